@@ -1,0 +1,39 @@
+// Nest 12 is ESM-only and this project is CommonJS: Node requires ESM natively, Jest's loader does not, so @swc/jest also compiles the
+// packages listed here. A new ESM-only dependency shows as "Must use import to load ES Module: <path>": add it.
+const ESM_ONLY = ['@nestjs', 'cookie', 'file-type', 'strtok3', 'token-types', 'uint8array-extras', '@tokenizer', '@borewit'];
+
+const base = {
+  rootDir: '.',
+  testEnvironment: 'node',
+  moduleFileExtensions: ['ts', 'js', 'json'],
+  transform: {
+    '^.+\\.[jt]s$': [
+      '@swc/jest',
+      {
+        swcrc: false,
+        jsc: {
+          parser: { syntax: 'typescript', decorators: true },
+          transform: { legacyDecorator: true, decoratorMetadata: true, useDefineForClassFields: false },
+          target: 'es2022',
+          keepClassNames: true,
+        },
+        module: { type: 'commonjs' },
+        sourceMaps: 'inline',
+      },
+    ],
+  },
+  transformIgnorePatterns: [`/node_modules/(?!(${ESM_ONLY.join('|')})/)`],
+  moduleNameMapper: { '^@app/([^/]+)/(.*)$': '<rootDir>/libs/$1/src/$2' },
+  modulePathIgnorePatterns: ['<rootDir>/dist', '<rootDir>/.local'],
+};
+
+module.exports = {
+  // Two cores: more workers only make the servers under test wait.
+  maxWorkers: 2,
+  testTimeout: 30_000,
+  projects: [
+    { ...base, displayName: 'unit', testMatch: ['<rootDir>/{apps,libs}/**/*.spec.ts'] },
+    { ...base, displayName: 'integration', testMatch: ['<rootDir>/{apps,libs}/**/*.int-spec.ts'] },
+    { ...base, displayName: 'e2e', testMatch: ['<rootDir>/test/e2e/**/*.e2e-spec.ts'] },
+  ],
+};

@@ -1,0 +1,54 @@
+/**
+ * Names of google.rpc.Code that this system answers with. Published callable-function clients turn any other name into `internal`
+ * and lose the message. https://github.com/googleapis/googleapis/blob/master/google/rpc/code.proto
+ */
+export const ERROR_STATUSES = [
+  'INVALID_ARGUMENT',
+  'FAILED_PRECONDITION',
+  'UNAUTHENTICATED',
+  'PERMISSION_DENIED',
+  'NOT_FOUND',
+  'ALREADY_EXISTS',
+  'RESOURCE_EXHAUSTED',
+  'UNAVAILABLE',
+  'DEADLINE_EXCEEDED',
+  'INTERNAL',
+] as const;
+
+export type ErrorStatus = (typeof ERROR_STATUSES)[number];
+
+/** One invalid field: where it is, and what it must be. */
+export interface FieldProblem {
+  field: string;
+  message: string;
+}
+
+/** What an error looks like on the wire: the value of `error` in an HTTP response, and the whole body of an error reply over AMQP. */
+export interface ErrorBody {
+  message: string;
+  status: ErrorStatus;
+  /** Only with INVALID_ARGUMENT; at most 20 entries. */
+  details?: FieldProblem[];
+}
+
+/**
+ * An error that may be shown to the caller as it is. Anything else that is thrown is a bug and is shown as INTERNAL with a fixed text.
+ *
+ * `UNAVAILABLE` is a promise: nothing was executed and nothing will be. `DEADLINE_EXCEEDED` says that the outcome is unknown.
+ */
+export class ApiError extends Error {
+  override readonly name = 'ApiError';
+
+  constructor(
+    readonly status: ErrorStatus,
+    message: string,
+    readonly details?: FieldProblem[],
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+  }
+
+  toBody(): ErrorBody {
+    return { message: this.message, status: this.status, ...(this.details && { details: this.details }) };
+  }
+}

@@ -1,0 +1,56 @@
+import { isUtf8 } from 'node:buffer';
+import { ApiError } from './error';
+
+/** Deepest nesting of arrays and objects in a body; the body itself is level 1. */
+export const MAX_DEPTH = 32;
+
+/** Longest body of a request, in bytes. */
+export const MAX_BODY_BYTES = 1024 * 1024;
+
+const PROTOTYPE_KEYS = new Set(['__proto__', 'constructor', 'prototype']);
+
+/**
+ * Parses untrusted JSON. What PostgreSQL cannot store or JavaScript cannot carry is refused here, so that it never becomes a 5xx further
+ * on: NUL (not storable in text or json), lone surrogates (silently replaced on encoding), numbers beyond the double range, nesting that
+ * JSON.stringify could not print again, and keys that touch prototypes. Of equal keys in an object the last one counts.
+ *
+ * @throws ApiError INVALID_ARGUMENT that says what is wrong, never quoting the body
+ */
+export function parseJson(bytes: Buffer): unknown {
+  if (!isUtf8(bytes)) throw refused('The body must be UTF-8.');
+  const text = bytes.toString('utf8');
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    // The parser's own message quotes the body.
+    throw refused('The body must be JSON.');
+  }
+  refuseHostile(value);
+  return value;
+}
+
+function refuseHostile(root: unknown): void {
+  // An explicit stack: a body nested 100,000 deep must not overflow ours.
+  const pending: { value: unknown; depth: number }[] = [{ value: root, depth: 1 }];
+  for (let next = pending.pop(); next; next = pending.pop()) {
+    const { value, depth } = next;
+    if (typeof value === 'string') refuseText(value, 'A string');
+    else if (typeof value === 'number' && !Number.isFinite(value)) throw refused('A number in the body is out of range.');
+    else if (typeof value === 'object' && value !== null) {
+      if (depth > MAX_DEPTH) throw refused(`The body must not be nested deeper than ${MAX_DEPTH} levels.`);
+      for (const key of Object.keys(value)) {
+        if (PROTOTYPE_KEYS.has(key)) throw refused('The body must not have a key named __proto__, constructor or prototype.');
+        refuseText(key, 'A key');
+        pending.push({ value: (value as Record<string, unknown>)[key], depth: depth + 1 });
+      }
+    }
+  }
+}
+
+function refuseText(text: string, what: string): void {
+  if (text.includes('\0')) throw refused(`${what} in the body contains a NUL character.`);
+  if (!text.isWellFormed()) throw refused(`${what} in the body contains half of a surrogate pair.`);
+}
+
+const refused = (message: string) => new ApiError('INVALID_ARGUMENT', message);

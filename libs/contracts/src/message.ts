@@ -1,0 +1,45 @@
+/** The services that own messages. Each has the queues `<service>.commands` and `<service>.queries`. */
+export type ServiceName = 'users' | 'notifications';
+
+/** A class whose decorators are the contract of a message body. */
+export interface BodyClass<T> {
+  new (): T;
+  /** A rule over several fields: the problem as one sentence, or undefined. Runs after every field has passed. */
+  refuse?(body: T): string | undefined;
+}
+
+/**
+ * A command changes something and is published persistent, to a quorum queue, with a confirm. A query reads, waits in a queue of its own
+ * so that a backlog of writes cannot delay it, and expires with its caller's deadline.
+ *
+ * @typeParam Request the body: the class as JSON, nothing around it
+ * @typeParam Result  the body of a successful reply
+ */
+export interface Message<Request, Result> {
+  readonly kind: 'command' | 'query';
+  readonly service: ServiceName;
+  /** Routing key in exchange `commands`: `<service>.<operation>.v<major>`. */
+  readonly pattern: string;
+  readonly request: BodyClass<Request>;
+  /** The class that describes a successful reply. */
+  readonly result: new () => Result;
+}
+
+type Pattern = `${ServiceName}.${string}.v${number}`;
+
+function message<Request, Result>(
+  kind: 'command' | 'query',
+  pattern: Pattern,
+  request: BodyClass<Request>,
+  result: new () => Result,
+): Message<Request, Result> {
+  return { kind, pattern, request, result, service: pattern.slice(0, pattern.indexOf('.')) as ServiceName };
+}
+
+/** Declares a command under its routing key. */
+export const command = <Request, Result>(pattern: Pattern, request: BodyClass<Request>, result: new () => Result) =>
+  message('command', pattern, request, result);
+
+/** Declares a query under its routing key. */
+export const query = <Request, Result>(pattern: Pattern, request: BodyClass<Request>, result: new () => Result) =>
+  message('query', pattern, request, result);

@@ -1,0 +1,138 @@
+import {
+  Data,
+  dataProblem,
+  Field,
+  Flag,
+  Identifier,
+  identifierProblem,
+  LIMITS,
+  Nested,
+  NestedList,
+  objectProblem,
+  Text,
+  textProblem,
+  Described,
+} from './fields';
+import { command } from './message';
+
+/** A user named in a notification. Other fields are dropped. */
+export class NotificationUser {
+  @Identifier('Identifier of the user.')
+  userId: string;
+
+  @Text('Display name.', LIMITS.nameLength, { optional: true })
+  name?: string;
+
+  @Text('E-mail address.', LIMITS.nameLength, { optional: true })
+  email?: string;
+}
+
+const nameProblem = textProblem(LIMITS.nameLength);
+
+function userProblem(value: unknown): string | undefined {
+  const problem = objectProblem(value);
+  if (problem) return problem;
+  const { userId, name, email } = value as Record<string, unknown>;
+  const inside = (field: string, found: string | undefined) => found && `.${field}${found}`;
+  return (
+    inside('userId', userId === undefined ? ' is required and must be a string' : identifierProblem(userId)) ??
+    inside('name', name === undefined ? undefined : nameProblem(name)) ??
+    inside('email', email === undefined ? undefined : nameProblem(email))
+  );
+}
+
+/** actionUser and recipientUser hold users (recipientUser may be a plain string), any other key a string. */
+function templateDataProblem(value: unknown): string | undefined {
+  const problem = dataProblem(value);
+  if (problem) return problem;
+  for (const [key, entry] of Object.entries(value as Record<string, unknown>)) {
+    const holdsUser = key === 'actionUser' || (key === 'recipientUser' && typeof entry !== 'string');
+    const wrong = holdsUser ? userProblem(entry) : typeof entry === 'string' ? undefined : ' must be a string';
+    if (wrong) return `.${/^\w{1,64}$/.test(key) ? key : '(key)'}${wrong}`;
+  }
+  return undefined;
+}
+
+export class AddNotificationRequest {
+  @Identifier('Organization of the notification.')
+  organizationId: string;
+
+  @Identifier('Document of the notification.')
+  documentId: string;
+
+  @Identifier('Location inside the document.', { optional: true })
+  locationId?: string;
+
+  @Nested(() => NotificationUser, 'User who caused the notification.')
+  actionUser: NotificationUser;
+
+  @Identifier(
+    'Identity of the notification inside the organization: the same id with the same content stores nothing again, with other content it is ALREADY_EXISTS. Made by the service when absent.',
+    { optional: true },
+  )
+  notificationId?: string;
+
+  @Text(
+    'Headline with variables in curly brackets, for example `{actionUser} mentioned {recipientUser}`.',
+    LIMITS.messageLength,
+    {
+      min: 1,
+    },
+  )
+  displayHeadlineMessageTemplate: string;
+
+  @Field(
+    templateDataProblem,
+    {
+      type: 'object',
+      properties: {
+        actionUser: { $ref: '#/components/schemas/NotificationUser' },
+        recipientUser: { anyOf: [{ $ref: '#/components/schemas/NotificationUser' }, { type: 'string' }] },
+      },
+      additionalProperties: { type: 'string' },
+      description: 'Values of the variables. Returned as sent; nothing is evaluated. At most 64 KiB as JSON.',
+    },
+    { optional: true },
+  )
+  displayHeadlineMessageTemplateData?: Record<string, unknown>;
+
+  @Text('Secondary message.', LIMITS.messageLength, { optional: true })
+  displayBodyMessage?: string;
+
+  @NestedList(() => NotificationUser, 'Users to notify. A user named twice counts once.', { optional: true })
+  notifyUsers?: NotificationUser[];
+
+  @Flag('Notify everyone who has access to the document. Absent: true when notifyUsers is empty or absent.', { optional: true })
+  notifyAll?: boolean;
+
+  @Data('Data of the notification source, returned as sent. At most 64 KiB as JSON.', { optional: true })
+  notificationSourceData?: Record<string, unknown>;
+
+  @Flag('false: the document must exist already, else NOT_FOUND.', { optional: true })
+  createDocument?: boolean;
+
+  @Flag('false: the organization must exist already, else NOT_FOUND.', { optional: true })
+  createOrganization?: boolean;
+}
+
+export class AddedNotification {
+  @Described({ type: 'boolean' })
+  success: boolean;
+
+  @Described({ type: 'string' })
+  message: string;
+}
+
+export class AddNotificationResult {
+  @Described({ type: 'string', enum: ['success'] })
+  status: 'success';
+
+  @Described({ type: 'string' })
+  message: string;
+
+  @Nested(() => AddedNotification, 'The same once more, as the callable-function shape has it.')
+  data: AddedNotification;
+}
+
+/** Stores one notification. The reply header `x-notification-id` carries its id. A success means that it is committed. */
+export const AddNotification = command('notifications.add.v1', AddNotificationRequest, AddNotificationResult);

@@ -1,0 +1,146 @@
+import { Field, Identifier, Identifiers, LIMITS, OneOf, WholeNumber, Described } from './fields';
+import { query } from './message';
+import { pageTokenProblem } from './page-token';
+
+const FILTERS = ['documentId', 'locationId', 'userId', 'notificationIds'] as const;
+
+/** The sets of filters that are supported, each with organizationId. */
+export const FILTER_COMBINATIONS: readonly (readonly (typeof FILTERS)[number][])[] = [
+  ['documentId'],
+  ['documentId', 'notificationIds'],
+  ['documentId', 'locationId'],
+  ['documentId', 'locationId', 'notificationIds'],
+  ['userId'],
+  ['userId', 'notificationIds'],
+  ['documentId', 'userId'],
+  ['locationId', 'userId'],
+  ['documentId', 'locationId', 'userId'],
+];
+
+const SUPPORTED = FILTER_COMBINATIONS.map((filters) => filters.join(' + ')).join('; ');
+
+export class GetNotificationsRequest {
+  @Identifier('Organization to read; one that does not exist has no notifications.')
+  organizationId: string;
+
+  @Identifier('Only notifications of this document.', { optional: true })
+  documentId?: string;
+
+  @Identifier('Only notifications at this location.', { optional: true })
+  locationId?: string;
+
+  @Identifier('Only what this user was notified of: named in notifyUsers, or reached by notifyAll.', { optional: true })
+  userId?: string;
+
+  @Identifiers('Only these notifications. An empty list matches nothing.', { optional: true })
+  notificationIds?: string[];
+
+  @OneOf('Newest first (desc, the default) or its exact reverse.', ['asc', 'desc'], { optional: true })
+  order?: 'asc' | 'desc';
+
+  @WholeNumber('Most notifications in a page; a page also ends at 4 MiB. Default 1000.', 1, LIMITS.listLength, { optional: true })
+  pageSize?: number;
+
+  @Field(
+    pageTokenProblem,
+    { type: 'string', maxLength: 2200, description: '`result.pageToken` of the page before. Opaque.' },
+    { optional: true },
+  )
+  pageToken?: string;
+
+  static refuse(request: GetNotificationsRequest): string | undefined {
+    const given = FILTERS.filter((filter) => request[filter] !== undefined);
+    const supported = FILTER_COMBINATIONS.some(
+      (filters) => filters.length === given.length && filters.every((filter) => given.includes(filter)),
+    );
+    return supported
+      ? undefined
+      : `This combination of filters is not supported. Supported, each with organizationId: ${SUPPORTED}.`;
+  }
+}
+
+export class NotificationItem {
+  @Identifier('Identifier of the notification.')
+  id: string;
+
+  @OneOf('Kind of source.', ['custom'])
+  notificationSource: 'custom';
+
+  @Described({ type: 'object', additionalProperties: true, description: 'As sent, else {}.' })
+  notificationSourceData: Record<string, unknown>;
+
+  @Described({ $ref: '#/components/schemas/StoredUser' })
+  actionUser: StoredUser;
+
+  @Described({ type: 'string', description: 'As sent, else empty.' })
+  displayBodyMessage: string;
+
+  @Described({ type: 'string' })
+  displayHeadlineMessageTemplate: string;
+
+  @Described({ type: 'object', additionalProperties: true, description: 'As sent, else {}.' })
+  displayHeadlineMessageTemplateData: Record<string, unknown>;
+
+  @Described({ $ref: '#/components/schemas/NotificationMetadata' })
+  metadata: NotificationMetadata;
+
+  @Described({
+    type: 'object',
+    additionalProperties: { type: 'boolean', enum: [true] },
+    description: 'The users named in the request.',
+  })
+  notifyUsers: Record<string, true>;
+
+  @Described({
+    type: 'object',
+    additionalProperties: { type: 'boolean', enum: [true] },
+    description: 'The same, by userId.',
+  })
+  notifyUsersByUserId: Record<string, true>;
+
+  @Described({ type: 'integer', description: 'When it was stored, in epoch milliseconds.' })
+  timestamp: number;
+}
+
+/** A user as it comes back: what was not sent is empty. */
+export class StoredUser {
+  @Identifier('Identifier of the user.')
+  userId: string;
+
+  @Described({ type: 'string' })
+  name: string;
+
+  @Described({ type: 'string' })
+  email: string;
+}
+
+export class NotificationMetadata {
+  @Identifier('API key that stored it.')
+  apiKey: string;
+
+  @Identifier('Its organization.')
+  organizationId: string;
+
+  @Identifier('Its document.')
+  documentId: string;
+
+  @Identifier('Its location, when it has one.', { optional: true })
+  locationId?: string;
+}
+
+export class GetNotificationsResult {
+  @Described({ type: 'string', enum: ['success'] })
+  status: 'success';
+
+  @Described({ type: 'string' })
+  message: string;
+
+  @Described({ type: 'array', items: { $ref: '#/components/schemas/NotificationItem' } })
+  data: NotificationItem[];
+
+  @Described({ type: 'string', description: 'Present when there is more.' }, { optional: true })
+  pageToken?: string;
+}
+
+/** Reads a page of notifications. */
+export const GetNotifications = query('notifications.get.v1', GetNotificationsRequest, GetNotificationsResult);

@@ -1,0 +1,36 @@
+import type { Check } from './fields';
+
+/** The place after which a page starts: the last notification of the page before. */
+export interface PagePosition {
+  /** Epoch milliseconds. */
+  timestamp: number;
+  notificationId: string;
+}
+
+/** Tokens are opaque to callers: base64url of `[timestamp, notificationId]`. */
+export function encodePageToken({ timestamp, notificationId }: PagePosition): string {
+  return Buffer.from(JSON.stringify([timestamp, notificationId])).toString('base64url');
+}
+
+/** The position in a token, or undefined when it is none of ours. */
+export function decodePageToken(token: string): PagePosition | undefined {
+  // 256 bytes of identifier, escaped as JSON at worst sixfold, and a third more as base64.
+  if (token.length > 2200 || !/^[A-Za-z0-9_-]+$/.test(token)) return undefined;
+  try {
+    const parsed = JSON.parse(Buffer.from(token, 'base64url').toString('utf8')) as unknown;
+    if (!Array.isArray(parsed) || parsed.length !== 2) return undefined;
+    const [timestamp, notificationId] = parsed as [unknown, unknown];
+    if (!Number.isSafeInteger(timestamp) || (timestamp as number) < 0) return undefined;
+    if (typeof notificationId !== 'string' || notificationId.includes('\0') || !notificationId.isWellFormed()) return undefined;
+    return { timestamp: timestamp as number, notificationId };
+  } catch {
+    return undefined;
+  }
+}
+
+export const pageTokenProblem: Check = (value) =>
+  typeof value !== 'string'
+    ? ' must be a string'
+    : decodePageToken(value)
+      ? undefined
+      : ' must be a token that an earlier page of this operation returned';

@@ -1,0 +1,86 @@
+import { Field, Identifier, LIMITS, NestedList, Described } from './fields';
+import { command } from './message';
+
+const isString = (value: unknown) => (typeof value === 'string' ? undefined : ' must be a string');
+
+/**
+ * One user to add. Only types and the userId are judged for the call as a whole: a name, e-mail or initial of a bad length, bad characters
+ * or a bad form fails its own entry and the others are stored.
+ */
+export class UserEntry {
+  @Identifier('Identifier of the user inside the organization.')
+  userId: string;
+
+  @Field(
+    isString,
+    { type: 'string', maxLength: LIMITS.nameLength, description: 'Display name, on one line.' },
+    { optional: true },
+  )
+  name?: string;
+
+  @Field(
+    isString,
+    {
+      type: 'string',
+      maxLength: LIMITS.nameLength,
+      description: 'E-mail address: one @ with text on both sides, no white space.',
+    },
+    { optional: true },
+  )
+  email?: string;
+
+  @Field(
+    isString,
+    {
+      type: 'string',
+      maxLength: LIMITS.initialLength,
+      description: 'Initial. When absent, the first letter of the name in upper case.',
+    },
+    { optional: true },
+  )
+  initial?: string;
+}
+
+export class AddUsersRequest {
+  @Identifier('Target organization; created when it does not exist.')
+  organizationId: string;
+
+  @Identifier('Adds the users to this document only. When folderId is given too, the document counts.', { optional: true })
+  documentId?: string;
+
+  @Identifier('Adds the users to this folder only.', { optional: true })
+  folderId?: string;
+
+  @NestedList(() => UserEntry, 'Users to add. Of entries with the same userId the later values win.', { min: 1 })
+  users: UserEntry[];
+}
+
+/** What happened to one user. */
+export class AddedUser {
+  @Described({ type: 'boolean', description: 'Whether the user is stored.' })
+  success: boolean;
+
+  @Described({ type: 'string', pattern: '^[0-9a-f]{32}$', description: 'Lower-case hex MD5 of the userId.' })
+  id: string;
+
+  @Described({ type: 'string', description: '`User added.`, `User updated.`, or the reason of a failure.' })
+  message: string;
+}
+
+export class AddUsersResult {
+  @Described({ type: 'string', enum: ['success'] })
+  status: 'success';
+
+  @Described({ type: 'string', description: '`User(s) processed successfully.`, or how many failed.' })
+  message: string;
+
+  @Described({
+    type: 'object',
+    additionalProperties: { $ref: '#/components/schemas/AddedUser' },
+    description: 'One entry for each submitted userId.',
+  })
+  data: Record<string, AddedUser>;
+}
+
+/** Adds users to an organization, a folder or a document. The answer reflects committed rows only. */
+export const AddUsers = command('users.add.v1', AddUsersRequest, AddUsersResult);

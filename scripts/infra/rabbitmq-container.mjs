@@ -1,0 +1,1 @@
+export async function startContainerRabbit() { throw new Error('todo'); }

@@ -1,0 +1,102 @@
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { connectionFailure, freePorts } from '../lib/free-port.mjs';
+import { commandLine, endProcess, isAlive, signal } from '../lib/processes.mjs';
+import { ServerProcess } from '../lib/server-process.mjs';
+
+// epmd tells Erlang nodes where the others are. Started by a node it becomes a daemon that outlives it; started here it
+// stays in the node's process group and ends with it.
+const LAUNCH = `
+epmd -port "$ERL_EPMD_PORT" -address 127.0.0.1 >/dev/null 2>&1 </dev/null &
+i=0
+until epmd -port "$ERL_EPMD_PORT" -names >/dev/null 2>&1 || [ $i -ge 100 ]; do sleep 0.05; i=$((i + 1)); done
+exec "$0"
+`;
+
+/**
+ * Starts a RabbitMQ node of our own from the programs of this machine. It shares nothing with a system-wide node.
+ * @param {import('./rabbitmq.mjs').RabbitOptions} options
+ * @param {{ server: string, control: string, path: string }} programs
+ */
+export async function startNativeRabbit(options, programs) {
+  const { directory, management, removeOnDeath, user, password, ports: preferred = {}, onDeath } = options;
+  const [port, managementPort, distributionPort, epmdPort] = await freePorts([preferred.amqp, preferred.management, undefined, undefined]);
+  const pidFile = join(directory, 'node.pid');
+  await endOrphan(pidFile, directory);
+  const environment = writeConfiguration({ directory, management, user, password, port, managementPort });
+  const env = {
+    ...environment,
+    PATH: programs.path,
+    RABBITMQ_DIST_PORT: String(distributionPort),
+    ERL_EPMD_PORT: String(epmdPort),
+    ERL_EPMD_ADDRESS: '127.0.0.1',
+  };
+  const server = new ServerProcess({
+    name: 'RabbitMQ',
+    describe: () => ({ command: 'sh', args: ['-c', LAUNCH, programs.server], options: { cwd: directory, env } }),
+    logFile: join(directory, 'console.log'),
+    isReady: () => accepts(port, management && managementPort),
+    stopSignal: 'SIGTERM',
+    onOrphaned: { script: `${removeOnDeath ? 'end_group KILL 10' : 'end_group TERM 60'}; rm -f "$DIRECTORY/node.pid"; ${removeOnDeath ? 'rm -rf "$DIRECTORY"' : ''}`, variables: { DIRECTORY: directory } },
+    onStart: (pid) => writeFileSync(pidFile, String(pid)),
+    onDeath,
+  });
+  await server.start();
+  return { server, port, managementPort: management ? managementPort : undefined };
+}
+
+function writeConfiguration({ directory, management, user, password, port, managementPort }) {
+  for (const name of ['mnesia', 'log', 'schema', 'config', 'conf.d']) mkdirSync(join(directory, name), { recursive: true, mode: 0o700 });
+  const cookie = join(directory, '.erlang.cookie');
+  // It guards a port on the loopback address, yet whoever knows it may run code as us: as secret as the password.
+  if (!existsSync(cookie)) writeFileSync(cookie, password, { mode: 0o400 });
+  writeFileSync(join(directory, 'enabled_plugins'), management ? '[rabbitmq_management].' : '[].');
+  const configuration = [
+    `listeners.tcp.1 = 127.0.0.1:${port}`,
+    `default_user = ${user}`,
+    `default_pass = ${password}`,
+    'disk_free_limit.absolute = 50MB',
+    'log.console = false',
+    'log.file.rotation.size = 10485760',
+    'log.file.rotation.count = 1',
+    ...(management ? ['management.tcp.ip = 127.0.0.1', `management.tcp.port = ${managementPort}`] : []),
+  ];
+  const configurationFile = join(directory, 'rabbitmq.conf');
+  rmSync(configurationFile, { force: true });
+  writeFileSync(configurationFile, `${configuration.join('\n')}\n`, { mode: 0o600 });
+  return {
+    HOME: directory, // where Erlang looks for the cookie
+    LANG: 'C.UTF-8',
+    RABBITMQ_NODENAME: 'rabbit@localhost', // part of the data's path; unique by its own epmd
+    RABBITMQ_CONF_ENV_FILE: '/dev/null',
+    RABBITMQ_MNESIA_BASE: join(directory, 'mnesia'),
+    RABBITMQ_LOG_BASE: join(directory, 'log'),
+    RABBITMQ_SCHEMA_DIR: join(directory, 'schema'),
+    RABBITMQ_GENERATED_CONFIG_DIR: join(directory, 'config'),
+    RABBITMQ_CONFIG_FILE: configurationFile,
+    RABBITMQ_CONFIG_FILES: join(directory, 'conf.d'),
+    RABBITMQ_ADVANCED_CONFIG_FILE: join(directory, 'advanced.config'),
+    RABBITMQ_ENABLED_PLUGINS_FILE: join(directory, 'enabled_plugins'),
+    RABBITMQ_PID_FILE: join(directory, 'rabbit.pid'),
+    // Makes the start script become the node instead of waiting for it: one process less, and signals arrive.
+    RUNNING_UNDER_SYSTEMD: 'true',
+    // No busy waiting: an idle broker leaves the processor alone.
+    RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS: '+sbwt none +sbwtdcpu none +sbwtdio none -kernel inet_dist_use_interface {127,0,0,1}',
+  };
+}
+
+// An open port is not yet a broker: one that answers the protocol header is.
+async function accepts(port, managementPort) {
+  if (managementPort && (await connectionFailure('127.0.0.1', managementPort))) return false;
+  return !(await connectionFailure('127.0.0.1', port));
+}
+
+async function endOrphan(pidFile, directory) {
+  if (!existsSync(pidFile)) return;
+  const pid = Number(readFileSync(pidFile, 'utf8'));
+  if (pid > 1 && isAlive(pid) && commandLine(pid).includes(directory)) {
+    await endProcess(pid);
+    signal(-pid, 'SIGKILL');
+  }
+  rmSync(pidFile, { force: true });
+}

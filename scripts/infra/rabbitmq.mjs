@@ -1,0 +1,44 @@
+import { startContainerRabbit } from './rabbitmq-container.mjs';
+import { startNativeRabbit } from './rabbitmq-native.mjs';
+import { HOW_TO_GET_RABBIT, canInstall, dockerAnswers, findRabbit, installRabbit } from './rabbitmq-program.mjs';
+
+/**
+ * @typedef {object} RabbitOptions
+ * @property {string} directory an existing one for data and log; started again with the same, it has the same data
+ * @property {string} password of the only user, who may do everything
+ * @property {string} [user]
+ * @property {boolean} [management] the HTTP API
+ * @property {boolean} [removeOnDeath] whether the directory goes too when we are killed
+ * @property {{ amqp?: number, management?: number }} [ports] taken when free
+ * @property {() => void} [onDeath] called when it goes without having been told to
+ * @property {(what: string) => void} [onProgress] told before something that takes long
+ */
+
+/**
+ * Starts a RabbitMQ of our own: the program on this machine, else a container, else after installing the program.
+ * @param {RabbitOptions} options
+ */
+export async function startRabbit({ user = 'collaboration', management = false, onProgress = () => {}, ...rest }) {
+  const options = { user, management, ...rest };
+  const started = await startOneOf(options, onProgress);
+  const origin = (scheme, port) => `${scheme}://${user}:${options.password}@127.0.0.1:${port}`;
+  return {
+    server: started.server,
+    port: started.port,
+    url: origin('amqp', started.port),
+    managementPort: started.managementPort,
+    managementUrl: started.managementPort && origin('http', started.managementPort),
+  };
+}
+
+async function startOneOf(options, onProgress) {
+  const programs = findRabbit();
+  if (programs) return startNativeRabbit(options, programs);
+  if (await dockerAnswers()) return startContainerRabbit(options, onProgress);
+  if (!canInstall()) throw new Error(HOW_TO_GET_RABBIT);
+  onProgress('installing RabbitMQ with apt-get (once)');
+  await installRabbit();
+  const installed = findRabbit();
+  if (!installed) throw new Error(HOW_TO_GET_RABBIT);
+  return startNativeRabbit(options, installed);
+}

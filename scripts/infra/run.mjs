@@ -1,0 +1,64 @@
+// One private server for a test that wants to break it. Jest cannot import these modules, so it talks to a child:
+//   node scripts/infra/run.mjs rabbitmq|postgres [--management] [--fsync]
+// stdout: one JSON line when ready, then one for each command line on stdin: stop, kill, start, pause, resume.
+// When stdin closes, the server and its data are removed.
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { parseArgs } from 'node:util';
+import { startPostgres } from './postgres.mjs';
+import { startRabbit } from './rabbitmq.mjs';
+
+const { positionals, values } = parseArgs({
+  allowPositionals: true,
+  options: { management: { type: 'boolean', default: false }, fsync: { type: 'boolean', default: false } },
+});
+const [kind] = positionals;
+if (positionals.length !== 1 || !['rabbitmq', 'postgres'].includes(kind)) {
+  console.error('Usage: node scripts/infra/run.mjs rabbitmq|postgres [--management] [--fsync]');
+  process.exit(2);
+}
+
+const say = (line) => process.stdout.write(`${JSON.stringify(line)}\n`);
+process.stdout.on('error', () => {}); // whoever listened is gone; stdin tells us so, too
+
+const directory = mkdtempSync(join(tmpdir(), `${kind}-`));
+let leaving;
+const leave = (code) =>
+  (leaving ??= (async () => {
+    const { server } = (await started.catch(() => undefined)) ?? {};
+    await server?.kill();
+    server?.dismissReaper();
+    rmSync(directory, { recursive: true, force: true });
+    process.exit(code);
+  })());
+
+const started =
+  kind === 'postgres'
+    ? startPostgres({ directory, removeOnDeath: true, fsync: values.fsync })
+    : startRabbit({ directory, removeOnDeath: true, management: values.management, password: randomBytes(16).toString('hex') });
+
+// Signals end the process without cleaning up otherwise; a closed stdin says that the test is over or dead.
+for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, () => leave(1));
+const commands = createInterface({ input: process.stdin });
+commands.on('close', () => leave(0));
+
+const obey = async (command) => {
+  const { server } = await started;
+  if (!['stop', 'kill', 'start', 'pause', 'resume'].includes(command)) throw new Error(`unknown command: ${command}`);
+  await server[command]();
+  return { ok: true, command, pid: server.pid ?? null };
+};
+
+let queue = started.then(({ server, url, port, managementUrl }) => say({ url, port, managementUrl, pid: server.pid }));
+queue.catch((error) => {
+  console.error(error.message);
+  leave(1);
+});
+// One at a time, answered in order; sent before the server is ready, a command waits.
+commands.on('line', (line) => {
+  const command = line.trim();
+  if (command) queue = queue.then(() => obey(command)).then(say, (error) => say({ ok: false, command, error: error.message }));
+});

@@ -1,0 +1,88 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync, readdirSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/**
+ * Sends a signal to a process, or to a whole process group when the number is negative.
+ * @returns {boolean} false when there was nothing to receive it
+ */
+export function signal(pid, name) {
+  try {
+    process.kill(pid, name);
+    return true;
+  } catch (error) {
+    if (error.code === 'ESRCH') return false;
+    throw error;
+  }
+}
+
+/** Whether a process of that id exists, ours or not. */
+export function isAlive(pid) {
+  try {
+    return signal(pid, 0);
+  } catch {
+    return true; // EPERM: it exists and belongs to someone else
+  }
+}
+
+/**
+ * The command line of a process, so that a process id read from a file is not taken for a process that merely got the
+ * same number later. Linux has /proc (and slim images have no ps); macOS has ps.
+ * @returns {string} empty when there is no such process
+ */
+export function commandLine(pid) {
+  try {
+    if (process.platform === 'linux') return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').trim();
+    return execFileSync('ps', ['-ww', '-o', 'args=', '-p', String(pid)], {
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+    }).trim();
+  } catch {
+    return '';
+  }
+}
+
+/**
+ * The parent of a process.
+ * @returns {number} 0 when it cannot be found out
+ */
+export function parentOf(pid) {
+  try {
+    if (process.platform === 'linux') return Number(/^PPid:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))[1]);
+    return Number(
+      execFileSync('ps', ['-o', 'ppid=', '-p', String(pid)], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }),
+    );
+  } catch {
+    return 0;
+  }
+}
+
+/**
+ * The direct children of a process.
+ * @returns {number[]}
+ */
+export function childrenOf(pid) {
+  if (process.platform === 'linux') {
+    return readdirSync('/proc')
+      .filter((entry) => /^\d+$/.test(entry))
+      .map(Number)
+      .filter((candidate) => parentOf(candidate) === pid);
+  }
+  try {
+    return execFileSync('pgrep', ['-P', String(pid)], { encoding: 'utf8' }).split('\n').filter(Boolean).map(Number);
+  } catch {
+    return []; // pgrep exits with 1 when there are none
+  }
+}
+
+/**
+ * Ends a process that is not our child: asks, waits, then kills.
+ * @param {number} pid negative for a process group
+ * @param {{ politely?: NodeJS.Signals, withinMs?: number }} [how]
+ */
+export async function endProcess(pid, { politely = 'SIGTERM', withinMs = 8_000 } = {}) {
+  if (!signal(pid, politely)) return;
+  for (const since = Date.now(); Date.now() - since < withinMs; await sleep(50)) if (!isAlive(pid)) return;
+  signal(pid, 'SIGKILL');
+  for (const since = Date.now(); Date.now() - since < 2_000; await sleep(20)) if (!isAlive(pid)) return;
+}

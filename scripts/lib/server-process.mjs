@@ -1,0 +1,126 @@
+import { spawn } from 'node:child_process';
+import { closeSync, openSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { childrenOf, signal } from './processes.mjs';
+import { startReaper } from './reaper.mjs';
+
+/**
+ * One server program in a process group of its own: Ctrl-C in a terminal goes to the whole foreground group and must
+ * not reach a server before its clients. Knows how to start it, end it, freeze it and start it again.
+ */
+export class ServerProcess {
+  #describe;
+  #reaper;
+  #child;
+  #exited = Promise.resolve();
+  #expected = true;
+
+  /**
+   * @param {object} options
+   * @param {string} options.name for messages
+   * @param {() => { command: string, args: string[], options?: import('node:child_process').SpawnOptions }} options.describe
+   * @param {string} options.logFile where its output goes; truncated at each start
+   * @param {() => Promise<boolean>} options.isReady
+   * @param {NodeJS.Signals} options.stopSignal what the program takes for "finish and go"
+   * @param {{ script: string, variables?: Record<string, string> }} options.onOrphaned see startReaper
+   * @param {(pid: number) => void} [options.onStart]
+   * @param {() => void} [options.onDeath] called when the server goes without having been told to
+   */
+  constructor(options) {
+    this.#describe = options;
+    this.#reaper = startReaper(options.onOrphaned.script, options.onOrphaned.variables);
+  }
+
+  get pid() {
+    return this.#child?.pid;
+  }
+
+  get running() {
+    return this.#child !== undefined;
+  }
+
+  async start(timeoutMs = 60_000) {
+    if (this.#child) return;
+    const { name, describe, logFile, isReady, onStart, onDeath } = this.#describe;
+    const { command, args, options } = describe();
+    const log = openSync(logFile, 'w', 0o600);
+    const child = spawn(command, args, { ...options, stdio: ['ignore', log, log], detached: true });
+    closeSync(log);
+    if (child.pid) {
+      this.#reaper.watch(child.pid);
+      onStart?.(child.pid);
+    }
+    this.#child = child;
+    this.#expected = false;
+    let failure;
+    let ready = false;
+    child.once('error', (error) => (failure = error));
+    this.#exited = new Promise((resolve) => {
+      const gone = () => {
+        // Helpers in its group (epmd) outlive it. Synchronous, so that the group's number cannot be reused in between.
+        if (child.pid) signal(-child.pid, 'SIGKILL');
+        this.#reaper.watch(0);
+        this.#child = undefined;
+        resolve();
+        if (ready && !this.#expected) onDeath?.();
+      };
+      child.once('exit', gone);
+      child.once('error', gone);
+    });
+    for (const since = Date.now(); ; await sleep(25)) {
+      if (failure) throw new Error(`${name} could not be started: ${failure.message}`);
+      if (this.#child !== child) throw new Error(`${name} ended while starting; see ${logFile}`);
+      if (await isReady()) {
+        ready = true;
+        return;
+      }
+      if (Date.now() - since > timeoutMs) {
+        await this.kill();
+        throw new Error(`${name} was not ready after ${timeoutMs / 1000} s; see ${logFile}`);
+      }
+    }
+  }
+
+  /** Ends it in an orderly way and keeps its data. */
+  async stop(timeoutMs = 15_000) {
+    if (!this.#child) return;
+    this.#expected = true;
+    const { pid } = this.#child;
+    this.resume();
+    signal(pid, this.#describe.stopSignal);
+    const timer = setTimeout(() => signal(-pid, 'SIGKILL'), timeoutMs);
+    await this.#exited;
+    clearTimeout(timer);
+  }
+
+  /** Ends it as a power cut would. */
+  async kill() {
+    if (!this.#child) return;
+    this.#expected = true;
+    this.#signalAll('SIGKILL');
+    await this.#exited;
+  }
+
+  /** Freezes it: connections stay open and nothing answers. */
+  pause() {
+    this.#signalAll('SIGSTOP');
+  }
+
+  resume() {
+    this.#signalAll('SIGCONT');
+  }
+
+  // A PostgreSQL backend leads a session of its own, so the group alone is not everyone.
+  #signalAll(name) {
+    if (!this.#child) return;
+    const { pid } = this.#child;
+    if (name !== 'SIGKILL') signal(-pid, name);
+    for (const child of childrenOf(pid)) signal(child, name);
+    if (name === 'SIGKILL') signal(-pid, name);
+  }
+
+  /** After the last stop or kill, when what the reaper would have done has been done. */
+  dismissReaper() {
+    this.#reaper.dismiss();
+  }
+}

@@ -1,0 +1,35 @@
+import { brokerSettings, processSettings } from '@app/runtime/common-settings';
+import { integer, port, Settings } from '@app/runtime/settings';
+
+/** Configuration of the gateway. */
+export class GatewayConfig extends Settings({
+  ...processSettings,
+  ...brokerSettings('gateway'),
+  port: port('PORT', 3000, 'Port of the API.'),
+  requestTimeoutMs: integer(
+    'REQUEST_TIMEOUT_MS',
+    5000,
+    { min: 100, max: 60_000 },
+    'Milliseconds until a call whose outcome is unknown is answered with 504.',
+  ),
+  rateLimitPerSecond: integer(
+    'RATE_LIMIT_PER_SECOND',
+    1000,
+    { min: 0, max: 1_000_000 },
+    'Calls a second of one API key in one gateway process; 0 switches the limit off.',
+  ),
+  maxInFlight: integer(
+    'MAX_IN_FLIGHT',
+    1000,
+    { min: 1, max: 100_000 },
+    'Calls in flight in one gateway process; more are answered with 429.',
+  ),
+  authStaleMaxMs: integer(
+    'AUTH_STALE_MAX',
+    600_000,
+    { min: 0, max: 86_400_000 },
+    'Milliseconds for which known credentials are still accepted while the users service is away.',
+  ),
+}) {}
+
+export const gatewayConfig = () => new GatewayConfig(process.env);

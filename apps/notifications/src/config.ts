@@ -1,0 +1,32 @@
+import { brokerSettings, databaseSettings, processSettings } from '@app/runtime/common-settings';
+import { choices, integer, Settings, text, url } from '@app/runtime/settings';
+
+/** Configuration of the notifications service. */
+export class NotificationsConfig extends Settings({
+  ...processSettings,
+  ...brokerSettings('notifications'),
+  ...databaseSettings('notifications'),
+  queues: choices('NOTIFICATIONS_QUEUES', ['commands', 'queries'] as const, 'Queues that this replica consumes.'),
+  commandPrefetch: integer(
+    'NOTIFICATIONS_COMMAND_PREFETCH',
+    256,
+    { min: 1, max: 2000 },
+    'Commands that one process works on at a time, and so the most that one commit takes.',
+  ),
+  queryPrefetch: integer(
+    'NOTIFICATIONS_QUERY_PREFETCH',
+    64,
+    { min: 1, max: 2000 },
+    'Queries that one process works on at a time.',
+  ),
+}) {}
+
+/** Configuration of the one-shot migration of schema `notifications`. */
+export class NotificationsMigrationConfig extends Settings({
+  adminUrl: url('DATABASE_URL', ['postgres:', 'postgresql:'], 'PostgreSQL as the full-rights account that migrates.'),
+  serviceUrl: text('NOTIFICATIONS_DATABASE_URL', 'The role in it is created, with rights on schema `notifications` only.'),
+  caFile: text('DATABASE_CA_FILE', 'PEM file of the authority that signed the certificate of PostgreSQL.'),
+}) {}
+
+export const notificationsConfig = () => new NotificationsConfig(process.env);
+export const notificationsMigrationConfig = () => new NotificationsMigrationConfig(process.env);

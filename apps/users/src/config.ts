@@ -1,0 +1,26 @@
+import { brokerSettings, databaseSettings, processSettings } from '@app/runtime/common-settings';
+import { flag, integer, Settings, text, url } from '@app/runtime/settings';
+
+/** Configuration of the users service. */
+export class UsersConfig extends Settings({
+  ...processSettings,
+  ...brokerSettings('users'),
+  ...databaseSettings('users'),
+  commandPrefetch: integer('USERS_COMMAND_PREFETCH', 32, { min: 1, max: 2000 }, 'Commands that one process works on at a time.'),
+  queryPrefetch: integer('USERS_QUERY_PREFETCH', 64, { min: 1, max: 2000 }, 'Queries that one process works on at a time.'),
+}) {}
+
+/** Configuration of the one-shot migration of schema `users`. */
+export class UsersMigrationConfig extends Settings({
+  adminUrl: url('DATABASE_URL', ['postgres:', 'postgresql:'], 'PostgreSQL as the full-rights account that migrates.'),
+  serviceUrl: text('USERS_DATABASE_URL', 'The role in it is created, with rights on schema `users` only.'),
+  caFile: text('DATABASE_CA_FILE', 'PEM file of the authority that signed the certificate of PostgreSQL.'),
+  demoCredentials: flag('DEMO_CREDENTIALS', false, 'Creates `demo-key` with `demo-token`. Never in production.'),
+}) {}
+
+/** Configuration of the key command line tool. */
+export class KeysConfig extends Settings({ ...databaseSettings('users') }) {}
+
+export const usersConfig = () => new UsersConfig(process.env);
+export const usersMigrationConfig = () => new UsersMigrationConfig(process.env);
+export const keysConfig = () => new KeysConfig(process.env);

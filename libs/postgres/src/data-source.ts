@@ -1,0 +1,45 @@
+import { readFileSync } from 'node:fs';
+import { Logger } from '@nestjs/common';
+import { DataSource, type EntityTarget, type MigrationInterface, type ObjectLiteral } from 'typeorm';
+
+export interface DataSourceSettings {
+  /** Name of the service, shown in pg_stat_activity. */
+  name: string;
+  url: string;
+  caFile?: string;
+  /** The one schema that this service owns. */
+  schema: string;
+  entities: (EntityTarget<ObjectLiteral> & { new (): unknown })[];
+  migrations: (new () => MigrationInterface)[];
+  poolSize: number;
+}
+
+/** Longest that one statement may run, waiting for locks included, in milliseconds. Below the time that a caller waits. */
+export const STATEMENT_TIMEOUT_MS = 2000;
+
+const CONNECT_TIMEOUT_MS = 2000;
+
+/** A data source that is not connected yet: {@link connectWhenReady} does that, so that a process starts before its database. */
+export function createDataSource(settings: DataSourceSettings): DataSource {
+  const logger = new Logger('Postgres');
+  return new DataSource({
+    type: 'postgres',
+    applicationName: settings.name,
+    url: settings.url,
+    schema: settings.schema,
+    ...(settings.caFile && { ssl: { ca: readFileSync(settings.caFile, 'utf8') } }),
+    entities: settings.entities,
+    migrations: settings.migrations,
+    migrationsTableName: 'migrations',
+    poolSize: settings.poolSize,
+    connectTimeoutMS: CONNECT_TIMEOUT_MS,
+    // Without a listener an idle connection that the server closes takes the process down.
+    poolErrorHandler: (error: Error) => logger.warn(`an idle connection was lost: ${error.message}`),
+    extra: {
+      statement_timeout: STATEMENT_TIMEOUT_MS,
+      idle_in_transaction_session_timeout: 5000,
+      keepAlive: true,
+      options: `-c search_path=${settings.schema}`,
+    },
+  });
+}

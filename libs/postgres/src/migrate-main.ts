@@ -1,0 +1,31 @@
+import type { MigrationInterface } from 'typeorm';
+import { migrate } from './migrate';
+
+export interface MigrationConfig {
+  adminUrl: string;
+  serviceUrl?: string;
+  caFile?: string;
+}
+
+/**
+ * The body of a service's migrate.ts: migrates, says what ran in one line, and sets the exit code. A failure names the reason without the
+ * connection string.
+ */
+export async function migrateAndReport(
+  schema: string,
+  migrations: (new () => MigrationInterface)[],
+  config: MigrationConfig,
+): Promise<boolean> {
+  try {
+    const ran = await migrate({ ...config, schema, migrations });
+    console.log(`schema ${schema}: ${ran.length > 0 ? `ran ${ran.join(', ')}` : 'is current'}`);
+    return true;
+  } catch (error) {
+    const { code, message } = error as { code?: string; message: string };
+    console.error(
+      `schema ${schema}: the migration failed: ${code ? `${code} ` : ''}${message || 'the database of DATABASE_URL is unreachable'}`,
+    );
+    process.exitCode = 1;
+    return false;
+  }
+}

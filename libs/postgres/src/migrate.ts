@@ -1,0 +1,90 @@
+import { readFileSync } from 'node:fs';
+import { Client } from 'pg';
+import { DataSource, type MigrationInterface } from 'typeorm';
+import { isDatabaseAway } from './errors';
+
+export interface MigrationSettings {
+  /** The full-rights account. */
+  adminUrl: string;
+  /** The service's own account: its role is created when missing. Absent, or the same user: no role. */
+  serviceUrl?: string;
+  caFile?: string;
+  schema: string;
+  migrations: (new () => MigrationInterface)[];
+}
+
+const PATIENCE_MS = 60_000;
+
+/**
+ * Brings one schema to the state of this build: schema, role, migrations, rights. Safe to run from several places at once (an advisory
+ * lock lets one through at a time) and again. Waits up to 60 s for a database that is still starting.
+ *
+ * @returns names of the migrations that ran
+ */
+export async function migrate(settings: MigrationSettings): Promise<string[]> {
+  const client = await connect(settings);
+  try {
+    await client.query('SELECT pg_advisory_lock(hashtext($1))', [`migrate:${settings.schema}`]);
+    await client.query(`CREATE SCHEMA IF NOT EXISTS ${client.escapeIdentifier(settings.schema)}`);
+    const ran = await runMigrations(settings);
+    await grantOwnSchema(client, settings);
+    return ran;
+  } finally {
+    // Ends the session and with it the advisory lock.
+    await client.end();
+  }
+}
+
+async function connect(settings: MigrationSettings): Promise<Client> {
+  for (const deadline = Date.now() + PATIENCE_MS; ;) {
+    const client = new Client({ connectionString: settings.adminUrl, ...tls(settings) });
+    // A connection lost while idle is reported by the next query.
+    client.on('error', () => undefined);
+    try {
+      await client.connect();
+      return client;
+    } catch (error) {
+      await client.end().catch(() => undefined);
+      if (!isDatabaseAway(error) || Date.now() > deadline) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 500));
+    }
+  }
+}
+
+async function runMigrations(settings: MigrationSettings): Promise<string[]> {
+  const dataSource = await new DataSource({
+    type: 'postgres',
+    url: settings.adminUrl,
+    ...tls(settings),
+    schema: settings.schema,
+    migrations: settings.migrations,
+    migrationsTableName: 'migrations',
+    migrationsTransactionMode: 'each',
+    extra: { options: `-c search_path=${settings.schema}`, max: 1 },
+  }).initialize();
+  try {
+    return (await dataSource.runMigrations()).map((migration) => migration.name);
+  } finally {
+    await dataSource.destroy();
+  }
+}
+
+/** The service's role may use the rows of its own schema and nothing else: it owns no table and cannot change one. */
+async function grantOwnSchema(client: Client, { adminUrl, serviceUrl, schema }: MigrationSettings): Promise<void> {
+  if (!serviceUrl) return;
+  const service = new URL(serviceUrl);
+  const name = decodeURIComponent(service.username);
+  if (name === decodeURIComponent(new URL(adminUrl).username)) return;
+
+  const role = client.escapeIdentifier(name);
+  const password = client.escapeLiteral(decodeURIComponent(service.password));
+  const existing = await client.query('SELECT 1 FROM pg_roles WHERE rolname = $1', [name]);
+  await client.query(`${existing.rowCount ? 'ALTER' : 'CREATE'} ROLE ${role} LOGIN PASSWORD ${password}`);
+  const own = client.escapeIdentifier(schema);
+  await client.query(`GRANT USAGE ON SCHEMA ${own} TO ${role}`);
+  await client.query(`GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ${own} TO ${role}`);
+  await client.query(`REVOKE INSERT, UPDATE, DELETE ON ${own}.migrations FROM ${role}`);
+  await client.query(`GRANT USAGE ON ALL SEQUENCES IN SCHEMA ${own} TO ${role}`);
+}
+
+const tls = ({ caFile }: MigrationSettings) => (caFile ? { ssl: { ca: readFileSync(caFile, 'utf8') } } : {});

@@ -1,0 +1,35 @@
+import { choice, integer, port, text, url } from './settings';
+import { LOG_LEVELS } from './logger';
+
+/** Settings of every process. */
+export const processSettings = {
+  logLevel: choice('LOG_LEVEL', 'info', LOG_LEVELS, 'Least severe log lines that are written.'),
+  healthPort: port('HEALTH_PORT', 0, 'Port of `/health/live`, `/health/ready` and `/metrics`; 0 takes a free one and logs it.'),
+  shutdownDelayMs: integer(
+    'SHUTDOWN_DELAY_MS',
+    0,
+    { min: 0, max: 15_000 },
+    'Milliseconds between "not ready" and the end of accepting work after SIGTERM; at least what the load balancer needs to notice.',
+  ),
+};
+
+/** How a service reaches RabbitMQ: its own account when it has one, else the full-rights one. */
+export const brokerSettings = (service: string) => ({
+  amqpUrl: url(
+    [`${service.toUpperCase()}_AMQP_URL`, 'AMQP_URL'],
+    ['amqp:', 'amqps:'],
+    `RabbitMQ as the ${service} service; \`amqps:\` for TLS.`,
+  ),
+  amqpCaFile: text('AMQP_CA_FILE', 'PEM file of the authority that signed the certificate of RabbitMQ.'),
+});
+
+/** How a service reaches PostgreSQL: its own role when it has one, else the full-rights one. */
+export const databaseSettings = (service: string) => ({
+  databaseUrl: url(
+    [`${service.toUpperCase()}_DATABASE_URL`, 'DATABASE_URL'],
+    ['postgres:', 'postgresql:'],
+    `PostgreSQL as the ${service} service; \`?sslmode=verify-full\` for TLS.`,
+  ),
+  databaseCaFile: text('DATABASE_CA_FILE', 'PEM file of the authority that signed the certificate of PostgreSQL.'),
+  databasePoolSize: integer('DATABASE_POOL_SIZE', 10, { min: 1, max: 200 }, 'Most connections to PostgreSQL of one process.'),
+});

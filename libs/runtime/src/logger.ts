@@ -1,0 +1,32 @@
+import type { LoggerService } from '@nestjs/common';
+import { pino, type Logger } from 'pino';
+
+export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace'] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+/** JSON lines on stdout, one object a line, with the service's name. Bodies, tokens and URLs with credentials never go in. */
+export const createLogger = (service: string, level: LogLevel): Logger =>
+  pino({ level, base: { service, pid: process.pid }, timestamp: pino.stdTimeFunctions.isoTime });
+
+/** Lets Nest, and everything that logs through Nest's Logger, write to pino. The last string parameter is Nest's context. */
+export class NestLogger implements LoggerService {
+  constructor(private readonly logger: Logger) {}
+
+  log = (message: unknown, ...parameters: unknown[]) => this.write('info', message, parameters);
+  fatal = (message: unknown, ...parameters: unknown[]) => this.write('fatal', message, parameters);
+  error = (message: unknown, ...parameters: unknown[]) => this.write('error', message, parameters);
+  warn = (message: unknown, ...parameters: unknown[]) => this.write('warn', message, parameters);
+  debug = (message: unknown, ...parameters: unknown[]) => this.write('debug', message, parameters);
+  verbose = (message: unknown, ...parameters: unknown[]) => this.write('trace', message, parameters);
+
+  private write(level: LogLevel, message: unknown, parameters: unknown[]): void {
+    const context = typeof parameters.at(-1) === 'string' ? (parameters.pop() as string) : undefined;
+    const err = parameters.find((parameter) => parameter instanceof Error);
+    // Nest passes a stack as a string before the context.
+    const stack = parameters.find((parameter): parameter is string => typeof parameter === 'string');
+    const fields = { ...(context && { context }), ...(err && { err }), ...(stack && { stack }) };
+    if (message instanceof Error) this.logger[level]({ ...fields, err: message });
+    else if (typeof message === 'object' && message !== null) this.logger[level]({ ...fields, ...message });
+    else this.logger[level](fields, String(message));
+  }
+}

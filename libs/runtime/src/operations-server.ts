@@ -1,0 +1,32 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { register } from 'prom-client';
+import type { Readiness } from './readiness';
+
+/**
+ * The listener for operators, apart from the API: `/health/live` (never looks at a dependency), `/health/ready` (503 with the reasons) and
+ * `/metrics` in the Prometheus text format.
+ *
+ * @param port 0 takes a free one
+ */
+export async function startOperationsServer(readiness: Readiness, port: number): Promise<{ server: Server; port: number }> {
+  const server = createServer((request, response) => {
+    const send = (status: number, type: string, body: string) => response.writeHead(status, { 'content-type': type }).end(body);
+    const json = (status: number, body: unknown) => send(status, 'application/json', JSON.stringify(body));
+    const path = request.url?.split('?')[0];
+    if (request.method !== 'GET' && request.method !== 'HEAD') json(405, { status: 'method not allowed' });
+    else if (path === '/health/live') json(200, { status: 'ok' });
+    else if (path === '/health/ready') {
+      void readiness.report().then((report) => json(report.status === 'ok' ? 200 : 503, report));
+    } else if (path === '/metrics') {
+      register.metrics().then(
+        (text) => send(200, register.contentType, text),
+        () => send(500, 'text/plain', 'metrics could not be collected'),
+      );
+    } else json(404, { status: 'not found' });
+  });
+  server.headersTimeout = 5000;
+  server.requestTimeout = 10_000;
+  await new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, resolve));
+  return { server, port: (server.address() as AddressInfo).port };
+}

@@ -1,0 +1,42 @@
+/** Whether one dependency is usable: undefined, or the reason why not, without secrets. */
+export type ReadinessCheck = () => string | undefined | Promise<string | undefined>;
+
+export interface ReadinessReport {
+  status: 'ok' | 'unavailable';
+  checks: Record<string, string>;
+}
+
+const CHECK_TIMEOUT_MS = 2000;
+
+/** What a process needs to serve. Not ready while it drains, so that no new work is sent to it. */
+export class Readiness {
+  draining = false;
+  private readonly checks = new Map<string, ReadinessCheck>();
+
+  add(name: string, check: ReadinessCheck): void {
+    this.checks.set(name, check);
+  }
+
+  async report(): Promise<ReadinessReport> {
+    const entries = await Promise.all([...this.checks].map(async ([name, check]) => [name, await answerOf(check)] as const));
+    if (this.draining) entries.push(['process', 'is shutting down']);
+    return {
+      status: entries.every(([, answer]) => answer === 'up') ? 'ok' : 'unavailable',
+      checks: Object.fromEntries(entries),
+    };
+  }
+}
+
+async function answerOf(check: ReadinessCheck): Promise<string> {
+  let timer: NodeJS.Timeout | undefined;
+  const timeout = new Promise<string>((resolve) => {
+    timer = setTimeout(() => resolve('does not answer'), CHECK_TIMEOUT_MS);
+  });
+  try {
+    return (await Promise.race([check(), timeout])) ?? 'up';
+  } catch {
+    return 'is unreachable';
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,104 @@
+import { collectDefaultMetrics } from 'prom-client';
+import { ConfigError } from './settings';
+import { createLogger, NestLogger, type LogLevel } from './logger';
+import { startOperationsServer } from './operations-server';
+import { Readiness } from './readiness';
+
+/** From the signal to the exit, at the longest: below the 30 s that Kubernetes and compose wait before they kill. */
+const SHUTDOWN_LIMIT_MS = 20_000;
+
+/** Settings that every process has. */
+export interface ServiceConfig {
+  logLevel: LogLevel;
+  healthPort: number;
+  shutdownDelayMs: number;
+}
+
+export interface ServiceContext {
+  logger: NestLogger;
+  readiness: Readiness;
+  /** Aborted on the first signal: waiting for a dependency at start must end then. */
+  stopping: AbortSignal;
+}
+
+/**
+ * Runs a service from the first log line to the exit code. Exit 0 after SIGTERM or SIGINT and a clean drain; 1 when the configuration is
+ * wrong, the start failed, the drain took over 20 s, or an error was caught by nobody.
+ *
+ * Order of the drain: not ready, wait for load balancers to notice, close the app (which finishes what runs), exit.
+ *
+ * @param start starts the app and returns its close()
+ */
+export async function runService<C extends ServiceConfig>(
+  name: string,
+  readConfig: () => C,
+  start: (config: C, context: ServiceContext) => Promise<() => Promise<void>>,
+): Promise<void> {
+  const config = configOrExit(readConfig);
+  const pino = createLogger(name, config.logLevel);
+  const logger = new NestLogger(pino);
+  const readiness = new Readiness();
+  const stopping = new AbortController();
+  const exit = (code: number) => {
+    pino.flush();
+    process.exit(code);
+  };
+
+  for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
+    process.on(event, (error) => {
+      pino.fatal({ err: error as Error, event }, 'an error that nothing caught: stopping');
+      exit(1);
+    });
+  }
+
+  collectDefaultMetrics();
+  let close: () => Promise<void> = async () => undefined;
+
+  const stop = (signal: string) => {
+    if (stopping.signal.aborted) return;
+    stopping.abort();
+    readiness.draining = true;
+    pino.info({ signal }, 'draining');
+    setTimeout(() => {
+      pino.error(`the drain took longer than ${SHUTDOWN_LIMIT_MS} ms`);
+      exit(1);
+    }, SHUTDOWN_LIMIT_MS).unref();
+    setTimeout(() => {
+      close().then(
+        () => {
+          pino.info('stopped');
+          exit(0);
+        },
+        (err: unknown) => {
+          pino.error({ err }, 'the drain failed');
+          exit(1);
+        },
+      );
+    }, config.shutdownDelayMs);
+  };
+  process.on('SIGTERM', stop);
+  process.on('SIGINT', stop);
+
+  try {
+    // Listens before anything is connected: probes must see a process that waits, not one that is absent.
+    const operations = await startOperationsServer(readiness, config.healthPort);
+    pino.info({ healthPort: operations.port }, 'starting');
+    close = await start(config, { logger, readiness, stopping: stopping.signal });
+    if (!stopping.signal.aborted) pino.info({ healthPort: operations.port }, 'started');
+  } catch (err) {
+    if (stopping.signal.aborted) return;
+    pino.fatal({ err }, 'the start failed');
+    exit(1);
+  }
+}
+
+/** Prints every problem of the configuration on stderr and exits 1. */
+export function configOrExit<C>(readConfig: () => C): C {
+  try {
+    return readConfig();
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    process.stderr.write(`${error.message}\n`);
+    process.exit(1);
+  }
+}

@@ -1,0 +1,115 @@
+/** One environment variable: how it is read, and what the documentation says about it. */
+export interface Setting<T> {
+  /** Names in the order in which they are looked at: the first one that is set counts. */
+  readonly names: readonly [string, ...string[]];
+  readonly description: string;
+  /** What the documentation shows as the default. */
+  readonly fallback: string;
+  /** @returns the value, or the problem as the rest of a sentence that starts with the variable's name */
+  read(raw: string | undefined): { value: T } | { problem: string };
+}
+
+type SettingsOf = Record<string, Setting<unknown>>;
+type Values<S extends SettingsOf> = { readonly [K in keyof S]: S[K] extends Setting<infer T> ? T : never };
+
+/** All that is wrong with the environment. Names variables and never shows a value: values may hold passwords. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+  constructor(readonly problems: string[]) {
+    super(`The configuration is invalid:\n${problems.map((problem) => `  - ${problem}`).join('\n')}`);
+  }
+}
+
+/**
+ * Makes the base class of a service's configuration from its settings, so that the class is both the type and the injection token.
+ *
+ * @example class UsersConfig extends Settings({ port: port('PORT', 3000, 'Port of the API.') }) {}
+ */
+export function Settings<S extends SettingsOf>(settings: S) {
+  class Base {
+    static readonly settings: SettingsOf = settings;
+    /** @throws ConfigError naming every problem at once */
+    constructor(env: NodeJS.ProcessEnv) {
+      const problems: string[] = [];
+      for (const [key, setting] of Object.entries(settings)) {
+        // An empty variable is an unset one: compose files and shells cannot express the difference.
+        const name = setting.names.find((candidate) => env[candidate]) ?? setting.names[0];
+        const outcome = setting.read(env[name] || undefined);
+        if ('problem' in outcome) problems.push(`${name} ${outcome.problem}`);
+        else Object.assign(this, { [key]: outcome.value });
+      }
+      if (problems.length > 0) throw new ConfigError(problems);
+    }
+  }
+  return Base as { readonly settings: SettingsOf; new (env: NodeJS.ProcessEnv): Values<S> };
+}
+
+type Names = string | [string, ...string[]];
+
+const setting = <T>(names: Names, description: string, fallback: string, read: Setting<T>['read']): Setting<T> => ({
+  names: typeof names === 'string' ? [names] : names,
+  description,
+  fallback,
+  read,
+});
+
+/** A whole number. Set `optional` for "unset means none". */
+export function integer(
+  names: Names,
+  fallback: number,
+  { min, max }: { min: number; max: number },
+  description: string,
+): Setting<number> {
+  return setting<number>(names, description, String(fallback), (raw) => {
+    if (raw === undefined) return { value: fallback };
+    const value = Number(raw);
+    const valid = /^\d+$/.test(raw) && value >= min && value <= max;
+    return valid ? { value } : { problem: `must be a whole number from ${min} to ${max}` };
+  });
+}
+
+/** A TCP port; 0 or unset (when the fallback is 0) lets the system choose a free one. */
+export const port = (names: Names, fallback: number, description: string) =>
+  integer(names, fallback, { min: 0, max: 65_535 }, description);
+
+/** A required URL of one of the protocols, for example `amqp:`. */
+export function url(names: Names, protocols: [string, ...string[]], description: string): Setting<string> {
+  const expected = protocols.map((protocol) => `${protocol}//`).join(' or ');
+  return setting<string>(names, description, 'required', (raw) => {
+    if (raw === undefined) return { problem: `is required: a URL that starts with ${expected}` };
+    const valid = URL.canParse(raw) && protocols.includes(new URL(raw).protocol) && new URL(raw).hostname !== '';
+    return valid ? { value: raw } : { problem: `must be a URL that starts with ${expected}` };
+  });
+}
+
+/** One of a few words. */
+export function choice<T extends string>(names: Names, fallback: T, values: readonly T[], description: string): Setting<T> {
+  return setting<T>(names, description, fallback, (raw) => {
+    const value = values.find((candidate) => candidate === (raw ?? fallback));
+    return value === undefined ? { problem: `must be one of: ${values.join(', ')}` } : { value };
+  });
+}
+
+/** Some of a few words, separated by commas. */
+export function choices<T extends string>(names: Names, values: readonly T[], description: string): Setting<T[]> {
+  return setting<T[]>(names, description, values.join(','), (raw) => {
+    const words = (raw ?? values.join(',')).split(',').map((word) => word.trim());
+    const chosen = values.filter((candidate) => words.includes(candidate));
+    return chosen.length === 0 || chosen.length !== new Set(words).size
+      ? { problem: `must be a comma-separated list of: ${values.join(', ')}` }
+      : { value: chosen };
+  });
+}
+
+/** A string that may be absent, such as the path of a file. */
+export function text(names: Names, description: string): Setting<string | undefined> {
+  return setting<string | undefined>(names, description, 'unset', (raw) => ({ value: raw }));
+}
+
+/** true or false. */
+export function flag(names: Names, fallback: boolean, description: string): Setting<boolean> {
+  return setting<boolean>(names, description, String(fallback), (raw) => {
+    if (raw === undefined) return { value: fallback };
+    return raw === 'true' || raw === 'false' ? { value: raw === 'true' } : { problem: 'must be true or false' };
+  });
+}

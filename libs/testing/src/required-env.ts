@@ -1,0 +1,7 @@
+/** Tests never skip: what the runner has not provided is an error that says how to run them. */
+export function requiredEnv(name: string): string {
+  const value = process.env[name];
+  if (!value)
+    throw new Error(`${name} is not set: run the tests through "npm test -- <path>", which starts the servers they need.`);
+  return value;
+}

@@ -1,1 +1,117 @@
-export async function startContainerRabbit() { throw new Error('todo'); }
+import { execFile, spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { runQuietly } from '../lib/command.mjs';
+import { connectionFailure, freePorts } from '../lib/free-port.mjs';
+import { startReaper } from '../lib/reaper.mjs';
+
+const IMAGE = 'rabbitmq:4.2-management';
+
+const docker = async (...args) => (await promisify(execFile)('docker', args, { timeout: 60_000 })).stdout.trim();
+
+/**
+ * Starts a RabbitMQ of our own in a container. Its data is in a volume named after the directory, or goes with it.
+ * @param {import('./rabbitmq.mjs').RabbitOptions} options
+ * @param {(what: string) => void} onProgress
+ */
+export async function startContainerRabbit(options, onProgress) {
+  const { directory, management, removeOnDeath, user, password, ports: preferred = {}, onDeath } = options;
+  // Each checkout its own; the password is part of it because RabbitMQ reads it only when its data is new.
+  const name = `collaboration-rabbitmq-${createHash('sha256').update(`${directory}:${password}`).digest('hex').slice(0, 12)}`;
+  const [port, managementPort] = await freePorts([preferred.amqp, preferred.management]);
+  await docker('image', 'inspect', IMAGE).catch(() => {
+    onProgress(`pulling the image ${IMAGE} (once)`);
+    return runQuietly('docker', ['pull', IMAGE]);
+  });
+  await docker('rm', '--force', '--volumes', name).catch(() => {}); // left by a crash
+  const reaper = startReaper('docker rm --force --volumes "$NAME"', { NAME: name, HOME: process.env.HOME ?? '/', ...dockerVariables() });
+  await runQuietly(
+    'docker',
+    [
+      'create',
+      ...['--name', name, '--hostname', 'rabbit'], // the host name is part of the data's path
+      ...['--publish', `127.0.0.1:${port}:5672`],
+      ...(management ? ['--publish', `127.0.0.1:${managementPort}:15672`] : []),
+      ...(removeOnDeath ? [] : ['--volume', `${name}:/var/lib/rabbitmq`]),
+      ...['--env', 'RABBITMQ_DEFAULT_USER', '--env', 'RABBITMQ_DEFAULT_PASS'], // by name: a value would show in the process list
+      IMAGE,
+    ],
+    { env: { ...process.env, RABBITMQ_DEFAULT_USER: user, RABBITMQ_DEFAULT_PASS: password } },
+  );
+  const server = new ContainerServer(name, reaper, () => answers(name, port, management && managementPort), onDeath);
+  await server.start();
+  return { server, port, managementPort: management ? managementPort : undefined };
+}
+
+// Docker's proxy opens the published port before anything listens inside, so the node itself is asked.
+async function answers(name, port, managementPort) {
+  const listening = await docker('exec', name, 'rabbitmq-diagnostics', '--quiet', 'check_port_connectivity').then(() => true, () => false);
+  if (!listening || (await connectionFailure('127.0.0.1', port))) return false;
+  return !managementPort || fetch(`http://127.0.0.1:${managementPort}/`).then(() => true, () => false);
+}
+
+function dockerVariables() {
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => name.startsWith('DOCKER_')));
+}
+
+/** The same verbs as ServerProcess, for a container. */
+class ContainerServer {
+  #expected = true;
+  running = false;
+
+  constructor(name, reaper, isReady, onDeath) {
+    Object.assign(this, { name, reaper, isReady, onDeath });
+  }
+
+  get pid() {
+    return undefined;
+  }
+
+  async start(timeoutMs = 90_000) {
+    if (this.running) return;
+    await docker('start', this.name);
+    this.running = true;
+    for (const since = Date.now(); !(await this.isReady()); await sleep(250)) {
+      if (Date.now() - since < timeoutMs) continue;
+      await this.kill();
+      throw new Error(`RabbitMQ was not ready after ${timeoutMs / 1000} s; see docker logs ${this.name}`);
+    }
+    this.#expected = false;
+    const waiter = spawn('docker', ['wait', this.name], { stdio: 'ignore' });
+    waiter.once('exit', () => {
+      if (this.#expected) return;
+      this.running = false;
+      this.onDeath?.();
+    });
+  }
+
+  async #end(...command) {
+    if (!this.running) return;
+    this.#expected = true;
+    this.running = false;
+    await docker(...command, this.name).catch(() => {});
+  }
+
+  stop() {
+    return this.#end('stop', '--timeout', '15');
+  }
+
+  kill() {
+    return this.#end('kill');
+  }
+
+  pause() {
+    return docker('pause', this.name);
+  }
+
+  resume() {
+    return docker('unpause', this.name);
+  }
+
+  /** Takes the container away as well; a named volume stays. */
+  async dismissReaper() {
+    await docker('rm', '--force', '--volumes', this.name).catch(() => {});
+    this.reaper.dismiss();
+  }
+}

@@ -30,7 +30,7 @@ const leave = (code) =>
   (leaving ??= (async () => {
     const { server } = (await started.catch(() => undefined)) ?? {};
     await server?.kill();
-    server?.dismissReaper();
+    await server?.dismissReaper();
     rmSync(directory, { recursive: true, force: true });
     process.exit(code);
   })());

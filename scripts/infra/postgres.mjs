@@ -43,9 +43,13 @@ export async function startPostgres({ directory, removeOnDeath = false, password
     describe: () => runAs(programs.postgres, args, identity, data),
     logFile,
     // The server itself says when it takes connections, which is later than when its port is open.
-    isReady: async () => existsSync(pidFile) && /^ready\s*$/m.test(readFileSync(pidFile, 'utf8')) && !(await connectionFailure('127.0.0.1', port)),
+    isReady: async () =>
+      existsSync(pidFile) && /^ready\s*$/m.test(readFileSync(pidFile, 'utf8')) && !(await connectionFailure('127.0.0.1', port)),
     stopSignal: 'SIGINT', // the fast shutdown: ends sessions, keeps what is committed
-    onOrphaned: { script: `end_group INT 50; ${removeOnDeath ? 'rm -rf "$DIRECTORY"' : ''}`, variables: { DIRECTORY: directory } },
+    onOrphaned: {
+      script: `end_group INT 50; ${removeOnDeath ? 'rm -rf "$DIRECTORY"' : ''}`,
+      variables: { DIRECTORY: directory },
+    },
     onDeath,
   });
   await server.start();
@@ -64,7 +68,12 @@ function initialise(initdb, identity, data, password) {
   const authentication = password ? ['-A', 'scram-sha-256', `--pwfile=${passwordFile}`] : ['-A', 'trust'];
   // The builtin provider: the same sort order on every platform, whatever locales are installed.
   const locale = ['-E', 'UTF8', '--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8'];
-  const { command, args, options } = runAs(initdb, ['-D', fresh, '-U', 'postgres', ...authentication, ...locale, '--no-sync', '--no-instructions'], identity, fresh);
+  const { command, args, options } = runAs(
+    initdb,
+    ['-D', fresh, '-U', 'postgres', ...authentication, ...locale, '--no-sync', '--no-instructions'],
+    identity,
+    fresh,
+  );
   const made = spawnSync(command, args, { ...options, encoding: 'utf8' });
   rmSync(passwordFile, { force: true });
   if (made.status !== 0) throw new Error(`PostgreSQL could not make its data directory: ${made.stderr || made.error?.message}`);

@@ -25,7 +25,11 @@ export async function startContainerRabbit(options, onProgress) {
     return runQuietly('docker', ['pull', IMAGE]);
   });
   await docker('rm', '--force', '--volumes', name).catch(() => {}); // left by a crash
-  const reaper = startReaper('docker rm --force --volumes "$NAME"', { NAME: name, HOME: process.env.HOME ?? '/', ...dockerVariables() });
+  const reaper = startReaper('docker rm --force --volumes "$NAME"', {
+    NAME: name,
+    HOME: process.env.HOME ?? '/',
+    ...dockerVariables(),
+  });
   await runQuietly(
     'docker',
     [
@@ -46,9 +50,18 @@ export async function startContainerRabbit(options, onProgress) {
 
 // Docker's proxy opens the published port before anything listens inside, so the node itself is asked.
 async function answers(name, port, managementPort) {
-  const listening = await docker('exec', name, 'rabbitmq-diagnostics', '--quiet', 'check_port_connectivity').then(() => true, () => false);
+  const listening = await docker('exec', name, 'rabbitmq-diagnostics', '--quiet', 'check_port_connectivity').then(
+    () => true,
+    () => false,
+  );
   if (!listening || (await connectionFailure('127.0.0.1', port))) return false;
-  return !managementPort || fetch(`http://127.0.0.1:${managementPort}/`).then(() => true, () => false);
+  return (
+    !managementPort ||
+    fetch(`http://127.0.0.1:${managementPort}/`).then(
+      () => true,
+      () => false,
+    )
+  );
 }
 
 function dockerVariables() {

@@ -20,7 +20,12 @@ exec "$0"
  */
 export async function startNativeRabbit(options, programs) {
   const { directory, management, removeOnDeath, user, password, ports: preferred = {}, onDeath } = options;
-  const [port, managementPort, distributionPort, epmdPort] = await freePorts([preferred.amqp, preferred.management, undefined, undefined]);
+  const [port, managementPort, distributionPort, epmdPort] = await freePorts([
+    preferred.amqp,
+    preferred.management,
+    undefined,
+    undefined,
+  ]);
   const pidFile = join(directory, 'node.pid');
   await endOrphan(pidFile, directory);
   const environment = writeConfiguration({ directory, management, user, password, port, managementPort });
@@ -37,7 +42,10 @@ export async function startNativeRabbit(options, programs) {
     logFile: join(directory, 'console.log'),
     isReady: () => accepts(port, management && managementPort),
     stopSignal: 'SIGTERM',
-    onOrphaned: { script: `${removeOnDeath ? 'end_group KILL 10' : 'end_group TERM 60'}; rm -f "$DIRECTORY/node.pid"; ${removeOnDeath ? 'rm -rf "$DIRECTORY"' : ''}`, variables: { DIRECTORY: directory } },
+    onOrphaned: {
+      script: `${removeOnDeath ? 'end_group KILL 10' : 'end_group TERM 60'}; rm -f "$DIRECTORY/node.pid"; ${removeOnDeath ? 'rm -rf "$DIRECTORY"' : ''}`,
+      variables: { DIRECTORY: directory },
+    },
     onStart: (pid) => writeFileSync(pidFile, String(pid)),
     onDeath,
   });
@@ -46,7 +54,8 @@ export async function startNativeRabbit(options, programs) {
 }
 
 function writeConfiguration({ directory, management, user, password, port, managementPort }) {
-  for (const name of ['mnesia', 'log', 'schema', 'config', 'conf.d']) mkdirSync(join(directory, name), { recursive: true, mode: 0o700 });
+  for (const name of ['mnesia', 'log', 'schema', 'config', 'conf.d'])
+    mkdirSync(join(directory, name), { recursive: true, mode: 0o700 });
   const cookie = join(directory, '.erlang.cookie');
   // It guards a port on the loopback address, yet whoever knows it may run code as us: as secret as the password.
   if (!existsSync(cookie)) writeFileSync(cookie, password, { mode: 0o400 });

@@ -26,7 +26,9 @@ const pathDirectories = () => (process.env.PATH ?? '').split(delimiter).filter(B
 export function findRabbit() {
   const unpacked = ['/opt', '/usr/local', '/usr/lib/rabbitmq/lib'].flatMap((base) => {
     try {
-      return readdirSync(base).filter((name) => /^rabbitmq/i.test(name)).map((name) => join(base, name, 'sbin'));
+      return readdirSync(base)
+        .filter((name) => /^rabbitmq/i.test(name))
+        .map((name) => join(base, name, 'sbin'));
     } catch {
       return [];
     }
@@ -48,12 +50,17 @@ export function findRabbit() {
 // epmd lies beside the real `erl`, which need not be where PATH finds the link to it.
 function erlangDirectories() {
   const candidates = [...pathDirectories(), ...HOMEBREW.map((base) => join(base, 'opt/erlang/bin')), '/usr/lib/erlang/bin'];
-  return candidates.filter((directory) => isExecutable(join(directory, 'erl'))).map((directory) => dirname(realpathSync(join(directory, 'erl'))));
+  return candidates
+    .filter((directory) => isExecutable(join(directory, 'erl')))
+    .map((directory) => dirname(realpathSync(join(directory, 'erl'))));
 }
 
 /** @returns {Promise<boolean>} whether a Docker engine answers */
 export async function dockerAnswers() {
-  return promisify(execFile)('docker', ['info', '--format', '{{.ServerVersion}}'], { timeout: 10_000 }).then(({ stdout }) => /\d/.test(stdout), () => false);
+  return promisify(execFile)('docker', ['info', '--format', '{{.ServerVersion}}'], { timeout: 10_000 }).then(
+    ({ stdout }) => /\d/.test(stdout),
+    () => false,
+  );
 }
 
 /** @returns {boolean} whether we may and can install Debian packages */

@@ -11,6 +11,14 @@ export class CommandFailure extends Error {
   }
 }
 
+/** @type {Set<import('node:child_process').ChildProcess>} */
+const running = new Set();
+
+/** Ends what runs, because we are leaving; a detached command is left to finish. */
+export function endCommands() {
+  for (const child of running) child.kill('SIGTERM');
+}
+
 /**
  * Runs a command to its end; its output is shown only when it fails. It goes through a file, so that a command left
  * running when we are stopped does not die of a broken pipe.
@@ -23,7 +31,10 @@ export async function runQuietly(command, args, options = {}) {
   const file = join(directory, 'log');
   const log = openSync(file, 'w', 0o600);
   try {
-    const code = await exitCode(spawn(command, args, { ...options, stdio: ['ignore', log, log] }));
+    const child = spawn(command, args, { ...options, stdio: ['ignore', log, log] });
+    if (!options.detached) running.add(child);
+    const code = await exitCode(child);
+    running.delete(child);
     if (code !== 0) throw new CommandFailure(`${command} ${args.join(' ')}`, code, readFileSync(file, 'utf8'));
   } finally {
     closeSync(log);

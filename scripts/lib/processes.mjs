@@ -69,7 +69,10 @@ export function childrenOf(pid) {
       .filter((candidate) => parentOf(candidate) === pid);
   }
   try {
-    return execFileSync('pgrep', ['-P', String(pid)], { encoding: 'utf8' }).split('\n').filter(Boolean).map(Number);
+    return execFileSync('pgrep', ['-P', String(pid)], { encoding: 'utf8' })
+      .split('\n')
+      .filter(Boolean)
+      .map(Number);
   } catch {
     return []; // pgrep exits with 1 when there are none
   }

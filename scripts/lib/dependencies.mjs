@@ -1,0 +1,34 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { runQuietly } from './command.mjs';
+import { ROOT } from './project.mjs';
+
+const readPackages = (file) => JSON.parse(readFileSync(file, 'utf8')).packages;
+
+/**
+ * Whether node_modules holds what package-lock.json says. npm keeps its own record of what it installed, so this is
+ * right whoever ran npm, and nothing has to be remembered.
+ */
+export function dependenciesInStep() {
+  try {
+    const wanted = readPackages(join(ROOT, 'package-lock.json'));
+    const installed = readPackages(join(ROOT, 'node_modules/.package-lock.json'));
+    return Object.entries(wanted).every(([path, entry]) => {
+      if (path === '') return true;
+      const found = installed[path];
+      // An optional one may be for another platform, and what only it needs is marked optional as well.
+      return found ? found.version === entry.version : entry.optional === true;
+    });
+  } catch {
+    return false;
+  }
+}
+
+/** Installs exactly what package-lock.json names. */
+export async function installDependencies() {
+  const args = ['ci', '--include=dev', '--include=optional', '--no-audit', '--no-fund'];
+  const npm = process.env.npm_execpath;
+  // Under `npm start` the very npm that runs us; else the one in PATH.
+  if (npm?.endsWith('.js')) await runQuietly(process.execPath, [npm, ...args], { cwd: ROOT });
+  else await runQuietly('npm', args, { cwd: ROOT });
+}

@@ -1,0 +1,100 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { startPostgres } from '../infra/postgres.mjs';
+import { startRabbit } from '../infra/rabbitmq.mjs';
+import { ensureDatabase } from './database-accounts.mjs';
+import { report } from './progress.mjs';
+import { LOCAL } from './project.mjs';
+
+const DATABASE = 'collaboration';
+
+/** The private RabbitMQ and PostgreSQL of this checkout. One that dies is started again with its data. */
+export class OwnServers {
+  #secrets;
+  #servers = [];
+  #stopping = false;
+
+  /** @param {ReturnType<import('./stack-secrets.mjs').readStackSecrets>} secrets */
+  constructor(secrets) {
+    this.#secrets = secrets;
+  }
+
+  /** @returns {Promise<Record<string, string>>} the settings that lead to it */
+  async startRabbit({ management, onProgress }) {
+    const { passwords, ports } = this.#secrets;
+    const rabbit = await startRabbit({
+      directory: directoryOf('rabbitmq'),
+      password: passwords.rabbitmq,
+      management,
+      ports: { amqp: ports.amqp, management: ports.management },
+      onProgress,
+      onDeath: () => this.#revive('RabbitMQ', rabbit.server),
+    });
+    ports.amqp = rabbit.port;
+    if (rabbit.managementPort) ports.management = rabbit.managementPort;
+    await this.#keep(rabbit.server);
+    return { AMQP_URL: rabbit.url, ...(rabbit.managementUrl && { RABBITMQ_MANAGEMENT_URL: rabbit.managementUrl }) };
+  }
+
+  /** @returns {Promise<Record<string, string>>} the settings that lead to it */
+  async startPostgres() {
+    const { passwords, ports } = this.#secrets;
+    const postgres = await startPostgres({
+      directory: directoryOf('postgres'),
+      password: passwords.postgres,
+      port: ports.postgres,
+      onDeath: () => this.#revive('PostgreSQL', postgres.server),
+    });
+    ports.postgres = postgres.port;
+    await this.#keep(postgres.server);
+    const { users_service, notifications_service } = passwords;
+    await ensureDatabase(postgres.url, DATABASE, { users_service, notifications_service });
+    const url = (role) => `postgres://${role}:${passwords[role]}@127.0.0.1:${postgres.port}/${DATABASE}`;
+    return {
+      DATABASE_URL: url('postgres'),
+      USERS_DATABASE_URL: url('users_service'),
+      NOTIFICATIONS_DATABASE_URL: url('notifications_service'),
+    };
+  }
+
+  /** Ends them; what they hold stays. */
+  async stop() {
+    this.#stopping = true;
+    await Promise.all(this.#servers.map(endServer((server) => server.stop())));
+  }
+
+  /** The same at once, as a power cut would. */
+  async kill() {
+    this.#stopping = true;
+    await Promise.all(this.#servers.map(endServer((server) => server.kill())));
+  }
+
+  // One that came up while we were already leaving is not kept.
+  async #keep(server) {
+    this.#servers.push(server);
+    if (this.#stopping) await endServer((late) => late.stop())(server);
+  }
+
+  async #revive(name, server) {
+    for (let delay = 500; !this.#stopping; delay = Math.min(delay * 2, 10_000)) {
+      report(`${name} ended unexpectedly; starting it again`);
+      const failure = await server.start().catch((error) => error);
+      if (!failure) return report(`${name} is back`);
+      report(failure.message);
+      await sleep(delay);
+    }
+    await server.stop();
+  }
+}
+
+const endServer = (end) => async (server) => {
+  await end(server);
+  await server.dismissReaper();
+};
+
+function directoryOf(name) {
+  const directory = join(LOCAL, name);
+  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  return directory;
+}

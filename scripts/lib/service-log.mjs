@@ -1,0 +1,57 @@
+import { mkdirSync, openSync, renameSync, writeSync } from 'node:fs';
+import { dirname } from 'node:path';
+
+const LIMIT_BYTES = 10 * 1024 * 1024;
+const LEVELS = { 10: 'trace', 20: 'debug', 30: 'info', 40: 'WARN', 50: 'ERROR', 60: 'FATAL' };
+const WARN = 40;
+
+/** Everything a service prints: all of it into a file of bounded size, what matters to the terminal. */
+export class ServiceLog {
+  #file;
+  #name;
+  #everything;
+  #handle;
+  #size = 0;
+  #rest = '';
+
+  constructor(name, file, everything) {
+    this.#name = name;
+    this.#file = file;
+    this.#everything = everything;
+    mkdirSync(dirname(file), { recursive: true });
+    this.#handle = openSync(file, 'w', 0o600);
+  }
+
+  /** @param {string} text a piece of output, cut anywhere */
+  write(text) {
+    this.#size += writeSync(this.#handle, text);
+    if (this.#size > LIMIT_BYTES) this.#turnOver();
+    const lines = (this.#rest + text).split('\n');
+    this.#rest = lines.pop();
+    for (const line of lines) this.#show(line);
+  }
+
+  #turnOver() {
+    renameSync(this.#file, `${this.#file}.1`);
+    this.#handle = openSync(this.#file, 'w', 0o600);
+    this.#size = 0;
+  }
+
+  #show(line) {
+    const entry = parse(line);
+    if (entry && entry.level < WARN && !this.#everything) return;
+    const text = entry
+      ? `${LEVELS[entry.level] ?? entry.level} ${[entry.msg, entry.err?.message].filter(Boolean).join(': ')}`
+      : line;
+    if (text.trim()) process.stdout.write(`[${this.#name}] ${text}\n`);
+  }
+}
+
+function parse(line) {
+  try {
+    const entry = JSON.parse(line);
+    return typeof entry?.level === 'number' ? entry : undefined;
+  } catch {
+    return undefined; // not a log line: a stack from before the logger was there
+  }
+}

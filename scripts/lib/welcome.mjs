@@ -1,0 +1,44 @@
+const ORGANIZATION = 'acme';
+const DOCUMENT = 'roadmap';
+const ADA = { userId: 'ada', name: 'Ada Lovelace', email: 'ada@example.com' };
+const GRACE = { userId: 'grace', name: 'Grace Hopper', email: 'grace@example.com' };
+
+const CALLS = [
+  ['users/add', { organizationId: ORGANIZATION, documentId: DOCUMENT, users: [ADA, GRACE] }],
+  [
+    'notifications/add',
+    {
+      organizationId: ORGANIZATION,
+      documentId: DOCUMENT,
+      actionUser: ADA,
+      displayHeadlineMessageTemplate: '{actionUser} mentioned {recipientUser}',
+      displayHeadlineMessageTemplateData: { actionUser: ADA, recipientUser: GRACE },
+      displayBodyMessage: 'Please have a look.',
+      notifyUsers: [GRACE],
+    },
+  ],
+  ['notifications/get', { organizationId: ORGANIZATION, documentId: DOCUMENT, userId: GRACE.userId }],
+];
+
+/**
+ * What somebody who has just started the system wants to know.
+ * @param {string} baseUrl
+ * @param {{ key: string, token: string }} credentials
+ */
+export function welcome(baseUrl, { key, token }) {
+  const headers = ['content-type: application/json', `x-svc-api-key: ${key}`, `x-svc-auth-token: ${token}`];
+  const curl = ([path, data]) =>
+    ['curl -s', `${baseUrl}/v1/${path}`, ...headers.map((header) => `-H '${header}'`), `-d '${JSON.stringify({ data })}'`].join(
+      ' ',
+    );
+  return `
+API            ${baseUrl}
+Documentation  ${baseUrl}/docs
+API key        ${key}
+Token          ${token}
+
+${CALLS.map(curl).join('\n\n')}
+
+Ctrl-C stops everything. Logs are in .local/logs, settings in .local/stack.env.
+`;
+}

@@ -1,0 +1,126 @@
+// npm start: the whole system in the foreground, from a fresh clone. Everything it starts ends with it.
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { endCommands, runQuietly } from './lib/command.mjs';
+import { probePort } from './lib/free-port.mjs';
+import { checkGivenServer } from './lib/given-servers.mjs';
+import { takeLock } from './lib/lock.mjs';
+import { UserError, checkMachine } from './lib/machine.mjs';
+import { OwnServers } from './lib/own-servers.mjs';
+import { watchParent } from './lib/parent.mjs';
+import { prepare } from './lib/prepare.mjs';
+import { report, reportFailure, stage } from './lib/progress.mjs';
+import { LOCAL, ROOT, SERVICES } from './lib/project.mjs';
+import { ServiceLog } from './lib/service-log.mjs';
+import { Service } from './lib/service.mjs';
+import { removeStackEnv, writeStackEnv } from './lib/stack-env.mjs';
+import { readStackSecrets, writeStackSecrets } from './lib/stack-secrets.mjs';
+import { welcome } from './lib/welcome.mjs';
+
+const DEMO = { key: 'demo-key', token: 'demo-token' };
+
+/** @type {OwnServers | undefined} */
+let servers;
+/** @type {Service[]} */
+let services = [];
+let leavingSince;
+
+main().catch((error) => {
+  if (leavingSince) return; // what fails because it is being stopped is no news
+  reportFailure(
+    error instanceof UserError || error.output || process.env.DEBUG ? error : { message: error.message, output: error.output },
+  );
+  void leave(1);
+});
+
+async function main() {
+  const { values } = parseArgs({ options: { verbose: { type: 'boolean', default: false } } });
+  checkMachine();
+  const lock = takeLock(join(LOCAL, 'start.lock'));
+  if (lock.holder)
+    throw new UserError(
+      `This checkout is already running: npm start, process ${lock.holder}. Stop it first, or use another checkout.`,
+    );
+  const port = await checkPort(process.env.PORT || '3000');
+  const given = {
+    broker: await checkGivenServer('AMQP_URL', process.env),
+    database: await checkGivenServer('DATABASE_URL', process.env),
+  };
+  stopOnRequest();
+
+  const secrets = readStackSecrets();
+  servers = new OwnServers(secrets);
+  // The broker takes longest and needs no package of ours, so it starts beside the installation.
+  const broker = given.broker ? {} : startBroker();
+  const packages = prepare();
+  const [brokerSettings, databaseSettings] = await Promise.all([
+    broker,
+    packages.then(() => (given.database ? {} : stage('starting PostgreSQL', () => servers.startPostgres()))),
+  ]);
+  if (leavingSince) return;
+  writeStackSecrets(secrets);
+
+  const settings = { NODE_ENV: 'production', ...brokerSettings, ...databaseSettings };
+  const env = { ...process.env, ...settings, PORT: String(port) };
+  await stage('migrating and declaring queues', () =>
+    runQuietly(process.execPath, ['scripts/setup.mjs'], { cwd: ROOT, env: { ...env, DEMO_CREDENTIALS: 'true' } }),
+  );
+  if (leavingSince) return;
+  writeStackEnv(env, ['AMQP_URL', 'DATABASE_URL', ...Object.keys(settings)]);
+
+  const everything = values.verbose || Boolean(process.env.LOG_LEVEL);
+  services = SERVICES.map((name) => new Service(name, env, new ServiceLog(name, join(LOCAL, 'logs', `${name}.log`), everything)));
+  await stage('starting services', () => Promise.all(services.map((service) => service.start())));
+  if (leavingSince) return;
+  report('ready');
+  process.stdout.write(welcome(`http://localhost:${port}`, DEMO));
+}
+
+function startBroker() {
+  const management = ['1', 'true'].includes(process.env.RABBITMQ_MANAGEMENT ?? '');
+  return stage('starting RabbitMQ', () => servers.startRabbit({ management, onProgress: report }));
+}
+
+async function checkPort(text) {
+  const port = Number(text);
+  if (!/^\d+$/.test(text) || port < 1 || port > 65_535) throw new UserError('PORT must be a whole number from 1 to 65535.');
+  try {
+    // Both: on some systems a port that is taken on one address can still be had on all of them.
+    await probePort(port, '127.0.0.1');
+    return await probePort(port);
+  } catch (error) {
+    if (error.code === 'EACCES')
+      throw new UserError(`Port ${port} needs more rights than this user has; set PORT to one above 1023.`);
+    throw new UserError(
+      `Port ${port} is taken; stop what listens there, or set PORT to another, for example PORT=${port + 1} npm start.`,
+    );
+  }
+}
+
+function stopOnRequest() {
+  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, () => void leave(0));
+  watchParent(() => {
+    report('the process that started this one is gone');
+    void leave(0);
+  });
+  // A closed terminal must not keep us from cleaning up.
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
+}
+
+async function leave(code) {
+  if (leavingSince) {
+    // One Ctrl-C arrives twice: from the terminal and handed on by npm.
+    if (Date.now() - leavingSince < 1_000) return;
+    await Promise.all(services.map((service) => service.kill()));
+    await servers?.kill();
+    process.exit(130);
+  }
+  leavingSince = Date.now();
+  if (code === 0) report('stopping (again to stop at once)');
+  endCommands();
+  await Promise.all(services.map((service) => service.stop()));
+  await servers?.stop();
+  if (servers) removeStackEnv();
+  if (code === 0) report('stopped');
+  process.exit(code);
+}

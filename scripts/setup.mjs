@@ -4,14 +4,29 @@ import { join } from 'node:path';
 import { exitCode } from './lib/command.mjs';
 import { ROOT } from './lib/project.mjs';
 
-const STEPS = ['apps/users/src/migrate.js', 'apps/notifications/src/migrate.js', 'libs/rabbitmq/src/declare-topology.main.js'];
+const STEPS = {
+  users: 'apps/users/src/migrate.js',
+  notifications: 'apps/notifications/src/migrate.js',
+  topology: 'libs/rabbitmq/src/declare-topology.main.js',
+};
 
-for (const step of STEPS) {
-  const child = spawn(process.execPath, [join(ROOT, 'dist', step)], { cwd: ROOT, stdio: ['ignore', 'inherit', 'inherit'] });
-  for (const name of ['SIGINT', 'SIGTERM']) process.once(name, () => child.kill(name));
+// Arguments name the steps to run; without any, all of them.
+const wanted = process.argv.slice(2);
+const unknown = wanted.filter((name) => !Object.hasOwn(STEPS, name));
+if (unknown.length > 0) {
+  console.error(`Unknown step ${unknown.join(', ')}; there are: ${Object.keys(STEPS).join(', ')}.`);
+  process.exit(2);
+}
+
+for (const [name, program] of Object.entries(STEPS)) {
+  if (wanted.length > 0 && !wanted.includes(name)) continue;
+  const child = spawn(process.execPath, [join(ROOT, 'dist', program)], { cwd: ROOT, stdio: ['ignore', 'inherit', 'inherit'] });
+  const pass = (signalName) => child.kill(signalName);
+  for (const signalName of ['SIGINT', 'SIGTERM']) process.once(signalName, pass);
   const code = await exitCode(child);
+  for (const signalName of ['SIGINT', 'SIGTERM']) process.off(signalName, pass);
   if (code !== 0) {
-    console.error(`Setup failed in dist/${step} (${code}).`);
+    console.error(`Setup failed in dist/${program} (${code}).`);
     process.exit(typeof code === 'number' ? code : 1);
   }
 }

@@ -52,20 +52,17 @@ async function main() {
   servers = new OwnServers(secrets);
   // The broker takes longest and needs no package of ours, so it starts beside the installation.
   const broker = given.broker ? {} : startBroker();
-  const packages = prepare();
-  const [brokerSettings, databaseSettings] = await Promise.all([
-    broker,
-    packages.then(() => (given.database ? {} : stage('starting PostgreSQL', () => servers.startPostgres()))),
-  ]);
+  const prepared = prepare().then(async () => {
+    const settings = given.database ? {} : await stage('starting PostgreSQL', () => servers.startPostgres());
+    if (!leavingSince) await setUp('migrating', ['users', 'notifications'], settings);
+    return settings;
+  });
+  const settings = { NODE_ENV: 'production', ...Object.assign({}, ...(await Promise.all([broker, prepared]))) };
   if (leavingSince) return;
   writeStackSecrets(secrets);
-
-  const settings = { NODE_ENV: 'production', ...brokerSettings, ...databaseSettings };
-  const env = { ...process.env, ...settings, PORT: String(port) };
-  await stage('migrating and declaring queues', () =>
-    runQuietly(process.execPath, ['scripts/setup.mjs'], { cwd: ROOT, env: { ...env, DEMO_CREDENTIALS: 'true' } }),
-  );
+  await setUp('declaring queues', ['topology'], settings);
   if (leavingSince) return;
+  const env = { ...process.env, ...settings, PORT: String(port) };
   writeStackEnv(env, ['AMQP_URL', 'DATABASE_URL', ...Object.keys(settings)]);
 
   const everything = values.verbose || Boolean(process.env.LOG_LEVEL);
@@ -74,6 +71,12 @@ async function main() {
   if (leavingSince) return;
   report('ready');
   process.stdout.write(welcome(`http://localhost:${port}`, DEMO));
+}
+
+// The demo credentials exist only here: the services know nothing of them.
+function setUp(what, steps, settings) {
+  const env = { ...process.env, NODE_ENV: 'production', ...settings, DEMO_CREDENTIALS: 'true' };
+  return stage(what, () => runQuietly(process.execPath, ['scripts/setup.mjs', ...steps], { cwd: ROOT, env }));
 }
 
 function startBroker() {

@@ -68,6 +68,7 @@ export function runAs(program, args, identity, dataDir) {
     `--reuid=${identity.uid}`,
     `--regid=${identity.gid}`,
     '--clear-groups',
+    '--securebits=+no_setuid_fixup', // else access(2), by which initdb looks for its programs, ignores the capability
     `--inh-caps=+${capability}`,
     `--ambient-caps=+${capability}`,
     '--',

@@ -125,6 +125,18 @@ export default defineConfig(
     rules: { 'no-restricted-syntax': ['error', ...EVERYWHERE, ...IN_SPECS] },
   },
   {
+    files: ['{apps,libs,test}/**/index.ts'],
+    rules: {
+      'no-restricted-syntax': [
+        'error',
+        {
+          selector: 'Program',
+          message: 'A barrel loads its whole folder and closes cycles that no single file has: import the file.',
+        },
+      ],
+    },
+  },
+  {
     files: ['**/*.mjs'],
     languageOptions: { globals: globals.node },
     // A file that does not fit in one reading does more than one thing.

@@ -59,6 +59,32 @@ export class GetNotificationsRequest {
   }
 }
 
+/** A user as it comes back: what was not sent is empty. */
+export class StoredUser {
+  @Identifier('Identifier of the user.')
+  userId: string;
+
+  @Described({ type: 'string' })
+  name: string;
+
+  @Described({ type: 'string' })
+  email: string;
+}
+
+export class NotificationMetadata {
+  @Identifier('API key that stored it.')
+  apiKey: string;
+
+  @Identifier('Its organization.')
+  organizationId: string;
+
+  @Identifier('Its document.')
+  documentId: string;
+
+  @Identifier('Its location, when it has one.', { optional: true })
+  locationId?: string;
+}
+
 export class NotificationItem {
   @Identifier('Identifier of the notification.')
   id: string;
@@ -100,32 +126,6 @@ export class NotificationItem {
 
   @Described({ type: 'integer', description: 'When it was stored, in epoch milliseconds.' })
   timestamp: number;
-}
-
-/** A user as it comes back: what was not sent is empty. */
-export class StoredUser {
-  @Identifier('Identifier of the user.')
-  userId: string;
-
-  @Described({ type: 'string' })
-  name: string;
-
-  @Described({ type: 'string' })
-  email: string;
-}
-
-export class NotificationMetadata {
-  @Identifier('API key that stored it.')
-  apiKey: string;
-
-  @Identifier('Its organization.')
-  organizationId: string;
-
-  @Identifier('Its document.')
-  documentId: string;
-
-  @Identifier('Its location, when it has one.', { optional: true })
-  locationId?: string;
 }
 
 export class GetNotificationsResult {

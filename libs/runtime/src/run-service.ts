@@ -1,3 +1,4 @@
+import { Logger } from '@nestjs/common';
 import { collectDefaultMetrics } from 'prom-client';
 import { ConfigError } from './settings';
 import { createLogger, NestLogger, type LogLevel } from './logger';
@@ -37,6 +38,8 @@ export async function runService<C extends ServiceConfig>(
   const config = configOrExit(readConfig);
   const pino = createLogger(name, config.logLevel);
   const logger = new NestLogger(pino);
+  // Libraries log through Nest's Logger before there is an app.
+  Logger.overrideLogger(logger);
   const readiness = new Readiness();
   const stopping = new AbortController();
   const exit = (code: number) => {

@@ -1,0 +1,88 @@
+import { createHash } from 'node:crypto';
+import { Controller } from '@nestjs/common';
+import { Ctx, MessagePattern, Payload } from '@nestjs/microservices';
+import { stringify } from 'safe-stable-stringify';
+import { ApiError } from '@app/contracts/error';
+import { AddNotification, AddNotificationRequest, type AddNotificationResult } from '@app/contracts/notifications.add';
+import { DeliveryContext } from '@app/rabbitmq/delivery-context';
+import { Reply } from '@app/rabbitmq/reply';
+import type { NewNotification } from '../db/insert-notifications.repository';
+import { Existence } from '../existence';
+import { NotificationWriter, type Written } from '../writer/notification-writer';
+
+const ADDED = 'Notification added successfully.';
+
+@Controller()
+export class AddNotificationHandler {
+  constructor(
+    private readonly existence: Existence,
+    private readonly writer: NotificationWriter,
+  ) {}
+
+  @MessagePattern(AddNotification.pattern)
+  async add(@Payload() request: AddNotificationRequest, @Ctx() context: DeliveryContext): Promise<Reply<AddNotificationResult>> {
+    await this.existence.requireTenant(context);
+    await this.requireWhatMayNotBeCreated(request, context);
+    const written = await this.writer.add(toNotification(request, context));
+    return new Reply(
+      { status: 'success', message: ADDED, data: { success: true, message: ADDED } },
+      { 'x-notification-id': storedId(written) },
+    );
+  }
+
+  private async requireWhatMayNotBeCreated(request: AddNotificationRequest, context: DeliveryContext): Promise<void> {
+    const { organizationId, documentId } = request;
+    const organization = request.createOrganization === false;
+    const document = request.createDocument === false;
+    if (organization || document) await this.existence.require({ organizationId, documentId, organization, document }, context);
+  }
+}
+
+function toNotification(request: AddNotificationRequest, context: DeliveryContext): NewNotification {
+  const { notificationId, createDocument: _document, createOrganization: _organization, ...content } = request;
+  const id = notificationId ?? context.messageId;
+  if (!id) throw new ApiError('INVALID_ARGUMENT', 'notificationId is required in a message without message_id.');
+  const notifyUsers = [...new Map((request.notifyUsers ?? []).map((user) => [user.userId, user])).values()];
+  return {
+    apiKey: context.apiKey,
+    organizationId: request.organizationId,
+    id,
+    documentId: request.documentId,
+    locationId: request.locationId,
+    notifyAll: request.notifyAll ?? notifyUsers.length === 0,
+    fingerprint: fingerprintOf(content),
+    content: {
+      actionUser: request.actionUser,
+      displayHeadlineMessageTemplate: request.displayHeadlineMessageTemplate,
+      displayHeadlineMessageTemplateData: request.displayHeadlineMessageTemplateData,
+      displayBodyMessage: request.displayBodyMessage,
+      notificationSourceData: request.notificationSourceData,
+      notifyUsers,
+    },
+    deadline: context.deadline,
+    ...(context.idempotencyKey && {
+      idempotency: { key: context.idempotencyKey, fingerprint: fingerprintOf(request) },
+    }),
+  };
+}
+
+/** Equal for equal JSON values, whatever the order of their keys. */
+const fingerprintOf = (value: object): Buffer =>
+  createHash('sha256')
+    .update(stringify(value) ?? '')
+    .digest();
+
+function storedId(written: Written): string {
+  switch (written.outcome) {
+    case 'stored':
+      return written.notificationId;
+    case 'different':
+      throw new ApiError('ALREADY_EXISTS', 'A notification with this notificationId and other content exists.');
+    case 'keyReused':
+      throw new ApiError('FAILED_PRECONDITION', 'The Idempotency-Key was used with another request.');
+    case 'expired':
+      throw new ApiError('UNAVAILABLE', 'The deadline passed before the notification was stored.');
+    case 'contended':
+      throw new ApiError('UNAVAILABLE', 'The notification could not be stored now.');
+  }
+}

@@ -1,0 +1,26 @@
+import { Column, CreateDateColumn, Entity, Index, PrimaryColumn } from 'typeorm';
+
+/** The first answer to an Idempotency-Key: written in the statement that has the effect, kept for at least 24 hours. */
+@Entity('idempotency_keys')
+@Index('idempotency_keys_by_age', ['createdAt'])
+export class IdempotencyKeyEntity {
+  @PrimaryColumn('text', { name: 'api_key', collation: 'C', primaryKeyConstraintName: 'idempotency_keys_pkey' })
+  apiKey: string;
+
+  @PrimaryColumn('text', { collation: 'C', primaryKeyConstraintName: 'idempotency_keys_pkey' })
+  operation: string;
+
+  @PrimaryColumn('text', { collation: 'C', primaryKeyConstraintName: 'idempotency_keys_pkey' })
+  key: string;
+
+  /** SHA-256 of the validated request. */
+  @Column('bytea')
+  fingerprint: Buffer;
+
+  /** The one part of the answer that differs from call to call. */
+  @Column({ type: 'text', name: 'notification_id', collation: 'C' })
+  notificationId: string;
+
+  @CreateDateColumn({ name: 'created_at', type: 'timestamptz' })
+  createdAt: Date;
+}

@@ -1,0 +1,167 @@
+import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { queryBefore } from '@app/postgres/query-before';
+import type { NotificationContent } from './notification.entity';
+
+/** Operation under which notifications/add keeps its idempotency keys. */
+const OPERATION = 'notifications.add';
+
+/** A notification as it goes into the tables. */
+export interface NewNotification {
+  apiKey: string;
+  organizationId: string;
+  id: string;
+  documentId: string;
+  locationId?: string;
+  notifyAll: boolean;
+  /** SHA-256 of what was sent. */
+  fingerprint: Buffer;
+  content: NotificationContent;
+  /** Epoch milliseconds after which it must not be stored. */
+  deadline?: number;
+  idempotency?: { key: string; fingerprint: Buffer };
+}
+
+/** What the tables already hold where a notification was not inserted. */
+export interface StoredBefore {
+  /** Fingerprint of the notification with the same id. */
+  fingerprint?: Buffer;
+  /** The first answer to the same Idempotency-Key. */
+  answer?: { fingerprint: Buffer; notificationId: string };
+}
+
+const INSERT = `
+  WITH moment AS MATERIALIZED (
+    SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS ms
+  ), input AS MATERIALIZED (
+    SELECT t.* FROM moment, unnest($1::int[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::boolean[],
+                                   $8::bytea[], $9::text[], $10::bigint[], $11::text[], $12::bytea[])
+      AS t(position, api_key, organization_id, id, document_id, location_id, notify_all, fingerprint, content, deadline,
+           idempotency_key, idempotency_fingerprint)
+    WHERE (t.deadline IS NULL OR t.deadline >= moment.ms)
+      AND NOT EXISTS (SELECT FROM idempotency_keys k
+                      WHERE k.api_key = t.api_key AND k.operation = '${OPERATION}' AND k.key = t.idempotency_key)
+  ), wanted AS MATERIALIZED (
+    SELECT DISTINCT api_key, organization_id FROM input
+  ), known AS MATERIALIZED (
+    SELECT o.id, w.api_key, w.organization_id FROM wanted w JOIN organizations o USING (api_key, organization_id)
+  ), created AS (
+    INSERT INTO organizations (api_key, organization_id)
+    SELECT api_key, organization_id FROM wanted EXCEPT SELECT api_key, organization_id FROM known ORDER BY 1, 2
+    ON CONFLICT DO NOTHING
+    RETURNING id, api_key, organization_id
+  ), located AS MATERIALIZED (
+    SELECT i.*, o.id AS organization
+    FROM input i JOIN (SELECT * FROM known UNION ALL SELECT * FROM created) o USING (api_key, organization_id)
+  ), inserted AS (
+    INSERT INTO notifications (organization, id, "timestamp", document_id, location_id, notify_all, size, fingerprint, content)
+    SELECT organization, l.id, moment.ms, document_id, location_id, notify_all, octet_length(content), fingerprint, content::json
+    FROM located l, moment ORDER BY organization, l.id
+    ON CONFLICT (organization, id) DO NOTHING
+    RETURNING organization, id, "timestamp"
+  ), stored AS MATERIALIZED (
+    SELECT l.*, i."timestamp" FROM inserted i JOIN located l USING (organization, id)
+  ), named AS (
+    INSERT INTO recipients (organization, user_id, "timestamp", notification_id, document_id, location_id)
+    SELECT s.organization, r.user_id, s."timestamp", s.id, s.document_id, s.location_id
+    FROM stored s JOIN unnest($13::int[], $14::text[]) AS r(position, user_id) USING (position)
+  ), named_documents AS (
+    INSERT INTO documents (organization, document_id)
+    SELECT DISTINCT organization, document_id FROM stored ORDER BY 1, 2
+    ON CONFLICT DO NOTHING
+  ), answered AS (
+    INSERT INTO idempotency_keys (api_key, operation, key, fingerprint, notification_id)
+    SELECT api_key, '${OPERATION}', idempotency_key, idempotency_fingerprint, id
+    FROM stored WHERE idempotency_key IS NOT NULL ORDER BY 1, 3
+  )
+  SELECT position FROM stored`;
+
+const FIND_STORED = `
+  SELECT t.position, n.fingerprint, k.fingerprint AS answer_fingerprint, k.notification_id AS answer_id
+  FROM unnest($1::int[], $2::text[], $3::text[], $4::text[], $5::text[])
+    AS t(position, api_key, organization_id, id, idempotency_key)
+  LEFT JOIN organizations o ON o.api_key = t.api_key AND o.organization_id = t.organization_id
+  LEFT JOIN notifications n ON n.organization = o.id AND n.id = t.id
+  LEFT JOIN idempotency_keys k ON k.api_key = t.api_key AND k.operation = '${OPERATION}' AND k.key = t.idempotency_key`;
+
+const KEEP_ANSWERS = `
+  INSERT INTO idempotency_keys (api_key, operation, key, fingerprint, notification_id)
+  SELECT t.api_key, '${OPERATION}', t.key, t.fingerprint, t.notification_id
+  FROM unnest($1::text[], $2::text[], $3::bytea[], $4::text[]) AS t(api_key, key, fingerprint, notification_id) ORDER BY 1, 3
+  ON CONFLICT DO NOTHING`;
+
+/** Writes notifications many at a time: what a batch costs hardly depends on how many share it. */
+@Injectable()
+export class InsertNotificationsRepository {
+  constructor(private readonly dataSource: DataSource) {}
+
+  /**
+   * One statement, and so one commit, for the whole batch: organizations and documents when missing, notifications, recipients and
+   * idempotency answers. Left out are notifications whose id or Idempotency-Key is there already, whose deadline has passed by the clock
+   * of the database, or whose organization another transaction creates at this moment.
+   *
+   * @param batch at most one for each (api key, organization, id) and for each Idempotency-Key: ON CONFLICT fails on a key that occurs
+   *   twice in its own statement. In order of that key, so that two writers lock rows in the same order.
+   * @returns indexes in the batch of those that were inserted
+   */
+  async insert(batch: readonly NewNotification[]): Promise<Set<number>> {
+    const recipients = batch.flatMap((entry, position) => entry.content.notifyUsers.map(({ userId }) => ({ position, userId })));
+    const deadlines = batch.flatMap(({ deadline }) => deadline ?? []);
+    const rows = await queryBefore<{ position: number }>(
+      this.dataSource,
+      deadlines.length > 0 ? Math.min(...deadlines) : undefined,
+      INSERT,
+      [
+        batch.map((_, position) => position),
+        batch.map(({ apiKey }) => apiKey),
+        batch.map(({ organizationId }) => organizationId),
+        batch.map(({ id }) => id),
+        batch.map(({ documentId }) => documentId),
+        batch.map(({ locationId }) => locationId ?? null),
+        batch.map(({ notifyAll }) => notifyAll),
+        batch.map(({ fingerprint }) => fingerprint),
+        batch.map(({ content }) => JSON.stringify(content)),
+        batch.map(({ deadline }) => deadline ?? null),
+        batch.map(({ idempotency }) => idempotency?.key ?? null),
+        batch.map(({ idempotency }) => idempotency?.fingerprint ?? null),
+        recipients.map(({ position }) => position),
+        recipients.map(({ userId }) => userId),
+      ],
+    );
+    return new Set(rows.map(({ position }) => position));
+  }
+
+  /** What stands in the way of each. A statement of its own: the inserting one cannot see what was committed while it ran. */
+  async findStored(batch: readonly NewNotification[]): Promise<StoredBefore[]> {
+    const rows = await this.dataSource.query<
+      { position: number; fingerprint: Buffer | null; answer_fingerprint: Buffer | null; answer_id: string | null }[]
+    >(FIND_STORED, [
+      batch.map((_, position) => position),
+      batch.map(({ apiKey }) => apiKey),
+      batch.map(({ organizationId }) => organizationId),
+      batch.map(({ id }) => id),
+      batch.map(({ idempotency }) => idempotency?.key ?? null),
+    ]);
+    const found = new Map(rows.map((row) => [row.position, row]));
+    return batch.map((_, position) => {
+      const row = found.get(position);
+      return {
+        ...(row?.fingerprint && { fingerprint: row.fingerprint }),
+        ...(row?.answer_fingerprint &&
+          row.answer_id && { answer: { fingerprint: row.answer_fingerprint, notificationId: row.answer_id } }),
+      };
+    });
+  }
+
+  /** Keeps the answer for notifications that were stored before under the same id: their key had no effect of its own to join. */
+  async keepAnswers(batch: readonly NewNotification[]): Promise<void> {
+    const keyed = batch.flatMap(({ apiKey, id, idempotency }) => (idempotency ? [{ apiKey, id, idempotency }] : []));
+    if (keyed.length === 0) return;
+    await this.dataSource.query(KEEP_ANSWERS, [
+      keyed.map(({ apiKey }) => apiKey),
+      keyed.map(({ idempotency }) => idempotency.key),
+      keyed.map(({ idempotency }) => idempotency.fingerprint),
+      keyed.map(({ id }) => id),
+    ]);
+  }
+}

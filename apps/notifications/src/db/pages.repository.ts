@@ -1,0 +1,108 @@
+import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import type { NotificationContent } from './notification.entity';
+
+/** Most bytes of content that a page reads, except that a page holds at least one notification. */
+const PAGE_BYTES = 4 * 1024 * 1024;
+
+export interface PageFilter {
+  apiKey: string;
+  organizationId: string;
+  documentId?: string;
+  locationId?: string;
+  userId?: string;
+  ids?: readonly string[];
+}
+
+export interface PageWindow {
+  newestFirst: boolean;
+  size: number;
+  /** The last notification of the page before. */
+  after?: { timestamp: number; notificationId: string };
+}
+
+export interface StoredNotification {
+  id: string;
+  timestamp: number;
+  documentId: string;
+  locationId: string | null;
+  content: NotificationContent;
+}
+
+/** Reads pages by keyset: what a page costs depends on its size, not on how much is stored. */
+@Injectable()
+export class PagesRepository {
+  constructor(private readonly dataSource: DataSource) {}
+
+  /** @returns the notifications, and whether there are more after them */
+  async find(filter: PageFilter, window: PageWindow): Promise<{ notifications: StoredNotification[]; more: boolean }> {
+    const { sql, parameters } = pageQuery(filter, window);
+    const rows = await this.dataSource.query<
+      {
+        id: string;
+        timestamp: string;
+        document_id: string;
+        location_id: string | null;
+        content: NotificationContent;
+        found: number;
+      }[]
+    >(sql, parameters);
+    const notifications = rows.slice(0, window.size).map((row) => ({
+      id: row.id,
+      timestamp: Number(row.timestamp),
+      documentId: row.document_id,
+      locationId: row.location_id,
+      content: row.content,
+    }));
+    return { notifications, more: (rows[0]?.found ?? 0) > notifications.length };
+  }
+}
+
+/** The statement for one set of filters: made of constant pieces, every value is a parameter. Exported for the test of its plans. */
+export function pageQuery(filter: PageFilter, window: PageWindow): { sql: string; parameters: unknown[] } {
+  const parameters: unknown[] = [];
+  const use = (value: unknown): string => `$${parameters.push(value)}`;
+  const direction = window.newestFirst ? 'DESC' : 'ASC';
+  const limit = use(window.size + 1);
+  const organization = `(SELECT o.id FROM organizations o
+    WHERE o.api_key = ${use(filter.apiKey)} AND o.organization_id = ${use(filter.organizationId)})`;
+  const document = filter.documentId === undefined ? undefined : use(filter.documentId);
+  const location = filter.locationId === undefined ? undefined : use(filter.locationId);
+  const user = filter.userId === undefined ? undefined : use(filter.userId);
+  const position = window.after && `(${use(window.after.timestamp)}, ${use(window.after.notificationId)})`;
+
+  const keys = (table: string, id: string, conditions: string) => `
+    SELECT t."timestamp", t.${id} AS id FROM ${table} t
+    WHERE t.organization = ${organization} ${conditions}
+      ${document ? `AND t.document_id = ${document}` : ''}
+      ${location ? `AND t.location_id = ${location}` : ''}
+      ${position ? `AND (t."timestamp", t.${id}) ${window.newestFirst ? '<' : '>'} ${position}` : ''}
+    ORDER BY t."timestamp" ${direction}, t.${id} ${direction} LIMIT ${limit}`;
+
+  const reached = `(t.notify_all OR EXISTS (SELECT FROM recipients r WHERE r.organization = t.organization
+      AND r.user_id = ${user} AND r."timestamp" = t."timestamp" AND r.notification_id = t.id))`;
+
+  let page: string;
+  if (filter.ids) page = keys('notifications', 'id', `AND t.id = ANY (${use(filter.ids)}) ${user ? `AND ${reached}` : ''}`);
+  else if (!user) page = keys('notifications', 'id', '');
+  else {
+    // Each half is one range of one index. UNION drops who is named and reached by notifyAll too.
+    page = `(${keys('recipients', 'notification_id', `AND t.user_id = ${user}`)})
+      UNION (${keys('notifications', 'id', 'AND t.notify_all')})
+      ORDER BY 1 ${direction}, 2 ${direction} LIMIT ${limit}`;
+  }
+
+  // LIMIT keeps the planner from joining the page with all notifications of the organization at once.
+  const sql = `
+    WITH page AS MATERIALIZED (${page})
+    SELECT id, "timestamp", document_id, location_id, content, found FROM (
+      SELECT n.*, (SELECT count(*)::int FROM page) AS found,
+             sum(n.size) OVER (ORDER BY n."timestamp" ${direction}, n.id ${direction}) - n.size AS bytes_before
+      FROM page CROSS JOIN LATERAL (
+        SELECT * FROM notifications t WHERE t.organization = ${organization} AND t.id = page.id LIMIT 1
+      ) n
+    ) sized
+    WHERE bytes_before < ${PAGE_BYTES}
+    ORDER BY "timestamp" ${direction}, id ${direction}`;
+  return { sql, parameters };
+}

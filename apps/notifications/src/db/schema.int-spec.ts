@@ -1,0 +1,32 @@
+import type { DataSource } from 'typeorm';
+import { SCHEMA } from './schema';
+import { connectTestDatabase } from '../../test/notifications';
+
+describe('schema notifications', () => {
+  let database: Awaited<ReturnType<typeof connectTestDatabase>>;
+  let dataSource: DataSource;
+
+  beforeAll(async () => {
+    database = await connectTestDatabase();
+    [dataSource] = database.dataSources as [DataSource];
+  });
+  afterAll(() => database.close());
+
+  it('is what the entities say', async () => {
+    const { upQueries } = await dataSource.driver.createSchemaBuilder().log();
+    expect(upQueries.map(({ query }) => query)).toEqual([]);
+  });
+
+  it('goes down and up again', async () => {
+    const tables = () =>
+      dataSource.query<{ name: string }[]>(
+        'SELECT table_name AS name FROM information_schema.tables WHERE table_schema = $1 ORDER BY 1',
+        [SCHEMA],
+      );
+    const before = await tables();
+    await dataSource.undoLastMigration();
+    expect(await tables()).toEqual([{ name: 'migrations' }]);
+    await dataSource.runMigrations();
+    expect(await tables()).toEqual(before);
+  });
+});

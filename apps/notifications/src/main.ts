@@ -1,0 +1,58 @@
+import 'reflect-metadata';
+import { NestFactory } from '@nestjs/core';
+import type { MicroserviceOptions } from '@nestjs/microservices';
+import { connectWhenReady, databaseObstacle, migrationObstacle } from '@app/postgres/connect';
+import { createDataSource } from '@app/postgres/data-source';
+import { isDatabaseAway } from '@app/postgres/errors';
+import { ContractPipe } from '@app/rabbitmq/contract.pipe';
+import { PassThroughFilter } from '@app/rabbitmq/pass-through.filter';
+import { RabbitClient } from '@app/rabbitmq/rabbit.client';
+import { RabbitServer } from '@app/rabbitmq/rabbit.server';
+import { runService } from '@app/runtime/run-service';
+import { notificationsConfig } from './config';
+import { ENTITIES, MIGRATIONS, SCHEMA } from './db/schema';
+import { NotificationsModule } from './notifications.module';
+
+void runService('notifications', notificationsConfig, async (config, { logger, readiness, stopping }) => {
+  const dataSource = createDataSource({
+    name: 'notifications',
+    url: config.databaseUrl,
+    caFile: config.databaseCaFile,
+    schema: SCHEMA,
+    entities: ENTITIES,
+    migrations: MIGRATIONS,
+    poolSize: config.databasePoolSize,
+  });
+  const broker = { url: config.amqpUrl, caFile: config.amqpCaFile };
+  const client = new RabbitClient({ connection: { ...broker, name: 'notifications calls' } });
+  const server = new RabbitServer({
+    connection: { ...broker, name: 'notifications' },
+    service: 'notifications',
+    queues: config.queues,
+    prefetch: { commands: config.commandPrefetch, queries: config.queryPrefetch },
+    isUnavailable: isDatabaseAway,
+    probe: () => dataSource.query('SELECT 1'),
+  });
+
+  const app = await NestFactory.createMicroservice<MicroserviceOptions>(NotificationsModule.with(dataSource, client), {
+    strategy: server,
+    logger,
+  });
+  app.useGlobalPipes(new ContractPipe());
+  app.useGlobalFilters(new PassThroughFilter());
+
+  readiness.add('database', () => databaseObstacle(dataSource));
+  readiness.add('migrations', () => migrationObstacle(dataSource));
+  readiness.add('broker', () => server.check() ?? client.check());
+  const close = async () => {
+    await app.close();
+    await client.close();
+    if (dataSource.isInitialized) await dataSource.destroy();
+  };
+
+  if (await connectWhenReady(dataSource, stopping)) {
+    await client.connect();
+    await app.listen();
+  }
+  return close;
+});

@@ -1,0 +1,29 @@
+import { Module, type DynamicModule } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { RabbitClient } from '@app/rabbitmq/rabbit.client';
+import { AddNotificationHandler } from './commands/add-notification.handler';
+import { InsertNotificationsRepository } from './db/insert-notifications.repository';
+import { OrganizationsRepository } from './db/organizations.repository';
+import { PagesRepository } from './db/pages.repository';
+import { Existence } from './existence';
+import { GetNotificationsHandler } from './queries/get-notifications.handler';
+import { NotificationWriter } from './writer/notification-writer';
+
+@Module({})
+export class NotificationsModule {
+  static with(dataSource: DataSource, client: RabbitClient): DynamicModule {
+    return {
+      module: NotificationsModule,
+      controllers: [AddNotificationHandler, GetNotificationsHandler],
+      providers: [
+        { provide: DataSource, useValue: dataSource },
+        { provide: RabbitClient, useValue: client },
+        Existence,
+        NotificationWriter,
+        InsertNotificationsRepository,
+        OrganizationsRepository,
+        PagesRepository,
+      ],
+    };
+  }
+}

@@ -1,0 +1,82 @@
+import { Controller } from '@nestjs/common';
+import { Ctx, MessagePattern, Payload } from '@nestjs/microservices';
+import {
+  GetNotifications,
+  GetNotificationsRequest,
+  type GetNotificationsResult,
+  type NotificationItem,
+  type StoredUser,
+} from '@app/contracts/notifications.get';
+import { decodePageToken, encodePageToken } from '@app/contracts/page-token';
+import { DeliveryContext } from '@app/rabbitmq/delivery-context';
+import type { KeptUser } from '../db/notification.entity';
+import { PagesRepository, type StoredNotification } from '../db/pages.repository';
+
+const DEFAULT_PAGE_SIZE = 1000;
+
+/** Where a page ends, whatever its number of notifications. */
+const PAGE_BYTES = 4 * 1024 * 1024;
+
+@Controller()
+export class GetNotificationsHandler {
+  constructor(private readonly pages: PagesRepository) {}
+
+  @MessagePattern(GetNotifications.pattern)
+  async get(@Payload() request: GetNotificationsRequest, @Ctx() { apiKey }: DeliveryContext): Promise<GetNotificationsResult> {
+    const { organizationId, documentId, locationId, userId, notificationIds } = request;
+    const { notifications, more } = await this.pages.find(
+      { apiKey, organizationId, documentId, locationId, userId, ids: notificationIds },
+      {
+        newestFirst: request.order !== 'asc',
+        size: request.pageSize ?? DEFAULT_PAGE_SIZE,
+        after: request.pageToken === undefined ? undefined : decodePageToken(request.pageToken),
+      },
+    );
+    const items = withinBytes(notifications.map((notification) => toItem(notification, apiKey, organizationId)));
+    const last = items.at(-1);
+    return {
+      status: 'success',
+      message: 'Notification(s) retrieved successfully.',
+      data: items,
+      ...(last &&
+        (more || items.length < notifications.length) && {
+          pageToken: encodePageToken({ timestamp: last.timestamp, notificationId: last.id }),
+        }),
+    };
+  }
+}
+
+/** As many as fit, and always the first: the repository has bounded what was read, this bounds what is sent. */
+function withinBytes(items: NotificationItem[]): NotificationItem[] {
+  let bytes = 0;
+  const end = items.findIndex((item, index) => {
+    bytes += Buffer.byteLength(JSON.stringify(item));
+    return index > 0 && bytes > PAGE_BYTES;
+  });
+  return end < 0 ? items : items.slice(0, end);
+}
+
+function toItem(
+  { id, timestamp, documentId, locationId, content }: StoredNotification,
+  apiKey: string,
+  organizationId: string,
+): NotificationItem {
+  // Without a prototype even __proto__ is an ordinary userId.
+  const named = Object.create(null) as Record<string, true>;
+  for (const { userId } of content.notifyUsers) named[userId] = true;
+  return {
+    id,
+    notificationSource: 'custom',
+    notificationSourceData: content.notificationSourceData ?? {},
+    actionUser: toUser(content.actionUser),
+    displayBodyMessage: content.displayBodyMessage ?? '',
+    displayHeadlineMessageTemplate: content.displayHeadlineMessageTemplate,
+    displayHeadlineMessageTemplateData: content.displayHeadlineMessageTemplateData ?? {},
+    metadata: { apiKey, documentId, organizationId, ...(locationId !== null && { locationId }) },
+    notifyUsers: named,
+    notifyUsersByUserId: named,
+    timestamp,
+  };
+}
+
+const toUser = ({ userId, name = '', email = '' }: KeptUser): StoredUser => ({ userId, name, email });

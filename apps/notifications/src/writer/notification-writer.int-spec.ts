@@ -1,0 +1,147 @@
+import { createHash } from 'node:crypto';
+import type { DataSource } from 'typeorm';
+import { InsertNotificationsRepository, type NewNotification } from '../db/insert-notifications.repository';
+import { aNotification, connectTestDatabase } from '../../test/notifications';
+import { NotificationWriter, type Written } from './notification-writer';
+
+describe(NotificationWriter.name, () => {
+  let database: Awaited<ReturnType<typeof connectTestDatabase>>;
+  let dataSource: DataSource;
+  let writer: NotificationWriter;
+  let otherWriter: NotificationWriter;
+
+  beforeAll(async () => {
+    database = await connectTestDatabase(2);
+    [dataSource] = database.dataSources as [DataSource];
+    [writer, otherWriter] = database.dataSources.map(
+      (source) => new NotificationWriter(new InsertNotificationsRepository(source)),
+    ) as [NotificationWriter, NotificationWriter];
+  });
+  afterAll(() => database.close());
+  afterEach(() => dataSource.query('TRUNCATE organizations, documents, notifications, recipients, idempotency_keys'));
+
+  const ids = async (): Promise<string[]> =>
+    (await dataSource.query<{ id: string }[]>('SELECT id FROM notifications ORDER BY organization, id')).map(({ id }) => id);
+  const count = async (table: string): Promise<number> =>
+    Number((await dataSource.query<{ count: string }[]>(`SELECT count(*) FROM ${table}`))[0]?.count);
+  const stored = (notificationId: string): Written => ({ outcome: 'stored', notificationId });
+  const withKey = (key: string, differences: Partial<NewNotification>, request = 'request'): NewNotification =>
+    aNotification({ ...differences, idempotency: { key, fingerprint: createHash('sha256').update(request).digest() } });
+
+  it('stores a notification with its recipients, organization and document', async () => {
+    await expect(writer.add(aNotification({ to: ['a', 'b'] }))).resolves.toEqual(stored('n1'));
+    expect(await ids()).toEqual(['n1']);
+    expect(await count('recipients')).toBe(2);
+    expect(await count('organizations')).toBe(1);
+    expect(await count('documents')).toBe(1);
+  });
+
+  it('stores the same notification once when it is added 100 times in parallel by two writers', async () => {
+    const outcomes = await Promise.all(
+      Array.from({ length: 100 }, (_, index) => (index % 2 ? writer : otherWriter).add(aNotification())),
+    );
+    expect(new Set(outcomes.map((outcome) => JSON.stringify(outcome)))).toEqual(new Set([JSON.stringify(stored('n1'))]));
+    expect(await ids()).toEqual(['n1']);
+    expect(await count('recipients')).toBe(1);
+  });
+
+  it('tells a repetition from another notification under the same id, in one batch and across batches', async () => {
+    const other = aNotification({ documentId: 'other' });
+    const [first, second] = await Promise.all([writer.add(aNotification()), writer.add(other)]);
+    expect([first?.outcome, second?.outcome]).toEqual(['stored', 'different']);
+    await expect(writer.add(other)).resolves.toEqual({ outcome: 'different' });
+    await expect(writer.add(aNotification())).resolves.toEqual(stored('n1'));
+    expect(await count('documents')).toBe(1);
+  });
+
+  it('keeps equal ids of two tenants and of two organizations apart', async () => {
+    await Promise.all([
+      writer.add(aNotification()),
+      writer.add(aNotification({ apiKey: 'other tenant', documentId: 'x' })),
+      writer.add(aNotification({ organizationId: 'other org', documentId: 'y' })),
+    ]);
+    expect(await ids()).toEqual(['n1', 'n1', 'n1']);
+  });
+
+  it('takes everything that waits into the next commit', async () => {
+    const insert = jest.spyOn(InsertNotificationsRepository.prototype, 'insert');
+    await Promise.all(Array.from({ length: 300 }, (_, index) => writer.add(aNotification({ id: `n${index}` }))));
+    expect(insert).toHaveBeenCalledTimes(1);
+    insert.mockRestore();
+    expect(await count('notifications')).toBe(300);
+  });
+
+  it('stores the neighbours of a notification that the database rejects', async () => {
+    // PostgreSQL cannot store NUL: validation keeps it out, this is what happens should it fail to.
+    const batch = [1, 2, 3, 4, 5].map((number) =>
+      aNotification({ id: `n${number}`, documentId: number === 3 ? 'bad\0' : 'doc' }),
+    );
+    const outcomes = await Promise.allSettled(batch.map((notification) => writer.add(notification)));
+    expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'fulfilled', 'fulfilled']);
+    expect(await ids()).toEqual(['n1', 'n2', 'n4', 'n5']);
+  });
+
+  it('stores nothing after the deadline, and its neighbours', async () => {
+    const [late, timely] = await Promise.all([
+      writer.add(aNotification({ id: 'late', deadline: Date.now() - 1000 })),
+      writer.add(aNotification({ id: 'timely', deadline: Date.now() + 60_000 })),
+    ]);
+    expect(late).toEqual({ outcome: 'expired' });
+    expect(timely).toEqual(stored('timely'));
+    expect(await ids()).toEqual(['timely']);
+  });
+
+  it('survives two writers that create the same organizations and rows in opposite orders', async () => {
+    const batch = Array.from({ length: 200 }, (_, index) =>
+      aNotification({ id: `n${index}`, organizationId: `org${index % 20}` }),
+    );
+    const outcomes = await Promise.all([
+      ...batch.map((notification) => writer.add(notification)),
+      ...[...batch].reverse().map((notification) => otherWriter.add(notification)),
+    ]);
+    expect(outcomes.filter(({ outcome }) => outcome === 'stored')).toHaveLength(400);
+    expect(await count('notifications')).toBe(200);
+    expect(await count('recipients')).toBe(200);
+    expect(await count('organizations')).toBe(20);
+  });
+
+  describe('with an Idempotency-Key', () => {
+    it('gives the first answer again, whatever id the repetition would have had', async () => {
+      await expect(writer.add(withKey('k', { id: 'made-1' }))).resolves.toEqual(stored('made-1'));
+      await expect(writer.add(withKey('k', { id: 'made-2' }))).resolves.toEqual(stored('made-1'));
+      expect(await ids()).toEqual(['made-1']);
+    });
+
+    it('refuses another request under the same key', async () => {
+      await writer.add(withKey('k', { id: 'n1' }));
+      await expect(writer.add(withKey('k', { id: 'n2' }, 'another'))).resolves.toEqual({ outcome: 'keyReused' });
+      expect(await ids()).toEqual(['n1']);
+    });
+
+    it('has one effect for 50 parallel requests over two writers', async () => {
+      const outcomes = await Promise.all(
+        Array.from({ length: 50 }, (_, index) => (index % 2 ? writer : otherWriter).add(withKey('k', { id: `made-${index}` }))),
+      );
+      expect(await count('notifications')).toBe(1);
+      const [only] = await ids();
+      expect(new Set(outcomes.map((outcome) => JSON.stringify(outcome)))).toEqual(new Set([JSON.stringify(stored(only ?? ''))]));
+    });
+
+    it('does not keep a key whose request was refused', async () => {
+      await writer.add(aNotification());
+      await expect(writer.add(withKey('k', { documentId: 'other' }))).resolves.toEqual({ outcome: 'different' });
+      expect(await count('idempotency_keys')).toBe(0);
+    });
+
+    it('keeps the key of a repetition under a known id', async () => {
+      await writer.add(aNotification());
+      await expect(writer.add(withKey('k', {}))).resolves.toEqual(stored('n1'));
+      await expect(writer.add(withKey('k', {}, 'another'))).resolves.toEqual({ outcome: 'keyReused' });
+    });
+
+    it('is one key for each tenant', async () => {
+      await writer.add(withKey('k', {}));
+      await expect(writer.add(withKey('k', { apiKey: 'other tenant' }, 'another'))).resolves.toEqual(stored('n1'));
+    });
+  });
+});

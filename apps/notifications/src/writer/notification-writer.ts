@@ -1,0 +1,181 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { Histogram } from 'prom-client';
+import { isDatabaseAway, isRejectedByValue, isTransient, sqlState, violatedConstraint } from '@app/postgres/errors';
+import { InsertNotificationsRepository, type NewNotification, type StoredBefore } from '../db/insert-notifications.repository';
+
+/**
+ * What became of a notification:
+ * - `stored`: it is there, now or from an earlier delivery of the same command;
+ * - `different`: another notification has its id;
+ * - `keyReused`: its Idempotency-Key belongs to another request;
+ * - `expired`: its deadline had passed, nothing was stored;
+ * - `contended`: it lost every race for its organization or row, nothing was stored.
+ */
+export type Written =
+  { outcome: 'stored'; notificationId: string } | { outcome: 'different' | 'keyReused' | 'expired' | 'contended' };
+
+interface Entry {
+  notification: NewNotification;
+  tries: number;
+  resolve(written: Written): void;
+  reject(error: unknown): void;
+}
+
+/** Statements stay far below the statement timeout: 1000 notifications, or as many as have 10,000 recipients. */
+const MAX_BATCH = 1000;
+const MAX_BATCH_RECIPIENTS = 10_000;
+
+/** Tries of one notification, conflicts and deadlocks included, before the caller is told that nothing was stored. */
+const MAX_TRIES = 4;
+
+/** Violated when another writer commits the same Idempotency-Key between our look and our insert: it is found as stored afterwards. */
+const ANSWERED_MEANWHILE = 'idempotency_keys_pkey';
+
+const batchSize = new Histogram({
+  name: 'notification_batch_size',
+  help: 'Notifications that shared one commit',
+  buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024],
+});
+const batchSeconds = new Histogram({
+  name: 'notification_batch_seconds',
+  help: 'Duration of one batch, from the first statement to the last answer',
+  buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5],
+});
+
+/**
+ * Group commit: while one batch is being written the others gather, and the next batch takes them all. There is no timer: alone a
+ * notification is written at once, under load hundreds share one commit. Bounded by the consumer's prefetch.
+ */
+@Injectable()
+export class NotificationWriter {
+  private readonly logger = new Logger(NotificationWriter.name);
+  private readonly waiting: Entry[] = [];
+  private writing = false;
+
+  constructor(private readonly repository: InsertNotificationsRepository) {}
+
+  /**
+   * @returns once its outcome is committed
+   * @throws the database's error when it is away: whether the notification was stored is unknown then, and a repetition finds out
+   */
+  add(notification: NewNotification): Promise<Written> {
+    return new Promise((resolve, reject) => {
+      this.waiting.push({ notification, tries: 0, resolve, reject });
+      if (!this.writing) void this.writeWhileWaiting();
+    });
+  }
+
+  private async writeWhileWaiting(): Promise<void> {
+    this.writing = true;
+    // Deliveries that came in one packet reach add() in the same turn of the event loop.
+    await new Promise((resolve) => setImmediate(resolve));
+    while (this.waiting.length > 0) {
+      const observe = batchSeconds.startTimer();
+      const { leaders, followers } = this.takeBatch();
+      batchSize.observe(leaders.length + followers.length);
+      const left = await this.insert(leaders);
+      await this.resolveStored([...left, ...followers]);
+      observe();
+    }
+    this.writing = false;
+  }
+
+  /** Leaders have distinct ids and idempotency keys; followers repeat one of them and learn from it what became of it. */
+  private takeBatch(): { leaders: Entry[]; followers: Entry[] } {
+    const leaders = new Map<string, Entry>();
+    const idempotencyKeys = new Set<string>();
+    const followers: Entry[] = [];
+    let recipients = 0;
+    let taken = 0;
+    for (const entry of this.waiting) {
+      recipients += entry.notification.content.notifyUsers.length;
+      if (taken > 0 && (taken >= MAX_BATCH || recipients > MAX_BATCH_RECIPIENTS)) break;
+      taken++;
+      const { apiKey, idempotency } = entry.notification;
+      const identity = identityOf(entry);
+      const idempotencyKey = idempotency && JSON.stringify([apiKey, idempotency.key]);
+      if (leaders.has(identity) || (idempotencyKey && idempotencyKeys.has(idempotencyKey))) followers.push(entry);
+      else {
+        leaders.set(identity, entry);
+        if (idempotencyKey) idempotencyKeys.add(idempotencyKey);
+      }
+    }
+    this.waiting.splice(0, taken);
+    const sorted = [...leaders].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, entry]) => entry);
+    return { leaders: sorted, followers };
+  }
+
+  /** Resolves what was inserted and returns the others. A statement that fails for one row is tried again in halves. */
+  private async insert(entries: Entry[]): Promise<Entry[]> {
+    if (entries.length === 0) return [];
+    try {
+      const inserted = await this.repository.insert(entries.map(({ notification }) => notification));
+      const left: Entry[] = [];
+      entries.forEach((entry, position) => {
+        if (inserted.has(position)) entry.resolve({ outcome: 'stored', notificationId: entry.notification.id });
+        else left.push(entry);
+      });
+      return left;
+    } catch (error) {
+      if (isDatabaseAway(error)) return rejectAll(entries, error);
+      if (isRejectedByValue(error) && entries.length > 1) {
+        const middle = entries.length >> 1;
+        return [...(await this.insert(entries.slice(0, middle))), ...(await this.insert(entries.slice(middle)))];
+      }
+      if (isTransient(error) || violatedConstraint(error) === ANSWERED_MEANWHILE) {
+        this.logger.warn({ msg: 'a batch was rolled back', notifications: entries.length, code: sqlState(error) });
+        return entries;
+      }
+      return rejectAll(entries, error);
+    }
+  }
+
+  /** Tells those that were not inserted why; those that nothing stands in the way of wait for the next batch. */
+  private async resolveStored(entries: Entry[]): Promise<void> {
+    if (entries.length === 0) return;
+    try {
+      const stored = await this.repository.findStored(entries.map(({ notification }) => notification));
+      const repeated: Entry[] = [];
+      entries.forEach((entry, index) => {
+        const written = judge(entry.notification, stored[index] ?? {});
+        if (written === 'again') this.tryAgain(entry);
+        else if (written.outcome === 'stored' && written.notificationId === entry.notification.id && !stored[index]?.answer) {
+          repeated.push(entry);
+        } else entry.resolve(written);
+      });
+      await this.repository.keepAnswers(repeated.map(({ notification }) => notification));
+      for (const entry of repeated) entry.resolve({ outcome: 'stored', notificationId: entry.notification.id });
+    } catch (error) {
+      rejectAll(entries, error);
+    }
+  }
+
+  private tryAgain(entry: Entry): void {
+    entry.tries++;
+    if (entry.tries >= MAX_TRIES) entry.resolve({ outcome: 'contended' });
+    else this.waiting.push(entry);
+  }
+}
+
+function judge(notification: NewNotification, { fingerprint, answer }: StoredBefore): Written | 'again' {
+  const { idempotency, deadline } = notification;
+  if (answer && idempotency) {
+    return answer.fingerprint.equals(idempotency.fingerprint)
+      ? { outcome: 'stored', notificationId: answer.notificationId }
+      : { outcome: 'keyReused' };
+  }
+  if (fingerprint) {
+    return fingerprint.equals(notification.fingerprint)
+      ? { outcome: 'stored', notificationId: notification.id }
+      : { outcome: 'different' };
+  }
+  return deadline !== undefined && deadline < Date.now() ? { outcome: 'expired' } : 'again';
+}
+
+const identityOf = ({ notification: { apiKey, organizationId, id } }: Entry): string =>
+  JSON.stringify([apiKey, organizationId, id]);
+
+function rejectAll(entries: Entry[], error: unknown): Entry[] {
+  for (const entry of entries) entry.reject(error);
+  return [];
+}

@@ -1,0 +1,53 @@
+import { createHash } from 'node:crypto';
+import { DataSource } from 'typeorm';
+import { createDataSource } from '@app/postgres/data-source';
+import { createTestDatabase } from '@app/testing/database';
+import type { NewNotification } from '../src/db/insert-notifications.repository';
+import { ENTITIES, MIGRATIONS, SCHEMA } from '../src/db/schema';
+
+/** A migrated database and `count` data sources on it, each like that of one writer process. */
+export async function connectTestDatabase(
+  count = 1,
+): Promise<{ url: string; dataSources: DataSource[]; close(): Promise<void> }> {
+  const database = await createTestDatabase({ [SCHEMA]: MIGRATIONS });
+  const dataSources = await Promise.all(
+    Array.from({ length: count }, () =>
+      createDataSource({
+        name: 'test',
+        url: database.url,
+        schema: SCHEMA,
+        entities: ENTITIES,
+        migrations: MIGRATIONS,
+        poolSize: 5,
+      }).initialize(),
+    ),
+  );
+  return {
+    url: database.url,
+    dataSources,
+    close: async () => {
+      await Promise.all(dataSources.map((dataSource) => dataSource.destroy()));
+      await database.drop();
+    },
+  };
+}
+
+/** A notification with the given differences, and a fingerprint of all but its deadline and idempotency key. */
+export function aNotification(differences: Partial<NewNotification> & { to?: string[] } = {}): NewNotification {
+  const { to = ['reader'], ...rest } = differences;
+  const notification = {
+    apiKey: 'tenant',
+    organizationId: 'org',
+    id: 'n1',
+    documentId: 'doc',
+    notifyAll: false,
+    content: {
+      actionUser: { userId: 'actor' },
+      displayHeadlineMessageTemplate: 'Hello',
+      notifyUsers: to.map((userId) => ({ userId })),
+    },
+    ...rest,
+  };
+  const { deadline: _deadline, idempotency: _idempotency, ...identity } = notification as NewNotification;
+  return { fingerprint: createHash('sha256').update(JSON.stringify(identity)).digest(), ...notification };
+}

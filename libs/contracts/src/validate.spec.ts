@@ -1,0 +1,206 @@
+import { ApiError } from './error';
+import { AddNotificationRequest } from './notifications.add';
+import { FILTER_COMBINATIONS, GetNotificationsRequest } from './notifications.get';
+import type { BodyClass } from './message';
+import { AddUsersRequest } from './users.add';
+import { validateBody } from './validate';
+
+function problemOf(type: BodyClass<object>, value: unknown): ApiError | undefined {
+  try {
+    validateBody(type, value, 'data');
+    return undefined;
+  } catch (error) {
+    return error as ApiError;
+  }
+}
+
+const user = { userId: 'u1' };
+const users = { organizationId: 'org', users: [user] };
+const notification = { organizationId: 'org', documentId: 'doc', actionUser: user, displayHeadlineMessageTemplate: 'Hello' };
+
+describe(validateBody.name, () => {
+  it.each<[string, BodyClass<object>, unknown, string]>([
+    ['no object', AddUsersRequest, [], 'data must be an object'],
+    ['null', AddUsersRequest, null, 'data must be an object'],
+    ['a missing field', AddUsersRequest, { users: [user] }, 'data.organizationId is required and must be a string'],
+    ['a wrong type', AddUsersRequest, { ...users, organizationId: 5 }, 'data.organizationId must be a string'],
+    ['null for absent', AddUsersRequest, { ...users, folderId: null }, 'data.folderId must be a string'],
+    ['a blank identifier', AddUsersRequest, { ...users, organizationId: ' \u00a0' }, 'data.organizationId must not be blank'],
+    [
+      'an identifier of 257 bytes',
+      AddUsersRequest,
+      { ...users, organizationId: 'é'.repeat(128) + 'x' },
+      'data.organizationId must be at most 256 bytes of UTF-8',
+    ],
+    [
+      'a control character',
+      AddUsersRequest,
+      { ...users, documentId: 'a\nb' },
+      'data.documentId must not contain control characters',
+    ],
+    ['no users', AddUsersRequest, { ...users, users: [] }, 'data.users must not be empty'],
+    ['users that are no array', AddUsersRequest, { ...users, users: user }, 'data.users must be an array'],
+    ['1001 users', AddUsersRequest, { ...users, users: Array(1001).fill(user) }, 'data.users must have at most 1000 entries'],
+    ['a null entry', AddUsersRequest, { ...users, users: [user, null] }, 'data.users[1] must be an object'],
+    ['an entry that is an array', AddUsersRequest, { ...users, users: [[user]] }, 'data.users[0] must be an object'],
+    ['a wrong userId', AddUsersRequest, { ...users, users: [user, { userId: 7 }] }, 'data.users[1].userId must be a string'],
+    ['a missing userId', AddUsersRequest, { ...users, users: [{}] }, 'data.users[0].userId is required and must be a string'],
+    [
+      'a name that is no string',
+      AddUsersRequest,
+      { ...users, users: [{ userId: 'u', name: {} }] },
+      'data.users[0].name must be a string',
+    ],
+    [
+      'a missing actionUser',
+      AddNotificationRequest,
+      { ...notification, actionUser: undefined },
+      'data.actionUser is required and must be an object',
+    ],
+    [
+      'an actionUser that is a string',
+      AddNotificationRequest,
+      { ...notification, actionUser: 'u' },
+      'data.actionUser must be an object',
+    ],
+    [
+      'an actionUser without userId',
+      AddNotificationRequest,
+      { ...notification, actionUser: {} },
+      'data.actionUser.userId is required and must be a string',
+    ],
+    [
+      'an empty template',
+      AddNotificationRequest,
+      { ...notification, displayHeadlineMessageTemplate: '' },
+      'data.displayHeadlineMessageTemplate must not be empty',
+    ],
+    [
+      'a long body message',
+      AddNotificationRequest,
+      { ...notification, displayBodyMessage: '😀'.repeat(10_001) },
+      'data.displayBodyMessage must be at most 10000 characters',
+    ],
+    [
+      'template data that is an array',
+      AddNotificationRequest,
+      { ...notification, displayHeadlineMessageTemplateData: [] },
+      'data.displayHeadlineMessageTemplateData must be an object',
+    ],
+    [
+      'a custom value that is a number',
+      AddNotificationRequest,
+      { ...notification, displayHeadlineMessageTemplateData: { place: 5 } },
+      'data.displayHeadlineMessageTemplateData.place must be a string',
+    ],
+    [
+      'a template actionUser that is a string',
+      AddNotificationRequest,
+      { ...notification, displayHeadlineMessageTemplateData: { actionUser: 'u' } },
+      'data.displayHeadlineMessageTemplateData.actionUser must be an object',
+    ],
+    [
+      'a template recipientUser without userId',
+      AddNotificationRequest,
+      { ...notification, displayHeadlineMessageTemplateData: { recipientUser: {} } },
+      'data.displayHeadlineMessageTemplateData.recipientUser.userId is required and must be a string',
+    ],
+    [
+      'too much source data',
+      AddNotificationRequest,
+      { ...notification, notificationSourceData: { x: 'é'.repeat(33_000) } },
+      'data.notificationSourceData must be at most 65536 bytes of UTF-8 as JSON',
+    ],
+    [
+      'a flag that is a string',
+      AddNotificationRequest,
+      { ...notification, notifyAll: 'true' },
+      'data.notifyAll must be a boolean',
+    ],
+    [
+      'notifyUsers of strings',
+      AddNotificationRequest,
+      { ...notification, notifyUsers: ['u'] },
+      'data.notifyUsers[0] must be an object',
+    ],
+    [
+      'a blank id in a list',
+      GetNotificationsRequest,
+      { organizationId: 'o', userId: 'u', notificationIds: ['a', ' '] },
+      'data.notificationIds[1] must not be blank',
+    ],
+    [
+      'a page size of 0',
+      GetNotificationsRequest,
+      { organizationId: 'o', userId: 'u', pageSize: 0 },
+      'data.pageSize must be a whole number from 1 to 1000',
+    ],
+    [
+      'a broken page token',
+      GetNotificationsRequest,
+      { organizationId: 'o', userId: 'u', pageToken: 'abc' },
+      'data.pageToken must be a token that an earlier page of this operation returned',
+    ],
+    [
+      'an unknown order',
+      GetNotificationsRequest,
+      { organizationId: 'o', userId: 'u', order: 'up' },
+      'data.order must be one of: asc, desc',
+    ],
+  ])('refuses %s and names the path', (_, type, value, message) => {
+    const problem = problemOf(type, value);
+    expect(problem).toMatchObject({ status: 'INVALID_ARGUMENT', message });
+    expect(problem?.details?.[0]?.message).toBe(message);
+    expect(message.startsWith(problem?.details?.[0]?.field ?? '?')).toBe(true);
+  });
+
+  it('states the first problem and lists at most 20', () => {
+    const problem = problemOf(AddUsersRequest, { ...users, users: Array(50).fill({}) });
+    expect(problem?.message).toBe('data.users[0].userId is required and must be a string');
+    expect(problem?.details).toHaveLength(20);
+  });
+
+  it('accepts the longest identifiers, exotic ones, and unknown fields, which it drops', () => {
+    const body = validateBody(AddUsersRequest, {
+      organizationId: 'é'.repeat(128),
+      later: true,
+      users: [{ userId: '__proto__', later: 1 }, { userId: '👩‍👩‍👧' }],
+    });
+    expect(JSON.parse(JSON.stringify(body))).toEqual({
+      organizationId: 'é'.repeat(128),
+      users: [{ userId: '__proto__' }, { userId: '👩‍👩‍👧' }],
+    });
+  });
+
+  it('keeps template and source data as they are', () => {
+    const data = { actionUser: { userId: 'a', extra: [1] }, recipientUser: 'everyone', place: 'x', empty: '' };
+    const source = { a: [{ b: null }], n: 1.5, f: false };
+    const body = validateBody(AddNotificationRequest, {
+      ...notification,
+      displayHeadlineMessageTemplateData: data,
+      notificationSourceData: source,
+    });
+    expect(body.displayHeadlineMessageTemplateData).toEqual(data);
+    expect(body.notificationSourceData).toEqual(source);
+  });
+
+  describe('of filters', () => {
+    const values = { documentId: 'd', locationId: 'l', userId: 'u', notificationIds: ['n'] };
+    const names = Object.keys(values) as (keyof typeof values)[];
+    const sets = Array.from({ length: 16 }, (_, bits) => names.filter((__, index) => bits & (1 << index)));
+
+    it.each(sets.map((filters) => [filters.join(' + ') || 'none', filters] as const))('judges %s', (_, filters) => {
+      const supported = FILTER_COMBINATIONS.some(
+        (one) => one.length === filters.length && one.every((name) => filters.includes(name)),
+      );
+      const request = { organizationId: 'o', ...Object.fromEntries(filters.map((name) => [name, values[name]])) };
+      const problem = problemOf(GetNotificationsRequest, request);
+      if (supported) expect(problem).toBeUndefined();
+      else expect(problem?.message).toContain('documentId + locationId + notificationIds');
+    });
+
+    it('supports exactly nine sets', () => {
+      expect(FILTER_COMBINATIONS).toHaveLength(9);
+    });
+  });
+});

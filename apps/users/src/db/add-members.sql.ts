@@ -1,0 +1,86 @@
+import { KEEP_HOURS, OPERATION } from './idempotency-keys.repository';
+
+/** Expired keys that one statement deletes: more than it inserts, so the table shrinks back to what is kept. */
+const EXPIRED_AT_ONCE = 10;
+
+/**
+ * No row comes back, and nothing is changed, when
+ * - the statement starts so late that it may end more than half a second after the deadline (the other half is for the caller's clock;
+ *   how long it may run is its own statement_timeout),
+ * - the Idempotency-Key has its answer already (one that is being written makes the statement wait, and then fail),
+ * - another transaction creates the organization at this moment: it is invisible to this statement, and there to the next one.
+ *
+ * Rows are locked in the order of their keys, and tables in the same order by all three statements: two of them meet without a deadlock.
+ */
+const addMembers = ({ named, added }: { named: string; added: string }) => `
+  WITH admitted AS MATERIALIZED (
+    SELECT WHERE ($8::bigint IS NULL
+        OR clock_timestamp() + current_setting('statement_timeout')::interval <= to_timestamp($8 / 1000.0) + interval '500 ms')
+      AND NOT EXISTS (SELECT FROM idempotency_keys WHERE api_key = $1::text AND operation = '${OPERATION}' AND key = $9::text)
+  ), known AS MATERIALIZED (
+    SELECT o.id FROM admitted, organizations o WHERE o.api_key = $1::text AND o.organization_id = $2::text
+  ), created AS (
+    INSERT INTO organizations (api_key, organization_id)
+    SELECT $1::text, $2::text FROM admitted WHERE NOT EXISTS (SELECT FROM known)
+    ON CONFLICT DO NOTHING
+    RETURNING id
+  ), organization AS MATERIALIZED (
+    SELECT id FROM known UNION ALL SELECT id FROM created
+  ), sent AS MATERIALIZED (
+    SELECT o.id AS organization, s.*
+    FROM organization o, unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::boolean[])
+      AS s(user_id, name, email, initial, initial_generated)
+    ORDER BY s.user_id COLLATE "C"
+  ), stored AS (
+    INSERT INTO users AS u (organization, user_id, name, email, initial, initial_generated)
+    SELECT * FROM sent
+    ON CONFLICT (organization, user_id) DO UPDATE SET
+      name = coalesce(excluded.name, u.name),
+      email = coalesce(excluded.email, u.email),
+      initial = CASE
+        WHEN NOT excluded.initial_generated OR (u.initial_generated AND excluded.name IS NOT NULL) THEN excluded.initial
+        ELSE u.initial END,
+      initial_generated = u.initial_generated AND excluded.initial_generated
+    -- A user who is sent again unchanged, as on every login, costs no new row version.
+    WHERE coalesce(excluded.name <> u.name, excluded.name IS NOT NULL)
+      OR coalesce(excluded.email <> u.email, excluded.email IS NOT NULL)
+      OR NOT excluded.initial_generated AND (u.initial_generated OR excluded.initial <> u.initial)
+  ), ${named}
+  added AS (
+    ${added}
+    ON CONFLICT DO NOTHING
+    RETURNING user_id
+  ), expired AS (
+    DELETE FROM idempotency_keys WHERE (api_key, operation, key) IN (
+      SELECT api_key, operation, key FROM idempotency_keys
+      WHERE $9::text IS NOT NULL AND created_at < now() - interval '${KEEP_HOURS} hours'
+        AND (api_key, operation, key) <> ($1::text, '${OPERATION}', $9::text)
+      ORDER BY created_at LIMIT ${EXPIRED_AT_ONCE} FOR UPDATE SKIP LOCKED)
+  ), answered AS (
+    INSERT INTO idempotency_keys (api_key, operation, key, fingerprint, answer)
+    SELECT $1::text, '${OPERATION}', $9::text, $10::bytea,
+      json_build_object('added', (SELECT coalesce(json_agg(user_id), '[]') FROM added), 'refused', $11::json)
+    FROM organization WHERE $9::text IS NOT NULL
+  )
+  SELECT (SELECT coalesce(array_agg(user_id), '{}') FROM added) AS added FROM organization`;
+
+const addMembersOf = (table: string) =>
+  addMembers({
+    named: `named AS (
+    INSERT INTO ${table}s (organization, ${table}_id) SELECT id, $12::text FROM organization ON CONFLICT DO NOTHING
+  ),`,
+    added: `INSERT INTO ${table}_members (organization, ${table}_id, user_id) SELECT organization, $12::text, user_id FROM sent`,
+  });
+
+/**
+ * The statement that adds users at each level. Parameters: 1 api key, 2 organizationId, 3 userIds, 4 names, 5 e-mails, 6 initials,
+ * 7 whether each initial was generated, 8 deadline, 9 Idempotency-Key, 10 fingerprint, 11 refused entries, 12 folderId or documentId.
+ */
+export const ADD_MEMBERS = {
+  organization: addMembers({
+    named: '',
+    added: 'INSERT INTO organization_members (organization, user_id) SELECT organization, user_id FROM sent',
+  }),
+  folder: addMembersOf('folder'),
+  document: addMembersOf('document'),
+} as const;

@@ -1,0 +1,30 @@
+import { Entity, JoinColumn, ManyToOne, PrimaryColumn } from 'typeorm';
+import { DocumentEntity } from './document.entity';
+import { UserEntity } from './user.entity';
+
+/** A user who was added to this document, and by that to nothing else. */
+@Entity('document_members')
+export class DocumentMemberEntity {
+  @PrimaryColumn('bigint', { primaryKeyConstraintName: 'document_members_pkey' })
+  organization: string;
+
+  @PrimaryColumn('text', { name: 'document_id', collation: 'C', primaryKeyConstraintName: 'document_members_pkey' })
+  documentId: string;
+
+  @PrimaryColumn('text', { name: 'user_id', collation: 'C', primaryKeyConstraintName: 'document_members_pkey' })
+  userId: string;
+
+  @ManyToOne(() => DocumentEntity)
+  @JoinColumn([
+    { name: 'organization', referencedColumnName: 'organization', foreignKeyConstraintName: 'document_members_document_fkey' },
+    { name: 'document_id', referencedColumnName: 'documentId', foreignKeyConstraintName: 'document_members_document_fkey' },
+  ])
+  document?: DocumentEntity;
+
+  @ManyToOne(() => UserEntity)
+  @JoinColumn([
+    { name: 'organization', referencedColumnName: 'organization', foreignKeyConstraintName: 'document_members_user_fkey' },
+    { name: 'user_id', referencedColumnName: 'userId', foreignKeyConstraintName: 'document_members_user_fkey' },
+  ])
+  user?: UserEntity;
+}

@@ -1,0 +1,16 @@
+import { Entity, JoinColumn, ManyToOne, PrimaryColumn } from 'typeorm';
+import { OrganizationEntity } from './organization.entity';
+
+/** A document that users have been added to. */
+@Entity('documents')
+export class DocumentEntity {
+  @PrimaryColumn('bigint', { primaryKeyConstraintName: 'documents_pkey' })
+  organization: string;
+
+  @ManyToOne(() => OrganizationEntity)
+  @JoinColumn({ name: 'organization', foreignKeyConstraintName: 'documents_organization_fkey' })
+  organizationEntity?: OrganizationEntity;
+
+  @PrimaryColumn('text', { name: 'document_id', collation: 'C', primaryKeyConstraintName: 'documents_pkey' })
+  documentId: string;
+}

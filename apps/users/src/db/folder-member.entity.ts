@@ -1,0 +1,30 @@
+import { Entity, JoinColumn, ManyToOne, PrimaryColumn } from 'typeorm';
+import { FolderEntity } from './folder.entity';
+import { UserEntity } from './user.entity';
+
+/** A user who was added to this folder, and by that to nothing else. */
+@Entity('folder_members')
+export class FolderMemberEntity {
+  @PrimaryColumn('bigint', { primaryKeyConstraintName: 'folder_members_pkey' })
+  organization: string;
+
+  @PrimaryColumn('text', { name: 'folder_id', collation: 'C', primaryKeyConstraintName: 'folder_members_pkey' })
+  folderId: string;
+
+  @PrimaryColumn('text', { name: 'user_id', collation: 'C', primaryKeyConstraintName: 'folder_members_pkey' })
+  userId: string;
+
+  @ManyToOne(() => FolderEntity)
+  @JoinColumn([
+    { name: 'organization', referencedColumnName: 'organization', foreignKeyConstraintName: 'folder_members_folder_fkey' },
+    { name: 'folder_id', referencedColumnName: 'folderId', foreignKeyConstraintName: 'folder_members_folder_fkey' },
+  ])
+  folder?: FolderEntity;
+
+  @ManyToOne(() => UserEntity)
+  @JoinColumn([
+    { name: 'organization', referencedColumnName: 'organization', foreignKeyConstraintName: 'folder_members_user_fkey' },
+    { name: 'user_id', referencedColumnName: 'userId', foreignKeyConstraintName: 'folder_members_user_fkey' },
+  ])
+  user?: UserEntity;
+}

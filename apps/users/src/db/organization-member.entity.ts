@@ -1,0 +1,19 @@
+import { Entity, JoinColumn, ManyToOne, PrimaryColumn } from 'typeorm';
+import { UserEntity } from './user.entity';
+
+/** A user who was added to the organization itself. */
+@Entity('organization_members')
+export class OrganizationMemberEntity {
+  @PrimaryColumn('bigint', { primaryKeyConstraintName: 'organization_members_pkey' })
+  organization: string;
+
+  @PrimaryColumn('text', { name: 'user_id', collation: 'C', primaryKeyConstraintName: 'organization_members_pkey' })
+  userId: string;
+
+  @ManyToOne(() => UserEntity)
+  @JoinColumn([
+    { name: 'organization', referencedColumnName: 'organization', foreignKeyConstraintName: 'organization_members_user_fkey' },
+    { name: 'user_id', referencedColumnName: 'userId', foreignKeyConstraintName: 'organization_members_user_fkey' },
+  ])
+  user?: UserEntity;
+}

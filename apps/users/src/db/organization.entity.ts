@@ -1,0 +1,24 @@
+import { Column, Entity, JoinColumn, ManyToOne, PrimaryGeneratedColumn, Unique } from 'typeorm';
+import { ApiKeyEntity } from './api-key.entity';
+
+/** An organization of one tenant. Its number stands for both in every other table. */
+@Entity('organizations')
+@Unique('organizations_api_key_organization_id_key', ['apiKey', 'organizationId'])
+export class OrganizationEntity {
+  @PrimaryGeneratedColumn('identity', {
+    type: 'bigint',
+    generatedIdentity: 'ALWAYS',
+    primaryKeyConstraintName: 'organizations_pkey',
+  })
+  id: string;
+
+  @Column({ type: 'text', name: 'api_key', collation: 'C' })
+  apiKey: string;
+
+  @ManyToOne(() => ApiKeyEntity)
+  @JoinColumn({ name: 'api_key', foreignKeyConstraintName: 'organizations_api_key_fkey' })
+  apiKeyEntity?: ApiKeyEntity;
+
+  @Column({ type: 'text', name: 'organization_id', collation: 'C' })
+  organizationId: string;
+}

@@ -1,0 +1,28 @@
+import { ApiKeyEntity } from './api-key.entity';
+import { DocumentEntity } from './document.entity';
+import { DocumentMemberEntity } from './document-member.entity';
+import { FolderEntity } from './folder.entity';
+import { FolderMemberEntity } from './folder-member.entity';
+import { IdempotencyKeyEntity } from './idempotency-key.entity';
+import { Users1795132800000 } from './migrations/1795132800000-users';
+import { OrganizationEntity } from './organization.entity';
+import { OrganizationMemberEntity } from './organization-member.entity';
+import { TokenEntity } from './token.entity';
+import { UserEntity } from './user.entity';
+
+export const SCHEMA = 'users';
+
+export const ENTITIES = [
+  ApiKeyEntity,
+  TokenEntity,
+  OrganizationEntity,
+  FolderEntity,
+  DocumentEntity,
+  UserEntity,
+  OrganizationMemberEntity,
+  FolderMemberEntity,
+  DocumentMemberEntity,
+  IdempotencyKeyEntity,
+];
+
+export const MIGRATIONS = [Users1795132800000];

@@ -1,0 +1,52 @@
+import 'reflect-metadata';
+import { NestFactory } from '@nestjs/core';
+import type { MicroserviceOptions } from '@nestjs/microservices';
+import { connectWhenReady, databaseObstacle, migrationObstacle } from '@app/postgres/connect';
+import { createDataSource } from '@app/postgres/data-source';
+import { isDatabaseAway } from '@app/postgres/errors';
+import { ContractPipe } from '@app/rabbitmq/contract.pipe';
+import { PassThroughFilter } from '@app/rabbitmq/pass-through.filter';
+import { RabbitServer } from '@app/rabbitmq/rabbit.server';
+import { runService } from '@app/runtime/run-service';
+import { usersConfig } from './config';
+import { ENTITIES, MIGRATIONS, SCHEMA } from './db/schema';
+import { UsersModule } from './users.module';
+
+void runService('users', usersConfig, async (config, { logger, readiness, stopping }) => {
+  const dataSource = createDataSource({
+    name: 'users',
+    url: config.databaseUrl,
+    caFile: config.databaseCaFile,
+    schema: SCHEMA,
+    entities: ENTITIES,
+    migrations: MIGRATIONS,
+    poolSize: config.databasePoolSize,
+  });
+  const server = new RabbitServer({
+    connection: { url: config.amqpUrl, caFile: config.amqpCaFile, name: 'users' },
+    service: 'users',
+    queues: ['commands', 'queries'],
+    prefetch: { commands: config.commandPrefetch, queries: config.queryPrefetch },
+    isUnavailable: isDatabaseAway,
+    probe: () => dataSource.query('SELECT 1'),
+  });
+
+  const app = await NestFactory.createMicroservice<MicroserviceOptions>(UsersModule.with(dataSource), {
+    strategy: server,
+    logger,
+  });
+  app.useGlobalPipes(new ContractPipe());
+  app.useGlobalFilters(new PassThroughFilter());
+
+  readiness.add('database', () => databaseObstacle(dataSource));
+  readiness.add('migrations', () => migrationObstacle(dataSource));
+  readiness.add('broker', () => server.check());
+  const close = async () => {
+    await app.close();
+    if (dataSource.isInitialized) await dataSource.destroy();
+  };
+
+  // Nothing is consumed before it can be stored.
+  if (await connectWhenReady(dataSource, stopping)) await app.listen();
+  return close;
+});

@@ -1,0 +1,28 @@
+import { randomBytes, timingSafeEqual } from 'node:crypto';
+import { Controller } from '@nestjs/common';
+import { MessagePattern, Payload } from '@nestjs/microservices';
+import { Authenticate, AuthenticateRequest, type AuthenticateResult } from '@app/contracts/users.authenticate';
+import { ApiKeysRepository } from '../db/api-keys.repository';
+
+/** Compared with when a key is unknown or has no live token, so that this takes as long as a wrong token does. */
+const NOBODYS_HASH = randomBytes(32);
+
+/** Says what an API key and the hash of a token are worth, and of a refusal nothing more. */
+@Controller()
+export class AuthenticateHandler {
+  constructor(private readonly apiKeys: ApiKeysRepository) {}
+
+  @MessagePattern(Authenticate.pattern)
+  async authenticate(@Payload() { apiKey, tokenHash }: AuthenticateRequest): Promise<AuthenticateResult> {
+    const found = await this.apiKeys.findLiveTokens(apiKey);
+    const matches = includes(found?.hashes ?? [], Buffer.from(tokenHash, 'hex'));
+    if (!found || !matches) return { verdict: 'refused' };
+    return { verdict: found.disabled ? 'disabled' : 'accepted' };
+  }
+}
+
+/** Compares with every hash, whichever matches. */
+function includes(hashes: readonly Buffer[], sought: Buffer): boolean {
+  if (hashes.length === 0) timingSafeEqual(NOBODYS_HASH, sought);
+  return hashes.filter((hash) => timingSafeEqual(hash, sought)).length > 0;
+}

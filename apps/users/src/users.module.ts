@@ -1,0 +1,20 @@
+import { Module, type DynamicModule } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { AddUsersHandler } from './commands/add-users.handler';
+import { ApiKeysRepository } from './db/api-keys.repository';
+import { IdempotencyKeysRepository } from './db/idempotency-keys.repository';
+import { MembersRepository } from './db/members.repository';
+import { OrganizationsRepository } from './db/organizations.repository';
+import { AuthenticateHandler } from './queries/authenticate.handler';
+import { ExistsHandler } from './queries/exists.handler';
+
+@Module({
+  controllers: [AddUsersHandler, AuthenticateHandler, ExistsHandler],
+  providers: [ApiKeysRepository, IdempotencyKeysRepository, MembersRepository, OrganizationsRepository],
+})
+export class UsersModule {
+  /** The service on a data source, which whoever made it also closes. */
+  static with(dataSource: DataSource): DynamicModule {
+    return { module: UsersModule, providers: [{ provide: DataSource, useValue: dataSource }] };
+  }
+}

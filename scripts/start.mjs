@@ -76,7 +76,7 @@ async function main() {
 // The demo credentials exist only here: the services know nothing of them.
 function setUp(what, steps, settings) {
   const env = { ...process.env, NODE_ENV: 'production', ...settings, DEMO_CREDENTIALS: 'true' };
-  return stage(what, () => runQuietly(process.execPath, ['scripts/setup.mjs', ...steps], { cwd: ROOT, env }));
+  return stage(what, () => runQuietly(process.execPath, ['scripts/setup.mjs', ...steps], { cwd: ROOT, env, name: 'Setup' }));
 }
 
 function startBroker() {

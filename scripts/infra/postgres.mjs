@@ -25,8 +25,6 @@ export async function startPostgres({ directory, removeOnDeath = false, password
   const logFile = join(directory, 'postgres.log');
   const [port] = await freePorts([preferred]);
   if (identity) chmodSync(directory, 0o711); // its user has to pass through it
-  if (existsSync(data)) await clearTheWay(data);
-  else initialise(programs.initdb, identity, data, password);
 
   const settings = [
     'listen_addresses=127.0.0.1',
@@ -52,6 +50,9 @@ export async function startPostgres({ directory, removeOnDeath = false, password
     },
     onDeath,
   });
+  // Only now: from here on somebody cleans up should we be killed.
+  if (existsSync(data)) await clearTheWay(data);
+  else initialise(programs.initdb, identity, data, password);
   await server.start();
   const credentials = password ? `postgres:${password}` : 'postgres';
   return { server, url: `postgres://${credentials}@127.0.0.1:${port}/postgres`, port };

@@ -22,7 +22,7 @@ export async function startContainerRabbit(options, onProgress) {
   const [port, managementPort] = await freePorts([preferred.amqp, preferred.management]);
   await docker('image', 'inspect', IMAGE).catch(() => {
     onProgress(`pulling the image ${IMAGE} (once)`);
-    return runQuietly('docker', ['pull', IMAGE]);
+    return runQuietly('docker', ['pull', IMAGE], { name: `docker pull ${IMAGE}` });
   });
   await docker('rm', '--force', '--volumes', name).catch(() => {}); // left by a crash
   const reaper = startReaper('docker rm --force --volumes "$NAME"', {
@@ -41,7 +41,7 @@ export async function startContainerRabbit(options, onProgress) {
       ...['--env', 'RABBITMQ_DEFAULT_USER', '--env', 'RABBITMQ_DEFAULT_PASS'], // by name: a value would show in the process list
       IMAGE,
     ],
-    { env: { ...process.env, RABBITMQ_DEFAULT_USER: user, RABBITMQ_DEFAULT_PASS: password } },
+    { name: 'docker create', env: { ...process.env, RABBITMQ_DEFAULT_USER: user, RABBITMQ_DEFAULT_PASS: password } },
   );
   const server = new ContainerServer(name, reaper, () => answers(name, port, management && managementPort), onDeath);
   await server.start();

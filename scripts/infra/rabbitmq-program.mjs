@@ -75,7 +75,7 @@ export function canInstall() {
 
 /** Installs RabbitMQ with apt-get. A dpkg interrupted half-way needs repair by hand, so this one is left to finish even if we are stopped. */
 export async function installRabbit() {
-  await runQuietly('sh', [INSTALLER], { detached: true });
+  await runQuietly('sh', [INSTALLER], { name: 'Installing RabbitMQ', mayOutliveUs: true });
 }
 
 /** What to tell a user who has none of what we can use. */

@@ -40,7 +40,10 @@ export function buildInStep() {
 export async function build() {
   const fingerprint = sourcesFingerprint();
   rmSync(DIST, { recursive: true, force: true });
-  await runQuietly(process.execPath, ['node_modules/@nestjs/cli/bin/nest.js', 'build', '--all'], { cwd: ROOT });
+  await runQuietly(process.execPath, ['node_modules/@nestjs/cli/bin/nest.js', 'build', '--all'], {
+    cwd: ROOT,
+    name: 'The build',
+  });
   mkdirSync(DIST, { recursive: true });
   writeFileSync(STAMP, fingerprint);
 }

@@ -1,7 +1,12 @@
 import { spawn } from 'node:child_process';
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { randomUUID } from 'node:crypto';
+import { closeSync, fstatSync, openSync, readSync, unlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { signal } from './processes.mjs';
+import { startReaper } from './reaper.mjs';
+
+const KILL_AFTER_MS = 5_000;
 
 /** A command that did not end well, with what it had to say. */
 export class CommandFailure extends Error {
@@ -11,35 +16,69 @@ export class CommandFailure extends Error {
   }
 }
 
-/** @type {Set<import('node:child_process').ChildProcess>} */
+/** @type {Set<number>} process groups of the commands that run */
 const running = new Set();
 
-/** Ends what runs, because we are leaving; a detached command is left to finish. */
+/**
+ * Runs a command to its end, with all it starts: whatever is left of it then, or when we are killed, is ended.
+ * @param {string} command
+ * @param {string[]} args
+ * @param {import('node:child_process').SpawnOptions} options
+ * @returns {Promise<number | string>} see exitCode
+ */
+export async function runCommand(command, args, options) {
+  const reaper = startReaper('end_group TERM 20');
+  const child = spawn(command, args, { ...options, detached: true });
+  if (child.pid) {
+    reaper.watch(child.pid);
+    running.add(child.pid);
+    child.once('exit', () => signal(-child.pid, 'SIGKILL'));
+  }
+  const code = await exitCode(child);
+  running.delete(child.pid);
+  reaper.dismiss();
+  return code;
+}
+
+/** Ends every command that runs, because we are leaving. */
 export function endCommands() {
-  for (const child of running) child.kill('SIGTERM');
+  for (const group of running) {
+    signal(-group, 'SIGTERM');
+    setTimeout(() => running.has(group) && signal(-group, 'SIGKILL'), KILL_AFTER_MS).unref();
+  }
 }
 
 /**
- * Runs a command to its end; its output is shown only when it fails. It goes through a file, so that a command left
- * running when we are stopped does not die of a broken pipe.
+ * The same, silent unless it fails.
  * @param {string} command
  * @param {string[]} args
- * @param {import('node:child_process').SpawnOptions} [options]
+ * @param {import('node:child_process').SpawnOptions & { name?: string, mayOutliveUs?: boolean }} [options] `mayOutliveUs`
+ *   for one that must not be interrupted half-way
  */
-export async function runQuietly(command, args, options = {}) {
-  const directory = mkdtempSync(join(tmpdir(), 'output-'));
-  const file = join(directory, 'log');
-  const log = openSync(file, 'w', 0o600);
+export async function runQuietly(command, args, { name = command, mayOutliveUs = false, ...options } = {}) {
+  const log = openNamelessFile();
+  const spawnOptions = { ...options, stdio: ['ignore', log, log] };
   try {
-    const child = spawn(command, args, { ...options, stdio: ['ignore', log, log] });
-    if (!options.detached) running.add(child);
-    const code = await exitCode(child);
-    running.delete(child);
-    if (code !== 0) throw new CommandFailure(`${command} ${args.join(' ')}`, code, readFileSync(file, 'utf8'));
+    const code = mayOutliveUs
+      ? await exitCode(spawn(command, args, { ...spawnOptions, detached: true }))
+      : await runCommand(command, args, spawnOptions);
+    if (code !== 0) throw new CommandFailure(name, code, contentsOf(log));
   } finally {
     closeSync(log);
-    rmSync(directory, { recursive: true, force: true });
   }
+}
+
+// A pipe would break under a command that outlives us, and a file with a name would be left behind by a SIGKILL.
+function openNamelessFile() {
+  const path = join(tmpdir(), `output-${randomUUID()}`);
+  const file = openSync(path, 'wx+', 0o600);
+  unlinkSync(path);
+  return file;
+}
+
+function contentsOf(file) {
+  const content = Buffer.alloc(fstatSync(file).size);
+  return content.toString('utf8', 0, readSync(file, content, 0, content.length, 0));
 }
 
 /**

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { runQuietly } from './command.mjs';
+import { npm } from './npm.mjs';
 import { ROOT } from './project.mjs';
 
 const readPackages = (file) => JSON.parse(readFileSync(file, 'utf8')).packages;
@@ -24,11 +24,7 @@ export function dependenciesInStep() {
   }
 }
 
-/** Installs exactly what package-lock.json names. */
+/** Installs exactly what package-lock.json names, whatever NODE_ENV or npm's settings say of development packages. */
 export async function installDependencies() {
-  const args = ['ci', '--include=dev', '--include=optional', '--no-audit', '--no-fund'];
-  const npm = process.env.npm_execpath;
-  // Under `npm start` the very npm that runs us; else the one in PATH.
-  if (npm?.endsWith('.js')) await runQuietly(process.execPath, [npm, ...args], { cwd: ROOT });
-  else await runQuietly('npm', args, { cwd: ROOT });
+  await npm(['ci', '--include=dev', '--include=optional', '--no-audit', '--no-fund']);
 }

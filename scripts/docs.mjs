@@ -1,0 +1,56 @@
+// npm run docs:generate: what the documentation says twice is written from the code. With --check: fails when it differs.
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { configurationTables, exampleEnvironment } from './docs/configuration.mjs';
+import { topologyTables } from './docs/topology.mjs';
+import { prepare } from './lib/prepare.mjs';
+import { ROOT } from './lib/project.mjs';
+
+/** Each file, and what it should hold given what it holds. */
+const TARGETS = {
+  'README.md': (text) => between('configuration', text, configurationTables()),
+  '.env.example': () => exampleEnvironment(),
+  'openapi.json': () => openApiDocument(),
+  'docs/messages.md': (text) => between('topology', text, topologyTables()),
+};
+
+const check = process.argv.includes('--check');
+await prepare();
+
+const problems = [];
+for (const [file, generate] of Object.entries(TARGETS)) {
+  try {
+    const path = join(ROOT, file);
+    const current = existsSync(path) ? readFileSync(path, 'utf8') : '';
+    const wanted = generate(current);
+    if (wanted === current) continue;
+    if (check) problems.push(`${file} is not what the code says: run npm run docs:generate and commit it.`);
+    else {
+      writeFileSync(path, wanted);
+      console.log(`${file} written`);
+    }
+  } catch (error) {
+    problems.push(`${file} cannot be generated: ${error.message}`);
+  }
+}
+if (problems.length > 0) {
+  console.error(problems.join('\n'));
+  process.exitCode = 1;
+}
+
+/** Replaces what stands between the two markers; the rest of the file is written by people. */
+function between(name, text, content) {
+  const [begin, end] = [`<!-- ${name}:begin -->`, `<!-- ${name}:end -->`];
+  const parts = text.split(begin);
+  const [, rest] = parts[1]?.split(end) ?? [];
+  if (parts.length !== 2 || rest === undefined) throw new Error(`it needs the lines ${begin} and ${end}, once.`);
+  return `${parts[0]}${begin}\n\n${content}\n\n${end}${rest}`;
+}
+
+function openApiDocument() {
+  const program = 'dist/apps/gateway/src/openapi/print.js';
+  if (!existsSync(join(ROOT, program))) throw new Error(`${program} is missing.`);
+  const printed = execFileSync(process.execPath, [program], { cwd: ROOT, encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 });
+  return `${JSON.stringify(JSON.parse(printed), null, 2)}\n`;
+}

@@ -1,0 +1,9 @@
+/**
+ * A Markdown table.
+ * @param {string[]} head
+ * @param {string[][]} rows
+ */
+export function table(head, rows) {
+  const line = (cells) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
+  return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n');
+}

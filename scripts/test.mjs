@@ -1,0 +1,102 @@
+// npm test: everything that can be checked, on a broker and a database of its own.
+//   npm test -- <arguments of Jest>   only the tests that these choose
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { endCommands } from './lib/command.mjs';
+import { checkGivenServer } from './lib/given-servers.mjs';
+import { runJest } from './lib/jest.mjs';
+import { checkMachine } from './lib/machine.mjs';
+import { npm } from './lib/npm.mjs';
+import { watchParent } from './lib/parent.mjs';
+import { prepare } from './lib/prepare.mjs';
+import { startReaper } from './lib/reaper.mjs';
+import { report, reportFailure } from './lib/progress.mjs';
+import { TestServers } from './lib/test-servers.mjs';
+
+const CHECKS = ['lint', 'format:check', 'typecheck', 'docs:check', 'lint:containers'];
+const PROJECTS = ['unit', 'integration', 'e2e'];
+
+const chosen = process.argv.slice(2);
+const totals = { passed: 0, failed: 0 };
+const reports = mkdtempSync(join(tmpdir(), 'jest-reports-'));
+const reaper = startReaper('rm -rf "$REPORTS"', { REPORTS: reports });
+const servers = new TestServers();
+let leaving = false;
+
+for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, () => void leave(130));
+watchParent(() => void leave(1));
+
+try {
+  await main();
+  await leave(0);
+} catch (error) {
+  if (!leaving) {
+    totals.failed ||= 1; // a check that failed is a failure, too
+    reportFailure(error);
+    await leave(1);
+  }
+}
+
+async function main() {
+  checkMachine();
+  const given = {
+    broker: await checkGivenServer('AMQP_URL', process.env),
+    database: await checkGivenServer('DATABASE_URL', process.env),
+  };
+  // The servers start beside the installation and the checks; the broker needs no package of ours.
+  const prepared = prepare();
+  const broker = given.broker ? { TEST_AMQP_URL: process.env.AMQP_URL } : servers.startRabbit(report);
+  const database = given.database
+    ? { TEST_DATABASE_URL: process.env.DATABASE_URL }
+    : prepared.then(() => servers.startPostgres());
+  await Promise.race([prepared.then(() => runSteps(broker, database)), failureOf(broker), failureOf(database)]);
+}
+
+async function runSteps(broker, database) {
+  const settings = async () => ({ ...(await broker), ...(await database) });
+  if (chosen.length > 0) return jest('the chosen tests', chosen, await settings());
+  for (const check of CHECKS) await step(check, () => npm(['run', check]));
+  for (const project of PROJECTS)
+    await jest(`${project} tests`, ['--selectProjects', project], project === 'unit' ? {} : await settings());
+}
+
+// Settles only when the work fails, so that a failure is not noticed minutes later.
+async function failureOf(work) {
+  await work;
+  return new Promise(() => {});
+}
+
+async function jest(name, args, settings) {
+  await step(name, async () => {
+    const { passed, failed } = await runJest(args, settings, join(reports, `${totals.passed}-${name}.json`));
+    totals.passed += passed;
+    if (leaving) return;
+    totals.failed += failed;
+    if (failed > 0) throw new Error(`${failed} failed`);
+  });
+}
+
+async function step(name, work) {
+  if (leaving) throw new Error('stopped');
+  const since = Date.now();
+  const seconds = () => ((Date.now() - since) / 1000).toFixed(1);
+  try {
+    await work();
+    report(`ok      ${name} (${seconds()} s)`);
+  } catch (error) {
+    report(`${leaving ? 'stopped' : 'FAILED '} ${name} (${seconds()} s)`);
+    throw Object.assign(error, { message: `The step "${name}" failed: ${error.message}` });
+  }
+}
+
+async function leave(code) {
+  if (leaving) return;
+  leaving = true;
+  endCommands();
+  await servers.remove();
+  rmSync(reports, { recursive: true, force: true });
+  reaper.dismiss();
+  process.stdout.write(`${totals.passed} passed, ${totals.failed} failed\n`);
+  process.exit(code);
+}

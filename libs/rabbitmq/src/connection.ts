@@ -1,24 +1,125 @@
 import { EventEmitter } from 'node:events';
+import { Logger } from '@nestjs/common';
+import type { ChannelModel } from 'amqplib';
+import { Backoff } from './backoff';
+import type { TransportMetrics } from './metrics';
+import { destroySocket, isBlocked, openConnection, parseBrokerUrl, type ConnectionOptions } from './open-connection';
 
-export interface ConnectionOptions {
-  /** `amqp:` or `amqps:`, with credentials and virtual host. */
-  url: string;
-  /** PEM file of the authority that signed the broker's certificate; absent: the system's. */
-  caFile?: string;
-  /** Shown in the broker's list of connections. */
-  name: string;
-}
+export type { ConnectionOptions } from './open-connection';
 
 /** `blocked`: the broker is short of memory or disk and takes no messages. */
 export type ConnectionState = 'up' | 'blocked' | 'down';
 
-/** One AMQP connection that comes back for ever. */
-export class RabbitConnection extends EventEmitter {
-  constructor(readonly options: ConnectionOptions) {
+const CLOSE_TIMEOUT_MS = 2000;
+
+/**
+ * One AMQP connection that comes back for ever, with growing waits of at most 5 s.
+ *
+ * A loop of its own instead of amqplib's recovery: that one restores the connection and nothing on it, so channels and consumers, which the
+ * broker closes alone as well, would need the same loop beside it.
+ *
+ * Events: `up` with the new connection, `state` after each change of {@link state}.
+ */
+export class RabbitConnection extends EventEmitter<{ up: [ChannelModel]; state: [ConnectionState] }> {
+  /** Broker account, as the broker checks it in `user_id`. */
+  readonly username: string;
+  private readonly closing = new AbortController();
+  private readonly logger = new Logger('RabbitMQ');
+  private readonly backoff = new Backoff();
+  private model?: ChannelModel;
+  private blocked = false;
+  private ended: Promise<void> = Promise.resolve();
+  private started = false;
+
+  /** @throws Error when the URL is not one of a broker */
+  constructor(
+    readonly options: ConnectionOptions,
+    private readonly metrics: TransportMetrics,
+  ) {
     super();
+    this.username = parseBrokerUrl(options.url).username;
+    // One for each channel, and some.
+    this.setMaxListeners(100);
   }
 
   get state(): ConnectionState {
-    throw new Error('Not written yet.');
+    return !this.model ? 'down' : this.blocked ? 'blocked' : 'up';
+  }
+
+  /** The open connection, if there is one. */
+  get current(): ChannelModel | undefined {
+    return this.model;
+  }
+
+  /** Starts to connect; does not wait for the broker. */
+  start(): void {
+    if (this.started || this.closing.signal.aborted) return;
+    this.started = true;
+    this.ended = this.run();
+  }
+
+  /** Closes politely, which delivers what was written before, within 2 s; then at once. */
+  async close(): Promise<void> {
+    this.closing.abort();
+    const { model } = this;
+    if (model) {
+      // The promise of close() stays pending when the connection ends in another way.
+      model.close().catch(() => undefined);
+      const timer = setTimeout(() => destroySocket(model), CLOSE_TIMEOUT_MS);
+      await this.ended;
+      clearTimeout(timer);
+    }
+    await this.ended;
+  }
+
+  private async run(): Promise<void> {
+    const { signal } = this.closing;
+    while (!signal.aborted) {
+      try {
+        await this.live(await openConnection(this.options));
+      } catch (error) {
+        if (!signal.aborted) this.log(`no connection: ${reason(error)}`);
+      }
+      if (signal.aborted) return;
+      await this.backoff.wait(signal);
+      this.metrics.reconnects.inc({ connection: this.options.name });
+    }
+  }
+
+  /** Resolves when the connection has ended. */
+  private async live(model: ChannelModel): Promise<void> {
+    const ended = new Promise<Error | undefined>((resolve) => {
+      model.once('close', resolve);
+      model.once('error', resolve);
+    });
+    model.on('blocked', () => this.setBlocked(true));
+    model.on('unblocked', () => this.setBlocked(false));
+    if (this.closing.signal.aborted) return void (await model.close().catch(() => undefined));
+
+    this.backoff.succeeded();
+    this.model = model;
+    this.setBlocked(isBlocked(model));
+    this.logger.log({ msg: 'connected to the broker', connection: this.options.name });
+    this.emit('up', model);
+
+    const error = await ended;
+    this.model = undefined;
+    this.setBlocked(false);
+    destroySocket(model);
+    if (!this.closing.signal.aborted) this.log(`connection lost: ${reason(error)}`);
+  }
+
+  private setBlocked(blocked: boolean): void {
+    if (blocked && !this.blocked) this.log('the broker is short of memory or disk and takes no messages');
+    this.blocked = blocked;
+    this.metrics.blocked.set({ connection: this.options.name }, blocked ? 1 : 0);
+    this.emit('state', this.state);
+  }
+
+  private log(msg: string): void {
+    this.logger.warn({ msg, connection: this.options.name });
   }
 }
+
+const reason = (error: unknown) =>
+  error instanceof Error ? error.message || (error as NodeJS.ErrnoException).code : 'no reason given';

@@ -1,4 +1,74 @@
-/** Declares every exchange, queue and binding; needs an account with full rights. */
-export async function declareTopology(_url: string, _options: { caFile?: string } = {}): Promise<void> {
-  throw new Error('Not written yet.');
+import type { Channel } from 'amqplib';
+import { Backoff } from './backoff';
+import { destroySocket, openConnection, parseBrokerUrl } from './open-connection';
+import { BINDINGS, EXCHANGES, QUEUES } from './topology';
+import { within } from './within';
+
+const PRECONDITION_FAILED = 406;
+const CLOSE_TIMEOUT_MS = 2000;
+/** What a broker that is still starting looks like. Anything else, a wrong password above all, is no better a minute later. */
+const NOT_UP_YET =
+  /ECONNREFUSED|ECONNRESET|ETIMEDOUT|EHOSTUNREACH|ENOTFOUND|EAI_AGAIN|Socket closed abruptly|closed the connection while/;
+
+export interface DeclareOptions {
+  /** PEM file of the authority that signed the broker's certificate. */
+  caFile?: string;
+  /** How long to wait for a broker that is not up yet, in milliseconds. Default 0. */
+  waitMs?: number;
+}
+
+/**
+ * Declares every exchange, queue and binding of the topology. What is there already stays as it is.
+ *
+ * @param url of an account with full rights on the virtual host
+ * @throws Error that names what exists with other arguments, or why there is no connection; never with the URL in it
+ */
+export async function declareTopology(url: string, { caFile, waitMs = 0 }: DeclareOptions = {}): Promise<void> {
+  parseBrokerUrl(url);
+  const model = await connectWithin(waitMs, () => openConnection({ url, caFile, name: 'topology' }));
+  try {
+    const channel = await model.createChannel();
+    channel.on('error', () => undefined);
+    await declareOn(channel);
+    await within(CLOSE_TIMEOUT_MS, model.close());
+  } finally {
+    destroySocket(model);
+  }
+}
+
+async function connectWithin<T>(waitMs: number, open: () => Promise<T>): Promise<T> {
+  const until = performance.now() + waitMs;
+  const backoff = new Backoff();
+  for (;;) {
+    try {
+      return await open();
+    } catch (error) {
+      // A host name with several addresses fails with an error of errors.
+      const causes = error instanceof AggregateError ? error.errors : [error];
+      const notUpYet = causes.some((cause) => NOT_UP_YET.test(String((cause as Error).message)));
+      if (!notUpYet || performance.now() > until) throw causes[0];
+      await backoff.wait(AbortSignal.timeout(Math.max(1, until - performance.now())));
+    }
+  }
+}
+
+async function declareOn(channel: Channel): Promise<void> {
+  for (const { name, type } of EXCHANGES) {
+    await explain(`exchange ${name}`, channel.assertExchange(name, type, { durable: true }));
+  }
+  for (const queue of QUEUES) {
+    await explain(`queue ${queue.name}`, channel.assertQueue(queue.name, { durable: true, arguments: queue.arguments }));
+  }
+  for (const { queue, exchange, routingKey } of BINDINGS) await channel.bindQueue(queue, exchange, routingKey);
+}
+
+async function explain(what: string, declared: Promise<unknown>): Promise<void> {
+  try {
+    await declared;
+  } catch (error) {
+    if ((error as { code?: unknown }).code !== PRECONDITION_FAILED) throw error;
+    throw new Error(`the ${what} exists with other settings, and they cannot be changed: ${(error as Error).message}`, {
+      cause: error,
+    });
+  }
 }

@@ -1,9 +1,24 @@
+import { randomUUID } from 'node:crypto';
 import { ClientProxy, type ReadPacket, type WritePacket } from '@nestjs/microservices';
+import type { ConfirmChannel, Message as AmqpMessage, Options } from 'amqplib';
 import type { Registry } from 'prom-client';
+import { ALL_MESSAGES } from '@app/contracts/all-messages';
+import { ApiError } from '@app/contracts/error';
 import type { Message } from '@app/contracts/message';
-import type { ConnectionOptions, ConnectionState } from './connection';
+import { closeQuietly, RabbitChannel } from './channel';
+import { checkExchanges } from './check-topology';
+import { RabbitConnection, type ConnectionOptions, type ConnectionState } from './connection';
+import { HEADER } from './headers';
+import { TransportMetrics } from './metrics';
+import { PendingCalls } from './pending-calls';
+import { ConfirmedPublisher, type PublishOutcome } from './publisher';
+import { decodeReply, type Answer } from './reply-format';
+import { within } from './within';
+
+export type { Answer } from './reply-format';
 
 export interface RabbitClientOptions {
+  /** The name is that of the app, and goes with every message as `app_id`. */
   connection: ConnectionOptions;
   /** Most calls waiting for their reply; more are refused at once. Default 1000. */
   maxPending?: number;
@@ -24,38 +39,53 @@ export interface CallOptions {
   idempotencyKey?: string;
 }
 
-/** A successful reply. */
-export interface Answer<Res> {
-  /** Its body as it came. */
-  readonly json: string;
-  readonly headers: Readonly<Record<string, unknown>>;
-  parse(): Res;
-}
-
 /** Calls services over the broker. */
 export class RabbitClient extends ClientProxy {
+  private readonly metrics: TransportMetrics;
+  private readonly connection: RabbitConnection;
+  private readonly channel: RabbitChannel<ConfirmChannel>;
+  private readonly publisher: ConfirmedPublisher;
+  private readonly calls = new PendingCalls();
+  private replyQueue?: string;
+  private closed?: Promise<void>;
+
+  /** @throws Error when the broker's URL is not one */
   constructor(readonly options: RabbitClientOptions) {
     super();
+    const { connection } = options;
+    this.metrics = TransportMetrics.of(options.metrics);
+    this.connection = new RabbitConnection({ ...connection, name: `${connection.name} calling` }, this.metrics);
+    this.channel = new RabbitChannel(this.connection, {
+      name: 'calls',
+      open: (model) => model.createConfirmChannel(),
+      setup: (channel) => this.setUp(channel),
+    });
+    this.channel.on('lost', () => this.calls.rejectAll(() => outcomeUnknown('the connection was lost before the answer came')));
+    this.publisher = new ConfirmedPublisher(this.channel, this.metrics);
   }
 
   /** Starts to connect; does not wait for the broker: see {@link check}. */
-  async connect(): Promise<void> {}
+  async connect(): Promise<void> {
+    this.connection.start();
+  }
 
   /** Refuses new calls, waits for the pending ones, disconnects. */
-  async close(): Promise<void> {}
+  close(): Promise<void> {
+    return (this.closed ??= this.drain());
+  }
 
   /** Calls waiting for their reply. */
   get pending(): number {
-    return 0;
+    return this.calls.size;
   }
 
   get state(): ConnectionState {
-    return 'down';
+    return this.connection.state;
   }
 
   /** undefined when calls can be made, else a short reason without secrets. */
   check(): string | undefined {
-    return 'not written yet';
+    return this.channel.check();
   }
 
   /**
@@ -64,19 +94,139 @@ export class RabbitClient extends ClientProxy {
    * @throws ApiError UNAVAILABLE: certainly not executed, and never will be. DEADLINE_EXCEEDED: written, and the outcome is unknown.
    *   Any other status is the service's answer.
    */
-  async call<Req, Res>(_message: Message<Req, Res>, _body: Req, _options: CallOptions): Promise<Answer<Res>> {
-    throw new Error('Not written yet.');
+  async call<Req, Res>(message: Message<Req, Res>, body: Req, options: CallOptions): Promise<Answer<Res>> {
+    const finish = this.metrics.calls.startTimer({ message: message.pattern });
+    try {
+      const answer = decodeReply<Res>(await this.replyTo(message, body, options));
+      finish({ status: 'OK' });
+      return answer;
+    } catch (error) {
+      finish({ status: error instanceof ApiError ? error.status : 'INTERNAL' });
+      throw error;
+    } finally {
+      this.metrics.callsPending.set({ connection: this.options.connection.name }, this.calls.size);
+    }
   }
 
   unwrap<T>(): T {
-    throw new Error('Not written yet.');
+    return this.connection.current as T;
   }
 
-  protected publish(_packet: ReadPacket, _callback: (packet: WritePacket) => void): () => void {
-    throw new Error('Not written yet.');
+  /** Nest's `send()`. Without a tenant, so only for messages that need none; {@link call} is the way for the others. */
+  protected publish({ pattern, data }: ReadPacket, callback: (packet: WritePacket) => void): () => void {
+    this.call(messageOf(pattern), data as object, { requestId: randomUUID(), timeoutMs: 5000 })
+      .then((answer) => answer.parse())
+      .then(
+        (response) => callback({ response, isDisposed: true }),
+        (err: unknown) => callback({ err, isDisposed: true }),
+      );
+    return () => undefined;
   }
 
-  protected dispatchEvent<T>(_packet: ReadPacket): Promise<T> {
-    throw new Error('Not written yet.');
+  /** Nest's `emit()`: resolves when the broker has the message. The same limits as `send()`. */
+  protected async dispatchEvent<T>({ pattern, data }: ReadPacket): Promise<T> {
+    const properties = this.propertiesOf(messageOf(pattern), { requestId: randomUUID() });
+    const error = notPublished(await this.write(pattern as string, data, { ...properties, correlationId: randomUUID() }));
+    if (error) throw error;
+    return undefined as T;
   }
+
+  private async setUp(channel: ConfirmChannel): Promise<void> {
+    await checkExchanges(channel, ['commands', 'replies']);
+    // Named by the broker: a name of ours would be locked by the connection before while that is half open.
+    const { queue } = await channel.assertQueue('', {
+      exclusive: true,
+      autoDelete: true,
+      durable: false,
+      arguments: { 'x-queue-type': 'classic' },
+    });
+    await channel.bindQueue(queue, 'replies', queue);
+    await channel.consume(queue, (reply) => (reply ? this.onReply(reply) : closeQuietly(channel)), { noAck: true });
+    this.replyQueue = queue;
+  }
+
+  private onReply(reply: AmqpMessage): void {
+    if (!this.calls.resolve(String(reply.properties.correlationId), reply)) this.metrics.unknownReplies.inc();
+  }
+
+  private replyTo<Req, Res>(message: Message<Req, Res>, body: Req, options: CallOptions): Promise<AmqpMessage> {
+    const timeoutMs = Math.floor(options.timeoutMs);
+    if (this.closed) throw unavailable('shutting down');
+    if (this.calls.size >= (this.options.maxPending ?? 1000)) throw unavailable('too many calls are pending');
+    if (!(timeoutMs > 0)) throw unavailable('no time is left');
+
+    const correlationId = randomUUID();
+    const { headers, ...properties } = this.propertiesOf(message, options);
+    const reply = this.calls.wait(correlationId, timeoutMs, () => outcomeUnknown('no answer came in time'));
+    this.metrics.callsPending.set({ connection: this.options.connection.name }, this.calls.size);
+    this.write(message.pattern, body, {
+      ...properties,
+      correlationId,
+      replyTo: this.replyQueue,
+      // A command would be dead-lettered; its deadline is looked at by the consumer.
+      ...(message.kind === 'query' && { expiration: timeoutMs }),
+      headers: { ...headers, [HEADER.deadline]: Date.now() + timeoutMs },
+    })
+      .then(notPublished, (error: Error) => unavailable(error.message))
+      .then((error) => error && this.calls.reject(correlationId, error));
+    return reply;
+  }
+
+  private async write(pattern: string, body: unknown, properties: Options.Publish & { correlationId: string }) {
+    return this.publisher.publish({
+      exchange: 'commands',
+      routingKey: pattern,
+      body: Buffer.from(JSON.stringify(body)),
+      properties,
+    });
+  }
+
+  private propertiesOf(
+    { kind, pattern }: Pick<Message<unknown, unknown>, 'kind' | 'pattern'>,
+    { apiKey, requestId, messageId = randomUUID(), idempotencyKey }: Omit<CallOptions, 'timeoutMs'>,
+  ): Options.Publish {
+    return {
+      persistent: kind === 'command',
+      contentType: 'application/json',
+      messageId,
+      type: pattern,
+      timestamp: Math.floor(Date.now() / 1000),
+      appId: this.options.connection.name,
+      userId: this.connection.username,
+      headers: { [HEADER.apiKey]: apiKey, [HEADER.requestId]: requestId, [HEADER.idempotencyKey]: idempotencyKey },
+    };
+  }
+
+  private async drain(): Promise<void> {
+    await within(this.options.drainTimeoutMs ?? 10_000, this.calls.whenEmpty());
+    this.calls.rejectAll(() => outcomeUnknown('shutting down'));
+    await this.channel.close();
+    await this.connection.close();
+  }
+}
+
+/** Why a message that was handed to the broker is not, or perhaps not, in a queue. */
+function notPublished(outcome: PublishOutcome): ApiError | undefined {
+  switch (outcome) {
+    case 'confirmed':
+      return undefined;
+    case 'returned':
+      return unavailable('no queue is bound for it');
+    case 'nacked':
+      return unavailable('its queue is full');
+    case 'lost':
+      return outcomeUnknown('the connection was lost before the answer came');
+  }
+}
+
+const unavailable = (reason: string) =>
+  new ApiError('UNAVAILABLE', 'The service is unavailable; nothing was executed.', undefined, { cause: new Error(reason) });
+
+const outcomeUnknown = (reason: string) =>
+  new ApiError('DEADLINE_EXCEEDED', `The outcome is unknown: ${reason}. It is safe to repeat with the same identity.`);
+
+function messageOf(pattern: unknown): Message<object, object> {
+  const message = ALL_MESSAGES.find((candidate) => candidate.pattern === pattern);
+  if (!message) throw new Error(`There is no message ${String(pattern)}.`);
+  return message;
 }

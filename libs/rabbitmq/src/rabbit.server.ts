@@ -1,20 +1,37 @@
-import { Server, type CustomTransportStrategy } from '@nestjs/microservices';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Server, type CustomTransportStrategy, type MessageHandler } from '@nestjs/microservices';
+import type { Channel, ConsumeMessage } from 'amqplib';
 import type { Registry } from 'prom-client';
+import { lastValueFrom } from 'rxjs';
+import { ALL_MESSAGES } from '@app/contracts/all-messages';
+import { ApiError } from '@app/contracts/error';
+import { MAX_BODY_BYTES, parseJson } from '@app/contracts/json';
 import type { ServiceName } from '@app/contracts/message';
-import type { ConnectionOptions } from './connection';
+import { decide, isBug, type Outcome } from './ack-policy';
+import { RabbitConnection, type ConnectionOptions } from './connection';
+import { Delivery, type QueueKind } from './delivery';
+import { readEnvelope } from './envelope';
+import { checkHandlers } from './handler-check';
+import { TransportMetrics } from './metrics';
+import { Pause } from './pause';
+import { QueueConsumer } from './queue-consumer';
+import { Settlement } from './settlement';
+import { within } from './within';
+import { commandQueue, deadQueue, queryQueue, RETRY_DELAYS, retryQueue } from './topology';
 
-export type QueueKind = 'commands' | 'queries';
+export type { QueueKind } from './delivery';
 
 export interface RabbitServerOptions {
+  /** The name is the prefix of two: consuming and publishing are apart, because a broker short of memory blocks publishers. */
   connection: ConnectionOptions;
   service: ServiceName;
   /** Which of the service's queues this process consumes. */
   queues: readonly QueueKind[];
   /** Most deliveries handled at once, for each queue. */
   prefetch: Readonly<Record<QueueKind, number>>;
-  /** Whether an error says that the database is away. */
+  /** Whether an error says that the database is away. Needs `probe`. */
   isUnavailable?: (error: unknown) => boolean;
-  /** Resolves when the database is back; rejects while it is not. */
+  /** Resolves when the database is back, rejects while it is not; either within seconds. */
   probe?: () => Promise<void>;
   /** Tries of a command that nobody waits for before it goes to the dead letters. Default 8, over 21 minutes. */
   maxAttempts?: number;
@@ -24,23 +41,65 @@ export interface RabbitServerOptions {
   metrics?: Registry;
 }
 
+const CANCEL_TIMEOUT_MS = 2000;
+const UNEXPECTED_PAUSE_MS = 1000;
+
 /** Nest transport: consumes the service's queues. Handlers are ordinary `@MessagePattern` methods. */
 export class RabbitServer extends Server implements CustomTransportStrategy {
+  private readonly metrics: TransportMetrics;
+  private readonly consuming: RabbitConnection;
+  private readonly publishing: RabbitConnection;
+  private readonly settlement: Settlement;
+  private readonly pause: Pause;
+  private readonly patterns: string[] = [];
+  private readonly running = new Set<Promise<void>>();
+  private consumers: { kind: QueueKind; consumer: QueueConsumer }[] = [];
+  private closed?: Promise<void>;
+
+  /** @throws Error when the broker's URL is not one, or `probe` is missing */
   constructor(readonly options: RabbitServerOptions) {
     super();
+    const { connection, service, isUnavailable, probe } = options;
+    if (isUnavailable && !probe) throw new Error('isUnavailable needs a probe: without it a pause would never end.');
+    this.metrics = TransportMetrics.of(options.metrics);
+    this.consuming = new RabbitConnection({ ...connection, name: `${connection.name} consuming` }, this.metrics);
+    this.publishing = new RabbitConnection({ ...connection, name: `${connection.name} publishing` }, this.metrics);
+    this.settlement = new Settlement(service, this.publishing, this.metrics);
+    this.pause = new Pause(probe ?? (async () => undefined), (paused) => this.onPause(paused));
+  }
+
+  override addHandler(
+    pattern: string,
+    callback: MessageHandler,
+    isEventHandler?: boolean,
+    extras?: Record<string, unknown>,
+  ): void {
+    this.patterns.push(this.normalizePattern(pattern));
+    super.addHandler(pattern, callback, isEventHandler, extras);
   }
 
   /** Checks the handlers and starts to connect; does not wait for the broker: see {@link check}. */
   listen(callback: (error?: unknown) => void): void {
-    callback(new Error('Not written yet.'));
+    try {
+      checkHandlers(this.options.service, this.patterns);
+    } catch (error) {
+      return callback(error);
+    }
+    this.consumers = this.options.queues.map((kind) => ({ kind, consumer: this.consumerOf(kind) }));
+    this.publishing.start();
+    this.consuming.start();
+    callback();
   }
 
   /** Stops consuming, lets running handlers finish, flushes replies and acks, disconnects. */
-  async close(): Promise<void> {}
+  close(): Promise<void> {
+    return (this.closed ??= this.drain());
+  }
 
-  /** undefined when every queue is consumed, else a short reason without secrets. */
+  /** undefined when every queue is consumed and replies can be sent, else a short reason without secrets. */
   check(): string | undefined {
-    return 'not written yet';
+    if (this.pause.active) return 'the database is away';
+    return this.consumers.map(({ consumer }) => consumer.check()).find(Boolean) ?? this.settlement.check();
   }
 
   on(): never {
@@ -48,6 +107,134 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
   }
 
   unwrap<T>(): T {
-    throw new Error('RabbitServer has no single connection to unwrap.');
+    return this.consuming.current as T;
   }
+
+  private consumerOf(kind: QueueKind): QueueConsumer {
+    const { service, prefetch } = this.options;
+    const failing = [deadQueue(service), ...RETRY_DELAYS.map((delay) => retryQueue(service, delay))];
+    return new QueueConsumer(this.consuming, {
+      queue: kind === 'commands' ? commandQueue(service) : queryQueue(service),
+      needs: kind === 'commands' ? failing : [],
+      prefetch: prefetch[kind],
+      onDelivery: (message, channel) => this.receive(kind, message, channel),
+    });
+  }
+
+  private receive(kind: QueueKind, message: ConsumeMessage, channel: Channel): void {
+    const work = this.handle(kind, message, channel).finally(() => {
+      this.running.delete(work);
+      this.metrics.deliveriesInFlight.dec({ queue: kind });
+    });
+    this.running.add(work);
+    this.metrics.deliveriesInFlight.inc({ queue: kind });
+  }
+
+  private async handle(kind: QueueKind, message: ConsumeMessage, channel: Channel): Promise<void> {
+    const delivery = new Delivery(kind, message, readEnvelope(message, isTenantless), channel);
+    try {
+      await this.handleUntilSettled(delivery);
+    } catch (error) {
+      // Nothing in there is meant to throw. The message is kept, and comes back slowly.
+      this.logger.error({ msg: 'a delivery could not be settled', stack: (error as Error).stack, ...about(delivery) });
+      await sleep(UNEXPECTED_PAUSE_MS);
+      delivery.requeue();
+    }
+  }
+
+  private async handleUntilSettled(delivery: Delivery): Promise<void> {
+    const { kind, context } = delivery;
+    const { awaited, attempt, pattern } = context;
+    for (;;) {
+      if (kind === 'commands' && this.pause.active) await this.pause.begin();
+      if (delivery.isForgotten || (this.closed && kind === 'commands' && this.pause.stopped)) return;
+
+      const outcome = await this.outcomeOf(delivery);
+      const { maxAttempts = 8 } = this.options;
+      const decision = decide(outcome, { kind, awaited, attempt, maxAttempts, mayHaveRun: delivery.mayHaveRun });
+      if (decision.do !== 'hold') {
+        return this.settlement.settle(delivery, decision, this.messageHandlers.has(pattern) ? pattern : 'unknown');
+      }
+      delivery.mayHaveRun = true;
+      void this.pause.begin();
+    }
+  }
+
+  private async outcomeOf(delivery: Delivery): Promise<Outcome> {
+    const { kind, context, message } = delivery;
+    if (delivery.isExpired) return { kind: 'expired' };
+    try {
+      const handler = this.handlerOf(delivery);
+      const body = parseJson(bounded(message.content));
+      return await this.run(handler, body, delivery);
+    } catch (error) {
+      const malformed = error instanceof ApiError ? error : new ApiError('INVALID_ARGUMENT', 'The message cannot be read.');
+      this.logger.warn({
+        msg: 'refused a message',
+        queue: kind,
+        reason: malformed.message,
+        ...about(delivery),
+        appId: context.appId,
+      });
+      return { kind: 'malformed', error: malformed };
+    }
+  }
+
+  private handlerOf({ kind, address, problem, context }: Delivery): MessageHandler {
+    if (problem) throw problem;
+    const handler = this.messageHandlers.get(context.pattern);
+    const known = ALL_MESSAGES.find(({ pattern }) => pattern === context.pattern);
+    if (!handler || (known?.kind === 'command') !== (kind === 'commands')) {
+      throw new ApiError('INVALID_ARGUMENT', 'No operation of this queue has this routing key.');
+    }
+    if (kind === 'queries' && !address) throw new ApiError('INVALID_ARGUMENT', 'A query needs reply_to.');
+    return handler;
+  }
+
+  private async run(handler: MessageHandler, body: unknown, delivery: Delivery): Promise<Outcome> {
+    try {
+      const answer$ = this.transformToObservable(handler(body, delivery.context));
+      return { kind: 'result', value: await lastValueFrom(answer$, { defaultValue: undefined }) };
+    } catch (error) {
+      const reason = (error as Partial<Error> | undefined)?.message;
+      if (this.options.isUnavailable?.(error)) {
+        this.logger.warn({ msg: 'the database is away', reason, ...about(delivery) });
+        return { kind: 'databaseAway' };
+      }
+      // Never the error itself: those of a database carry the values of the statement.
+      if (isBug(error))
+        this.logger.error({ msg: 'a handler failed', stack: (error as Partial<Error>)?.stack ?? reason, ...about(delivery) });
+      return { kind: 'failed', error };
+    }
+  }
+
+  private onPause(paused: boolean): void {
+    this.logger.warn({ msg: paused ? 'commands are not consumed until the database is back' : 'commands are consumed again' });
+    for (const { kind, consumer } of this.consumers) {
+      if (kind === 'commands') void (paused ? consumer.pause() : !this.closed && consumer.resume());
+    }
+  }
+
+  private async drain(): Promise<void> {
+    const consumers = this.consumers.map(({ consumer }) => consumer);
+    await within(CANCEL_TIMEOUT_MS, Promise.all(consumers.map((consumer) => consumer.pause())));
+    this.pause.stop();
+    const drained = await within(this.options.drainTimeoutMs ?? 10_000, Promise.allSettled(this.running));
+    if (!drained)
+      this.logger.warn({ msg: 'handlers still run: the broker will deliver their messages again', count: this.running.size });
+    this.settlement.stopWaiting();
+    await Promise.all([this.settlement.close(), ...consumers.map((consumer) => consumer.close())]);
+    await Promise.all([this.consuming.close(), this.publishing.close()]);
+  }
+}
+
+const TENANTLESS = new Set(ALL_MESSAGES.filter(({ tenantless }) => tenantless).map(({ pattern }) => pattern));
+const isTenantless = (pattern: string) => TENANTLESS.has(pattern);
+
+const about = ({ context: { requestId, pattern, messageId } }: Delivery) => ({ requestId, pattern, messageId });
+
+function bounded(content: Buffer): Buffer {
+  if (content.length > MAX_BODY_BYTES)
+    throw new ApiError('INVALID_ARGUMENT', `The body must be at most ${MAX_BODY_BYTES} bytes.`);
+  return content;
 }

@@ -1,0 +1,101 @@
+import { ApiError, type ErrorBody, type ErrorStatus } from '@app/contracts/error';
+import { RETRY_DELAYS } from './topology';
+
+/** How handling a delivery ended. */
+export type Outcome =
+  | { kind: 'result'; value: unknown }
+  /** Not JSON, a bad envelope, an unknown pattern: no handler has seen it. */
+  | { kind: 'malformed'; error: ApiError }
+  /** The handler threw. */
+  | { kind: 'failed'; error: unknown }
+  /** The handler threw because the database is away. */
+  | { kind: 'databaseAway' }
+  /** The deadline has passed, so the handler was not started. */
+  | { kind: 'expired' };
+
+/** What becomes of the delivery. Whatever is published is published before the ack. */
+export type Decision =
+  | { do: 'ack'; because: 'acked' | 'expired' | 'dropped' }
+  | { do: 'replyThenAck'; reply: { result: unknown } | { error: ErrorBody } }
+  | { do: 'retryThenAck'; delay: (typeof RETRY_DELAYS)[number]; error: ErrorBody }
+  | { do: 'deadThenAck'; error: ErrorBody }
+  /** Keep it unacknowledged, stop consuming, and handle it again when the database is back. */
+  | { do: 'hold' };
+
+export interface Circumstances {
+  kind: 'commands' | 'queries';
+  awaited: boolean;
+  /** 1 at first. */
+  attempt: number;
+  maxAttempts: number;
+  /** Whether a handler may have run for this message before: in an earlier delivery, or in this one before the database went away. */
+  mayHaveRun: boolean;
+}
+
+/** Trying again cannot help. */
+const PERMANENT: ReadonlySet<ErrorStatus> = new Set([
+  'INVALID_ARGUMENT',
+  'FAILED_PRECONDITION',
+  'UNAUTHENTICATED',
+  'PERMISSION_DENIED',
+  'NOT_FOUND',
+  'ALREADY_EXISTS',
+]);
+
+/**
+ * The one place that decides what becomes of a delivery.
+ *
+ * | outcome                    | somebody waits                     | nobody waits               |
+ * |----------------------------|------------------------------------|----------------------------|
+ * | result                     | reply, ack                         | ack                        |
+ * | malformed, permanent error | reply the error, ack               | dead letters, ack          |
+ * | transient error            | reply the error, ack               | retry queue, ack; in the end dead letters |
+ * | bug                        | reply INTERNAL with a fixed text, ack | the same                |
+ * | database away              | command: hold; query: reply UNAVAILABLE, ack | command: hold    |
+ * | deadline passed            | ack                                | never happens              |
+ *
+ * A query that nobody waits for is malformed, and is dropped: it has no effect that could be missed.
+ */
+export function decide(outcome: Outcome, circumstances: Circumstances): Decision {
+  const { awaited, kind } = circumstances;
+  switch (outcome.kind) {
+    case 'expired':
+      return { do: 'ack', because: 'expired' };
+    case 'result':
+      return awaited ? { do: 'replyThenAck', reply: { result: outcome.value } } : { do: 'ack', because: 'acked' };
+    case 'databaseAway':
+      // A query changes nothing, so that saying "nothing was executed" is true, and better than letting its caller wait.
+      return kind === 'queries' ? fail(new ApiError('UNAVAILABLE', AWAY), circumstances) : { do: 'hold' };
+    case 'malformed':
+      return awaited || kind === 'commands' ? fail(outcome.error, circumstances) : { do: 'ack', because: 'dropped' };
+    case 'failed':
+      return fail(outcome.error, circumstances);
+  }
+}
+
+function fail(thrown: unknown, { kind, awaited, attempt, maxAttempts, mayHaveRun }: Circumstances): Decision {
+  const error = shownAs(thrown, awaited);
+  if (awaited) {
+    // An earlier run may have been committed: then "not executed" would be a lie.
+    const doubtful = error.status === 'UNAVAILABLE' && mayHaveRun && kind === 'commands';
+    return { do: 'replyThenAck', reply: { error: doubtful ? { status: 'DEADLINE_EXCEEDED', message: DOUBTFUL } : error } };
+  }
+  if (kind === 'queries') return { do: 'ack', because: 'dropped' };
+  if (PERMANENT.has(error.status) || attempt >= maxAttempts) return { do: 'deadThenAck', error };
+  return { do: 'retryThenAck', delay: RETRY_DELAYS[Math.min(attempt, RETRY_DELAYS.length) - 1], error };
+}
+
+/** All that a caller learns of a bug. */
+export const INTERNAL: ErrorBody = { status: 'INTERNAL', message: 'Internal error.' };
+
+/** Whether an error is somebody's mistake in our code: the log needs its stack. */
+export const isBug = (error: unknown): boolean => !(error instanceof ApiError) || error.status === 'INTERNAL';
+
+function shownAs(error: unknown, awaited: boolean): ErrorBody {
+  if (error instanceof ApiError && error.status !== 'INTERNAL') return error.toBody();
+  // Callers learn nothing of our inside; the dead letters are for those who have to repair it.
+  return awaited || !(error instanceof Error) ? INTERNAL : { ...INTERNAL, message: `${error.name}: ${error.message}` };
+}
+
+const AWAY = 'The service cannot reach its database. Nothing was executed.';
+const DOUBTFUL = 'The service is unavailable, and whether the command was executed before is unknown.';

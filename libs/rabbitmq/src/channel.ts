@@ -1,0 +1,167 @@
+import { EventEmitter } from 'node:events';
+import { Logger } from '@nestjs/common';
+import type { Channel, ChannelModel } from 'amqplib';
+import { Backoff } from './backoff';
+import type { RabbitConnection } from './connection';
+
+const CLOSE_TIMEOUT_MS = 2000;
+
+export interface ChannelOptions<C extends Channel> {
+  /** For the log. */
+  name: string;
+  open: (model: ChannelModel) => Promise<C>;
+  /** Makes a fresh channel ready for use. When it fails the channel is opened again, after a wait. */
+  setup: (channel: C) => Promise<void>;
+}
+
+/**
+ * A channel that is opened and set up again whenever it, or the connection below it, is lost.
+ *
+ * Events: `open` once it is set up, `lost` when it no longer is.
+ */
+export class RabbitChannel<C extends Channel> extends EventEmitter<{ open: [C]; lost: [] }> {
+  private readonly logger = new Logger('RabbitMQ');
+  private readonly closing = new AbortController();
+  private readonly ended: Promise<void>;
+  private channel?: C;
+  private problem?: string;
+
+  constructor(
+    readonly connection: RabbitConnection,
+    private readonly options: ChannelOptions<C>,
+  ) {
+    super();
+    this.setMaxListeners(0);
+    this.ended = this.run();
+  }
+
+  /** The channel while it is usable. */
+  get current(): C | undefined {
+    return this.channel;
+  }
+
+  /** undefined when it is usable and the broker takes messages, else a short reason without secrets. */
+  check(): string | undefined {
+    const { state } = this.connection;
+    if (state === 'down') return 'not connected to the broker';
+    if (state === 'blocked') return 'the broker is short of memory or disk';
+    return this.channel ? undefined : (this.problem ?? 'the channel is being opened');
+  }
+
+  /** Waits until it is usable. @returns false when it is not after so many milliseconds, or is closed for good */
+  async whenReady(timeoutMs: number): Promise<boolean> {
+    if (this.check() === undefined) return true;
+    if (this.closing.signal.aborted || timeoutMs <= 0) return false;
+    return new Promise((resolve) => {
+      const finish = (ready: boolean) => {
+        clearTimeout(timer);
+        this.off('open', look);
+        this.connection.off('state', look);
+        this.closing.signal.removeEventListener('abort', giveUp);
+        resolve(ready);
+      };
+      const look = () => this.check() === undefined && finish(true);
+      const giveUp = () => finish(false);
+      const timer = setTimeout(giveUp, timeoutMs);
+      this.on('open', look);
+      this.connection.on('state', look);
+      this.closing.signal.addEventListener('abort', giveUp);
+    });
+  }
+
+  /** Closes politely: what was written before has reached the broker then. At most 2 s. */
+  async close(): Promise<void> {
+    this.closing.abort();
+    if (this.channel) closeQuietly(this.channel);
+    let timer: NodeJS.Timeout | undefined;
+    const tooLong = new Promise<void>((resolve) => (timer = setTimeout(resolve, CLOSE_TIMEOUT_MS)));
+    await Promise.race([this.ended, tooLong]);
+    clearTimeout(timer);
+  }
+
+  private async run(): Promise<void> {
+    const { signal } = this.closing;
+    const backoff = new Backoff();
+    while (!signal.aborted) {
+      const model = this.connection.current ?? (await this.nextConnection());
+      if (!model) return;
+      await this.live(model, backoff);
+      // With the connection gone the next one sets the pace.
+      if (this.connection.current === model) await backoff.wait(signal);
+    }
+  }
+
+  private nextConnection(): Promise<ChannelModel | undefined> {
+    return new Promise((resolve) => {
+      const finish = (model?: ChannelModel) => {
+        this.connection.off('up', finish);
+        this.closing.signal.removeEventListener('abort', onAbort);
+        resolve(model);
+      };
+      const onAbort = () => finish();
+      this.connection.once('up', finish);
+      this.closing.signal.addEventListener('abort', onAbort);
+      if (this.closing.signal.aborted) finish();
+    });
+  }
+
+  /** Resolves when the channel has ended, or could not be set up. */
+  private async live(model: ChannelModel, backoff: Backoff): Promise<void> {
+    let channel: C | undefined;
+    try {
+      channel = await this.options.open(model);
+      const ended = endOf(channel, (error, event) => this.log('error', `a listener of ${event} threw: ${error.stack}`));
+      await this.options.setup(channel);
+      backoff.succeeded();
+      if (!this.closing.signal.aborted) {
+        this.problem = undefined;
+        this.channel = channel;
+        this.emit('open', channel);
+      } else closeQuietly(channel);
+      const error = await ended;
+      if (error && !this.closing.signal.aborted) this.log('warn', `channel lost: ${error.message}`);
+    } catch (error) {
+      this.problem = (error as Error).message;
+      if (this.connection.current === model && !this.closing.signal.aborted) this.log('error', this.problem);
+      if (channel) closeQuietly(channel);
+    } finally {
+      if (this.channel) {
+        this.channel = undefined;
+        this.emit('lost');
+      }
+    }
+  }
+
+  private log(level: 'warn' | 'error', msg: string): void {
+    this.logger[level]({ msg, channel: this.options.name, connection: this.connection.options.name });
+  }
+}
+
+const CLOSED = new WeakSet<Channel>();
+
+/** Whether a channel that a {@link RabbitChannel} opened is gone. */
+export const isChannelClosed = (channel: Channel): boolean => CLOSED.has(channel);
+
+/** Resolves when the channel closes, with the error that closed it if there was one. */
+function endOf(channel: Channel, onListenerError: (error: Error, event: string) => void): Promise<Error | undefined> {
+  return new Promise((resolve) => {
+    let cause: Error | undefined;
+    // An error event without a listener makes amqplib close the connection.
+    channel.on('error', (error) => (cause = error));
+    channel.on('close', () => {
+      CLOSED.add(channel);
+      resolve(cause);
+    });
+    // So does an exception in any other listener, the callback of a consumer included.
+    channel.on('handler-error', onListenerError);
+  });
+}
+
+/** Closes without waiting: the answer never comes when the connection ends first. */
+export function closeQuietly(channel: Channel): void {
+  try {
+    channel.close().catch(() => undefined);
+  } catch {
+    // Closed already.
+  }
+}

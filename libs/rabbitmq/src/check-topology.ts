@@ -1,0 +1,28 @@
+import type { Channel } from 'amqplib';
+import type { ExchangeName } from './topology';
+
+const NOT_FOUND = 404;
+
+/**
+ * Services have no right to declare anything: they look whether it is there. The broker does not tell a passive check whether arguments or
+ * bindings are those of our table; only declaring does.
+ *
+ * @throws Error that says what is missing and what to run
+ */
+export async function checkExchanges(channel: Channel, names: readonly ExchangeName[]): Promise<void> {
+  for (const name of names) await explain(`exchange ${name}`, channel.checkExchange(name));
+}
+
+/** @throws Error that says what is missing and what to run */
+export async function checkQueues(channel: Channel, names: readonly string[]): Promise<void> {
+  for (const name of names) await explain(`queue ${name}`, channel.checkQueue(name));
+}
+
+async function explain(what: string, check: Promise<unknown>): Promise<void> {
+  try {
+    await check;
+  } catch (error) {
+    if ((error as { code?: unknown }).code !== NOT_FOUND) throw error;
+    throw new Error(`the ${what} does not exist in the broker: run "npm run setup"`, { cause: error });
+  }
+}

@@ -1,0 +1,22 @@
+import { ALL_MESSAGES } from '@app/contracts/all-messages';
+import type { ServiceName } from '@app/contracts/message';
+
+/**
+ * Every message of a service has exactly one handler there, and no other has one: what is forgotten shows at boot instead of in a timeout.
+ *
+ * @param patterns of the handlers, each as often as it has one
+ * @throws Error that names every pattern which is wrong
+ */
+export function checkHandlers(service: ServiceName, patterns: readonly string[]): void {
+  const owned = new Set(ALL_MESSAGES.filter((message) => message.service === service).map(({ pattern }) => pattern));
+  const problems = [
+    ...[...owned].filter((pattern) => !patterns.includes(pattern)).map((pattern) => `${pattern} has no handler`),
+    ...[...new Set(patterns)]
+      .filter((pattern) => !owned.has(pattern))
+      .map((pattern) => `${pattern} is not a message of ${service}`),
+    ...[...owned]
+      .filter((pattern) => patterns.indexOf(pattern) !== patterns.lastIndexOf(pattern))
+      .map((pattern) => `${pattern} has more than one handler`),
+  ];
+  if (problems.length > 0) throw new Error(`The handlers of the service ${service} are wrong: ${problems.join('; ')}.`);
+}

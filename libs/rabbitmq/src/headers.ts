@@ -1,0 +1,17 @@
+/** Names of the AMQP headers. */
+export const HEADER = {
+  // Of a command or query.
+  apiKey: 'x-api-key',
+  requestId: 'x-request-id',
+  deadline: 'x-deadline',
+  idempotencyKey: 'x-idempotency-key',
+  // Of a reply.
+  status: 'x-status',
+  // Of a command that a service publishes again.
+  attempt: 'x-attempt',
+  routingKey: 'x-routing-key',
+  originUser: 'x-origin-user',
+  firstFailedAt: 'x-first-failed-at',
+  deadReason: 'x-dead-reason',
+  deadStatus: 'x-dead-status',
+} as const;

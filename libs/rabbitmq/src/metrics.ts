@@ -1,0 +1,82 @@
+import { Counter, Gauge, Histogram, register, type Registry } from 'prom-client';
+
+const CALL_BUCKETS_S = [0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10];
+
+/** What the transport measures. Made once for a registry: several clients and servers of a process share it. */
+export class TransportMetrics {
+  readonly reconnects: Counter<'connection'>;
+  readonly blocked: Gauge<'connection'>;
+  readonly calls: Histogram<'message' | 'status'>;
+  readonly callsPending: Gauge<'connection'>;
+  readonly returned: Counter<'exchange'>;
+  readonly nacked: Counter<'exchange'>;
+  readonly unknownReplies: Counter;
+  readonly deliveries: Counter<'pattern' | 'outcome' | 'status'>;
+  readonly deliveriesInFlight: Gauge<'queue'>;
+
+  private static readonly made = new WeakMap<Registry, TransportMetrics>();
+
+  static of(registry: Registry = register): TransportMetrics {
+    let metrics = TransportMetrics.made.get(registry);
+    if (!metrics) TransportMetrics.made.set(registry, (metrics = new TransportMetrics(registry)));
+    return metrics;
+  }
+
+  private constructor(registry: Registry) {
+    const registers = [registry];
+    this.reconnects = new Counter({
+      registers,
+      name: 'rabbitmq_reconnects_total',
+      help: 'Attempts to connect again after a failed attempt or a lost connection.',
+      labelNames: ['connection'],
+    });
+    this.blocked = new Gauge({
+      registers,
+      name: 'rabbitmq_blocked',
+      help: '1 while the broker is short of memory or disk and takes no messages from this connection.',
+      labelNames: ['connection'],
+    });
+    this.calls = new Histogram({
+      registers,
+      name: 'rabbitmq_call_seconds',
+      help: 'Calls from publishing to the reply, by the status of the answer.',
+      labelNames: ['message', 'status'],
+      buckets: CALL_BUCKETS_S,
+    });
+    this.callsPending = new Gauge({
+      registers,
+      name: 'rabbitmq_calls_pending',
+      help: 'Calls waiting for their reply.',
+      labelNames: ['connection'],
+    });
+    this.returned = new Counter({
+      registers,
+      name: 'rabbitmq_returned_total',
+      help: 'Messages returned because no queue is bound to their routing key.',
+      labelNames: ['exchange'],
+    });
+    this.nacked = new Counter({
+      registers,
+      name: 'rabbitmq_nacked_total',
+      help: 'Messages refused by the broker, as a full queue does.',
+      labelNames: ['exchange'],
+    });
+    this.unknownReplies = new Counter({
+      registers,
+      name: 'rabbitmq_unknown_replies_total',
+      help: 'Replies that no pending call waits for: late ones, mostly.',
+    });
+    this.deliveries = new Counter({
+      registers,
+      name: 'rabbitmq_deliveries_total',
+      help: 'Deliveries by what became of them; status is that of the reply, or of the error.',
+      labelNames: ['pattern', 'outcome', 'status'],
+    });
+    this.deliveriesInFlight = new Gauge({
+      registers,
+      name: 'rabbitmq_deliveries_in_flight',
+      help: 'Deliveries received and not settled.',
+      labelNames: ['queue'],
+    });
+  }
+}

@@ -1,0 +1,59 @@
+import type { Message } from 'amqplib';
+
+interface PendingCall {
+  resolve(reply: Message): void;
+  reject(error: Error): void;
+  timer: NodeJS.Timeout;
+}
+
+/** Calls waiting for their reply, by correlation id. */
+export class PendingCalls {
+  private readonly calls = new Map<string, PendingCall>();
+  private onEmpty?: () => void;
+
+  get size(): number {
+    return this.calls.size;
+  }
+
+  /**
+   * Waits for the reply.
+   *
+   * @param timeoutMs a timer for each call: Node keeps those of equal length in one list, so that it costs next to nothing
+   * @param onTimeout makes the error for when it has not come by then
+   */
+  wait(correlationId: string, timeoutMs: number, onTimeout: () => Error): Promise<Message> {
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => this.reject(correlationId, onTimeout()), timeoutMs);
+      this.calls.set(correlationId, { resolve, reject, timer });
+    });
+  }
+
+  /** @returns false when nobody waits for it, or no longer */
+  resolve(correlationId: string, reply: Message): boolean {
+    const call = this.take(correlationId);
+    call?.resolve(reply);
+    return call !== undefined;
+  }
+
+  reject(correlationId: string, error: Error): void {
+    this.take(correlationId)?.reject(error);
+  }
+
+  rejectAll(makeError: () => Error): void {
+    for (const correlationId of [...this.calls.keys()]) this.reject(correlationId, makeError());
+  }
+
+  /** Resolves when nothing is pending. */
+  async whenEmpty(): Promise<void> {
+    if (this.calls.size > 0) await new Promise<void>((resolve) => (this.onEmpty = resolve));
+  }
+
+  private take(correlationId: string): PendingCall | undefined {
+    const call = this.calls.get(correlationId);
+    if (!call) return undefined;
+    clearTimeout(call.timer);
+    this.calls.delete(correlationId);
+    if (this.calls.size === 0) this.onEmpty?.();
+    return call;
+  }
+}

@@ -1,0 +1,69 @@
+import type { ConfirmChannel, Message, Options } from 'amqplib';
+import type { RabbitChannel } from './channel';
+import type { TransportMetrics } from './metrics';
+import type { ExchangeName } from './topology';
+
+/** Bytes written and not confirmed, at most: a broker that stopped reading must not fill our memory. */
+const MAX_UNCONFIRMED_BYTES = 64 * 1024 * 1024;
+
+/**
+ * `confirmed`: the broker has it. `returned` and `nacked`: no queue has it, and none will. `lost`: the channel ended first, so the broker
+ * may have it.
+ */
+export type PublishOutcome = 'confirmed' | 'returned' | 'nacked' | 'lost';
+
+/** Nothing was written. */
+export class NotWritten extends Error {}
+
+export interface Publication {
+  exchange: ExchangeName;
+  routingKey: string;
+  body: Buffer;
+  /** `correlationId` must be unique among those in flight: it tells which message was returned. */
+  properties: Omit<Options.Publish, 'mandatory'> & { correlationId: string };
+}
+
+/** Publishes with confirm and mandatory. */
+export class ConfirmedPublisher {
+  private readonly unconfirmed = new Map<string, (outcome: PublishOutcome) => void>();
+  private unconfirmedBytes = 0;
+
+  constructor(
+    private readonly channel: RabbitChannel<ConfirmChannel>,
+    private readonly metrics: TransportMetrics,
+  ) {
+    channel.on('open', (opened) => opened.on('return', (message) => this.onReturn(message)));
+  }
+
+  /** @throws NotWritten at once when the broker cannot take it now, or the protocol cannot carry it */
+  async publish({ exchange, routingKey, body, properties }: Publication): Promise<PublishOutcome> {
+    const { current } = this.channel;
+    const problem = this.channel.check();
+    if (problem || !current) throw new NotWritten(problem);
+    if (this.unconfirmedBytes + body.length > MAX_UNCONFIRMED_BYTES) throw new NotWritten('the broker does not keep up');
+    const { correlationId } = properties;
+
+    return new Promise((resolve) => {
+      const onConfirm = (error: Error | null) => {
+        this.unconfirmed.delete(correlationId);
+        this.unconfirmedBytes -= body.length;
+        const nacked = error?.message === 'message nacked';
+        if (nacked) this.metrics.nacked.inc({ exchange });
+        resolve(!error ? 'confirmed' : nacked ? 'nacked' : 'lost');
+      };
+      try {
+        current.publish(exchange, routingKey, body, { ...properties, mandatory: true }, onConfirm);
+      } catch (error) {
+        throw new NotWritten((error as Error).message, { cause: error });
+      }
+      this.unconfirmedBytes += body.length;
+      // The return of a message comes before its confirm, and resolving twice does nothing.
+      this.unconfirmed.set(correlationId, resolve);
+    });
+  }
+
+  private onReturn({ fields, properties }: Message): void {
+    this.metrics.returned.inc({ exchange: fields.exchange });
+    this.unconfirmed.get(String(properties.correlationId))?.('returned');
+  }
+}

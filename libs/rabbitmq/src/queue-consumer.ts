@@ -1,0 +1,108 @@
+import { Logger } from '@nestjs/common';
+import type { Channel, ConsumeMessage } from 'amqplib';
+import { closeQuietly, RabbitChannel } from './channel';
+import { checkQueues } from './check-topology';
+import type { RabbitConnection } from './connection';
+
+export interface QueueConsumerOptions {
+  queue: string;
+  /** Most deliveries not settled. */
+  prefetch: number;
+  /** Queues that must exist before this one is consumed. */
+  needs: readonly string[];
+  /** Called synchronously for each delivery. */
+  onDelivery: (message: ConsumeMessage, channel: Channel) => void;
+}
+
+/** Consumes one queue for as long as it is wanted: again after a lost channel, and after the broker cancelled it. */
+export class QueueConsumer {
+  private readonly logger = new Logger('RabbitMQ');
+  private readonly channel: RabbitChannel<Channel>;
+  private wanted = true;
+  /** The channel that is being set up, or is. */
+  private target?: Channel;
+  private tag?: string;
+  private steps: Promise<void> = Promise.resolve();
+
+  constructor(
+    connection: RabbitConnection,
+    private readonly options: QueueConsumerOptions,
+  ) {
+    this.channel = new RabbitChannel(connection, {
+      name: options.queue,
+      open: (model) => model.createChannel(),
+      setup: async (channel) => {
+        await checkQueues(channel, [options.queue, ...options.needs]);
+        await channel.prefetch(options.prefetch);
+        this.target = channel;
+        this.tag = undefined;
+        await this.adjust();
+      },
+    });
+    this.channel.on('lost', () => {
+      this.target = undefined;
+      this.tag = undefined;
+    });
+  }
+
+  /** undefined when it consumes, else a short reason without secrets. */
+  check(): string | undefined {
+    const problem = this.channel.check();
+    // Only publishing suffers from a blocked connection.
+    if (problem && this.channel.connection.state !== 'blocked') return problem;
+    return this.tag === undefined ? `not consuming ${this.options.queue}` : undefined;
+  }
+
+  /** Consumes no more until {@link resume}; resolves when nothing more is delivered. What was delivered can still be settled. */
+  pause(): Promise<void> {
+    this.wanted = false;
+    return this.adjustOrReopen();
+  }
+
+  resume(): Promise<void> {
+    this.wanted = true;
+    return this.adjustOrReopen();
+  }
+
+  /** What was acknowledged before is flushed; what was not goes back to the queue. */
+  close(): Promise<void> {
+    return this.channel.close();
+  }
+
+  private async adjustOrReopen(): Promise<void> {
+    const { target } = this;
+    try {
+      await this.adjust();
+    } catch {
+      if (target) closeQuietly(target);
+    }
+  }
+
+  /** Brings the broker to what is wanted, one step after the other. */
+  private adjust(): Promise<void> {
+    const step = this.steps.then(async () => {
+      const { target } = this;
+      if (!target) return;
+      if (this.wanted && this.tag === undefined) this.tag = await this.consume(target);
+      else if (!this.wanted && this.tag !== undefined) {
+        const { tag } = this;
+        this.tag = undefined;
+        await target.cancel(tag);
+      }
+    });
+    this.steps = step.catch(() => undefined);
+    return step;
+  }
+
+  private async consume(channel: Channel): Promise<string> {
+    const { queue, onDelivery } = this.options;
+    const { consumerTag } = await channel.consume(queue, (message) => {
+      if (message) return onDelivery(message, channel);
+      // The broker cancels the consumers of a queue that is deleted or moved.
+      this.logger.warn({ msg: 'the broker cancelled the consumer', queue });
+      this.tag = undefined;
+      closeQuietly(channel);
+    });
+    return consumerTag;
+  }
+}

@@ -1,0 +1,69 @@
+import type { Message, Options } from 'amqplib';
+import { ApiError, ERROR_STATUSES, type ErrorBody, type ErrorStatus, type FieldProblem } from '@app/contracts/error';
+import { HEADER } from './headers';
+import { Reply } from './reply';
+
+/** A reply as it is published: `x-status` says `OK` or names the error, the body is the result or the error as JSON. */
+export interface EncodedReply {
+  status: 'OK' | ErrorStatus;
+  body: Buffer;
+  properties: Options.Publish;
+}
+
+/** @throws TypeError when the result is not JSON */
+export function encodeReply(reply: { result: unknown } | { error: ErrorBody }): EncodedReply {
+  if ('error' in reply) return encode(reply.error.status, reply.error);
+  const { result, headers } = reply.result instanceof Reply ? reply.result : new Reply(reply.result);
+  return encode('OK', result, headers);
+}
+
+function encode(status: EncodedReply['status'], value: unknown, headers?: Reply<unknown>['headers']): EncodedReply {
+  return {
+    status,
+    body: Buffer.from(JSON.stringify(value ?? null)),
+    properties: { contentType: 'application/json', persistent: false, headers: { ...headers, [HEADER.status]: status } },
+  };
+}
+
+/** A successful reply. */
+export class Answer<Res> {
+  constructor(
+    /** Its body as it came. */
+    readonly json: string,
+    readonly headers: Readonly<Record<string, unknown>>,
+  ) {}
+
+  /** @throws ApiError INTERNAL when the body is not JSON */
+  parse(): Res {
+    try {
+      return JSON.parse(this.json) as Res;
+    } catch {
+      throw unreadable();
+    }
+  }
+}
+
+/** @throws ApiError the error that was replied; INTERNAL when the reply makes no sense */
+export function decodeReply<Res>({ content, properties }: Message): Answer<Res> {
+  const headers = properties.headers ?? {};
+  const status: unknown = headers[HEADER.status];
+  if (status === 'OK') return new Answer<Res>(content.toString(), headers);
+  throw (ERROR_STATUSES as readonly unknown[]).includes(status) ? decodeError(status as ErrorStatus, content) : unreadable();
+}
+
+function decodeError(status: ErrorStatus, content: Buffer): ApiError {
+  let body: unknown;
+  try {
+    body = JSON.parse(content.toString());
+  } catch {
+    return unreadable();
+  }
+  const { message, details } = (body ?? {}) as { message?: unknown; details?: unknown };
+  if (typeof message !== 'string') return unreadable();
+  return new ApiError(status, message, Array.isArray(details) ? details.filter(isFieldProblem).slice(0, 20) : undefined);
+}
+
+const isFieldProblem = (value: unknown): value is FieldProblem =>
+  typeof (value as FieldProblem | null)?.field === 'string' && typeof (value as FieldProblem).message === 'string';
+
+const unreadable = () => new ApiError('INTERNAL', 'The service gave an answer that cannot be read.');

@@ -1,0 +1,68 @@
+import { randomUUID } from 'node:crypto';
+import type { ErrorBody } from '@app/contracts/error';
+import type { Delivery } from './delivery';
+import { HEADER } from './headers';
+import type { Publication } from './publisher';
+
+const MAX_REASON_CHARACTERS = 500;
+
+/**
+ * Headers that must not survive. CC and BCC route copies by themselves: into the dead letters of another service, or back without delay.
+ * The record of earlier deaths grows with each one.
+ */
+const DROPPED_HEADERS = ['CC', 'BCC', 'x-death', 'x-first-death-exchange', 'x-first-death-queue', 'x-first-death-reason'];
+
+/**
+ * A command as a service publishes it again: to a retry queue, or to the dead letters. Body, message_id, type, timestamp and app_id stay.
+ * `user_id` must be dropped, because the broker checks it against the account that publishes; `expiration`, because the message must not
+ * expire where it is kept; `reply_to`, because nobody waits.
+ *
+ * @param withHeaders false leaves out the publisher's own headers: they may hold what can be read but not written again
+ */
+export function republication(
+  delivery: Delivery,
+  target: Pick<Publication, 'exchange' | 'routingKey'>,
+  error: ErrorBody,
+  { attempt, dead, withHeaders = true }: { attempt: number; dead: boolean; withHeaders?: boolean },
+): Publication {
+  const { message, context } = delivery;
+  const original: Record<string, unknown> = withHeaders ? { ...message.properties.headers } : {};
+  for (const name of [...DROPPED_HEADERS, ...Object.values(OURS)]) delete original[name];
+  const firstFailedAt: unknown = context.attempt > 1 ? message.properties.headers?.[HEADER.firstFailedAt] : undefined;
+
+  return {
+    ...target,
+    body: message.content,
+    properties: {
+      persistent: true,
+      contentType: short(message.properties.contentType),
+      contentEncoding: short(message.properties.contentEncoding),
+      type: short(message.properties.type),
+      messageId: context.messageId,
+      appId: context.appId,
+      timestamp: seconds(message.properties.timestamp),
+      correlationId: randomUUID(),
+      headers: {
+        ...original,
+        [OURS.routingKey]: context.pattern,
+        [OURS.attempt]: attempt,
+        [OURS.originUser]: context.userId,
+        [OURS.firstFailedAt]: typeof firstFailedAt === 'number' ? firstFailedAt : Date.now(),
+        [OURS.deadStatus]: dead ? error.status : undefined,
+        [OURS.deadReason]: dead ? error.message.slice(0, MAX_REASON_CHARACTERS).toWellFormed() : undefined,
+      },
+    },
+  };
+}
+
+const OURS = {
+  routingKey: HEADER.routingKey,
+  attempt: HEADER.attempt,
+  originUser: HEADER.originUser,
+  firstFailedAt: HEADER.firstFailedAt,
+  deadStatus: HEADER.deadStatus,
+  deadReason: HEADER.deadReason,
+} as const;
+
+const seconds = (value: unknown) => (Number.isSafeInteger(value) ? (value as number) : undefined);
+const short = (value: unknown) => (typeof value === 'string' && Buffer.byteLength(value) <= 255 ? value : undefined);

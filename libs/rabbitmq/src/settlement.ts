@@ -1,0 +1,160 @@
+import { Logger } from '@nestjs/common';
+import type { Channel, ConfirmChannel } from 'amqplib';
+import type { ServiceName } from '@app/contracts/message';
+import { INTERNAL, type Decision } from './ack-policy';
+import { Backoff } from './backoff';
+import { RabbitChannel } from './channel';
+import { checkExchanges } from './check-topology';
+import type { RabbitConnection } from './connection';
+import type { Delivery } from './delivery';
+import type { TransportMetrics } from './metrics';
+import { ConfirmedPublisher, NotWritten, type Publication, type PublishOutcome } from './publisher';
+import { encodeReply, type EncodedReply } from './reply-format';
+import { republication } from './republication';
+import { commandQueue, retryQueue } from './topology';
+
+/** How long a reply without a deadline waits for a publishing connection, in milliseconds. */
+const REPLY_PATIENCE_MS = 5000;
+/** Tries to publish a message again before it goes back to its queue: the waits between them take 8 to 16 s together. */
+const REPUBLISH_TRIES = 6;
+
+/** Carries out what the ack policy decided: publishes, then acknowledges. */
+export class Settlement {
+  private readonly logger = new Logger('RabbitMQ');
+  private readonly closing = new AbortController();
+  private readonly replies: RabbitChannel<Channel>;
+  private readonly confirms: RabbitChannel<ConfirmChannel>;
+  private readonly publisher: ConfirmedPublisher;
+
+  /** @param connection for publishing only: a blocked one must not stop the consumers */
+  constructor(
+    private readonly service: ServiceName,
+    connection: RabbitConnection,
+    private readonly metrics: TransportMetrics,
+  ) {
+    this.replies = new RabbitChannel(connection, {
+      name: 'replies',
+      open: (model) => model.createChannel(),
+      setup: (channel) => checkExchanges(channel, ['replies']),
+    });
+    this.confirms = new RabbitChannel(connection, {
+      name: 'retries and dead letters',
+      open: (model) => model.createConfirmChannel(),
+      setup: (channel) => checkExchanges(channel, ['retry', 'dead']),
+    });
+    this.publisher = new ConfirmedPublisher(this.confirms, metrics);
+  }
+
+  check(): string | undefined {
+    return this.replies.check() ?? this.confirms.check();
+  }
+
+  /** From now on nothing waits for the broker to come back. */
+  stopWaiting(): void {
+    this.closing.abort();
+  }
+
+  /** Flushes what was published. */
+  async close(): Promise<void> {
+    await Promise.all([this.replies.close(), this.confirms.close()]);
+  }
+
+  /** @param knownPattern label of the metric: only patterns with a handler, because others are without number */
+  async settle(delivery: Delivery, decision: Exclude<Decision, { do: 'hold' }>, knownPattern: string): Promise<void> {
+    const settled = (outcome: string, status = '') => {
+      delivery.ack();
+      this.metrics.deliveries.inc({ pattern: knownPattern, outcome, status });
+    };
+    switch (decision.do) {
+      case 'ack':
+        return settled(decision.because);
+      case 'replyThenAck': {
+        const { status, sent } = await this.reply(delivery, this.encode(delivery, decision.reply));
+        return settled(sent ? 'replied' : 'reply_lost', status);
+      }
+      case 'retryThenAck':
+      case 'deadThenAck': {
+        const kept = await this.republish(delivery, decision);
+        if (kept) return settled(decision.do === 'retryThenAck' ? 'retried' : 'dead', decision.error.status);
+        delivery.requeue();
+        this.metrics.deliveries.inc({ pattern: knownPattern, outcome: 'requeued', status: decision.error.status });
+      }
+    }
+  }
+
+  private encode({ context }: Delivery, reply: Parameters<typeof encodeReply>[0]): EncodedReply {
+    try {
+      return encodeReply(reply);
+    } catch (error) {
+      const { requestId, pattern } = context;
+      this.logger.error({ msg: 'the result of a handler is not JSON', requestId, pattern, stack: (error as Error).stack });
+      return encodeReply({ error: INTERNAL });
+    }
+  }
+
+  private async reply({ address, context }: Delivery, { status, body, properties }: EncodedReply) {
+    const patience = context.deadline === undefined ? REPLY_PATIENCE_MS : context.deadline - Date.now();
+    let sent = false;
+    if (address && (await this.replies.whenReady(patience))) {
+      try {
+        this.replies.current?.publish('replies', address.replyTo, body, { ...properties, correlationId: address.correlationId });
+        sent = true;
+      } catch (error) {
+        this.logger.error({
+          msg: 'a reply could not be published',
+          requestId: context.requestId,
+          reason: (error as Error).message,
+        });
+      }
+    }
+    return { status, sent };
+  }
+
+  /** @returns whether the broker has the message elsewhere, so that this delivery can be acknowledged */
+  private async republish(
+    delivery: Delivery,
+    decision: Extract<Decision, { do: 'retryThenAck' | 'deadThenAck' }>,
+  ): Promise<boolean> {
+    const { context } = delivery;
+    const backoff = new Backoff(500, 8000);
+    let withHeaders = true;
+    for (let tries = 0; tries < REPUBLISH_TRIES && !this.closing.signal.aborted && !delivery.isForgotten; tries++) {
+      if (tries > 0) await backoff.wait(this.closing.signal);
+      const publication = this.publicationOf(delivery, decision, withHeaders);
+      const outcome = await this.tryPublish(publication);
+      if (outcome === 'confirmed') return true;
+      const { exchange, routingKey } = publication;
+      this.logger.error({ msg: 'publishing again failed', requestId: context.requestId, exchange, routingKey, outcome });
+      if (outcome === 'unencodable') withHeaders = false;
+    }
+    return false;
+  }
+
+  private publicationOf(
+    delivery: Delivery,
+    decision: Extract<Decision, { do: 'retryThenAck' | 'deadThenAck' }>,
+    withHeaders: boolean,
+  ): Publication {
+    const { attempt } = delivery.context;
+    return decision.do === 'retryThenAck'
+      ? republication(delivery, { exchange: 'retry', routingKey: retryQueue(this.service, decision.delay) }, decision.error, {
+          attempt: attempt + 1,
+          dead: false,
+          withHeaders,
+        })
+      : republication(delivery, { exchange: 'dead', routingKey: commandQueue(this.service) }, decision.error, {
+          attempt,
+          dead: true,
+          withHeaders,
+        });
+  }
+
+  private async tryPublish(publication: Publication): Promise<PublishOutcome | 'unencodable' | string> {
+    try {
+      return await this.publisher.publish(publication);
+    } catch (error) {
+      if (!(error instanceof NotWritten)) throw error;
+      return error.cause ? 'unencodable' : error.message;
+    }
+  }
+}

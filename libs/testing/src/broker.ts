@@ -1,0 +1,128 @@
+import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { requiredEnv } from './required-env';
+
+export interface TestBroker {
+  /** Full rights on a virtual host that only this test file uses. */
+  url: string;
+  management: Management;
+  drop(): Promise<void>;
+}
+
+/** A virtual host of its own for a test file, empty, on the broker of the test run. */
+export async function createTestBroker(): Promise<TestBroker> {
+  const url = new URL(requiredEnv('TEST_AMQP_URL'));
+  const vhost = `test_${randomBytes(6).toString('hex')}`;
+  const management = new Management(requiredEnv('TEST_RABBITMQ_MANAGEMENT_URL'), vhost);
+  await management.put(`vhosts/${vhost}`);
+  await management.put(`permissions/${vhost}/${url.username}`, { configure: '.*', write: '.*', read: '.*' });
+  url.pathname = `/${vhost}`;
+  return { url: url.href, management, drop: () => management.delete(`vhosts/${vhost}`) };
+}
+
+interface Connection {
+  name: string;
+  client_properties?: { connection_name?: string };
+}
+
+/** The broker's management API, for what AMQP cannot see or do. */
+export class Management {
+  private readonly base: string;
+  private readonly authorization: string;
+
+  constructor(
+    managementUrl: string,
+    private readonly vhost: string,
+  ) {
+    const { origin, username, password } = new URL(managementUrl);
+    this.base = `${origin}/api/`;
+    this.authorization = `Basic ${Buffer.from(`${decodeURIComponent(username)}:${decodeURIComponent(password)}`).toString('base64')}`;
+  }
+
+  put(path: string, body: unknown = {}): Promise<void> {
+    return this.request('PUT', path, body);
+  }
+
+  delete(path: string): Promise<void> {
+    return this.request('DELETE', path);
+  }
+
+  get<T>(path: string): Promise<T> {
+    return this.request('GET', path);
+  }
+
+  /** A limit that is lower than the queue's own. */
+  limitQueue(queue: string, maxLength: number): Promise<void> {
+    const policy = { pattern: `^${queue}$`, definition: { 'max-length': maxLength }, 'apply-to': 'queues' };
+    return this.put(`policies/${this.vhost}/limit`, policy);
+  }
+
+  /** Ends the connections whose name begins so, as an operator or a failing network does. @returns how many there were */
+  async killConnections(namePrefix: string): Promise<number> {
+    const connections = await this.get<Connection[]>(`vhosts/${this.vhost}/connections`);
+    const named = connections.filter(({ client_properties: properties }) => properties?.connection_name?.startsWith(namePrefix));
+    for (const { name } of named) await this.delete(`connections/${encodeURIComponent(name)}`);
+    return named.length;
+  }
+
+  private async request<T>(method: string, path: string, body?: unknown): Promise<T> {
+    const response = await fetch(this.base + path, {
+      method,
+      headers: { authorization: this.authorization, 'content-type': 'application/json' },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);
+    return (text ? JSON.parse(text) : undefined) as T;
+  }
+}
+
+export interface PrivateBroker {
+  url: string;
+  management: Management;
+  /** Process id of the broker when it started. */
+  pid: number;
+  stop(): Promise<void>;
+  kill(): Promise<void>;
+  start(): Promise<void>;
+  pause(): Promise<void>;
+  resume(): Promise<void>;
+  /** Removes the broker and its data. */
+  remove(): Promise<void>;
+}
+
+/** A broker that only this test file uses, to be broken. Takes 5 to 10 s to start. */
+export async function startPrivateBroker(): Promise<PrivateBroker> {
+  const program = join(process.cwd(), 'scripts/infra/run.mjs');
+  const child = spawn(process.execPath, [program, 'rabbitmq', '--management'], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  const nextLine = async <T>(): Promise<T> => {
+    const line = await lines.next();
+    if (line.done) throw new Error('the private broker ended');
+    return JSON.parse(line.value as string) as T;
+  };
+  const { url, managementUrl, pid } = await nextLine<{ url: string; managementUrl: string; pid: number }>();
+
+  const order = (command: string) => async () => {
+    child.stdin.write(`${command}\n`);
+    const answer = await nextLine<{ ok: boolean; error?: string }>();
+    if (!answer.ok) throw new Error(`${command}: ${answer.error}`);
+  };
+  return {
+    url,
+    management: new Management(managementUrl, '%2F'),
+    pid,
+    stop: order('stop'),
+    kill: order('kill'),
+    start: order('start'),
+    pause: order('pause'),
+    resume: order('resume'),
+    remove: async () => {
+      child.stdin.end();
+      await exited;
+    },
+  };
+}

@@ -1,0 +1,62 @@
+import { Controller, Inject, Module } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { Ctx, MessagePattern, Payload } from '@nestjs/microservices';
+import { AddUsers, AddUsersRequest } from '@app/contracts/users.add';
+import { Authenticate, AuthenticateRequest } from '@app/contracts/users.authenticate';
+import { Exists, ExistsRequest } from '@app/contracts/users.exists';
+import { ContractPipe } from '@app/rabbitmq/contract.pipe';
+import { DeliveryContext } from '@app/rabbitmq/delivery-context';
+import { PassThroughFilter } from '@app/rabbitmq/pass-through.filter';
+import { RabbitServer, type RabbitServerOptions } from '@app/rabbitmq/rabbit.server';
+
+type Handler<Request> = (body: Request, context: DeliveryContext) => unknown;
+
+/** What the stub does with each message; replaced by tests as they go. */
+export interface UsersHandlers {
+  add: Handler<AddUsersRequest>;
+  authenticate: Handler<AuthenticateRequest>;
+  exists: Handler<ExistsRequest>;
+}
+
+const HANDLERS = Symbol('handlers');
+
+@Controller()
+class UsersController {
+  constructor(@Inject(HANDLERS) private readonly handlers: UsersHandlers) {}
+
+  @MessagePattern(AddUsers.pattern)
+  add(@Payload() body: AddUsersRequest, @Ctx() context: DeliveryContext): unknown {
+    return this.handlers.add(body, context);
+  }
+
+  @MessagePattern(Authenticate.pattern)
+  authenticate(@Payload() body: AuthenticateRequest, @Ctx() context: DeliveryContext): unknown {
+    return this.handlers.authenticate(body, context);
+  }
+
+  @MessagePattern(Exists.pattern)
+  exists(@Payload() body: ExistsRequest, @Ctx() context: DeliveryContext): unknown {
+    return this.handlers.exists(body, context);
+  }
+}
+
+/** A users service without a database: the transport, the pipe and the filter are real, the handlers are the test's. */
+export async function startUsersStub(
+  options: Omit<RabbitServerOptions, 'service' | 'queues' | 'prefetch'> & Partial<RabbitServerOptions>,
+  handlers: UsersHandlers,
+): Promise<RabbitServer> {
+  @Module({ controllers: [UsersController], providers: [{ provide: HANDLERS, useValue: handlers }] })
+  class UsersStubModule {}
+
+  const strategy = new RabbitServer({
+    service: 'users',
+    queues: ['commands', 'queries'],
+    prefetch: { commands: 50, queries: 50 },
+    ...options,
+  });
+  const app = await NestFactory.createMicroservice(UsersStubModule, { strategy, logger: false, abortOnError: false });
+  app.useGlobalPipes(new ContractPipe());
+  app.useGlobalFilters(new PassThroughFilter());
+  await app.listen();
+  return strategy;
+}

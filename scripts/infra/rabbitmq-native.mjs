@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { connectionFailure, freePorts } from '../lib/free-port.mjs';
@@ -12,6 +13,9 @@ i=0
 until epmd -port "$ERL_EPMD_PORT" -names >/dev/null 2>&1 || [ $i -ge 100 ]; do sleep 0.05; i=$((i + 1)); done
 exec "$0"
 `;
+
+// Should that one have been killed, the node has started another, as a daemon.
+const END_EPMD = 'epmd -kill >/dev/null 2>&1';
 
 /**
  * Starts a RabbitMQ node of our own from the programs of this machine. It shares nothing with a system-wide node.
@@ -43,10 +47,14 @@ export async function startNativeRabbit(options, programs) {
     isReady: () => accepts(port, management && managementPort),
     stopSignal: 'SIGTERM',
     onOrphaned: {
-      script: `${removeOnDeath ? 'end_group KILL 10' : 'end_group TERM 60'}; rm -f "$DIRECTORY/node.pid"; ${removeOnDeath ? 'rm -rf "$DIRECTORY"' : ''}`,
-      variables: { DIRECTORY: directory },
+      script: removeOnDeath ? `end_group KILL 10; ${END_EPMD}; rm -rf "$DIRECTORY"` : `end_group TERM 60; ${END_EPMD}`,
+      variables: { DIRECTORY: directory, PATH: programs.path, ERL_EPMD_PORT: String(epmdPort) },
     },
     onStart: (pid) => writeFileSync(pidFile, String(pid)),
+    onExit: () => {
+      rmSync(pidFile, { force: true });
+      spawnSync('sh', ['-c', END_EPMD], { env, stdio: 'ignore' });
+    },
     onDeath,
   });
   await server.start();
@@ -94,10 +102,10 @@ function writeConfiguration({ directory, management, user, password, port, manag
   };
 }
 
-// An open port is not yet a broker: one that answers the protocol header is.
+// RabbitMQ opens its listeners last, when it is ready to serve.
 async function accepts(port, managementPort) {
-  if (managementPort && (await connectionFailure('127.0.0.1', managementPort))) return false;
-  return !(await connectionFailure('127.0.0.1', port));
+  if (await connectionFailure('127.0.0.1', port)) return false;
+  return !managementPort || !(await connectionFailure('127.0.0.1', managementPort));
 }
 
 async function endOrphan(pidFile, directory) {

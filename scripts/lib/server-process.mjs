@@ -24,6 +24,7 @@ export class ServerProcess {
    * @param {NodeJS.Signals} options.stopSignal what the program takes for "finish and go"
    * @param {{ script: string, variables?: Record<string, string> }} options.onOrphaned see startReaper
    * @param {(pid: number) => void} [options.onStart]
+   * @param {() => void} [options.onExit] called whenever it has ended; must not take long
    * @param {() => void} [options.onDeath] called when the server goes without having been told to
    */
   constructor(options) {
@@ -41,7 +42,7 @@ export class ServerProcess {
 
   async start(timeoutMs = 60_000) {
     if (this.#child) return;
-    const { name, describe, logFile, isReady, onStart, onDeath } = this.#describe;
+    const { name, describe, logFile, isReady, onStart, onExit, onDeath } = this.#describe;
     const { command, args, options } = describe();
     const log = openSync(logFile, 'w', 0o600);
     const child = spawn(command, args, { ...options, stdio: ['ignore', log, log], detached: true });
@@ -59,6 +60,7 @@ export class ServerProcess {
       const gone = () => {
         // Helpers in its group (epmd) outlive it. Synchronous, so that the group's number cannot be reused in between.
         if (child.pid) signal(-child.pid, 'SIGKILL');
+        onExit?.();
         this.#reaper.watch(0);
         this.#child = undefined;
         resolve();

@@ -16,7 +16,7 @@ export function readStackSecrets() {
   try {
     kept = JSON.parse(readFileSync(FILE, 'utf8'));
   } catch (error) {
-    if (error.code !== 'ENOENT') throw new Error(`${FILE} cannot be read; delete ${LOCAL} to start afresh`);
+    if (error.code !== 'ENOENT') throw new Error(`${FILE} cannot be read; delete ${LOCAL} to start afresh`, { cause: error });
   }
   const passwords = Object.fromEntries(
     ACCOUNTS.map((account) => [account, kept.passwords?.[account] ?? randomBytes(24).toString('hex')]),

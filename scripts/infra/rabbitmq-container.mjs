@@ -25,10 +25,11 @@ export async function startContainerRabbit(options, onProgress) {
     return runQuietly('docker', ['pull', IMAGE], { name: `docker pull ${IMAGE}` });
   });
   await docker('rm', '--force', '--volumes', name).catch(() => {}); // left by a crash
-  const reaper = startReaper('docker rm --force --volumes "$NAME"', {
-    NAME: name,
-    HOME: process.env.HOME ?? '/',
+  const remove = 'docker rm --force --volumes "$NAME"';
+  const reaper = startReaper(removeOnDeath ? `${remove}; rm -rf "$DIRECTORY"` : `docker stop -t 5 "$NAME"; ${remove}`, {
     ...dockerVariables(),
+    NAME: name,
+    DIRECTORY: directory,
   });
   await runQuietly(
     'docker',
@@ -48,24 +49,22 @@ export async function startContainerRabbit(options, onProgress) {
   return { server, port, managementPort: management ? managementPort : undefined };
 }
 
-// Docker's proxy opens the published port before anything listens inside, so the node itself is asked.
-async function answers(name, port, managementPort) {
-  const listening = await docker('exec', name, 'rabbitmq-diagnostics', '--quiet', 'check_port_connectivity').then(
+const succeeds = (work) =>
+  work.then(
     () => true,
     () => false,
   );
-  if (!listening || (await connectionFailure('127.0.0.1', port))) return false;
-  return (
-    !managementPort ||
-    fetch(`http://127.0.0.1:${managementPort}/`).then(
-      () => true,
-      () => false,
-    )
-  );
+
+// Docker's proxy opens the published port before anything listens inside, so the node itself is asked.
+async function answers(name, port, managementPort) {
+  const listening = docker('exec', name, 'rabbitmq-diagnostics', '--quiet', 'check_port_connectivity');
+  if (!(await succeeds(listening)) || (await connectionFailure('127.0.0.1', port))) return false;
+  return !managementPort || succeeds(fetch(`http://127.0.0.1:${managementPort}/`));
 }
 
+// How the client finds its engine: by context (below HOME) or by variables.
 function dockerVariables() {
-  return Object.fromEntries(Object.entries(process.env).filter(([name]) => name.startsWith('DOCKER_')));
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => name === 'HOME' || name.startsWith('DOCKER_')));
 }
 
 /** The same verbs as ServerProcess, for a container. */
@@ -107,7 +106,7 @@ class ContainerServer {
   }
 
   stop() {
-    return this.#end('stop', '--timeout', '15');
+    return this.#end('stop', '-t', '15');
   }
 
   kill() {

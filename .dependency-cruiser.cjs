@@ -1,4 +1,4 @@
-const TEST = '(spec\\.ts$|^libs/testing/|^test/)';
+const TEST = '(spec\\.ts$|^libs/testing/|^apps/[^/]+/test/|^test/)';
 const PRODUCTION = { path: '^(apps|libs)/', pathNot: TEST };
 
 /** @type {import('dependency-cruiser').IConfiguration} */

@@ -5,7 +5,7 @@ import tseslint from 'typescript-eslint';
 
 const TYPESCRIPT = ['apps/**/*.ts', 'libs/**/*.ts', 'test/**/*.ts'];
 const PRODUCTION = ['apps/**/*.ts', 'libs/**/*.ts'];
-const TESTS = ['**/*spec.ts', 'libs/testing/**/*.ts', 'test/**/*.ts'];
+const TESTS = ['**/*spec.ts', 'apps/*/test/**/*.ts', 'libs/testing/**/*.ts', 'test/**/*.ts'];
 const COMMAND_LINE = [
   'apps/*/src/{keys,migrate*}.ts',
   'apps/gateway/src/openapi/print.ts',
@@ -97,7 +97,7 @@ export default defineConfig(
   },
   {
     files: PRODUCTION,
-    ignores: [...TESTS, 'apps/*/src/config.ts'],
+    ignores: [...TESTS, '**/config.ts'],
     rules: {
       // A variable read elsewhere is checked by nobody and missing from the documentation, which is made of the config classes.
       'no-restricted-properties': ['error', { object: 'process', property: 'env', message: 'Read it in config.ts.' }],

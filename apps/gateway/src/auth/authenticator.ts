@@ -1,0 +1,124 @@
+import { Logger } from '@nestjs/common';
+import { ApiError } from '@app/contracts/error';
+import { Authenticate, VERDICTS, type Verdict } from '@app/contracts/users.authenticate';
+import type { RabbitClient } from '@app/rabbitmq/rabbit.client';
+import { authentications } from '../http/metrics';
+import type { Credentials } from './credentials';
+import { VerdictCache, type KnownVerdict } from './verdict-cache';
+
+/** Younger: used as it is. */
+const FRESH_MS = 3000;
+/** Older: not used while the users service answers, so that a revocation holds within this time. In between: used, and renewed behind it. */
+const RENEWED_MS = 5000;
+const QUESTION_TIMEOUT_MS = 1000;
+/** While the users service is away, it is asked at most this often: not every call waits for the same silence. */
+const RETRY_MS = 1000;
+/** First questions in flight. Wrong tokens are cheap to make up, and each is a question. */
+export const MAX_FIRST_QUESTIONS = 256;
+
+/** Knows what credentials are worth: asks the users service, and remembers. */
+export class Authenticator {
+  private readonly logger = new Logger('Authenticator');
+  private readonly cache = new VerdictCache();
+  private readonly questions = new Map<string, Promise<Verdict>>();
+  private firstQuestions = 0;
+  private away = false;
+  private nextTryAt = 0;
+
+  /**
+   * @param staleMaxMs how long a verdict is still used while the users service is away
+   * @param now monotonic milliseconds
+   */
+  constructor(
+    private readonly rabbit: Pick<RabbitClient, 'call'>,
+    private readonly staleMaxMs: number,
+    private readonly now: () => number = () => performance.now(),
+  ) {}
+
+  /** @throws ApiError UNAVAILABLE when nothing is known of them and the users service does not answer */
+  async verdictOf(credentials: Credentials, requestId: string): Promise<Verdict> {
+    const known = this.cache.get(credentials.digest);
+    const age = known ? this.now() - known.askedAt : Infinity;
+    if (!known || age > Math.max(this.staleMaxMs, RENEWED_MS)) return this.first(credentials, requestId);
+    if (age < FRESH_MS) return used('hit', known);
+
+    const question = this.renewal(credentials, requestId, known);
+    if (age < RENEWED_MS) return used('hit', known);
+    if (!question || this.away) return used('stale', known);
+    return question.catch(() => used('stale', known));
+  }
+
+  private async first(credentials: Credentials, requestId: string): Promise<Verdict> {
+    const running = this.questions.get(credentials.digest);
+    if (!running && (this.isWaitingToRetry() || this.firstQuestions >= MAX_FIRST_QUESTIONS)) throw unavailable();
+    authentications.inc({ source: 'miss' });
+    if (running) return running.catch(throwUnavailable);
+    this.firstQuestions++;
+    return this.ask(credentials, requestId)
+      .catch(throwUnavailable)
+      .finally(() => this.firstQuestions--);
+  }
+
+  /** @returns undefined when this is not the time to ask */
+  private renewal(credentials: Credentials, requestId: string, known: KnownVerdict): Promise<Verdict> | undefined {
+    const running = this.questions.get(credentials.digest);
+    if (running) return running;
+    if (this.isWaitingToRetry()) return undefined;
+    // Wrong credentials may wait: what they are denied in the meantime they had no right to.
+    if (known.verdict === 'refused' && this.questions.size >= MAX_FIRST_QUESTIONS) return undefined;
+    authentications.inc({ source: 'renewal' });
+    const question = this.ask(credentials, requestId);
+    // Nobody may be waiting for it.
+    question.catch(() => undefined);
+    return question;
+  }
+
+  private isWaitingToRetry(): boolean {
+    return this.away && this.now() < this.nextTryAt;
+  }
+
+  private ask(credentials: Credentials, requestId: string): Promise<Verdict> {
+    // One try at a time: the next one waits until this one has had its chance.
+    this.nextTryAt = this.now() + RETRY_MS;
+    const question = this.answerOf(credentials, requestId).finally(() => this.questions.delete(credentials.digest));
+    this.questions.set(credentials.digest, question);
+    return question;
+  }
+
+  private async answerOf({ apiKey, tokenHash, digest }: Credentials, requestId: string): Promise<Verdict> {
+    const askedAt = this.now();
+    try {
+      const answer = await this.rabbit.call(Authenticate, { apiKey, tokenHash }, { requestId, timeoutMs: QUESTION_TIMEOUT_MS });
+      const { verdict } = answer.parse();
+      if (!VERDICTS.includes(verdict)) throw new Error('The users service gave a verdict that is none.');
+      this.cache.set(digest, { verdict, askedAt });
+      this.setAway(false);
+      return verdict;
+    } catch (error) {
+      this.nextTryAt = this.now() + RETRY_MS;
+      this.setAway(true, error);
+      throw error;
+    }
+  }
+
+  private setAway(away: boolean, cause?: unknown): void {
+    if (away === this.away) return;
+    this.away = away;
+    if (away) this.logger.warn({ msg: 'the users service does not answer: known credentials stay valid', reason: String(cause) });
+    else this.logger.log('the users service answers again');
+  }
+}
+
+function used(source: 'hit' | 'stale', { verdict }: KnownVerdict): Verdict {
+  authentications.inc({ source });
+  return verdict;
+}
+
+function unavailable(cause?: unknown): ApiError {
+  authentications.inc({ source: 'unavailable' });
+  return new ApiError('UNAVAILABLE', 'The credentials cannot be checked at the moment. Nothing was done.', undefined, { cause });
+}
+
+const throwUnavailable = (cause: unknown): never => {
+  throw unavailable(cause);
+};

@@ -1,0 +1,47 @@
+import { isUtf8 } from 'node:buffer';
+import { createHash } from 'node:crypto';
+import { identifierProblem } from '@app/contracts/fields';
+
+const MAX_TOKEN_LENGTH = 512;
+
+/** What a caller proves itself with. The token itself is not kept: both digests are enough for everything. */
+export interface Credentials {
+  apiKey: string;
+  /** SHA-256 of the token, in lower-case hex. */
+  tokenHash: string;
+  /** Digest of both: what a cache may hold. */
+  digest: string;
+}
+
+/**
+ * Reads both headers.
+ *
+ * @param rawHeaders names and values in turn, as they came: Node joins a repeated header, and the joined text would be a value that nobody
+ *   sent
+ * @returns undefined when one is missing, repeated or cannot be valid
+ */
+export function readCredentials(rawHeaders: readonly string[]): Credentials | undefined {
+  const apiKey = onlyValue(rawHeaders, 'x-svc-api-key');
+  const token = onlyValue(rawHeaders, 'x-svc-auth-token');
+  if (!apiKey || !token || token.length > MAX_TOKEN_LENGTH) return undefined;
+  // Node reads headers as Latin-1; what was sent are bytes.
+  const bytes = Buffer.from(apiKey, 'latin1');
+  if (!isUtf8(bytes) || identifierProblem(bytes.toString())) return undefined;
+
+  const tokenHash = createHash('sha256').update(token, 'latin1').digest('hex');
+  return {
+    apiKey: bytes.toString(),
+    tokenHash,
+    digest: createHash('sha256').update(bytes).update('\0').update(tokenHash).digest('base64'),
+  };
+}
+
+function onlyValue(rawHeaders: readonly string[], name: string): string | undefined {
+  let value: string | undefined;
+  for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
+    if (rawHeaders[index].toLowerCase() !== name) continue;
+    if (value !== undefined) return undefined;
+    value = rawHeaders[index + 1];
+  }
+  return value;
+}

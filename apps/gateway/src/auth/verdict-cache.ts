@@ -1,0 +1,26 @@
+import { LRUCache } from 'lru-cache';
+import type { Verdict } from '@app/contracts/users.authenticate';
+
+const MAX_ENTRIES = 10_000;
+
+/** A verdict, and when its question was asked: it says nothing of later changes. */
+export interface KnownVerdict {
+  verdict: Verdict;
+  askedAt: number;
+}
+
+/** Verdicts by the digest of the credentials. Right tokens live apart from wrong ones: a flood of wrong ones cannot push them out. */
+export class VerdictCache {
+  private readonly right = new LRUCache<string, KnownVerdict>({ max: MAX_ENTRIES });
+  private readonly wrong = new LRUCache<string, KnownVerdict>({ max: MAX_ENTRIES });
+
+  get(digest: string): KnownVerdict | undefined {
+    return this.right.get(digest) ?? this.wrong.get(digest);
+  }
+
+  set(digest: string, known: KnownVerdict): void {
+    const [to, from] = known.verdict === 'refused' ? [this.wrong, this.right] : [this.right, this.wrong];
+    from.delete(digest);
+    to.set(digest, known);
+  }
+}

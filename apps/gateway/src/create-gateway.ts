@@ -1,0 +1,101 @@
+import { NestFactory } from '@nestjs/core';
+import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import type { FastifyReply } from 'fastify';
+import { MAX_BODY_BYTES } from '@app/contracts/json';
+import type { RabbitClient } from '@app/rabbitmq/rabbit.client';
+import type { NestLogger } from '@app/runtime/logger';
+import type { Readiness } from '@app/runtime/readiness';
+import { Authenticator } from './auth/authenticator';
+import type { GatewayConfig } from './config';
+import { GatewayModule } from './gateway.module';
+import { Admission } from './http/admission';
+import { answerClientErrors } from './http/client-errors';
+import { Connections } from './http/connections';
+import { acceptJsonBodies } from './http/content';
+import { ErrorFilter, sendError } from './http/error.filter';
+import { nothingHere } from './http/http-error';
+import { InFlight } from './http/in-flight';
+import { Rate } from './http/rate';
+import { requestIdOf } from './http/request-id';
+import { logRequests } from './http/request-log';
+import { SERVER_LIMITS, type ServerLimits } from './http/server-limits';
+import { serveDocumentation } from './openapi/documentation';
+
+export interface GatewayParts {
+  config: Pick<GatewayConfig, 'requestTimeoutMs' | 'rateLimitPerSecond' | 'maxInFlight' | 'authStaleMaxMs'>;
+  rabbit: Pick<RabbitClient, 'call'>;
+  logger: NestLogger;
+  readiness: Readiness;
+  /** Other than {@link SERVER_LIMITS}. */
+  limits?: Partial<ServerLimits>;
+}
+
+/** Puts the HTTP side together; it does not listen yet. close() finishes what runs and does not close the client. */
+export async function createGateway({
+  config,
+  rabbit,
+  logger,
+  readiness,
+  limits,
+}: GatewayParts): Promise<NestFastifyApplication> {
+  const connections = new Connections();
+  const admission = new Admission(
+    new Authenticator(rabbit, config.authStaleMaxMs),
+    new Rate(config.rateLimitPerSecond),
+    new InFlight(config.maxInFlight),
+    connections,
+    config.requestTimeoutMs,
+  );
+
+  const adapter = createAdapter(connections, logger, { ...SERVER_LIMITS, ...limits });
+  const fastify = adapter.getInstance();
+  connections.watch(fastify.server);
+  // Any other expectation than 100-continue may be ignored; Node would answer 417 by itself, without a body.
+  fastify.server.on('checkExpectation', (request, response) => fastify.server.emit('request', request, response));
+
+  acceptJsonBodies(fastify);
+  fastify.decorateRequest('caller', undefined);
+  fastify.decorateRequest('failure', undefined);
+  fastify.addHook('onRequest', async (request, reply) => {
+    void reply.header('x-request-id', request.id);
+    logRequests(request, reply, connections, logger);
+  });
+  fastify.addHook('onRequest', admission.admit);
+  fastify.addHook('onSend', async (_request, reply) => {
+    // While draining, every answer tells its client to go elsewhere with the next request.
+    if (readiness.draining) void reply.header('connection', 'close');
+  });
+  fastify.addHook('preClose', async () => connections.closeIdle());
+  serveDocumentation(fastify);
+
+  const app = await NestFactory.create<NestFastifyApplication>(GatewayModule.with(rabbit, readiness), adapter, {
+    logger,
+    bodyParser: false,
+    abortOnError: false,
+  });
+  app.useGlobalFilters(new ErrorFilter());
+  return app;
+}
+
+function createAdapter(connections: Connections, logger: NestLogger, limits: ServerLimits): FastifyAdapter {
+  return new FastifyAdapter({
+    genReqId: requestIdOf,
+    bodyLimit: MAX_BODY_BYTES,
+    // Answered like any other path that leads nowhere: Fastify comes here for one that cannot be decoded, before any hook.
+    frameworkErrors: (_error: unknown, _request: unknown, reply: FastifyReply) => sendError(reply, nothingHere()),
+    clientErrorHandler: answerClientErrors(connections, logger),
+    // What still arrives on an open connection while the server closes is served: it is cheaper than a retry.
+    return503OnClosing: false,
+    skipMiddie: true,
+    keepAliveTimeout: limits.keepAliveTimeoutMs,
+    requestTimeout: limits.requestTimeoutMs,
+    http: {
+      headersTimeout: limits.headersTimeoutMs,
+      requestTimeout: limits.requestTimeoutMs,
+      connectionsCheckingInterval: limits.checkEveryMs,
+      maxHeaderSize: limits.maxHeaderBytes,
+      // Refused by the admission instead, with a body.
+      requireHostHeader: false,
+    },
+  });
+}

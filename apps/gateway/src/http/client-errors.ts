@@ -1,0 +1,52 @@
+import { randomUUID } from 'node:crypto';
+import { STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
+import type { NestLogger } from '@app/runtime/logger';
+import type { Connections } from './connections';
+import { errorEnvelope, JSON_TYPE } from './envelope';
+import { refusal, type HttpError } from './http-error';
+import { requestIdOf } from './request-id';
+
+interface ClientError extends Error {
+  code?: string;
+}
+
+/** What is answered to bytes that never became a request. */
+export function refusalOf({ code }: ClientError): HttpError {
+  switch (code) {
+    case 'HPE_HEADER_OVERFLOW':
+      return refusal(431, 'The headers are too large.');
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return refusal(408, 'The request took too long to arrive.');
+    default:
+      return refusal(400, 'The request is not valid HTTP.');
+  }
+}
+
+/** Answers where neither Fastify nor Nest is in the picture: the HTTP parser has given up on the connection, which is closed. */
+export const answerClientErrors = (connections: Connections, logger: NestLogger) => (error: ClientError, socket: Socket) => {
+  if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
+
+  const owed = connections.firstOwed(socket);
+  // The answer would be taken for that of the request before it, which is still being worked on: that one comes first and is the last.
+  if (owed?.req.complete) return void connections.onClosed(owed, () => socket.destroy());
+  if (owed?.headersSent) return void socket.destroy();
+
+  const { httpStatus, message, ...refused } = refusalOf(error);
+  const requestId = owed ? requestIdOf(owed.req) : randomUUID();
+  const body = errorEnvelope({ message, status: refused.status });
+  // A connection that was opened and never used ends the same way, and is nothing to report.
+  if (socket.bytesRead > 0) logger.log({ msg: 'refused', status: httpStatus, code: error.code, requestId });
+  socket.end(
+    [
+      `HTTP/1.1 ${httpStatus} ${STATUS_CODES[httpStatus]}`,
+      `content-type: ${JSON_TYPE}`,
+      `content-length: ${Buffer.byteLength(body)}`,
+      `x-request-id: ${requestId}`,
+      'connection: close',
+      '',
+      body,
+    ].join('\r\n'),
+  );
+  socket.destroySoon();
+};

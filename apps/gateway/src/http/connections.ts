@@ -1,0 +1,50 @@
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+
+/**
+ * Which connections are open, and which responses each of them still owes.
+ *
+ * The response of a pipelined request has no socket until those before it are out, and never closes when the connection goes: so the end of
+ * a response is taken from its connection as well.
+ */
+export class Connections {
+  private readonly owed = new Map<Socket, Map<ServerResponse, (() => void)[]>>();
+
+  watch(server: Server): void {
+    server.on('connection', (socket) => {
+      this.owed.set(socket, new Map());
+      socket.once('close', () => {
+        const responses = this.owed.get(socket);
+        this.owed.delete(socket);
+        for (const callbacks of responses?.values() ?? []) for (const callback of callbacks) callback();
+      });
+    });
+    // Before the listener that handles the request, because that one may answer at once.
+    server.prependListener('request', (request: IncomingMessage, response: ServerResponse) => {
+      const responses = this.owed.get(request.socket);
+      responses?.set(response, []);
+      response.once('close', () => {
+        const callbacks = responses?.get(response);
+        responses?.delete(response);
+        for (const callback of callbacks ?? []) callback();
+      });
+    });
+  }
+
+  /** Calls back once when the response has closed, aborted or not; at once when it has already. */
+  onClosed(response: ServerResponse, callback: () => void): void {
+    const callbacks = this.owed.get(response.req.socket)?.get(response);
+    if (callbacks) callbacks.push(callback);
+    else callback();
+  }
+
+  /** The response that the connection owes first, if any. */
+  firstOwed(socket: Socket): ServerResponse | undefined {
+    return this.owed.get(socket)?.keys().next().value;
+  }
+
+  /** Closes every connection that owes nothing, the ones that never asked for anything included: the server's own close waits for those. */
+  closeIdle(): void {
+    for (const [socket, responses] of this.owed) if (responses.size === 0) socket.destroy();
+  }
+}

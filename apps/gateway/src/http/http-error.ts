@@ -1,0 +1,77 @@
+import { ApiError, type ErrorStatus } from '@app/contracts/error';
+
+const HTTP_STATUS: Record<ErrorStatus, number> = {
+  INVALID_ARGUMENT: 400,
+  FAILED_PRECONDITION: 400,
+  UNAUTHENTICATED: 401,
+  PERMISSION_DENIED: 403,
+  NOT_FOUND: 404,
+  ALREADY_EXISTS: 409,
+  RESOURCE_EXHAUSTED: 429,
+  INTERNAL: 500,
+  UNAVAILABLE: 503,
+  DEADLINE_EXCEEDED: 504,
+};
+
+/** Seconds. Whoever is refused for lack of room may try again soon: nothing was done. */
+const RETRY_AFTER = { 'retry-after': '1' };
+
+/** The same for every bug: what went wrong is for the log, under the request id. */
+const BUG = new ApiError('INTERNAL', 'An internal error occurred. The outcome is unknown.');
+
+/** An error with the HTTP status and the headers that it is answered with. */
+export class HttpError extends ApiError {
+  constructor(
+    readonly httpStatus: number,
+    status: ErrorStatus,
+    message: string,
+    readonly headers: Readonly<Record<string, string>> = {},
+    options?: ErrorOptions,
+  ) {
+    super(status, message, undefined, options);
+  }
+}
+
+/** A refusal of the HTTP request itself, before any field is looked at. */
+export const refusal = (httpStatus: number, message: string) => new HttpError(httpStatus, 'INVALID_ARGUMENT', message);
+
+/** What an error of any origin is answered with. */
+export interface HttpAnswer {
+  status: number;
+  headers: Readonly<Record<string, string>>;
+  error: ApiError;
+}
+
+/** Whatever was thrown, as it may be shown. */
+export function httpAnswerOf(thrown: unknown): HttpAnswer {
+  const error = apiErrorOf(thrown);
+  if (error instanceof HttpError) return { status: error.httpStatus, headers: error.headers, error };
+  const headers = error.status === 'UNAVAILABLE' || error.status === 'RESOURCE_EXHAUSTED' ? RETRY_AFTER : {};
+  return { status: HTTP_STATUS[error.status], headers, error };
+}
+
+function apiErrorOf(thrown: unknown): ApiError {
+  if (thrown instanceof ApiError) return thrown.status === 'INTERNAL' ? BUG : thrown;
+  switch (httpStatusOf(thrown)) {
+    case 404:
+      return nothingHere();
+    case 413:
+      return bodyTooLarge();
+    case 415:
+      return refusal(415, 'The content type must be application/json.');
+    case undefined:
+      return BUG;
+    default:
+      return refusal(400, 'The request could not be read.');
+  }
+}
+
+export const nothingHere = () => new ApiError('NOT_FOUND', 'There is nothing at this path.');
+
+export const bodyTooLarge = () => refusal(413, 'The body must be at most 1 MiB.');
+
+/** The 4xx that Fastify or Nest means, by whatever name they keep it. */
+function httpStatusOf(thrown: unknown): number | undefined {
+  const { statusCode, status } = (thrown ?? {}) as { statusCode?: unknown; status?: unknown };
+  return [statusCode, status].find((value): value is number => typeof value === 'number' && value >= 400 && value < 500);
+}

@@ -1,0 +1,25 @@
+import { Counter, Gauge, Histogram } from 'prom-client';
+
+export const requestSeconds = new Histogram({
+  name: 'http_request_seconds',
+  help: 'HTTP requests from their headers to the end of the response. Status 499: the client left before.',
+  labelNames: ['route', 'status'],
+  buckets: [0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10],
+});
+
+export const callsInFlight = new Gauge({
+  name: 'gateway_calls_in_flight',
+  help: 'Calls between their authentication and the end of their response.',
+});
+
+export const rateLimited = new Counter({
+  name: 'gateway_rate_limited_total',
+  help: "Calls answered with 429, by the limit they met: their key's rate, or the process's calls in flight.",
+  labelNames: ['limit'],
+});
+
+export const authentications = new Counter({
+  name: 'gateway_authentications_total',
+  help: 'Credentials looked up, by where the answer came from: hit and stale: the cache; miss: a first question; renewal: a repeated one; unavailable: nowhere.',
+  labelNames: ['source'],
+});

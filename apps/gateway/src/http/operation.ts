@@ -1,0 +1,50 @@
+import {
+  applyDecorators,
+  Body,
+  createParamDecorator,
+  HttpCode,
+  Post,
+  UseInterceptors,
+  type ExecutionContext,
+} from '@nestjs/common';
+import type { FastifyRequest } from 'fastify';
+import { ApiError } from '@app/contracts/error';
+import type { BodyClass } from '@app/contracts/message';
+import { validateBody } from '@app/contracts/validate';
+import { ResultInterceptor } from './result.interceptor';
+
+const IDEMPOTENCY_KEY = /^[\x20-\x7e]{1,255}$/;
+
+const requestOf = (context: ExecutionContext) => context.switchToHttp().getRequest<FastifyRequest>();
+
+/** A method that answers POST on the path with the reply of a service, as 200: what it created has no address to point to. */
+export const Operation = (path: string) => applyDecorators(Post(path), HttpCode(200), UseInterceptors(ResultInterceptor));
+
+/** The validated `data` of the body. */
+export const Data = <T extends object>(type: BodyClass<T>): ParameterDecorator =>
+  Body({ transform: (body: unknown) => validateBody(type, dataOf(body), 'data') });
+
+/** Other keys beside `data` are ignored: clients of later versions may send them. */
+function dataOf(body: unknown): unknown {
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) {
+    throw new ApiError('INVALID_ARGUMENT', 'The body must be a JSON object with the key data.');
+  }
+  if (!('data' in body)) throw missingData();
+  return body.data;
+}
+
+function missingData(): ApiError {
+  const message = 'data is required and must be an object';
+  return new ApiError('INVALID_ARGUMENT', message, [{ field: 'data', message }]);
+}
+
+/** Who calls, as the admission has established it: the options of the call to the service. */
+export const Caller = createParamDecorator((_: unknown, context: ExecutionContext) => requestOf(context).caller);
+
+/** The header `Idempotency-Key`, or undefined. */
+export const IdempotencyKey = createParamDecorator((_: unknown, context: ExecutionContext) => {
+  const value = requestOf(context).headers['idempotency-key'];
+  if (value === undefined) return undefined;
+  if (typeof value === 'string' && IDEMPOTENCY_KEY.test(value)) return value;
+  throw new ApiError('INVALID_ARGUMENT', 'The header Idempotency-Key must be 1-255 printable ASCII characters.');
+});

@@ -1,0 +1,42 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { ApiError } from '@app/contracts/error';
+import type { NestLogger } from '@app/runtime/logger';
+import type { Connections } from './connections';
+import { requestSeconds } from './metrics';
+
+/** The client left before it had its answer. Nobody is sent this status. */
+const CLIENT_LEFT = 499;
+
+/**
+ * One line and one measurement for each request, when its response has closed. Nothing that a client sends goes in but its request id and,
+ * once it has proved it, its API key: paths, queries and bodies may hold what should not be kept.
+ */
+export function logRequests(request: FastifyRequest, reply: FastifyReply, connections: Connections, logger: NestLogger): void {
+  const startedAt = performance.now();
+  connections.onClosed(reply.raw, () => {
+    const milliseconds = performance.now() - startedAt;
+    const status = reply.raw.writableFinished ? reply.raw.statusCode : CLIENT_LEFT;
+    const route = request.routeOptions.url ?? 'unknown';
+    requestSeconds.observe({ route, status }, milliseconds / 1000);
+    const line = {
+      msg: 'request',
+      method: request.method,
+      route,
+      status,
+      durationMs: Math.round(milliseconds * 10) / 10,
+      requestId: request.id,
+      ...(request.caller && { apiKey: request.caller.apiKey }),
+    };
+    if (status >= 500) logger.warn({ ...line, ...reasonOf(request.failure) });
+    // Probes come every few seconds.
+    else if (route.startsWith('/health/')) logger.debug(line);
+    else logger.log(line);
+  });
+}
+
+/** Why a request failed; the stack only of what nobody expected. */
+function reasonOf(failure: unknown): object {
+  if (!(failure instanceof ApiError)) return { err: failure };
+  const { message, cause } = failure;
+  return { reason: message, ...(cause instanceof Error && { cause: cause.message }) };
+}

@@ -1,0 +1,93 @@
+import { LIMITS } from '@app/contracts/fields';
+import { MAX_DEPTH } from '@app/contracts/json';
+import { ERROR_TABLE, FAILURE_SCHEMA } from './errors';
+import { OPERATIONS, pathItemOf } from './operations';
+import { schemasOf } from './schemas';
+
+const DESCRIPTION = `Users and notifications of a collaboration backend, server to server.
+
+Every operation is a POST with the JSON body \`{"data": {…}}\`. A success answers 200 with \`{"result": {…}}\`, a failure
+\`{"error": {"message", "status", "details"?}}\`. Fields that an operation does not know are ignored.
+
+## Credentials
+
+Both headers are required: \`x-svc-api-key\`, which names the caller and owns everything that is stored with it, and
+\`x-svc-auth-token\`, which is the secret. A system started for development has \`demo-key\` with \`demo-token\`.
+
+## Repeating a call
+
+After a lost connection or a 504 the outcome is unknown. A call with an \`Idempotency-Key\` may be repeated for 24 hours: the first answer is
+given again. So may a notification with a \`notificationId\`.
+
+## Limits
+
+- A body has at most 1 MiB of UTF-8, at most ${MAX_DEPTH} levels, no NUL characters and no key named \`__proto__\`, \`constructor\` or \`prototype\`.
+- An identifier has 1-${LIMITS.identifierBytes} bytes of UTF-8, is not blank and has no control characters.
+- A call has at most ${LIMITS.listLength} \`users\`, \`notifyUsers\` or \`notificationIds\`.
+- Names and e-mail addresses have at most ${LIMITS.nameLength} characters, templates and messages ${LIMITS.messageLength}; \`displayHeadlineMessageTemplateData\` and
+  \`notificationSourceData\` at most ${LIMITS.dataBytes / 1024} KiB each, as JSON.
+- A page has at most ${LIMITS.listLength} notifications, and ends at 4 MiB.
+- Calls a second of an API key, and calls in flight, are limited by the operator (by default 1000 each in a gateway process): 429.
+
+## Errors
+
+In the order in which they are decided:
+
+${ERROR_TABLE}`;
+
+const REQUEST_ID = { type: 'string', minLength: 1, maxLength: 128, pattern: '^[\\x20-\\x7e]+$' };
+
+/** The OpenAPI document of the gateway. */
+export function openApiDocument() {
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Collaboration backend',
+      summary: 'Users and notifications.',
+      version: '1.0.0',
+      description: DESCRIPTION,
+      license: { name: 'MIT', identifier: 'MIT' },
+    },
+    servers: [{ url: '/', description: 'The gateway that serves this document.' }],
+    tags: [
+      { name: 'Users', description: 'Who may open what.' },
+      { name: 'Notifications', description: 'Who is told what.' },
+    ],
+    security: [{ ApiKey: [], AuthToken: [] }],
+    paths: Object.fromEntries(OPERATIONS.map((operation) => [operation.path, pathItemOf(operation)])),
+    components: {
+      securitySchemes: {
+        ApiKey: { type: 'apiKey', in: 'header', name: 'x-svc-api-key', description: 'The API key of the caller.' },
+        AuthToken: { type: 'apiKey', in: 'header', name: 'x-svc-auth-token', description: 'A token of that API key: a secret.' },
+      },
+      parameters: {
+        IdempotencyKey: {
+          name: 'Idempotency-Key',
+          in: 'header',
+          description:
+            'Makes the call repeatable: a repetition with the same key gets the first answer again, for at least 24 hours.',
+          schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[\\x20-\\x7e]+$' },
+        },
+        RequestId: {
+          name: 'x-request-id',
+          in: 'header',
+          description: 'Names the call in answers and logs. Anything but 1-128 printable ASCII characters is replaced.',
+          schema: REQUEST_ID,
+        },
+      },
+      headers: {
+        RequestId: { description: 'That of the request, or a new one.', required: true, schema: REQUEST_ID },
+        NotificationId: {
+          description: 'Id of the notification, as percent-encoded UTF-8.',
+          required: true,
+          schema: { type: 'string', minLength: 1, maxLength: 3 * LIMITS.identifierBytes },
+        },
+        RetryAfter: { description: 'Seconds to wait.', required: true, schema: { type: 'integer', minimum: 1 } },
+      },
+      schemas: {
+        ...schemasOf(OPERATIONS.flatMap(({ message }) => [message.request, message.result])),
+        Failure: FAILURE_SCHEMA,
+      },
+    },
+  };
+}

@@ -1,0 +1,66 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type { FastifyInstance } from 'fastify';
+import { JSON_TYPE } from '../http/envelope';
+import { openApiDocument } from './document';
+
+const SCRIPT_TYPE = 'text/javascript; charset=utf-8';
+const HTML_TYPE = 'text/html; charset=utf-8';
+
+/** Files of Swagger UI, from the package itself: the page works without the internet. */
+const ASSETS = {
+  'swagger-ui.css': 'text/css; charset=utf-8',
+  'swagger-ui-bundle.js': SCRIPT_TYPE,
+  'favicon-32x32.png': 'image/png',
+};
+
+const PAGE = `<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8" />
+    <meta name="viewport" content="width=device-width, initial-scale=1" />
+    <title>Collaboration backend API</title>
+    <link rel="icon" type="image/png" href="/docs/favicon-32x32.png" />
+    <link rel="stylesheet" href="/docs/swagger-ui.css" />
+  </head>
+  <body>
+    <div id="swagger-ui"></div>
+    <script src="/docs/swagger-ui-bundle.js"></script>
+    <script src="/docs/start.js"></script>
+  </body>
+</html>
+`;
+
+const START = `SwaggerUIBundle({
+  dom_id: '#swagger-ui',
+  url: '/openapi.json',
+  deepLinking: true,
+  displayRequestDuration: true,
+  persistAuthorization: true,
+  tryItOutEnabled: true,
+  // The default asks a server on the internet.
+  validatorUrl: null,
+});
+`;
+
+/** Swagger UI sets styles of its own, and its icons are data URLs. */
+const CONTENT_SECURITY_POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/** Serves the document at `/openapi.json` and Swagger UI at `/docs`, to everybody. */
+export function serveDocumentation(fastify: FastifyInstance): void {
+  const serve = (path: string, type: string, content: string | Buffer, headers: Record<string, string> = {}) =>
+    fastify.get(path, { config: { public: true } }, (_request, reply) => reply.headers(headers).type(type).send(content));
+
+  serve('/openapi.json', JSON_TYPE, JSON.stringify(openApiDocument()));
+  for (const path of ['/docs', '/docs/']) {
+    serve(path, HTML_TYPE, PAGE, { 'content-security-policy': CONTENT_SECURITY_POLICY });
+  }
+  serve('/docs/start.js', SCRIPT_TYPE, START);
+  // As @nestjs/swagger sees it: that package is what brings Swagger UI.
+  const resolve = createRequire(require.resolve('@nestjs/swagger')).resolve;
+  for (const [name, type] of Object.entries(ASSETS)) {
+    const content = readFileSync(resolve(`swagger-ui-dist/${name}`));
+    serve(`/docs/${name}`, type, content, { 'cache-control': 'max-age=3600' });
+  }
+}

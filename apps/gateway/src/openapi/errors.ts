@@ -1,0 +1,160 @@
+import { ERROR_STATUSES, type ErrorBody, type ErrorStatus } from '@app/contracts/error';
+
+/** What a status code is answered for. */
+interface DocumentedError {
+  http: number;
+  status: ErrorStatus;
+  when: string;
+  message: string;
+  details?: ErrorBody['details'];
+}
+
+/** In the order in which they are decided. */
+export const ERRORS: readonly DocumentedError[] = [
+  { http: 404, status: 'NOT_FOUND', when: 'There is nothing at the path.', message: 'There is nothing at this path.' },
+  {
+    http: 405,
+    status: 'INVALID_ARGUMENT',
+    when: 'The path exists, for another method: see `Allow`.',
+    message: 'The method must be POST.',
+  },
+  {
+    http: 401,
+    status: 'UNAUTHENTICATED',
+    when: 'A credential header is missing or repeated, the API key is unknown, or the token is wrong, expired or revoked. Decided before the body is read, and the same for all of them.',
+    message: 'A valid x-svc-api-key and x-svc-auth-token are required.',
+  },
+  {
+    http: 403,
+    status: 'PERMISSION_DENIED',
+    when: 'The token is right and the API key is disabled.',
+    message: 'This API key is disabled.',
+  },
+  {
+    http: 429,
+    status: 'RESOURCE_EXHAUSTED',
+    when: 'Too many calls: of this API key in a second, or of everybody at the moment. Nothing was done; try again after `Retry-After` seconds.',
+    message: 'Too many calls of this API key.',
+  },
+  {
+    http: 415,
+    status: 'INVALID_ARGUMENT',
+    when: 'The body is not declared as `application/json` in UTF-8, or is compressed.',
+    message: 'The content type must be application/json.',
+  },
+  { http: 413, status: 'INVALID_ARGUMENT', when: 'The body is larger than 1 MiB.', message: 'The body must be at most 1 MiB.' },
+  { http: 431, status: 'INVALID_ARGUMENT', when: 'The headers are larger than 16 KiB.', message: 'The headers are too large.' },
+  {
+    http: 408,
+    status: 'INVALID_ARGUMENT',
+    when: 'The headers took longer than 10 s to arrive, or the whole request longer than 15 s.',
+    message: 'The request took too long to arrive.',
+  },
+  {
+    http: 400,
+    status: 'INVALID_ARGUMENT',
+    when: 'The body is not JSON, or a field has the wrong type, length or characters, or the combination of filters is not supported. `message` names the first problem, `details` up to 20.',
+    message: 'data.users[0].userId must be a string',
+    details: [{ field: 'data.users[0].userId', message: 'data.users[0].userId must be a string' }],
+  },
+  {
+    http: 400,
+    status: 'FAILED_PRECONDITION',
+    when: 'The `Idempotency-Key` was used before, with another request.',
+    message: 'This Idempotency-Key was used with another request.',
+  },
+  {
+    http: 404,
+    status: 'NOT_FOUND',
+    when: 'The organization or the document does not exist, and its `create…` flag is `false`. Nothing was stored.',
+    message: 'The document does not exist.',
+  },
+  {
+    http: 409,
+    status: 'ALREADY_EXISTS',
+    when: 'The notificationId exists, with other content.',
+    message: 'A notification with this notificationId and other content exists.',
+  },
+  {
+    http: 503,
+    status: 'UNAVAILABLE',
+    when: 'A part of the system is away. The call was certainly not executed and never will be; try again after `Retry-After` seconds.',
+    message: 'The service is not available at the moment. Nothing was done.',
+  },
+  {
+    http: 504,
+    status: 'DEADLINE_EXCEEDED',
+    when: 'No answer in time: the outcome is unknown. Safe to repeat with the same notificationId or `Idempotency-Key`.',
+    message: 'No answer in time. The outcome is unknown.',
+  },
+  {
+    http: 500,
+    status: 'INTERNAL',
+    when: 'A bug. Report it with the `x-request-id` of the answer.',
+    message: 'An internal error occurred. The outcome is unknown.',
+  },
+];
+
+/** The same list for people. */
+export const ERROR_TABLE = [
+  '| HTTP | `error.status` | when |',
+  '|---|---|---|',
+  ...ERRORS.map(({ http, status, when }) => `| ${http} | \`${status}\` | ${when} |`),
+].join('\n');
+
+const HEADERS: Record<number, Record<string, object>> = {
+  429: { 'Retry-After': { $ref: '#/components/headers/RetryAfter' } },
+  503: { 'Retry-After': { $ref: '#/components/headers/RetryAfter' } },
+};
+
+/** The answers of an operation to what can go wrong with it. */
+export function errorResponses(applies: (error: DocumentedError) => boolean): Record<string, object> {
+  const responses: Record<string, object> = {};
+  for (const http of new Set(ERRORS.filter(applies).map((error) => error.http))) {
+    const errors = ERRORS.filter((error) => error.http === http && applies(error));
+    responses[http] = {
+      description: errors.map(({ status, when }) => `\`${status}\`: ${when}`).join('\n\n'),
+      headers: { 'x-request-id': { $ref: '#/components/headers/RequestId' }, ...HEADERS[http] },
+      content: {
+        'application/json': {
+          schema: { $ref: '#/components/schemas/Failure' },
+          examples: Object.fromEntries(errors.map((error) => [error.status, { value: { error: bodyOf(error) } }])),
+        },
+      },
+    };
+  }
+  return responses;
+}
+
+const bodyOf = ({ message, status, details }: DocumentedError): ErrorBody => ({ message, status, ...(details && { details }) });
+
+export const FAILURE_SCHEMA = {
+  type: 'object',
+  required: ['error'],
+  additionalProperties: false,
+  properties: {
+    error: {
+      type: 'object',
+      required: ['message', 'status'],
+      additionalProperties: false,
+      properties: {
+        message: { type: 'string', description: 'What is wrong, for a developer to read.' },
+        status: { type: 'string', enum: ERROR_STATUSES, description: 'What kind of error it is, for a program to decide by.' },
+        details: {
+          type: 'array',
+          maxItems: 20,
+          description: 'Every invalid field. Only with `INVALID_ARGUMENT`.',
+          items: {
+            type: 'object',
+            required: ['field', 'message'],
+            additionalProperties: false,
+            properties: {
+              field: { type: 'string', description: 'Its path, for example `data.users[0].userId`.' },
+              message: { type: 'string' },
+            },
+          },
+        },
+      },
+    },
+  },
+};

@@ -1,0 +1,169 @@
+import { once } from 'node:events';
+import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage, type OutgoingHttpHeaders } from 'node:http';
+import { connect, type AddressInfo, type Socket } from 'node:net';
+import { Writable } from 'node:stream';
+import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import { pino } from 'pino';
+import { ApiError } from '@app/contracts/error';
+import type { Message } from '@app/contracts/message';
+import { Authenticate, type AuthenticateRequest, type Verdict } from '@app/contracts/users.authenticate';
+import type { Answer, CallOptions } from '@app/rabbitmq/rabbit.client';
+import { NestLogger } from '@app/runtime/logger';
+import { Readiness } from '@app/runtime/readiness';
+import { createGateway, type GatewayParts } from '../src/create-gateway';
+
+export const CREDENTIALS = { 'x-svc-api-key': 'demo-key', 'x-svc-auth-token': 'demo-token' };
+
+export const answer = <T>(result: T, headers: Record<string, unknown> = {}): Answer<T> => ({
+  json: JSON.stringify(result),
+  headers,
+  parse: () => result,
+});
+
+interface Call {
+  pattern: string;
+  body: object;
+  options: CallOptions;
+}
+
+/** Stands where the broker and the services are: what is tested with it is HTTP alone. */
+export class StubRabbit {
+  readonly calls: Call[] = [];
+  verdict: Verdict | Error = 'accepted';
+  respond: (call: Call) => Answer<unknown> | Promise<Answer<unknown>> = () => answer({ status: 'success' });
+
+  async call<Req, Res>(message: Message<Req, Res>, body: Req, options: CallOptions): Promise<Answer<Res>> {
+    if (message.pattern === Authenticate.pattern) return this.authenticate(body as AuthenticateRequest) as Answer<Res>;
+    const call = { pattern: message.pattern, body: body as object, options };
+    this.calls.push(call);
+    return (await this.respond(call)) as Answer<Res>;
+  }
+
+  private authenticate({ apiKey }: AuthenticateRequest): Answer<{ verdict: Verdict }> {
+    if (this.verdict instanceof Error) throw this.verdict;
+    return answer({ verdict: apiKey === 'demo-key' ? this.verdict : 'refused' });
+  }
+}
+
+export interface Received {
+  status: number;
+  headers: IncomingHttpHeaders;
+  text: string;
+  json: () => { result?: unknown; error?: { message: string; status: string; details?: unknown } };
+}
+
+interface Sent {
+  method?: string;
+  path?: string;
+  headers?: OutgoingHttpHeaders;
+  body?: string | Buffer;
+}
+
+/** A gateway on a free port, and its clients. */
+export class RunningGateway {
+  private constructor(
+    readonly app: NestFastifyApplication,
+    readonly port: number,
+    readonly rabbit: StubRabbit,
+    readonly readiness: Readiness,
+    readonly lines: string[],
+  ) {}
+
+  static async start({ config, limits }: { config?: Partial<GatewayParts['config']>; limits?: GatewayParts['limits'] } = {}) {
+    const rabbit = new StubRabbit();
+    const readiness = new Readiness();
+    const lines: string[] = [];
+    const destination = new Writable({
+      write(chunk: Buffer, _encoding, done) {
+        lines.push(chunk.toString());
+        done();
+      },
+    });
+    const app = await createGateway({
+      config: { requestTimeoutMs: 5000, rateLimitPerSecond: 0, maxInFlight: 1000, authStaleMaxMs: 600_000, ...config },
+      rabbit,
+      readiness,
+      logger: new NestLogger(pino({ level: 'debug' }, destination)),
+      limits,
+    });
+    await app.listen(0, '127.0.0.1');
+    const { port } = app.getHttpServer().address() as AddressInfo;
+    return new RunningGateway(app, port, rabbit, readiness, lines);
+  }
+
+  /** A POST with credentials and a JSON body, unless told otherwise. */
+  post(path: string, body: unknown, headers: OutgoingHttpHeaders = {}): Promise<Received> {
+    const json = typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body);
+    return this.send({ path, body: json, headers: { ...CREDENTIALS, 'content-type': 'application/json', ...headers } });
+  }
+
+  async send({ method = 'POST', path = '/v1/users/add', headers = {}, body }: Sent): Promise<Received> {
+    const length = body === undefined ? {} : { 'content-length': Buffer.byteLength(body) };
+    const request = httpRequest({
+      port: this.port,
+      host: '127.0.0.1',
+      method,
+      path,
+      headers: { ...length, ...headers },
+      agent: false,
+    });
+    const responded = once(request, 'response') as Promise<[IncomingMessage]>;
+    request.end(body);
+    const [response] = await responded;
+    let text = '';
+    for await (const chunk of response.setEncoding('utf8')) text += chunk;
+    return received(response.statusCode ?? 0, response.headers, text);
+  }
+
+  async connect(): Promise<Socket> {
+    const socket = connect(this.port, '127.0.0.1');
+    // A server that closes early is what some tests are about.
+    socket.on('error', () => undefined);
+    await once(socket, 'connect');
+    return socket;
+  }
+
+  /** Sends bytes, and reads until the server closes. */
+  async raw(...parts: (string | Buffer)[]): Promise<Received[]> {
+    const socket = await this.connect();
+    for (const part of parts) socket.write(part);
+    return responsesIn(await textOf(socket));
+  }
+
+  stop(): Promise<void> {
+    return this.app.close();
+  }
+}
+
+export const UNAVAILABLE = new ApiError('UNAVAILABLE', 'The broker is not connected. Nothing was done.');
+
+/** Everything that arrives until the other side closes. */
+export async function textOf(socket: Socket): Promise<string> {
+  let text = '';
+  socket.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
+  await once(socket, 'close');
+  return text;
+}
+
+/** Responses with a content-length, one after the other. */
+export function responsesIn(text: string): Received[] {
+  const responses: Received[] = [];
+  while (text) {
+    const end = text.indexOf('\r\n\r\n');
+    const [statusLine, ...lines] = text.slice(0, end).split('\r\n');
+    const headers = Object.fromEntries(
+      lines.map((line) => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 2)]),
+    );
+    const length = Number(headers['content-length']);
+    responses.push(received(Number(statusLine.split(' ')[1]), headers, text.slice(end + 4, end + 4 + length)));
+    text = text.slice(end + 4 + length);
+  }
+  return responses;
+}
+
+const received = (status: number, headers: IncomingHttpHeaders, text: string): Received => ({
+  status,
+  headers,
+  text,
+  json: () => JSON.parse(text) as ReturnType<Received['json']>,
+});

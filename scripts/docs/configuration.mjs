@@ -15,13 +15,13 @@ const PLACEHOLDERS = {
 };
 
 /** Every class with settings in a config.ts, under the name of the process that it configures. */
-export function settingsByProcess() {
+export function configurations() {
   const found = {};
   for (const file of configFiles()) {
     for (const [name, exported] of Object.entries(createRequire(import.meta.url)(file))) {
       // UsersMigrationConfig configures the "users migration".
       const process = name.replace(/Config$/, '').replace(/(?<=[a-z])[A-Z]/g, ' $&');
-      if (exported?.settings) found[process.toLowerCase()] = Object.values(exported.settings);
+      if (exported?.settings) found[process.toLowerCase()] = exported;
     }
   }
   return found;
@@ -38,8 +38,8 @@ function configFiles() {
 function variables() {
   const byMeaning = new Map();
   const standsInFor = new Map();
-  for (const [process, settings] of Object.entries(settingsByProcess())) {
-    for (const { names, description, fallback } of settings) {
+  for (const [process, { settings }] of Object.entries(configurations())) {
+    for (const { names, description, fallback } of Object.values(settings)) {
       const [name, ...others] = names;
       const key = JSON.stringify([name, description]);
       const entry = byMeaning.get(key) ?? { name, description, processes: [] };
@@ -109,12 +109,14 @@ export function exampleEnvironment() {
     '#   node --env-file=.env dist/apps/<service>/src/main.js',
     '# npm start needs none of this.',
   ];
-  return `${[head.join('\n'), ...blocks, composeVariables()].join('\n\n')}\n`;
+  const text = [head.join('\n'), ...blocks].join('\n\n');
+  return `${text}\n\n${composeVariables(text)}\n`;
 }
 
 /** docker compose reads .env too, but only what the compose file names. */
-function composeVariables() {
+function composeVariables(above) {
   const text = readFileSync(join(ROOT, 'docker-compose.yml'), 'utf8');
   const defaults = new Map([...text.matchAll(/\$\{(\w+):-([^}]*)\}/g)].map(([, name, value]) => [name, value]));
-  return `# --- docker compose\n${[...defaults].map(([name, value]) => `#${name}=${value}`).join('\n')}`;
+  const missing = [...defaults].filter(([name]) => !new RegExp(`^#?${name}=`, 'm').test(above));
+  return `# --- docker compose\n${missing.map(([name, value]) => `#${name}=${value}`).join('\n')}`;
 }

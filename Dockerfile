@@ -1,0 +1,36 @@
+# One image for every process: the command chooses which. Debian rather than Alpine, because Node's builds for musl are experimental and
+# the tests run on glibc.
+ARG NODE_IMAGE=node:24.19-trixie-slim
+
+FROM ${NODE_IMAGE} AS build
+WORKDIR /app
+COPY package.json package-lock.json ./
+RUN npm ci --ignore-scripts --no-audit --no-fund
+COPY tsconfig.json nest-cli.json .swcrc ./
+COPY apps apps
+COPY libs libs
+RUN npm run build
+
+FROM ${NODE_IMAGE} AS packages
+WORKDIR /app
+COPY package.json package-lock.json ./
+RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund
+
+FROM ${NODE_IMAGE}
+LABEL org.opencontainers.image.title="collaboration-backend" \
+      org.opencontainers.image.description="Users and notifications for a collaboration backend: gateway, two services, set-up" \
+      org.opencontainers.image.licenses="MIT"
+# The port of health and metrics is fixed here: every container has its own, so replicas do not meet.
+ENV NODE_ENV=production HEALTH_PORT=9090
+WORKDIR /app
+COPY package.json LICENSE ./
+COPY --from=packages /app/node_modules node_modules
+COPY scripts/setup.mjs scripts/healthcheck.mjs scripts/
+COPY scripts/lib scripts/lib
+COPY --from=build /app/dist dist
+# Everything above belongs to root: the process cannot change its own code.
+USER node
+EXPOSE 3000 9090
+STOPSIGNAL SIGTERM
+# Others: dist/apps/users/src/main.js, dist/apps/notifications/src/main.js, scripts/setup.mjs (migrations and queues, then exits).
+CMD ["node", "--enable-source-maps", "dist/apps/gateway/src/main.js"]

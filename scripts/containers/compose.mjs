@@ -1,0 +1,78 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { DCLinter } from 'dclint';
+import { parse } from 'yaml';
+import { configurations } from '../docs/configuration.mjs';
+import { ROOT, SERVICES } from '../lib/project.mjs';
+import { imageCommand, imageEnvironment } from './dockerfile.mjs';
+
+// Off: the order of the alphabet. The files are in the order in which things start and are read.
+const OFF = ['service-dependencies', 'services', 'service-ports'].map((what) => [`${what}-alphabetical-order`, 0]);
+const RULES = { ...Object.fromEntries(OFF), 'service-keys-order': 0, 'top-level-properties-order': 0 };
+
+export async function composeProblems(composeFile, dockerfile) {
+  const results = new DCLinter({ rules: RULES }).lintFiles([join(ROOT, 'docker-compose.yml')], false);
+  const problems = results.flatMap(({ messages }) => messages.map(({ line, message }) => `line ${line}: ${message}`));
+
+  const document = parse(withDefaults(composeFile), { merge: true });
+  const { services } = document;
+  const ownImage = services.setup?.image;
+  const image = { environment: imageEnvironment(dockerfile), command: imageCommand(dockerfile) };
+  for (const [name, service] of Object.entries(services)) {
+    const found = [...operationProblems(service), ...referenceProblems(service, document)];
+    if (service.image === ownImage) found.push(...ownProblems(name, service, image));
+    problems.push(...found.map((problem) => `service ${name}: ${problem}`));
+  }
+  return problems;
+}
+
+/** What a fresh clone gets: every variable at its default. */
+const withDefaults = (text) => text.replace(/\$\{\w+:-([^}]*)\}/g, '$1');
+
+function operationProblems(service) {
+  const once = service.restart === 'no';
+  const wanted = once ? ['mem_limit', 'healthcheck'] : ['healthcheck', 'mem_limit', 'restart', 'stop_grace_period'];
+  const problems = wanted.filter((key) => service[key] === undefined).map((key) => `${key} is missing`);
+  if (!once && service.healthcheck?.disable) problems.push('the health check is switched off');
+  if (service.container_name) problems.push('container_name does not let it have replicas');
+  for (const port of service.ports ?? []) {
+    if (!/^127\.0\.0\.1:\d+:\d+$/.test(port)) problems.push(`port ${port} must be published on 127.0.0.1 only`);
+  }
+  return problems;
+}
+
+/** Names that only the engine would miss, at the start. */
+function referenceProblems(service, document) {
+  const named = {
+    services: Object.keys(service.depends_on ?? {}),
+    networks: service.networks ?? [],
+    volumes: (service.volumes ?? []).map((volume) => volume.split(':')[0]).filter((source) => !source.startsWith('.')),
+  };
+  return Object.entries(named).flatMap(([kind, names]) =>
+    names.filter((name) => !Object.hasOwn(document[kind], name)).map((name) => `${name} is not one of the ${kind}`),
+  );
+}
+
+/** Runs the process's own check of its configuration on the environment that the container would have. */
+function ownProblems(name, { command, environment = {} }, image) {
+  const program = (command ?? image.command).find((word) => /\.m?js$/.test(word));
+  const problems = existsSync(join(ROOT, program ?? '?')) ? [] : [`the command names ${program}, which does not exist`];
+
+  const all = Object.entries(configurations());
+  const isOneOfItsOwn = ([process]) => (SERVICES.includes(name) ? process === name : process.endsWith(' migration'));
+  const readable = SERVICES.includes(name) ? all.filter(isOneOfItsOwn) : all;
+  const known = new Set(readable.flatMap(([, { settings }]) => Object.values(settings).flatMap(({ names }) => names)));
+  for (const [key, value] of Object.entries(environment)) {
+    if (!known.has(key)) problems.push(`it does not know the variable ${key}`);
+    // Compose refuses a bare true, and a bare 010 is another number.
+    if (typeof value !== 'string') problems.push(`the value of ${key} needs quotes`);
+  }
+  for (const [, Config] of all.filter(isOneOfItsOwn)) {
+    try {
+      new Config({ ...image.environment, ...environment });
+    } catch (error) {
+      problems.push(...error.problems);
+    }
+  }
+  return problems;
+}

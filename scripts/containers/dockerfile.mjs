@@ -1,0 +1,92 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ValidationSeverity, validate } from 'dockerfile-utils';
+import { ROOT } from '../lib/project.mjs';
+
+const { ERROR } = ValidationSeverity;
+const EVERYTHING_IS_AN_ERROR = {
+  deprecatedMaintainer: ERROR,
+  directiveCasing: ERROR,
+  emptyContinuationLine: ERROR,
+  instructionCasing: ERROR,
+  instructionCmdMultiple: ERROR,
+  instructionEntrypointMultiple: ERROR,
+  instructionHealthcheckMultiple: ERROR,
+  instructionJSONInSingleQuotes: ERROR,
+  instructionWorkdirRelative: ERROR,
+};
+
+/** Logical lines of a Dockerfile: comments gone, continued lines joined. */
+export function instructions(dockerfile) {
+  return dockerfile
+    .replace(/^\s*#.*\n/gm, '')
+    .replace(/\\\n/g, ' ')
+    .split('\n')
+    .filter((line) => line.trim() !== '')
+    .map((line) => {
+      const [keyword, ...words] = line.trim().split(/\s+/);
+      return { keyword: keyword.toUpperCase(), words, rest: words.join(' ') };
+    });
+}
+
+/** The base image of each stage, with the defaults of ARG filled in. */
+export function baseImages(dockerfile) {
+  const args = Object.fromEntries(
+    instructions(dockerfile)
+      .filter(({ keyword }) => keyword === 'ARG')
+      .map(({ rest }) => rest.split(/=(.*)/s)),
+  );
+  return instructions(dockerfile)
+    .filter(({ keyword }) => keyword === 'FROM')
+    .map(({ words }) => words[0].replace(/\$\{(\w+)\}/g, (_, name) => args[name] ?? ''));
+}
+
+/** The environment that the image gives to every process in it. */
+export function imageEnvironment(dockerfile) {
+  const pairs = finalStage(dockerfile).filter(({ keyword }) => keyword === 'ENV');
+  return Object.fromEntries(pairs.flatMap(({ words }) => words.map((word) => word.split(/=(.*)/s).slice(0, 2))));
+}
+
+/** The words of the command of a container that chooses none. */
+export const imageCommand = (dockerfile) =>
+  (finalStage(dockerfile).findLast(({ keyword }) => keyword === 'CMD')?.rest ?? '').split(/[\s",[\]]+/);
+
+function finalStage(dockerfile) {
+  const all = instructions(dockerfile);
+  return all.slice(all.findLastIndex(({ keyword }) => keyword === 'FROM') + 1);
+}
+
+export function dockerfileProblems(dockerfile) {
+  const problems = validate(dockerfile, EVERYTHING_IS_AN_ERROR).map(
+    ({ range, message }) => `line ${range.start.line + 1}: ${message}`,
+  );
+  const final = finalStage(dockerfile);
+  const last = (keyword) => final.findLast((instruction) => instruction.keyword === keyword)?.rest;
+
+  if (!last('USER') || /^(root|0)(:|$)/.test(last('USER'))) problems.push('the last stage needs a USER other than root');
+  if (last('STOPSIGNAL') !== 'SIGTERM') problems.push('STOPSIGNAL must be SIGTERM, which is what starts a drain');
+  for (const { keyword, rest } of final.filter(({ keyword }) => keyword === 'CMD' || keyword === 'ENTRYPOINT')) {
+    // npm and a shell keep SIGTERM to themselves.
+    if (!/^\["node",/.test(rest)) problems.push(`${keyword} must be a list that starts with "node"`);
+  }
+  const stages = instructions(dockerfile).flatMap(
+    ({ keyword, rest }) => (keyword === 'FROM' && /\sAS\s+(\S+)$/i.exec(rest)?.[1]) || [],
+  );
+  for (const { keyword, words } of instructions(dockerfile).filter(({ keyword }) => keyword === 'COPY' || keyword === 'ADD')) {
+    const from = words.find((word) => word.startsWith('--from='))?.slice('--from='.length);
+    if (from && !stages.includes(from)) problems.push(`${keyword} --from=${from}: there is no such stage`);
+    if (from) continue;
+    for (const source of words.filter((word) => !word.startsWith('--')).slice(0, -1)) {
+      if (!existsSync(join(ROOT, source))) problems.push(`${keyword} ${source}: there is no such file`);
+      else if (isIgnored(source)) problems.push(`${keyword} ${source}: .dockerignore keeps it away from the engine`);
+    }
+  }
+  return problems;
+}
+
+// Enough of the format for a file that excludes everything and then lets some paths in.
+function isIgnored(path) {
+  const lines = readFileSync(join(ROOT, '.dockerignore'), 'utf8').split('\n');
+  const allowed = lines.filter((line) => line.startsWith('!')).map((line) => line.slice(1));
+  return lines.includes('*') && !allowed.some((prefix) => path === prefix || path.startsWith(`${prefix}/`));
+}

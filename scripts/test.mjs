@@ -1,7 +1,5 @@
 // npm test: everything that can be checked, on a broker and a database of its own.
 //   npm test -- <arguments of Jest>   only the tests that these choose
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { endCommands } from './lib/command.mjs';
 import { checkGivenServer } from './lib/given-servers.mjs';
@@ -10,8 +8,8 @@ import { checkMachine } from './lib/machine.mjs';
 import { npm } from './lib/npm.mjs';
 import { watchParent } from './lib/parent.mjs';
 import { prepare } from './lib/prepare.mjs';
-import { startReaper } from './lib/reaper.mjs';
 import { report, reportFailure } from './lib/progress.mjs';
+import { temporaryDirectory } from './lib/temporary-directory.mjs';
 import { TestServers } from './lib/test-servers.mjs';
 
 const CHECKS = ['lint', 'format:check', 'typecheck', 'docs:check', 'lint:containers'];
@@ -19,8 +17,7 @@ const PROJECTS = ['unit', 'integration', 'e2e'];
 
 const chosen = process.argv.slice(2);
 const totals = { passed: 0, failed: 0 };
-const reports = mkdtempSync(join(tmpdir(), 'jest-reports-'));
-const reaper = startReaper('rm -rf "$REPORTS"', { REPORTS: reports });
+const reports = temporaryDirectory('jest-reports');
 const servers = new TestServers();
 let leaving = false;
 
@@ -69,7 +66,7 @@ async function failureOf(work) {
 
 async function jest(name, args, settings) {
   await step(name, async () => {
-    const { passed, failed } = await runJest(args, settings, join(reports, `${totals.passed}-${name}.json`));
+    const { passed, failed } = await runJest(args, settings, join(reports.path, `${totals.passed}-${name}.json`));
     totals.passed += passed;
     if (leaving) return;
     totals.failed += failed;
@@ -95,8 +92,7 @@ async function leave(code) {
   leaving = true;
   endCommands();
   await servers.remove();
-  rmSync(reports, { recursive: true, force: true });
-  reaper.dismiss();
+  reports.remove();
   process.stdout.write(`${totals.passed} passed, ${totals.failed} failed\n`);
   process.exit(code);
 }

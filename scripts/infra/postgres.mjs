@@ -12,13 +12,13 @@ const FAST_AND_UNSAFE = ['fsync=off', 'synchronous_commit=off', 'full_page_write
  * Starts a PostgreSQL of our own.
  * @param {object} options
  * @param {string} options.directory an existing one for data and log; started again with the same, it has the same data
- * @param {boolean} [options.removeOnDeath] whether the directory goes too when we are killed
  * @param {string} [options.password] of the superuser; absent: none is asked for
  * @param {number} [options.port] taken when free
  * @param {boolean} [options.fsync] false for data that nobody will miss
  * @param {() => void} [options.onDeath] called when it goes without having been told to
+ * @param {AbortSignal} [options.abort] ends a start that is under way
  */
-export async function startPostgres({ directory, removeOnDeath = false, password, port: preferred, fsync = true, onDeath }) {
+export async function startPostgres({ directory, password, port: preferred, fsync = true, onDeath, abort }) {
   const programs = await postgresPrograms();
   const identity = postgresIdentity();
   const data = join(directory, 'data');
@@ -44,11 +44,9 @@ export async function startPostgres({ directory, removeOnDeath = false, password
     isReady: async () =>
       existsSync(pidFile) && /^ready\s*$/m.test(readFileSync(pidFile, 'utf8')) && !(await connectionFailure('127.0.0.1', port)),
     stopSignal: 'SIGINT', // the fast shutdown: ends sessions, keeps what is committed
-    onOrphaned: {
-      script: `end_group INT 50; ${removeOnDeath ? 'rm -rf "$DIRECTORY"' : ''}`,
-      variables: { DIRECTORY: directory },
-    },
+    onOrphaned: { script: 'end_group INT 50' },
     onDeath,
+    abort,
   });
   // Only now: from here on somebody cleans up should we be killed.
   if (existsSync(data)) await clearTheWay(data);

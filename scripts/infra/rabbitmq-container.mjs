@@ -16,7 +16,7 @@ const docker = async (...args) => (await promisify(execFile)('docker', args, { t
  * @param {(what: string) => void} onProgress
  */
 export async function startContainerRabbit(options, onProgress) {
-  const { directory, management, removeOnDeath, user, password, ports: preferred = {}, onDeath } = options;
+  const { directory, management, disposable, user, password, ports: preferred = {}, onDeath, abort } = options;
   // Each checkout its own; the password is part of it because RabbitMQ reads it only when its data is new.
   const name = `collaboration-rabbitmq-${createHash('sha256').update(`${directory}:${password}`).digest('hex').slice(0, 12)}`;
   const [port, managementPort] = await freePorts([preferred.amqp, preferred.management]);
@@ -26,10 +26,9 @@ export async function startContainerRabbit(options, onProgress) {
   });
   await docker('rm', '--force', '--volumes', name).catch(() => {}); // left by a crash
   const remove = 'docker rm --force --volumes "$NAME"';
-  const reaper = startReaper(removeOnDeath ? `${remove}; rm -rf "$DIRECTORY"` : `docker stop -t 5 "$NAME"; ${remove}`, {
+  const reaper = startReaper(disposable ? remove : `docker stop -t 5 "$NAME"; ${remove}`, {
     ...dockerVariables(),
     NAME: name,
-    DIRECTORY: directory,
   });
   await runQuietly(
     'docker',
@@ -38,13 +37,13 @@ export async function startContainerRabbit(options, onProgress) {
       ...['--name', name, '--hostname', 'rabbit'], // the host name is part of the data's path
       ...['--publish', `127.0.0.1:${port}:5672`],
       ...(management ? ['--publish', `127.0.0.1:${managementPort}:15672`] : []),
-      ...(removeOnDeath ? [] : ['--volume', `${name}:/var/lib/rabbitmq`]),
+      ...(disposable ? [] : ['--volume', `${name}:/var/lib/rabbitmq`]),
       ...['--env', 'RABBITMQ_DEFAULT_USER', '--env', 'RABBITMQ_DEFAULT_PASS'], // by name: a value would show in the process list
       IMAGE,
     ],
     { name: 'docker create', env: { ...process.env, RABBITMQ_DEFAULT_USER: user, RABBITMQ_DEFAULT_PASS: password } },
   );
-  const server = new ContainerServer(name, reaper, () => answers(name, port, management && managementPort), onDeath);
+  const server = new ContainerServer(name, reaper, () => answers(name, port, management && managementPort), onDeath, abort);
   await server.start();
   return { server, port, managementPort: management ? managementPort : undefined };
 }
@@ -72,8 +71,8 @@ class ContainerServer {
   #expected = true;
   running = false;
 
-  constructor(name, reaper, isReady, onDeath) {
-    Object.assign(this, { name, reaper, isReady, onDeath });
+  constructor(name, reaper, isReady, onDeath, abort) {
+    Object.assign(this, { name, reaper, isReady, onDeath, abort });
   }
 
   get pid() {
@@ -85,7 +84,7 @@ class ContainerServer {
     await docker('start', this.name);
     this.running = true;
     for (const since = Date.now(); !(await this.isReady()); await sleep(250)) {
-      if (Date.now() - since < timeoutMs) continue;
+      if (Date.now() - since < timeoutMs && !this.abort?.aborted) continue;
       await this.kill();
       throw new Error(`RabbitMQ was not ready after ${timeoutMs / 1000} s; see docker logs ${this.name}`);
     }

@@ -23,7 +23,7 @@ const END_EPMD = 'epmd -kill >/dev/null 2>&1';
  * @param {{ server: string, control: string, path: string }} programs
  */
 export async function startNativeRabbit(options, programs) {
-  const { directory, management, removeOnDeath, user, password, ports: preferred = {}, onDeath } = options;
+  const { directory, management, disposable, user, password, ports: preferred = {}, onDeath, abort } = options;
   const [port, managementPort, distributionPort, epmdPort] = await freePorts([
     preferred.amqp,
     preferred.management,
@@ -47,8 +47,8 @@ export async function startNativeRabbit(options, programs) {
     isReady: () => accepts(port, management && managementPort),
     stopSignal: 'SIGTERM',
     onOrphaned: {
-      script: removeOnDeath ? `end_group KILL 10; ${END_EPMD}; rm -rf "$DIRECTORY"` : `end_group TERM 60; ${END_EPMD}`,
-      variables: { DIRECTORY: directory, PATH: programs.path, ERL_EPMD_PORT: String(epmdPort) },
+      script: disposable ? `end_group KILL 10; ${END_EPMD}` : `end_group TERM 60; ${END_EPMD}`,
+      variables: { PATH: programs.path, ERL_EPMD_PORT: String(epmdPort) },
     },
     onStart: (pid) => writeFileSync(pidFile, String(pid)),
     onExit: () => {
@@ -56,6 +56,7 @@ export async function startNativeRabbit(options, programs) {
       spawnSync('sh', ['-c', END_EPMD], { env, stdio: 'ignore' });
     },
     onDeath,
+    abort,
   });
   await server.start();
   return { server, port, managementPort: management ? managementPort : undefined };

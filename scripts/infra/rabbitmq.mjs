@@ -8,9 +8,10 @@ import { HOW_TO_GET_RABBIT, canInstall, dockerAnswers, findRabbit, installRabbit
  * @property {string} password of the only user, who may do everything
  * @property {string} [user]
  * @property {boolean} [management] the HTTP API
- * @property {boolean} [removeOnDeath] whether the directory goes too when we are killed
+ * @property {boolean} [disposable] whether its data will never be needed again: then it need not be closed in order
  * @property {{ amqp?: number, management?: number }} [ports] taken when free
  * @property {() => void} [onDeath] called when it goes without having been told to
+ * @property {AbortSignal} [abort] ends a start that is under way
  * @property {(what: string) => void} [onProgress] told before something that takes long
  */
 
@@ -37,8 +38,15 @@ async function startOneOf(options, onProgress) {
   if (await dockerAnswers()) return startContainerRabbit(options, onProgress);
   if (!canInstall()) throw new Error(HOW_TO_GET_RABBIT);
   onProgress('installing RabbitMQ with apt-get (once)');
-  await installRabbit();
+  await Promise.race([installRabbit(), abortionOf(options.abort)]);
   const installed = findRabbit();
   if (!installed) throw new Error(HOW_TO_GET_RABBIT);
   return startNativeRabbit(options, installed);
+}
+
+// The installation goes on without us: half an installation would have to be repaired by hand.
+function abortionOf(signal) {
+  return new Promise((_, reject) => {
+    signal?.addEventListener('abort', () => reject(new Error('stopped while installing RabbitMQ')), { once: true });
+  });
 }

@@ -3,11 +3,9 @@
 // stdout: one JSON line when ready, then one for each command line on stdin: stop, kill, start, pause, resume.
 // When stdin closes, the server and its data are removed.
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
+import { temporaryDirectory } from '../lib/temporary-directory.mjs';
 import { startPostgres } from './postgres.mjs';
 import { startRabbit } from './rabbitmq.mjs';
 
@@ -24,21 +22,22 @@ if (positionals.length !== 1 || !['rabbitmq', 'postgres'].includes(kind)) {
 const say = (line) => process.stdout.write(`${JSON.stringify(line)}\n`);
 process.stdout.on('error', () => {}); // whoever listened is gone; stdin tells us so, too
 
-const directory = mkdtempSync(join(tmpdir(), `${kind}-`));
+const temporary = temporaryDirectory(kind);
+const directory = temporary.path;
 let leaving;
 const leave = (code) =>
   (leaving ??= (async () => {
     const { server } = (await started.catch(() => undefined)) ?? {};
     await server?.kill();
     await server?.dismissReaper();
-    rmSync(directory, { recursive: true, force: true });
+    temporary.remove();
     process.exit(code);
   })());
 
 const started =
   kind === 'postgres'
-    ? startPostgres({ directory, removeOnDeath: true, fsync: values.fsync })
-    : startRabbit({ directory, removeOnDeath: true, management: values.management, password: randomBytes(16).toString('hex') });
+    ? startPostgres({ directory, fsync: values.fsync })
+    : startRabbit({ directory, disposable: true, management: values.management, password: randomBytes(16).toString('hex') });
 
 // Signals end the process without cleaning up otherwise; a closed stdin says that the test is over or dead.
 for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, () => leave(1));

@@ -13,7 +13,8 @@ const DATABASE = 'collaboration';
 export class OwnServers {
   #secrets;
   #servers = [];
-  #stopping = false;
+  #starting = [];
+  #leaving = new AbortController();
 
   /** @param {ReturnType<import('./stack-secrets.mjs').readStackSecrets>} secrets */
   constructor(secrets) {
@@ -21,7 +22,16 @@ export class OwnServers {
   }
 
   /** @returns {Promise<Record<string, string>>} the settings that lead to it */
-  async startRabbit({ management, onProgress }) {
+  startRabbit(options) {
+    return this.#track(this.#startRabbit(options));
+  }
+
+  /** @returns {Promise<Record<string, string>>} the settings that lead to it */
+  startPostgres() {
+    return this.#track(this.#startPostgres());
+  }
+
+  async #startRabbit({ management, onProgress }) {
     const { passwords, ports } = this.#secrets;
     const rabbit = await startRabbit({
       directory: directoryOf('rabbitmq'),
@@ -30,24 +40,25 @@ export class OwnServers {
       ports: { amqp: ports.amqp, management: ports.management },
       onProgress,
       onDeath: () => this.#revive('RabbitMQ', rabbit.server),
+      abort: this.#leaving.signal,
     });
     ports.amqp = rabbit.port;
     if (rabbit.managementPort) ports.management = rabbit.managementPort;
-    await this.#keep(rabbit.server);
+    this.#servers.push(rabbit.server);
     return { AMQP_URL: rabbit.url, ...(rabbit.managementUrl && { RABBITMQ_MANAGEMENT_URL: rabbit.managementUrl }) };
   }
 
-  /** @returns {Promise<Record<string, string>>} the settings that lead to it */
-  async startPostgres() {
+  async #startPostgres() {
     const { passwords, ports } = this.#secrets;
     const postgres = await startPostgres({
       directory: directoryOf('postgres'),
       password: passwords.postgres,
       port: ports.postgres,
       onDeath: () => this.#revive('PostgreSQL', postgres.server),
+      abort: this.#leaving.signal,
     });
     ports.postgres = postgres.port;
-    await this.#keep(postgres.server);
+    this.#servers.push(postgres.server);
     const { users_service, notifications_service } = passwords;
     await ensureDatabase(postgres.url, DATABASE, { users_service, notifications_service });
     const url = (role) => `postgres://${role}:${passwords[role]}@127.0.0.1:${postgres.port}/${DATABASE}`;
@@ -59,39 +70,41 @@ export class OwnServers {
   }
 
   /** Ends them; what they hold stays. */
-  async stop() {
-    this.#stopping = true;
-    await Promise.all(this.#servers.map(endServer((server) => server.stop())));
+  stop() {
+    return this.#endAll((server) => server.stop());
   }
 
   /** The same at once, as a power cut would. */
-  async kill() {
-    this.#stopping = true;
-    await Promise.all(this.#servers.map(endServer((server) => server.kill())));
+  kill() {
+    return this.#endAll((server) => server.kill());
   }
 
-  // One that came up while we were already leaving is not kept.
-  async #keep(server) {
-    this.#servers.push(server);
-    if (this.#stopping) await endServer((late) => late.stop())(server);
+  async #endAll(end) {
+    this.#leaving.abort();
+    await Promise.allSettled(this.#starting);
+    await Promise.all(
+      this.#servers.map(async (server) => {
+        await end(server);
+        await server.dismissReaper();
+      }),
+    );
+  }
+
+  #track(start) {
+    this.#starting.push(start);
+    return start;
   }
 
   async #revive(name, server) {
-    for (let delay = 500; !this.#stopping; delay = Math.min(delay * 2, 10_000)) {
+    for (let delay = 500; !this.#leaving.signal.aborted; delay = Math.min(delay * 2, 10_000)) {
       report(`${name} ended unexpectedly; starting it again`);
       const failure = await server.start().catch((error) => error);
       if (!failure) return report(`${name} is back`);
       report(failure.message);
       await sleep(delay);
     }
-    await server.stop();
   }
 }
-
-const endServer = (end) => async (server) => {
-  await end(server);
-  await server.dismissReaper();
-};
 
 function directoryOf(name) {
   const directory = join(LOCAL, name);

@@ -17,6 +17,8 @@ end_group() {
   kill -KILL "-$pid" 2>/dev/null
   await "-$pid" 20
 }
+# Something that is not in the group, initdb for one, may still be writing there.
+remove_directory() { i=0; until rm -rf "$1" 2>/dev/null || [ $i -ge 50 ]; do sleep 0.1; i=$((i + 1)); done; }
 `;
 
 /**
@@ -27,7 +29,7 @@ end_group() {
 
 /**
  * @param {string} cleanup shell commands run after our death; `end_group <signal> <tenths of a second>` asks the watched
- *   process group to end and kills what is left of it
+ *   process group to end and kills what is left of it; `remove_directory <path>`
  * @param {Record<string, string>} [variables] what the commands refer to, so that no value is pasted into a script
  * @returns {Reaper}
  */

@@ -25,6 +25,7 @@ export class ServerProcess {
    * @param {{ script: string, variables?: Record<string, string> }} options.onOrphaned see startReaper
    * @param {(pid: number) => void} [options.onStart]
    * @param {() => void} [options.onExit] called whenever it has ended; must not take long
+   * @param {AbortSignal} [options.abort] ends a start that is under way
    * @param {() => void} [options.onDeath] called when the server goes without having been told to
    */
   constructor(options) {
@@ -42,7 +43,7 @@ export class ServerProcess {
 
   async start(timeoutMs = 60_000) {
     if (this.#child) return;
-    const { name, describe, logFile, isReady, onStart, onExit, onDeath } = this.#describe;
+    const { name, describe, logFile, isReady, onStart, onExit, onDeath, abort } = this.#describe;
     const { command, args, options } = describe();
     const log = openSync(logFile, 'w', 0o600);
     const child = spawn(command, args, { ...options, stdio: ['ignore', log, log], detached: true });
@@ -75,6 +76,10 @@ export class ServerProcess {
       if (await isReady()) {
         ready = true;
         return;
+      }
+      if (abort?.aborted) {
+        await this.stop(3_000);
+        throw new Error(`${name} was stopped while starting`);
       }
       if (Date.now() - since > timeoutMs) {
         await this.kill();

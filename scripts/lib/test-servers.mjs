@@ -1,47 +1,41 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { startPostgres } from '../infra/postgres.mjs';
 import { startRabbit } from '../infra/rabbitmq.mjs';
+import { temporaryDirectory } from './temporary-directory.mjs';
 
 /** A RabbitMQ and a PostgreSQL for one test run, with data that nobody will miss. */
 export class TestServers {
   #directories = [];
-  #servers = [];
+  #starting = [];
+  #leaving = new AbortController();
 
   /** @returns {Promise<Record<string, string>>} the settings by which the tests find it */
   async startRabbit(onProgress) {
     const password = randomBytes(16).toString('hex');
-    const rabbit = await startRabbit({
-      directory: this.#make('rabbitmq'),
-      password,
-      management: true,
-      removeOnDeath: true,
-      onProgress,
-    });
-    this.#servers.push(rabbit.server);
+    const rabbit = await this.#start(startRabbit, 'rabbitmq', { password, management: true, disposable: true, onProgress });
     return { TEST_AMQP_URL: rabbit.url, TEST_RABBITMQ_MANAGEMENT_URL: rabbit.managementUrl };
   }
 
   /** @returns {Promise<Record<string, string>>} the settings by which the tests find it */
   async startPostgres() {
-    const postgres = await startPostgres({ directory: this.#make('postgres'), removeOnDeath: true, fsync: false });
-    this.#servers.push(postgres.server);
+    const postgres = await this.#start(startPostgres, 'postgres', { fsync: false });
     return { TEST_DATABASE_URL: postgres.url };
   }
 
   async remove() {
-    for (const server of this.#servers) {
-      await server.kill();
-      await server.dismissReaper();
+    this.#leaving.abort();
+    for (const { value } of await Promise.allSettled(this.#starting)) {
+      await value?.server.kill();
+      await value?.server.dismissReaper();
     }
-    for (const directory of this.#directories) rmSync(directory, { recursive: true, force: true });
+    for (const directory of this.#directories) directory.remove();
   }
 
-  #make(name) {
-    const directory = mkdtempSync(join(tmpdir(), `tests-${name}-`));
+  #start(start, name, options) {
+    const directory = temporaryDirectory(`tests-${name}`);
     this.#directories.push(directory);
-    return directory;
+    const started = start({ directory: directory.path, abort: this.#leaving.signal, ...options });
+    this.#starting.push(started);
+    return started;
   }
 }

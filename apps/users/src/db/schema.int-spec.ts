@@ -1,0 +1,71 @@
+import type { DataSource } from 'typeorm';
+import { createDataSource } from '@app/postgres/data-source';
+import { createTestDatabase, type TestDatabase } from '@app/testing/database';
+import { ENTITIES, MIGRATIONS, SCHEMA } from './schema';
+
+let database: TestDatabase;
+let dataSource: DataSource;
+
+beforeAll(async () => {
+  database = await createTestDatabase({ [SCHEMA]: MIGRATIONS });
+  dataSource = await createDataSource({
+    name: 'schema test',
+    url: database.url,
+    schema: SCHEMA,
+    entities: ENTITIES,
+    migrations: MIGRATIONS,
+    poolSize: 1,
+  }).initialize();
+});
+
+afterAll(async () => {
+  await dataSource?.destroy();
+  await database?.drop();
+});
+
+/** Every column, constraint and index, as PostgreSQL prints them. */
+async function describeSchema(): Promise<unknown[]> {
+  return dataSource.query(`
+    SELECT 'column' AS kind, attrelid::regclass::text AS "table", attname AS name,
+      format_type(atttypid, atttypmod) || CASE WHEN attnotnull THEN ' not null' ELSE '' END AS definition
+    FROM pg_attribute JOIN pg_class c ON c.oid = attrelid
+    WHERE relnamespace = current_schema::regnamespace AND relkind = 'r' AND attnum > 0 AND NOT attisdropped
+    UNION ALL SELECT 'constraint', conrelid::regclass::text, conname, pg_get_constraintdef(oid)
+    FROM pg_constraint WHERE connamespace = current_schema::regnamespace
+    UNION ALL SELECT 'index', tablename, indexname, indexdef FROM pg_indexes WHERE schemaname = current_schema
+    ORDER BY 1, 2, 3`);
+}
+
+/** What is there beside TypeORM's own table of migrations. */
+const leftovers = () =>
+  dataSource.query<unknown[]>(
+    `SELECT relname FROM pg_class LEFT JOIN pg_index ON indexrelid = oid
+     WHERE relnamespace = 'users'::regnamespace AND 'migrations' NOT IN (relname, coalesce(indrelid::regclass::text, ''))
+       AND relname <> 'migrations_id_seq'`,
+  );
+
+describe('schema', () => {
+  // It compares columns (type, collation, nullability, default, identity), constraints and indexes by name, and the columns of foreign
+  // keys. It does not see the columns of a constraint or an index whose name is the same, nor the condition of an index.
+  it('is what the entities describe', async () => {
+    const { upQueries } = await dataSource.driver.createSchemaBuilder().log();
+    expect(upQueries.map(({ query }) => query)).toEqual([]);
+  });
+
+  it('compares text identifiers byte by byte', async () => {
+    const columns = await dataSource.query<{ name: string }[]>(
+      `SELECT table_name || '.' || column_name AS name FROM information_schema.columns
+       WHERE table_schema = 'users' AND table_name <> 'migrations' AND data_type = 'text' AND collation_name IS DISTINCT FROM 'C'`,
+    );
+    // What people read is never a key.
+    expect(columns.map(({ name }) => name).sort()).toEqual(['api_keys.name', 'users.email', 'users.initial', 'users.name']);
+  });
+
+  it('is gone after the migrations ran down, and the same after they ran up again', async () => {
+    const before = await describeSchema();
+    for (let step = 0; step < MIGRATIONS.length; step++) await dataSource.undoLastMigration({ transaction: 'each' });
+    expect(await leftovers()).toEqual([]);
+    await dataSource.runMigrations({ transaction: 'each' });
+    expect(await describeSchema()).toEqual(before);
+  });
+});

@@ -20,7 +20,7 @@ export class Service {
   #env;
   #log;
   #child;
-  #reaper = startReaper('end_group TERM 50');
+  #reaper = startReaper('end_group TERM 20');
   #leaving = new AbortController();
   #loop;
   #wasReady = false;

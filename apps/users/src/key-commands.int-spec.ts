@@ -1,0 +1,174 @@
+import type { DataSource } from 'typeorm';
+import { createDataSource } from '@app/postgres/data-source';
+import { createTestDatabase, type TestDatabase } from '@app/testing/database';
+import { hashOf } from './credentials';
+import { ApiKeysRepository, type ListedKey } from './db/api-keys.repository';
+import { createDemoCredentials } from './db/demo-credentials';
+import { ENTITIES, MIGRATIONS, SCHEMA } from './db/schema';
+import { readCommandLine, type Output } from './key-commands';
+import { AuthenticateHandler } from './queries/authenticate.handler';
+
+let database: TestDatabase;
+let dataSource: DataSource;
+let authenticate: AuthenticateHandler;
+
+beforeAll(async () => {
+  database = await createTestDatabase({ [SCHEMA]: MIGRATIONS });
+  const settings = { name: 'keys test', url: database.url, schema: SCHEMA, entities: ENTITIES, migrations: MIGRATIONS };
+  dataSource = await createDataSource({ ...settings, poolSize: 2 }).initialize();
+  authenticate = new AuthenticateHandler(new ApiKeysRepository(dataSource));
+});
+
+afterAll(async () => {
+  await dataSource?.destroy();
+  await database?.drop();
+});
+
+afterEach(() => dataSource.query('TRUNCATE api_keys CASCADE'));
+
+async function keys(line: string): Promise<Output> {
+  const { run } = readCommandLine(line.split(' '));
+  if (!run) throw new Error('that only helps');
+  return run(new ApiKeysRepository(dataSource));
+}
+
+interface Issued {
+  key: string;
+  token: string;
+  tokenId: string;
+}
+const issued = async (line: string) => (await keys(line)).data as unknown as Issued;
+
+const verdict = async (apiKey: string, token: string) =>
+  (await authenticate.authenticate({ apiKey, tokenHash: hashOf(token).toString('hex') })).verdict;
+
+/** Moves the end of every token by so much. */
+const laterBy = (time: string) => dataSource.query(`UPDATE tokens SET expires_at = expires_at - $1::interval`, [time]);
+
+describe('keys', () => {
+  it('creates a key and shows its token once', async () => {
+    const { lines, data } = await keys('create --name Billing');
+    const { key, token, tokenId } = data as unknown as Issued;
+    expect(key).toMatch(/^key_[0-9a-f]{24}$/);
+    expect(token).toMatch(/^tok_[\w-]{43}$/);
+    expect(lines).toEqual([`API key  ${key}`, `Token    ${token}`, 'The token is not stored and cannot be shown again.']);
+    expect(await verdict(key, token)).toBe('accepted');
+
+    const listed = await keys('list');
+    expect(listed.lines.join('\n')).toContain(tokenId);
+    expect(JSON.stringify(listed)).not.toContain(token.slice(4));
+    const everything = await dataSource.query<unknown[]>('SELECT k::text, t::text FROM api_keys k, tokens t');
+    expect(JSON.stringify(everything)).not.toContain(token.slice(4));
+  });
+
+  it('refuses a wrong token, the token of another key, an unknown key', async () => {
+    const [one, two] = [await issued('create'), await issued('create')];
+    expect(await verdict(one.key, 'wrong')).toBe('refused');
+    expect(await verdict(one.key, two.token)).toBe('refused');
+    expect(await verdict('unknown', one.token)).toBe('refused');
+    expect(await verdict(one.key, one.token)).toBe('accepted');
+  });
+
+  it('issues one more token, which expires when asked to', async () => {
+    const first = await issued('create');
+    const second = await issued(`issue-token ${first.key} --expires-in 90d`);
+    expect(await verdict(first.key, second.token)).toBe('accepted');
+    await laterBy('89 days 23 hours');
+    expect(await verdict(first.key, second.token)).toBe('accepted');
+    await laterBy('2 hours');
+    expect(await verdict(first.key, second.token)).toBe('refused');
+    expect(await verdict(first.key, first.token)).toBe('accepted');
+  });
+
+  it('rotates: the new token at once, the old ones until the grace has passed', async () => {
+    const old = await issued('create');
+    const fresh = await issued(`rotate ${old.key} --grace 1h`);
+    expect(await verdict(old.key, old.token)).toBe('accepted');
+    expect(await verdict(old.key, fresh.token)).toBe('accepted');
+    await laterBy('61 minutes');
+    expect(await verdict(old.key, old.token)).toBe('refused');
+    expect(await verdict(old.key, fresh.token)).toBe('accepted');
+  });
+
+  it('rotates without grace, and never makes a token live longer', async () => {
+    const old = await issued('create --expires-in 1h');
+    await keys(`rotate ${old.key} --grace 30d`);
+    await laterBy('61 minutes');
+    expect(await verdict(old.key, old.token)).toBe('refused');
+    const second = await issued(`rotate ${old.key}`);
+    await keys(`rotate ${old.key} --grace 0s`);
+    expect(await verdict(old.key, second.token)).toBe('refused');
+  });
+
+  it('disables a key and enables it again; a wrong token learns nothing of it', async () => {
+    const { key, token } = await issued('create');
+    await keys(`disable ${key}`);
+    expect(await verdict(key, token)).toBe('disabled');
+    expect(await verdict(key, 'wrong')).toBe('refused');
+    await keys(`enable ${key}`);
+    expect(await verdict(key, token)).toBe('accepted');
+  });
+
+  it('revokes one token', async () => {
+    const first = await issued('create');
+    const second = await issued(`issue-token ${first.key}`);
+    await keys(`revoke --token ${first.tokenId}`);
+    expect(await verdict(first.key, first.token)).toBe('refused');
+    expect(await verdict(first.key, second.token)).toBe('accepted');
+  });
+
+  it('revokes all tokens of a key and none of another', async () => {
+    const [one, other] = [await issued('create'), await issued('create')];
+    const second = await issued(`issue-token ${one.key}`);
+    const { data } = await keys(`revoke ${one.key}`);
+    expect((data.revoked as string[]).toSorted()).toEqual([one.tokenId, second.tokenId].toSorted());
+    expect(await verdict(one.key, one.token)).toBe('refused');
+    expect(await verdict(one.key, second.token)).toBe('refused');
+    expect(await verdict(other.key, other.token)).toBe('accepted');
+    expect((await keys(`revoke ${one.key}`)).data.revoked).toEqual([]);
+  });
+
+  it('lists keys with their state and their live tokens', async () => {
+    const one = await issued('create --name one');
+    const two = await issued('create --expires-in 1d');
+    await keys(`revoke ${one.key}`);
+    await keys(`disable ${two.key}`);
+    const { data, lines } = await keys('list');
+    expect(data.keys as ListedKey[]).toEqual([
+      { key: one.key, name: 'one', disabled: false, createdAt: expect.any(Date), tokens: [] },
+      {
+        key: two.key,
+        name: '',
+        disabled: true,
+        createdAt: expect.any(Date),
+        tokens: [{ id: two.tokenId, createdAt: expect.any(Date), expiresAt: expect.any(Date) }],
+      },
+    ]);
+    expect(lines[1]).toBe('  no live token');
+    expect(lines[2]).toContain('disabled');
+  });
+
+  it('says so when there is nothing to list', async () => {
+    expect((await keys('list')).lines).toEqual(['There are no API keys.']);
+  });
+
+  it.each(['issue-token', 'rotate', 'disable', 'enable', 'revoke'])('%s refuses an unknown key', async (command) => {
+    await expect(keys(`${command} key_none`)).rejects.toThrow('There is no API key "key_none".');
+    expect((await keys('list')).data).toEqual({ keys: [] });
+  });
+
+  it('refuses to revoke an unknown token', async () => {
+    await expect(keys('revoke --token none')).rejects.toThrow('There is no token with the id "none".');
+  });
+});
+
+describe('demo credentials', () => {
+  it('are created once, and stay revoked', async () => {
+    await createDemoCredentials(dataSource);
+    await createDemoCredentials(dataSource);
+    expect(await verdict('demo-key', 'demo-token')).toBe('accepted');
+    await keys('revoke demo-key');
+    await createDemoCredentials(dataSource);
+    expect(await verdict('demo-key', 'demo-token')).toBe('refused');
+  });
+});

@@ -3,8 +3,9 @@ import { Logger } from '@nestjs/common';
 import type { Channel, ChannelModel } from 'amqplib';
 import { Backoff } from './backoff';
 import type { RabbitConnection } from './connection';
+import { within } from './within';
 
-const CLOSE_TIMEOUT_MS = 2000;
+const CLOSE_TIMEOUT_MS = 1000;
 
 export interface ChannelOptions<C extends Channel> {
   /** For the log. */
@@ -69,14 +70,11 @@ export class RabbitChannel<C extends Channel> extends EventEmitter<{ open: [C]; 
     });
   }
 
-  /** Closes politely: what was written before has reached the broker then. At most 2 s. */
+  /** Closes politely: what was written before has reached the broker then. At most 1 s. */
   async close(): Promise<void> {
     this.closing.abort();
     if (this.channel) closeQuietly(this.channel);
-    let timer: NodeJS.Timeout | undefined;
-    const tooLong = new Promise<void>((resolve) => (timer = setTimeout(resolve, CLOSE_TIMEOUT_MS)));
-    await Promise.race([this.ended, tooLong]);
-    clearTimeout(timer);
+    await within(CLOSE_TIMEOUT_MS, this.ended);
   }
 
   private async run(): Promise<void> {

@@ -47,7 +47,7 @@ async function connectWithin<T>(waitMs: number, open: () => Promise<T>): Promise
       const causes = error instanceof AggregateError ? error.errors : [error];
       const notUpYet = causes.some((cause) => NOT_UP_YET.test(String((cause as Error).message)));
       if (!notUpYet || performance.now() > until) throw causes[0];
-      await backoff.wait(AbortSignal.timeout(Math.max(1, until - performance.now())));
+      await backoff.wait(AbortSignal.timeout(Math.max(1, Math.ceil(until - performance.now()))));
     }
   }
 }

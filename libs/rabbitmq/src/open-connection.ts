@@ -17,15 +17,11 @@ const HEARTBEAT_S = 10;
 
 /** What stream and state lie below amqplib's public types. */
 interface Underlying {
-  blocked: boolean;
   expectSocketClose: boolean;
   stream: { destroy(error: Error): void };
 }
 
 const underlying = (model: ChannelModel) => model.connection as unknown as Underlying;
-
-/** Whether the broker was already short of memory or disk when the connection opened: the event came before anyone could listen. */
-export const isBlocked = (model: ChannelModel): boolean => underlying(model).blocked;
 
 /** Whether the connection ended while it opened: its close event came before anyone could listen. */
 export const isClosed = (model: ChannelModel): boolean => underlying(model).expectSocketClose;

@@ -8,9 +8,21 @@ const MAX_REASON_CHARACTERS = 500;
 
 /**
  * Headers that must not survive. CC and BCC route copies by themselves: into the dead letters of another service, or back without delay.
- * The record of earlier deaths grows with each one.
+ * What queues write about deaths and deliveries is about another queue.
  */
-const DROPPED_HEADERS = ['CC', 'BCC', 'x-death', 'x-first-death-exchange', 'x-first-death-queue', 'x-first-death-reason'];
+const DROPPED_HEADERS = [
+  'CC',
+  'BCC',
+  'x-death',
+  'x-first-death-exchange',
+  'x-first-death-queue',
+  'x-first-death-reason',
+  'x-last-death-exchange',
+  'x-last-death-queue',
+  'x-last-death-reason',
+  'x-delivery-count',
+  'x-acquired-count',
+];
 
 /**
  * A command as a service publishes it again: to a retry queue, or to the dead letters. Body, message_id, type, timestamp and app_id stay.

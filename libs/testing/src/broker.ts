@@ -1,7 +1,9 @@
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { promisify } from 'node:util';
 import { requiredEnv } from './required-env';
 
 export interface TestBroker {
@@ -25,6 +27,12 @@ export async function createTestBroker(): Promise<TestBroker> {
 interface Connection {
   name: string;
   client_properties?: { connection_name?: string };
+}
+
+interface Definitions {
+  queues: { name: string; durable: boolean; arguments: Record<string, unknown> }[];
+  exchanges: { name: string; type: string; durable: boolean }[];
+  bindings: { source: string; destination: string; routing_key: string }[];
 }
 
 /** The broker's management API, for what AMQP cannot see or do. */
@@ -51,6 +59,11 @@ export class Management {
 
   get<T>(path: string): Promise<T> {
     return this.request('GET', path);
+  }
+
+  /** Everything that is declared in the virtual host, except what an exclusive connection declared. */
+  definitions(): Promise<Definitions> {
+    return this.get(`definitions/${this.vhost}`);
   }
 
   /** A limit that is lower than the queue's own. */
@@ -82,8 +95,8 @@ export class Management {
 export interface PrivateBroker {
   url: string;
   management: Management;
-  /** Process id of the broker when it started. */
-  pid: number;
+  /** Sets off the memory alarm, which blocks every connection that publishes, or ends it. Linux only. */
+  alarm(on: boolean): Promise<void>;
   stop(): Promise<void>;
   kill(): Promise<void>;
   start(): Promise<void>;
@@ -104,17 +117,20 @@ export async function startPrivateBroker(): Promise<PrivateBroker> {
     if (line.done) throw new Error('the private broker ended');
     return JSON.parse(line.value as string) as T;
   };
-  const { url, managementUrl, pid } = await nextLine<{ url: string; managementUrl: string; pid: number }>();
+  const started = await nextLine<{ url: string; managementUrl: string; pid: number }>();
+  const { url, managementUrl } = started;
+  let { pid } = started;
 
   const order = (command: string) => async () => {
     child.stdin.write(`${command}\n`);
-    const answer = await nextLine<{ ok: boolean; error?: string }>();
+    const answer = await nextLine<{ ok: boolean; error?: string; pid: number }>();
     if (!answer.ok) throw new Error(`${command}: ${answer.error}`);
+    ({ pid } = answer);
   };
   return {
     url,
     management: new Management(managementUrl, '%2F'),
-    pid,
+    alarm: (on) => setMemoryLimit(pid, on ? '0.000001' : '0.6'),
     stop: order('stop'),
     kill: order('kill'),
     start: order('start'),
@@ -125,4 +141,13 @@ export async function startPrivateBroker(): Promise<PrivateBroker> {
       await exited;
     },
   };
+}
+
+/** There is no HTTP call for it, and the control program needs the environment of the node: its cookie, its port mapper. */
+async function setMemoryLimit(pid: number, fraction: string): Promise<void> {
+  const environment = (await readFile(`/proc/${pid}/environ`, 'utf8')).split('\0').filter(Boolean);
+  const env = Object.fromEntries(
+    environment.map((entry) => [entry.slice(0, entry.indexOf('=')), entry.slice(entry.indexOf('=') + 1)]),
+  );
+  await promisify(execFile)('/usr/lib/rabbitmq/bin/rabbitmqctl', ['set_vm_memory_high_watermark', fraction], { env });
 }

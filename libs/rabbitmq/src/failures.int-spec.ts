@@ -1,0 +1,343 @@
+import type { Channel, ChannelModel, GetMessage, Options } from 'amqplib';
+import { Registry } from 'prom-client';
+import { ApiError } from '@app/contracts/error';
+import { AddUsers, type AddUsersRequest } from '@app/contracts/users.add';
+import { Exists } from '@app/contracts/users.exists';
+import { createTestBroker, type TestBroker } from '@app/testing/broker';
+import { eventually } from '@app/testing/eventually';
+import { startUsersStub, type UsersHandlers } from '@app/testing/users-stub';
+import { declareTopology } from './declare-topology';
+import type { DeliveryContext } from './delivery-context';
+import { openConnection } from './open-connection';
+import { RabbitClient } from './rabbit.client';
+import type { RabbitServer } from './rabbit.server';
+
+const BODY: AddUsersRequest = { organizationId: 'o', users: [{ userId: 'u' }] };
+const CALL = { apiKey: 'key', requestId: 'request-1', timeoutMs: 5000 };
+
+class DatabaseAway extends Error {}
+
+describe('failures', () => {
+  let broker: TestBroker;
+  let account: string;
+  let model: ChannelModel;
+  let channel: Channel;
+  let client: RabbitClient;
+  let server: RabbitServer;
+  let databaseIsBack: () => boolean;
+  let probes = 0;
+  const handlers = {} as UsersHandlers;
+  const metrics = new Registry();
+
+  beforeAll(async () => {
+    broker = await createTestBroker();
+    account = new URL(broker.url).username;
+    await declareTopology(broker.url);
+    model = await openConnection({ url: broker.url, name: 'test' });
+    channel = await model.createChannel();
+    client = new RabbitClient({ connection: { url: broker.url, name: 'gateway' }, metrics });
+    await client.connect();
+    server = await startUsersStub(
+      {
+        connection: { url: broker.url, name: 'users' },
+        metrics,
+        maxAttempts: 2,
+        isUnavailable: (error) => error instanceof DatabaseAway,
+        probe: async () => {
+          probes++;
+          if (!databaseIsBack()) throw new Error('still away');
+        },
+      },
+      handlers,
+    );
+    await eventually(() => server.check() === undefined && client.check() === undefined);
+  });
+
+  afterAll(async () => {
+    await client?.close();
+    await server?.close();
+    await model?.close();
+    await broker?.drop();
+  });
+
+  beforeEach(async () => {
+    handlers.add = handlers.authenticate = handlers.exists = () => ({});
+    databaseIsBack = () => true;
+    await channel.purgeQueue('users.commands.dead');
+  });
+
+  const publish = (body: unknown, options: Options.Publish = {}, routingKey = 'users.add.v1') =>
+    channel.publish('commands', routingKey, Buffer.isBuffer(body) ? body : Buffer.from(JSON.stringify(body)), {
+      persistent: true,
+      headers: { 'x-api-key': 'key' },
+      ...options,
+    });
+
+  const nextDead = (timeoutMs?: number): Promise<GetMessage> =>
+    eventually(() => channel.get('users.commands.dead', { noAck: true }), timeoutMs) as Promise<GetMessage>;
+
+  const expectEverythingWorks = async () => {
+    expect((await client.call(AddUsers, BODY, CALL)).parse()).toEqual({});
+  };
+
+  describe('a command that nobody waits for', () => {
+    it('goes to the dead letters when trying again cannot help', async () => {
+      handlers.add = () => {
+        throw new ApiError('NOT_FOUND', 'No such organization.');
+      };
+      const timestamp = Math.floor(Date.now() / 1000);
+      const before = Date.now();
+      publish(BODY, {
+        messageId: 'm-1',
+        timestamp,
+        type: 'users.add.v1',
+        appId: 'importer',
+        userId: account,
+        expiration: 60_000,
+        headers: {
+          'x-api-key': 'key',
+          'x-mine': [1, 'two', { three: 3 }],
+          'x-attempt': 7,
+          'x-origin-user': 'forged',
+          CC: ['users.commands'],
+        },
+      });
+      const { content, properties, fields } = await nextDead();
+      // The queue's own.
+      delete properties.headers?.['x-delivery-count'];
+
+      expect(JSON.parse(content.toString())).toEqual(BODY);
+      expect(fields).toMatchObject({ exchange: 'dead', routingKey: 'users.commands' });
+      expect(properties).toMatchObject({ messageId: 'm-1', timestamp, type: 'users.add.v1', appId: 'importer', deliveryMode: 2 });
+      expect(properties).toMatchObject({ userId: undefined, expiration: undefined, replyTo: undefined });
+      expect(properties.headers).toEqual({
+        'x-api-key': 'key',
+        'x-mine': [1, 'two', { three: 3 }],
+        'x-attempt': 1,
+        'x-routing-key': 'users.add.v1',
+        'x-origin-user': account,
+        'x-first-failed-at': expect.any(Number) as number,
+        'x-dead-status': 'NOT_FOUND',
+        'x-dead-reason': 'No such organization.',
+      });
+      expect(properties.headers?.['x-first-failed-at']).toBeGreaterThanOrEqual(before);
+      expect(await channel.get('users.commands.dead')).toBe(false);
+    });
+
+    it('is tried again after a second, and is dead after the last try', async () => {
+      const seen: { context: DeliveryContext; at: number }[] = [];
+      handlers.add = (_, context) => {
+        seen.push({ context, at: performance.now() });
+        throw new Error('a bug');
+      };
+      publish(BODY, { messageId: 'm-2', userId: account, headers: { 'x-api-key': 'key', 'x-request-id': 'r-2' } });
+      const { properties } = await nextDead();
+
+      expect(seen.map(({ context }) => context.attempt)).toEqual([1, 2]);
+      expect(seen[1].at - seen[0].at).toBeGreaterThanOrEqual(990);
+      expect(seen[1].context).toMatchObject({
+        apiKey: 'key',
+        messageId: 'm-2',
+        requestId: 'r-2',
+        pattern: 'users.add.v1',
+        userId: account,
+        awaited: false,
+        redelivered: false,
+      });
+      expect(properties.headers).toMatchObject({ 'x-attempt': 2, 'x-dead-status': 'INTERNAL', 'x-dead-reason': 'Error: a bug' });
+      expect(properties.headers?.['x-first-failed-at']).toBeLessThan(Date.now() - 900);
+    });
+
+    it('is done when a later try succeeds', async () => {
+      const attempts: number[] = [];
+      handlers.add = (_, { attempt }) => {
+        attempts.push(attempt);
+        if (attempts.length === 1) throw new ApiError('UNAVAILABLE', 'The users service is away.');
+        return {};
+      };
+      publish(BODY);
+      await eventually(() => attempts.length === 2);
+      expect(attempts).toEqual([1, 2]);
+      await expectEverythingWorks();
+      expect(await channel.get('users.commands.dead')).toBe(false);
+    });
+
+    it('is kept until the dead letters can take it', async () => {
+      handlers.add = () => {
+        throw new ApiError('NOT_FOUND', 'No such organization.');
+      };
+      await channel.unbindQueue('users.commands.dead', 'dead', 'users.commands');
+      try {
+        publish(BODY, { messageId: 'kept' });
+        await eventually(async () => {
+          const returned = await metrics.getSingleMetric('rabbitmq_returned_total')!.get();
+          return returned.values.some(({ value, labels }) => labels.exchange === 'dead' && value > 0);
+        });
+      } finally {
+        await channel.bindQueue('users.commands.dead', 'dead', 'users.commands');
+      }
+      expect((await nextDead()).properties.messageId).toBe('kept');
+    });
+  });
+
+  describe('without the database', () => {
+    it('holds commands, consumes no more, and goes on when it is back', async () => {
+      let back = false;
+      databaseIsBack = () => back;
+      probes = 0;
+      const runs: string[] = [];
+      handlers.add = (_, { messageId, redelivered }) => {
+        runs.push(`${messageId} ${redelivered}`);
+        if (!back) throw new DatabaseAway();
+        return { stored: messageId };
+      };
+      publish(BODY, { messageId: 'background' });
+      await eventually(() => server.check() === 'the database is away');
+      const awaited = client.call(AddUsers, BODY, { ...CALL, messageId: 'awaited' });
+      await eventually(async () => (await channel.checkQueue('users.commands')).messageCount === 1);
+      await eventually(() => probes >= 3);
+      expect(runs).toEqual(['background false']);
+      back = true;
+      expect((await awaited).parse()).toEqual({ stored: 'awaited' });
+      await eventually(() => server.check() === undefined);
+      expect(runs.sort()).toEqual(['awaited false', 'background false', 'background false']);
+      expect(await channel.get('users.commands.dead')).toBe(false);
+    });
+
+    it('answers queries that nothing was executed, and goes on consuming them', async () => {
+      handlers.exists = () => {
+        throw new DatabaseAway();
+      };
+      await expect(client.call(Exists, {}, CALL)).rejects.toMatchObject({ status: 'UNAVAILABLE' });
+      handlers.exists = () => ({ fine: true });
+      expect((await client.call(Exists, {}, CALL)).parse()).toEqual({ fine: true });
+    });
+
+    it('executes nothing whose deadline has passed meanwhile', async () => {
+      let back = false;
+      databaseIsBack = () => back;
+      const runs: unknown[] = [];
+      handlers.add = (_, { messageId }) => {
+        runs.push(messageId);
+        if (!back) throw new DatabaseAway();
+        return {};
+      };
+      await expect(client.call(AddUsers, BODY, { ...CALL, timeoutMs: 200, messageId: 'late' })).rejects.toMatchObject({
+        status: 'DEADLINE_EXCEEDED',
+      });
+      back = true;
+      await client.call(AddUsers, BODY, { ...CALL, messageId: 'after' });
+      expect(runs).toEqual(['late', 'after']);
+    });
+  });
+
+  describe('hostile and malformed messages', () => {
+    const headers = { 'x-api-key': 'key' };
+    const cases: [string, unknown, Options.Publish, string?][] = [
+      ['not JSON', Buffer.from('{"organizationId":'), { headers }],
+      ['an empty body', Buffer.alloc(0), { headers }],
+      ['not UTF-8', Buffer.from([0x22, 0xff, 0x22]), { headers }],
+      ['nesting 100,000 deep', Buffer.from('['.repeat(100_000) + ']'.repeat(100_000)), { headers }],
+      ['a key __proto__', Buffer.from('{"__proto__":{}}'), { headers }],
+      ['a body above the limit', Buffer.alloc(1024 * 1024 + 1, 0x20), { headers }],
+      ['an invalid body', { organizationId: 'o' }, { headers }],
+      ['no headers', BODY, { headers: undefined }],
+      ['a blank tenant', BODY, { headers: { 'x-api-key': ' ' } }],
+      ['a tenant of 257 bytes', BODY, { headers: { 'x-api-key': 'k'.repeat(257) } }],
+      ['a tenant that is a table', BODY, { headers: { 'x-api-key': { a: 1 } } }],
+      ['a deadline that is text', BODY, { headers: { ...headers, 'x-deadline': 'soon' } }],
+      ['an idempotency key with control characters', BODY, { headers: { ...headers, 'x-idempotency-key': 'a\nb' } }],
+      ['a reply_to that is no queue name', BODY, { headers, replyTo: 'a b/../c' }],
+      [
+        'headers of odd types',
+        Buffer.from('x'),
+        { headers: { ...headers, date: { '!': 'timestamp', value: 5 }, bytes: Buffer.from('b'), no: null } },
+      ],
+    ];
+
+    it.each(cases)('%s: dead, with the reason', async (_, body, options) => {
+      publish(body, options);
+      const { properties, content } = await nextDead();
+      expect(properties.headers).toMatchObject({ 'x-dead-status': 'INVALID_ARGUMENT', 'x-routing-key': 'users.add.v1' });
+      expect(properties.headers?.['x-dead-reason']).toMatch(/^.{5,}/);
+      if (Buffer.isBuffer(body)) expect(content.equals(body)).toBe(true);
+      await expectEverythingWorks();
+    });
+
+    it('an unknown routing key in the queue: dead', async () => {
+      await channel.bindQueue('users.commands', 'commands', 'users.add.v99');
+      publish(BODY, {}, 'users.add.v99');
+      expect((await nextDead()).properties.headers).toMatchObject({ 'x-routing-key': 'users.add.v99' });
+      // A copy by CC arrives in this queue under the key of another.
+      publish(BODY, { headers: { ...headers, CC: ['users.add.v1'] } }, 'users.exists.v1');
+      expect((await nextDead()).properties.headers).toMatchObject({ 'x-routing-key': 'users.exists.v1' });
+      await expectEverythingWorks();
+    });
+
+    it('properties that do not fit any more once decoded: dead', async () => {
+      publishInvalidUtf8(channel, { headers, messageId: MARK, appId: MARK, type: MARK, contentType: MARK });
+      const { properties } = await nextDead();
+      expect(properties.headers).toMatchObject({ 'x-dead-reason': 'message_id must be a string of at most 255 bytes.' });
+      expect(properties).toMatchObject({ messageId: undefined, appId: undefined, type: undefined, contentType: undefined });
+
+      publishInvalidUtf8(channel, { headers: { ...headers, [MARK]: 1 }, replyTo: 'q', correlationId: MARK });
+      expect((await nextDead()).properties.headers).toMatchObject({ 'x-dead-status': 'INVALID_ARGUMENT' });
+      await expectEverythingWorks();
+    });
+
+    it('refuses by reply when somebody waits', async () => {
+      const { queue } = await channel.assertQueue('', { exclusive: true });
+      await channel.bindQueue(queue, 'replies', queue);
+      publish(Buffer.from('{'), { replyTo: queue, correlationId: 'error', headers });
+      const reply = (await eventually(() => channel.get(queue, { noAck: true }))) as GetMessage;
+      expect(reply.properties).toMatchObject({ correlationId: 'error', headers: { 'x-status': 'INVALID_ARGUMENT' } });
+      expect(JSON.parse(reply.content.toString())).toEqual({ status: 'INVALID_ARGUMENT', message: 'The body must be JSON.' });
+      expect(await channel.get('users.commands.dead')).toBe(false);
+    });
+
+    it('drops a query that nobody waits for', async () => {
+      let ran = false;
+      handlers.exists = () => (ran = true);
+      publish({}, {}, 'users.exists.v1');
+      await eventually(async () => {
+        const { values } = await metrics.getSingleMetric('rabbitmq_deliveries_total')!.get();
+        return values.some(({ labels }) => labels.outcome === 'dropped');
+      });
+      expect(ran).toBe(false);
+    });
+
+    it('survives replies that make no sense', async () => {
+      const { replyQueue } = client as unknown as { replyQueue: string };
+      for (const correlationId of ['error', '__proto__', undefined]) {
+        channel.publish('replies', replyQueue, Buffer.from('{'), { correlationId, headers: { 'x-status': 'OK' } });
+      }
+      channel.publish('replies', replyQueue, Buffer.alloc(0));
+      await eventually(async () => {
+        const { values } = await metrics.getSingleMetric('rabbitmq_unknown_replies_total')!.get();
+        return values[0].value >= 4;
+      });
+      await expectEverythingWorks();
+    });
+  });
+});
+
+const MARK = 'Q'.repeat(200);
+
+/** Publishes with every MARK replaced by as many invalid bytes: decoded, each of them takes three. */
+function publishInvalidUtf8(channel: Channel, options: Options.Publish): void {
+  const { connection, ch } = channel as unknown as {
+    connection: { channels: { buffer: { write(frame: Buffer): boolean } }[] };
+    ch: number;
+  };
+  const { buffer } = connection.channels[ch];
+  const { write } = buffer;
+  buffer.write = (frame) => {
+    for (let at = frame.indexOf(MARK); at >= 0; at = frame.indexOf(MARK)) frame.fill(0xff, at, at + MARK.length);
+    return write.call(buffer, frame);
+  };
+  try {
+    channel.publish('commands', 'users.add.v1', Buffer.from(JSON.stringify(BODY)), options);
+  } finally {
+    buffer.write = write;
+  }
+}

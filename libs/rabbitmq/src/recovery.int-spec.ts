@@ -1,0 +1,196 @@
+import type { Channel, ChannelModel } from 'amqplib';
+import { Registry } from 'prom-client';
+import type { ApiError } from '@app/contracts/error';
+import { AddUsers, type AddUsersRequest } from '@app/contracts/users.add';
+import { startPrivateBroker, type PrivateBroker } from '@app/testing/broker';
+import { eventually } from '@app/testing/eventually';
+import { startUsersStub, type UsersHandlers } from '@app/testing/users-stub';
+import { declareTopology } from './declare-topology';
+import { openConnection } from './open-connection';
+import { RabbitClient } from './rabbit.client';
+import type { RabbitServer } from './rabbit.server';
+
+const BODY: AddUsersRequest = { organizationId: 'o', users: [{ userId: 'u' }] };
+const CALL = { apiKey: 'key', requestId: 'r', timeoutMs: 8000 };
+
+jest.setTimeout(90_000);
+
+describe('recovery', () => {
+  let broker: PrivateBroker;
+  let client: RabbitClient;
+  let server: RabbitServer;
+  const handlers = {} as UsersHandlers;
+  const metrics = new Registry();
+
+  const ready = () => eventually(() => server.check() === undefined && client.check() === undefined, 30_000);
+
+  const failure = (call: Promise<unknown>): Promise<ApiError> =>
+    call.then(
+      () => {
+        throw new Error('unexpected');
+      },
+      (error: ApiError) => error,
+    );
+
+  const killConnections = (name: string) => eventually(() => broker.management.killConnections(name), 20_000);
+
+  /** A command whose handler runs until it is let go. */
+  const running = async (timeoutMs = CALL.timeoutMs) => {
+    let runs = 0;
+    let letGo!: () => void;
+    const gone = new Promise<void>((resolve) => (letGo = resolve));
+    handlers.add = async (_, { redelivered }) => {
+      runs++;
+      await gone;
+      return { redelivered };
+    };
+    const call = client.call(AddUsers, BODY, { ...CALL, timeoutMs });
+    call.catch(() => undefined);
+    await eventually(() => runs === 1);
+    return { call, letGo, runs: () => runs };
+  };
+
+  const callsWork = async () => {
+    handlers.add = () => ({ fine: true });
+    await ready();
+    expect((await client.call(AddUsers, BODY, CALL)).parse()).toEqual({ fine: true });
+  };
+
+  beforeAll(async () => {
+    broker = await startPrivateBroker();
+    await declareTopology(broker.url);
+    client = new RabbitClient({ connection: { url: broker.url, name: 'gateway' }, metrics });
+    await client.connect();
+    server = await startUsersStub({ connection: { url: broker.url, name: 'users' }, metrics }, handlers);
+    await ready();
+  });
+
+  afterAll(async () => {
+    await client?.close();
+    await server?.close();
+    await broker?.remove();
+  });
+
+  it('a killed connection of the client: the outcome of its calls is unknown at once', async () => {
+    const { call, letGo } = await running();
+    const outcome = failure(call).then((error) => ({ error, at: performance.now() }));
+    await killConnections('gateway calling');
+    const killedAt = performance.now();
+    const { error, at } = await outcome;
+    expect(error.status).toBe('DEADLINE_EXCEEDED');
+    expect(at - killedAt).toBeLessThan(500);
+    letGo();
+    await callsWork();
+  });
+
+  it('a killed publishing connection of the service: the reply waits for the next one', async () => {
+    const { call, letGo } = await running();
+    await killConnections('users publishing');
+    await eventually(() => server.check() !== undefined);
+    letGo();
+    expect((await call).parse()).toEqual({ redelivered: false });
+    await callsWork();
+  });
+
+  it('a killed consuming connection of the service: the command is delivered again', async () => {
+    const { call, letGo, runs } = await running();
+    await killConnections('users consuming');
+    await eventually(() => runs() === 2);
+    letGo();
+    await call;
+    await callsWork();
+  });
+
+  it('a channel that the broker closes: consumed by the next one', async () => {
+    const { call, letGo, runs } = await running();
+    const { consumers } = server as unknown as { consumers: { consumer: { target: Channel } }[] };
+    // Acknowledging what was never delivered.
+    consumers[0].consumer.target.ack({ fields: { deliveryTag: 999 } } as never);
+    await eventually(() => runs() === 2);
+    letGo();
+    await call;
+    await callsWork();
+  });
+
+  it('a deleted queue: not ready, and consumed again when it is declared again', async () => {
+    const model = await openConnection({ url: broker.url, name: 'test' });
+    const channel = await model.createChannel();
+    await channel.deleteQueue('users.commands');
+    await eventually(() => server.check() === 'the queue users.commands does not exist in the broker: run "npm run setup"');
+    expect(await failure(client.call(AddUsers, BODY, CALL))).toMatchObject({ status: 'UNAVAILABLE' });
+    await declareTopology(broker.url);
+    await callsWork();
+
+    const { replyQueue } = client as unknown as { replyQueue: string };
+    const { call, letGo } = await running();
+    // Only the connection that owns an exclusive queue may delete it.
+    const own = await client.unwrap<ChannelModel>().createChannel();
+    await own.deleteQueue(replyQueue);
+    expect((await failure(call)).status).toBe('DEADLINE_EXCEEDED');
+    letGo();
+    await callsWork();
+    await model.close();
+  });
+
+  it('a memory alarm: refused at once, nothing executed late, works again afterwards', async () => {
+    const executed: unknown[] = [];
+    handlers.add = (_, { messageId }) => executed.push(messageId);
+    await broker.alarm(true);
+    // The broker says that it blocks only when something is published.
+    const first = await failure(client.call(AddUsers, BODY, { ...CALL, timeoutMs: 500, messageId: 'first' }));
+    expect(first.status).toBe('DEADLINE_EXCEEDED');
+    expect(client.state).toBe('blocked');
+    const started = performance.now();
+    const refused = await failure(client.call(AddUsers, BODY, { ...CALL, messageId: 'refused' }));
+    expect(refused.status).toBe('UNAVAILABLE');
+    expect(performance.now() - started).toBeLessThan(100);
+    expect(client.check()).toBe('the broker is short of memory or disk');
+
+    await broker.alarm(false);
+    await ready();
+    await client.call(AddUsers, BODY, { ...CALL, messageId: 'afterwards' });
+    expect(executed).toEqual(['afterwards']);
+  });
+
+  it('a broker that stands still: 504 at the deadline, and it works when the broker goes on', async () => {
+    handlers.add = () => ({ fine: true });
+    await broker.pause();
+    const started = performance.now();
+    const errors = await Promise.all(
+      Array.from({ length: 20 }, () => failure(client.call(AddUsers, BODY, { ...CALL, timeoutMs: 300 }))),
+    );
+    expect(errors.map(({ status }) => status)).toEqual(Array.from({ length: 20 }, () => 'DEADLINE_EXCEEDED'));
+    expect(performance.now() - started).toBeLessThan(800);
+    await broker.resume();
+    await callsWork();
+  });
+
+  it.each(['stop', 'kill'] as const)('a broker that goes (%s) and comes back', async (way) => {
+    // A quorum queue that was declared a moment ago may come back without its leader.
+    const { call, letGo } = await running();
+    const outcome = failure(call);
+    await broker[way]();
+    expect((await outcome).status).toBe('DEADLINE_EXCEEDED');
+    letGo();
+    await eventually(() => client.state === 'down');
+    const started = performance.now();
+    expect((await failure(client.call(AddUsers, BODY, CALL))).status).toBe('UNAVAILABLE');
+    expect(performance.now() - started).toBeLessThan(100);
+    expect(client.check()).toBe('not connected to the broker');
+    expect(server.check()).toBe('not connected to the broker');
+    await broker.start();
+    await callsWork();
+  });
+
+  it('closes in time without a broker', async () => {
+    const { letGo } = await running(2000);
+    await broker.pause();
+    const other = new RabbitClient({ connection: { url: broker.url, name: 'other' }, metrics });
+    await other.connect();
+    const started = performance.now();
+    letGo();
+    await Promise.all([other.close(), client.close(), server.close()]);
+    expect(performance.now() - started).toBeLessThan(7000);
+    await broker.resume();
+  });
+});

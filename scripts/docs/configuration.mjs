@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { ROOT } from '../lib/project.mjs';
+import { ROOT, SERVICES } from '../lib/project.mjs';
 import { table } from './table.mjs';
 
 /**
@@ -34,43 +34,48 @@ function configFiles() {
     .sort();
 }
 
-/** @returns {Variable[]} a variable that several processes read in the same way is there once */
+/** @returns {Variable[]} each name once, whoever reads it */
 function variables() {
-  const byMeaning = new Map();
-  const standsInFor = new Map();
+  const found = new Map();
+  const entryOf = (name) => {
+    if (!found.has(name))
+      found.set(name, { name, meanings: new Map(), processes: new Set(), standsInFor: new Set(), fallback: 'unset' });
+    return found.get(name);
+  };
   for (const [process, { settings }] of Object.entries(configurations())) {
     for (const { names, description, fallback } of Object.values(settings)) {
       const [name, ...others] = names;
-      const key = JSON.stringify([name, description]);
-      const entry = byMeaning.get(key) ?? { name, description, processes: [] };
-      entry.fallback = others.length > 0 ? `\`${others[0]}\`` : fallback;
-      entry.processes.push(process);
-      byMeaning.set(key, entry);
-      for (const other of others) {
-        const users = standsInFor.get(other) ?? { names: new Set(), processes: new Set(), fallback };
-        users.names.add(`\`${name}\``);
-        users.processes.add(process);
-        standsInFor.set(other, users);
+      const entry = entryOf(name);
+      entry.processes.add(process);
+      entry.meanings.set(description, [...(entry.meanings.get(description) ?? []), process]);
+      if (fallback !== 'unset') entry.fallback = others.length > 0 ? `\`${others[0]}\`` : fallback;
+      for (const other of others.map(entryOf)) {
+        other.processes.add(process);
+        other.standsInFor.add(`\`${name}\``);
+        other.fallback = fallback;
       }
     }
   }
-  const all = [...byMeaning.values()];
-  for (const [name, { names, processes, fallback }] of standsInFor) {
-    const description = `Counts where one of these is unset: ${[...names].join(', ')}.`;
-    const own = all.find((variable) => variable.name === name);
-    if (own) own.description += ` ${description}`;
-    else all.unshift({ name, description, fallback, processes: [...processes] });
-  }
-  return all;
+  return [...found.values()].map(({ name, meanings, processes, standsInFor, fallback }) => {
+    const sentences = [...meanings].map(([text, readers]) => (meanings.size > 1 ? `For ${listOf(readers)}: ${text}` : text));
+    if (standsInFor.size > 0) sentences.push(`Counts wherever one of these is unset: ${[...standsInFor].join(', ')}.`);
+    return { name, description: sentences.join(' '), fallback, processes: [...processes] };
+  });
 }
 
-/** @returns {Map<string, Variable[]>} by process; what several of them read is under "several processes" */
+function listOf(processes) {
+  const all = SERVICES.every((service) => processes.includes(service));
+  return (all ? ['every service', ...processes.filter((one) => !SERVICES.includes(one))] : processes).join(', ');
+}
+
+/** @returns {Map<string, Variable[]>} by process; what several of them read is under "several processes", the required ones first */
 function groups() {
   const found = new Map([['several processes', []]]);
   for (const variable of variables()) {
     const group = variable.processes.length > 1 ? 'several processes' : variable.processes[0];
     found.set(group, [...(found.get(group) ?? []), variable]);
   }
+  found.get('several processes').sort((a, b) => (b.fallback === 'required') - (a.fallback === 'required'));
   return found;
 }
 
@@ -85,7 +90,7 @@ export function configurationTables() {
         `\`${name}\``,
         asCode(fallback),
         description,
-        ...(shared ? [processes.join(', ')] : []),
+        ...(shared ? [listOf(processes)] : []),
       ]);
       const head = ['Variable', 'Default', 'Meaning', ...(shared ? ['Read by'] : [])];
       return `**${group[0].toUpperCase()}${group.slice(1)}**\n\n${table(head, rows)}`;

@@ -27,9 +27,7 @@ let leavingSince;
 
 main().catch((error) => {
   if (leavingSince) return; // what fails because it is being stopped is no news
-  reportFailure(
-    error instanceof UserError || error.output || process.env.DEBUG ? error : { message: error.message, output: error.output },
-  );
+  reportFailure(error);
   void leave(1);
 });
 

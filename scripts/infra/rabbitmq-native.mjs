@@ -20,7 +20,7 @@ const END_EPMD = 'epmd -kill >/dev/null 2>&1';
 /**
  * Starts a RabbitMQ node of our own from the programs of this machine. It shares nothing with a system-wide node.
  * @param {import('./rabbitmq.mjs').RabbitOptions} options
- * @param {{ server: string, control: string, path: string }} programs
+ * @param {{ server: string, path: string }} programs
  */
 export async function startNativeRabbit(options, programs) {
   const { directory, management, disposable, user, password, ports: preferred = {}, onDeath, abort } = options;

@@ -21,7 +21,7 @@ const pathDirectories = () => (process.env.PATH ?? '').split(delimiter).filter(B
 
 /**
  * The RabbitMQ of this machine.
- * @returns {{ server: string, control: string, path: string } | undefined} its programs and the PATH they need for Erlang
+ * @returns {{ server: string, path: string } | undefined} its start script and the PATH they need for Erlang
  */
 export function findRabbit() {
   const unpacked = ['/opt', '/usr/local', '/usr/lib/rabbitmq/lib'].flatMap((base) => {
@@ -44,7 +44,7 @@ export function findRabbit() {
   if (!home) return undefined;
   const path = erlangDirectories().concat(pathDirectories());
   if (!path.some((directory) => isExecutable(join(directory, 'erl')))) return undefined;
-  return { server: join(home, 'rabbitmq-server'), control: join(home, 'rabbitmqctl'), path: path.join(delimiter) };
+  return { server: join(home, 'rabbitmq-server'), path: path.join(delimiter) };
 }
 
 // epmd lies beside the real `erl`, which need not be where PATH finds the link to it.

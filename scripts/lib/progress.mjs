@@ -24,8 +24,9 @@ export async function stage(what, work) {
   }
 }
 
-/** Shows why something ended: one line, and the output of a command that failed. */
+/** Shows why something ended: one line, and the output of a command that failed. Only a bug of ours shows its stack. */
 export function reportFailure(error) {
   if (error.output) process.stderr.write(`${error.output.trimEnd()}\n`);
-  process.stderr.write(`\n${error.message}\n`);
+  const isBug = error instanceof TypeError || error instanceof ReferenceError;
+  process.stderr.write(`\n${isBug ? error.stack : error.message}\n`);
 }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { DataSource } from 'typeorm';
+import type { DataSource } from 'typeorm';
 import { createDataSource } from '@app/postgres/data-source';
 import { createTestDatabase } from '@app/testing/database';
 import type { NewNotification } from '../src/db/insert-notifications.repository';

@@ -115,7 +115,7 @@ export async function startPrivateBroker(): Promise<PrivateBroker> {
   const nextLine = async <T>(): Promise<T> => {
     const line = await lines.next();
     if (line.done) throw new Error('the private broker ended');
-    return JSON.parse(line.value as string) as T;
+    return JSON.parse(line.value) as T;
   };
   const started = await nextLine<{ url: string; managementUrl: string; pid: number }>();
   const { url, managementUrl } = started;

@@ -6,6 +6,12 @@ import type { NotificationContent } from './notification.entity';
 /** Operation under which notifications/add keeps its idempotency keys. */
 const OPERATION = 'notifications.add';
 
+/** Longer than the 24 hours that are promised. */
+const KEEP_HOURS = 25;
+
+/** Expired keys deleted for each key that is inserted: the table shrinks back to what is kept, without a job of its own. */
+const EXPIRED_FOR_EACH = 4;
+
 /** A notification as it goes into the tables. */
 export interface NewNotification {
   apiKey: string;
@@ -69,6 +75,14 @@ const INSERT = `
     INSERT INTO documents (organization, document_id)
     SELECT DISTINCT organization, document_id FROM stored ORDER BY 1, 2
     ON CONFLICT DO NOTHING
+  ), expired AS (
+    DELETE FROM idempotency_keys WHERE (api_key, operation, key) IN (
+      SELECT api_key, operation, key FROM idempotency_keys k
+      WHERE created_at < now() - interval '${KEEP_HOURS} hours'
+        AND NOT EXISTS (SELECT FROM input i WHERE i.api_key = k.api_key AND i.idempotency_key = k.key)
+      ORDER BY created_at
+      LIMIT (SELECT ${EXPIRED_FOR_EACH} * count(*) FROM input WHERE idempotency_key IS NOT NULL)
+      FOR UPDATE SKIP LOCKED)
   ), answered AS (
     INSERT INTO idempotency_keys (api_key, operation, key, fingerprint, notification_id)
     SELECT api_key, '${OPERATION}', idempotency_key, idempotency_fingerprint, id

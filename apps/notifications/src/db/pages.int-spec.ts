@@ -24,7 +24,7 @@ describe(PagesRepository.name, () => {
   const all: NewNotification[] = [];
   const timestamps = new Map<string, number>();
 
-  const choose = <T>(list: readonly T[], seed: number): T => list[seed % list.length] as T;
+  const choose = <T>(list: readonly T[], seed: number): T => list[seed % list.length];
   const identity = ({ apiKey, organizationId, id }: NewNotification) => JSON.stringify([apiKey, organizationId, id]);
 
   beforeAll(async () => {

@@ -139,6 +139,15 @@ describe(NotificationWriter.name, () => {
       await expect(writer.add(withKey('k', {}, 'another'))).resolves.toEqual({ outcome: 'keyReused' });
     });
 
+    it('forgets keys after more than a day, as new ones come', async () => {
+      for (const key of ['old', 'recent']) await writer.add(withKey(key, { id: key }));
+      await dataSource.query(`UPDATE idempotency_keys SET created_at = now() - interval '26 hours' WHERE key = 'old'`);
+      await dataSource.query(`UPDATE idempotency_keys SET created_at = now() - interval '24 hours' WHERE key = 'recent'`);
+      await writer.add(withKey('new', { id: 'new' }));
+      const keys = await dataSource.query<{ key: string }[]>('SELECT key FROM idempotency_keys ORDER BY key');
+      expect(keys.map(({ key }) => key)).toEqual(['new', 'recent']);
+    });
+
     it('is one key for each tenant', async () => {
       await writer.add(withKey('k', {}));
       await expect(writer.add(withKey('k', { apiKey: 'other tenant' }, 'another'))).resolves.toEqual(stored('n1'));

@@ -1,0 +1,90 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { eventually } from './eventually';
+
+export type AppName = 'gateway' | 'users' | 'notifications';
+
+/** One service as it runs in production: the built main.js in a process of its own. */
+export class ServiceProcess {
+  /** Every line it wrote to stdout and stderr. */
+  readonly output: string[] = [];
+  exitCode: number | null | undefined;
+  private child?: ChildProcess;
+  private readonly facts: Record<string, unknown> = {};
+
+  constructor(
+    readonly app: AppName,
+    private readonly env: NodeJS.ProcessEnv,
+  ) {}
+
+  /** @param untilReady false: returns as soon as its health can be asked */
+  async start({ untilReady = true } = {}): Promise<this> {
+    this.exitCode = undefined;
+    for (const key of Object.keys(this.facts)) delete this.facts[key];
+    const child = spawn(process.execPath, [join(process.cwd(), `dist/apps/${this.app}/src/main.js`)], {
+      env: { PATH: process.env.PATH, NODE_ENV: 'production', ...this.env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    this.child = child;
+    child.once('exit', (code) => (this.exitCode = code));
+    for (const stream of [child.stdout, child.stderr]) {
+      createInterface({ input: stream }).on('line', (line) => {
+        this.output.push(line);
+        if (!line.startsWith('{')) return;
+        const { healthPort, url } = JSON.parse(line) as Record<string, unknown>;
+        Object.assign(this.facts, healthPort !== undefined && { healthPort }, url !== undefined && { url });
+      });
+    }
+    await this.until(() => this.facts.healthPort);
+    if (untilReady) await this.untilReady();
+    return this;
+  }
+
+  /** Where the gateway listens. */
+  get url(): string {
+    return this.facts.url as string;
+  }
+
+  async health(kind: 'live' | 'ready'): Promise<{ status: number; body: { status: string; checks?: Record<string, string> } }> {
+    const response = await fetch(`http://127.0.0.1:${this.facts.healthPort as number}/health/${kind}`);
+    return { status: response.status, body: (await response.json()) as { status: string } };
+  }
+
+  async metrics(): Promise<string> {
+    return (await fetch(`http://127.0.0.1:${this.facts.healthPort as number}/metrics`)).text();
+  }
+
+  async untilReady(): Promise<void> {
+    await this.until(async () => (await this.health('ready')).status === 200 && (this.app !== 'gateway' || this.url));
+  }
+
+  get pid(): number {
+    return this.child?.pid ?? 0;
+  }
+
+  kill(signal: NodeJS.Signals): void {
+    this.child?.kill(signal);
+  }
+
+  /** @returns the exit code, null after a signal that was not caught */
+  async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<number | null> {
+    if (this.exitCode !== undefined || !this.child) return this.exitCode ?? null;
+    const exited = once(this.child, 'exit');
+    this.child.kill(signal);
+    const [code] = (await exited) as [number | null];
+    return code;
+  }
+
+  private async until(condition: () => unknown): Promise<void> {
+    await eventually(async () => {
+      if (this.exitCode !== undefined) return true;
+      return condition();
+    }, 20_000).catch((error: unknown) => {
+      throw new Error(`${this.app} is not ready:\n${this.output.slice(-20).join('\n')}`, { cause: error });
+    });
+    if (this.exitCode !== undefined)
+      throw new Error(`${this.app} exited with ${this.exitCode}:\n${this.output.slice(-20).join('\n')}`);
+  }
+}

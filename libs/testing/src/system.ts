@@ -1,0 +1,115 @@
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { createTestBroker } from './broker';
+import { createTestDatabase } from './database';
+import { ServiceProcess, type AppName } from './service-process';
+
+export const DEMO_HEADERS = { 'x-svc-api-key': 'demo-key', 'x-svc-auth-token': 'demo-token' };
+
+export interface HttpAnswer {
+  status: number;
+  headers: Headers;
+  /** The parsed body. */
+  body: { result?: Record<string, unknown>; error?: { message: string; status: string; details?: unknown[] } };
+}
+
+export type Operation = 'users/add' | 'notifications/add' | 'notifications/get';
+
+export interface SystemOptions {
+  /** Settings for all three services. */
+  env?: Record<string, string>;
+  /** A broker that the test may break; else a virtual host on the broker of the run. */
+  amqpUrl?: string;
+  /** A server that the test may break; else a database on the server of the run. */
+  databaseUrl?: string;
+}
+
+/** Gateway, users and notifications as processes, on a virtual host and a database of their own. */
+export class System {
+  private constructor(
+    readonly amqpUrl: string,
+    readonly databaseUrl: string,
+    readonly env: Record<string, string>,
+    readonly services: Record<AppName, ServiceProcess>,
+    private readonly drops: (() => Promise<void>)[],
+  ) {}
+
+  static async start(options: SystemOptions = {}): Promise<System> {
+    const drops: (() => Promise<void>)[] = [];
+    let { amqpUrl, databaseUrl } = options;
+    if (!amqpUrl) {
+      const broker = await createTestBroker();
+      amqpUrl = broker.url;
+      drops.push(() => broker.drop());
+    }
+    if (!databaseUrl) {
+      const database = await createTestDatabase({});
+      databaseUrl = database.url;
+      drops.push(() => database.drop());
+    }
+    const env = { AMQP_URL: amqpUrl, DATABASE_URL: databaseUrl, ...options.env };
+    const service = (app: AppName) => new ServiceProcess(app, { ...env, ...(app === 'gateway' && { PORT: '0' }) });
+    const services = { gateway: service('gateway'), users: service('users'), notifications: service('notifications') };
+    const system = new System(amqpUrl, databaseUrl, env, services, drops);
+    try {
+      await setUp(env);
+      await Promise.all(Object.values(services).map((one) => one.start()));
+      return system;
+    } catch (error) {
+      // A process that is left behind would keep the test runner from ending.
+      await system.stop();
+      throw error;
+    }
+  }
+
+  /** A further process of a service, not started. */
+  replica(app: AppName, env: Record<string, string> = {}): ServiceProcess {
+    return new ServiceProcess(app, { ...this.env, ...(app === 'gateway' && { PORT: '0' }), ...env });
+  }
+
+  /** Calls an operation with the demo credentials. */
+  call(operation: Operation, data: unknown, headers: Record<string, string> = {}, baseUrl?: string): Promise<HttpAnswer> {
+    return this.post(operation, JSON.stringify({ data }), headers, baseUrl);
+  }
+
+  /** The same with a body as it is. */
+  async post(
+    operation: string,
+    body: string | Uint8Array<ArrayBuffer>,
+    headers: Record<string, string> = {},
+    baseUrl = this.services.gateway.url,
+  ): Promise<HttpAnswer> {
+    const response = await fetch(`${baseUrl}/v1/${operation}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...DEMO_HEADERS, ...headers },
+      body,
+    });
+    return { status: response.status, headers: response.headers, body: (await response.json()) as HttpAnswer['body'] };
+  }
+
+  /** Creates an API key and a token with the command line tool. */
+  async createKey(): Promise<{ 'x-svc-api-key': string; 'x-svc-auth-token': string }> {
+    const { key, token } = JSON.parse(await this.keys('create', '--json')) as { key: string; token: string };
+    return { 'x-svc-api-key': key, 'x-svc-auth-token': token };
+  }
+
+  async keys(...parameters: string[]): Promise<string> {
+    return run('dist/apps/users/src/keys.js', parameters, this.env);
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(Object.values(this.services).map((service) => service.stop('SIGKILL')));
+    for (const drop of this.drops) await drop();
+  }
+}
+
+/** What `npm run setup` does. */
+const setUp = (env: Record<string, string>) => run('scripts/setup.mjs', [], { ...env, DEMO_CREDENTIALS: 'true' });
+
+async function run(program: string, parameters: string[], env: Record<string, string>): Promise<string> {
+  const { stdout } = await promisify(execFile)(process.execPath, [join(process.cwd(), program), ...parameters], {
+    env: { PATH: process.env.PATH, ...env },
+  });
+  return stdout;
+}

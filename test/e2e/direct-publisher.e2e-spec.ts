@@ -1,0 +1,106 @@
+import { connect, type ChannelModel, type ConfirmChannel, type Options } from 'amqplib';
+import { eventually } from '@app/testing/eventually';
+import { System } from '@app/testing/system';
+
+/** Another service that publishes to the broker: plain AMQP, none of our libraries. */
+describe('a service that publishes directly', () => {
+  let system: System;
+  let connection: ChannelModel;
+  let channel: ConfirmChannel;
+
+  beforeAll(async () => {
+    system = await System.start();
+    connection = await connect(system.amqpUrl);
+    channel = await connection.createConfirmChannel();
+  });
+  afterAll(async () => {
+    await connection.close();
+    await system.stop();
+  });
+
+  const body = (differences: object = {}) =>
+    JSON.stringify({
+      organizationId: 'org',
+      documentId: 'direct',
+      actionUser: { userId: 'robot' },
+      displayHeadlineMessageTemplate: 'Build finished',
+      ...differences,
+    });
+  const publish = (content: string, options: Options.Publish = {}, key = 'notifications.add.v1') =>
+    new Promise<void>((resolve, reject) =>
+      channel.publish('commands', key, Buffer.from(content), { headers: { 'x-api-key': 'demo-key' }, ...options }, (error) =>
+        error ? reject(error as Error) : resolve(),
+      ),
+    );
+  const ids = async (documentId: string) => {
+    const { body: answer } = await system.call('notifications/get', { organizationId: 'org', documentId });
+    return (answer.result?.data as { id: string }[]).map(({ id }) => id);
+  };
+  const deadLetter = () => eventually(async () => await channel.get('notifications.commands.dead', { noAck: true }));
+
+  it('needs a routing key, a JSON body and x-api-key, and sees the notification in the next get', async () => {
+    await publish(body({ notificationId: 'direct 1' }));
+    await eventually(async () => (await ids('direct')).includes('direct 1'));
+  });
+
+  it('may publish the same message many times', async () => {
+    const options = { messageId: 'message-1', persistent: true };
+    for (let times = 0; times < 20; times++) await publish(body({ documentId: 'repeated' }), options);
+    await publish(body({ documentId: 'repeated', notificationId: 'last' }));
+    await eventually(async () => (await ids('repeated')).includes('last'));
+    expect((await ids('repeated')).sort()).toEqual(['last', 'message-1']);
+  });
+
+  it('gets a reply when it asks for one', async () => {
+    const { queue } = await channel.assertQueue('', { exclusive: true });
+    await channel.bindQueue(queue, 'replies', queue);
+    const replies: { correlationId: unknown; status: unknown; body: unknown }[] = [];
+    await channel.consume(
+      queue,
+      (message) => {
+        if (!message) return;
+        const { correlationId, headers } = message.properties;
+        replies.push({ correlationId, status: headers?.['x-status'], body: JSON.parse(message.content.toString()) });
+      },
+      { noAck: true },
+    );
+    await publish(body({ notificationId: 'asked' }), { replyTo: queue, correlationId: 'call-1' });
+    await publish(body({ notificationId: 7 }), { replyTo: queue, correlationId: 'call-2' });
+    await eventually(() => replies.length === 2);
+    replies.sort((a, b) => String(a.correlationId).localeCompare(String(b.correlationId)));
+    expect(replies[0]).toMatchObject({
+      correlationId: 'call-1',
+      status: 'OK',
+      body: { status: 'success', data: { success: true } },
+    });
+    expect(replies[1]).toMatchObject({
+      correlationId: 'call-2',
+      status: 'INVALID_ARGUMENT',
+      body: { status: 'INVALID_ARGUMENT', message: 'notificationId must be a string' },
+    });
+    expect(await ids('direct')).toContain('asked');
+  });
+
+  it.each<[string, string, Options.Publish, string, string]>([
+    ['no JSON', 'hello', { messageId: 'a' }, 'notifications.add.v1', 'INVALID_ARGUMENT'],
+    ['an invalid field', '{"organizationId":1}', { messageId: 'b' }, 'notifications.add.v1', 'INVALID_ARGUMENT'],
+    ['no x-api-key', body(), { messageId: 'c', headers: {} }, 'notifications.add.v1', 'INVALID_ARGUMENT'],
+    [
+      'an unknown API key',
+      body(),
+      { messageId: 'd', headers: { 'x-api-key': 'nobody' } },
+      'notifications.add.v1',
+      'UNAUTHENTICATED',
+    ],
+    ['no identity', body(), {}, 'notifications.add.v1', 'INVALID_ARGUMENT'],
+  ])('finds its message in the dead letters with the reason: %s', async (_, content, options, key, status) => {
+    await publish(content, options, key);
+    const dead = await deadLetter();
+    expect(dead && dead.content.toString()).toBe(content);
+    expect(dead && dead.properties.headers).toMatchObject({
+      'x-dead-status': status,
+      'x-dead-reason': expect.any(String) as string,
+    });
+    expect(await ids('direct')).not.toContain(options.messageId);
+  });
+});

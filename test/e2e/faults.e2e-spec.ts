@@ -1,0 +1,109 @@
+import { startPrivateBroker, type PrivateBroker } from '@app/testing/broker';
+import { eventually } from '@app/testing/eventually';
+import { System, type HttpAnswer } from '@app/testing/system';
+
+const TIMEOUT_MS = 1500;
+
+describe('when something is away', () => {
+  let broker: PrivateBroker;
+  let system: System;
+  let number = 0;
+
+  beforeAll(async () => {
+    broker = await startPrivateBroker();
+    system = await System.start({ amqpUrl: broker.url, env: { REQUEST_TIMEOUT_MS: String(TIMEOUT_MS) } });
+  }, 60_000);
+  afterAll(async () => {
+    await system.stop();
+    await broker.remove();
+  });
+
+  const add = async (id = `n${number++}`): Promise<HttpAnswer & { id: string; ms: number }> => {
+    const start = performance.now();
+    const answer = await system.call('notifications/add', {
+      organizationId: 'org',
+      documentId: 'doc',
+      notificationId: id,
+      actionUser: { userId: 'actor' },
+      displayHeadlineMessageTemplate: 'Hello',
+    });
+    return { ...answer, id, ms: performance.now() - start };
+  };
+  const stored = async (id: string) => {
+    const { body } = await system.call('notifications/get', { organizationId: 'org', documentId: 'doc', notificationIds: [id] });
+    return (body.result?.data as unknown[]).length;
+  };
+  const failure = ({ status, body }: HttpAnswer) => [status, body.error?.status];
+
+  it('the broker: 503 quickly, not ready but alive, and back by itself', async () => {
+    expect((await add()).status).toBe(200);
+    await broker.stop();
+    await eventually(async () => (await add()).status === 503);
+    const refused = await add();
+    expect(failure(refused)).toEqual([503, 'UNAVAILABLE']);
+    expect(refused.ms).toBeLessThan(500);
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+    for (const service of Object.values(system.services)) {
+      expect((await service.health('live')).status).toBe(200);
+      await eventually(async () => (await service.health('ready')).status === 503);
+    }
+    await broker.start();
+    await eventually(async () => (await add()).status === 200, 20_000);
+    for (const service of Object.values(system.services)) await service.untilReady();
+    expect(await stored(refused.id)).toBe(0);
+  }, 60_000);
+
+  it('the broker, killed under load: every answer is honest, and it recovers', async () => {
+    const answers: Awaited<ReturnType<typeof add>>[] = [];
+    let loading = true;
+    const load = Promise.all(
+      Array.from({ length: 16 }, async () => {
+        while (loading) answers.push(await add());
+      }),
+    );
+    await eventually(() => answers.length > 200);
+    await broker.kill();
+    await eventually(() => answers.some(({ status }) => status === 503));
+    await broker.start();
+    const seen = answers.length;
+    await eventually(() => answers.slice(seen).filter(({ status }) => status === 200).length > 50, 20_000);
+    loading = false;
+    await load;
+    expect(new Set(answers.map(({ status }) => status))).toEqual(
+      new Set(answers.some(({ status }) => status === 504) ? [200, 503, 504] : [200, 503]),
+    );
+    const { body } = await system.call('notifications/get', { organizationId: 'org', documentId: 'doc', pageSize: 1 });
+    expect(body.result?.pageToken).toBeTruthy();
+    const wrong = [];
+    for (const { id, status } of answers) {
+      const rows = await stored(id);
+      if ((status === 200 && rows !== 1) || (status === 503 && rows !== 0) || rows > 1) wrong.push({ id, status, rows });
+    }
+    expect(wrong).toEqual([]);
+  }, 90_000);
+
+  it('the notifications service: 504 at the deadline, not executed afterwards, and back by itself', async () => {
+    await system.services.notifications.stop();
+    const unanswered = await add();
+    expect(failure(unanswered)).toEqual([504, 'DEADLINE_EXCEEDED']);
+    expect(unanswered.ms).toBeGreaterThanOrEqual(TIMEOUT_MS - 50);
+    expect(unanswered.ms).toBeLessThan(TIMEOUT_MS + 1000);
+    await system.services.notifications.start();
+    await eventually(async () => (await add()).status === 200);
+    expect(await stored(unanswered.id)).toBe(0);
+  });
+
+  it('the users service: adding notifications goes on, what needs to be asked is 503', async () => {
+    await system.services.users.stop();
+    expect((await add()).status).toBe(200);
+    const answer = await system.call('notifications/add', {
+      organizationId: 'never seen',
+      documentId: 'doc',
+      actionUser: { userId: 'actor' },
+      displayHeadlineMessageTemplate: 'Hello',
+      createOrganization: false,
+    });
+    expect([503, 504]).toContain(answer.status);
+    await system.services.users.start();
+  });
+});

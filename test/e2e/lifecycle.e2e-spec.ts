@@ -1,0 +1,115 @@
+import { System } from '@app/testing/system';
+import { ServiceProcess, type AppName } from '@app/testing/service-process';
+import { eventually } from '@app/testing/eventually';
+
+const APPS: AppName[] = ['gateway', 'users', 'notifications'];
+
+describe('a service', () => {
+  let system: System;
+  beforeAll(async () => {
+    system = await System.start();
+  });
+  afterAll(() => system.stop());
+
+  const add = (notificationId: string, baseUrl?: string) =>
+    system.call(
+      'notifications/add',
+      {
+        organizationId: 'org',
+        documentId: 'doc',
+        notificationId,
+        actionUser: { userId: 'actor' },
+        displayHeadlineMessageTemplate: 'Hello',
+      },
+      {},
+      baseUrl,
+    );
+
+  it.each(APPS)('%s says everything that is wrong with its configuration at once, without values, and exits 1', async (app) => {
+    const broken = new ServiceProcess(app, {
+      AMQP_URL: 'http://secret@host',
+      DATABASE_URL: 'secret',
+      LOG_LEVEL: 'loud',
+      HEALTH_PORT: '-1',
+    });
+    await expect(broken.start()).rejects.toThrow('exited with 1');
+    const text = broken.output.join('\n');
+    for (const name of ['AMQP_URL', 'LOG_LEVEL', 'HEALTH_PORT', ...(app === 'gateway' ? [] : ['DATABASE_URL'])])
+      expect(text).toContain(name);
+    expect(text).not.toContain('secret');
+  });
+
+  it.each(APPS)('%s starts before its dependencies, is alive and not ready, and stops with exit 0', async (app) => {
+    const lonely = new ServiceProcess(app, {
+      AMQP_URL: 'amqp://127.0.0.1:1',
+      DATABASE_URL: 'postgres://127.0.0.1:1/none',
+      PORT: '0',
+    });
+    await lonely.start({ untilReady: false });
+    expect((await lonely.health('live')).status).toBe(200);
+    expect((await lonely.health('ready')).status).toBe(503);
+    expect(await lonely.stop()).toBe(0);
+  });
+
+  it('answers every call with 200 while gateways and writers are replaced one after the other', async () => {
+    const gateways = [system.services.gateway, await system.replica('gateway').start()];
+    const writers = [system.services.notifications, await system.replica('notifications').start()];
+    const wrong: unknown[] = [];
+    let answered = 0;
+    let loading = true;
+    let target = 0;
+    const load = Promise.all(
+      Array.from({ length: 8 }, async (_, client) => {
+        for (let call = 0; loading; call++) {
+          const { status, body } = await add(`rolling ${client} ${call}`, gateways[target]?.url);
+          answered++;
+          if (status !== 200) wrong.push(body);
+        }
+      }),
+    );
+    const someMore = async () => {
+      const before = answered;
+      await eventually(() => answered > before + 100);
+    };
+    await someMore();
+    for (const writer of writers) {
+      expect(await writer.stop()).toBe(0);
+      await someMore();
+      await writer.start();
+    }
+    target = 1;
+    await someMore();
+    expect(await gateways[0]?.stop()).toBe(0);
+    await gateways[0]?.start();
+    target = 0;
+    await someMore();
+    expect(await gateways[1]?.stop()).toBe(0);
+    await someMore();
+    expect(await system.services.users.stop()).toBe(0);
+    await system.services.users.start();
+    await someMore();
+    loading = false;
+    await load;
+    expect(await writers[1]?.stop()).toBe(0);
+    expect(wrong).toEqual([]);
+  }, 60_000);
+
+  it('carries the request id of the caller through HTTP and the logs', async () => {
+    const id = 'trace-me-42';
+    const answer = await system.call('notifications/get', { organizationId: 'o', userId: 'u' }, { 'x-request-id': id });
+    expect(answer.headers.get('x-request-id')).toBe(id);
+    await eventually(() => system.services.gateway.output.some((line) => line.includes(id)));
+    const made = await system.call(
+      'notifications/get',
+      { organizationId: 'o', userId: 'u' },
+      { 'x-request-id': 'x'.repeat(129) },
+    );
+    expect(made.headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/);
+  });
+
+  it('shows its metrics', async () => {
+    await add('measured');
+    expect(await system.services.notifications.metrics()).toContain('notification_batch_size_count');
+    expect(await system.services.gateway.metrics()).toMatch(/http_request\w*_bucket/);
+  });
+});

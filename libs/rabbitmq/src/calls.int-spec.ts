@@ -63,7 +63,7 @@ describe('calls', () => {
   const failure = (call: Promise<unknown>) =>
     call.then(
       () => unexpected(),
-      (error: ApiError) => error,
+      (error: unknown) => error as ApiError,
     );
 
   it('carries a command with its context there, and the result with its headers back', async () => {

@@ -63,3 +63,11 @@ export class Delivery {
     }
   }
 }
+
+/** What the log says of a delivery: never its body or its tenant. */
+export const about = ({ context: { requestId, pattern, messageId, appId } }: Delivery) => ({
+  requestId,
+  pattern,
+  messageId,
+  appId,
+});

@@ -5,16 +5,19 @@ import type { Registry } from 'prom-client';
 import { ALL_MESSAGES } from '@app/contracts/all-messages';
 import { ApiError } from '@app/contracts/error';
 import type { Message } from '@app/contracts/message';
+import { notPublished, outcomeUnknown, unavailable } from './call-errors';
 import { closeQuietly, RabbitChannel } from './channel';
 import { checkExchanges } from './check-topology';
 import { RabbitConnection, type ConnectionOptions, type ConnectionState } from './connection';
 import { HEADER } from './headers';
+import { messageProperties, type CallOptions, type Sender } from './message-properties';
 import { TransportMetrics } from './metrics';
 import { PendingCalls } from './pending-calls';
-import { ConfirmedPublisher, type PublishOutcome } from './publisher';
+import { ConfirmedPublisher } from './publisher';
 import { decodeReply, type Answer } from './reply-format';
 import { within } from './within';
 
+export type { CallOptions } from './message-properties';
 export type { Answer } from './reply-format';
 
 export interface RabbitClientOptions {
@@ -28,17 +31,6 @@ export interface RabbitClientOptions {
   metrics?: Registry;
 }
 
-export interface CallOptions {
-  /** The tenant. Required unless the message is tenantless. */
-  apiKey?: string;
-  requestId: string;
-  /** From now to the deadline, in milliseconds. */
-  timeoutMs: number;
-  /** Identity of the effect, at most 255 bytes; a random UUID when absent. */
-  messageId?: string;
-  idempotencyKey?: string;
-}
-
 /** Calls services over the broker. */
 export class RabbitClient extends ClientProxy {
   private readonly metrics: TransportMetrics;
@@ -46,6 +38,7 @@ export class RabbitClient extends ClientProxy {
   private readonly channel: RabbitChannel<ConfirmChannel>;
   private readonly publisher: ConfirmedPublisher;
   private readonly calls = new PendingCalls();
+  private readonly sender: Sender;
   private replyQueue?: string;
   private closed?: Promise<void>;
 
@@ -55,6 +48,7 @@ export class RabbitClient extends ClientProxy {
     const { connection } = options;
     this.metrics = TransportMetrics.of(options.metrics);
     this.connection = new RabbitConnection({ ...connection, name: `${connection.name} calling` }, this.metrics);
+    this.sender = { appId: connection.name, userId: this.connection.username };
     this.channel = new RabbitChannel(this.connection, {
       name: 'calls',
       open: (model) => model.createConfirmChannel(),
@@ -125,7 +119,7 @@ export class RabbitClient extends ClientProxy {
 
   /** Nest's `emit()`: resolves when the broker has the message. The same limits as `send()`. */
   protected async dispatchEvent<T>({ pattern, data }: ReadPacket): Promise<T> {
-    const properties = this.propertiesOf(messageOf(pattern), { requestId: randomUUID() });
+    const properties = messageProperties(messageOf(pattern), { requestId: randomUUID() }, this.sender);
     const error = notPublished(await this.write(pattern as string, data, { ...properties, correlationId: randomUUID() }));
     if (error) throw error;
     return undefined as T;
@@ -156,20 +150,29 @@ export class RabbitClient extends ClientProxy {
     if (!(timeoutMs > 0)) throw unavailable('no time is left');
 
     const correlationId = randomUUID();
-    const { headers, ...properties } = this.propertiesOf(message, options);
     const reply = this.calls.wait(correlationId, timeoutMs, () => outcomeUnknown('no answer came in time'));
     this.metrics.callsPending.set({ connection: this.options.connection.name }, this.calls.size);
-    this.write(message.pattern, body, {
-      ...properties,
-      correlationId,
-      replyTo: this.replyQueue,
-      // A command would be dead-lettered; its deadline is looked at by the consumer.
-      ...(message.kind === 'query' && { expiration: timeoutMs }),
-      headers: { ...headers, [HEADER.deadline]: Date.now() + timeoutMs },
-    })
-      .then(notPublished, (error: Error) => unavailable(error.message))
-      .then((error) => error && this.calls.reject(correlationId, error));
+    void this.publishCall(message, body, correlationId, { ...options, timeoutMs });
     return reply;
+  }
+
+  private async publishCall<Req, Res>(message: Message<Req, Res>, body: Req, correlationId: string, options: CallOptions) {
+    const { headers, ...properties } = messageProperties(message, options, this.sender);
+    let error: ApiError | undefined;
+    try {
+      const outcome = await this.write(message.pattern, body, {
+        ...properties,
+        correlationId,
+        replyTo: this.replyQueue,
+        // A command would be dead-lettered; its deadline is looked at by the consumer.
+        ...(message.kind === 'query' && { expiration: options.timeoutMs }),
+        headers: { ...headers, [HEADER.deadline]: Date.now() + options.timeoutMs },
+      });
+      error = notPublished(outcome);
+    } catch (notWritten) {
+      error = unavailable((notWritten as Error).message);
+    }
+    if (error) this.calls.reject(correlationId, error);
   }
 
   private async write(pattern: string, body: unknown, properties: Options.Publish & { correlationId: string }) {
@@ -181,22 +184,6 @@ export class RabbitClient extends ClientProxy {
     });
   }
 
-  private propertiesOf(
-    { kind, pattern }: Pick<Message<unknown, unknown>, 'kind' | 'pattern'>,
-    { apiKey, requestId, messageId = randomUUID(), idempotencyKey }: Omit<CallOptions, 'timeoutMs'>,
-  ): Options.Publish {
-    return {
-      persistent: kind === 'command',
-      contentType: 'application/json',
-      messageId,
-      type: pattern,
-      timestamp: Math.floor(Date.now() / 1000),
-      appId: this.options.connection.name,
-      userId: this.connection.username,
-      headers: { [HEADER.apiKey]: apiKey, [HEADER.requestId]: requestId, [HEADER.idempotencyKey]: idempotencyKey },
-    };
-  }
-
   private async drain(): Promise<void> {
     await within(this.options.drainTimeoutMs ?? 10_000, this.calls.whenEmpty());
     this.calls.rejectAll(() => outcomeUnknown('shutting down'));
@@ -204,26 +191,6 @@ export class RabbitClient extends ClientProxy {
     await this.connection.close();
   }
 }
-
-/** Why a message that was handed to the broker is not, or perhaps not, in a queue. */
-function notPublished(outcome: PublishOutcome): ApiError | undefined {
-  switch (outcome) {
-    case 'confirmed':
-      return undefined;
-    case 'returned':
-      return unavailable('no queue is bound for it');
-    case 'nacked':
-      return unavailable('its queue is full');
-    case 'lost':
-      return outcomeUnknown('the connection was lost before the answer came');
-  }
-}
-
-const unavailable = (reason: string) =>
-  new ApiError('UNAVAILABLE', 'The service is unavailable; nothing was executed.', undefined, { cause: new Error(reason) });
-
-const outcomeUnknown = (reason: string) =>
-  new ApiError('DEADLINE_EXCEEDED', `The outcome is unknown: ${reason}. It is safe to repeat with the same identity.`);
 
 function messageOf(pattern: unknown): Message<object, object> {
   const message = ALL_MESSAGES.find((candidate) => candidate.pattern === pattern);

@@ -2,16 +2,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Server, type CustomTransportStrategy, type MessageHandler } from '@nestjs/microservices';
 import type { Channel, ConsumeMessage } from 'amqplib';
 import type { Registry } from 'prom-client';
-import { lastValueFrom } from 'rxjs';
 import { ALL_MESSAGES } from '@app/contracts/all-messages';
-import { ApiError } from '@app/contracts/error';
-import { MAX_BODY_BYTES, parseJson } from '@app/contracts/json';
 import type { ServiceName } from '@app/contracts/message';
-import { decide, isBug, type Outcome } from './ack-policy';
+import { decide } from './ack-policy';
 import { RabbitConnection, type ConnectionOptions } from './connection';
-import { Delivery, type QueueKind } from './delivery';
+import { about, Delivery, type QueueKind } from './delivery';
 import { readEnvelope } from './envelope';
 import { checkHandlers } from './handler-check';
+import { HandlerRunner } from './handler-runner';
 import { TransportMetrics } from './metrics';
 import { Pause } from './pause';
 import { QueueConsumer } from './queue-consumer';
@@ -51,6 +49,7 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
   private readonly publishing: RabbitConnection;
   private readonly settlement: Settlement;
   private readonly pause: Pause;
+  private readonly runner: HandlerRunner;
   private readonly patterns: string[] = [];
   private readonly running = new Set<Promise<void>>();
   private consumers: { kind: QueueKind; consumer: QueueConsumer }[] = [];
@@ -65,6 +64,7 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
     this.consuming = new RabbitConnection({ ...connection, name: `${connection.name} consuming` }, this.metrics);
     this.publishing = new RabbitConnection({ ...connection, name: `${connection.name} publishing` }, this.metrics);
     this.settlement = new Settlement(service, this.publishing, this.metrics);
+    this.runner = new HandlerRunner(this.messageHandlers, isUnavailable);
     this.pause = new Pause(probe ?? (async () => undefined), (paused) => this.onPause(paused));
   }
 
@@ -149,7 +149,7 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
       if (kind === 'commands' && this.pause.active) await this.pause.begin();
       if (delivery.isForgotten || (this.closed && kind === 'commands' && this.pause.stopped)) return;
 
-      const outcome = await this.outcomeOf(delivery);
+      const outcome = await this.runner.outcomeOf(delivery);
       const { maxAttempts = 8 } = this.options;
       const decision = decide(outcome, { kind, awaited, attempt, maxAttempts, mayHaveRun: delivery.mayHaveRun });
       if (decision.do !== 'hold') {
@@ -157,54 +157,6 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
       }
       delivery.mayHaveRun = true;
       void this.pause.begin();
-    }
-  }
-
-  private async outcomeOf(delivery: Delivery): Promise<Outcome> {
-    const { kind, context, message } = delivery;
-    if (delivery.isExpired) return { kind: 'expired' };
-    try {
-      const handler = this.handlerOf(delivery);
-      const body = parseJson(bounded(message.content));
-      return await this.run(handler, body, delivery);
-    } catch (error) {
-      const malformed = error instanceof ApiError ? error : new ApiError('INVALID_ARGUMENT', 'The message cannot be read.');
-      this.logger.warn({
-        msg: 'refused a message',
-        queue: kind,
-        reason: malformed.message,
-        ...about(delivery),
-        appId: context.appId,
-      });
-      return { kind: 'malformed', error: malformed };
-    }
-  }
-
-  private handlerOf({ kind, address, problem, context }: Delivery): MessageHandler {
-    if (problem) throw problem;
-    const handler = this.messageHandlers.get(context.pattern);
-    const known = ALL_MESSAGES.find(({ pattern }) => pattern === context.pattern);
-    if (!handler || (known?.kind === 'command') !== (kind === 'commands')) {
-      throw new ApiError('INVALID_ARGUMENT', 'No operation of this queue has this routing key.');
-    }
-    if (kind === 'queries' && !address) throw new ApiError('INVALID_ARGUMENT', 'A query needs reply_to.');
-    return handler;
-  }
-
-  private async run(handler: MessageHandler, body: unknown, delivery: Delivery): Promise<Outcome> {
-    try {
-      const answer$ = this.transformToObservable(handler(body, delivery.context));
-      return { kind: 'result', value: await lastValueFrom(answer$, { defaultValue: undefined }) };
-    } catch (error) {
-      const reason = (error as Partial<Error> | undefined)?.message;
-      if (this.options.isUnavailable?.(error)) {
-        this.logger.warn({ msg: 'the database is away', reason, ...about(delivery) });
-        return { kind: 'databaseAway' };
-      }
-      // Never the error itself: those of a database carry the values of the statement.
-      if (isBug(error))
-        this.logger.error({ msg: 'a handler failed', stack: (error as Partial<Error>)?.stack ?? reason, ...about(delivery) });
-      return { kind: 'failed', error };
     }
   }
 
@@ -230,11 +182,3 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
 
 const TENANTLESS = new Set(ALL_MESSAGES.filter(({ tenantless }) => tenantless).map(({ pattern }) => pattern));
 const isTenantless = (pattern: string) => TENANTLESS.has(pattern);
-
-const about = ({ context: { requestId, pattern, messageId } }: Delivery) => ({ requestId, pattern, messageId });
-
-function bounded(content: Buffer): Buffer {
-  if (content.length > MAX_BODY_BYTES)
-    throw new ApiError('INVALID_ARGUMENT', `The body must be at most ${MAX_BODY_BYTES} bytes.`);
-  return content;
-}

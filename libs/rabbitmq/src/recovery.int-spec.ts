@@ -29,7 +29,7 @@ describe('recovery', () => {
       () => {
         throw new Error('unexpected');
       },
-      (error: ApiError) => error,
+      (error: unknown) => error as ApiError,
     );
 
   const killConnections = (name: string) => eventually(() => broker.management.killConnections(name), 20_000);

@@ -13,8 +13,8 @@ export interface EncodedReply {
 /** @throws TypeError when the result is not JSON */
 export function encodeReply(reply: { result: unknown } | { error: ErrorBody }): EncodedReply {
   if ('error' in reply) return encode(reply.error.status, reply.error);
-  const { result, headers } = reply.result instanceof Reply ? reply.result : new Reply(reply.result);
-  return encode('OK', result, headers);
+  const answer: Reply<unknown> = reply.result instanceof Reply ? reply.result : new Reply(reply.result);
+  return encode('OK', answer.result, answer.headers);
 }
 
 function encode(status: EncodedReply['status'], value: unknown, headers?: Reply<unknown>['headers']): EncodedReply {
@@ -45,7 +45,7 @@ export class Answer<Res> {
 
 /** @throws ApiError the error that was replied; INTERNAL when the reply makes no sense */
 export function decodeReply<Res>({ content, properties }: Message): Answer<Res> {
-  const headers = properties.headers ?? {};
+  const headers: Record<string, unknown> = properties.headers ?? {};
   const status: unknown = headers[HEADER.status];
   if (status === 'OK') return new Answer<Res>(content.toString(), headers);
   throw (ERROR_STATUSES as readonly unknown[]).includes(status) ? decodeError(status as ErrorStatus, content) : unreadable();

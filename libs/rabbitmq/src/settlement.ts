@@ -149,12 +149,12 @@ export class Settlement {
         });
   }
 
-  private async tryPublish(publication: Publication): Promise<PublishOutcome | 'unencodable' | string> {
+  private async tryPublish(publication: Publication): Promise<PublishOutcome | 'unencodable' | 'not written'> {
     try {
       return await this.publisher.publish(publication);
     } catch (error) {
       if (!(error instanceof NotWritten)) throw error;
-      return error.cause ? 'unencodable' : error.message;
+      return error.cause ? 'unencodable' : 'not written';
     }
   }
 }

@@ -1,4 +1,5 @@
 import { connect, createServer, type AddressInfo, type Server } from 'node:net';
+import { pipeline } from 'node:stream';
 import { Registry } from 'prom-client';
 import { AddUsers } from '@app/contracts/users.add';
 import { createTestBroker, type TestBroker } from '@app/testing/broker';
@@ -70,7 +71,7 @@ describe('a broker that is not up', () => {
     const broker = await createTestBroker();
     const url = new URL(broker.url);
     const target = { host: url.hostname, port: Number(url.port) };
-    const forwarder = createServer((socket) => socket.pipe(connect(target)).pipe(socket));
+    const forwarder = createServer((socket) => pipeline(socket, connect(target), socket, () => undefined));
     url.port = String(await listen(forwarder));
     await new Promise((resolve) => forwarder.close(resolve));
     await expect(declareTopology(url.href)).rejects.toThrow('ECONNREFUSED');
@@ -92,8 +93,8 @@ describe('the program', () => {
 
   beforeEach(() => {
     said = { log: [], error: [] };
-    for (const way of ['log', 'error'] as const)
-      jest.spyOn(console, way).mockImplementation((line) => void said[way].push(String(line)));
+    jest.spyOn(console, 'log').mockImplementation((line) => void said.log.push(String(line)));
+    jest.spyOn(console, 'error').mockImplementation((line) => void said.error.push(String(line)));
   });
 
   afterEach(() => {

@@ -1,0 +1,89 @@
+import { ApiError, type ErrorStatus } from '@app/contracts/error';
+import { decide, INTERNAL, type Circumstances, type Outcome } from './ack-policy';
+
+const AWAITED: Circumstances = { kind: 'commands', awaited: true, attempt: 1, maxAttempts: 8, mayHaveRun: false };
+const BACKGROUND: Circumstances = { ...AWAITED, awaited: false };
+const failed = (error: unknown): Outcome => ({ kind: 'failed', error });
+const refused = (status: ErrorStatus) => failed(new ApiError(status, 'text'));
+
+describe('decide', () => {
+  it('answers who waits, and acknowledges for who does not', () => {
+    const outcome: Outcome = { kind: 'result', value: 1 };
+    expect(decide(outcome, AWAITED)).toEqual({ do: 'replyThenAck', reply: { result: 1 } });
+    expect(decide(outcome, BACKGROUND)).toEqual({ do: 'ack', because: 'acked' });
+  });
+
+  it.each([
+    'INVALID_ARGUMENT',
+    'FAILED_PRECONDITION',
+    'UNAUTHENTICATED',
+    'PERMISSION_DENIED',
+    'NOT_FOUND',
+    'ALREADY_EXISTS',
+  ] as const)('gives up at once on %s', (status) => {
+    expect(decide(refused(status), AWAITED)).toEqual({ do: 'replyThenAck', reply: { error: { status, message: 'text' } } });
+    expect(decide(refused(status), BACKGROUND)).toEqual({ do: 'deadThenAck', error: { status, message: 'text' } });
+  });
+
+  it.each(['UNAVAILABLE', 'DEADLINE_EXCEEDED', 'RESOURCE_EXHAUSTED'] as const)(
+    'tries again on %s, when nobody waits',
+    (status) => {
+      expect(decide(refused(status), AWAITED)).toEqual({ do: 'replyThenAck', reply: { error: { status, message: 'text' } } });
+      expect(decide(refused(status), BACKGROUND)).toMatchObject({ do: 'retryThenAck', delay: { name: '1s' } });
+    },
+  );
+
+  it('waits longer before each further try, and ends in the dead letters', () => {
+    const ends = [1, 2, 3, 4, 5, 6, 7, 8].map((attempt) => {
+      const decision = decide(refused('UNAVAILABLE'), { ...BACKGROUND, attempt });
+      return decision.do === 'retryThenAck' ? decision.delay.name : decision.do;
+    });
+    expect(ends).toEqual(['1s', '5s', '30s', '5m', '5m', '5m', '5m', 'deadThenAck']);
+  });
+
+  it.each([new Error('inside'), new ApiError('INTERNAL', 'inside'), 'inside', undefined])(
+    'tells a caller nothing of a bug: %p',
+    (bug) => {
+      expect(decide(failed(bug), AWAITED)).toEqual({ do: 'replyThenAck', reply: { error: INTERNAL } });
+    },
+  );
+
+  it('tells the dead letters what the bug was, after the last try', () => {
+    expect(decide(failed(new TypeError('inside')), BACKGROUND)).toMatchObject({ do: 'retryThenAck' });
+    expect(decide(failed(new TypeError('inside')), { ...BACKGROUND, attempt: 8 })).toEqual({
+      do: 'deadThenAck',
+      error: { status: 'INTERNAL', message: 'TypeError: inside' },
+    });
+  });
+
+  it('does not say that nothing was executed when an earlier run may have been', () => {
+    const status = (circumstances: Circumstances) => {
+      const decision = decide(refused('UNAVAILABLE'), circumstances);
+      return decision.do === 'replyThenAck' && 'error' in decision.reply && decision.reply.error.status;
+    };
+    expect(status({ ...AWAITED, mayHaveRun: true })).toBe('DEADLINE_EXCEEDED');
+    // A query changes nothing, however often it ran.
+    expect(status({ ...AWAITED, mayHaveRun: true, kind: 'queries' })).toBe('UNAVAILABLE');
+  });
+
+  it('holds commands without the database, and answers queries', () => {
+    expect(decide({ kind: 'databaseAway' }, AWAITED)).toEqual({ do: 'hold' });
+    expect(decide({ kind: 'databaseAway' }, BACKGROUND)).toEqual({ do: 'hold' });
+    expect(decide({ kind: 'databaseAway' }, { ...AWAITED, kind: 'queries' })).toMatchObject({
+      do: 'replyThenAck',
+      reply: { error: { status: 'UNAVAILABLE' } },
+    });
+  });
+
+  it('refuses what is malformed: to who waits, else to the dead letters; a query is dropped', () => {
+    const outcome: Outcome = { kind: 'malformed', error: new ApiError('INVALID_ARGUMENT', 'text') };
+    const error = { status: 'INVALID_ARGUMENT', message: 'text' };
+    expect(decide(outcome, AWAITED)).toEqual({ do: 'replyThenAck', reply: { error } });
+    expect(decide(outcome, BACKGROUND)).toEqual({ do: 'deadThenAck', error });
+    expect(decide(outcome, { ...BACKGROUND, kind: 'queries' })).toEqual({ do: 'ack', because: 'dropped' });
+  });
+
+  it('executes nothing after the deadline', () => {
+    expect(decide({ kind: 'expired' }, AWAITED)).toEqual({ do: 'ack', because: 'expired' });
+  });
+});

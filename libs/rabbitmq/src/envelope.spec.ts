@@ -1,0 +1,74 @@
+import type { ConsumeMessage, MessageProperties } from 'amqplib';
+import { readEnvelope } from './envelope';
+
+const message = (properties: Partial<MessageProperties>, fields: Partial<ConsumeMessage['fields']> = {}): ConsumeMessage => ({
+  content: Buffer.alloc(0),
+  fields: { consumerTag: 't', deliveryTag: 1, redelivered: false, exchange: 'commands', routingKey: 'users.add.v1', ...fields },
+  properties: { headers: { 'x-api-key': 'key' }, ...properties } as MessageProperties,
+});
+
+const read = (...args: Parameters<typeof message>) => readEnvelope(message(...args), (pattern) => pattern === 'tenantless');
+
+describe('readEnvelope', () => {
+  it('needs an API key and nothing else', () => {
+    const { context, address, problem } = read({});
+    expect(problem).toBeUndefined();
+    expect(address).toBeUndefined();
+    expect(context).toMatchObject({ apiKey: 'key', awaited: false, attempt: 1, pattern: 'users.add.v1', redelivered: false });
+    expect(context.requestId).toMatch(/^[0-9a-f-]{36}$/);
+  });
+
+  it('needs no API key where the message says so, but takes no bad one', () => {
+    expect(read({ headers: {} }, { routingKey: 'tenantless' }).problem).toBeUndefined();
+    expect(read({ headers: { 'x-api-key': '' } }, { routingKey: 'tenantless' }).problem).toBeDefined();
+    expect(read({ headers: undefined }).problem?.message).toBe('The header x-api-key must be a string.');
+  });
+
+  it.each(['', ' ', 'k'.repeat(257), 'a\nb', '\ud800', 5, null, Buffer.from('key'), { '!': 'timestamp', value: 1 }])(
+    'refuses the API key %p',
+    (apiKey) => {
+      expect(read({ headers: { 'x-api-key': apiKey } })).toMatchObject({
+        problem: { status: 'INVALID_ARGUMENT' },
+        context: { apiKey: '' },
+      });
+    },
+  );
+
+  it('keeps a deadline only for who waits', () => {
+    const headers = { 'x-api-key': 'key', 'x-deadline': 123 };
+    expect(read({ headers }).context.deadline).toBeUndefined();
+    expect(read({ headers, replyTo: 'amq.gen-a_B-c' }).context).toMatchObject({ deadline: 123, awaited: true });
+    for (const deadline of ['123', 1.5, NaN, null]) {
+      expect(read({ headers: { ...headers, 'x-deadline': deadline }, replyTo: 'q' }).problem).toBeDefined();
+    }
+  });
+
+  it.each(['a b', '', 'q'.repeat(256), 'ü', 'a/b', 5])('does not answer to %p', (replyTo) => {
+    expect(read({ replyTo })).toMatchObject({
+      address: undefined,
+      problem: { message: 'reply_to must be the name of a queue.' },
+    });
+  });
+
+  it('does not answer when the correlation id cannot be given back', () => {
+    expect(read({ replyTo: 'q', correlationId: 'c' }).address).toEqual({ replyTo: 'q', correlationId: 'c' });
+    expect(read({ replyTo: 'q' }).address).toEqual({ replyTo: 'q' });
+    const tooLong = read({ replyTo: 'q', correlationId: '\ufffd'.repeat(86) });
+    expect(tooLong.address).toBeUndefined();
+    expect(tooLong.problem?.message).toBe('correlation_id must be a string of at most 255 bytes.');
+  });
+
+  it('replaces a request id that it cannot log', () => {
+    const requestId = (id: unknown) => read({ headers: { 'x-api-key': 'key', 'x-request-id': id } }).context.requestId;
+    expect(requestId('abc-1')).toBe('abc-1');
+    for (const id of ['', 'a\nb', 'x'.repeat(129), 7]) expect(requestId(id)).not.toBe(id);
+  });
+
+  it('believes headers of ours only when the message comes from a retry queue', () => {
+    const headers = { 'x-api-key': 'key', 'x-attempt': 3, 'x-routing-key': 'users.add.v1', 'x-origin-user': 'importer' };
+    const forged = read({ headers, userId: 'gateway' }, { routingKey: 'users.exists.v1' });
+    expect(forged.context).toMatchObject({ attempt: 1, pattern: 'users.exists.v1', userId: 'gateway' });
+    const retried = read({ headers, userId: undefined }, { exchange: 'retry', routingKey: 'users.commands' });
+    expect(retried.context).toMatchObject({ attempt: 3, pattern: 'users.add.v1', userId: 'importer' });
+  });
+});

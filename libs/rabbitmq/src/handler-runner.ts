@@ -1,0 +1,67 @@
+import { Logger } from '@nestjs/common';
+import type { MessageHandler } from '@nestjs/microservices';
+import { isObservable, lastValueFrom } from 'rxjs';
+import { ALL_MESSAGES } from '@app/contracts/all-messages';
+import { ApiError } from '@app/contracts/error';
+import { MAX_BODY_BYTES, parseJson } from '@app/contracts/json';
+import { isBug, type Outcome } from './ack-policy';
+import { about, type Delivery } from './delivery';
+
+/** Brings a delivery to its handler, if it may, and says how that ended. */
+export class HandlerRunner {
+  private readonly logger = new Logger('RabbitMQ');
+
+  constructor(
+    private readonly handlers: ReadonlyMap<string, MessageHandler>,
+    private readonly isUnavailable: (error: unknown) => boolean = () => false,
+  ) {}
+
+  async outcomeOf(delivery: Delivery): Promise<Outcome> {
+    // Also a second time, after a pause: what was promised at the deadline holds.
+    if (delivery.isExpired) return { kind: 'expired' };
+    let handler: MessageHandler;
+    let body: unknown;
+    try {
+      handler = this.handlerOf(delivery);
+      body = parseBody(delivery.message.content);
+    } catch (error) {
+      const refusal = error instanceof ApiError ? error : new ApiError('INVALID_ARGUMENT', 'The message cannot be read.');
+      this.logger.warn({ msg: 'refused a message', reason: refusal.message, ...about(delivery) });
+      return { kind: 'malformed', error: refusal };
+    }
+    return this.run(handler, body, delivery);
+  }
+
+  private handlerOf({ kind, address, problem, context }: Delivery): MessageHandler {
+    if (problem) throw problem;
+    const handler = this.handlers.get(context.pattern);
+    const message = ALL_MESSAGES.find(({ pattern }) => pattern === context.pattern);
+    if (!handler || (message?.kind === 'command') !== (kind === 'commands')) {
+      throw new ApiError('INVALID_ARGUMENT', 'No operation of this queue has this routing key.');
+    }
+    if (kind === 'queries' && !address) throw new ApiError('INVALID_ARGUMENT', 'A query needs reply_to.');
+    return handler;
+  }
+
+  private async run(handler: MessageHandler, body: unknown, delivery: Delivery): Promise<Outcome> {
+    try {
+      const answer: unknown = await handler(body, delivery.context);
+      return { kind: 'result', value: isObservable(answer) ? await lastValueFrom(answer, { defaultValue: undefined }) : answer };
+    } catch (error) {
+      const { message: reason, stack = reason } = (error ?? {}) as Partial<Error>;
+      if (this.isUnavailable(error)) {
+        this.logger.warn({ msg: 'the database is away', reason, ...about(delivery) });
+        return { kind: 'databaseAway' };
+      }
+      // Never the error itself: those of a database carry the values of the statement.
+      if (isBug(error)) this.logger.error({ msg: 'a handler failed', stack, ...about(delivery) });
+      return { kind: 'failed', error };
+    }
+  }
+}
+
+function parseBody(content: Buffer): unknown {
+  if (content.length > MAX_BODY_BYTES)
+    throw new ApiError('INVALID_ARGUMENT', `The body must be at most ${MAX_BODY_BYTES} bytes.`);
+  return parseJson(content);
+}

@@ -65,7 +65,10 @@ export async function createGateway({
     // While draining, every answer tells its client to go elsewhere with the next request.
     if (readiness.draining) void reply.header('connection', 'close');
   });
-  fastify.addHook('preClose', async () => connections.closeIdle());
+  fastify.addHook('preClose', async () => {
+    readiness.draining = true;
+    connections.closeIdle();
+  });
   serveDocumentation(fastify);
 
   const app = await NestFactory.create<NestFastifyApplication>(GatewayModule.with(rabbit, readiness), adapter, {

@@ -4,46 +4,13 @@ import { connect, type AddressInfo, type Socket } from 'node:net';
 import { Writable } from 'node:stream';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { pino } from 'pino';
-import { ApiError } from '@app/contracts/error';
-import type { Message } from '@app/contracts/message';
-import { Authenticate, type AuthenticateRequest, type Verdict } from '@app/contracts/users.authenticate';
-import type { Answer, CallOptions } from '@app/rabbitmq/rabbit.client';
+import { register } from 'prom-client';
 import { NestLogger } from '@app/runtime/logger';
 import { Readiness } from '@app/runtime/readiness';
 import { createGateway, type GatewayParts } from '../src/create-gateway';
+import { StubRabbit } from './stub-rabbit';
 
 export const CREDENTIALS = { 'x-svc-api-key': 'demo-key', 'x-svc-auth-token': 'demo-token' };
-
-export const answer = <T>(result: T, headers: Record<string, unknown> = {}): Answer<T> => ({
-  json: JSON.stringify(result),
-  headers,
-  parse: () => result,
-});
-
-interface Call {
-  pattern: string;
-  body: object;
-  options: CallOptions;
-}
-
-/** Stands where the broker and the services are: what is tested with it is HTTP alone. */
-export class StubRabbit {
-  readonly calls: Call[] = [];
-  verdict: Verdict | Error = 'accepted';
-  respond: (call: Call) => Answer<unknown> | Promise<Answer<unknown>> = () => answer({ status: 'success' });
-
-  async call<Req, Res>(message: Message<Req, Res>, body: Req, options: CallOptions): Promise<Answer<Res>> {
-    if (message.pattern === Authenticate.pattern) return this.authenticate(body as AuthenticateRequest) as Answer<Res>;
-    const call = { pattern: message.pattern, body: body as object, options };
-    this.calls.push(call);
-    return (await this.respond(call)) as Answer<Res>;
-  }
-
-  private authenticate({ apiKey }: AuthenticateRequest): Answer<{ verdict: Verdict }> {
-    if (this.verdict instanceof Error) throw this.verdict;
-    return answer({ verdict: apiKey === 'demo-key' ? this.verdict : 'refused' });
-  }
-}
 
 export interface Received {
   status: number;
@@ -59,6 +26,32 @@ interface Sent {
   body?: string | Buffer;
 }
 
+type Line = Record<string, unknown>;
+
+/** What the gateway logs, as it comes. */
+export class Log extends Writable {
+  readonly lines: Line[] = [];
+
+  constructor() {
+    super({
+      write: (chunk: Buffer, _encoding, done) => {
+        this.lines.push(JSON.parse(chunk.toString()) as Line);
+        this.emit('line');
+        done();
+      },
+    });
+  }
+
+  /** The first line that has these values, now or later: the signal that something has happened inside. */
+  async line(wanted: Line): Promise<Line> {
+    for (;;) {
+      const found = this.lines.find((line) => Object.entries(wanted).every(([key, value]) => line[key] === value));
+      if (found) return found;
+      await once(this, 'line');
+    }
+  }
+}
+
 /** A gateway on a free port, and its clients. */
 export class RunningGateway {
   private constructor(
@@ -66,29 +59,23 @@ export class RunningGateway {
     readonly port: number,
     readonly rabbit: StubRabbit,
     readonly readiness: Readiness,
-    readonly lines: string[],
+    readonly log: Log,
   ) {}
 
   static async start({ config, limits }: { config?: Partial<GatewayParts['config']>; limits?: GatewayParts['limits'] } = {}) {
     const rabbit = new StubRabbit();
     const readiness = new Readiness();
-    const lines: string[] = [];
-    const destination = new Writable({
-      write(chunk: Buffer, _encoding, done) {
-        lines.push(chunk.toString());
-        done();
-      },
-    });
+    const log = new Log();
     const app = await createGateway({
       config: { requestTimeoutMs: 5000, rateLimitPerSecond: 0, maxInFlight: 1000, authStaleMaxMs: 600_000, ...config },
       rabbit,
       readiness,
-      logger: new NestLogger(pino({ level: 'debug' }, destination)),
+      logger: new NestLogger(pino({ level: 'debug' }, log)),
       limits,
     });
     await app.listen(0, '127.0.0.1');
     const { port } = app.getHttpServer().address() as AddressInfo;
-    return new RunningGateway(app, port, rabbit, readiness, lines);
+    return new RunningGateway(app, port, rabbit, readiness, log);
   }
 
   /** A POST with credentials and a JSON body, unless told otherwise. */
@@ -98,7 +85,7 @@ export class RunningGateway {
   }
 
   async send({ method = 'POST', path = '/v1/users/add', headers = {}, body }: Sent): Promise<Received> {
-    const length = body === undefined ? {} : { 'content-length': Buffer.byteLength(body) };
+    const length = body === undefined || headers['transfer-encoding'] ? {} : { 'content-length': Buffer.byteLength(body) };
     const request = httpRequest({
       port: this.port,
       host: '127.0.0.1',
@@ -130,12 +117,16 @@ export class RunningGateway {
     return responsesIn(await textOf(socket));
   }
 
+  /** The value of a metric without labels. All gateways of a process share it. */
+  async metric(name: string): Promise<number | undefined> {
+    const metric = await register.getSingleMetric(name)?.get();
+    return metric?.values[0]?.value;
+  }
+
   stop(): Promise<void> {
     return this.app.close();
   }
 }
-
-export const UNAVAILABLE = new ApiError('UNAVAILABLE', 'The broker is not connected. Nothing was done.');
 
 /** Everything that arrives until the other side closes. */
 export async function textOf(socket: Socket): Promise<string> {

@@ -14,20 +14,15 @@ export class Connections {
     server.on('connection', (socket) => {
       this.owed.set(socket, new Map());
       socket.once('close', () => {
-        const responses = this.owed.get(socket);
+        const responses = [...(this.owed.get(socket)?.keys() ?? [])];
+        for (const response of responses) this.settle(socket, response);
         this.owed.delete(socket);
-        for (const callbacks of responses?.values() ?? []) for (const callback of callbacks) callback();
       });
     });
     // Before the listener that handles the request, because that one may answer at once.
     server.prependListener('request', (request: IncomingMessage, response: ServerResponse) => {
-      const responses = this.owed.get(request.socket);
-      responses?.set(response, []);
-      response.once('close', () => {
-        const callbacks = responses?.get(response);
-        responses?.delete(response);
-        for (const callback of callbacks ?? []) callback();
-      });
+      this.owed.get(request.socket)?.set(response, []);
+      response.once('close', () => this.settle(request.socket, response));
     });
   }
 
@@ -46,5 +41,12 @@ export class Connections {
   /** Closes every connection that owes nothing, the ones that never asked for anything included: the server's own close waits for those. */
   closeIdle(): void {
     for (const [socket, responses] of this.owed) if (responses.size === 0) socket.destroy();
+  }
+
+  private settle(socket: Socket, response: ServerResponse): void {
+    const responses = this.owed.get(socket);
+    const callbacks = responses?.get(response);
+    responses?.delete(response);
+    for (const callback of callbacks ?? []) callback();
   }
 }

@@ -27,9 +27,9 @@ export function logRequests(request: FastifyRequest, reply: FastifyReply, connec
       requestId: request.id,
       ...(request.caller && { apiKey: request.caller.apiKey }),
     };
-    if (status >= 500) logger.warn({ ...line, ...reasonOf(request.failure) });
-    // Probes come every few seconds.
-    else if (route.startsWith('/health/')) logger.debug(line);
+    // Probes come every few seconds, and say the same.
+    if (route.startsWith('/health/')) logger.debug(line);
+    else if (status >= 500) logger.warn({ ...line, ...reasonOf(request.failure) });
     else logger.log(line);
   });
 }

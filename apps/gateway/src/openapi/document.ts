@@ -43,7 +43,6 @@ export function openApiDocument() {
     openapi: '3.1.0',
     info: {
       title: 'Collaboration backend',
-      summary: 'Users and notifications.',
       version: '1.0.0',
       description: DESCRIPTION,
       license: { name: 'MIT', identifier: 'MIT' },

@@ -1,7 +1,9 @@
 import { ERROR_STATUSES, type ErrorBody, type ErrorStatus } from '@app/contracts/error';
 
 /** What a status code is answered for. */
-interface DocumentedError {
+export interface DocumentedError {
+  /** What it can happen to; absent: every operation. A path with its right method never meets those of `routing`. */
+  scope?: 'routing' | 'repeatable operations' | 'notifications/add';
   http: number;
   status: ErrorStatus;
   when: string;
@@ -11,8 +13,15 @@ interface DocumentedError {
 
 /** In the order in which they are decided. */
 export const ERRORS: readonly DocumentedError[] = [
-  { http: 404, status: 'NOT_FOUND', when: 'There is nothing at the path.', message: 'There is nothing at this path.' },
   {
+    scope: 'routing',
+    http: 404,
+    status: 'NOT_FOUND',
+    when: 'There is nothing at the path.',
+    message: 'There is nothing at this path.',
+  },
+  {
+    scope: 'routing',
     http: 405,
     status: 'INVALID_ARGUMENT',
     when: 'The path exists, for another method: see `Allow`.',
@@ -54,22 +63,25 @@ export const ERRORS: readonly DocumentedError[] = [
     http: 400,
     status: 'INVALID_ARGUMENT',
     when: 'The body is not JSON, or a field has the wrong type, length or characters, or the combination of filters is not supported. `message` names the first problem, `details` up to 20.',
-    message: 'data.users[0].userId must be a string',
-    details: [{ field: 'data.users[0].userId', message: 'data.users[0].userId must be a string' }],
+    message: 'data.organizationId is required and must be a string',
+    details: [{ field: 'data.organizationId', message: 'data.organizationId is required and must be a string' }],
   },
   {
+    scope: 'repeatable operations',
     http: 400,
     status: 'FAILED_PRECONDITION',
     when: 'The `Idempotency-Key` was used before, with another request.',
     message: 'This Idempotency-Key was used with another request.',
   },
   {
+    scope: 'notifications/add',
     http: 404,
     status: 'NOT_FOUND',
     when: 'The organization or the document does not exist, and its `create…` flag is `false`. Nothing was stored.',
     message: 'The document does not exist.',
   },
   {
+    scope: 'notifications/add',
     http: 409,
     status: 'ALREADY_EXISTS',
     when: 'The notificationId exists, with other content.',
@@ -108,10 +120,11 @@ const HEADERS: Record<number, Record<string, object>> = {
 };
 
 /** The answers of an operation to what can go wrong with it. */
-export function errorResponses(applies: (error: DocumentedError) => boolean): Record<string, object> {
+export function errorResponses(applies: (scope: DocumentedError['scope']) => boolean): Record<string, object> {
   const responses: Record<string, object> = {};
-  for (const http of new Set(ERRORS.filter(applies).map((error) => error.http))) {
-    const errors = ERRORS.filter((error) => error.http === http && applies(error));
+  const possible = ERRORS.filter(({ scope }) => applies(scope));
+  for (const http of new Set(possible.map((error) => error.http))) {
+    const errors = possible.filter((error) => error.http === http);
     responses[http] = {
       description: errors.map(({ status, when }) => `\`${status}\`: ${when}`).join('\n\n'),
       headers: { 'x-request-id': { $ref: '#/components/headers/RequestId' }, ...HEADERS[http] },

@@ -79,18 +79,19 @@ export function pathItemOf({ message, repeatable, examples, ...operation }: Oper
       requestBody: { required: true, content: envelope('data', schemaRef(message.request), examples.request) },
       responses: {
         200: {
-          description: 'Done, and committed.',
+          description: message.kind === 'command' ? 'Done, and committed.' : 'What was found.',
           headers: {
             'x-request-id': { $ref: '#/components/headers/RequestId' },
             ...(isAddNotification && { 'x-notification-id': { $ref: '#/components/headers/NotificationId' } }),
           },
           content: envelope('result', schemaRef(message.result), examples.answer),
         },
-        ...errorResponses(({ http, status, when }) => {
-          if (http === 405 || when.includes('path')) return false;
-          if (http === 404 || http === 409) return isAddNotification;
-          return repeatable || status !== 'FAILED_PRECONDITION';
-        }),
+        ...errorResponses(
+          (scope) =>
+            scope === undefined ||
+            (scope === 'repeatable operations' && repeatable) ||
+            (scope === 'notifications/add' && isAddNotification),
+        ),
       },
     },
   };

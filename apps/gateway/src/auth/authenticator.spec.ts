@@ -1,0 +1,172 @@
+import { Logger } from '@nestjs/common';
+import { ApiError } from '@app/contracts/error';
+import type { Verdict } from '@app/contracts/users.authenticate';
+import type { RabbitClient } from '@app/rabbitmq/rabbit.client';
+import { answer, UNAVAILABLE } from '../../test/stub-rabbit';
+import { Authenticator, MAX_FIRST_QUESTIONS } from './authenticator';
+import type { Credentials } from './credentials';
+
+const STALE_MAX_MS = 600_000;
+const who = (name: string): Credentials => ({ apiKey: name, tokenHash: name, digest: name });
+const ADA = who('ada');
+
+/** Answers when the test says so. */
+class Users {
+  readonly asked: { apiKey: string; settle: (verdict: Verdict | Error) => void }[] = [];
+  /** Answers at once, instead. */
+  at: 'once' | 'hand' = 'once';
+  verdict: Verdict | Error = 'accepted';
+
+  call = ((_message: unknown, { apiKey }: { apiKey: string }) => {
+    const reply = new Promise((resolve, reject) => {
+      const settle = (verdict: Verdict | Error) => (verdict instanceof Error ? reject(verdict) : resolve(answer({ verdict })));
+      this.asked.push({ apiKey, settle });
+      if (this.at === 'once') settle(this.verdict);
+    });
+    return reply;
+  }) as RabbitClient['call'];
+}
+
+describe('Authenticator', () => {
+  let users: Users;
+  let now: number;
+  let authenticator: Authenticator;
+  const verdictOf = (credentials = ADA) => authenticator.verdictOf(credentials, 'request-1');
+  const questionsAfter = async (ms: number) => {
+    now += ms;
+    const before = users.asked.length;
+    await verdictOf();
+    return users.asked.length - before;
+  };
+
+  beforeAll(() => Logger.overrideLogger(false));
+  beforeEach(() => {
+    users = new Users();
+    now = 1_000_000;
+    authenticator = new Authenticator(users, STALE_MAX_MS, () => now);
+  });
+
+  it.each<Verdict>(['accepted', 'disabled', 'refused'])('asks once, and remembers that credentials are %s', async (verdict) => {
+    users.verdict = verdict;
+    await expect(verdictOf()).resolves.toBe(verdict);
+    await expect(verdictOf()).resolves.toBe(verdict);
+    expect(users.asked).toHaveLength(1);
+  });
+
+  it('asks one question for all that wait for the same credentials', async () => {
+    users.at = 'hand';
+    const waiting = [verdictOf(), verdictOf(), verdictOf()];
+    expect(users.asked).toHaveLength(1);
+    users.asked[0].settle('accepted');
+    await expect(Promise.all(waiting)).resolves.toEqual(['accepted', 'accepted', 'accepted']);
+  });
+
+  it('uses an answer younger than 3 s as it is', async () => {
+    await verdictOf();
+    expect(await questionsAfter(2999)).toBe(0);
+  });
+
+  it('uses an answer of 3 to 5 s and renews it behind the call', async () => {
+    await verdictOf();
+    users.at = 'hand';
+    now += 3000;
+    await expect(verdictOf()).resolves.toBe('accepted');
+    expect(users.asked).toHaveLength(2);
+    users.asked[1].settle('refused');
+    await expect(verdictOf()).resolves.toBe('accepted');
+    await expect(verdictOf()).resolves.toBe('refused');
+  });
+
+  it('does not use an answer older than 5 s while the users service answers: a revocation holds', async () => {
+    await verdictOf();
+    users.verdict = 'refused';
+    now += 5000;
+    await expect(verdictOf()).resolves.toBe('refused');
+  });
+
+  it('counts the age of an answer from its question', async () => {
+    users.at = 'hand';
+    const first = verdictOf();
+    now += 900;
+    users.asked[0].settle('accepted');
+    await first;
+    users.at = 'once';
+    users.verdict = 'refused';
+    now += 4100;
+    await expect(verdictOf()).resolves.toBe('refused');
+  });
+
+  describe('while the users service is away', () => {
+    beforeEach(async () => {
+      await verdictOf();
+      users.verdict = UNAVAILABLE;
+      now += 5000;
+      await expect(verdictOf()).resolves.toBe('accepted');
+      expect(users.asked).toHaveLength(2);
+    });
+
+    it('tries once a second, and no call waits for it', async () => {
+      expect(await questionsAfter(0)).toBe(0);
+      expect(await questionsAfter(999)).toBe(0);
+      users.at = 'hand';
+      expect(await questionsAfter(1)).toBe(1);
+      expect(await questionsAfter(0)).toBe(0);
+    });
+
+    it('accepts known credentials for AUTH_STALE_MAX, and not longer', async () => {
+      now += STALE_MAX_MS - 5000;
+      await expect(verdictOf()).resolves.toBe('accepted');
+      now += 1;
+      await expect(verdictOf()).rejects.toMatchObject({ status: 'UNAVAILABLE' });
+    });
+
+    it('answers UNAVAILABLE for unknown credentials, at once until the next try is due', async () => {
+      await expect(verdictOf(who('grace'))).rejects.toMatchObject({ status: 'UNAVAILABLE' });
+      expect(users.asked).toHaveLength(2);
+      now += 1000;
+      await expect(verdictOf(who('grace'))).rejects.toMatchObject({ status: 'UNAVAILABLE' });
+      expect(users.asked).toHaveLength(3);
+    });
+
+    it('asks as before once an answer has come', async () => {
+      users.verdict = 'accepted';
+      now += 1000;
+      await verdictOf(who('grace'));
+      users.verdict = 'refused';
+      await expect(verdictOf()).resolves.toBe('refused');
+    });
+  });
+
+  it('never makes a timeout of the question that of the call: nothing was done', async () => {
+    users.verdict = new ApiError('DEADLINE_EXCEEDED', 'no answer');
+    await expect(verdictOf()).rejects.toMatchObject({ status: 'UNAVAILABLE' });
+  });
+
+  it('takes a verdict it does not know for no answer', async () => {
+    users.verdict = 'perhaps' as Verdict;
+    await expect(verdictOf()).rejects.toMatchObject({ status: 'UNAVAILABLE' });
+  });
+
+  it('bounds first questions, and still renews what is known', async () => {
+    await verdictOf();
+    users.at = 'hand';
+    const flood = Array.from({ length: MAX_FIRST_QUESTIONS }, (_, index) => verdictOf(who(`stranger ${index}`)));
+    await expect(verdictOf(who('one more'))).rejects.toMatchObject({ status: 'UNAVAILABLE' });
+
+    now += 5000;
+    const renewed = verdictOf();
+    expect(users.asked.at(-1)?.apiKey).toBe('ada');
+    users.asked.forEach(({ settle }) => settle('refused'));
+    await expect(renewed).resolves.toBe('refused');
+    await Promise.all(flood);
+  });
+
+  it('keeps good credentials through a flood of wrong ones', async () => {
+    await verdictOf();
+    users.verdict = 'refused';
+    for (let index = 0; index < 10_001; index++) await verdictOf(who(`stranger ${index}`));
+    const asked = users.asked.length;
+    await expect(verdictOf()).resolves.toBe('accepted');
+    expect(users.asked).toHaveLength(asked);
+  });
+});

@@ -1,0 +1,143 @@
+import { once } from 'node:events';
+import type { Socket } from 'node:net';
+import { RunningGateway, textOf, responsesIn } from '../test/running-gateway';
+import { answer } from '../test/stub-rabbit';
+
+const BODY = '{"data":{"organizationId":"acme","users":[{"userId":"ada"}]}}';
+const head = (length: number, more = '') =>
+  `POST /v1/users/add HTTP/1.1\r\nhost: x\r\nx-svc-api-key: demo-key\r\nx-svc-auth-token: demo-token\r\ncontent-type: application/json\r\ncontent-length: ${length}\r\n${more}\r\n`;
+const CALL = head(BODY.length) + BODY;
+
+describe('bytes that do not become a request', () => {
+  let gateway: RunningGateway;
+  let impatient: RunningGateway;
+  beforeAll(async () => {
+    gateway = await RunningGateway.start();
+    impatient = await RunningGateway.start({ limits: { headersTimeoutMs: 150, requestTimeoutMs: 150, checkEveryMs: 20 } });
+  });
+  afterAll(async () => {
+    await gateway.stop();
+    await impatient.stop();
+  });
+
+  const expectRefused = async (status: number, ...parts: string[]) => {
+    const responses = await (status === 408 ? impatient : gateway).raw(...parts);
+    expect(responses).toHaveLength(1);
+    const [received] = responses;
+    expect(received.status).toBe(status);
+    expect(received.json().error).toEqual({ status: 'INVALID_ARGUMENT', message: expect.stringMatching(/\.$/) });
+    expect(received.headers).toMatchObject({ 'content-type': 'application/json; charset=utf-8', connection: 'close' });
+    return received.headers['x-request-id'];
+  };
+
+  it('are answered 408 when the body does not come, with the request id of the caller', async () => {
+    expect(await expectRefused(408, head(100, 'x-request-id: slow\r\n'), '{')).toBe('slow');
+    expect(impatient.rabbit.calls).toEqual([]);
+    expect(await impatient.log.line({ requestId: 'slow', status: 408 })).toMatchObject({ msg: 'refused' });
+  });
+
+  it('are answered 408 when the headers do not come', async () => {
+    expect(await expectRefused(408, 'POST /v1/users/add HTTP/1.1\r\nhost: x\r\n')).toHaveLength(36);
+  });
+
+  it('are answered 431 when the headers are too large', async () => {
+    await expectRefused(431, `POST /v1/users/add HTTP/1.1\r\nhost: x\r\nx-padding: ${'x'.repeat(17_000)}\r\n\r\n`);
+  });
+
+  it('are answered 400 when they are not HTTP', async () => {
+    await expectRefused(400, 'BREW /coffee HTTP/1.1\r\n\r\n');
+    await expectRefused(400, 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
+    await expectRefused(400, head(1, 'content-length: 2\r\n'));
+    await expectRefused(400, head(1, 'transfer-encoding: chunked\r\n'));
+    await expectRefused(400, `${head(0).replace('content-length: 0', 'transfer-encoding: chunked')}xyz\r\n`);
+  });
+
+  it('are answered 400 without Host, and any expectation is met', async () => {
+    await expectRefused(400, 'POST /v1/users/add HTTP/1.1\r\nconnection: close\r\n\r\n');
+    const [received] = await gateway.raw(head(BODY.length, 'expect: a miracle\r\nconnection: close\r\n') + BODY);
+    expect(received.status).toBe(200);
+  });
+
+  it('after a request do not take its answer away', async () => {
+    const { started, finish } = gateway.rabbit.hold();
+    const socket = await gateway.connect();
+    const text = textOf(socket);
+    socket.write(`${CALL}NOT HTTP\r\n\r\n`);
+    await started;
+    finish();
+    expect(responsesIn(await text).map(({ status }) => status)).toEqual([200]);
+  });
+});
+
+describe('calls in flight', () => {
+  let gateway: RunningGateway;
+  beforeEach(async () => (gateway = await RunningGateway.start({ config: { maxInFlight: 2 } })));
+  afterEach(() => gateway.stop());
+
+  /** Two calls that wait for the service, the way they are sent, and the end of their client. */
+  it.each([
+    ['on two connections', async () => [await started(CALL), await started(CALL)]],
+    ['on one connection, one after the other', async () => [await started(CALL + CALL)]],
+    ['whose body is on its way', async () => [await started(head(100)), await started(head(100))]],
+  ])('leave room again when their client aborts: %s', async (_, start) => {
+    const held = gateway.rabbit.hold();
+    const sockets = await start();
+    // The third one finds no room as soon as both are counted.
+    while ((await gateway.post('/v1/users/add', BODY)).status !== 429);
+    gateway.rabbit.respond = () => answer({});
+    sockets.forEach((socket) => socket.destroy());
+    while ((await gateway.post('/v1/users/add', BODY)).status !== 200);
+    const left = gateway.log.lines.filter(({ status }) => status === 499);
+    expect(left).toHaveLength(2);
+    // Late, for nobody: it must not make room a second time.
+    held.finish();
+    const { started: full, finish } = gateway.rabbit.hold(2);
+    const calls = [1, 2].map(() => gateway.post('/v1/users/add', BODY));
+    await full;
+    expect((await gateway.post('/v1/users/add', BODY)).status).toBe(429);
+    finish();
+    expect((await Promise.all(calls)).map(({ status }) => status)).toEqual([200, 200]);
+  });
+
+  async function started(bytes: string): Promise<Socket> {
+    const socket = await gateway.connect();
+    socket.write(bytes);
+    return socket;
+  }
+});
+
+describe('close', () => {
+  it('finishes what runs, and does not wait for idle connections', async () => {
+    const gateway = await RunningGateway.start();
+    const idle = await gateway.connect();
+    idle.write(CALL);
+    await once(idle, 'data');
+    const neverUsed = await gateway.connect();
+    const { started, finish } = gateway.rabbit.hold();
+    const running = await gateway.connect();
+    const answers = textOf(running);
+    running.write(CALL);
+    await started;
+
+    gateway.readiness.draining = true;
+    const closed = gateway.stop();
+    await Promise.all([once(idle.resume(), 'close'), once(neverUsed.resume(), 'close')]);
+    finish();
+    const [received] = responsesIn(await answers);
+    expect([received.status, received.headers.connection]).toEqual([200, 'close']);
+    await closed;
+  });
+
+  it('serves a request of which a part has arrived', async () => {
+    const gateway = await RunningGateway.start();
+    const socket = await gateway.connect();
+    const answers = textOf(socket);
+    socket.write(CALL.slice(0, -5));
+    while ((await gateway.metric('gateway_calls_in_flight')) === 0) await gateway.send({ method: 'GET', path: '/health/live' });
+    const closed = gateway.stop();
+    socket.write(CALL.slice(-5));
+    const [received] = responsesIn(await answers);
+    expect([received.status, received.headers.connection]).toEqual([200, 'close']);
+    await closed;
+  });
+});

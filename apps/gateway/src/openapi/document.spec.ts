@@ -1,0 +1,97 @@
+import 'reflect-metadata';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import Ajv2020 from 'ajv/dist/2020';
+import { validateBody } from '@app/contracts/validate';
+import { ERRORS } from './errors';
+import { openApiDocument } from './document';
+import { OPERATIONS } from './operations';
+
+interface Media {
+  schema: object;
+  examples: Record<string, { value: object }>;
+}
+interface Post {
+  requestBody: { content: Record<string, Media> };
+  responses: Record<string, { headers: object; content: Record<string, Media> }>;
+}
+
+const document = openApiDocument();
+const posts = Object.entries(document.paths).map(([path, item]) => [path, (item as { post: Post }).post] as const);
+
+const ajv = new Ajv2020({ strict: false, allErrors: true });
+ajv.addSchema({ $id: 'doc', components: document.components });
+/** Problems of a value, by a schema whose references are those of the document. */
+const problemsOf = (schema: object, value: unknown) => {
+  const text = JSON.stringify(schema).replaceAll('"#/', '"doc#/');
+  const validate = ajv.compile(JSON.parse(text) as object);
+  return validate(value) ? [] : validate.errors;
+};
+
+describe('openapi.json', () => {
+  it('is what the contract classes say: npm run docs:generate', () => {
+    const committed = readFileSync(join(__dirname, '../../../../openapi.json'), 'utf8');
+    expect(committed).toBe(`${JSON.stringify(document, null, 2)}\n`);
+  });
+
+  it('has the three operations', () => {
+    expect(posts.map(([path]) => path)).toEqual(['/v1/users/add', '/v1/notifications/add', '/v1/notifications/get']);
+  });
+
+  it('refers only to schemas it has, and has only schemas that are referred to', () => {
+    const text = JSON.stringify(document);
+    const referred = new Set([...text.matchAll(/#\/components\/schemas\/(\w+)/g)].map(([, name]) => name));
+    expect([...referred].sort()).toEqual(Object.keys(document.components.schemas).sort());
+  });
+
+  it.each(posts)('names every status that %s can answer', (path, { responses }) => {
+    const expected = [200, 400, 401, 403, 408, 413, 415, 429, 431, 500, 503, 504];
+    if (path === '/v1/notifications/add') expected.push(404, 409);
+    expect(Object.keys(responses)).toEqual(expected.sort((a, b) => a - b).map(String));
+    for (const [status, { headers }] of Object.entries(responses)) {
+      expect('Retry-After' in headers).toBe(status === '429' || status === '503');
+      expect('x-request-id' in headers).toBe(true);
+      expect('x-notification-id' in headers).toBe(path === '/v1/notifications/add' && status === '200');
+    }
+  });
+
+  it.each(posts)('has request examples of %s that pass its schema and its validation', (path, { requestBody }) => {
+    const operation = OPERATIONS.find((candidate) => candidate.path === path);
+    const { schema, examples } = requestBody.content['application/json'];
+    expect(Object.keys(examples).length).toBeGreaterThan(1);
+    for (const { value } of Object.values(examples)) {
+      expect(problemsOf(schema, value)).toEqual([]);
+      const { data } = value as { data: object };
+      expect(JSON.parse(JSON.stringify(validateBody(operation!.message.request, data, 'data')))).toEqual(data);
+    }
+  });
+
+  it.each(posts)('has answer examples of %s that pass their schemas', (_, { responses }) => {
+    for (const { content } of Object.values(responses)) {
+      const { schema, examples } = content['application/json'];
+      expect(Object.keys(examples).length).toBeGreaterThan(0);
+      for (const { value } of Object.values(examples)) expect(problemsOf(schema, value)).toEqual([]);
+    }
+  });
+
+  it('has schemas that refuse what the validation refuses', () => {
+    const { schema } = posts[0][1].requestBody.content['application/json'];
+    for (const data of [
+      {},
+      { organizationId: 1, users: [{ userId: 'a' }] },
+      { organizationId: ' ', users: [{ userId: 'a' }] },
+      { organizationId: 'a', users: [] },
+      { organizationId: 'a', users: [{}] },
+      { organizationId: 'a', users: Array.from({ length: 1001 }, (_, index) => ({ userId: `${index}` })) },
+    ]) {
+      expect(problemsOf(schema, { data })).not.toEqual([]);
+      expect(() => validateBody(OPERATIONS[0].message.request, data, 'data')).toThrow();
+    }
+  });
+
+  it('explains every error once in its table', () => {
+    for (const { http, status, when } of ERRORS) {
+      expect(document.info.description.split(`| ${http} | \`${status}\` | ${when} |`)).toHaveLength(2);
+    }
+  });
+});

@@ -1,0 +1,51 @@
+import { ApiError } from '@app/contracts/error';
+import type { Message } from '@app/contracts/message';
+import { Authenticate, type AuthenticateRequest, type Verdict } from '@app/contracts/users.authenticate';
+import type { Answer, CallOptions } from '@app/rabbitmq/rabbit.client';
+
+export const UNAVAILABLE = new ApiError('UNAVAILABLE', 'The broker is not connected. Nothing was done.');
+
+export const answer = <T>(result: T, headers: Record<string, unknown> = {}): Answer<T> => ({
+  json: JSON.stringify(result),
+  headers,
+  parse: () => result,
+});
+
+interface Call {
+  pattern: string;
+  body: object;
+  options: CallOptions;
+}
+
+/** Stands where the broker and the services are: what is tested with it is HTTP alone. */
+export class StubRabbit {
+  readonly calls: Call[] = [];
+  verdict: Verdict | Error = 'accepted';
+  respond: (call: Call) => Answer<unknown> | Promise<Answer<unknown>> = () => answer({ status: 'success' });
+
+  async call<Req, Res>(message: Message<Req, Res>, body: Req, options: CallOptions): Promise<Answer<Res>> {
+    if (message.pattern === Authenticate.pattern) return this.authenticate(body as AuthenticateRequest) as Answer<Res>;
+    const call = { pattern: message.pattern, body: body as object, options };
+    this.calls.push(call);
+    return (await this.respond(call)) as Answer<Res>;
+  }
+
+  /** Keeps calls waiting. @returns what resolves when that many have come, and what answers all of them and those to come */
+  hold(calls = 1): { started: Promise<void>; finish: () => void } {
+    let finish = (): void => undefined;
+    const finished = new Promise<void>((resolve) => (finish = resolve));
+    const started = new Promise<void>((resolve) => {
+      this.respond = async () => {
+        if (--calls === 0) resolve();
+        await finished;
+        return answer({ status: 'success' });
+      };
+    });
+    return { started, finish };
+  }
+
+  private authenticate({ apiKey }: AuthenticateRequest): Answer<{ verdict: Verdict }> {
+    if (this.verdict instanceof Error) throw this.verdict;
+    return answer({ verdict: apiKey === 'demo-key' ? this.verdict : 'refused' });
+  }
+}

@@ -1,10 +1,9 @@
 import type { DataSource } from 'typeorm';
-import { createDataSource } from '@app/postgres/data-source';
-import { createTestDatabase, type TestDatabase } from '@app/testing/database';
+import type { TestDatabase } from '@app/testing/database';
+import { connectTestDatabase } from '../test/users';
 import { hashOf } from './credentials';
 import { ApiKeysRepository, type ListedKey } from './db/api-keys.repository';
 import { createDemoCredentials } from './db/demo-credentials';
-import { ENTITIES, MIGRATIONS, SCHEMA } from './db/schema';
 import { readCommandLine, type Output } from './key-commands';
 import { AuthenticateHandler } from './queries/authenticate.handler';
 
@@ -13,9 +12,7 @@ let dataSource: DataSource;
 let authenticate: AuthenticateHandler;
 
 beforeAll(async () => {
-  database = await createTestDatabase({ [SCHEMA]: MIGRATIONS });
-  const settings = { name: 'keys test', url: database.url, schema: SCHEMA, entities: ENTITIES, migrations: MIGRATIONS };
-  dataSource = await createDataSource({ ...settings, poolSize: 2 }).initialize();
+  ({ database, dataSource } = await connectTestDatabase(2));
   authenticate = new AuthenticateHandler(new ApiKeysRepository(dataSource));
 });
 

@@ -40,17 +40,22 @@ export class AddUsersHandler {
 
   /** A try that does not succeed has changed nothing, so UNAVAILABLE is the truth after the last one. */
   private async store(members: NewMembers): Promise<AddUsersOutcome> {
-    const { apiKey, refused, deadline, idempotency } = members;
-    for (let tries = 0; tries < MAX_TRIES && !isPast(deadline); tries++) {
-      const written = await this.members.add(members).catch(unavailableWhenTransient);
-      if (written.outcome === 'stored') return { added: written.added, refused };
-      if (written.outcome === 'unknownApiKey') throw new ApiError('UNAUTHENTICATED', 'The API key is unknown.');
-      const earlier = idempotency && (await this.idempotencyKeys.find(apiKey, idempotency.key));
-      if (!earlier) continue;
-      if (earlier.fingerprint.equals(idempotency.fingerprint)) return earlier.answer as AddUsersOutcome;
-      throw new ApiError('FAILED_PRECONDITION', 'The Idempotency-Key was used before with another request.');
+    for (let tries = 0; tries < MAX_TRIES && !isPast(members.deadline); tries++) {
+      const outcome = await this.tryOnce(members).catch(unavailableWhenTransient);
+      if (outcome) return outcome;
     }
     throw nothingStored();
+  }
+
+  private async tryOnce(members: NewMembers): Promise<AddUsersOutcome | undefined> {
+    const { apiKey, refused, idempotency } = members;
+    const written = await this.members.add(members);
+    if (written.outcome === 'stored') return { added: written.added, refused };
+    if (written.outcome === 'unknownApiKey') throw new ApiError('UNAUTHENTICATED', 'The API key is unknown.');
+    const earlier = idempotency && (await this.idempotencyKeys.find(apiKey, idempotency.key));
+    if (!earlier) return undefined;
+    if (earlier.fingerprint.equals(idempotency.fingerprint)) return earlier.answer as AddUsersOutcome;
+    throw new ApiError('FAILED_PRECONDITION', 'The Idempotency-Key was used before with another request.');
   }
 }
 

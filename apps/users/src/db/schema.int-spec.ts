@@ -1,21 +1,13 @@
 import type { DataSource } from 'typeorm';
-import { createDataSource } from '@app/postgres/data-source';
-import { createTestDatabase, type TestDatabase } from '@app/testing/database';
-import { ENTITIES, MIGRATIONS, SCHEMA } from './schema';
+import type { TestDatabase } from '@app/testing/database';
+import { connectTestDatabase } from '../../test/users';
+import { MIGRATIONS } from './schema';
 
 let database: TestDatabase;
 let dataSource: DataSource;
 
 beforeAll(async () => {
-  database = await createTestDatabase({ [SCHEMA]: MIGRATIONS });
-  dataSource = await createDataSource({
-    name: 'schema test',
-    url: database.url,
-    schema: SCHEMA,
-    entities: ENTITIES,
-    migrations: MIGRATIONS,
-    poolSize: 1,
-  }).initialize();
+  ({ database, dataSource } = await connectTestDatabase(2));
 });
 
 afterAll(async () => {
@@ -45,8 +37,8 @@ const leftovers = () =>
   );
 
 describe('schema', () => {
-  // It compares columns (type, collation, nullability, default, identity), constraints and indexes by name, and the columns of foreign
-  // keys. It does not see the columns of a constraint or an index whose name is the same, nor the condition of an index.
+  // It compares columns (type, collation, nullability, default, identity, key), constraints and indexes by name, and the table that a
+  // foreign key refers to. It does not see a table without an entity, nor other columns or conditions under the same name.
   it('is what the entities describe', async () => {
     const { upQueries } = await dataSource.driver.createSchemaBuilder().log();
     expect(upQueries.map(({ query }) => query)).toEqual([]);

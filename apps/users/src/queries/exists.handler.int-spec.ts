@@ -1,9 +1,8 @@
 import type { DataSource } from 'typeorm';
-import { createDataSource } from '@app/postgres/data-source';
 import { DeliveryContext } from '@app/rabbitmq/delivery-context';
-import { createTestDatabase, type TestDatabase } from '@app/testing/database';
+import type { TestDatabase } from '@app/testing/database';
+import { connectTestDatabase } from '../../test/users';
 import { OrganizationsRepository } from '../db/organizations.repository';
-import { ENTITIES, MIGRATIONS, SCHEMA } from '../db/schema';
 import { ExistsHandler } from './exists.handler';
 
 let database: TestDatabase;
@@ -11,9 +10,7 @@ let dataSource: DataSource;
 let handler: ExistsHandler;
 
 beforeAll(async () => {
-  database = await createTestDatabase({ [SCHEMA]: MIGRATIONS });
-  const settings = { name: 'exists test', url: database.url, schema: SCHEMA, entities: ENTITIES, migrations: MIGRATIONS };
-  dataSource = await createDataSource({ ...settings, poolSize: 1 }).initialize();
+  ({ database, dataSource } = await connectTestDatabase(2));
   handler = new ExistsHandler(new OrganizationsRepository(dataSource));
   await dataSource.query(`
     WITH keys AS (INSERT INTO api_keys (key, name) VALUES ('one', ''), ('two', '')),

@@ -1,0 +1,142 @@
+import { Client } from 'pg';
+import type { DataSource } from 'typeorm';
+import type { AddUsersRequest, AddUsersResult } from '@app/contracts/users.add';
+import { createDataSource } from '@app/postgres/data-source';
+import { DeliveryContext } from '@app/rabbitmq/delivery-context';
+import { createTestDatabase, type TestDatabase } from '@app/testing/database';
+import { AddUsersHandler } from '../src/commands/add-users.handler';
+import { IdempotencyKeysRepository } from '../src/db/idempotency-keys.repository';
+import { MembersRepository } from '../src/db/members.repository';
+import { ENTITIES, MIGRATIONS, SCHEMA } from '../src/db/schema';
+
+/** What a call of users/add carries beside its body. */
+export interface Call {
+  apiKey?: string;
+  deadline?: number;
+  idempotencyKey?: string;
+}
+
+/** A migrated database, and a data source on it like that of one process. */
+export async function connectTestDatabase(poolSize: number): Promise<{ database: TestDatabase; dataSource: DataSource }> {
+  const database = await createTestDatabase({ [SCHEMA]: MIGRATIONS });
+  const settings = { name: 'users test', url: database.url, schema: SCHEMA, entities: ENTITIES, migrations: MIGRATIONS };
+  return { database, dataSource: await createDataSource({ ...settings, poolSize }).initialize() };
+}
+
+/** The handler of users/add on a database of its own, with the API keys `one` and `two`. */
+export class UsersOnDatabase {
+  readonly members: MembersRepository;
+  private readonly handler: AddUsersHandler;
+
+  private constructor(
+    private readonly database: TestDatabase,
+    readonly dataSource: DataSource,
+  ) {
+    this.members = new MembersRepository(dataSource);
+    this.handler = new AddUsersHandler(this.members, new IdempotencyKeysRepository(dataSource));
+  }
+
+  static async start(): Promise<UsersOnDatabase> {
+    const { database, dataSource } = await connectTestDatabase(20);
+    await dataSource.query(`INSERT INTO api_keys (key, name) VALUES ('one', ''), ('two', '')`);
+    return new UsersOnDatabase(database, dataSource);
+  }
+
+  async stop(): Promise<void> {
+    await this.dataSource.destroy();
+    await this.database.drop();
+  }
+
+  /** Removes everything but the API keys. */
+  async clear(): Promise<void> {
+    await this.dataSource.query('TRUNCATE organizations, idempotency_keys CASCADE');
+  }
+
+  add(request: AddUsersRequest, { apiKey = 'one', ...call }: Call = {}): Promise<AddUsersResult> {
+    const delivery = { requestId: 'r', awaited: true, redelivered: false, attempt: 1, pattern: 'users.add.v1' };
+    return this.handler.addUsers(request, new DeliveryContext({ ...delivery, apiKey, ...call }));
+  }
+
+  /** The values of a query of one text column, sorted. */
+  async values(sql: string): Promise<string[]> {
+    const found = await this.dataSource.query<Record<string, string>[]>(sql);
+    return found.flatMap((row) => Object.values(row)).sort();
+  }
+
+  organizationMembers(): Promise<string[]> {
+    return this.values(`SELECT api_key || '/' || organization_id || '/' || user_id
+                        FROM organization_members JOIN organizations ON id = organization`);
+  }
+
+  folderMembers(): Promise<string[]> {
+    return this.values(`SELECT folder_id || '/' || user_id FROM folder_members`);
+  }
+
+  documentMembers(): Promise<string[]> {
+    return this.values(`SELECT document_id || '/' || user_id FROM document_members`);
+  }
+
+  async user(userId: string): Promise<unknown> {
+    const [user] = await this.dataSource.query<unknown[]>('SELECT name, email, initial FROM users WHERE user_id = $1', [userId]);
+    return user;
+  }
+
+  /** Runs `work` while another transaction has done `sql`; it is rolled back at the end unless `work` has committed it. */
+  async holding(sql: string, work: (rival: Rival) => Promise<void>): Promise<void> {
+    const client = new Client({ connectionString: this.database.url, options: `-c search_path=${SCHEMA}` });
+    await client.connect();
+    try {
+      await client.query(`BEGIN; ${sql}`);
+      await work(new Rival(client));
+    } finally {
+      await client.end();
+    }
+  }
+}
+
+/** Another transaction that has something others wait for. */
+export class Rival {
+  constructor(private readonly client: Client) {}
+
+  async query(sql: string, parameters: unknown[] = []): Promise<void> {
+    await this.client.query(sql, parameters);
+  }
+
+  /** Resolves with the process ids of the server sessions that wait for a lock, once there are so many. */
+  async waiting(count: number): Promise<number[]> {
+    for (;;) {
+      // Inside a transaction the view is a copy of the first look at it.
+      await this.client.query('SELECT pg_stat_clear_snapshot()');
+      const { rows } = await this.client.query<{ pid: number }>(
+        `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+      );
+      if (rows.length >= count) return rows.map(({ pid }) => pid);
+    }
+  }
+}
+
+/** User objects with nothing but these ids. */
+export const users = (...userIds: string[]) => userIds.map((userId) => ({ userId }));
+
+/** So many users with a name. */
+export const numbered = (count: number) =>
+  Array.from({ length: count }, (_, index) => ({ userId: `u${index}`, name: `User ${index}` }));
+
+/** The message of each entry, by userId. */
+export const messages = ({ data }: AddUsersResult) =>
+  Object.fromEntries(Object.entries(data).map(([userId, { message }]) => [userId, message]));
+
+/** What a call fails with; undefined when it does not. */
+export async function refusal(call: Promise<unknown>): Promise<unknown> {
+  const [outcome] = await Promise.allSettled([call]);
+  return outcome.status === 'rejected' ? outcome.reason : undefined;
+}
+
+/** How many queries are sent to PostgreSQL while `work` runs. */
+export async function statementsOf(work: () => Promise<unknown>): Promise<number> {
+  const query = jest.spyOn(Client.prototype, 'query');
+  await work();
+  const statements = query.mock.calls.length;
+  query.mockRestore();
+  return statements;
+}

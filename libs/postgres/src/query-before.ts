@@ -23,7 +23,8 @@ export async function queryBefore<Row>(
     try {
       return (await runner.query(sql, parameters)) as Row[];
     } finally {
-      await runner.query('RESET statement_timeout');
+      // A lost connection has released the runner: its complaint would hide the reason.
+      if (!runner.isReleased) await runner.query('RESET statement_timeout');
     }
   } finally {
     await runner.release();

@@ -1,0 +1,49 @@
+import { Client } from 'pg';
+import type { DataSource } from 'typeorm';
+import { createTestDatabase, type TestDatabase } from '@app/testing/database';
+import { createDataSource } from './data-source';
+import { isDatabaseAway, isTransient } from './errors';
+import { queryBefore } from './query-before';
+
+let database: TestDatabase;
+let dataSource: DataSource;
+
+beforeAll(async () => {
+  database = await createTestDatabase({});
+  const settings = { name: 'query before test', url: database.url, schema: 'public', entities: [], migrations: [] };
+  dataSource = await createDataSource({ ...settings, poolSize: 1 }).initialize();
+});
+
+afterAll(async () => {
+  await dataSource?.destroy();
+  await database?.drop();
+});
+
+const timeout = (deadline?: number) =>
+  queryBefore<{ statement_timeout: string }>(dataSource, deadline, 'SHOW statement_timeout', []);
+const outcomeOf = async (work: Promise<unknown>) => (await Promise.allSettled([work]))[0];
+
+describe('queryBefore', () => {
+  it('leaves a statement the usual time when nobody waits, or for long enough', async () => {
+    expect(await timeout()).toEqual([{ statement_timeout: '2s' }]);
+    expect(await timeout(Date.now() + 60_000)).toEqual([{ statement_timeout: '2s' }]);
+  });
+
+  it('hurries a statement near its deadline, and leaves the connection as it was', async () => {
+    expect(await timeout(Date.now() + 1000)).toEqual([{ statement_timeout: '400ms' }]);
+    const late = await outcomeOf(queryBefore(dataSource, Date.now() + 1000, 'SELECT pg_sleep(60)', []));
+    expect(late.status === 'rejected' && isTransient(late.reason)).toBe(true);
+    expect(await timeout()).toEqual([{ statement_timeout: '2s' }]);
+  });
+
+  it.each([undefined, 1000])('tells that the connection was lost, with %s ms left', async (left) => {
+    const query = jest.spyOn(Client.prototype, 'query');
+    const work = outcomeOf(queryBefore(dataSource, left && Date.now() + left, 'SELECT pg_sleep(60)', []));
+    while (!query.mock.calls.some(([sql]) => sql === ('SELECT pg_sleep(60)' as never))) await new Promise(setImmediate);
+    const client = query.mock.contexts.at(-1) as unknown as { connection: { stream: { destroy(): void } } };
+    query.mockRestore();
+    client.connection.stream.destroy();
+    const lost = await work;
+    expect(lost.status === 'rejected' && isDatabaseAway(lost.reason)).toBe(true);
+  });
+});

@@ -163,7 +163,8 @@ describe('limits of calls', () => {
     const { started, finish } = gateway.rabbit.hold();
     const first = gateway.post('/v1/users/add', USERS);
     await started;
-    expectError(await gateway.post('/v1/users/add', USERS), 429, 'RESOURCE_EXHAUSTED');
+    expectError(await gateway.post('/v1/users/add', 'x', { 'content-type': 'text/plain' }), 429, 'RESOURCE_EXHAUSTED');
+    expectError(await gateway.send({}), 401, 'UNAUTHENTICATED');
     expect((await gateway.send({ method: 'GET', path: '/health/live' })).status).toBe(200);
     finish();
     expect((await first).status).toBe(200);

@@ -146,6 +146,7 @@ export function responsesIn(text: string): Received[] {
       lines.map((line) => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 2)]),
     );
     const length = Number(headers['content-length']);
+    if (Number.isNaN(length)) throw new Error(`A response without content-length: ${text}`);
     responses.push(received(Number(statusLine.split(' ')[1]), headers, text.slice(end + 4, end + 4 + length)));
     text = text.slice(end + 4 + length);
   }

@@ -21,7 +21,7 @@ describe('readCredentials', () => {
       [key('a'), token('b')],
       [key('a'), token('c')],
       [key('b'), token('b')],
-    ].map((pair) => readCredentials(headers(...(pair)))?.digest);
+    ].map((pair) => readCredentials(headers(...pair))?.digest);
     expect(new Set(digests).size).toBe(3);
   });
 
@@ -42,7 +42,7 @@ describe('readCredentials', () => {
     ['two keys', [key('k'), key('k'), token('t')]],
     ['two tokens', [key('k'), token('t'), token('t')]],
   ])('has none with %s', (_, pairs) => {
-    expect(readCredentials(headers(...(pairs)))).toBeUndefined();
+    expect(readCredentials(headers(...pairs))).toBeUndefined();
   });
 
   it('takes the longest key and token', () => {

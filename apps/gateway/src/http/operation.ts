@@ -26,16 +26,8 @@ export const Data = <T extends object>(type: BodyClass<T>): ParameterDecorator =
 
 /** Other keys beside `data` are ignored: clients of later versions may send them. */
 function dataOf(body: unknown): unknown {
-  if (typeof body !== 'object' || body === null || Array.isArray(body)) {
-    throw new ApiError('INVALID_ARGUMENT', 'The body must be a JSON object with the key data.');
-  }
-  if (!('data' in body)) throw missingData();
-  return body.data;
-}
-
-function missingData(): ApiError {
-  const message = 'data is required and must be an object';
-  return new ApiError('INVALID_ARGUMENT', message, [{ field: 'data', message }]);
+  if (typeof body === 'object' && body !== null && !Array.isArray(body)) return (body as { data?: unknown }).data;
+  throw new ApiError('INVALID_ARGUMENT', 'The body must be a JSON object with the key data.');
 }
 
 /** Who calls, as the admission has established it: the options of the call to the service. */

@@ -29,7 +29,7 @@ const problemsOf = (schema: object, value: unknown) => {
 };
 
 describe('openapi.json', () => {
-  it('is what the contract classes say: npm run docs:generate', () => {
+  it('is what the contract classes say; npm run docs:generate writes it', () => {
     const committed = readFileSync(join(__dirname, '../../../../openapi.json'), 'utf8');
     expect(committed).toBe(`${JSON.stringify(document, null, 2)}\n`);
   });

@@ -13,6 +13,7 @@ import type { DeliveryContext } from './delivery-context';
 import { RabbitClient, type CallOptions } from './rabbit.client';
 import type { RabbitServer } from './rabbit.server';
 import { Reply } from './reply';
+import { within } from './within';
 
 const BODY: AddUsersRequest = { organizationId: 'o', users: [{ userId: 'u' }] };
 const OPTIONS: CallOptions = { apiKey: 'key', requestId: 'request-1', timeoutMs: 5000 };
@@ -231,7 +232,8 @@ describe('calls', () => {
     const call = client.call(AddUsers, BODY, OPTIONS);
     await running.opened;
     const closed = server?.close();
-    // Published after the consumer is cancelled: stays in the queue for the next one.
+    // Nothing tells that it waits, but that it is not done.
+    expect(await within(200, closed ?? Promise.resolve())).toBe(false);
     open();
     expect((await call).parse()).toEqual({ done: true });
     await closed;

@@ -144,13 +144,12 @@ export const isChannelClosed = (channel: Channel): boolean => CLOSED.has(channel
 function endOf(channel: Channel, onListenerError: (error: Error, event: string) => void): Promise<Error | undefined> {
   return new Promise((resolve) => {
     let cause: Error | undefined;
-    // An error event without a listener makes amqplib close the connection.
     channel.on('error', (error) => (cause = error));
     channel.on('close', () => {
       CLOSED.add(channel);
       resolve(cause);
     });
-    // So does an exception in any other listener, the callback of a consumer included.
+    // Without it an exception in any listener, the callback of a consumer included, makes amqplib close the whole connection.
     channel.on('handler-error', onListenerError);
   });
 }

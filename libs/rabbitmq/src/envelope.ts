@@ -24,7 +24,7 @@ export interface Envelope {
 const MAX_PROPERTY_BYTES = 255;
 const QUEUE_NAME = /^[A-Za-z0-9._-]{1,255}$/;
 const PRINTABLE = /^[\x20-\x7e]{1,255}$/;
-const REQUEST_ID = /^[\x21-\x7e]{1,128}$/;
+const REQUEST_ID = /^[\x20-\x7e]{1,128}$/;
 
 /**
  * Reads the envelope of a delivery. Nothing in it is trusted: invalid UTF-8, for one, grows when it is decoded, beyond what a property may

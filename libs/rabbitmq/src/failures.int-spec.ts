@@ -146,6 +146,8 @@ describe('failures', () => {
       });
       expect(properties.headers).toMatchObject({ 'x-attempt': 2, 'x-dead-status': 'INTERNAL', 'x-dead-reason': 'Error: a bug' });
       expect(properties.headers?.['x-first-failed-at']).toBeLessThan(Date.now() - 900);
+      // Of the retry queue: it would grow with every try.
+      expect(properties.headers).not.toHaveProperty('x-death');
     });
 
     it('is done when a later try succeeds', async () => {
@@ -285,6 +287,14 @@ describe('failures', () => {
       await expectEverythingWorks();
     });
 
+    it('headers nested deeper than the client library can decode: dead, and the connection stays', async () => {
+      const connection = server.unwrap();
+      publishNestedHeader(channel, 9000);
+      expect((await nextDead()).properties.headers).toMatchObject({ 'x-dead-status': 'INVALID_ARGUMENT' });
+      await expectEverythingWorks();
+      expect(server.unwrap()).toBe(connection);
+    });
+
     it('refuses by reply when somebody waits', async () => {
       const { queue } = await channel.assertQueue('', { exclusive: true });
       await channel.bindQueue(queue, 'replies', queue);
@@ -323,8 +333,8 @@ describe('failures', () => {
 
 const MARK = 'Q'.repeat(200);
 
-/** Publishes with every MARK replaced by as many invalid bytes: decoded, each of them takes three. */
-function publishInvalidUtf8(channel: Channel, options: Options.Publish): void {
+/** Publishes what amqplib itself would not write: the frames are changed on their way to the socket. */
+function publishChanged(channel: Channel, options: Options.Publish, change: (frame: Buffer) => void): void {
   const { connection, ch } = channel as unknown as {
     connection: { channels: { buffer: { write(frame: Buffer): boolean } }[] };
     ch: number;
@@ -332,7 +342,7 @@ function publishInvalidUtf8(channel: Channel, options: Options.Publish): void {
   const { buffer } = connection.channels[ch];
   const { write } = buffer;
   buffer.write = (frame) => {
-    for (let at = frame.indexOf(MARK); at >= 0; at = frame.indexOf(MARK)) frame.fill(0xff, at, at + MARK.length);
+    change(frame);
     return write.call(buffer, frame);
   };
   try {
@@ -340,4 +350,28 @@ function publishInvalidUtf8(channel: Channel, options: Options.Publish): void {
   } finally {
     buffer.write = write;
   }
+}
+
+/** Every MARK becomes as many invalid bytes: decoded, each of them takes three. */
+const publishInvalidUtf8 = (channel: Channel, options: Options.Publish) =>
+  publishChanged(channel, options, (frame) => {
+    for (let at = frame.indexOf(MARK); at >= 0; at = frame.indexOf(MARK)) frame.fill(0xff, at, at + MARK.length);
+  });
+
+/** A header that is a table in a table in a table. */
+function publishNestedHeader(channel: Channel, levels: number): void {
+  const LEVEL_BYTES = 7;
+  const placeholder = Buffer.alloc(levels * LEVEL_BYTES, 'Q');
+  const tables = Buffer.alloc(placeholder.length);
+  for (let at = 0; at < tables.length; at += LEVEL_BYTES) {
+    tables.write('\u0001aF', at, 'latin1');
+    tables.writeUInt32BE(tables.length - at - LEVEL_BYTES, at + 3);
+  }
+  publishChanged(channel, { headers: { 'x-api-key': 'key', deep: placeholder.toString() } }, (frame) => {
+    const at = frame.indexOf(placeholder);
+    if (at < 0) return;
+    // The type goes before the length: a string becomes a table.
+    frame.write('F', at - 5);
+    tables.copy(frame, at);
+  });
 }

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { connect, type ChannelModel, type Options } from 'amqplib';
+import { surviveHostileHeaders } from './hostile-headers';
 
 export interface ConnectionOptions {
   /** `amqp:` or `amqps:`, with credentials and virtual host. */
@@ -46,6 +47,7 @@ export async function openConnection({ url, caFile, name }: ConnectionOptions): 
     clientProperties: { connection_name: name },
     ...(caFile && { ca: await readFile(caFile) }),
   });
+  surviveHostileHeaders(model);
   // An error event without a listener would end the process.
   model.on('error', () => undefined);
   if (isClosed(model)) throw new Error('The broker closed the connection while it opened.');

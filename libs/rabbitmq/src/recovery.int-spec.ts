@@ -103,6 +103,7 @@ describe('recovery', () => {
 
   it('a channel that the broker closes: consumed by the next one', async () => {
     const { call, letGo, runs } = await running();
+    const connection = server.unwrap();
     const { consumers } = server as unknown as { consumers: { consumer: { target: Channel } }[] };
     // Acknowledging what was never delivered.
     consumers[0].consumer.target.ack({ fields: { deliveryTag: 999 } } as never);
@@ -110,6 +111,8 @@ describe('recovery', () => {
     letGo();
     await call;
     await callsWork();
+    // One channel, not everything that shares its connection.
+    expect(server.unwrap()).toBe(connection);
   });
 
   it('a deleted queue: not ready, and consumed again when it is declared again', async () => {

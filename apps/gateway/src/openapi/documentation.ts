@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import type { FastifyInstance } from 'fastify';
 import { JSON_TYPE } from '../http/envelope';
 import { openApiDocument } from './document';
@@ -57,10 +56,8 @@ export function serveDocumentation(fastify: FastifyInstance): void {
     serve(path, HTML_TYPE, PAGE, { 'content-security-policy': CONTENT_SECURITY_POLICY });
   }
   serve('/docs/start.js', SCRIPT_TYPE, START);
-  // As @nestjs/swagger sees it: that package is what brings Swagger UI.
-  const resolve = createRequire(require.resolve('@nestjs/swagger')).resolve;
   for (const [name, type] of Object.entries(ASSETS)) {
-    const content = readFileSync(resolve(`swagger-ui-dist/${name}`));
+    const content = readFileSync(require.resolve(`swagger-ui-dist/${name}`));
     serve(`/docs/${name}`, type, content, { 'cache-control': 'max-age=3600' });
   }
 }

@@ -71,7 +71,7 @@ export const ERRORS: readonly DocumentedError[] = [
     http: 400,
     status: 'FAILED_PRECONDITION',
     when: 'The `Idempotency-Key` was used before, with another request.',
-    message: 'This Idempotency-Key was used with another request.',
+    message: 'The Idempotency-Key was used with another request.',
   },
   {
     scope: 'notifications/add',
@@ -91,13 +91,13 @@ export const ERRORS: readonly DocumentedError[] = [
     http: 503,
     status: 'UNAVAILABLE',
     when: 'A part of the system is away. The call was certainly not executed and never will be; try again after `Retry-After` seconds.',
-    message: 'The service is not available at the moment. Nothing was done.',
+    message: 'The service is unavailable; nothing was executed.',
   },
   {
     http: 504,
     status: 'DEADLINE_EXCEEDED',
     when: 'No answer in time: the outcome is unknown. Safe to repeat with the same notificationId or `Idempotency-Key`.',
-    message: 'No answer in time. The outcome is unknown.',
+    message: 'The outcome is unknown: no answer came in time. It is safe to repeat with the same identity.',
   },
   {
     http: 500,

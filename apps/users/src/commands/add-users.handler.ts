@@ -55,7 +55,7 @@ export class AddUsersHandler {
     const earlier = idempotency && (await this.idempotencyKeys.find(apiKey, idempotency.key));
     if (!earlier) return undefined;
     if (earlier.fingerprint.equals(idempotency.fingerprint)) return earlier.answer as AddUsersOutcome;
-    throw new ApiError('FAILED_PRECONDITION', 'The Idempotency-Key was used before with another request.');
+    throw new ApiError('FAILED_PRECONDITION', 'The Idempotency-Key was used with another request.');
   }
 }
 

@@ -1,4 +1,4 @@
-import { ApiError } from './error';
+import type { ApiError } from './error';
 import { AddNotificationRequest } from './notifications.add';
 import { FILTER_COMBINATIONS, GetNotificationsRequest } from './notifications.get';
 import type { BodyClass } from './message';

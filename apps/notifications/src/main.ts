@@ -24,7 +24,7 @@ void runService('notifications', notificationsConfig, async (config, { logger, r
     poolSize: config.databasePoolSize,
   });
   const broker = { url: config.amqpUrl, caFile: config.amqpCaFile };
-  const client = new RabbitClient({ connection: { ...broker, name: 'notifications calls' } });
+  const client = new RabbitClient({ connection: { ...broker, name: 'notifications' }, drainTimeoutMs: 2000 });
   const server = new RabbitServer({
     connection: { ...broker, name: 'notifications' },
     service: 'notifications',

@@ -55,7 +55,7 @@ export async function runService<C extends ServiceConfig>(
   }
 
   collectDefaultMetrics();
-  let close: () => Promise<void> = async () => undefined;
+  let starting: Promise<() => Promise<void>> = Promise.resolve(async () => undefined);
 
   const stop = (signal: string) => {
     if (stopping.signal.aborted) return;
@@ -67,16 +67,19 @@ export async function runService<C extends ServiceConfig>(
       exit(1);
     }, SHUTDOWN_LIMIT_MS).unref();
     setTimeout(() => {
-      close().then(
-        () => {
-          pino.info('stopped');
-          exit(0);
-        },
-        (err: unknown) => {
-          pino.error({ err }, 'the drain failed');
-          exit(1);
-        },
-      );
+      // A start under way notices the signal, and what it has opened is closed like everything else.
+      starting
+        .then((close) => close())
+        .then(
+          () => {
+            pino.info('stopped');
+            exit(0);
+          },
+          (err: unknown) => {
+            pino.error({ err }, 'the drain failed');
+            exit(1);
+          },
+        );
     }, config.shutdownDelayMs);
   };
   process.on('SIGTERM', stop);
@@ -86,7 +89,8 @@ export async function runService<C extends ServiceConfig>(
     // Listens before anything is connected: probes must see a process that waits, not one that is absent.
     const operations = await startOperationsServer(readiness, config.healthPort);
     pino.info({ healthPort: operations.port }, 'starting');
-    close = await start(config, { logger, readiness, stopping: stopping.signal });
+    starting = start(config, { logger, readiness, stopping: stopping.signal });
+    await starting;
     if (!stopping.signal.aborted) pino.info({ healthPort: operations.port }, 'started');
   } catch (err) {
     if (stopping.signal.aborted) return;

@@ -38,13 +38,15 @@ export interface StoredBefore {
 
 const INSERT = `
   WITH moment AS MATERIALIZED (
-    SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS ms
+    SELECT (extract(epoch FROM now) * 1000)::bigint AS ms,
+           extract(epoch FROM now + current_setting('statement_timeout')::interval) * 1000 AS latest_end
+    FROM (SELECT clock_timestamp() AS now) clock
   ), input AS MATERIALIZED (
     SELECT t.* FROM moment, unnest($1::int[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::boolean[],
                                    $8::bytea[], $9::text[], $10::bigint[], $11::text[], $12::bytea[])
       AS t(position, api_key, organization_id, id, document_id, location_id, notify_all, fingerprint, content, deadline,
            idempotency_key, idempotency_fingerprint)
-    WHERE (t.deadline IS NULL OR t.deadline >= moment.ms)
+    WHERE (t.deadline IS NULL OR moment.latest_end <= t.deadline + 500)
       AND NOT EXISTS (SELECT FROM idempotency_keys k
                       WHERE k.api_key = t.api_key AND k.operation = '${OPERATION}' AND k.key = t.idempotency_key)
   ), wanted AS MATERIALIZED (
@@ -111,8 +113,11 @@ export class InsertNotificationsRepository {
 
   /**
    * One statement, and so one commit, for the whole batch: organizations and documents when missing, notifications, recipients and
-   * idempotency answers. Left out are notifications whose id or Idempotency-Key is there already, whose deadline has passed by the clock
-   * of the database, or whose organization another transaction creates at this moment.
+   * idempotency answers. Left out are notifications
+   * - whose id or Idempotency-Key is there already,
+   * - that may become visible later than half a second after their deadline, by the clock of the database and the timeout of the
+   *   statement (the other half is for the clock of the caller),
+   * - whose organization another transaction creates at this moment.
    *
    * @param batch at most one for each (api key, organization, id) and for each Idempotency-Key: ON CONFLICT fails on a key that occurs
    *   twice in its own statement. In order of that key, so that two writers lock rows in the same order.

@@ -12,9 +12,13 @@ const NETWORK = /^(ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|E
 const CONNECTION_LOST =
   /Connection terminated|timeout exceeded when trying to connect|timeout expired|not queryable|Client has encountered a connection error|Driver not Connected|is not established/i;
 
+/** TypeORM wraps what the driver throws; prepared statements go past it. */
+function driverError(error: unknown): { code?: unknown; constraint?: string } | null {
+  return (error instanceof QueryFailedError ? error.driverError : error) as { code?: unknown; constraint?: string } | null;
+}
+
 function codeOf(error: unknown): string {
-  const source = error instanceof QueryFailedError ? (error.driverError as unknown) : error;
-  const code = (source as { code?: unknown } | null)?.code;
+  const code = driverError(error)?.code;
   return typeof code === 'string' ? code : '';
 }
 
@@ -23,7 +27,7 @@ export const sqlState = codeOf;
 
 /** Name of the constraint that a statement violated. */
 export function violatedConstraint(error: unknown): string | undefined {
-  return error instanceof QueryFailedError ? (error.driverError as { constraint?: string }).constraint : undefined;
+  return driverError(error)?.constraint;
 }
 
 /** The database cannot be reached or does not accept work: nothing else will succeed either until it is back. */

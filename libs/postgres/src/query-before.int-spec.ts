@@ -20,7 +20,8 @@ afterAll(async () => {
 });
 
 const timeout = (deadline?: number) =>
-  queryBefore<{ statement_timeout: string }>(dataSource, deadline, 'SHOW statement_timeout', []);
+  queryBefore<{ statement_timeout: string }>(dataSource, deadline, { name: 'timeout', text: 'SHOW statement_timeout' }, []);
+const SLEEP = { name: 'sleep', text: 'SELECT pg_sleep(60)' };
 const outcomeOf = async (work: Promise<unknown>) => (await Promise.allSettled([work]))[0];
 
 describe('queryBefore', () => {
@@ -31,15 +32,16 @@ describe('queryBefore', () => {
 
   it('hurries a statement near its deadline, and leaves the connection as it was', async () => {
     expect(await timeout(Date.now() + 1000)).toEqual([{ statement_timeout: '400ms' }]);
-    const late = await outcomeOf(queryBefore(dataSource, Date.now() + 1000, 'SELECT pg_sleep(60)', []));
+    const late = await outcomeOf(queryBefore(dataSource, Date.now() + 1000, SLEEP, []));
     expect(late.status === 'rejected' && isTransient(late.reason)).toBe(true);
     expect(await timeout()).toEqual([{ statement_timeout: '2s' }]);
   });
 
   it.each([undefined, 1000])('tells that the connection was lost, with %s ms left', async (left) => {
     const query = jest.spyOn(Client.prototype, 'query');
-    const work = outcomeOf(queryBefore(dataSource, left && Date.now() + left, 'SELECT pg_sleep(60)', []));
-    while (!query.mock.calls.some(([sql]) => sql === ('SELECT pg_sleep(60)' as never))) await new Promise(setImmediate);
+    const work = outcomeOf(queryBefore(dataSource, left && Date.now() + left, SLEEP, []));
+    while (!query.mock.calls.some(([config]) => (config as unknown as { text?: string }).text === SLEEP.text))
+      await new Promise(setImmediate);
     const client = query.mock.contexts.at(-1) as unknown as { connection: { stream: { destroy(): void } } };
     query.mockRestore();
     client.connection.stream.destroy();

@@ -36,7 +36,9 @@ export interface StoredBefore {
   answer?: { fingerprint: Buffer; notificationId: string };
 }
 
-const INSERT = `
+const INSERT = {
+  name: 'insert-notifications',
+  text: `
   WITH moment AS MATERIALIZED (
     SELECT (extract(epoch FROM now) * 1000)::bigint AS ms,
            extract(epoch FROM now + current_setting('statement_timeout')::interval) * 1000 AS latest_end
@@ -90,15 +92,19 @@ const INSERT = `
     SELECT api_key, '${OPERATION}', idempotency_key, idempotency_fingerprint, id
     FROM stored WHERE idempotency_key IS NOT NULL ORDER BY 1, 3
   )
-  SELECT position FROM stored`;
+  SELECT position FROM stored`,
+};
 
-const FIND_STORED = `
+const FIND_STORED = {
+  name: 'find-stored-notifications',
+  text: `
   SELECT t.position, n.fingerprint, k.fingerprint AS answer_fingerprint, k.notification_id AS answer_id
   FROM unnest($1::int[], $2::text[], $3::text[], $4::text[], $5::text[])
     AS t(position, api_key, organization_id, id, idempotency_key)
   LEFT JOIN organizations o ON o.api_key = t.api_key AND o.organization_id = t.organization_id
   LEFT JOIN notifications n ON n.organization = o.id AND n.id = t.id
-  LEFT JOIN idempotency_keys k ON k.api_key = t.api_key AND k.operation = '${OPERATION}' AND k.key = t.idempotency_key`;
+  LEFT JOIN idempotency_keys k ON k.api_key = t.api_key AND k.operation = '${OPERATION}' AND k.key = t.idempotency_key`,
+};
 
 const KEEP_ANSWERS = `
   INSERT INTO idempotency_keys (api_key, operation, key, fingerprint, notification_id)
@@ -152,9 +158,12 @@ export class InsertNotificationsRepository {
 
   /** What stands in the way of each. A statement of its own: the inserting one cannot see what was committed while it ran. */
   async findStored(batch: readonly NewNotification[]): Promise<StoredBefore[]> {
-    const rows = await this.dataSource.query<
-      { position: number; fingerprint: Buffer | null; answer_fingerprint: Buffer | null; answer_id: string | null }[]
-    >(FIND_STORED, [
+    const rows = await queryBefore<{
+      position: number;
+      fingerprint: Buffer | null;
+      answer_fingerprint: Buffer | null;
+      answer_id: string | null;
+    }>(this.dataSource, undefined, FIND_STORED, [
       batch.map((_, position) => position),
       batch.map(({ apiKey }) => apiKey),
       batch.map(({ organizationId }) => organizationId),

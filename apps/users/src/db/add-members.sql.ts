@@ -77,10 +77,13 @@ const addMembersOf = (table: string) =>
  * 7 whether each initial was generated, 8 deadline, 9 Idempotency-Key, 10 fingerprint, 11 refused entries, 12 folderId or documentId.
  */
 export const ADD_MEMBERS = {
-  organization: addMembers({
-    named: '',
-    added: 'INSERT INTO organization_members (organization, user_id) SELECT organization, user_id FROM sent',
-  }),
-  folder: addMembersOf('folder'),
-  document: addMembersOf('document'),
+  organization: {
+    name: 'add-organization-members',
+    text: addMembers({
+      named: '',
+      added: 'INSERT INTO organization_members (organization, user_id) SELECT organization, user_id FROM sent',
+    }),
+  },
+  folder: { name: 'add-folder-members', text: addMembersOf('folder') },
+  document: { name: 'add-document-members', text: addMembersOf('document') },
 } as const;

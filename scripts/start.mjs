@@ -68,12 +68,12 @@ async function main() {
   await stage('starting services', () => Promise.all(services.map((service) => service.start())));
   if (leavingSince) return;
   report('ready');
-  process.stdout.write(welcome(`http://localhost:${port}`, DEMO));
+  process.stdout.write(welcome(`http://localhost:${port}`, DEMO, { foreignDatabase: Boolean(given.database) }));
 }
 
-// The demo credentials exist only here: the services know nothing of them.
+// The demo credentials exist only here and in the compose file: the services know nothing of them.
 function setUp(what, steps, settings) {
-  const env = { ...process.env, NODE_ENV: 'production', ...settings, DEMO_CREDENTIALS: 'true' };
+  const env = { ...process.env, NODE_ENV: 'production', ...settings, DEMO_CREDENTIALS: process.env.DEMO_CREDENTIALS || 'true' };
   return stage(what, () => runQuietly(process.execPath, ['scripts/setup.mjs', ...steps], { cwd: ROOT, env, name: 'Setup' }));
 }
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { endCommands } from './lib/command.mjs';
 import { checkGivenServer } from './lib/given-servers.mjs';
 import { runJest } from './lib/jest.mjs';
-import { checkMachine } from './lib/machine.mjs';
+import { UserError, checkMachine } from './lib/machine.mjs';
 import { npm } from './lib/npm.mjs';
 import { watchParent } from './lib/parent.mjs';
 import { prepare } from './lib/prepare.mjs';
@@ -41,6 +41,10 @@ async function main() {
     broker: await checkGivenServer('AMQP_URL', process.env),
     database: await checkGivenServer('DATABASE_URL', process.env),
   };
+  if (given.broker && !process.env.TEST_RABBITMQ_MANAGEMENT_URL)
+    throw new UserError(
+      'With AMQP_URL the tests also need TEST_RABBITMQ_MANAGEMENT_URL (http://user:password@host:15672): each makes virtual hosts of its own. Without AMQP_URL they start a broker themselves.',
+    );
   // The servers start beside the installation and the checks; the broker needs no package of ours.
   const prepared = prepare();
   const broker = given.broker ? { TEST_AMQP_URL: process.env.AMQP_URL } : servers.startRabbit(report);

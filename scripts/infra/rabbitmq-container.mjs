@@ -45,7 +45,8 @@ export async function startContainerRabbit(options, onProgress) {
   );
   const server = new ContainerServer(name, reaper, () => answers(name, port, management && managementPort), onDeath, abort);
   await server.start();
-  return { server, port, managementPort: management ? managementPort : undefined };
+  const control = (...args) => docker('exec', name, 'rabbitmqctl', ...args);
+  return { server, port, managementPort: management ? managementPort : undefined, control };
 }
 
 const succeeds = (work) =>

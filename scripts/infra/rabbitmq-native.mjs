@@ -1,6 +1,7 @@
-import { spawnSync } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
 import { connectionFailure, freePorts } from '../lib/free-port.mjs';
 import { commandLine, endProcess, isAlive, signal } from '../lib/processes.mjs';
 import { ServerProcess } from '../lib/server-process.mjs';
@@ -59,7 +60,8 @@ export async function startNativeRabbit(options, programs) {
     abort,
   });
   await server.start();
-  return { server, port, managementPort: management ? managementPort : undefined };
+  const control = (...args) => promisify(execFile)(join(dirname(programs.server), 'rabbitmqctl'), args, { env });
+  return { server, port, managementPort: management ? managementPort : undefined, control };
 }
 
 function writeConfiguration({ directory, management, user, password, port, managementPort }) {

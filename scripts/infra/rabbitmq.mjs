@@ -17,6 +17,7 @@ import { HOW_TO_GET_RABBIT, canInstall, dockerAnswers, findRabbit, installRabbit
 
 /**
  * Starts a RabbitMQ of our own: the program on this machine, else a container, else after installing the program.
+ * What it returns has, beside addresses, `control(...args)`: rabbitmqctl for this node.
  * @param {RabbitOptions} options
  */
 export async function startRabbit({ user = 'collaboration', management = false, onProgress = () => {}, ...rest }) {
@@ -25,6 +26,7 @@ export async function startRabbit({ user = 'collaboration', management = false, 
   const origin = (scheme, port) => `${scheme}://${user}:${options.password}@127.0.0.1:${port}`;
   return {
     server: started.server,
+    control: started.control,
     port: started.port,
     url: origin('amqp', started.port),
     managementPort: started.managementPort,

@@ -1,4 +1,4 @@
-import { mkdirSync, openSync, renameSync, writeSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, renameSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 const LIMIT_BYTES = 10 * 1024 * 1024;
@@ -32,6 +32,7 @@ export class ServiceLog {
   }
 
   #turnOver() {
+    closeSync(this.#handle);
     renameSync(this.#file, `${this.#file}.1`);
     this.#handle = openSync(this.#file, 'w', 0o600);
     this.#size = 0;

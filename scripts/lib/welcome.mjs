@@ -24,8 +24,9 @@ const CALLS = [
  * What somebody who has just started the system wants to know.
  * @param {string} baseUrl
  * @param {{ key: string, token: string }} credentials
+ * @param {{ foreignDatabase: boolean }} whether the credentials went into a database that outlives this checkout
  */
-export function welcome(baseUrl, { key, token }) {
+export function welcome(baseUrl, { key, token }, { foreignDatabase }) {
   const headers = ['content-type: application/json', `x-svc-api-key: ${key}`, `x-svc-auth-token: ${token}`];
   const curl = ([path, data]) =>
     ['curl -s', `${baseUrl}/v1/${path}`, ...headers.map((header) => `-H '${header}'`), `-d '${JSON.stringify({ data })}'`].join(
@@ -38,7 +39,7 @@ API key        ${key}
 Token          ${token}
 
 ${CALLS.map(curl).join('\n\n')}
-
+${foreignDatabase ? `\nThe demo key is in the database of DATABASE_URL now. When you are done: npm run keys -- revoke ${key}\n` : ''}
 Ctrl-C stops everything. Logs are in .local/logs, settings in .local/stack.env.
 `;
 }

@@ -93,6 +93,8 @@ describe('a service that publishes directly', () => {
       'UNAUTHENTICATED',
     ],
     ['no identity', body(), {}, 'notifications.add.v1', 'INVALID_ARGUMENT'],
+    ['an identity that is none', body(), { messageId: 'a\0b' }, 'notifications.add.v1', 'INVALID_ARGUMENT'],
+    ['a blank identity', body(), { messageId: ' ' }, 'notifications.add.v1', 'INVALID_ARGUMENT'],
   ])('finds its message in the dead letters with the reason: %s', async (_, content, options, key, status) => {
     await publish(content, options, key);
     const dead = await deadLetter();

@@ -15,9 +15,9 @@ export class NotificationsConfig extends Settings({
   ),
   queryPrefetch: integer(
     'NOTIFICATIONS_QUERY_PREFETCH',
-    64,
+    8,
     { min: 1, max: 2000 },
-    'Queries that one process works on at a time.',
+    'Queries that one process works on at a time. Below DATABASE_POOL_SIZE, so that slow reads leave a connection to the writer.',
   ),
 }) {}
 

@@ -3,7 +3,7 @@ import { NestFactory } from '@nestjs/core';
 import type { MicroserviceOptions } from '@nestjs/microservices';
 import { connectWhenReady, databaseObstacle, migrationObstacle } from '@app/postgres/connect';
 import { createDataSource } from '@app/postgres/data-source';
-import { isDatabaseAway } from '@app/postgres/errors';
+import { isDatabaseAway, isTransient } from '@app/postgres/errors';
 import { ContractPipe } from '@app/rabbitmq/contract.pipe';
 import { PassThroughFilter } from '@app/rabbitmq/pass-through.filter';
 import { RabbitClient } from '@app/rabbitmq/rabbit.client';
@@ -31,6 +31,7 @@ void runService('notifications', notificationsConfig, async (config, { logger, r
     queues: config.queues,
     prefetch: { commands: config.commandPrefetch, queries: config.queryPrefetch },
     isUnavailable: isDatabaseAway,
+    isTransient,
     probe: () => dataSource.query('SELECT 1'),
   });
 

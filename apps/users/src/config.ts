@@ -6,7 +6,12 @@ export class UsersConfig extends Settings({
   ...processSettings,
   ...brokerSettings('users'),
   ...databaseSettings('users'),
-  commandPrefetch: integer('USERS_COMMAND_PREFETCH', 32, { min: 1, max: 2000 }, 'Commands that one process works on at a time.'),
+  commandPrefetch: integer(
+    'USERS_COMMAND_PREFETCH',
+    8,
+    { min: 1, max: 2000 },
+    'Commands that one process works on at a time. Below DATABASE_POOL_SIZE, so that credentials can be looked up meanwhile.',
+  ),
   queryPrefetch: integer('USERS_QUERY_PREFETCH', 64, { min: 1, max: 2000 }, 'Queries that one process works on at a time.'),
 }) {}
 

@@ -3,7 +3,7 @@ import { NestFactory } from '@nestjs/core';
 import type { MicroserviceOptions } from '@nestjs/microservices';
 import { connectWhenReady, databaseObstacle, migrationObstacle } from '@app/postgres/connect';
 import { createDataSource } from '@app/postgres/data-source';
-import { isDatabaseAway } from '@app/postgres/errors';
+import { isDatabaseAway, isTransient } from '@app/postgres/errors';
 import { ContractPipe } from '@app/rabbitmq/contract.pipe';
 import { PassThroughFilter } from '@app/rabbitmq/pass-through.filter';
 import { RabbitServer } from '@app/rabbitmq/rabbit.server';
@@ -28,6 +28,7 @@ void runService('users', usersConfig, async (config, { logger, readiness, stoppi
     queues: ['commands', 'queries'],
     prefetch: { commands: config.commandPrefetch, queries: config.queryPrefetch },
     isUnavailable: isDatabaseAway,
+    isTransient,
     probe: () => dataSource.query('SELECT 1'),
   });
 

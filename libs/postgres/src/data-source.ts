@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { Logger } from '@nestjs/common';
 import { DataSource, type EntityTarget, type MigrationInterface, type ObjectLiteral } from 'typeorm';
+import { ImpatientClient } from './impatient-client';
+import { STATEMENT_TIMEOUT_MS } from './statement-timeout';
 
 export interface DataSourceSettings {
   /** Name of the service, shown in pg_stat_activity. */
@@ -13,9 +15,6 @@ export interface DataSourceSettings {
   migrations: (new () => MigrationInterface)[];
   poolSize: number;
 }
-
-/** Longest that one statement may run, waiting for locks included, in milliseconds. Below the time that a caller waits. */
-export const STATEMENT_TIMEOUT_MS = 2000;
 
 const CONNECT_TIMEOUT_MS = 2000;
 
@@ -36,6 +35,7 @@ export function createDataSource(settings: DataSourceSettings): DataSource {
     // Without a listener an idle connection that the server closes takes the process down.
     poolErrorHandler: (error: Error) => logger.warn(`an idle connection was lost: ${error.message}`),
     extra: {
+      Client: ImpatientClient,
       statement_timeout: STATEMENT_TIMEOUT_MS,
       idle_in_transaction_session_timeout: 5000,
       keepAlive: true,

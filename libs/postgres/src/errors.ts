@@ -10,7 +10,7 @@ const NETWORK = /^(ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|E
 
 /** What node-postgres says without a code when a connection ends or cannot be had. */
 const CONNECTION_LOST =
-  /Connection terminated|timeout exceeded when trying to connect|timeout expired|not queryable|Client has encountered a connection error|Driver not Connected|is not established/i;
+  /Connection terminated|timeout expired|not queryable|Client has encountered a connection error|Driver not Connected|is not established/i;
 
 /** TypeORM wraps what the driver throws; prepared statements go past it. */
 function driverError(error: unknown): { code?: unknown; constraint?: string } | null {
@@ -38,8 +38,12 @@ export function isDatabaseAway(error: unknown): boolean {
   return error instanceof Error && CONNECTION_LOST.test(error.message);
 }
 
-/** The same statement may succeed when tried again, and was certainly rolled back. */
-export const isTransient = (error: unknown): boolean => TRANSIENT.test(codeOf(error));
+/** What node-postgres says when every connection of the pool is in use for too long. */
+const POOL_EXHAUSTED = 'timeout exceeded when trying to connect';
+
+/** The same statement may succeed when tried again, and was certainly rolled back or never sent. */
+export const isTransient = (error: unknown): boolean =>
+  TRANSIENT.test(codeOf(error)) || (error instanceof Error && error.message === POOL_EXHAUSTED);
 
 /** The statement can never succeed with these values: neighbours in the same batch may. */
 export const isRejectedByValue = (error: unknown): boolean => /^(22|23|54)/.test(codeOf(error));

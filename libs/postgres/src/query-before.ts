@@ -1,6 +1,6 @@
 import type { PoolClient, QueryResultRow } from 'pg';
 import type { DataSource } from 'typeorm';
-import { STATEMENT_TIMEOUT_MS } from './data-source';
+import { STATEMENT_TIMEOUT_MS } from './statement-timeout';
 
 /** Leaves a statement that starts at the deadline finished well within the second after it, clocks half a second apart included. */
 const HURRIED_TIMEOUT_MS = 400;

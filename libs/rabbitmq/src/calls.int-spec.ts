@@ -210,7 +210,7 @@ describe('calls', () => {
     ];
     for (const error of await Promise.all(late.map(failure))) expect(error.status).toBe('DEADLINE_EXCEEDED');
     expect(performance.now() - started).toBeGreaterThanOrEqual(198);
-    expect(performance.now() - started).toBeLessThan(600);
+    expect(performance.now() - started).toBeLessThan(2200);
 
     await startServer();
     await client.call(AddUsers, BODY, { ...OPTIONS, messageId: 'in time' });
@@ -262,16 +262,18 @@ describe('calls', () => {
   });
 
   it('is not slowed down by delayed acknowledgements of TCP', async () => {
-    handlers.add = () => ({ text: 'x'.repeat(5000) });
-    const users = [{ userId: 'u', name: 'x'.repeat(5000) }];
-    const times: number[] = [];
-    for (let round = 0; round < 15; round++) {
-      const started = performance.now();
-      await client.call(AddUsers, { organizationId: 'o', users }, OPTIONS);
-      times.push(performance.now() - started);
-    }
-    const median = times.sort((a, b) => a - b)[7];
-    // Without noDelay it is above 40 ms.
-    expect(median).toBeLessThan(20);
+    const median = async (length: number): Promise<number> => {
+      const text = 'x'.repeat(length);
+      handlers.add = () => ({ text });
+      const times: number[] = [];
+      for (let round = 0; round < 15; round++) {
+        const started = performance.now();
+        await client.call(AddUsers, { organizationId: 'o', users: [{ userId: 'u', name: text }] }, OPTIONS);
+        times.push(performance.now() - started);
+      }
+      return times.sort((a, b) => a - b)[7] ?? Infinity;
+    };
+    // Without noDelay the large ones wait 40 ms longer in each direction.
+    expect((await median(5000)) - (await median(10))).toBeLessThan(20);
   });
 });

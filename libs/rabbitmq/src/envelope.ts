@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { ConsumeMessage } from 'amqplib';
 import { ApiError } from '@app/contracts/error';
 import { identifierProblem } from '@app/contracts/fields';
+import { IDEMPOTENCY_KEY, REQUEST_ID } from '@app/contracts/headers';
 import { DeliveryContext } from './delivery-context';
 import { HEADER } from './headers';
 
@@ -23,8 +24,6 @@ export interface Envelope {
 /** Bytes in any string property, and in a routing key: a longer one throws when it is published again. */
 const MAX_PROPERTY_BYTES = 255;
 const QUEUE_NAME = /^[A-Za-z0-9._-]{1,255}$/;
-const PRINTABLE = /^[\x20-\x7e]{1,255}$/;
-const REQUEST_ID = /^[\x20-\x7e]{1,128}$/;
 
 /**
  * Reads the envelope of a delivery. Nothing in it is trusted: invalid UTF-8, for one, grows when it is decoded, beyond what a property may
@@ -70,7 +69,8 @@ export function readEnvelope({ fields, properties }: ConsumeMessage, isTenantles
   if (tenantProblem) problems.push(`The header ${HEADER.apiKey}${tenantProblem}.`);
 
   const idempotencyKey: unknown = headers[HEADER.idempotencyKey];
-  const validIdempotencyKey = typeof idempotencyKey === 'string' && PRINTABLE.test(idempotencyKey) ? idempotencyKey : undefined;
+  const validIdempotencyKey =
+    typeof idempotencyKey === 'string' && IDEMPOTENCY_KEY.test(idempotencyKey) ? idempotencyKey : undefined;
   if (idempotencyKey !== undefined && !validIdempotencyKey) {
     problems.push(`The header ${HEADER.idempotencyKey} must be 1-255 printable ASCII characters.`);
   }

@@ -14,6 +14,7 @@ export class HandlerRunner {
   constructor(
     private readonly handlers: ReadonlyMap<string, MessageHandler>,
     private readonly isUnavailable: (error: unknown) => boolean = () => false,
+    private readonly isTransient: (error: unknown) => boolean = () => false,
   ) {}
 
   async outcomeOf(delivery: Delivery): Promise<Outcome> {
@@ -52,6 +53,10 @@ export class HandlerRunner {
       if (this.isUnavailable(error)) {
         this.logger.warn({ msg: 'the database is away', reason, ...about(delivery) });
         return { kind: 'databaseAway' };
+      }
+      if (this.isTransient(error)) {
+        this.logger.warn({ msg: 'the database could not do it now', reason, ...about(delivery) });
+        return { kind: 'failed', error: new ApiError('UNAVAILABLE', 'The service could not do it now. Nothing was executed.') };
       }
       // Never the error itself: those of a database carry the values of the statement.
       if (isBug(error)) this.logger.error({ msg: 'a handler failed', stack, ...about(delivery) });

@@ -5,6 +5,7 @@ import type { Registry } from 'prom-client';
 import { ALL_MESSAGES } from '@app/contracts/all-messages';
 import type { ServiceName } from '@app/contracts/message';
 import { decide } from './ack-policy';
+import { closeQuietly } from './channel';
 import { RabbitConnection, type ConnectionOptions } from './connection';
 import { about, Delivery, type QueueKind } from './delivery';
 import { readEnvelope } from './envelope';
@@ -29,6 +30,8 @@ export interface RabbitServerOptions {
   prefetch: Readonly<Record<QueueKind, number>>;
   /** Whether an error says that the database is away. Needs `probe`. */
   isUnavailable?: (error: unknown) => boolean;
+  /** Whether an error says that the handler did nothing and may succeed when tried again. */
+  isTransient?: (error: unknown) => boolean;
   /** Resolves when the database is back, rejects while it is not; either within seconds. */
   probe?: () => Promise<void>;
   /** Tries of a command that nobody waits for before it goes to the dead letters. Default 8, over 21 minutes. */
@@ -58,13 +61,13 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
   /** @throws Error when the broker's URL is not one, or `probe` is missing */
   constructor(readonly options: RabbitServerOptions) {
     super();
-    const { connection, service, isUnavailable, probe } = options;
+    const { connection, service, isUnavailable, isTransient, probe } = options;
     if (isUnavailable && !probe) throw new Error('isUnavailable needs a probe: without it a pause would never end.');
     this.metrics = TransportMetrics.of(options.metrics);
     this.consuming = new RabbitConnection({ ...connection, name: `${connection.name} consuming` }, this.metrics);
     this.publishing = new RabbitConnection({ ...connection, name: `${connection.name} publishing` }, this.metrics);
     this.settlement = new Settlement(service, this.publishing, this.metrics);
-    this.runner = new HandlerRunner(this.messageHandlers, isUnavailable);
+    this.runner = new HandlerRunner(this.messageHandlers, isUnavailable, isTransient);
     this.pause = new Pause(probe ?? (async () => undefined), (paused) => this.onPause(paused));
   }
 
@@ -131,14 +134,20 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
   }
 
   private async handle(kind: QueueKind, message: ConsumeMessage, channel: Channel): Promise<void> {
-    const delivery = new Delivery(kind, message, readEnvelope(message, isTenantless), channel);
+    let delivery: Delivery | undefined;
     try {
+      delivery = new Delivery(kind, message, readEnvelope(message, isTenantless), channel);
       await this.handleUntilSettled(delivery);
     } catch (error) {
       // Nothing in there is meant to throw. The message is kept, and comes back slowly.
-      this.logger.error({ msg: 'a delivery could not be settled', stack: (error as Error).stack, ...about(delivery) });
+      this.logger.error({
+        msg: 'a delivery could not be settled',
+        stack: (error as Error).stack,
+        ...(delivery && about(delivery)),
+      });
       await sleep(UNEXPECTED_PAUSE_MS);
-      delivery.requeue();
+      if (delivery) delivery.requeue();
+      else closeQuietly(channel);
     }
   }
 

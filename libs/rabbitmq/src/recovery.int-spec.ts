@@ -146,7 +146,8 @@ describe('recovery', () => {
     const started = performance.now();
     const refused = await failure(client.call(AddUsers, BODY, { ...CALL, messageId: 'refused' }));
     expect(refused.status).toBe('UNAVAILABLE');
-    expect(performance.now() - started).toBeLessThan(100);
+    // At once, and not at the deadline of 5 s.
+    expect(performance.now() - started).toBeLessThan(1000);
     expect(client.check()).toBe('the broker is short of memory or disk');
 
     await broker.alarm(false);
@@ -163,7 +164,7 @@ describe('recovery', () => {
       Array.from({ length: 20 }, () => failure(client.call(AddUsers, BODY, { ...CALL, timeoutMs: 300 }))),
     );
     expect(errors.map(({ status }) => status)).toEqual(Array.from({ length: 20 }, () => 'DEADLINE_EXCEEDED'));
-    expect(performance.now() - started).toBeLessThan(800);
+    expect(performance.now() - started).toBeLessThan(2300);
     await broker.resume();
     await callsWork();
   });
@@ -178,7 +179,8 @@ describe('recovery', () => {
     await eventually(() => client.state === 'down');
     const started = performance.now();
     expect((await failure(client.call(AddUsers, BODY, CALL))).status).toBe('UNAVAILABLE');
-    expect(performance.now() - started).toBeLessThan(100);
+    // At once, and not at the deadline of 5 s.
+    expect(performance.now() - started).toBeLessThan(1000);
     expect(client.check()).toBe('not connected to the broker');
     expect(server.check()).toBe('not connected to the broker');
     await broker.start();

@@ -5,7 +5,7 @@ import { createLogger, NestLogger, type LogLevel } from './logger';
 import { startOperationsServer } from './operations-server';
 import { Readiness } from './readiness';
 
-/** From the signal to the exit, at the longest: below the 30 s that Kubernetes and compose wait before they kill. */
+/** From the end of the shutdown delay to the exit, at the longest. With the delay it must stay below what the platform waits before it kills. */
 const SHUTDOWN_LIMIT_MS = 20_000;
 
 /** Settings that every process has. */
@@ -65,7 +65,7 @@ export async function runService<C extends ServiceConfig>(
     setTimeout(() => {
       pino.error(`the drain took longer than ${SHUTDOWN_LIMIT_MS} ms`);
       exit(1);
-    }, SHUTDOWN_LIMIT_MS).unref();
+    }, config.shutdownDelayMs + SHUTDOWN_LIMIT_MS).unref();
     setTimeout(() => {
       // A start under way notices the signal, and what it has opened is closed like everything else.
       starting

@@ -1,9 +1,7 @@
-import { execFile, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { promisify } from 'node:util';
 import { requiredEnv } from './required-env';
 
 export interface TestBroker {
@@ -95,7 +93,7 @@ export class Management {
 export interface PrivateBroker {
   url: string;
   management: Management;
-  /** Sets off the memory alarm, which blocks every connection that publishes, or ends it. Linux only. */
+  /** Sets off the memory alarm, which blocks every connection that publishes, or ends it. */
   alarm(on: boolean): Promise<void>;
   stop(): Promise<void>;
   kill(): Promise<void>;
@@ -117,20 +115,17 @@ export async function startPrivateBroker(): Promise<PrivateBroker> {
     if (line.done) throw new Error('the private broker ended');
     return JSON.parse(line.value) as T;
   };
-  const started = await nextLine<{ url: string; managementUrl: string; pid: number }>();
-  const { url, managementUrl } = started;
-  let { pid } = started;
+  const { url, managementUrl } = await nextLine<{ url: string; managementUrl: string }>();
 
   const order = (command: string) => async () => {
     child.stdin.write(`${command}\n`);
-    const answer = await nextLine<{ ok: boolean; error?: string; pid: number }>();
+    const answer = await nextLine<{ ok: boolean; error?: string }>();
     if (!answer.ok) throw new Error(`${command}: ${answer.error}`);
-    ({ pid } = answer);
   };
   return {
     url,
     management: new Management(managementUrl, '%2F'),
-    alarm: (on) => setMemoryLimit(pid, on ? '0.000001' : '0.6'),
+    alarm: (on) => order(on ? 'alarm on' : 'alarm off')(),
     stop: order('stop'),
     kill: order('kill'),
     start: order('start'),
@@ -141,13 +136,4 @@ export async function startPrivateBroker(): Promise<PrivateBroker> {
       await exited;
     },
   };
-}
-
-/** There is no HTTP call for it, and the control program needs the environment of the node: its cookie, its port mapper. */
-async function setMemoryLimit(pid: number, fraction: string): Promise<void> {
-  const environment = (await readFile(`/proc/${pid}/environ`, 'utf8')).split('\0').filter(Boolean);
-  const env = Object.fromEntries(
-    environment.map((entry) => [entry.slice(0, entry.indexOf('=')), entry.slice(entry.indexOf('=') + 1)]),
-  );
-  await promisify(execFile)('/usr/lib/rabbitmq/bin/rabbitmqctl', ['set_vm_memory_high_watermark', fraction], { env });
 }

@@ -9,11 +9,10 @@ import {
 } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import { ApiError } from '@app/contracts/error';
+import { IDEMPOTENCY_KEY } from '@app/contracts/headers';
 import type { BodyClass } from '@app/contracts/message';
 import { validateBody } from '@app/contracts/validate';
 import { ResultInterceptor } from './result.interceptor';
-
-const IDEMPOTENCY_KEY = /^[\x20-\x7e]{1,255}$/;
 
 const requestOf = (context: ExecutionContext) => context.switchToHttp().getRequest<FastifyRequest>();
 
@@ -35,8 +34,11 @@ export const Caller = createParamDecorator((_: unknown, context: ExecutionContex
 
 /** The header `Idempotency-Key`, or undefined. */
 export const IdempotencyKey = createParamDecorator((_: unknown, context: ExecutionContext) => {
-  const value = requestOf(context).headers['idempotency-key'];
+  const request = requestOf(context);
+  const value = request.headers['idempotency-key'];
   if (value === undefined) return undefined;
-  if (typeof value === 'string' && IDEMPOTENCY_KEY.test(value)) return value;
-  throw new ApiError('INVALID_ARGUMENT', 'The header Idempotency-Key must be 1-255 printable ASCII characters.');
+  // Node joins headers that are sent twice: two keys would become a third one.
+  const once = request.raw.headersDistinct['idempotency-key']?.length === 1;
+  if (once && typeof value === 'string' && IDEMPOTENCY_KEY.test(value)) return value;
+  throw new ApiError('INVALID_ARGUMENT', 'The header Idempotency-Key must be 1-255 printable ASCII characters, and sent once.');
 });

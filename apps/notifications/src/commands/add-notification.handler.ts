@@ -3,6 +3,7 @@ import { Controller } from '@nestjs/common';
 import { Ctx, MessagePattern, Payload } from '@nestjs/microservices';
 import { stringify } from 'safe-stable-stringify';
 import { ApiError } from '@app/contracts/error';
+import { identifierProblem } from '@app/contracts/fields';
 import { AddNotification, AddNotificationRequest, type AddNotificationResult } from '@app/contracts/notifications.add';
 import { DeliveryContext } from '@app/rabbitmq/delivery-context';
 import { Reply } from '@app/rabbitmq/reply';
@@ -41,7 +42,9 @@ export class AddNotificationHandler {
 function toNotification(request: AddNotificationRequest, context: DeliveryContext): NewNotification {
   const { notificationId, createDocument: _document, createOrganization: _organization, ...content } = request;
   const id = notificationId ?? context.messageId;
-  if (!id) throw new ApiError('INVALID_ARGUMENT', 'notificationId is required in a message without message_id.');
+  if (id === undefined) throw new ApiError('INVALID_ARGUMENT', 'notificationId is required in a message without message_id.');
+  const problem = identifierProblem(id);
+  if (problem) throw new ApiError('INVALID_ARGUMENT', `message_id${problem}`);
   const notifyUsers = [...new Map((request.notifyUsers ?? []).map((user) => [user.userId, user])).values()];
   return {
     apiKey: context.apiKey,

@@ -2,8 +2,8 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import type { NotificationContent } from './notification.entity';
 
-/** Most bytes of content that a page reads, except that a page holds at least one notification. */
-const PAGE_BYTES = 4 * 1024 * 1024;
+/** Where a page ends, whatever its number of notifications; it holds at least one. Bounds what is read here, and what is sent. */
+export const PAGE_BYTES = 4 * 1024 * 1024;
 
 export interface PageFilter {
   apiKey: string;

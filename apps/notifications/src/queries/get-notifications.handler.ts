@@ -10,12 +10,9 @@ import {
 import { decodePageToken, encodePageToken } from '@app/contracts/page-token';
 import { DeliveryContext } from '@app/rabbitmq/delivery-context';
 import type { KeptUser } from '../db/notification.entity';
-import { PagesRepository, type StoredNotification } from '../db/pages.repository';
+import { PAGE_BYTES, PagesRepository, type StoredNotification } from '../db/pages.repository';
 
 const DEFAULT_PAGE_SIZE = 1000;
-
-/** Where a page ends, whatever its number of notifications. */
-const PAGE_BYTES = 4 * 1024 * 1024;
 
 @Controller()
 export class GetNotificationsHandler {

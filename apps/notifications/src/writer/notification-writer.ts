@@ -1,5 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Histogram } from 'prom-client';
+import { STATEMENT_TIMEOUT_MS } from '@app/postgres/statement-timeout';
 import { isDatabaseAway, isRejectedByValue, isTransient, sqlState, violatedConstraint } from '@app/postgres/errors';
 import { InsertNotificationsRepository, type NewNotification, type StoredBefore } from '../db/insert-notifications.repository';
 
@@ -21,9 +22,12 @@ interface Entry {
   reject(error: unknown): void;
 }
 
-/** Statements stay far below the statement timeout: 1000 notifications, or as many as have 10,000 recipients. */
+/** Statements stay well below their timeout: 1000 notifications, or as many as have 10,000 recipients. */
 const MAX_BATCH = 1000;
 const MAX_BATCH_RECIPIENTS = 10_000;
+
+/** The same for a batch in which somebody's deadline is near: its statement has less time. */
+const MAX_HURRIED_RECIPIENTS = 2000;
 
 /** Tries of one notification, conflicts and deadlocks included, before the caller is told that nothing was stored. */
 const MAX_TRIES = 4;
@@ -80,21 +84,28 @@ export class NotificationWriter {
     this.writing = false;
   }
 
-  /** Leaders have distinct ids and idempotency keys; followers repeat one of them and learn from it what became of it. */
+  /**
+   * Leaders have distinct ids and idempotency keys and are inserted. Followers are only looked up: they repeat a leader and learn from it
+   * what became of it, or are too late to be inserted at all.
+   */
   private takeBatch(): { leaders: Entry[]; followers: Entry[] } {
     const leaders = new Map<string, Entry>();
     const idempotencyKeys = new Set<string>();
     const followers: Entry[] = [];
     let recipients = 0;
     let taken = 0;
+    let mostRecipients = MAX_BATCH_RECIPIENTS;
     for (const entry of this.waiting) {
-      recipients += entry.notification.content.notifyUsers.length;
-      if (taken > 0 && (taken >= MAX_BATCH || recipients > MAX_BATCH_RECIPIENTS)) break;
+      const { apiKey, idempotency, content, deadline = Infinity } = entry.notification;
+      const left = deadline - Date.now();
+      if (left >= 0 && left < STATEMENT_TIMEOUT_MS) mostRecipients = MAX_HURRIED_RECIPIENTS;
+      recipients += content.notifyUsers.length;
+      if (taken > 0 && (taken >= MAX_BATCH || recipients > mostRecipients)) break;
       taken++;
-      const { apiKey, idempotency } = entry.notification;
       const identity = identityOf(entry);
       const idempotencyKey = idempotency && JSON.stringify([apiKey, idempotency.key]);
-      if (leaders.has(identity) || (idempotencyKey && idempotencyKeys.has(idempotencyKey))) followers.push(entry);
+      const repeats = leaders.has(identity) || (idempotencyKey && idempotencyKeys.has(idempotencyKey));
+      if (repeats || left < 0) followers.push(entry);
       else {
         leaders.set(identity, entry);
         if (idempotencyKey) idempotencyKeys.add(idempotencyKey);
@@ -133,9 +144,9 @@ export class NotificationWriter {
   /** Tells those that were not inserted why; those that nothing stands in the way of wait for the next batch. */
   private async resolveStored(entries: Entry[]): Promise<void> {
     if (entries.length === 0) return;
+    const repeated: Entry[] = [];
     try {
       const stored = await this.repository.findStored(entries.map(({ notification }) => notification));
-      const repeated: Entry[] = [];
       entries.forEach((entry, index) => {
         const written = judge(entry.notification, stored[index] ?? {});
         if (written === 'again') this.tryAgain(entry);
@@ -143,11 +154,20 @@ export class NotificationWriter {
           repeated.push(entry);
         } else entry.resolve(written);
       });
+    } catch (error) {
+      return this.tryAgainOrReject(entries, error);
+    }
+    try {
       await this.repository.keepAnswers(repeated.map(({ notification }) => notification));
       for (const entry of repeated) entry.resolve({ outcome: 'stored', notificationId: entry.notification.id });
     } catch (error) {
-      rejectAll(entries, error);
+      this.tryAgainOrReject(repeated, error);
     }
+  }
+
+  private tryAgainOrReject(entries: Entry[], error: unknown): void {
+    if (isTransient(error)) for (const entry of entries) this.tryAgain(entry);
+    else rejectAll(entries, error);
   }
 
   private tryAgain(entry: Entry): void {

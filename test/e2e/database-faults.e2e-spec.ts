@@ -1,0 +1,75 @@
+import { Client } from 'pg';
+import { createTestDatabase, type TestDatabase } from '@app/testing/database';
+import { eventually } from '@app/testing/eventually';
+import { System, type HttpAnswer } from '@app/testing/system';
+import { TcpLink } from '@app/testing/tcp-link';
+
+describe('when the database', () => {
+  let database: TestDatabase;
+  let link: TcpLink;
+  let system: System;
+  let sql: Client;
+  let number = 0;
+
+  beforeAll(async () => {
+    database = await createTestDatabase({});
+    link = await TcpLink.to(database.url);
+    system = await System.start({ databaseUrl: link.url });
+    sql = new Client({ connectionString: database.url });
+    await sql.connect();
+  });
+  afterAll(async () => {
+    await sql?.end();
+    await system?.stop();
+    await link?.close();
+    await database?.drop();
+  });
+
+  const add = (id = `n${number++}`) =>
+    system.call('notifications/add', {
+      organizationId: 'org',
+      documentId: 'doc',
+      notificationId: id,
+      actionUser: { userId: 'actor' },
+      displayHeadlineMessageTemplate: 'Hello',
+    });
+  const get = () => system.call('notifications/get', { organizationId: 'org', documentId: 'doc' });
+  const users = () => system.call('users/add', { organizationId: 'org', users: [{ userId: 'u' }] });
+  const failure = ({ status, body }: HttpAnswer) => [status, body.error?.status];
+  const stored = async (id: string) => (await sql.query('SELECT FROM notifications.notifications WHERE id = $1', [id])).rowCount;
+
+  it('ends every connection, the services connect again and no call is lost', async () => {
+    expect((await add()).status).toBe(200);
+    for (let round = 0; round < 5; round++) {
+      const calls = Array.from({ length: 20 }, () => add());
+      await sql.query(
+        'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()',
+      );
+      for (const answer of await Promise.all(calls)) expect(answer.status).toBe(200);
+    }
+  });
+
+  it('falls silent on the connections that are open, calls fail at their deadline at worst and then work', async () => {
+    expect((await add()).status).toBe(200);
+    link.silence();
+    const answers = await Promise.all([add('silent'), users()]);
+    for (const answer of answers) expect([200, 503, 504]).toContain(answer.status);
+    await eventually(
+      async () => (await add()).status === 200 && (await users()).status === 200 && (await get()).status === 200,
+      15_000,
+    );
+    if (answers[0].status !== 504) expect(await stored('silent')).toBe(answers[0].status === 200 ? 1 : 0);
+    for (const service of Object.values(system.services)) await service.untilReady();
+  }, 60_000);
+
+  it('keeps a table locked, calls are 503 and not executed', async () => {
+    await sql.query('BEGIN; LOCK TABLE notifications.notifications');
+    expect(failure(await get())).toEqual([503, 'UNAVAILABLE']);
+    const id = 'locked';
+    const refused = await add(id);
+    expect([503, 504]).toContain(refused.status);
+    await sql.query('ROLLBACK');
+    await eventually(async () => (await add()).status === 200);
+    if (refused.status === 503) expect(await stored(id)).toBe(0);
+  });
+});

@@ -15,4 +15,6 @@ const { USERS_DATABASE_URL, DATABASE_URL } = process.env;
 if (!USERS_DATABASE_URL && !DATABASE_URL && existsSync(STACK_ENV)) process.loadEnvFile(STACK_ENV);
 
 const code = await exitCode(spawn(process.execPath, [program, ...process.argv.slice(2)], { stdio: 'inherit' }));
+if (code === 1 && !process.env.USERS_DATABASE_URL && !process.env.DATABASE_URL)
+  console.error('Run npm start in another terminal, or set one of them.');
 process.exit(typeof code === 'number' ? code : 1);

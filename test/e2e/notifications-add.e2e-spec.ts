@@ -199,6 +199,13 @@ describe('notifications/add', () => {
       expect(await get({ documentId: 'key2' })).toHaveLength(1);
     });
 
+    it('is judged before what exists', async () => {
+      const headers = { 'idempotency-key': 'key 3' };
+      await add(notification({ documentId: 'key3' }), headers);
+      const missing = notification({ organizationId: 'not there', createOrganization: false });
+      expect(failure(await add(missing, headers))).toEqual([400, 'FAILED_PRECONDITION']);
+    });
+
     it('is refused when it is malformed', async () => {
       for (const key of ['', 'x'.repeat(256), 'ümlaut']) {
         expect(failure(await add(notification(), { 'idempotency-key': key }))).toEqual([400, 'INVALID_ARGUMENT']);

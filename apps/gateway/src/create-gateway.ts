@@ -50,6 +50,8 @@ export async function createGateway({
   const adapter = createAdapter(connections, logger, { ...SERVER_LIMITS, ...limits });
   const fastify = adapter.getInstance();
   connections.watch(fastify.server);
+  // Node would drop the headers after the 2000th without a word, a repeated credential among them; 16 KiB bound them already.
+  fastify.server.maxHeadersCount = 0;
   // Any other expectation than 100-continue may be ignored; Node would answer 417 by itself, without a body.
   fastify.server.on('checkExpectation', (request, response) => fastify.server.emit('request', request, response));
 

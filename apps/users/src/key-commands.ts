@@ -161,7 +161,7 @@ function parsed(args: string[]) {
     return parse(args);
   } catch (error) {
     // Its first sentence says what is wrong, the others explain how to pass odd values.
-    throw new UsageError(`${(error as Error).message.split('. ')[0]}.`);
+    throw new UsageError(`${(error as Error).message.split(/\.\s/)[0]}.`);
   }
 }
 

@@ -77,6 +77,21 @@ interface FieldOptions {
   optional?: boolean;
 }
 
+/** A contract class whose objects a field holds, alone or in a list; undefined: the field is taken as it is. */
+type NestedType = (() => new () => object) | undefined;
+
+const FIELDS = new WeakMap<object, Map<string, NestedType>>();
+
+function register(prototype: object, key: string, nested?: NestedType): void {
+  const fields = FIELDS.get(prototype) ?? new Map<string, NestedType>();
+  fields.set(key, nested ?? fields.get(key));
+  FIELDS.set(prototype, fields);
+}
+
+/** The fields of a contract class, with the class of those that hold objects of one. */
+export const fieldsOf = (type: new () => object): ReadonlyMap<string, NestedType> =>
+  FIELDS.get(type.prototype as object) ?? new Map<string, NestedType>();
+
 /** One check, its JSON Schema and its place among the class's fields. Every decorator below is made of it. */
 export function Field(check: Check, schema: Schema, { optional = false }: FieldOptions = {}): PropertyDecorator {
   const validate = ValidateBy({
@@ -90,6 +105,7 @@ export function Field(check: Check, schema: Schema, { optional = false }: FieldO
     },
   });
   return (target, key) => {
+    register(target, key as string);
     if (optional) ValidateIf((_, value) => value !== undefined)(target, key);
     validate(target, key);
     JSONSchema(schema)(target, key as string);
@@ -151,6 +167,7 @@ export function Nested(type: () => new () => object, description: string, option
   return (target, key) => {
     // ValidateNested alone accepts a missing object and null.
     Field(objectProblem, { description }, options)(target, key);
+    register(target, key as string, type);
     ValidateNested()(target, key);
     Type(type)(target, key);
   };
@@ -166,6 +183,7 @@ export function NestedList(
     const schema = { description, maxItems: LIMITS.listLength, ...(min && { minItems: min }) };
     // ValidateNested alone lets null entries through.
     Field(listProblem(objectProblem, { min }), schema, options)(target, key);
+    register(target, key as string, type);
     ValidateNested({ each: true })(target, key);
     Type(type)(target, key);
   };

@@ -25,6 +25,8 @@ describe('page token', () => {
       json([-1, 'a']),
       json([1, 2]),
       json([1, 'a\0']),
+      json([1, '']),
+      `${encodePageToken({ timestamp: 1, notificationId: 'a' })}A`,
     ]) {
       expect(decodePageToken(token)).toBeUndefined();
     }

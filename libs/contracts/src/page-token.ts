@@ -1,4 +1,4 @@
-import type { Check } from './fields';
+import { identifierProblem, type Check } from './fields';
 
 /** The place after which a page starts: the last notification of the page before. */
 export interface PagePosition {
@@ -21,8 +21,10 @@ export function decodePageToken(token: string): PagePosition | undefined {
     if (!Array.isArray(parsed) || parsed.length !== 2) return undefined;
     const [timestamp, notificationId] = parsed as [unknown, unknown];
     if (!Number.isSafeInteger(timestamp) || (timestamp as number) < 0) return undefined;
-    if (typeof notificationId !== 'string' || notificationId.includes('\0') || !notificationId.isWellFormed()) return undefined;
-    return { timestamp: timestamp as number, notificationId };
+    if (identifierProblem(notificationId)) return undefined;
+    const position = { timestamp: timestamp as number, notificationId: notificationId as string };
+    // base64 has several ways to write the same: only ours is one that we have returned.
+    return encodePageToken(position) === token ? position : undefined;
   } catch {
     return undefined;
   }

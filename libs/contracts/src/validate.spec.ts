@@ -173,8 +173,8 @@ describe(validateBody.name, () => {
   });
 
   it('keeps template and source data as they are', () => {
-    const data = { actionUser: { userId: 'a', extra: [1] }, recipientUser: 'everyone', place: 'x', empty: '' };
-    const source = { a: [{ b: null }], n: 1.5, f: false };
+    const data = { actionUser: { userId: 'a', extra: [1] }, recipientUser: 'everyone', place: 'x', empty: '', toString: 't' };
+    const source = { a: [{ b: null }], n: 1.5, f: false, valueOf: 1, hasOwnProperty: { __defineGetter__: 'x' } };
     const body = validateBody(AddNotificationRequest, {
       ...notification,
       displayHeadlineMessageTemplateData: data,

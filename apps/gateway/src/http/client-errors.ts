@@ -30,7 +30,8 @@ export const answerClientErrors = (connections: Connections, logger: NestLogger)
   const owed = connections.firstOwed(socket);
   // The answer would be taken for that of the request before it, which is still being worked on: that one comes first and is the last.
   if (owed?.req.complete) return void connections.onClosed(owed, () => socket.destroy());
-  if (owed?.headersSent) return void socket.destroy();
+  // Answered already, before all of it had arrived: a second answer would be taken for that of the next request.
+  if (owed?.headersSent || (!owed && connections.isArriving(socket))) return void socket.destroy();
 
   const { httpStatus, message, ...refused } = refusalOf(error);
   const requestId = owed ? requestIdOf(owed.req) : randomUUID();

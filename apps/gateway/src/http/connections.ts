@@ -9,6 +9,7 @@ import type { Socket } from 'node:net';
  */
 export class Connections {
   private readonly owed = new Map<Socket, Map<ServerResponse, (() => void)[]>>();
+  private readonly latest = new WeakMap<Socket, IncomingMessage>();
 
   watch(server: Server): void {
     server.on('connection', (socket) => {
@@ -22,6 +23,7 @@ export class Connections {
     // Before the listener that handles the request, because that one may answer at once.
     server.prependListener('request', (request: IncomingMessage, response: ServerResponse) => {
       this.owed.get(request.socket)?.set(response, []);
+      this.latest.set(request.socket, request);
       response.once('close', () => this.settle(request.socket, response));
     });
   }
@@ -36,6 +38,11 @@ export class Connections {
   /** The response that the connection owes first, if any. */
   firstOwed(socket: Socket): ServerResponse | undefined {
     return this.owed.get(socket)?.keys().next().value;
+  }
+
+  /** Whether the latest request of the connection is still arriving. */
+  isArriving(socket: Socket): boolean {
+    return this.latest.get(socket)?.complete === false;
   }
 
   /** Closes every connection that owes nothing, the ones that never asked for anything included: the server's own close waits for those. */

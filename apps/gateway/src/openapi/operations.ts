@@ -42,7 +42,8 @@ e-mail or initial is unusable fails alone, with \`success: false\` and the reaso
     description: `Stores one notification and whom it is for. An answer of 200 means that it is committed: the very next get returns it.
 
 The id is in the header \`x-notification-id\`. Organization and document are created when they do not exist, unless their \`create…\` flag is
-\`false\`. With \`notifyAll\`, everyone who has access to the document is notified, who gains access later included.`,
+\`false\`. \`notifyAll\` is for everyone who has access to the document; so far a get by \`userId\` shows such notifications of the organization to
+every \`userId\`, whatever their access.`,
     examples: ADD_NOTIFICATION,
     repeatable: true,
   },

@@ -23,8 +23,10 @@ export class AddNotificationHandler {
   @MessagePattern(AddNotification.pattern)
   async add(@Payload() request: AddNotificationRequest, @Ctx() context: DeliveryContext): Promise<Reply<AddNotificationResult>> {
     await this.existence.requireTenant(context);
-    await this.requireWhatMayNotBeCreated(request, context);
-    const written = await this.writer.add(toNotification(request, context));
+    const notification = toNotification(request, context);
+    // A key that has its answer decides alone: what exists now is no longer asked.
+    if (!(await this.writer.hasAnswer(notification))) await this.requireWhatMayNotBeCreated(request, context);
+    const written = await this.writer.add(notification);
     return new Reply(
       { status: 'success', message: ADDED, data: { success: true, message: ADDED } },
       { 'x-notification-id': storedId(written) },

@@ -110,7 +110,8 @@ const KEEP_ANSWERS = `
   INSERT INTO idempotency_keys (api_key, operation, key, fingerprint, notification_id)
   SELECT t.api_key, '${OPERATION}', t.key, t.fingerprint, t.notification_id
   FROM unnest($1::text[], $2::text[], $3::bytea[], $4::text[]) AS t(api_key, key, fingerprint, notification_id) ORDER BY 1, 3
-  ON CONFLICT DO NOTHING`;
+  ON CONFLICT DO NOTHING
+  RETURNING api_key, key`;
 
 /** Writes notifications many at a time: what a batch costs hardly depends on how many share it. */
 @Injectable()
@@ -181,15 +182,28 @@ export class InsertNotificationsRepository {
     });
   }
 
-  /** Keeps the answer for notifications that were stored before under the same id: their key had no effect of its own to join. */
-  async keepAnswers(batch: readonly NewNotification[]): Promise<void> {
+  /**
+   * Keeps the answer for notifications that were stored before under the same id: their key had no effect of its own to join.
+   *
+   * @param batch at most one for each Idempotency-Key
+   * @returns indexes in the batch of those that have no key, or whose key is theirs now: another request may have taken it meanwhile
+   */
+  async keepAnswers(batch: readonly NewNotification[]): Promise<Set<number>> {
     const keyed = batch.flatMap(({ apiKey, id, idempotency }) => (idempotency ? [{ apiKey, id, idempotency }] : []));
-    if (keyed.length === 0) return;
-    await this.dataSource.query(KEEP_ANSWERS, [
-      keyed.map(({ apiKey }) => apiKey),
-      keyed.map(({ idempotency }) => idempotency.key),
-      keyed.map(({ idempotency }) => idempotency.fingerprint),
-      keyed.map(({ id }) => id),
-    ]);
+    const rows =
+      keyed.length === 0
+        ? []
+        : await this.dataSource.query<{ api_key: string; key: string }[]>(KEEP_ANSWERS, [
+            keyed.map(({ apiKey }) => apiKey),
+            keyed.map(({ idempotency }) => idempotency.key),
+            keyed.map(({ idempotency }) => idempotency.fingerprint),
+            keyed.map(({ id }) => id),
+          ]);
+    const kept = new Set(rows.map(({ api_key: apiKey, key }) => JSON.stringify([apiKey, key])));
+    return new Set(
+      batch.flatMap(({ apiKey, idempotency }, index) =>
+        !idempotency || kept.has(JSON.stringify([apiKey, idempotency.key])) ? [index] : [],
+      ),
+    );
   }
 }

@@ -139,6 +139,18 @@ describe(NotificationWriter.name, () => {
       await expect(writer.add(withKey('k', {}, 'another'))).resolves.toEqual({ outcome: 'keyReused' });
     });
 
+    it('belongs to one of two repetitions of different notifications, in one writer and in two', async () => {
+      await Promise.all([writer.add(aNotification({ id: 'a' })), writer.add(aNotification({ id: 'b' }))]);
+      for (const rival of [writer, otherWriter]) {
+        const key = rival === writer ? 'one' : 'two';
+        const outcomes = await Promise.all([
+          writer.add(withKey(key, { id: 'a' }, 'request a')),
+          rival.add(withKey(key, { id: 'b' }, 'request b')),
+        ]);
+        expect(outcomes.map(({ outcome }) => outcome).sort()).toEqual(['keyReused', 'stored']);
+      }
+    });
+
     it('forgets keys after more than a day, as new ones come', async () => {
       for (const key of ['old', 'recent']) await writer.add(withKey(key, { id: key }));
       await dataSource.query(`UPDATE idempotency_keys SET created_at = now() - interval '26 hours' WHERE key = 'old'`);

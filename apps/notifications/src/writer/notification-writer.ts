@@ -69,6 +69,13 @@ export class NotificationWriter {
     });
   }
 
+  /** Whether its Idempotency-Key has an answer already, whatever the request was. */
+  async hasAnswer(notification: NewNotification): Promise<boolean> {
+    if (!notification.idempotency) return false;
+    const [stored] = await this.repository.findStored([notification]);
+    return stored?.answer !== undefined;
+  }
+
   private async writeWhileWaiting(): Promise<void> {
     this.writing = true;
     // Deliveries that came in one packet reach add() in the same turn of the event loop.
@@ -85,13 +92,14 @@ export class NotificationWriter {
   }
 
   /**
-   * Leaders have distinct ids and idempotency keys and are inserted. Followers are only looked up: they repeat a leader and learn from it
-   * what became of it, or are too late to be inserted at all.
+   * Leaders have distinct ids and idempotency keys and are inserted. Followers are only looked up: they repeat a leader's id and learn from
+   * it what became of it, or are too late to be inserted at all. Who has the Idempotency-Key of another waits for the answer to that one.
    */
   private takeBatch(): { leaders: Entry[]; followers: Entry[] } {
     const leaders = new Map<string, Entry>();
     const idempotencyKeys = new Set<string>();
     const followers: Entry[] = [];
+    const postponed: Entry[] = [];
     let recipients = 0;
     let taken = 0;
     let mostRecipients = MAX_BATCH_RECIPIENTS;
@@ -104,14 +112,14 @@ export class NotificationWriter {
       taken++;
       const identity = identityOf(entry);
       const idempotencyKey = idempotency && JSON.stringify([apiKey, idempotency.key]);
-      const repeats = leaders.has(identity) || (idempotencyKey && idempotencyKeys.has(idempotencyKey));
-      if (repeats || left < 0) followers.push(entry);
+      if (idempotencyKey && idempotencyKeys.has(idempotencyKey)) postponed.push(entry);
+      else if (leaders.has(identity) || left < 0) followers.push(entry);
       else {
         leaders.set(identity, entry);
         if (idempotencyKey) idempotencyKeys.add(idempotencyKey);
       }
     }
-    this.waiting.splice(0, taken);
+    this.waiting.splice(0, taken, ...postponed);
     const sorted = [...leaders].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, entry]) => entry);
     return { leaders: sorted, followers };
   }
@@ -158,8 +166,11 @@ export class NotificationWriter {
       return this.tryAgainOrReject(entries, error);
     }
     try {
-      await this.repository.keepAnswers(repeated.map(({ notification }) => notification));
-      for (const entry of repeated) entry.resolve({ outcome: 'stored', notificationId: entry.notification.id });
+      const kept = await this.repository.keepAnswers(repeated.map(({ notification }) => notification));
+      repeated.forEach((entry, index) => {
+        if (kept.has(index)) entry.resolve({ outcome: 'stored', notificationId: entry.notification.id });
+        else this.tryAgain(entry);
+      });
     } catch (error) {
       this.tryAgainOrReject(repeated, error);
     }

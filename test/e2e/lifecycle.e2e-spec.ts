@@ -7,7 +7,7 @@ const APPS: AppName[] = ['gateway', 'users', 'notifications'];
 describe('a service', () => {
   let system: System;
   beforeAll(async () => {
-    system = await System.start();
+    system = await System.start({ env: { LOG_LEVEL: 'debug' } });
   });
   afterAll(() => system.stop());
 
@@ -98,7 +98,9 @@ describe('a service', () => {
     const id = 'trace-me-42';
     const answer = await system.call('notifications/get', { organizationId: 'o', userId: 'u' }, { 'x-request-id': id });
     expect(answer.headers.get('x-request-id')).toBe(id);
-    await eventually(() => system.services.gateway.output.some((line) => line.includes(id)));
+    for (const { output } of [system.services.gateway, system.services.notifications]) {
+      await eventually(() => output.some((line) => line.includes(id)));
+    }
     const made = await system.call(
       'notifications/get',
       { organizationId: 'o', userId: 'u' },

@@ -34,7 +34,7 @@ export interface RabbitServerOptions {
   isTransient?: (error: unknown) => boolean;
   /** Resolves when the database is back, rejects while it is not; either within seconds. */
   probe?: () => Promise<void>;
-  /** Tries of a command that nobody waits for before it goes to the dead letters. Default 8, over 21 minutes. */
+  /** Tries of a command that nobody waits for before it goes to the dead letters. Default 8, over 20 minutes. */
   maxAttempts?: number;
   /** How long close() waits for running handlers, in milliseconds. Default 10,000. */
   drainTimeoutMs?: number;

@@ -6,7 +6,7 @@ import { Backoff } from './backoff';
 import { RabbitChannel } from './channel';
 import { checkExchanges } from './check-topology';
 import type { RabbitConnection } from './connection';
-import type { Delivery } from './delivery';
+import { about, type Delivery } from './delivery';
 import type { TransportMetrics } from './metrics';
 import { ConfirmedPublisher, NotWritten, type Publication, type PublishOutcome } from './publisher';
 import { encodeReply, type EncodedReply } from './reply-format';
@@ -64,6 +64,7 @@ export class Settlement {
     const settled = (outcome: string, status = '') => {
       delivery.ack();
       this.metrics.deliveries.inc({ pattern: knownPattern, outcome, status });
+      this.logger.debug({ msg: 'settled', outcome, ...(status && { status }), ...about(delivery) });
     };
     switch (decision.do) {
       case 'ack':

@@ -10,7 +10,7 @@ const MAX_REASON_CHARACTERS = 500;
  * Headers that must not survive. CC and BCC route copies by themselves: into the dead letters of another service, or back without delay.
  * What queues write about deaths and deliveries is about another queue.
  */
-const DROPPED_HEADERS = [
+export const DROPPED_HEADERS = [
   'CC',
   'BCC',
   'x-death',
@@ -67,7 +67,7 @@ export function republication(
   };
 }
 
-const OURS = {
+export const OURS = {
   routingKey: HEADER.routingKey,
   attempt: HEADER.attempt,
   originUser: HEADER.originUser,

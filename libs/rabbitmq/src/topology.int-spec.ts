@@ -120,9 +120,9 @@ describe('the program', () => {
   });
 
   it.each([
-    ['', 'it is not set'],
-    ['https://user:secret@host/', 'must be an amqp:// or amqps:// URL'],
-    ['user:secret@host', 'must be an amqp:// or amqps:// URL'],
+    ['', 'AMQP_URL is required: a URL that starts with amqp:// or amqps://'],
+    ['https://user:secret@host/', 'AMQP_URL must be a URL that starts with amqp:// or amqps://'],
+    ['user:secret@host', 'AMQP_URL must be a URL that starts with amqp:// or amqps://'],
   ])('says what is wrong with %p, names the variable and exits 1', async (url, problem) => {
     expect(await run(url)).toBe(1);
     expect(said).toEqual({ log: [], error: [`The topology could not be declared in the broker of AMQP_URL: ${problem}`] });

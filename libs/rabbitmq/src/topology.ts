@@ -111,7 +111,7 @@ function wayOfFailure(service: ServiceName): BindingDeclaration[] {
   ];
 }
 
-const SERVICES = [...new Set(ALL_MESSAGES.map(({ service }) => service))];
+export const SERVICES = [...new Set(ALL_MESSAGES.map(({ service }) => service))];
 
 /** Every queue; all durable. The arguments of a queue that exists cannot change: give it a new name, or use a policy. */
 export const QUEUES: readonly QueueDeclaration[] = SERVICES.flatMap(queuesOf);

@@ -1,0 +1,166 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ChannelModel } from 'amqplib';
+import { auditLine, type Audit, type AuditLine } from './audit';
+import type { Invocation } from './command-line';
+import type { DeadLetter, LetterSummary } from './dead-letter';
+import { DeadLetterError } from './errors';
+import { matches } from './filter';
+import { letterData, listLines, showLines, summaryData } from './format';
+import { OpenedQueue, type Bounds } from './opened-queue';
+import { replay, replayObstacle } from './replay';
+
+/** Where a run says what it has to say. */
+export interface Surroundings {
+  /** The result. */
+  print: (text: string) => void;
+  /** What a person should know beside the result. */
+  note: (text: string) => void;
+  audit: Audit;
+  /** Ends the run after the letter in hand. */
+  signal: AbortSignal;
+  bounds?: Bounds;
+}
+
+/**
+ * Carries out a command on an open connection.
+ *
+ * @returns whether everything was done that was asked for
+ * @throws DeadLetterError, or an error of the broker
+ */
+export async function run(model: ChannelModel, invocation: Invocation, surroundings: Surroundings): Promise<boolean> {
+  const visitor = visitorOf(invocation, surroundings);
+  let left = invocation.limit;
+  let complete = true;
+  for (const name of invocation.queues) {
+    if (left <= 0 || surroundings.signal.aborted) break;
+    const queue = await OpenedQueue.open(model, name, surroundings.bounds);
+    try {
+      for await (const letter of queue.letters(surroundings.signal)) {
+        if (!matches(invocation.filter, letter)) continue;
+        await visitor.visit(queue, letter);
+        if (--left <= 0) break;
+      }
+    } finally {
+      await queue.close();
+    }
+    visitor.endOfQueue?.(queue);
+    if (queue.incomplete !== undefined) surroundings.note(`${name}: ${queue.incomplete}.`);
+    complete &&= queue.incomplete === undefined;
+  }
+  if (surroundings.signal.aborted) surroundings.note('Interrupted; the rest is where it was.');
+  return visitor.end() && complete && !surroundings.signal.aborted;
+}
+
+/** What a command does with each letter that matches. */
+interface Visitor {
+  visit(queue: OpenedQueue, letter: DeadLetter): Promise<void>;
+  endOfQueue?(queue: OpenedQueue): void;
+  /** @returns whether everything went well */
+  end(): boolean;
+}
+
+function visitorOf(invocation: Invocation, surroundings: Surroundings): Visitor {
+  switch (invocation.command) {
+    case 'list':
+      return lister(invocation, surroundings);
+    case 'show':
+      return shower(invocation, surroundings);
+    case 'replay':
+      return replayer(invocation, surroundings);
+    case 'drop':
+      return dropper(invocation, surroundings);
+  }
+}
+
+function lister({ json }: Invocation, { print }: Surroundings): Visitor {
+  const all: LetterSummary[] = [];
+  let ofQueue: LetterSummary[] = [];
+  return {
+    async visit(_, { message: _message, ...summary }) {
+      all.push(summary);
+      ofQueue.push(summary);
+    },
+    endOfQueue({ name, total }) {
+      if (!json)
+        print([`${name}: ${counted(ofQueue.length, total)}`, ...(ofQueue.length > 0 ? listLines(ofQueue) : [])].join('\n'));
+      ofQueue = [];
+    },
+    end() {
+      if (json) print(JSON.stringify({ deadLetters: all.map(summaryData) }));
+      return true;
+    },
+  };
+}
+
+const counted = (listed: number, total: number) =>
+  total === 0 ? 'empty' : `${listed === total ? '' : `${listed} of `}${total} dead letter(s)`;
+
+function shower({ json, filter }: Invocation, { print }: Surroundings): Visitor {
+  const data: ReturnType<typeof letterData>[] = [];
+  let found = false;
+  return {
+    async visit(_, letter) {
+      found = true;
+      if (json) data.push(letterData(letter));
+      else print(showLines(letter).join('\n'));
+    },
+    end() {
+      if (!found) throw new DeadLetterError(`There is no dead letter with the id "${filter.id}".`);
+      if (json) print(JSON.stringify({ deadLetters: data }));
+      return true;
+    },
+  };
+}
+
+function replayer({ dryRun, rate }: Invocation, { audit, note, signal }: Surroundings): Visitor {
+  const tally = new Tally('replay', audit, note);
+  let nextAt = 0;
+  return {
+    async visit(queue, letter) {
+      if (dryRun) {
+        const obstacle = replayObstacle(letter);
+        return tally.add(letter, obstacle === undefined ? 'would be replayed' : 'would be kept', obstacle);
+      }
+      await sleep(Math.max(0, nextAt - performance.now()), undefined, { signal }).catch(() => undefined);
+      if (signal.aborted) return;
+      nextAt = Math.max(nextAt, performance.now()) + 1000 / rate;
+      const obstacle = await replay(queue, letter);
+      tally.add(letter, obstacle === undefined ? 'replayed' : 'kept', obstacle);
+      if (obstacle === undefined) queue.remove(letter);
+    },
+    end: () => tally.end(),
+  };
+}
+
+function dropper({ dryRun }: Invocation, { audit, note }: Surroundings): Visitor {
+  const tally = new Tally('drop', audit, note);
+  return {
+    async visit(queue, letter) {
+      tally.add(letter, dryRun ? 'would be dropped' : 'dropped');
+      if (!dryRun) queue.remove(letter);
+    },
+    end: () => tally.end(),
+  };
+}
+
+/** Writes what becomes of each letter before it is final, and counts. */
+class Tally {
+  private readonly counts = new Map<AuditLine['outcome'], number>();
+
+  constructor(
+    private readonly action: AuditLine['action'],
+    private readonly audit: Audit,
+    private readonly note: Surroundings['note'],
+  ) {}
+
+  add(letter: LetterSummary, outcome: AuditLine['outcome'], reason?: string): void {
+    this.audit(auditLine(this.action, letter, outcome, reason));
+    this.counts.set(outcome, (this.counts.get(outcome) ?? 0) + 1);
+  }
+
+  end(): boolean {
+    const parts = [...this.counts].map(([outcome, count]) => `${count} ${outcome}`);
+    this.note(parts.length > 0 ? `${parts.join(', ')}.` : 'No dead letter matches.');
+    return !this.counts.has('kept');
+  }
+}

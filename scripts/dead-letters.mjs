@@ -1,0 +1,16 @@
+// npm run dead-letters -- <command>: looks at dead letters, replays them, drops them.
+import { existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { ROOT } from './lib/project.mjs';
+import { STACK_ENV } from './lib/stack-env.mjs';
+
+const program = join(ROOT, 'dist/libs/rabbitmq/src/dead-letters.main.js');
+if (!existsSync(program)) {
+  console.error('The project is not built yet: run npm start once, or npm run build.');
+  process.exit(1);
+}
+if (!process.env.AMQP_URL && existsSync(STACK_ENV)) process.loadEnvFile(STACK_ENV);
+
+// In this process: a Ctrl-C ends it between two letters, and a second process would have to be told.
+createRequire(import.meta.url)(program);

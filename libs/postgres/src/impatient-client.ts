@@ -21,7 +21,9 @@ export class ImpatientClient extends Client {
     const internals = this as unknown as Internals;
     this.once('connect', () => {
       const { stream } = internals.connection;
-      stream.setTimeout(SILENCE_MS, () => {
+      stream.setTimeout(SILENCE_MS);
+      // Given to setTimeout() it would be called once only, and that may be while nothing is asked.
+      stream.on('timeout', () => {
         if (!internals.readyForQuery) stream.destroy(new Error('Connection terminated: the server is silent'));
       });
     });

@@ -1,4 +1,4 @@
-import { EventEmitter } from 'node:events';
+import { EventEmitter, setMaxListeners } from 'node:events';
 import { Logger } from '@nestjs/common';
 import type { Channel, ChannelModel } from 'amqplib';
 import { Backoff } from './backoff';
@@ -33,6 +33,8 @@ export class RabbitChannel<C extends Channel> extends EventEmitter<{ open: [C]; 
   ) {
     super();
     this.setMaxListeners(0);
+    // Every reply that waits for the channel listens.
+    setMaxListeners(0, this.closing.signal);
     this.ended = this.run();
   }
 

@@ -60,6 +60,8 @@ async function runSteps(broker, database) {
   for (const check of CHECKS) await step(check, () => npm(['run', check]));
   for (const project of PROJECTS)
     await jest(`${project} tests`, ['--selectProjects', project], project === 'unit' ? {} : await settings());
+  // The whole of it takes a quarter of an hour: npm run test:faults.
+  await jest('fault tests, the short pass', ['--selectProjects', 'faults', '--testPathPatterns', 'short'], {});
 }
 
 // Settles only when the work fails, so that a failure is not noticed minutes later.

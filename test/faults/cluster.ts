@@ -1,0 +1,172 @@
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { Pool } from 'pg';
+import { Management } from '@app/testing/broker';
+import { ServiceProcess, type AppName } from '@app/testing/service-process';
+import { FaultProxy } from './fault-proxy';
+import { LoadBalancer } from './load-balancer';
+import { PrivateServer } from './private-server';
+import type { Random } from './random';
+
+/** How long the gateway lets a call wait. Longer than a statement may take, so that both ways of bounding one are used. */
+export const REQUEST_TIMEOUT_MS = 3000;
+
+export interface Credentials {
+  'x-svc-api-key': string;
+  'x-svc-auth-token': string;
+}
+
+/** One service process and the links it has. */
+export interface Node {
+  process: ServiceProcess;
+  toBroker: FaultProxy;
+  toDatabase?: FaultProxy;
+}
+
+export interface Gateway extends Node {
+  url: string;
+}
+
+export interface ClusterOptions {
+  gateways?: number;
+  users?: number;
+  writers?: number;
+  /** false: everything but the services runs. */
+  started?: boolean;
+}
+
+/** The whole system on servers of its own, with a fault proxy in every link. PostgreSQL writes to disk as in production. */
+export class Cluster {
+  readonly gateways: Gateway[] = [];
+  readonly usersReplicas: Node[] = [];
+  readonly writers: Node[] = [];
+  /** Two tenants, so that a row which crosses between them shows. */
+  tenants: readonly [Credentials, Credentials];
+  /** Straight to the database, past the proxies. */
+  sql: Pool;
+  management: Management;
+  private balancer?: LoadBalancer;
+
+  private constructor(
+    readonly broker: PrivateServer,
+    readonly database: PrivateServer,
+  ) {}
+
+  static async start(random: Random, options: ClusterOptions = {}): Promise<Cluster> {
+    const [broker, database] = await Promise.all([
+      PrivateServer.start('rabbitmq', '--management'),
+      PrivateServer.start('postgres', '--fsync'),
+    ]);
+    const cluster = new Cluster(broker, database);
+    try {
+      await cluster.prepare(random, options);
+      if (options.started !== false) await Promise.all(cluster.nodes.map(({ process }) => process.start()));
+      if (cluster.gateways.length > 1) cluster.balancer = new LoadBalancer(cluster.gateways);
+      return cluster;
+    } catch (error) {
+      await cluster.remove();
+      throw error;
+    }
+  }
+
+  /** The only one, or the first. */
+  get gateway(): Gateway {
+    return this.gateways[0];
+  }
+
+  get users(): Node {
+    return this.usersReplicas[0];
+  }
+
+  get nodes(): Node[] {
+    return [...this.gateways, ...this.usersReplicas, ...this.writers];
+  }
+
+  get links(): FaultProxy[] {
+    return this.nodes.flatMap(({ toBroker, toDatabase }) => [toBroker, toDatabase ?? []].flat());
+  }
+
+  /** Where the next call goes. Stays the same when a gateway starts again. */
+  get gatewayUrl(): string {
+    return this.balancer?.next() ?? this.gateway.url;
+  }
+
+  get environment(): Record<string, string> {
+    return { AMQP_URL: this.broker.url, DATABASE_URL: this.database.url };
+  }
+
+  /** Messages that wait in the queues of a kind. */
+  async waiting(kind: 'commands' | 'dead' | 'retry'): Promise<number> {
+    const queues = await this.management.get<{ name: string; messages?: number }[]>('queues/%2F');
+    const ofKind = { commands: /\.commands$/, dead: /\.dead$/, retry: /\.retry\./ }[kind];
+    return queues.filter(({ name }) => ofKind.test(name)).reduce((sum, { messages = 0 }) => sum + messages, 0);
+  }
+
+  async remove(): Promise<void> {
+    this.balancer?.stop();
+    await Promise.all(this.nodes.map(({ process }) => process.stop('SIGKILL')));
+    await Promise.all(this.links.map((link) => link.close()));
+    await this.sql?.end();
+    await Promise.all([this.broker.remove(), this.database.remove()]);
+  }
+
+  private async prepare(random: Random, options: ClusterOptions): Promise<void> {
+    this.management = new Management(this.broker.managementUrl, '%2F');
+    // A pool forgets connections that end, instead of failing with them.
+    this.sql = new Pool({ connectionString: this.database.url, max: 2, connectionTimeoutMillis: 2000 });
+    this.sql.on('error', () => undefined);
+    await this.run('scripts/setup.mjs', [], { DEMO_CREDENTIALS: 'true' });
+    const other = JSON.parse(await this.run('dist/apps/users/src/keys.js', ['create', '--json'])) as {
+      key: string;
+      token: string;
+    };
+    this.tenants = [
+      { 'x-svc-api-key': 'demo-key', 'x-svc-auth-token': 'demo-token' },
+      { 'x-svc-api-key': other.key, 'x-svc-auth-token': other.token },
+    ];
+    const { gateways = 1, users = 1, writers = 2 } = options;
+    for (let number = 0; number < gateways; number++) {
+      const port = await freePort();
+      const env = { PORT: String(port), SHUTDOWN_DELAY_MS: gateways > 1 ? '1000' : '0' };
+      this.gateways.push({ ...(await this.node('gateway', random, env)), url: `http://127.0.0.1:${port}` });
+    }
+    for (let number = 0; number < users; number++) this.usersReplicas.push(await this.node('users', random));
+    for (let number = 0; number < writers; number++) this.writers.push(await this.node('notifications', random));
+  }
+
+  private async node(app: AppName, random: Random, env: Record<string, string> = {}): Promise<Node> {
+    const toBroker = await proxyTo(this.broker.url, random);
+    const toDatabase = app === 'gateway' ? undefined : await proxyTo(this.database.url, random);
+    const process = new ServiceProcess(app, {
+      AMQP_URL: toBroker.through(this.broker.url),
+      ...(toDatabase && { DATABASE_URL: toDatabase.through(this.database.url) }),
+      REQUEST_TIMEOUT_MS: String(REQUEST_TIMEOUT_MS),
+      ...env,
+    });
+    return { process, toBroker, toDatabase };
+  }
+
+  private async run(program: string, parameters: string[], env: Record<string, string> = {}): Promise<string> {
+    const { stdout } = await promisify(execFile)(process.execPath, [join(process.cwd(), program), ...parameters], {
+      env: { PATH: process.env.PATH, ...this.environment, ...env },
+    });
+    return stdout;
+  }
+}
+
+async function proxyTo(url: string, random: Random): Promise<FaultProxy> {
+  const { hostname: host, port } = new URL(url);
+  return FaultProxy.start({ host, port: Number(port) }, random.next);
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}

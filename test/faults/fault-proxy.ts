@@ -1,0 +1,237 @@
+import { once } from 'node:events';
+import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+
+export type Direction = 'toServer' | 'toClient';
+
+/** What becomes of bytes: `cut` and `reset` end the connection in front of them, `hold` keeps them and all that follow until it heals. */
+export type Verdict = 'pass' | 'cut' | 'reset' | 'hold';
+
+/** What a link does to the bytes of one direction. */
+export interface Weather {
+  /** Milliseconds, and how far they stray to either side. */
+  latencyMs: number;
+  jitterMs: number;
+  /** Most bytes in one packet; 0: as they come. */
+  sliceBytes: number;
+  /** Nothing is forwarded, the end of a connection neither; the sockets stay open. */
+  stalled: boolean;
+}
+
+/** Looks at bytes before they go on. The link is the same object for both directions of a connection. */
+export type Inspector = (bytes: Buffer, direction: Direction, link: Link) => Verdict;
+
+const CLEAR: Weather = { latencyMs: 0, jitterMs: 0, sliceBytes: 0, stalled: false };
+
+/** A TCP proxy that does to a link what networks do. Every fault ends with {@link heal}. */
+export class FaultProxy {
+  readonly weather: Record<Direction, Weather> = { toServer: { ...CLEAR }, toClient: { ...CLEAR } };
+  /** Refuses connections, as a host without the service does. */
+  refusing = false;
+  inspector?: Inspector;
+  private readonly links = new Set<Link>();
+
+  private constructor(
+    private readonly server: Server,
+    readonly target: { host: string; port: number },
+    readonly random: () => number,
+  ) {
+    server.on('connection', (client) => this.accept(client));
+  }
+
+  /** @param random between 0 and 1, for the jitter */
+  static async start(target: { host: string; port: number }, random: () => number = Math.random): Promise<FaultProxy> {
+    const server = createServer({ allowHalfOpen: true, noDelay: true });
+    const proxy = new FaultProxy(server, target, random);
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    return proxy;
+  }
+
+  /** The given URL, through this proxy. */
+  through(url: string): string {
+    const changed = new URL(url);
+    changed.hostname = '127.0.0.1';
+    changed.port = String((this.server.address() as AddressInfo).port);
+    return changed.href;
+  }
+
+  get openLinks(): number {
+    return this.links.size;
+  }
+
+  /** @param directions without any, both */
+  change(weather: Partial<Weather>, ...directions: Direction[]): void {
+    for (const direction of directions.length > 0 ? directions : (['toServer', 'toClient'] as const))
+      Object.assign(this.weather[direction], weather);
+  }
+
+  /** Ends all connections. @returns how many there were */
+  cut(how: 'cut' | 'reset' = 'cut'): number {
+    const ended = this.links.size;
+    for (const link of this.links) link.end(how);
+    return ended;
+  }
+
+  /** A black hole: sockets stay open, nothing passes, new connections are accepted and get no further. */
+  stall(...directions: Direction[]): void {
+    this.change({ stalled: true }, ...directions);
+  }
+
+  /**
+   * Back to a plain link.
+   *
+   * @param stalledLinks `resume`: what was held back arrives now; `lose`: those connections stay dead, as after a router forgot them
+   */
+  heal(stalledLinks: 'resume' | 'lose' = 'resume'): void {
+    if (stalledLinks === 'lose') for (const link of this.links) link.lose();
+    this.change(CLEAR);
+    this.refusing = false;
+    this.inspector = undefined;
+    for (const link of this.links) link.flush();
+  }
+
+  async close(): Promise<void> {
+    this.cut();
+    this.server.close();
+    await once(this.server, 'close');
+  }
+
+  private accept(client: Socket): void {
+    if (this.refusing) return void client.resetAndDestroy();
+    const link = new Link(this, client, connect({ ...this.target, allowHalfOpen: true, noDelay: true }));
+    this.links.add(link);
+    link.onEnd = () => this.links.delete(link);
+  }
+}
+
+/** One proxied connection. */
+export class Link {
+  /** For inspectors, to remember what they saw. */
+  note?: string;
+  onEnd?: () => void;
+  private readonly pipes: Pipe[];
+  private ended = false;
+
+  constructor(
+    readonly proxy: FaultProxy,
+    private readonly client: Socket,
+    private readonly server: Socket,
+  ) {
+    this.pipes = [new Pipe(this, 'toServer', client, server), new Pipe(this, 'toClient', server, client)];
+    for (const socket of [client, server]) {
+      socket.on('error', () => undefined);
+      socket.on('close', () => this.onSocketClosed());
+    }
+  }
+
+  flush(): void {
+    for (const pipe of this.pipes) pipe.flush();
+    if (this.client.destroyed || this.server.destroyed) this.onSocketClosed();
+  }
+
+  /** Stalled for ever. */
+  lose(): void {
+    for (const pipe of this.pipes) pipe.lost ||= pipe.isStalled;
+  }
+
+  end(how: 'cut' | 'reset'): void {
+    if (this.ended) return;
+    this.ended = true;
+    for (const pipe of this.pipes) pipe.stop();
+    for (const socket of [this.client, this.server]) {
+      if (how === 'reset' && !socket.connecting) socket.resetAndDestroy();
+      else socket.destroy();
+    }
+    this.onEnd?.();
+  }
+
+  private onSocketClosed(): void {
+    // Through a black hole the other side does not learn of it.
+    const gone = this.client.destroyed && this.server.destroyed;
+    if (gone || this.pipes.every((pipe) => !pipe.isStalled && pipe.isEmpty)) this.end('cut');
+  }
+}
+
+/** One direction of a link. */
+class Pipe {
+  lost = false;
+  private readonly queue: { bytes: Buffer | null; dueAt: number }[] = [];
+  private timer?: NodeJS.Timeout;
+  private held = false;
+  private stopped = false;
+  private latestDue = 0;
+
+  constructor(
+    private readonly link: Link,
+    private readonly direction: Direction,
+    private readonly from: Socket,
+    private readonly to: Socket,
+  ) {
+    from.on('data', (bytes: Buffer) => this.take(bytes));
+    from.on('end', () => {
+      this.push(null);
+      this.flush();
+    });
+    to.on('drain', () => this.flush());
+  }
+
+  get isStalled(): boolean {
+    return this.lost || this.held || this.weather.stalled;
+  }
+
+  get isEmpty(): boolean {
+    return this.queue.length === 0;
+  }
+
+  private get weather(): Weather {
+    return this.link.proxy.weather[this.direction];
+  }
+
+  stop(): void {
+    this.stopped = true;
+    clearTimeout(this.timer);
+    this.queue.length = 0;
+  }
+
+  /** Sends what is due, in order. */
+  flush(): void {
+    clearTimeout(this.timer);
+    if (!this.link.proxy.inspector) this.held = false;
+    while (!this.stopped && !this.isStalled && !this.to.writableNeedDrain) {
+      const [next] = this.queue;
+      if (!next) break;
+      const wait = next.dueAt - performance.now();
+      if (wait > 0) {
+        this.timer = setTimeout(() => this.flush(), wait);
+        return;
+      }
+      this.queue.shift();
+      if (next.bytes) this.to.write(next.bytes);
+      else this.to.end();
+      if (this.weather.sliceBytes > 0) {
+        // In one turn of the event loop they would travel as one packet again.
+        this.timer = setTimeout(() => this.flush(), 1);
+        break;
+      }
+    }
+    if (this.queue.length > 1000 || this.isStalled) this.from.pause();
+    else this.from.resume();
+  }
+
+  private take(bytes: Buffer): void {
+    const verdict = this.link.proxy.inspector?.(bytes, this.direction, this.link) ?? 'pass';
+    if (verdict === 'cut' || verdict === 'reset') return this.link.end(verdict);
+    if (verdict === 'hold') this.held = true;
+    const { sliceBytes } = this.weather;
+    const size = sliceBytes > 0 ? sliceBytes : bytes.length;
+    for (let at = 0; at < bytes.length; at += size) this.push(bytes.subarray(at, at + size));
+    this.flush();
+  }
+
+  private push(bytes: Buffer | null): void {
+    const { latencyMs, jitterMs } = this.weather;
+    const delay = latencyMs > 0 ? Math.max(0, latencyMs + (this.link.proxy.random() * 2 - 1) * jitterMs) : 0;
+    this.latestDue = Math.max(this.latestDue, performance.now() + delay);
+    this.queue.push({ bytes, dueAt: this.latestDue });
+  }
+}

@@ -1,0 +1,202 @@
+import { connect } from 'amqplib';
+import { eventually } from '@app/testing/eventually';
+import type { Cluster, Node } from './cluster';
+import type { FaultProxy, Inspector } from './fault-proxy';
+import { lasting, type Fault, type FaultContext } from './run-fault';
+
+/** Begins of AMQP methods on the wire: their class and number, and what follows in ours. */
+const BASIC_ACK = Buffer.from([0, 60, 0, 80]);
+const PUBLISH_REPLY = Buffer.concat([Buffer.from([0, 60, 0, 40, 0, 0, 7]), Buffer.from('replies')]);
+const PUBLISH_COMMAND = Buffer.concat([Buffer.from([0, 60, 0, 40, 0, 0, 8]), Buffer.from('commands')]);
+const INSERT = 'insert-notifications';
+
+/** Ends a writer at a random moment and starts it again, while the other one goes on. */
+export const killWriters = (times: number): Fault => ({
+  name: `SIGKILL of a writer, ${times} times`,
+  share: 0.99,
+  async inject({ cluster, random, workload }) {
+    for (let time = 0; time < times; time++) {
+      const { process } = random.pick(cluster.writers);
+      await workload.answers(random.between(10, 60));
+      await process.stop('SIGKILL');
+      await process.start();
+    }
+  },
+});
+
+/** Thousands wait in the queue, hundreds are in the memory of the writers, and nobody will ask for them again. */
+export const killWritersOfBacklog = (commands: number, times: number): Fault => ({
+  name: `SIGKILL of a writer, ${times} times, with ${commands} commands that nobody waits for`,
+  async inject({ cluster, random, workload }) {
+    const connection = await connect(cluster.broker.url);
+    const channel = await connection.createConfirmChannel();
+    const published = Array.from({ length: commands }, () => workload.publish(channel, workload.newNotification()));
+    for (let time = 0; time < times; time++) {
+      const { process } = random.pick(cluster.writers);
+      await workload.rows(Math.floor(((time + 1) * commands) / (times + 2)));
+      await process.stop('SIGKILL');
+      await process.start();
+    }
+    await Promise.all(published);
+    await connection.close();
+    await workload.rows(commands);
+  },
+});
+
+export const killGateway = (times: number): Fault => ({
+  name: `SIGKILL of the gateway, ${times} times`,
+  allowed: [0, 503, 504],
+  async inject({ cluster, random, workload }) {
+    for (let time = 0; time < times; time++) {
+      await workload.answers(random.between(30, 100));
+      await cluster.gateway.process.stop('SIGKILL');
+      await cluster.gateway.process.start();
+    }
+  },
+});
+
+/** A server that loses its power, and gets it back when calls have felt it. */
+export const killServer = (server: 'broker' | 'database', name: string, times: number): Fault => ({
+  name: `SIGKILL of ${name}, ${times} times`,
+  async inject({ cluster, random, workload }) {
+    for (let time = 0; time < times; time++) {
+      await workload.answers(random.between(30, 100));
+      await cluster[server].order('kill');
+      await workload.asks(random.between(20, 100));
+      await cluster[server].order('start');
+    }
+  },
+});
+
+export const killEverything = (times: number): Fault => ({
+  name: `SIGKILL of everything at once, ${times} times`,
+  allowed: [0, 503, 504],
+  async inject({ cluster, random, workload }) {
+    for (let time = 0; time < times; time++) {
+      await workload.answers(random.between(50, 100));
+      const processes = cluster.nodes.map(({ process }) => process);
+      await Promise.all([
+        ...processes.map((process) => process.stop('SIGKILL')),
+        cluster.broker.order('kill'),
+        cluster.database.order('kill'),
+      ]);
+      await Promise.all([cluster.broker.order('start'), cluster.database.order('start')]);
+      await Promise.all(processes.map((process) => process.start()));
+    }
+  },
+});
+
+/**
+ * Ends connections exactly where it hurts, so many times.
+ *
+ * @param find the verdict for bytes; anything but `pass` counts
+ */
+async function strike({ workload }: FaultContext, proxies: FaultProxy[], times: number, find: Inspector): Promise<void> {
+  let struck = 0;
+  let armed = true;
+  for (const proxy of proxies) {
+    proxy.inspector = (bytes, direction, link) => {
+      // What find() notes of a link must be right when the next strike is due.
+      const verdict = find(bytes, direction, link);
+      if (verdict === 'pass' || !armed) return 'pass';
+      armed = false;
+      struck++;
+      return verdict;
+    };
+  }
+  for (let time = 1; time <= times; time++) {
+    await eventually(() => struck === time, 20_000);
+    await workload.answers(10);
+    armed = time < times;
+  }
+  for (const proxy of proxies) proxy.heal();
+}
+
+const toDatabase = ({ writers }: Cluster) => writers.flatMap((writer) => writer.toDatabase ?? []);
+const toBroker = (nodes: Node[]) => nodes.map((node) => node.toBroker);
+
+/** PostgreSQL sends nothing of its answer before the statement, which is a transaction of its own, is committed. */
+export const cutAfterCommit = (times: number): Fault => ({
+  name: `link cut between COMMIT and its answer, ${times} times`,
+  inject: (context) =>
+    strike(context, toDatabase(context.cluster), times, (bytes, direction, link) => {
+      if (direction === 'toServer') {
+        if (bytes.includes(INSERT)) link.note = INSERT;
+        return 'pass';
+      }
+      const answersInsert = link.note === INSERT;
+      link.note = undefined;
+      return answersInsert ? 'cut' : 'pass';
+    }),
+});
+
+export const cutBeforeAck = (times: number): Fault => ({
+  name: `link cut between COMMIT and ack, ${times} times`,
+  share: 0.95,
+  inject: (context) =>
+    strike(context, toBroker(context.cluster.writers), times, (bytes, direction) =>
+      direction === 'toServer' && bytes.includes(BASIC_ACK) ? 'cut' : 'pass',
+    ),
+});
+
+export const dropReplies = (times: number): Fault => ({
+  name: `replies dropped, ${times} times`,
+  inject: (context) =>
+    strike(context, toBroker(context.cluster.writers), times, (bytes, direction) =>
+      direction === 'toServer' && bytes.includes(PUBLISH_REPLY) ? 'cut' : 'pass',
+    ),
+});
+
+/** The command is on its way when the gateway loses the broker. */
+export const cutAfterPublish = (times: number): Fault => ({
+  name: `link cut behind a command that the gateway published, ${times} times`,
+  inject: (context) =>
+    strike(context, toBroker([context.cluster.gateway]), times, (bytes, direction, link) => {
+      if (direction === 'toClient' && link.note === 'published') return 'cut';
+      if (direction === 'toServer' && bytes.includes(PUBLISH_COMMAND)) link.note = 'published';
+      return 'pass';
+    }),
+});
+
+/** Frozen processes keep their connections and what they were doing; they go on when everybody has given up. */
+export const pause = (
+  name: string,
+  ms: number,
+  stop: (cluster: Cluster) => unknown,
+  go: (cluster: Cluster) => unknown,
+): Fault => ({
+  name: `SIGSTOP of ${name}, ${ms / 1000} s`,
+  async inject({ cluster }) {
+    await stop(cluster);
+    await lasting(ms);
+    await go(cluster);
+  },
+});
+
+export const stall = (
+  name: string,
+  ms: number,
+  links: (cluster: Cluster) => FaultProxy[],
+  stalledLinks: 'resume' | 'lose' = 'resume',
+): Fault => ({
+  name: `black hole between ${name}, ${ms / 1000} s${stalledLinks === 'lose' ? ', connections lost in it' : ''}`,
+  async inject({ cluster }) {
+    for (const link of links(cluster)) link.stall();
+    await lasting(ms);
+    for (const link of links(cluster)) link.heal(stalledLinks);
+  },
+});
+
+/** Everything is slow, arrives in pieces, and now and then a connection is reset. */
+export const badWeather = (resets: number): Fault => ({
+  name: `latency of 100 ± 50 ms in every link, sliced, ${resets} resets`,
+  allowed: [503, 504],
+  async inject({ cluster, random }) {
+    for (const link of cluster.links) link.change({ latencyMs: 50, jitterMs: 25, sliceBytes: 1400 });
+    for (let reset = 0; reset < resets; reset++) {
+      await lasting(random.between(500, 1500));
+      random.pick(cluster.links).cut('reset');
+    }
+    for (const link of cluster.links) link.heal();
+  },
+});

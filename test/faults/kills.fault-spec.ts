@@ -1,0 +1,11 @@
+import { killEverything, killGateway, killServer, killWriters, killWritersOfBacklog } from './faults';
+import { describeFaults } from './run-fault';
+
+describeFaults('killed processes', [
+  killWriters(20),
+  killWritersOfBacklog(3000, 5),
+  killGateway(5),
+  killServer('broker', 'the broker', 3),
+  killServer('database', 'PostgreSQL', 5),
+  killEverything(2),
+]);

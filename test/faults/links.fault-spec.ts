@@ -1,0 +1,15 @@
+import { badWeather, cutAfterCommit, cutAfterPublish, cutBeforeAck, dropReplies, stall } from './faults';
+import { describeFaults } from './run-fault';
+
+describeFaults('links', [
+  cutAfterCommit(10),
+  cutBeforeAck(10),
+  dropReplies(10),
+  cutAfterPublish(10),
+  stall('the gateway and the broker', 6000, ({ gateway }) => [gateway.toBroker]),
+  stall('a writer and the broker', 6000, ({ writers }) => writers.slice(0, 1).map((writer) => writer.toBroker)),
+  stall('the writers and PostgreSQL', 6000, ({ writers }) => writers.flatMap((writer) => writer.toDatabase ?? [])),
+  stall('the writers and PostgreSQL', 6000, ({ writers }) => writers.flatMap((writer) => writer.toDatabase ?? []), 'lose'),
+  stall('users and PostgreSQL', 6000, ({ users }) => [users.toDatabase ?? []].flat(), 'lose'),
+  badWeather(10),
+]);

@@ -1,0 +1,35 @@
+import type { Gateway } from './cluster';
+
+const LOOK_EVERY_MS = 100;
+
+/** Sends calls in turn to the gateways that say they are ready, as the load balancer in front of them does. */
+export class LoadBalancer {
+  private ready: Gateway[];
+  private turn = 0;
+  private readonly timer = setInterval(() => void this.look(), LOOK_EVERY_MS);
+
+  constructor(private readonly gateways: readonly Gateway[]) {
+    this.ready = [...gateways];
+  }
+
+  next(): string | undefined {
+    return this.ready[this.turn++ % this.ready.length]?.url;
+  }
+
+  stop(): void {
+    clearInterval(this.timer);
+  }
+
+  private async look(): Promise<void> {
+    const answers = await Promise.all(
+      this.gateways.map(async (gateway) => {
+        const ready = await gateway.process.health('ready').then(
+          ({ status }) => status === 200,
+          () => false,
+        );
+        return ready ? gateway : [];
+      }),
+    );
+    this.ready = answers.flat();
+  }
+}

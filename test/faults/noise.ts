@@ -1,0 +1,38 @@
+import { get } from 'node:http';
+import type { Cluster } from './cluster';
+
+const EVERY_MS = 200;
+
+/**
+ * How long the machine itself lets everybody wait: the time of a call that depends on nothing but the gateway's process. On a machine that
+ * does other things as well a bound in milliseconds would judge those.
+ */
+export class Noise {
+  private readonly samples: { from: number; to?: number; failed?: boolean }[] = [];
+  private readonly timer = setInterval(() => this.sample(), EVERY_MS).unref();
+
+  constructor(private readonly cluster: Cluster) {}
+
+  /** The longest wait from then until now. */
+  since(from: number): number {
+    const now = performance.now();
+    const waits = this.samples
+      .slice(-1000)
+      .filter((sample) => !sample.failed && (sample.to ?? now) >= from)
+      .map((sample) => (sample.to ?? now) - sample.from);
+    return Math.max(0, ...waits);
+  }
+
+  stop(): void {
+    clearInterval(this.timer);
+  }
+
+  private sample(): void {
+    const sample: { from: number; to?: number; failed?: boolean } = { from: performance.now() };
+    this.samples.push(sample);
+    const call = get(`${this.cluster.gateway.url}/health/live`, { agent: false }, (response) => {
+      response.on('end', () => (sample.to = performance.now())).resume();
+    });
+    call.on('error', () => (sample.failed = true));
+  }
+}

@@ -1,0 +1,50 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+
+interface Line {
+  url?: string;
+  managementUrl?: string;
+  ok?: boolean;
+  error?: string;
+}
+
+export type Order = 'stop' | 'kill' | 'start' | 'pause' | 'resume';
+
+/** A RabbitMQ or a PostgreSQL that only one test uses, to be broken. */
+export class PrivateServer {
+  private constructor(
+    readonly url: string,
+    readonly managementUrl: string,
+    private readonly child: ChildProcess,
+    private readonly nextLine: () => Promise<Line>,
+  ) {}
+
+  static async start(kind: 'rabbitmq' | 'postgres', ...options: string[]): Promise<PrivateServer> {
+    const program = join(process.cwd(), 'scripts/infra/run.mjs');
+    const child = spawn(process.execPath, [program, kind, ...options], { stdio: ['pipe', 'pipe', 'inherit'] });
+    const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+    const nextLine = async () => {
+      const line = await lines.next();
+      if (line.done) throw new Error(`the private ${kind} ended`);
+      return JSON.parse(line.value) as Line;
+    };
+    const { url = '', managementUrl = '' } = await nextLine();
+    return new PrivateServer(url, managementUrl, child, nextLine);
+  }
+
+  /** `kill` is what a power cut does, `pause` freezes all its processes. */
+  async order(order: Order): Promise<void> {
+    this.child.stdin?.write(`${order}\n`);
+    const { ok, error } = await this.nextLine();
+    if (!ok) throw new Error(`${order}: ${error}`);
+  }
+
+  /** Ends it and deletes its data. */
+  async remove(): Promise<void> {
+    const exited = once(this.child, 'exit');
+    this.child.stdin?.end();
+    await exited;
+  }
+}

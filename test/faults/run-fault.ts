@@ -1,0 +1,147 @@
+import { appendFileSync } from 'node:fs';
+import { eventually } from '@app/testing/eventually';
+import type { ServiceProcess } from '@app/testing/service-process';
+import { Cluster, type ClusterOptions } from './cluster';
+import { Random, seedOfRun } from './random';
+import { verify } from './verify';
+import { Workload } from './workload';
+
+/** Promised time from the end of a fault to a system that works. */
+const RECOVERY_MS = 10_000;
+/** So many answers of 200 in a row, asked after the fault, are a system that works. */
+const HEALTHY_STREAK = 30;
+
+export interface FaultContext {
+  cluster: Cluster;
+  workload: Workload;
+  random: Random;
+}
+
+export interface Fault {
+  name: string;
+  /** Breaks something, and resolves when everything is as it was. */
+  inject(context: FaultContext): Promise<void>;
+  /** Answers that are right during this fault, beside 200; 0 is a connection that ended. Default 503 and 504. */
+  allowed?: number[];
+  /** An answer that this fault has to bring about. */
+  expected?: number;
+  /** Least share of 200. */
+  share?: number;
+  ratePerSecond?: number;
+  /** Error-level log lines that this fault has to bring about. */
+  expectedErrors?: RegExp;
+  /** Messages that this fault brings to the dead letters. */
+  dead?: number;
+}
+
+/** One cluster for a file, and each fault as a test on it. */
+export function describeFaults(title: string, faults: Fault[], options: ClusterOptions = {}): void {
+  describe(title, () => {
+    const seed = seedOfRun();
+    let cluster: Cluster;
+
+    beforeAll(async () => {
+      cluster = await Cluster.start(new Random(seed), options);
+    }, 120_000);
+    afterAll(() => cluster?.remove(), 60_000);
+
+    it.each(faults.map((fault) => [fault.name, fault] as const))(
+      '%s',
+      async (_name, fault) => {
+        // What went wrong, and the seed that makes the same choices again.
+        expect({ FAULT_SEED: seed, violations: await runFault(cluster, fault, Random.for(seed, fault.name)) }).toEqual({
+          FAULT_SEED: seed,
+          violations: [],
+        });
+      },
+      240_000,
+    );
+  });
+}
+
+/** @returns what was promised and did not hold */
+async function runFault(cluster: Cluster, fault: Fault, random: Random): Promise<string[]> {
+  const workload = new Workload(cluster, random, fault.name, fault.ratePerSecond);
+  const violations: string[] = [];
+  const logged = cluster.nodes.map(({ process }) => process.output.length);
+  workload.start();
+  let recoveryMs: number | undefined;
+  try {
+    await eventually(() => workload.count(200) >= HEALTHY_STREAK);
+    await fault.inject({ cluster, workload, random });
+    recoveryMs = await recovery(cluster, workload).catch((error: unknown) => {
+      violations.push(`not healthy again: ${String(error)}`);
+      return undefined;
+    });
+  } finally {
+    await workload.stop();
+  }
+  await eventually(async () => (await cluster.waiting('commands')) === 0, 30_000).catch(() =>
+    violations.push('the queues are not drained'),
+  );
+  const verdict = await verify(cluster, workload);
+  const { lost, duplicated, unasked, late, malformed, statuses, asked } = verdict;
+  for (const [what, list] of Object.entries({ lost, duplicated, unasked, late, malformed }))
+    if (list.length > 0) violations.push(`${list.length} ${what}: ${list.slice(0, 5).join('; ')}`);
+
+  const allowed = new Set([200, ...(fault.allowed ?? [503, 504])].map(String));
+  for (const status of Object.keys(statuses)) if (!allowed.has(status)) violations.push(`${statuses[status]} answers ${status}`);
+  if (fault.expected && !statuses[fault.expected]) violations.push(`no answer ${fault.expected}`);
+  const share = (statuses[200] ?? 0) / asked;
+  if (share < (fault.share ?? 0)) violations.push(`${(share * 100).toFixed(2)} % of the answers are 200`);
+  cluster.nodes.forEach(({ process }, index) => violations.push(...surprises(process, logged[index] ?? 0, fault.expectedErrors)));
+  const dead = await cluster.waiting('dead');
+  if (dead !== (fault.dead ?? 0)) violations.push(`${dead} dead letters`);
+
+  const of = (status: number) => statuses[status] ?? 0;
+  report({
+    fault: fault.name,
+    asked,
+    200: of(200),
+    503: of(503),
+    504: of(504),
+    'no answer': of(0),
+    other: asked - of(200) - of(503) - of(504) - of(0),
+    lost: lost.length,
+    duplicated: duplicated.length,
+    unasked: unasked.length,
+    late: late.length,
+    'recovery (s)': recoveryMs === undefined ? 'none' : (recoveryMs / 1000).toFixed(1),
+  });
+  if (violations.length === 0) workload.journal.remove();
+  else violations.push(`the journal: ${workload.journal.path}`);
+  return violations;
+}
+
+/** @returns milliseconds from now until everything was asked and answered as if nothing had been */
+async function recovery(cluster: Cluster, workload: Workload): Promise<number> {
+  const healedAt = performance.now();
+  const firstOfStreak = await eventually(() => {
+    const since = workload.statuses.filter(({ askedAt }) => askedAt >= healedAt);
+    const lastFailure = since.findLastIndex(({ status }) => status !== undefined && status !== 200);
+    const streak = since.slice(lastFailure + 1).filter(({ status }) => status === 200);
+    return streak.length >= HEALTHY_STREAK ? streak[0] : undefined;
+  }, RECOVERY_MS + 5000);
+  await Promise.all(cluster.nodes.map(({ process }) => process.untilReady()));
+  const ms = (firstOfStreak?.askedAt ?? Infinity) - healedAt;
+  if (ms > RECOVERY_MS) throw new Error(`after ${ms.toFixed()} ms`);
+  return ms;
+}
+
+function surprises({ app, exitCode, output }: ServiceProcess, from: number, expected?: RegExp): string[] {
+  const errors = output.slice(from).filter((line) => /"level":[56]0/.test(line) || !line.startsWith('{'));
+  const unexpected = errors.filter((line) => !expected?.test(line));
+  return [
+    ...(exitCode === undefined ? [] : [`${app} exited with ${exitCode}`]),
+    ...unexpected.slice(0, 3).map((line) => `${app} logged ${line.slice(0, 500)}`),
+  ];
+}
+
+/** How long a fault lasts. Not for waiting until something has happened. */
+export const lasting = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** A line of the matrix, for whoever runs the suite. */
+export function report(row: Record<string, unknown>): void {
+  const file = process.env.FAULT_REPORT;
+  if (file) appendFileSync(file, `${JSON.stringify(row)}\n`);
+}

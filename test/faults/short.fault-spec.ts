@@ -1,0 +1,10 @@
+import { cutAfterCommit, killServer, killWriters } from './faults';
+import { describeFaults } from './run-fault';
+
+/** What npm test can afford: once each of the faults that a change breaks most easily. */
+describeFaults('faults, the short pass', [
+  killWriters(3),
+  cutAfterCommit(2),
+  killServer('database', 'PostgreSQL', 1),
+  killServer('broker', 'the broker', 1),
+]);

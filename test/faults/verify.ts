@@ -1,0 +1,170 @@
+import type { NotificationItem } from '@app/contracts/notifications.get';
+import { REQUEST_TIMEOUT_MS, type Cluster } from './cluster';
+import type { Ask, Thing } from './journal';
+import type { Workload } from './workload';
+
+/** Answers that say: nothing was done, and nothing will be. */
+const isRefusal = (status: number) => status === 503 || (status >= 400 && status < 500);
+
+export interface Verdict {
+  asked: number;
+  statuses: Record<string, number>;
+  /** Answered with 200, and not there, or not as it was sent. */
+  lost: string[];
+  duplicated: string[];
+  /** There, though every answer said that nothing was done, or though nobody of that tenant sent it. */
+  unasked: string[];
+  /** Changed later than a second after the deadline, or answered later than that. */
+  late: string[];
+  malformed: string[];
+}
+
+interface Row {
+  tenant: string;
+  mark: string;
+  id: string;
+  kind: Thing['kind'];
+}
+
+/** Reads everything back, through HTTP and through SQL, and holds it against what the journal says. */
+export async function verify(cluster: Cluster, workload: Workload): Promise<Verdict> {
+  const asks = workload.journal.read();
+  const rows = await readRows(cluster, workload.organizationId);
+  const verdict: Verdict = {
+    asked: asks.length,
+    statuses: {},
+    lost: [],
+    duplicated: [],
+    unasked: [],
+    late: [],
+    malformed: [],
+  };
+  for (const { told } of asks) {
+    const status = String(told?.status);
+    verdict.statuses[status] = (verdict.statuses[status] ?? 0) + 1;
+    if (told?.malformed) verdict.malformed.push(told.malformed);
+    if (!told || told.ms > REQUEST_TIMEOUT_MS + 1000 + told.noiseMs)
+      verdict.late.push(`answered ${status} after ${told?.ms.toFixed()} ms, ${told?.noiseMs.toFixed()} ms of them the machine's`);
+  }
+
+  const byMark = groupBy(rows, ({ mark }) => mark);
+  const asksByMark = groupBy(asks, ({ thing }) => thing.mark);
+  for (const [mark, found] of byMark) {
+    const thing = asksByMark.get(mark)?.[0]?.thing;
+    if (!thing || found.some(({ tenant }) => tenant !== apiKeyOf(cluster, thing))) verdict.unasked.push(`nobody sent: ${mark}`);
+    if (found.length > 1) verdict.duplicated.push(`${found.length} times: ${mark}`);
+  }
+  for (const [mark, asksOfThing] of asksByMark) judge(mark, asksOfThing, byMark.get(mark) ?? [], verdict);
+  for (const tenant of [0, 1] as const) await compareWithHttp(cluster, workload, tenant, rows, asksByMark, verdict);
+  return verdict;
+}
+
+function judge(mark: string, asks: Ask[], rows: Row[], verdict: Verdict): void {
+  const answered = asks.filter(({ told }) => told?.status === 200);
+  if (answered.length > 0 && rows.length === 0) verdict.lost.push(`200, and not there: ${mark}`);
+  for (const { told, thing } of answered) {
+    if (thing.kind === 'notification' && rows[0] && told?.id !== rows[0].id)
+      verdict.lost.push(`answered as ${told?.id}, is there as ${rows[0].id}: ${mark}`);
+  }
+  if (rows.length > 0 && asks.every(({ told }) => told && isRefusal(told.status)))
+    verdict.unasked.push(`refused with ${asks.map(({ told }) => told?.status).join()}, and there: ${mark}`);
+  asks.forEach((ask, index) => {
+    // A later ask for the same thing may store it.
+    const decisive = index === asks.length - 1 || ask.finally;
+    if (ask.finally !== undefined && decisive && ask.finally !== rows.length > 0)
+      verdict.late.push(`${ask.told?.status}: ${ask.finally ? 'there' : 'absent'} one second after the deadline, not in the end`);
+  });
+}
+
+function groupBy<T>(list: readonly T[], keyOf: (element: T) => string): Map<string, T[]> {
+  const groups = new Map<string, T[]>();
+  for (const element of list) {
+    const group = groups.get(keyOf(element));
+    if (group) group.push(element);
+    else groups.set(keyOf(element), [element]);
+  }
+  return groups;
+}
+
+const apiKeyOf = (cluster: Cluster, { tenant }: Thing): string => cluster.tenants[tenant]['x-svc-api-key'];
+
+async function readRows(cluster: Cluster, organizationId: string): Promise<Row[]> {
+  const { rows } = await cluster.sql.query<Row>(
+    `SELECT o.api_key AS tenant, n.content ->> 'displayHeadlineMessageTemplate' AS mark, n.id, 'notification' AS kind
+     FROM notifications.notifications n JOIN notifications.organizations o ON o.id = n.organization
+     WHERE o.organization_id = $1
+     UNION ALL
+     SELECT o.api_key, u.name, u.user_id, 'user'
+     FROM users.users u JOIN users.organizations o ON o.id = u.organization
+     WHERE o.organization_id = $1`,
+    [organizationId],
+  );
+  return rows;
+}
+
+async function compareWithHttp(
+  cluster: Cluster,
+  { organizationId, documentId }: Workload,
+  tenant: 0 | 1,
+  rows: Row[],
+  asks: Map<string, Ask[]>,
+  verdict: Verdict,
+): Promise<void> {
+  const items = await getAll(cluster, tenant, { organizationId, documentId });
+  const shown = new Map(items.map((item) => [item.displayHeadlineMessageTemplate, item]));
+  const apiKey = cluster.tenants[tenant]['x-svc-api-key'];
+  const stored = rows.filter((row) => row.kind === 'notification' && row.tenant === apiKey);
+  for (const { mark } of stored) {
+    const item = shown.get(mark);
+    const sent = asks.get(mark)?.[0]?.thing.data;
+    if (!item) verdict.lost.push(`stored, and not shown: ${mark}`);
+    else if (sent && !isAsSent(item, sent)) verdict.lost.push(`not as it was sent: ${mark}`);
+  }
+  const marks = new Set(stored.map(({ mark }) => mark));
+  for (const { displayHeadlineMessageTemplate: mark } of items)
+    if (!marks.has(mark)) verdict.unasked.push(`shown to ${apiKey}, and not its own: ${mark}`);
+  if (items.length !== shown.size) verdict.duplicated.push(`${items.length} shown, ${shown.size} of them different`);
+
+  const userId = 'user 0';
+  const expected = items.filter(({ notifyUsers }) => Object.keys(notifyUsers).length === 0 || userId in notifyUsers).length;
+  const ofUser = await getAll(cluster, tenant, { organizationId, userId });
+  if (ofUser.length !== expected) verdict.lost.push(`${userId} is shown ${ofUser.length} notifications instead of ${expected}`);
+}
+
+function isAsSent(item: NotificationItem, sent: Record<string, unknown>): boolean {
+  const {
+    actionUser,
+    displayBodyMessage,
+    notifyUsers = [],
+  } = sent as {
+    actionUser: { userId: string; name: string };
+    displayBodyMessage: string;
+    notifyUsers?: { userId: string }[];
+  };
+  return (
+    item.displayBodyMessage === displayBodyMessage &&
+    item.actionUser.userId === actionUser.userId &&
+    item.actionUser.name === actionUser.name &&
+    Object.keys(item.notifyUsers).sort().join() === [...new Set(notifyUsers.map(({ userId }) => userId))].sort().join()
+  );
+}
+
+async function getAll(cluster: Cluster, tenant: 0 | 1, filter: object): Promise<NotificationItem[]> {
+  const items: NotificationItem[] = [];
+  let pageToken: string | undefined;
+  do {
+    const response = await fetch(`${cluster.gatewayUrl}/v1/notifications/get`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...cluster.tenants[tenant] },
+      body: JSON.stringify({ data: { ...filter, pageSize: 500, ...(pageToken && { pageToken }) } }),
+    });
+    const { result, error } = (await response.json()) as {
+      result?: { data: NotificationItem[]; pageToken?: string };
+      error?: unknown;
+    };
+    if (!result) throw new Error(`The read-back failed: ${response.status} ${JSON.stringify(error)}`);
+    items.push(...result.data);
+    ({ pageToken } = result);
+  } while (pageToken);
+  return items;
+}

@@ -1,0 +1,250 @@
+import { Agent, request } from 'node:http';
+import type { ConfirmChannel } from 'amqplib';
+import { eventually } from '@app/testing/eventually';
+import { REQUEST_TIMEOUT_MS, type Cluster } from './cluster';
+import { Journal, type Thing, type Told } from './journal';
+import { Noise } from './noise';
+import type { Random } from './random';
+
+/** From the deadline to when an outcome is final, and a little for the way of a call to the gateway, whose clock starts later. */
+const FINAL_AFTER_MS = 1000 + 250;
+const GIVE_UP_MS = 60_000;
+const MOST_AT_ONCE = 10;
+
+/** An open-loop client: it asks at its rate whether the answers come or not. */
+export class Workload {
+  readonly journal = new Journal();
+  /** Of all asks of a workload, and of no other. */
+  readonly organizationId: string;
+  readonly documentId = 'document';
+  private readonly agent = new Agent({ keepAlive: true });
+  private readonly noise: Noise;
+  private readonly asked: Thing[] = [];
+  private readonly running = new Set<Promise<void>>();
+  private readonly settling = new Set<Promise<void>>();
+  /** What the idempotency keys begin with: they must differ between workloads. */
+  private readonly keys: string;
+  private timer?: NodeJS.Timeout;
+  private marks = 0;
+  /** One for each tenant: both use the same ids, and must not meet. */
+  private readonly numbers: [number, number] = [0, 0];
+  /** Asks in the order in which they were made, with their status once it is known. */
+  readonly statuses: { askedAt: number; status?: number }[] = [];
+
+  constructor(
+    private readonly cluster: Cluster,
+    private readonly random: Random,
+    name: string,
+    readonly ratePerSecond = 50,
+  ) {
+    this.noise = new Noise(cluster);
+    this.keys = random.word(16);
+    this.organizationId = `${name} ${this.keys}`;
+  }
+
+  start(): void {
+    const start = performance.now();
+    let due = 0;
+    this.timer = setInterval(() => {
+      const now = Math.floor(((performance.now() - start) * this.ratePerSecond) / 1000);
+      // What a busy machine made us miss stays missed: asked all at once it would be another fault.
+      for (due = Math.max(due, now - MOST_AT_ONCE); due < now; due++) void this.ask(this.nextThing());
+    }, 5);
+  }
+
+  /** Asks no more, and waits for every answer and for every unknown outcome to be final. */
+  async stop(): Promise<void> {
+    clearInterval(this.timer);
+    await Promise.all(this.running);
+    await Promise.all(this.settling);
+    this.noise.stop();
+    this.agent.destroy();
+  }
+
+  count(status: number, since = 0): number {
+    return this.statuses.filter((ask) => ask.status === status && ask.askedAt >= since).length;
+  }
+
+  /** Waits for so many more answers of 200: a moment that depends on the load and not on the clock. */
+  async answers(count: number): Promise<void> {
+    const before = this.count(200);
+    await eventually(() => this.count(200) >= before + count, 30_000);
+  }
+
+  /** Waits until so many more were asked, whatever the answers. */
+  async asks(count: number): Promise<void> {
+    const before = this.statuses.length;
+    await eventually(() => this.statuses.length >= before + count, 30_000);
+  }
+
+  /** Waits until so many notifications are stored, however they were asked for; or as long as one may reasonably wait. */
+  async rows(count: number): Promise<void> {
+    const sql = `SELECT count(*)::int AS count FROM notifications.notifications n
+                 JOIN notifications.organizations o ON o.id = n.organization WHERE o.organization_id = $1`;
+    const stored = async () => (await this.cluster.sql.query<{ count: number }>(sql, [this.organizationId])).rows[0]?.count ?? 0;
+    // Whether it is enough is judged when everything is read back.
+    await eventually(async () => (await stored()) >= count, 30_000).catch(() => undefined);
+  }
+
+  /** Asks for one thing, in addition to the rate. */
+  ask(thing: Thing): Promise<Told> {
+    const number = this.journal.ask(thing);
+    const entry: { askedAt: number; status?: number } = { askedAt: performance.now() };
+    this.statuses.push(entry);
+    const askedAt = Date.now();
+    const answer = this.post(thing).then((told) => ({ ...told, noiseMs: this.noise.since(entry.askedAt) }));
+    const work = answer.then((told) => {
+      this.journal.tell(number, told);
+      entry.status = told.status;
+      if (![0, 500, 504].includes(told.status)) return;
+      const deadline = Math.max(askedAt + told.noiseMs + REQUEST_TIMEOUT_MS, told.status === 504 ? Date.now() : 0);
+      const settled = this.settle(number, thing, deadline);
+      this.track(this.settling, settled);
+    });
+    this.track(this.running, work);
+    return work.then(() => answer);
+  }
+
+  /** As another service does, who waits for the broker's confirm only: from then on it has to be there in the end. */
+  async publish(channel: ConfirmChannel, thing: Thing): Promise<void> {
+    const number = this.journal.ask(thing);
+    const messageId = `message ${thing.mark}`;
+    const headers = {
+      'x-api-key': this.cluster.tenants[thing.tenant]['x-svc-api-key'],
+      ...(thing.idempotencyKey && { 'x-idempotency-key': thing.idempotencyKey }),
+    };
+    const body = Buffer.from(JSON.stringify(thing.data));
+    await new Promise<void>((resolve, reject) => {
+      channel.publish('commands', 'notifications.add.v1', body, { persistent: true, messageId, headers }, (error) =>
+        error ? reject(error as Error) : resolve(),
+      );
+    });
+    const id = (thing.data.notificationId as string | undefined) ?? messageId;
+    this.journal.tell(number, { status: 200, ms: 0, noiseMs: 0, id });
+  }
+
+  /** Mostly new notifications; also users, and what was asked before once more. */
+  nextThing(): Thing {
+    const { random } = this;
+    const earlier = this.asked.length > 0 && random.chance(0.05) ? random.pick(this.asked.slice(-200)) : undefined;
+    if (earlier) return earlier;
+    const tenant = random.chance(0.2) ? 1 : 0;
+    const thing = random.chance(0.1) ? this.newUser(tenant) : this.newNotification(tenant);
+    this.asked.push(thing);
+    return thing;
+  }
+
+  newNotification(tenant: 0 | 1 = 0, named = this.random.chance(0.7)): Thing {
+    const { random, organizationId, documentId } = this;
+    const { mark, number } = this.nextMark(tenant);
+    return {
+      kind: 'notification',
+      tenant,
+      mark,
+      data: {
+        organizationId,
+        documentId,
+        ...(named && { notificationId: `n${number}` }),
+        actionUser: { userId: random.word(), name: random.word(random.between(1, 40)) },
+        displayHeadlineMessageTemplate: mark,
+        displayBodyMessage: random.word(random.between(1, 300)),
+        ...(random.chance(0.5) && {
+          notifyUsers: Array.from({ length: random.between(1, 4) }, (_, n) => ({ userId: `user ${n}` })),
+        }),
+      },
+      // Without either of them a repetition would be another notification.
+      ...((!named || random.chance(0.2)) && { idempotencyKey: `${this.keys} ${number}` }),
+    };
+  }
+
+  private newUser(tenant: 0 | 1): Thing {
+    const { organizationId } = this;
+    const { mark, number } = this.nextMark(tenant);
+    return {
+      kind: 'user',
+      tenant,
+      mark,
+      data: { organizationId, users: [{ userId: `u${number}`, name: mark, email: `${number}@example.com` }] },
+      ...(this.random.chance(0.3) && { idempotencyKey: `${this.keys} ${number}` }),
+    };
+  }
+
+  private nextMark(tenant: 0 | 1): { mark: string; number: number } {
+    const number = this.numbers[tenant];
+    this.numbers[tenant] = number + 1;
+    return { mark: `mark ${this.marks++} ${this.random.word(12)}`, number };
+  }
+
+  private post(thing: Thing): Promise<Omit<Told, 'noiseMs'>> {
+    const start = performance.now();
+    const told = (status: number, rest: Partial<Told> = {}) => ({ status, ms: performance.now() - start, ...rest });
+    const body = JSON.stringify({ data: thing.data });
+    return new Promise((resolve) => {
+      const call = request(`${this.cluster.gatewayUrl}/v1/${thing.kind === 'user' ? 'users' : 'notifications'}/add`, {
+        method: 'POST',
+        agent: this.agent,
+        timeout: GIVE_UP_MS,
+        headers: {
+          'content-type': 'application/json',
+          'content-length': Buffer.byteLength(body),
+          ...this.cluster.tenants[thing.tenant],
+          ...(thing.idempotencyKey && { 'idempotency-key': thing.idempotencyKey }),
+        },
+      });
+      call.on('timeout', () => call.destroy());
+      call.on('error', () => resolve(told(0)));
+      call.on('response', (response) => {
+        const chunks: Buffer[] = [];
+        response.on('data', (chunk: Buffer) => chunks.push(chunk));
+        response.on('error', () => resolve(told(0)));
+        response.on('end', () => {
+          const status = response.statusCode ?? 0;
+          const id = response.headers['x-notification-id'] as string | undefined;
+          const malformed = problemOf(status, Buffer.concat(chunks).toString());
+          resolve(told(status, { ...(id && { id }), ...(malformed && { malformed }) }));
+        });
+      });
+      call.end(body);
+    });
+  }
+
+  private async settle(ask: number, thing: Thing, deadline: number): Promise<void> {
+    const wait = deadline + FINAL_AFTER_MS - Date.now();
+    if (wait > 0) await new Promise((resolve) => setTimeout(resolve, wait));
+    this.journal.settle(ask, await this.isThere(thing));
+  }
+
+  /** By the database itself, and until it answers. */
+  private async isThere({ kind, tenant, mark }: Thing): Promise<boolean> {
+    const sql =
+      kind === 'notification'
+        ? `SELECT FROM notifications.notifications n JOIN notifications.organizations o ON o.id = n.organization
+           WHERE o.api_key = $1 AND o.organization_id = $2 AND n.content ->> 'displayHeadlineMessageTemplate' = $3`
+        : `SELECT FROM users.users u JOIN users.organizations o ON o.id = u.organization
+           WHERE o.api_key = $1 AND o.organization_id = $2 AND u.name = $3`;
+    const { 'x-svc-api-key': apiKey } = this.cluster.tenants[tenant];
+    for (;;) {
+      try {
+        return (await this.cluster.sql.query(sql, [apiKey, this.organizationId, mark])).rows.length > 0;
+      } catch {
+        await new Promise((resolve) => setTimeout(resolve, 100));
+      }
+    }
+  }
+
+  private track(set: Set<Promise<void>>, work: Promise<void>): void {
+    set.add(work);
+    void work.finally(() => set.delete(work));
+  }
+}
+
+/** Why an answer is not of the published form. */
+function problemOf(status: number, text: string): string | undefined {
+  try {
+    const { result, error } = JSON.parse(text) as { result?: { status?: string }; error?: { status?: string; message?: string } };
+    if (status === 200) return result?.status === 'success' && error === undefined ? undefined : text;
+    return typeof error?.status === 'string' && typeof error.message === 'string' && result === undefined ? undefined : text;
+  } catch {
+    return `not JSON: ${text}`;
+  }
+}

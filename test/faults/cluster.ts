@@ -3,7 +3,9 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { connect } from 'amqplib';
 import { Pool } from 'pg';
+import { QUEUES } from '@app/rabbitmq/topology';
 import { Management } from '@app/testing/broker';
 import { ServiceProcess, type AppName } from '@app/testing/service-process';
 import { FaultProxy } from './fault-proxy';
@@ -98,11 +100,17 @@ export class Cluster {
     return { AMQP_URL: this.broker.url, DATABASE_URL: this.database.url };
   }
 
-  /** Messages that wait in the queues of a kind. */
+  /** Messages that wait to be delivered from the queues of a kind, at this moment: the management API tells what was, seconds ago. */
   async waiting(kind: 'commands' | 'dead' | 'retry'): Promise<number> {
-    const queues = await this.management.get<{ name: string; messages?: number }[]>('queues/%2F');
     const ofKind = { commands: /\.commands$/, dead: /\.dead$/, retry: /\.retry\./ }[kind];
-    return queues.filter(({ name }) => ofKind.test(name)).reduce((sum, { messages = 0 }) => sum + messages, 0);
+    const connection = await connect(this.broker.url);
+    try {
+      const channel = await connection.createChannel();
+      const queues = QUEUES.filter(({ name }) => ofKind.test(name)).map(({ name }) => channel.checkQueue(name));
+      return (await Promise.all(queues)).reduce((sum, { messageCount }) => sum + messageCount, 0);
+    } finally {
+      await connection.close();
+    }
   }
 
   async remove(): Promise<void> {

@@ -17,7 +17,7 @@ describe('RabbitChannel', () => {
       open: (model) => model.createChannel(),
       setup: async () => undefined,
     });
-    const waits = Array.from({ length: 50 }, () => channel.whenReady(60_000));
+    const waits = Array.from({ length: 300 }, () => channel.whenReady(60_000));
     await channel.close();
     expect(new Set(await Promise.all(waits))).toEqual(new Set([false]));
     await new Promise(setImmediate);

@@ -39,8 +39,8 @@ export class RabbitConnection extends EventEmitter<{ up: [ChannelModel]; state: 
   ) {
     super();
     this.username = parseBrokerUrl(options.url).username;
-    // One for each channel, and some.
-    this.setMaxListeners(100);
+    // One for each channel, and for each reply that waits for one.
+    this.setMaxListeners(0);
   }
 
   get state(): ConnectionState {

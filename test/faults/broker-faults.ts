@@ -1,0 +1,150 @@
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { connect, type Options } from 'amqplib';
+import { eventually } from '@app/testing/eventually';
+import type { Cluster } from './cluster';
+import type { Random } from './random';
+import type { Fault } from './run-fault';
+
+/** What an operator does after a mishap: declares everything again. */
+const declareTopology = ({ environment }: Cluster) =>
+  promisify(execFile)(process.execPath, [join(process.cwd(), 'scripts/setup.mjs'), 'topology'], {
+    env: { PATH: process.env.PATH, ...environment },
+  });
+
+/** The broker cancels its consumers. What waits in it is gone with it, so that those calls are never answered. */
+export const recreateQueue = (times: number): Fault => ({
+  name: `queue of commands deleted and declared again, ${times} times`,
+  // Without the queue a command is returned, and its caller told at once.
+  expected: 503,
+  expectedErrors: /the queue notifications.commands does not exist in the broker/,
+  async inject({ cluster, random, workload }) {
+    for (let time = 0; time < times; time++) {
+      await workload.answers(random.between(30, 60));
+      await cluster.management.delete('queues/%2F/notifications.commands');
+      await declareTopology(cluster);
+      await workload.answers(30);
+    }
+  },
+});
+
+/** The broker closes every channel that publishes to what is not there. */
+export const recreateExchange = (times: number): Fault => ({
+  name: `exchange commands deleted and declared again, ${times} times`,
+  expectedErrors: /the exchange commands does not exist in the broker/,
+  async inject({ cluster, random, workload }) {
+    for (let time = 0; time < times; time++) {
+      await workload.answers(random.between(30, 60));
+      await cluster.management.delete('exchanges/%2F/commands');
+      await workload.asks(20);
+      await declareTopology(cluster);
+      await workload.answers(30);
+    }
+  },
+});
+
+/** As an operator does, or a broker that is upgraded. */
+export const endConnections = (times: number): Fault => ({
+  name: `every connection closed by the broker, ${times} times`,
+  async inject({ cluster, random, workload }) {
+    for (let time = 0; time < times; time++) {
+      // The list of connections is made every few seconds only.
+      await eventually(() => cluster.management.killConnections(random.pick(['gateway', 'users', 'notifications'])), 30_000);
+      await workload.answers(30);
+    }
+  },
+});
+
+/** Nothing that can be published ends a process or gets in the way of the others: it goes to the dead letters, with the reason. */
+export const malformedMessages = (count: number): Fault => ({
+  name: `${count} malformed messages`,
+  async inject({ cluster, random }) {
+    const connection = await connect(cluster.broker.url);
+    const channel = await connection.createConfirmChannel();
+    const waiting = async () => {
+      const queues = ['notifications.commands', 'users.commands'].map((queue) => channel.checkQueue(queue));
+      return (await Promise.all(queues)).reduce((sum, { messageCount }) => sum + messageCount, 0);
+    };
+    const reasons = new Map<string, RegExp>();
+    for (let published = 0; published < count; published++) {
+      const { body, reason, ...options } = random.pick(MALFORMED)(random);
+      const messageId = `malformed ${published}`;
+      reasons.set(messageId, reason);
+      channel.publish('commands', random.pick(['notifications.add.v1', 'users.add.v1']), body, { messageId, ...options });
+      if (published % 100 !== 99) continue;
+      await channel.waitForConfirms();
+      // What waits behind thousands of them is late: a full queue is another fault.
+      await eventually(async () => (await waiting()) < 100, 30_000);
+    }
+    await eventually(async () => (await cluster.waiting('dead')) === count, 60_000);
+    const wrong: string[] = [];
+    for (const queue of ['notifications.commands.dead', 'users.commands.dead']) {
+      for (let letter = await channel.get(queue, { noAck: true }); letter; letter = await channel.get(queue, { noAck: true })) {
+        const { messageId, headers } = letter.properties;
+        const told = `${headers?.['x-dead-status']} ${headers?.['x-dead-reason']}`;
+        if (!reasons.get(String(messageId))?.test(told)) wrong.push(`${messageId}: ${told}`);
+        reasons.delete(String(messageId));
+      }
+    }
+    await connection.close();
+    if (wrong.length > 0) throw new Error(`${wrong.length} dead letters with another reason: ${wrong.slice(0, 5).join('; ')}`);
+    if (reasons.size > 0) throw new Error(`${reasons.size} messages are not in the dead letters`);
+  },
+});
+
+type Malformed = Options.Publish & { body: Buffer; reason: RegExp };
+
+const json = (value: unknown) => Buffer.from(JSON.stringify(value));
+const nested = (depth: number) => Buffer.from('['.repeat(depth) + ']'.repeat(depth));
+const headers = { 'x-api-key': 'demo-key' };
+const valid = {
+  organizationId: 'malformed',
+  documentId: 'd',
+  actionUser: { userId: 'u' },
+  displayHeadlineMessageTemplate: 'x',
+  users: [{ userId: 'u' }],
+  notificationId: 'n',
+};
+
+const MALFORMED: ((random: Random) => Malformed)[] = [
+  (random) => ({ body: Buffer.from(random.word(random.between(0, 200))), headers, reason: /The body must be (JSON|an object)/ }),
+  (random) => ({
+    body: Buffer.from([0xff, 0xfe, random.between(0, 255)]),
+    headers,
+    type: 'error',
+    reason: /The body must be UTF-8/,
+  }),
+  () => ({ body: Buffer.alloc(0), reason: /The header x-api-key must be a string/ }),
+  () => ({ body: json(null), headers, reason: /The body must be an object/ }),
+  () => ({ body: json([valid]), headers, reason: /The body must be an object/ }),
+  (random) => ({
+    body: json({ ...valid, organizationId: random.between(0, 9) }),
+    headers,
+    reason: /organizationId must be a string/,
+  }),
+  (random) => ({
+    body: json(valid),
+    headers: { 'x-api-key': random.pick([1, true, {}, [], '']) },
+    reason: /The header x-api-key must (be a string|not be blank)/,
+  }),
+  (random) => ({
+    body: json(valid),
+    headers: { 'x-api-key': `nobody ${random.word()}` },
+    reason: /UNAUTHENTICATED The API key is unknown/,
+  }),
+  (random) => ({ body: nested(random.between(33, 100_000)), headers, reason: /nested/ }),
+  () => ({
+    body: json({ ...valid, organizationId: 'x'.repeat(300) }),
+    headers,
+    correlationId: 'error',
+    reason: /organizationId must be at most 256 bytes/,
+  }),
+  () => ({ body: Buffer.from('{"organizationId":"a\\u0000b"}'), headers, priority: 200, reason: /NUL character/ }),
+  () => ({
+    body: json({ ...valid, users: 'all', actionUser: 7 }),
+    headers,
+    type: 'x',
+    reason: /(actionUser must be an object|users must be an array)/,
+  }),
+];

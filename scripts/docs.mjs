@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { configurationTables, exampleEnvironment } from './docs/configuration.mjs';
-import { topologyTables } from './docs/topology.mjs';
+import { accountsTable, topologyTables } from './docs/topology.mjs';
 import { prepare } from './lib/prepare.mjs';
 import { ROOT } from './lib/project.mjs';
 
@@ -12,7 +12,7 @@ const TARGETS = {
   'README.md': (text) => between('configuration', text, configurationTables()),
   '.env.example': () => exampleEnvironment(),
   'openapi.json': () => openApiDocument(),
-  'docs/messages.md': (text) => between('topology', text, topologyTables()),
+  'docs/messages.md': (text) => between('accounts', between('topology', text, topologyTables()), accountsTable()),
 };
 
 const check = process.argv.includes('--check');

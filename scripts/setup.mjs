@@ -7,6 +7,7 @@ import { ROOT } from './lib/project.mjs';
 const STEPS = {
   users: 'apps/users/src/migrate.js',
   notifications: 'apps/notifications/src/migrate.js',
+  accounts: 'libs/rabbitmq/src/declare-accounts.main.js',
   topology: 'libs/rabbitmq/src/declare-topology.main.js',
 };
 

@@ -58,7 +58,7 @@ async function main() {
   const settings = { NODE_ENV: 'production', ...Object.assign({}, ...(await Promise.all([broker, prepared]))) };
   if (leavingSince) return;
   writeStackSecrets(secrets);
-  await setUp('declaring queues', ['topology'], settings);
+  await setUp('declaring queues', ['accounts', 'topology'], settings);
   if (leavingSince) return;
   const env = { ...process.env, ...settings, PORT: String(port) };
   writeStackEnv(env, ['AMQP_URL', 'DATABASE_URL', ...Object.keys(settings)]);
@@ -78,8 +78,7 @@ function setUp(what, steps, settings) {
 }
 
 function startBroker() {
-  const management = ['1', 'true'].includes(process.env.RABBITMQ_MANAGEMENT ?? '');
-  return stage('starting RabbitMQ', () => servers.startRabbit({ management, onProgress: report }));
+  return stage('starting RabbitMQ', () => servers.startRabbit(report));
 }
 
 async function checkPort(text) {

@@ -5,6 +5,17 @@ import { table } from './table.mjs';
 
 const code = (text) => `\`${text}\``;
 
+/** What each broker account may do, from the list by which set-up creates them. */
+export function accountsTable() {
+  const { RIGHTS } = createRequire(import.meta.url)(join(ROOT, 'dist/libs/rabbitmq/src/accounts.js'));
+  return table(
+    ['Account', 'configure', 'write', 'read', 'topic permission: write to `commands`'],
+    Object.entries(RIGHTS).map(([account, { configure, write, read, commands }]) =>
+      [account, configure, write, read, commands].map(code),
+    ),
+  );
+}
+
 /** Exchanges, queues and bindings, from the same lists that are declared at set-up. */
 export function topologyTables() {
   const load = createRequire(import.meta.url);

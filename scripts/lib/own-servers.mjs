@@ -6,6 +6,7 @@ import { startRabbit } from '../infra/rabbitmq.mjs';
 import { ensureDatabase } from './database-accounts.mjs';
 import { report } from './progress.mjs';
 import { LOCAL } from './project.mjs';
+import { BROKER_ACCOUNT } from './stack-secrets.mjs';
 
 const DATABASE = 'collaboration';
 
@@ -22,8 +23,8 @@ export class OwnServers {
   }
 
   /** @returns {Promise<Record<string, string>>} the settings that lead to it */
-  startRabbit(options) {
-    return this.#track(this.#startRabbit(options));
+  startRabbit(onProgress) {
+    return this.#track(this.#startRabbit(onProgress));
   }
 
   /** @returns {Promise<Record<string, string>>} the settings that lead to it */
@@ -31,21 +32,31 @@ export class OwnServers {
     return this.#track(this.#startPostgres());
   }
 
-  async #startRabbit({ management, onProgress }) {
+  async #startRabbit(onProgress) {
     const { passwords, ports } = this.#secrets;
     const rabbit = await startRabbit({
       directory: directoryOf('rabbitmq'),
       password: passwords.rabbitmq,
-      management,
+      management: true,
       ports: { amqp: ports.amqp, management: ports.management },
       onProgress,
       onDeath: () => this.#revive('RabbitMQ', rabbit.server),
       abort: this.#leaving.signal,
     });
     ports.amqp = rabbit.port;
-    if (rabbit.managementPort) ports.management = rabbit.managementPort;
+    ports.management = rabbit.managementPort;
     this.#servers.push(rabbit.server);
-    return { AMQP_URL: rabbit.url, ...(rabbit.managementUrl && { RABBITMQ_MANAGEMENT_URL: rabbit.managementUrl }) };
+    const accounts = Object.entries(passwords).filter(([account]) => account.startsWith(BROKER_ACCOUNT));
+    return {
+      AMQP_URL: rabbit.url,
+      RABBITMQ_MANAGEMENT_URL: `http://127.0.0.1:${rabbit.managementPort}`,
+      ...Object.fromEntries(
+        accounts.map(([account, password]) => {
+          const name = account.slice(BROKER_ACCOUNT.length);
+          return [`${name.toUpperCase()}_AMQP_URL`, `amqp://${name}:${password}@127.0.0.1:${rabbit.port}`];
+        }),
+      ),
+    };
   }
 
   async #startPostgres() {

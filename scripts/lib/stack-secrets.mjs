@@ -4,7 +4,10 @@ import { join } from 'node:path';
 import { LOCAL } from './project.mjs';
 
 const FILE = join(LOCAL, 'stack.json');
-const ACCOUNTS = ['rabbitmq', 'postgres', 'users_service', 'notifications_service'];
+/** What the passwords of the broker's accounts are kept under, in front of the account's name. */
+export const BROKER_ACCOUNT = 'broker_';
+const BROKER_ACCOUNTS = ['gateway', 'users', 'notifications', 'publisher'].map((name) => BROKER_ACCOUNT + name);
+const ACCOUNTS = ['rabbitmq', 'postgres', 'users_service', 'notifications_service', ...BROKER_ACCOUNTS];
 
 /**
  * What the private servers of this checkout were set up with, made at the first start: passwords, and the ports they had

@@ -1,6 +1,10 @@
 import { connect, type ChannelModel, type ConfirmChannel, type Options } from 'amqplib';
 import { eventually } from '@app/testing/eventually';
+import { requiredEnv } from '@app/testing/required-env';
 import { System } from '@app/testing/system';
+
+/** The account that everything has here, the services as well. */
+const OWN_ACCOUNT = new URL(requiredEnv('TEST_AMQP_URL')).username;
 
 /** Another service that publishes to the broker: plain AMQP, none of our libraries. */
 describe('a service that publishes directly', () => {
@@ -88,9 +92,16 @@ describe('a service that publishes directly', () => {
     [
       'an unknown API key',
       body(),
-      { messageId: 'd', headers: { 'x-api-key': 'nobody' } },
+      { messageId: 'd', headers: { 'x-api-key': 'nobody' }, userId: OWN_ACCOUNT },
       'notifications.add.v1',
       'UNAUTHENTICATED',
+    ],
+    [
+      'an API key that it has no grant for',
+      body(),
+      { messageId: 'e', headers: { 'x-api-key': 'nobody' } },
+      'notifications.add.v1',
+      'PERMISSION_DENIED',
     ],
     ['no identity', body(), {}, 'notifications.add.v1', 'INVALID_ARGUMENT'],
     ['an identity that is none', body(), { messageId: 'a\0b' }, 'notifications.add.v1', 'INVALID_ARGUMENT'],

@@ -135,6 +135,7 @@ export class Cluster {
       { 'x-svc-api-key': 'demo-key', 'x-svc-auth-token': 'demo-token' },
       { 'x-svc-api-key': other.key, 'x-svc-auth-token': other.token },
     ];
+    await this.run('dist/apps/users/src/keys.js', ['grant', other.key, '--publisher', '*']);
     const { gateways = 1, users = 1, writers = 2 } = options;
     for (let number = 0; number < gateways; number++) {
       const port = await freePort();

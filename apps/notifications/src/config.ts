@@ -1,10 +1,11 @@
-import { brokerSettings, databaseSettings, processSettings } from '@app/runtime/common-settings';
+import { brokerSettings, databaseSettings, processSettings, publisherSettings } from '@app/runtime/common-settings';
 import { choices, integer, Settings, text, url } from '@app/runtime/settings';
 
 /** Configuration of the notifications service. */
 export class NotificationsConfig extends Settings({
   ...processSettings,
   ...brokerSettings('notifications'),
+  ...publisherSettings,
   ...databaseSettings('notifications'),
   queues: choices('NOTIFICATIONS_QUEUES', ['commands', 'queries'] as const, 'Queues that this replica consumes.'),
   commandPrefetch: integer(

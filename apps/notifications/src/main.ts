@@ -12,6 +12,7 @@ import { runService } from '@app/runtime/run-service';
 import { notificationsConfig } from './config';
 import { ENTITIES, MIGRATIONS, SCHEMA } from './db/schema';
 import { NotificationsModule } from './notifications.module';
+import { publisherGrants } from './publisher-grants';
 
 void runService('notifications', notificationsConfig, async (config, { logger, readiness, stopping }) => {
   const dataSource = createDataSource({
@@ -32,6 +33,7 @@ void runService('notifications', notificationsConfig, async (config, { logger, r
     prefetch: { commands: config.commandPrefetch, queries: config.queryPrefetch },
     isUnavailable: isDatabaseAway,
     isTransient,
+    publishers: { trusted: config.trustedPublishers, isGranted: publisherGrants(client) },
     probe: () => dataSource.query('SELECT 1'),
   });
 

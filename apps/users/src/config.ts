@@ -1,10 +1,11 @@
-import { brokerSettings, databaseSettings, processSettings } from '@app/runtime/common-settings';
+import { brokerSettings, databaseSettings, processSettings, publisherSettings } from '@app/runtime/common-settings';
 import { flag, integer, Settings, text, url } from '@app/runtime/settings';
 
 /** Configuration of the users service. */
 export class UsersConfig extends Settings({
   ...processSettings,
   ...brokerSettings('users'),
+  ...publisherSettings,
   ...databaseSettings('users'),
   commandPrefetch: integer(
     'USERS_COMMAND_PREFETCH',

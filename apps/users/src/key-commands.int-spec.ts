@@ -125,34 +125,64 @@ describe('keys', () => {
     expect((await keys(`revoke ${one.key}`)).data.revoked).toEqual([]);
   });
 
-  it('lists keys with their state and their live tokens', async () => {
+  it('grants a broker account the right to publish for one key, and withdraws it', async () => {
+    const [one, two] = [await issued('create'), await issued('create')];
+    const may = (publisher: string, key: string) => new ApiKeysRepository(dataSource).isGranted(publisher, key);
+    expect(await may('billing', one.key)).toBe(false);
+    await keys(`grant ${one.key} --publisher billing`);
+    await keys(`grant ${one.key} --publisher billing`);
+    expect([await may('billing', one.key), await may('billing', two.key), await may('', one.key)]).toEqual([true, false, false]);
+    await keys(`disable ${one.key}`);
+    expect(await may('billing', one.key)).toBe(false);
+    await keys(`enable ${one.key}`);
+    await keys(`withdraw ${one.key} --publisher billing`);
+    expect(await may('billing', one.key)).toBe(false);
+    await expect(keys(`withdraw ${one.key} --publisher billing`)).rejects.toThrow(
+      `"billing" has no grant for the API key "${one.key}".`,
+    );
+  });
+
+  it('grants everybody, those who do not say who they are too', async () => {
+    const { key } = await issued('create');
+    const { lines } = await keys(`grant ${key} --publisher *`);
+    expect(lines).toEqual([`Whoever the broker lets publish may publish for ${key}.`]);
+    expect(await new ApiKeysRepository(dataSource).isGranted('', key)).toBe(true);
+  });
+
+  it('lists keys with their state, their live tokens and their publishers', async () => {
     const one = await issued('create --name one');
+    await keys(`grant ${one.key} --publisher billing`);
     const two = await issued('create --expires-in 1d');
     await keys(`revoke ${one.key}`);
     await keys(`disable ${two.key}`);
     const { data, lines } = await keys('list');
     expect(data.keys as ListedKey[]).toEqual([
-      { key: one.key, name: 'one', disabled: false, createdAt: expect.any(Date), tokens: [] },
+      { key: one.key, name: 'one', disabled: false, createdAt: expect.any(Date), tokens: [], publishers: ['billing'] },
       {
         key: two.key,
         name: '',
         disabled: true,
         createdAt: expect.any(Date),
         tokens: [{ id: two.tokenId, createdAt: expect.any(Date), expiresAt: expect.any(Date) }],
+        publishers: [],
       },
     ]);
     expect(lines[1]).toBe('  no live token');
-    expect(lines[2]).toContain('disabled');
+    expect(lines[2]).toBe('  publisher billing');
+    expect(lines[3]).toContain('disabled');
   });
 
   it('says so when there is nothing to list', async () => {
     expect((await keys('list')).lines).toEqual(['There are no API keys.']);
   });
 
-  it.each(['issue-token', 'rotate', 'disable', 'enable', 'revoke'])('%s refuses an unknown key', async (command) => {
-    await expect(keys(`${command} key_none`)).rejects.toThrow('There is no API key "key_none".');
-    expect((await keys('list')).data).toEqual({ keys: [] });
-  });
+  it.each(['issue-token', 'rotate', 'disable', 'enable', 'revoke', 'grant --publisher x'])(
+    '%s refuses an unknown key',
+    async (command) => {
+      await expect(keys(`${command} key_none`)).rejects.toThrow('There is no API key "key_none".');
+      expect((await keys('list')).data).toEqual({ keys: [] });
+    },
+  );
 
   it('refuses to revoke an unknown token', async () => {
     await expect(keys('revoke --token none')).rejects.toThrow('There is no token with the id "none".');

@@ -36,6 +36,9 @@ describe('keys command line', () => {
     ['--expires-in must be a number with s, m, h or d, such as 90d.', 'issue-token key_1 --expires-in 0d'],
     ['--expires-in must be a number with s, m, h or d, such as 90d.', 'issue-token key_1 --expires-in 9999999999d'],
     ['--grace must be a number with s, m, h or d, such as 90d.', 'rotate key_1 --grace soon'],
+    ['grant needs --publisher ACCOUNT.', 'grant key_1'],
+    ['grant takes one KEY.', 'grant --publisher billing'],
+    ['--publisher must be at most 256 bytes of UTF-8.', `withdraw key_1 --publisher ${'x'.repeat(257)}`],
     ['--name must be at most 320 characters.', `create --name ${'x'.repeat(321)}`],
   ])('says %j to %j', async (message, line) => {
     expect(await usageError(line.split(' ').filter(Boolean))).toBe(message);

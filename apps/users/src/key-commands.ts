@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
-import { LIMITS, textProblem } from '@app/contracts/fields';
+import { identifierProblem, LIMITS, textProblem } from '@app/contracts/fields';
 import { newApiKey, newToken } from './credentials';
-import type { ApiKeysRepository, ListedKey } from './db/api-keys.repository';
+import { ANYBODY, type ApiKeysRepository, type ListedKey } from './db/api-keys.repository';
 
 /** What a command has to say: a person reads the lines, a script reads the data. */
 export interface Output {
@@ -27,18 +27,22 @@ Usage: npm run keys -- <command> [options]
   disable KEY                                calls with the key are answered with 403
   enable KEY                                 undoes that
   revoke KEY | --token ID                    all tokens of a key, or one
+  grant KEY --publisher ACCOUNT              lets a broker account publish for the key, without HTTP
+  withdraw KEY --publisher ACCOUNT           takes that back
 
 Options:
   --json   the result as one JSON object
   --help   this text
 
-TIME is a number with s, m, h or d: 90d. A token is shown once and stored only as a hash. Every change holds in all gateways
+ACCOUNT is the user name at the broker, which the publisher puts into user_id; '*' lets everybody publish who
+may connect. TIME is a number with s, m, h or d: 90d. A token is shown once and stored only as a hash. Every change holds in all gateways
 within 5 seconds. The database is the one of USERS_DATABASE_URL or DATABASE_URL, else that of a running "npm start".
 
 Examples:
   npm run keys -- create --name "Billing service"
   npm run keys -- rotate key_0123456789abcdef01234567 --grace 1h
   npm run keys -- revoke --token 3f9c0a71be
+  npm run keys -- grant key_0123456789abcdef01234567 --publisher billing
   npm run keys -- list --json
 `;
 
@@ -49,6 +53,7 @@ const OPTIONS = {
   'expires-in': { type: 'string' },
   grace: { type: 'string' },
   token: { type: 'string' },
+  publisher: { type: 'string' },
   json: { type: 'boolean' },
   help: { type: 'boolean', short: 'h' },
 } as const;
@@ -125,6 +130,25 @@ const COMMANDS: Record<string, Command> = {
       return { lines: [`Revoked ${revoked.length} token(s) of ${key}.`], data: { key, revoked } };
     },
   },
+  grant: {
+    options: ['publisher'],
+    async run(keys, positionals, values) {
+      const key = onlyKey('grant', positionals);
+      const publisher = account('grant', values);
+      if (!(await keys.grant(key, publisher))) throw unknownKey(key);
+      const who = publisher === ANYBODY ? 'Whoever the broker lets publish' : `The broker account "${publisher}"`;
+      return { lines: [`${who} may publish for ${key}.`], data: { key, publisher } };
+    },
+  },
+  withdraw: {
+    options: ['publisher'],
+    async run(keys, positionals, values) {
+      const key = onlyKey('withdraw', positionals);
+      const publisher = account('withdraw', values);
+      if (!(await keys.withdraw(key, publisher))) throw new KeyError(`"${publisher}" has no grant for the API key "${key}".`);
+      return { lines: [`"${publisher}" may no longer publish for ${key}.`], data: { key, publisher } };
+    },
+  },
 };
 
 async function setDisabled(keys: ApiKeysRepository, key: string, disabled: boolean): Promise<Output> {
@@ -170,6 +194,13 @@ function onlyKey(command: string, [key, ...more]: string[]): string {
   return key;
 }
 
+function account(command: string, { publisher }: Values): string {
+  if (publisher === undefined) throw new UsageError(`${command} needs --publisher ACCOUNT.`);
+  const problem = identifierProblem(publisher);
+  if (problem) throw new UsageError(`--publisher${problem}.`);
+  return publisher;
+}
+
 const unknownKey = (key: string) => new KeyError(`There is no API key "${key}".`);
 
 const SECONDS = { s: 1, m: 60, h: 3600, d: 86_400 };
@@ -200,11 +231,15 @@ const secretData = (secret: string, { id, expiresAt }: { id: string; expiresAt?:
   expiresAt: expiresAt ?? null,
 });
 
-function listLines({ key, name, disabled, createdAt, tokens }: ListedKey): string[] {
+function listLines({ key, name, disabled, createdAt, tokens, publishers }: ListedKey): string[] {
   const head = [key, disabled ? 'disabled' : 'enabled', `created ${createdAt.toISOString()}`, ...(name ? [name] : [])];
   const lines = tokens.map(
     ({ id, createdAt: since, expiresAt }) =>
       `  token ${id}  created ${since.toISOString()}  ${expiresAt ? `expires ${expiresAt.toISOString()}` : 'does not expire'}`,
   );
-  return [head.join('  '), ...(lines.length > 0 ? lines : ['  no live token'])];
+  return [
+    head.join('  '),
+    ...(lines.length > 0 ? lines : ['  no live token']),
+    ...publishers.map((publisher) => `  publisher ${publisher}`),
+  ];
 }

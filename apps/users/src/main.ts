@@ -9,6 +9,7 @@ import { PassThroughFilter } from '@app/rabbitmq/pass-through.filter';
 import { RabbitServer } from '@app/rabbitmq/rabbit.server';
 import { runService } from '@app/runtime/run-service';
 import { usersConfig } from './config';
+import { ApiKeysRepository } from './db/api-keys.repository';
 import { ENTITIES, MIGRATIONS, SCHEMA } from './db/schema';
 import { UsersModule } from './users.module';
 
@@ -22,6 +23,7 @@ void runService('users', usersConfig, async (config, { logger, readiness, stoppi
     migrations: MIGRATIONS,
     poolSize: config.databasePoolSize,
   });
+  const apiKeys = new ApiKeysRepository(dataSource);
   const server = new RabbitServer({
     connection: { url: config.amqpUrl, caFile: config.amqpCaFile, name: 'users' },
     service: 'users',
@@ -29,6 +31,10 @@ void runService('users', usersConfig, async (config, { logger, readiness, stoppi
     prefetch: { commands: config.commandPrefetch, queries: config.queryPrefetch },
     isUnavailable: isDatabaseAway,
     isTransient,
+    publishers: {
+      trusted: config.trustedPublishers,
+      isGranted: (publisher, apiKey) => apiKeys.isGranted(publisher, apiKey),
+    },
     probe: () => dataSource.query('SELECT 1'),
   });
 

@@ -6,10 +6,11 @@ import { IdempotencyKeysRepository } from './db/idempotency-keys.repository';
 import { MembersRepository } from './db/members.repository';
 import { OrganizationsRepository } from './db/organizations.repository';
 import { AuthenticateHandler } from './queries/authenticate.handler';
+import { AuthorizeHandler } from './queries/authorize.handler';
 import { ExistsHandler } from './queries/exists.handler';
 
 @Module({
-  controllers: [AddUsersHandler, AuthenticateHandler, ExistsHandler],
+  controllers: [AddUsersHandler, AuthenticateHandler, AuthorizeHandler, ExistsHandler],
   providers: [ApiKeysRepository, IdempotencyKeysRepository, MembersRepository, OrganizationsRepository],
 })
 export class UsersModule {

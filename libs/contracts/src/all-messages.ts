@@ -3,12 +3,14 @@ import { AddNotification } from './notifications.add';
 import { GetNotifications } from './notifications.get';
 import { AddUsers } from './users.add';
 import { Authenticate } from './users.authenticate';
+import { Authorize } from './users.authorize';
 import { Exists } from './users.exists';
 
 /** Every message of the system: each becomes one binding in the broker and must have exactly one handler in its service. */
 export const ALL_MESSAGES: readonly Message<object, object>[] = [
   AddUsers,
   Authenticate,
+  Authorize,
   Exists,
   AddNotification,
   GetNotifications,

@@ -1,4 +1,5 @@
-import { Settings, text, url } from '@app/runtime/settings';
+import { accountSetting } from '@app/runtime/common-settings';
+import { optionalUrl, Settings, text, url } from '@app/runtime/settings';
 
 const adminBroker = {
   amqpUrl: url('AMQP_URL', ['amqp:', 'amqps:'], 'RabbitMQ as the full-rights account that sets up and looks after dead letters.'),
@@ -8,8 +9,27 @@ const adminBroker = {
 /** Configuration of the one-shot declaration of exchanges and queues. */
 export class TopologyConfig extends Settings(adminBroker) {}
 
+/** Configuration of the one-shot creation of broker accounts. */
+export class AccountsConfig extends Settings({
+  amqpUrl: adminBroker.amqpUrl,
+  managementUrl: optionalUrl(
+    'RABBITMQ_MANAGEMENT_URL',
+    ['http:', 'https:'],
+    'Management API of RabbitMQ, where set-up creates the accounts of the services as `AMQP_URL`; unset: they are there already.',
+  ),
+  gateway: accountSetting('gateway'),
+  users: accountSetting('users'),
+  notifications: accountSetting('notifications'),
+  publisher: optionalUrl(
+    'PUBLISHER_AMQP_URL',
+    ['amqp:', 'amqps:'],
+    'RabbitMQ as a service that publishes notifications and does not wait: set-up creates that account, too.',
+  ),
+}) {}
+
 /** Configuration of the command line tool for dead letters. */
 export class DeadLettersConfig extends Settings(adminBroker) {}
 
 export const topologyConfig = () => new TopologyConfig(process.env);
+export const accountsConfig = () => new AccountsConfig(process.env);
 export const deadLettersConfig = () => new DeadLettersConfig(process.env);

@@ -6,6 +6,7 @@ import { ApiError } from '@app/contracts/error';
 import { MAX_BODY_BYTES, parseJson } from '@app/contracts/json';
 import { isBug, type Outcome } from './ack-policy';
 import { about, type Delivery } from './delivery';
+import type { Publishers } from './publishers';
 
 /** Brings a delivery to its handler, if it may, and says how that ended. */
 export class HandlerRunner {
@@ -15,6 +16,7 @@ export class HandlerRunner {
     private readonly handlers: ReadonlyMap<string, MessageHandler>,
     private readonly isUnavailable: (error: unknown) => boolean = () => false,
     private readonly isTransient: (error: unknown) => boolean = () => false,
+    private readonly publishers?: Publishers,
   ) {}
 
   async outcomeOf(delivery: Delivery): Promise<Outcome> {
@@ -46,6 +48,8 @@ export class HandlerRunner {
 
   private async run(handler: MessageHandler, body: unknown, delivery: Delivery): Promise<Outcome> {
     try {
+      // A message without a tenant is judged by what its body proves.
+      if (delivery.context.apiKey) await this.publishers?.require(delivery.context);
       const answer: unknown = await handler(body, delivery.context);
       return { kind: 'result', value: isObservable(answer) ? await lastValueFrom(answer, { defaultValue: undefined }) : answer };
     } catch (error) {

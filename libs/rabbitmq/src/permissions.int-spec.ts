@@ -1,67 +1,177 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import type { ChannelModel, ConfirmChannel } from 'amqplib';
 import { Registry } from 'prom-client';
 import { Authenticate } from '@app/contracts/users.authenticate';
+import { Exists } from '@app/contracts/users.exists';
 import { createTestBroker, type TestBroker } from '@app/testing/broker';
 import { eventually } from '@app/testing/eventually';
+import { requiredEnv } from '@app/testing/required-env';
 import { startUsersStub } from '@app/testing/users-stub';
+import { ACCOUNTS, type Account } from './accounts';
+import { declareAccounts } from './declare-accounts';
 import { declareTopology } from './declare-topology';
+import { openConnection } from './open-connection';
 import { RabbitClient } from './rabbit.client';
+import { BINDINGS, EXCHANGES, QUEUES } from './topology';
 
-/** The accounts of the table in docs/messages.md. */
-function documented(): Record<string, { configure: string; write: string; read: string }> {
-  const text = readFileSync(join(__dirname, '../../../docs/messages.md'), 'utf8');
-  const rows = [...text.matchAll(/^\| ([^|]+) \| `(\^.*?\$)` \| `(\^.*?\$)` \| `(\^.*?\$)` \|$/gm)];
-  return Object.fromEntries(
-    rows.map(([, account = '', ...patterns]) => {
-      const [configure = '', write = '', read = ''] = patterns.map((pattern) => pattern.replaceAll('\\|', '|'));
-      return [account, { configure, write, read }];
-    }),
-  );
-}
+const KEYS = BINDINGS.filter(({ exchange }) => exchange === 'commands').map(({ routingKey }) => routingKey);
 
-describe('the documented permissions', () => {
+describe('the accounts', () => {
   let broker: TestBroker;
-  const accounts = documented();
-  const made = new Set<string>();
+  let vhost: string;
+  const models = new Map<Account, ChannelModel>();
+  const urls = {} as Record<Account, string>;
 
   beforeAll(async () => {
     broker = await createTestBroker();
+    vhost = new URL(broker.url).pathname.slice(1);
     await declareTopology(broker.url);
+    for (const account of ACCOUNTS) {
+      const url = new URL(broker.url);
+      url.username = `${account}-${vhost}`;
+      url.password = 'p@ss word';
+      urls[account] = url.href;
+    }
+    const managementUrl = requiredEnv('TEST_RABBITMQ_MANAGEMENT_URL');
+    const declare = () => declareAccounts({ managementUrl, amqpUrl: broker.url, accounts: urls });
+    expect(await declare()).toEqual(ACCOUNTS.map((account) => `${account}-${vhost}`));
+    await declare();
+    for (const account of ACCOUNTS) models.set(account, await openConnection({ url: urls[account], name: account }));
   });
   afterAll(async () => {
-    for (const user of made) await broker.management.delete(`users/${user}`);
+    for (const model of models.values()) await model.close();
+    for (const account of ACCOUNTS) await broker.management.delete(`users/${account}-${vhost}`);
     await broker.drop();
   });
 
-  const urlOf = async (account: string): Promise<string> => {
-    const url = new URL(broker.url);
-    const vhost = url.pathname.slice(1);
-    url.username = `${account.replace(/\W+/g, '-')}-${vhost}`;
-    url.password = 'secret';
-    await broker.management.put(`users/${url.username}`, { password: 'secret', tags: '' });
-    made.add(url.username);
-    await broker.management.put(`permissions/${vhost}/${url.username}`, accounts[account]);
-    return url.href;
+  /** @returns whether the broker lets the account do that */
+  async function allowed(account: Account, action: (channel: ConfirmChannel) => Promise<unknown>): Promise<boolean> {
+    const channel = await models.get(account)!.createConfirmChannel();
+    let refusal: { code?: number } | undefined;
+    const ended = new Promise<void>((resolve) => {
+      channel.once('error', (error: { code?: number }) => {
+        refusal = error;
+        resolve();
+      });
+    });
+    await Promise.race([action(channel).catch((error: unknown) => (refusal ??= error as { code?: number })), ended]);
+    if (!refusal) await channel.close();
+    else if (refusal.code !== 403) throw new Error('refused for another reason', { cause: refusal });
+    return refusal === undefined;
+  }
+
+  const allowedOf = async (
+    account: Account,
+    names: readonly string[],
+    action: (channel: ConfirmChannel, name: string) => unknown,
+  ) => {
+    const found: string[] = [];
+    for (const name of names) {
+      if (await allowed(account, async (channel) => action(channel, name))) found.push(name);
+    }
+    return found;
   };
 
-  it('are those of four accounts', () => {
-    expect(Object.keys(accounts)).toEqual(['gateway', 'users', 'notifications', 'a service that publishes and does not wait']);
+  const publish = (exchange: string, key: string) => (channel: ConfirmChannel) => {
+    channel.publish(exchange, key, Buffer.from('{}'));
+    return channel.waitForConfirms();
+  };
+
+  it.each<[Account, string[], string[]]>([
+    ['gateway', ['commands'], ['users.add.v1', 'users.authenticate.v1', 'notifications.add.v1', 'notifications.get.v1']],
+    ['users', ['replies', 'retry', 'dead'], []],
+    ['notifications', ['commands', 'replies', 'retry', 'dead'], ['users.authorize.v1', 'users.exists.v1']],
+    ['publisher', ['commands'], ['notifications.add.v1']],
+  ])('%s publishes to %j, and to commands with %j, and nothing else', async (account, exchanges, keys) => {
+    const others = ['', 'amq.topic', 'amq.direct', 'amq.fanout', 'amq.headers'];
+    const every = EXCHANGES.map(({ name }) => name).filter((name) => name !== 'commands');
+    const foundKeys = await allowedOf(account, [...KEYS, 'users.add.v1.x', 'other', ''], (channel, key) =>
+      publish('commands', key)(channel),
+    );
+    const found = await allowedOf(account, [...every, ...others], (channel, exchange) =>
+      publish(exchange, 'users.commands')(channel),
+    );
+    expect(foundKeys.toSorted()).toEqual(keys.toSorted());
+    expect([...(foundKeys.length > 0 ? ['commands'] : []), ...found].toSorted()).toEqual(exchanges.toSorted());
   });
 
-  it.each(['gateway', 'notifications'])('let %s call, and users answer', async (caller) => {
+  it.each<[Account, string[]]>([
+    ['gateway', []],
+    ['users', ['users.commands', 'users.queries']],
+    ['notifications', ['notifications.commands', 'notifications.queries']],
+    ['publisher', []],
+  ])('%s reads %j, and no other queue', async (account, queues) => {
+    const names = QUEUES.map(({ name }) => name);
+    expect(await allowedOf(account, names, (channel, name) => channel.get(name))).toEqual(queues);
+  });
+
+  it.each<[Account, boolean]>([
+    ['gateway', true],
+    ['users', false],
+    ['notifications', true],
+    ['publisher', false],
+  ])('%s may have a reply queue: %s; none may declare, bind, purge or delete anything else', async (account, replies) => {
+    const own = async (channel: ConfirmChannel) => {
+      const { queue } = await channel.assertQueue('', { exclusive: true, autoDelete: true });
+      await channel.bindQueue(queue, 'replies', queue);
+    };
+    expect(await allowed(account, own)).toBe(replies);
+    const sabotage: [string, (channel: ConfirmChannel) => Promise<unknown>][] = [
+      ['declare a queue', (channel) => channel.assertQueue('mine')],
+      ['declare an exchange', (channel) => channel.assertExchange('mine', 'topic')],
+      ['delete a queue', (channel) => channel.deleteQueue('users.commands')],
+      ['delete an exchange', (channel) => channel.deleteExchange('commands')],
+      ['bind a queue', (channel) => channel.bindQueue('users.commands', 'commands', '#')],
+      [
+        'purge a queue of others',
+        (channel) => channel.purgeQueue(account === 'users' ? 'notifications.commands' : 'users.commands'),
+      ],
+    ];
+    const found = [];
+    for (const [what, action] of sabotage) if (await allowed(account, action)) found.push(what);
+    expect(found).toEqual([]);
+  });
+
+  it('cannot pretend to be another account', async () => {
+    const channel = await models.get('publisher')!.createConfirmChannel();
+    const refused = new Promise((resolve) => channel.once('error', resolve));
+    channel.publish('commands', 'notifications.add.v1', Buffer.from('{}'), { userId: `gateway-${vhost}` });
+    expect(String(await refused)).toContain('PRECONDITION_FAILED');
+  });
+
+  it.each<Account>(['gateway', 'notifications'])('let %s call, and users answer', async (caller) => {
     const metrics = new Registry();
     const server = await startUsersStub(
-      { connection: { url: await urlOf('users'), name: 'users' }, prefetch: { commands: 10, queries: 10 }, metrics },
-      { add: () => undefined, authenticate: () => ({ verdict: 'accepted' }), exists: () => undefined },
+      { connection: { url: urls.users, name: 'users' }, prefetch: { commands: 10, queries: 10 }, metrics },
+      {
+        add: () => undefined,
+        authenticate: () => ({ verdict: 'accepted' }),
+        authorize: () => ({ granted: true }),
+        exists: () => ({ apiKey: true, organization: false, document: false }),
+      },
     );
-    const client = new RabbitClient({ connection: { url: await urlOf(caller), name: caller }, metrics });
+    const client = new RabbitClient({ connection: { url: urls[caller], name: caller }, metrics });
     await client.connect();
     await eventually(() => client.check() === undefined && server.check() === undefined);
-    const body = { apiKey: 'key', tokenHash: 'a'.repeat(64) };
-    const answer = await client.call(Authenticate, body, { requestId: 'r', timeoutMs: 5000 });
-    expect(answer.parse()).toEqual({ verdict: 'accepted' });
+    const call = { apiKey: 'key', requestId: 'r', timeoutMs: 5000 };
+    const answer =
+      caller === 'gateway'
+        ? await client.call(Authenticate, { apiKey: 'key', tokenHash: 'a'.repeat(64) }, call)
+        : await client.call(Exists, {}, call);
+    expect(answer.parse()).toBeDefined();
     await client.close();
     await server.close();
+  });
+
+  it('says why they cannot be created, without a password', async () => {
+    const wrong = new URL(broker.url);
+    wrong.password = 'hunter2';
+    const managementUrl = new URL(requiredEnv('TEST_RABBITMQ_MANAGEMENT_URL'));
+    managementUrl.username = managementUrl.password = '';
+    await expect(declareAccounts({ managementUrl: managementUrl.href, amqpUrl: wrong.href, accounts: urls })).rejects.toThrow(
+      new Error(`the management API answered 401 to PUT users/gateway-${vhost}`),
+    );
+    await expect(declareAccounts({ managementUrl: 'http://127.0.0.1:1', amqpUrl: broker.url, accounts: urls })).rejects.toThrow(
+      'the management API cannot be reached',
+    );
   });
 });

@@ -13,6 +13,7 @@ import { checkHandlers } from './handler-check';
 import { HandlerRunner } from './handler-runner';
 import { TransportMetrics } from './metrics';
 import { Pause } from './pause';
+import { Publishers, type PublisherRules } from './publishers';
 import { QueueConsumer } from './queue-consumer';
 import { Settlement } from './settlement';
 import { within } from './within';
@@ -34,6 +35,8 @@ export interface RabbitServerOptions {
   isTransient?: (error: unknown) => boolean;
   /** Resolves when the database is back, rejects while it is not; either within seconds. */
   probe?: () => Promise<void>;
+  /** Who may publish for which tenant; absent: whoever the broker lets publish, for all. */
+  publishers?: PublisherRules;
   /** Tries of a command that nobody waits for before it goes to the dead letters. Default 8, over 20 minutes. */
   maxAttempts?: number;
   /** How long close() waits for running handlers, in milliseconds. Default 10,000. */
@@ -61,13 +64,18 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
   /** @throws Error when the broker's URL is not one, or `probe` is missing */
   constructor(readonly options: RabbitServerOptions) {
     super();
-    const { connection, service, isUnavailable, isTransient, probe } = options;
+    const { connection, service, isUnavailable, isTransient, probe, publishers } = options;
     if (isUnavailable && !probe) throw new Error('isUnavailable needs a probe: without it a pause would never end.');
     this.metrics = TransportMetrics.of(options.metrics);
     this.consuming = new RabbitConnection({ ...connection, name: `${connection.name} consuming` }, this.metrics);
     this.publishing = new RabbitConnection({ ...connection, name: `${connection.name} publishing` }, this.metrics);
     this.settlement = new Settlement(service, this.publishing, this.metrics);
-    this.runner = new HandlerRunner(this.messageHandlers, isUnavailable, isTransient);
+    this.runner = new HandlerRunner(
+      this.messageHandlers,
+      isUnavailable,
+      isTransient,
+      publishers && new Publishers(publishers, this.consuming.username),
+    );
     this.pause = new Pause(probe ?? (async () => undefined), (paused) => this.onPause(paused));
   }
 

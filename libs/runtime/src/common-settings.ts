@@ -1,4 +1,4 @@
-import { choice, integer, port, text, url } from './settings';
+import { choice, integer, list, optionalUrl, port, text, url } from './settings';
 import { LOG_LEVELS } from './logger';
 
 /** Settings of every process. */
@@ -13,15 +13,27 @@ export const processSettings = {
   ),
 };
 
+const ownBrokerUrl = (service: string) => `${service.toUpperCase()}_AMQP_URL`;
+const brokerUrlMeaning = (service: string) => `RabbitMQ as the ${service} service; \`amqps:\` for TLS.`;
+
+/** The account of a service, for whoever creates it. */
+export const accountSetting = (service: string) =>
+  optionalUrl(ownBrokerUrl(service), ['amqp:', 'amqps:'], brokerUrlMeaning(service));
+
 /** How a service reaches RabbitMQ: its own account when it has one, else the full-rights one. */
 export const brokerSettings = (service: string) => ({
-  amqpUrl: url(
-    [`${service.toUpperCase()}_AMQP_URL`, 'AMQP_URL'],
-    ['amqp:', 'amqps:'],
-    `RabbitMQ as the ${service} service; \`amqps:\` for TLS.`,
-  ),
+  amqpUrl: url([ownBrokerUrl(service), 'AMQP_URL'], ['amqp:', 'amqps:'], brokerUrlMeaning(service)),
   amqpCaFile: text('AMQP_CA_FILE', 'PEM file of the authority that signed the certificate of RabbitMQ.'),
 });
+
+/** Whose word a service takes for whom a message is from. */
+export const publisherSettings = {
+  trustedPublishers: list(
+    'TRUSTED_PUBLISHERS',
+    ['gateway', 'users', 'notifications'],
+    "Broker accounts that may name any API key, beside the service's own: those of the services. Every other one needs a grant.",
+  ),
+};
 
 /** How a service reaches PostgreSQL: its own role when it has one, else the full-rights one. */
 export const databaseSettings = (service: string) => ({

@@ -1,4 +1,4 @@
-import { choice, choices, ConfigError, duration, flag, integer, port, Settings, text, url } from './settings';
+import { choice, choices, ConfigError, duration, flag, integer, list, port, Settings, text, url } from './settings';
 
 class ExampleConfig extends Settings({
   port: port('PORT', 3000, 'Port.'),
@@ -8,6 +8,7 @@ class ExampleConfig extends Settings({
   queues: choices('QUEUES', ['commands', 'queries'] as const, 'Queues.'),
   stale: duration('STALE', '10m', { max: '1h' }, 'Stale.'),
   demo: flag('DEMO', false, 'Demo.'),
+  names: list('NAMES', ['one', 'two'], 'Names.'),
   file: text('FILE', 'File.'),
 }) {}
 
@@ -21,6 +22,7 @@ describe(Settings.name, () => {
       queues: ['commands', 'queries'],
       stale: 600_000,
       demo: false,
+      names: ['one', 'two'],
       file: undefined,
     });
     const all = {
@@ -32,6 +34,7 @@ describe(Settings.name, () => {
       QUEUES: 'queries',
       STALE: '30s',
       DEMO: 'true',
+      NAMES: 'three, four',
       FILE: '/ca.pem',
     };
     expect({ ...new ExampleConfig(all) }).toEqual({
@@ -42,6 +45,7 @@ describe(Settings.name, () => {
       queues: ['queries'],
       stale: 30_000,
       demo: true,
+      names: ['three', 'four'],
       file: '/ca.pem',
     });
   });
@@ -56,6 +60,7 @@ describe(Settings.name, () => {
       QUEUES: secret,
       STALE: secret,
       DEMO: secret,
+      NAMES: `${secret},,`,
     };
     const read = () => new ExampleConfig(env);
     expect(read).toThrow(ConfigError);
@@ -71,6 +76,7 @@ describe(Settings.name, () => {
         'QUEUES',
         'STALE',
         'DEMO',
+        'NAMES',
       ]);
       expect(message).not.toContain(secret);
     }

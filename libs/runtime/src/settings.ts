@@ -53,7 +53,7 @@ const setting = <T>(names: Names, description: string, fallback: string, read: S
   read,
 });
 
-/** A whole number. Set `optional` for "unset means none". */
+/** A whole number. */
 export function integer(
   names: Names,
   fallback: number,
@@ -88,12 +88,23 @@ export const port = (names: Names, fallback: number, description: string) =>
 
 /** A required URL of one of the protocols, for example `amqp:`. */
 export function url(names: Names, protocols: [string, ...string[]], description: string): Setting<string> {
-  const expected = protocols.map((protocol) => `${protocol}//`).join(' or ');
-  return setting<string>(names, description, 'required', (raw) => {
-    if (raw === undefined) return { problem: `is required: a URL that starts with ${expected}` };
-    const valid = URL.canParse(raw) && protocols.includes(new URL(raw).protocol) && new URL(raw).hostname !== '';
-    return valid ? { value: raw } : { problem: `must be a URL that starts with ${expected}` };
-  });
+  return setting<string>(names, description, 'required', (raw) =>
+    raw === undefined ? { problem: `is required: a URL that starts with ${startsOf(protocols)}` } : readUrl(raw, protocols),
+  );
+}
+
+/** The same where unset means none. */
+export function optionalUrl(names: Names, protocols: [string, ...string[]], description: string): Setting<string | undefined> {
+  return setting<string | undefined>(names, description, 'unset', (raw) =>
+    raw === undefined ? { value: undefined } : readUrl(raw, protocols),
+  );
+}
+
+const startsOf = (protocols: string[]) => protocols.map((protocol) => `${protocol}//`).join(' or ');
+
+function readUrl(raw: string, protocols: string[]): { value: string } | { problem: string } {
+  const valid = URL.canParse(raw) && protocols.includes(new URL(raw).protocol) && new URL(raw).hostname !== '';
+  return valid ? { value: raw } : { problem: `must be a URL that starts with ${startsOf(protocols)}` };
 }
 
 /** One of a few words. */
@@ -112,6 +123,14 @@ export function choices<T extends string>(names: Names, values: readonly T[], de
     return chosen.length === 0 || chosen.length !== new Set(words).size
       ? { problem: `must be a comma-separated list of: ${values.join(', ')}` }
       : { value: chosen };
+  });
+}
+
+/** Names separated by commas. */
+export function list(names: Names, fallback: readonly string[], description: string): Setting<string[]> {
+  return setting<string[]>(names, description, fallback.join(','), (raw) => {
+    const words = (raw?.split(',') ?? [...fallback]).map((word) => word.trim());
+    return words.every(Boolean) ? { value: words } : { problem: 'must be names separated by commas' };
   });
 }
 

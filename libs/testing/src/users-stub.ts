@@ -3,6 +3,7 @@ import { NestFactory } from '@nestjs/core';
 import { Ctx, MessagePattern, Payload } from '@nestjs/microservices';
 import { AddUsers, AddUsersRequest } from '@app/contracts/users.add';
 import { Authenticate, AuthenticateRequest } from '@app/contracts/users.authenticate';
+import { Authorize, AuthorizeRequest } from '@app/contracts/users.authorize';
 import { Exists, ExistsRequest } from '@app/contracts/users.exists';
 import { ContractPipe } from '@app/rabbitmq/contract.pipe';
 import { DeliveryContext } from '@app/rabbitmq/delivery-context';
@@ -16,6 +17,7 @@ export interface UsersHandlers {
   add: Handler<AddUsersRequest>;
   authenticate: Handler<AuthenticateRequest>;
   exists: Handler<ExistsRequest>;
+  authorize?: Handler<AuthorizeRequest>;
 }
 
 const HANDLERS = Symbol('handlers');
@@ -32,6 +34,11 @@ class UsersController {
   @MessagePattern(Authenticate.pattern)
   authenticate(@Payload() body: AuthenticateRequest, @Ctx() context: DeliveryContext): unknown {
     return this.handlers.authenticate(body, context);
+  }
+
+  @MessagePattern(Authorize.pattern)
+  authorize(@Payload() body: AuthorizeRequest, @Ctx() context: DeliveryContext): unknown {
+    return this.handlers.authorize?.(body, context);
   }
 
   @MessagePattern(Exists.pattern)

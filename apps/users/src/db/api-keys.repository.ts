@@ -15,11 +15,16 @@ export interface ListedKey {
   createdAt: Date;
   /** Those that are accepted now. */
   tokens: ListedToken[];
+  /** Broker accounts that may publish for it. */
+  publishers: string[];
 }
 
 const LIVE = 't.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > now())';
 
-/** API keys and their tokens. Every method is one statement. */
+/** In place of a broker account: whoever the broker lets publish, also without saying who. */
+export const ANYBODY = '*';
+
+/** API keys, their tokens, and who may publish for them. Every method is one statement. */
 @Injectable()
 export class ApiKeysRepository {
   constructor(private readonly dataSource: DataSource) {}
@@ -34,13 +39,14 @@ export class ApiKeysRepository {
     return rows[0] && { disabled: rows[0].disabled, hashes: rows.flatMap(({ hash }) => hash ?? []) };
   }
 
-  /** Does nothing when the key is there already. */
-  async create(key: string, name: string, token: NewToken): Promise<void> {
-    await this.dataSource.query(
+  /** @returns false, and nothing changes, when the key is there already */
+  async create(key: string, name: string, token: NewToken): Promise<boolean> {
+    const rows = await this.dataSource.query<unknown[]>(
       `WITH created AS (INSERT INTO api_keys (key, name) VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING key)
-       INSERT INTO tokens (id, api_key, hash, expires_at) SELECT $3, key, $4, $5::timestamptz FROM created`,
+       INSERT INTO tokens (id, api_key, hash, expires_at) SELECT $3, key, $4, $5::timestamptz FROM created RETURNING id`,
       [key, name, token.id, token.hash, token.expiresAt ?? null],
     );
+    return rows.length > 0;
   }
 
   /** Gives the key one more token; false when the key is unknown. */
@@ -96,12 +102,44 @@ export class ApiKeysRepository {
     return affected > 0;
   }
 
+  /** Whether a broker account may publish for a key that is not disabled. */
+  async isGranted(publisher: string, key: string): Promise<boolean> {
+    const rows = await this.dataSource.query<unknown[]>(
+      `SELECT FROM publisher_grants g JOIN api_keys k ON k.key = g.api_key
+       WHERE g.api_key = $1 AND g.publisher IN ($2, '${ANYBODY}') AND k.disabled_at IS NULL LIMIT 1`,
+      [key, publisher],
+    );
+    return rows.length > 0;
+  }
+
+  /** Lets a broker account publish for a key; false when the key is unknown. */
+  async grant(key: string, publisher: string): Promise<boolean> {
+    const [row] = await this.dataSource.query<{ known: boolean }[]>(
+      `WITH granted AS (
+         INSERT INTO publisher_grants (api_key, publisher) SELECT key, $2 FROM api_keys WHERE key = $1 ON CONFLICT DO NOTHING
+       )
+       SELECT EXISTS (SELECT FROM api_keys WHERE key = $1) AS known`,
+      [key, publisher],
+    );
+    return row?.known ?? false;
+  }
+
+  /** Takes that back; false when it was not granted. */
+  async withdraw(key: string, publisher: string): Promise<boolean> {
+    const [, affected] = await this.dataSource.query<[unknown[], number]>(
+      'DELETE FROM publisher_grants WHERE api_key = $1 AND publisher = $2',
+      [key, publisher],
+    );
+    return affected > 0;
+  }
+
   /** Every key, oldest first. */
   async list(): Promise<ListedKey[]> {
     const rows = await this.dataSource.query<
       (Omit<ListedKey, 'tokens'> & { tokenId: string | null; tokenCreatedAt: Date; tokenExpiresAt: Date | null })[]
     >(
       `SELECT k.key, k.name, k.disabled_at IS NOT NULL AS disabled, k.created_at AS "createdAt",
+         ARRAY(SELECT publisher FROM publisher_grants g WHERE g.api_key = k.key ORDER BY publisher) AS publishers,
          t.id AS "tokenId", t.created_at AS "tokenCreatedAt", t.expires_at AS "tokenExpiresAt"
        FROM api_keys k LEFT JOIN tokens t ON t.api_key = k.key AND ${LIVE}
        ORDER BY k.created_at, k.key, t.created_at, t.id`,

@@ -5,8 +5,10 @@ import { FolderEntity } from './folder.entity';
 import { FolderMemberEntity } from './folder-member.entity';
 import { IdempotencyKeyEntity } from './idempotency-key.entity';
 import { Users1795132800000 } from './migrations/1795132800000-users';
+import { PublisherGrants1795219200000 } from './migrations/1795219200000-publisher-grants';
 import { OrganizationEntity } from './organization.entity';
 import { OrganizationMemberEntity } from './organization-member.entity';
+import { PublisherGrantEntity } from './publisher-grant.entity';
 import { TokenEntity } from './token.entity';
 import { UserEntity } from './user.entity';
 
@@ -15,6 +17,7 @@ export const SCHEMA = 'users';
 export const ENTITIES = [
   ApiKeyEntity,
   TokenEntity,
+  PublisherGrantEntity,
   OrganizationEntity,
   FolderEntity,
   DocumentEntity,
@@ -25,4 +28,4 @@ export const ENTITIES = [
   IdempotencyKeyEntity,
 ];
 
-export const MIGRATIONS = [Users1795132800000];
+export const MIGRATIONS = [Users1795132800000, PublisherGrants1795219200000];

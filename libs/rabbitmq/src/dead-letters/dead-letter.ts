@@ -42,6 +42,8 @@ export interface LetterSummary {
 
 export interface DeadLetter extends LetterSummary {
   message: ConsumeMessage;
+  /** Broker account that published it, as the broker or a service vouches for it. */
+  account?: string;
   /** Whether a service put it here; else it is as its publisher wrote it, with what the broker added. */
   republished: boolean;
 }
@@ -77,6 +79,7 @@ export function readDeadLetter(message: ConsumeMessage, queue: string, position:
     ...(firstFailedAt && { firstFailedAt }),
     size: content.length,
     message,
+    ...(account !== undefined && { account }),
     republished: death === undefined && operation !== undefined,
   };
 }

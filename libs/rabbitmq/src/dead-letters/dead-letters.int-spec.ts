@@ -222,11 +222,11 @@ describe('dead letters', () => {
 
   describe('replay', () => {
     const unbound = async (work: () => Promise<void>) => {
-      await channel.unbindQueue('users.commands', 'commands', 'users.add.v1');
+      await channel.unbindQueue('users.commands', 'retry', 'users.commands');
       try {
         await work();
       } finally {
-        await channel.bindQueue('users.commands', 'commands', 'users.add.v1');
+        await channel.bindQueue('users.commands', 'retry', 'users.commands');
       }
     };
 
@@ -244,7 +244,7 @@ describe('dead letters', () => {
 
       const [replayed, ...others] = await take('users.commands');
       expect(others).toEqual([]);
-      expect(replayed.fields).toMatchObject({ exchange: 'commands', routingKey: 'users.add.v1' });
+      expect(replayed.fields).toMatchObject({ exchange: 'retry', routingKey: 'users.commands' });
       expect(JSON.parse(replayed.content.toString())).toEqual(BODY);
       expect(replayed.properties).toMatchObject({
         messageId: 'm-1',
@@ -261,6 +261,8 @@ describe('dead letters', () => {
         'x-mine': [1, { two: 2 }],
         'x-request-id': 'r',
         'x-idempotency-key': 'i',
+        'x-routing-key': 'users.add.v1',
+        'x-origin-user': 'ci',
       });
       expect(idsOf(await take(DEAD))).toEqual(['m-0', 'm-2']);
     });
@@ -461,9 +463,9 @@ describe('dead letters', () => {
       });
       expect((await tool('replay --all')).done).toBe(true);
       const [{ fields, properties }] = await take('users.commands');
-      expect(fields).toMatchObject({ exchange: 'commands', routingKey: 'users.add.v1' });
+      expect(fields).toMatchObject({ exchange: 'retry', routingKey: 'users.commands' });
       expect(properties).toMatchObject({ messageId: 'm-1', correlationId: 'c', replyTo: 'r', userId: undefined });
-      expect(properties.headers).toEqual({ 'x-api-key': 'key' });
+      expect(properties.headers).toEqual({ 'x-api-key': 'key', 'x-routing-key': 'users.add.v1', 'x-origin-user': account });
       expect(await ready(DEAD)).toBe(0);
     });
 

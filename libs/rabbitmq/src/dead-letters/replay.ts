@@ -1,17 +1,20 @@
 import type { ConfirmChannel, Options } from 'amqplib';
+import type { ServiceName } from '@app/contracts/message';
 import { HEADER } from '../headers';
 import { OURS, DROPPED_HEADERS } from '../republication';
+import { commandQueue } from '../topology';
 import type { DeadLetter } from './dead-letter';
 import type { OpenedQueue } from './opened-queue';
 import { DeadLetterError } from './errors';
 
 const CONFIRM_TIMEOUT_MS = 30_000;
 
+const serviceOf = (queue: string) => queue.slice(0, queue.indexOf('.')) as ServiceName;
+
 /** Why a letter cannot be replayed, as far as it tells by itself. */
 export function replayObstacle({ operation, queue, message }: DeadLetter): string | undefined {
-  const service = queue.slice(0, queue.indexOf('.'));
   if (operation === undefined) return 'nothing tells the operation that it was published for';
-  if (!operation.startsWith(`${service}.`)) return 'its operation is none of this service';
+  if (!operation.startsWith(`${serviceOf(queue)}.`)) return 'its operation is none of this service';
   const { properties } = message;
   const headers: Record<string, unknown> = properties.headers ?? {};
   const deadline = headers[HEADER.deadline];
@@ -23,10 +26,11 @@ export function replayObstacle({ operation, queue, message }: DeadLetter): strin
 }
 
 /**
- * What the publisher had published. `user_id` is left out, because the broker checks it against the account that publishes; so are CC and
- * BCC, which route copies by themselves, and everything that queues and services have written about the failure.
+ * What the publisher had published, as if tried for the first time. `user_id` is left out, because the broker checks it against the account
+ * that publishes: a header tells whose message it is, so that a replay may do no more than its publisher. CC and BCC are left out, which
+ * route copies by themselves, and everything that queues and services have written about the failure.
  */
-export function originalProperties({ message: { properties }, republished }: DeadLetter): Options.Publish {
+export function replayProperties({ message: { properties }, republished, operation, account }: DeadLetter): Options.Publish {
   const headers: Record<string, unknown> = { ...properties.headers };
   for (const name of [...DROPPED_HEADERS, ...Object.values(OURS)]) delete headers[name];
   const { contentType, contentEncoding, type, messageId, appId, timestamp, priority } = properties as Options.Publish;
@@ -42,12 +46,12 @@ export function originalProperties({ message: { properties }, republished }: Dea
     priority,
     // A service puts aside only what nobody waits for, with a correlation id of its own.
     ...(!republished && { replyTo, correlationId }),
-    headers,
+    headers: { ...headers, [OURS.routingKey]: operation, ...(account !== undefined && { [OURS.originUser]: account }) },
   };
 }
 
 /**
- * Publishes a letter to where its publisher had sent it. It may be removed once the broker has confirmed that another queue has it.
+ * Publishes a letter to the queue that it came from, by the way of retries: only there headers count that are not the publisher's. It may be removed once the broker has confirmed that another queue has it.
  *
  * @returns undefined, or why it must stay
  * @throws when the channel ended: it stays, and may be in the other queue as well
@@ -84,8 +88,8 @@ function confirmation(channel: ConfirmChannel, letter: DeadLetter): Promise<stri
       else if (error.message === 'message nacked') resolve('the queue of its operation is full');
     };
     try {
-      const properties = { ...originalProperties(letter), mandatory: true };
-      channel.publish('commands', letter.operation ?? '', letter.message.content, properties, onConfirm);
+      const properties = { ...replayProperties(letter), mandatory: true };
+      channel.publish('retry', commandQueue(serviceOf(letter.queue)), letter.message.content, properties, onConfirm);
     } catch (error) {
       resolve(`it cannot be written again: ${(error as Error).message}`);
     }

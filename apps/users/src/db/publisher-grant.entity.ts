@@ -1,0 +1,19 @@
+import { CreateDateColumn, Entity, JoinColumn, ManyToOne, PrimaryColumn } from 'typeorm';
+import { ApiKeyEntity } from './api-key.entity';
+
+/** A broker account that may publish for an API key; `*` is everybody. */
+@Entity('publisher_grants')
+export class PublisherGrantEntity {
+  @PrimaryColumn('text', { name: 'api_key', collation: 'C', primaryKeyConstraintName: 'publisher_grants_pkey' })
+  apiKey: string;
+
+  @ManyToOne(() => ApiKeyEntity)
+  @JoinColumn({ name: 'api_key', foreignKeyConstraintName: 'publisher_grants_api_key_fkey' })
+  apiKeyEntity?: ApiKeyEntity;
+
+  @PrimaryColumn('text', { collation: 'C', primaryKeyConstraintName: 'publisher_grants_pkey' })
+  publisher: string;
+
+  @CreateDateColumn({ name: 'created_at', type: 'timestamptz' })
+  createdAt: Date;
+}

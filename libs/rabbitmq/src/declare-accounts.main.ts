@@ -1,0 +1,34 @@
+import { ConfigError } from '@app/runtime/settings';
+import type { Account } from './accounts';
+import { accountsConfig, type AccountsConfig } from './config';
+import { declareAccounts } from './declare-accounts';
+import { parseBrokerUrl } from './open-connection';
+
+const WAIT_MS = 60_000;
+
+async function main(): Promise<void> {
+  const config = accountsConfig();
+  const { amqpUrl, managementUrl } = config;
+  const accounts = ownAccounts(config);
+  if (Object.keys(accounts).length === 0) return console.log('RabbitMQ: every service uses the account of AMQP_URL.');
+  if (!managementUrl) {
+    return console.log(
+      'RabbitMQ: the accounts of the services are taken as they are. To have them created set RABBITMQ_MANAGEMENT_URL.',
+    );
+  }
+  const declared = await declareAccounts({ managementUrl, amqpUrl, accounts, waitMs: WAIT_MS });
+  console.log(`RabbitMQ has the accounts ${declared.join(', ')}, each with the rights that it needs.`);
+}
+
+/** Those that differ from the full-rights one. */
+function ownAccounts({ amqpUrl, gateway, users, notifications, publisher }: AccountsConfig): Partial<Record<Account, string>> {
+  const { username: admin } = parseBrokerUrl(amqpUrl);
+  const urls = Object.entries({ gateway, users, notifications, publisher });
+  return Object.fromEntries(urls.filter(([, url]) => url !== undefined && parseBrokerUrl(url).username !== admin));
+}
+
+main().catch((error: unknown) => {
+  const { message } = error as Error;
+  console.error(`The accounts could not be created: ${error instanceof ConfigError ? error.problems.join('; ') : message}`);
+  process.exitCode = 1;
+});

@@ -1,0 +1,131 @@
+import { connect, type ChannelModel, type ConfirmChannel, type Options } from 'amqplib';
+import { ACCOUNTS } from '@app/rabbitmq/accounts';
+import { createTestBroker, type TestBroker } from '@app/testing/broker';
+import { eventually } from '@app/testing/eventually';
+import { requiredEnv } from '@app/testing/required-env';
+import { System } from '@app/testing/system';
+
+/** Every process with a broker account of its own, as in production. */
+describe('a system with least permissions', () => {
+  let broker: TestBroker;
+  let system: System;
+  let names: Record<(typeof ACCOUNTS)[number], string>;
+  let admin: ChannelModel;
+  let publisher: ChannelModel;
+  let channel: ConfirmChannel;
+  let tenant: { 'x-svc-api-key': string; 'x-svc-auth-token': string };
+
+  beforeAll(async () => {
+    broker = await createTestBroker();
+    const vhost = new URL(broker.url).pathname.slice(1);
+    names = Object.fromEntries(ACCOUNTS.map((account) => [account, `${account}-${vhost}`])) as typeof names;
+    const urlOf = (account: (typeof ACCOUNTS)[number]) => {
+      const url = new URL(broker.url);
+      url.username = names[account];
+      url.password = 'secret';
+      return url.href;
+    };
+    system = await System.start({
+      amqpUrl: broker.url,
+      env: {
+        RABBITMQ_MANAGEMENT_URL: requiredEnv('TEST_RABBITMQ_MANAGEMENT_URL'),
+        ...Object.fromEntries(ACCOUNTS.map((account) => [`${account.toUpperCase()}_AMQP_URL`, urlOf(account)])),
+        TRUSTED_PUBLISHERS: [names.gateway, names.notifications].join(),
+      },
+    });
+    tenant = await system.createKey();
+    admin = await connect(broker.url);
+    publisher = await connect(urlOf('publisher'));
+    channel = await publisher.createConfirmChannel();
+  }, 60_000);
+  afterAll(async () => {
+    await publisher?.close();
+    await admin?.close();
+    await system?.stop();
+    for (const name of Object.values(names)) await broker.management.delete(`users/${name}`);
+    await broker.drop();
+  });
+
+  const notification = (notificationId: string) => ({
+    organizationId: 'org',
+    documentId: 'doc',
+    notificationId,
+    actionUser: { userId: 'robot' },
+    displayHeadlineMessageTemplate: 'Build finished',
+  });
+  const publish = async (notificationId: string, apiKey: string, options: Options.Publish = {}) => {
+    const body = Buffer.from(JSON.stringify(notification(notificationId)));
+    channel.publish('commands', 'notifications.add.v1', body, { headers: { 'x-api-key': apiKey }, persistent: true, ...options });
+    await channel.waitForConfirms();
+  };
+  const ids = async (headers: Record<string, string>) => {
+    const { body } = await system.call('notifications/get', { organizationId: 'org', documentId: 'doc' }, headers);
+    return (body.result?.data as { id: string }[]).map(({ id }) => id);
+  };
+  const deadLetter = async () => {
+    const looking = await admin.createChannel();
+    try {
+      return await eventually(async () => looking.get('notifications.commands.dead', { noAck: true }));
+    } finally {
+      await looking.close();
+    }
+  };
+
+  it('does all three operations', async () => {
+    const users = { organizationId: 'org', users: [{ userId: 'ada' }] };
+    expect((await system.call('users/add', users, tenant)).status).toBe(200);
+    expect((await system.call('notifications/add', notification('http'), tenant)).status).toBe(200);
+    expect(await ids(tenant)).toEqual(['http']);
+    const missing = { ...notification('x'), documentId: 'none', createDocument: false };
+    expect((await system.call('notifications/add', missing, tenant)).status).toBe(404);
+  });
+
+  it('refuses a publisher for a tenant that it was not granted, and lets it once it is', async () => {
+    const apiKey = tenant['x-svc-api-key'];
+    await publish('refused', apiKey, { userId: names.publisher, messageId: 'm' });
+    const dead = await deadLetter();
+    expect(dead && dead.properties.headers).toMatchObject({
+      'x-dead-status': 'PERMISSION_DENIED',
+      'x-dead-reason': `The broker account "${names.publisher}" may not act for this API key.`,
+      'x-origin-user': names.publisher,
+    });
+    await system.keys('grant', apiKey, '--publisher', names.publisher);
+    await eventually(async () => {
+      await publish('granted', apiKey, { userId: names.publisher });
+      return (await ids(tenant)).includes('granted');
+    });
+    expect(await ids(tenant)).not.toContain('refused');
+    await purge();
+    await system.keys('withdraw', apiKey, '--publisher', names.publisher);
+    await eventually(async () => {
+      await publish('withdrawn', apiKey, { userId: names.publisher });
+      const looking = await admin.createChannel();
+      const { messageCount } = await looking.checkQueue('notifications.commands.dead');
+      await looking.close();
+      return messageCount > 0;
+    }, 10_000);
+    await purge();
+  });
+
+  it('refuses a message without user_id unless the tenant is open to everybody', async () => {
+    await publish('nameless', tenant['x-svc-api-key']);
+    const dead = await deadLetter();
+    expect(dead && dead.properties.headers?.['x-dead-reason']).toBe('A message without user_id may not act for this API key.');
+    await publish('nameless', 'demo-key');
+    await eventually(async () => (await ids({})).includes('nameless'));
+  });
+
+  it('does not believe a publisher who says on whose behalf it retries', async () => {
+    const headers = { 'x-api-key': tenant['x-svc-api-key'], 'x-origin-user': names.gateway, 'x-attempt': 2 };
+    await publish('forged', tenant['x-svc-api-key'], { headers });
+    const dead = await deadLetter();
+    expect(dead && dead.properties.headers).toMatchObject({ 'x-dead-status': 'PERMISSION_DENIED' });
+    expect(dead && dead.properties.headers).not.toHaveProperty('x-origin-user');
+  });
+
+  const purge = async () => {
+    const looking = await admin.createChannel();
+    await looking.purgeQueue('notifications.commands.dead');
+    await looking.close();
+  };
+});

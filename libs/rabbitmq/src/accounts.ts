@@ -1,11 +1,11 @@
-import type { Message } from '@app/contracts/message';
+import type { Message, ServiceName } from '@app/contracts/message';
 import { AddNotification } from '@app/contracts/notifications.add';
 import { GetNotifications } from '@app/contracts/notifications.get';
 import { AddUsers } from '@app/contracts/users.add';
 import { Authenticate } from '@app/contracts/users.authenticate';
 import { Authorize } from '@app/contracts/users.authorize';
 import { Exists } from '@app/contracts/users.exists';
-import { commandQueue, queryQueue } from './topology';
+import { commandQueue, queryQueue, suspectQueue } from './topology';
 
 export const ACCOUNTS = ['gateway', 'users', 'notifications', 'publisher'] as const;
 export type Account = (typeof ACCOUNTS)[number];
@@ -31,6 +31,8 @@ const oneOf = (...names: string[]): string => {
 
 const keysOf = (...messages: Pick<Message<unknown, unknown>, 'pattern'>[]) => oneOf(...messages.map(({ pattern }) => pattern));
 
+const consumed = (service: ServiceName) => [commandQueue(service), suspectQueue(service), queryQueue(service)];
+
 /** The least that each account needs. `publisher` is a service that publishes notifications and does not wait. */
 export const RIGHTS: Readonly<Record<Account, Rights>> = {
   gateway: {
@@ -42,13 +44,13 @@ export const RIGHTS: Readonly<Record<Account, Rights>> = {
   users: {
     configure: NOTHING,
     write: oneOf('replies', 'retry', 'dead'),
-    read: oneOf(commandQueue('users'), queryQueue('users')),
+    read: oneOf(...consumed('users')),
     commands: NOTHING,
   },
   notifications: {
     configure: oneOf(REPLY_QUEUE),
     write: oneOf('commands', 'replies', 'retry', 'dead', REPLY_QUEUE),
-    read: oneOf('replies', REPLY_QUEUE, commandQueue('notifications'), queryQueue('notifications')),
+    read: oneOf('replies', REPLY_QUEUE, ...consumed('notifications')),
     commands: keysOf(Authorize, Exists),
   },
   publisher: { configure: NOTHING, write: oneOf('commands'), read: NOTHING, commands: keysOf(AddNotification) },

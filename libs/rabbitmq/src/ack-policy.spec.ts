@@ -29,16 +29,24 @@ describe('decide', () => {
     'tries again on %s, when nobody waits',
     (status) => {
       expect(decide(refused(status), AWAITED)).toEqual({ do: 'replyThenAck', reply: { error: { status, message: 'text' } } });
-      expect(decide(refused(status), BACKGROUND)).toMatchObject({ do: 'retryThenAck', delay: { name: '1s' } });
+      expect(decide(refused(status), BACKGROUND)).toMatchObject({ do: 'retryThenAck' });
     },
   );
 
-  it('waits longer before each further try, and ends in the dead letters', () => {
+  it.each([
+    ['three in four', 0.25, ['1s', '5s', '30s', '5m', '5m', '5m', '5m', 'deadThenAck']],
+    ['one in four a step more', 0.24, ['5s', '30s', '5m', '5m', '5m', '5m', '5m', 'deadThenAck']],
+  ])('waits longer before each further try, %s, and ends in the dead letters', (_, chance, expected) => {
     const ends = [1, 2, 3, 4, 5, 6, 7, 8].map((attempt) => {
-      const decision = decide(refused('UNAVAILABLE'), { ...BACKGROUND, attempt });
+      const decision = decide(refused('UNAVAILABLE'), { ...BACKGROUND, attempt }, () => chance);
       return decision.do === 'retryThenAck' ? decision.delay.name : decision.do;
     });
-    expect(ends).toEqual(['1s', '5s', '30s', '5m', '5m', '5m', '5m', 'deadThenAck']);
+    expect(ends).toEqual(expected);
+  });
+
+  it('puts a suspect aside, whoever waits', () => {
+    for (const circumstances of [AWAITED, BACKGROUND])
+      expect(decide({ kind: 'suspect' }, circumstances)).toEqual({ do: 'suspectThenAck' });
   });
 
   it.each([new Error('inside'), new ApiError('INTERNAL', 'inside'), 'inside', undefined])(

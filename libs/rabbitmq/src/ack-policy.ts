@@ -10,6 +10,8 @@ export type Outcome =
   | { kind: 'failed'; error: unknown }
   /** The handler threw because the database is away. */
   | { kind: 'databaseAway' }
+  /** Delivered several times and never settled: its consumer crashed, or lost its connection. The handler was not started. */
+  | { kind: 'suspect' }
   /** The deadline has passed, so the handler was not started. */
   | { kind: 'expired' };
 
@@ -19,6 +21,8 @@ export type Decision =
   | { do: 'replyThenAck'; reply: { result: unknown } | { error: ErrorBody } }
   | { do: 'retryThenAck'; delay: (typeof RETRY_DELAYS)[number]; error: ErrorBody }
   | { do: 'deadThenAck'; error: ErrorBody }
+  /** To the queue whose messages are handled one at a time, with nothing beside them. */
+  | { do: 'suspectThenAck' }
   /** Keep it unacknowledged, stop consuming, and handle it again when the database is back. */
   | { do: 'hold' };
 
@@ -52,28 +56,35 @@ const PERMANENT: ReadonlySet<ErrorStatus> = new Set([
  * | transient error            | reply the error, ack               | retry queue, ack; in the end dead letters |
  * | bug                        | reply INTERNAL with a fixed text, ack | the same                |
  * | database away              | command: hold; query: reply UNAVAILABLE, ack | command: hold    |
+ * | suspect                    | suspects, ack                      | the same                   |
  * | deadline passed            | ack                                | never happens              |
  *
  * A query that nobody waits for is malformed, and is dropped: it has no effect that could be missed.
  */
-export function decide(outcome: Outcome, circumstances: Circumstances): Decision {
+export function decide(outcome: Outcome, circumstances: Circumstances, random = Math.random): Decision {
   const { awaited, kind } = circumstances;
   switch (outcome.kind) {
     case 'expired':
       return { do: 'ack', because: 'expired' };
+    case 'suspect':
+      return { do: 'suspectThenAck' };
     case 'result':
       return awaited ? { do: 'replyThenAck', reply: { result: outcome.value } } : { do: 'ack', because: 'acked' };
     case 'databaseAway':
       // A query changes nothing, so that saying "nothing was executed" is true, and better than letting its caller wait.
-      return kind === 'queries' ? fail(new ApiError('UNAVAILABLE', AWAY), circumstances) : { do: 'hold' };
+      return kind === 'queries' ? fail(new ApiError('UNAVAILABLE', AWAY), circumstances, random) : { do: 'hold' };
     case 'malformed':
-      return awaited || kind === 'commands' ? fail(outcome.error, circumstances) : { do: 'ack', because: 'dropped' };
+      return awaited || kind === 'commands' ? fail(outcome.error, circumstances, random) : { do: 'ack', because: 'dropped' };
     case 'failed':
-      return fail(outcome.error, circumstances);
+      return fail(outcome.error, circumstances, random);
   }
 }
 
-function fail(thrown: unknown, { kind, awaited, attempt, maxAttempts, mayHaveRun }: Circumstances): Decision {
+function fail(
+  thrown: unknown,
+  { kind, awaited, attempt, maxAttempts, mayHaveRun }: Circumstances,
+  random: () => number,
+): Decision {
   const error = shownAs(thrown, awaited);
   if (awaited) {
     // An earlier run may have been committed: then "not executed" would be a lie.
@@ -82,7 +93,13 @@ function fail(thrown: unknown, { kind, awaited, attempt, maxAttempts, mayHaveRun
   }
   if (kind === 'queries') return { do: 'ack', because: 'dropped' };
   if (PERMANENT.has(error.status) || attempt >= maxAttempts) return { do: 'deadThenAck', error };
-  return { do: 'retryThenAck', delay: RETRY_DELAYS[Math.min(attempt, RETRY_DELAYS.length) - 1], error };
+  return { do: 'retryThenAck', delay: delayOf(attempt, random), error };
+}
+
+/** One in four waits a step longer: what failed together is not tried again together. */
+function delayOf(attempt: number, random: () => number): (typeof RETRY_DELAYS)[number] {
+  const step = attempt - 1 + (random() < 0.25 ? 1 : 0);
+  return RETRY_DELAYS[Math.min(step, RETRY_DELAYS.length - 1)];
 }
 
 /** All that a caller learns of a bug. */

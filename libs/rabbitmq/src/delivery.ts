@@ -4,6 +4,11 @@ import type { DeliveryContext } from './delivery-context';
 import type { Envelope, ReplyAddress } from './envelope';
 
 export type QueueKind = 'commands' | 'queries';
+/** What a consumer consumes: suspects are commands that are handled alone. */
+export type Lane = QueueKind | 'suspects';
+
+/** So many deliveries that were not settled make a command suspect: a process that is killed once, or a connection that is lost, does not. */
+const SUSPECT_AFTER = 2;
 
 /**
  * One message, delivered once. Settled on the channel it came by: a delivery tag means another message on any other. When that channel is
@@ -14,12 +19,24 @@ export class Delivery {
   mayHaveRun: boolean;
 
   constructor(
-    readonly kind: QueueKind,
+    readonly lane: Lane,
     readonly message: ConsumeMessage,
     private readonly envelope: Envelope,
     private readonly channel: Channel,
   ) {
-    this.mayHaveRun = envelope.context.redelivered;
+    this.mayHaveRun = envelope.context.redelivered || lane === 'suspects';
+  }
+
+  get kind(): QueueKind {
+    return this.lane === 'queries' ? 'queries' : 'commands';
+  }
+
+  /** It may be what ended its consumers, and has to be moved out of the way of the others. */
+  get isSuspect(): boolean {
+    const { fields, properties } = this.message;
+    const count: unknown = properties.headers?.['x-delivery-count'];
+    // Of a message that was not delivered before, the header is the publisher's.
+    return this.lane === 'commands' && fields.redelivered && typeof count === 'number' && count >= SUSPECT_AFTER;
   }
 
   get context(): DeliveryContext {

@@ -55,9 +55,10 @@ export function readEnvelope({ fields, properties }: ConsumeMessage, isTenantles
   const { replyTo } = properties as { replyTo: unknown };
   const validReplyTo = typeof replyTo === 'string' && QUEUE_NAME.test(replyTo) ? replyTo : undefined;
   if (replyTo !== undefined && !validReplyTo) problems.push('reply_to must be the name of a queue.');
-  const correlationId = property('correlation_id', properties.correlationId);
+  const callersId: unknown = retried ? headers[HEADER.correlationId] : properties.correlationId;
+  const correlationId = property('correlation_id', callersId);
   // Without the caller's own correlation id a reply means nothing to it.
-  const reachable = validReplyTo && (correlationId !== undefined || properties.correlationId === undefined);
+  const reachable = validReplyTo && (correlationId !== undefined || callersId === undefined);
   const address = reachable ? { replyTo: validReplyTo, ...(correlationId !== undefined && { correlationId }) } : undefined;
 
   const deadline: unknown = headers[HEADER.deadline];

@@ -22,6 +22,7 @@ export class HandlerRunner {
   async outcomeOf(delivery: Delivery): Promise<Outcome> {
     // Also a second time, after a pause: what was promised at the deadline holds.
     if (delivery.isExpired) return { kind: 'expired' };
+    if (delivery.isSuspect) return { kind: 'suspect' };
     let handler: MessageHandler;
     let body: unknown;
     try {

@@ -10,6 +10,7 @@ export const HEADER = {
   // Of a command that a service publishes again.
   attempt: 'x-attempt',
   routingKey: 'x-routing-key',
+  correlationId: 'x-correlation-id',
   originUser: 'x-origin-user',
   firstFailedAt: 'x-first-failed-at',
   deadReason: 'x-dead-reason',

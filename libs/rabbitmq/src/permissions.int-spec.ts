@@ -96,8 +96,8 @@ describe('the accounts', () => {
 
   it.each<[Account, string[]]>([
     ['gateway', []],
-    ['users', ['users.commands', 'users.queries']],
-    ['notifications', ['notifications.commands', 'notifications.queries']],
+    ['users', ['users.commands', 'users.commands.suspects', 'users.queries']],
+    ['notifications', ['notifications.commands', 'notifications.commands.suspects', 'notifications.queries']],
     ['publisher', []],
   ])('%s reads %j, and no other queue', async (account, queues) => {
     const names = QUEUES.map(({ name }) => name);

@@ -14,11 +14,15 @@ export interface QueueConsumerOptions {
   onDelivery: (message: ConsumeMessage, channel: Channel) => void;
 }
 
+/** Why a consumer pauses: for good, until the database is back, or while a suspect is handled. */
+export type Hold = 'closing' | 'database' | 'suspect';
+
 /** Consumes one queue for as long as it is wanted: again after a lost channel, and after the broker cancelled it. */
 export class QueueConsumer {
   private readonly logger = new Logger('RabbitMQ');
   private readonly channel: RabbitChannel<Channel>;
-  private wanted = true;
+  /** Why it consumes nothing for now. */
+  private readonly holds = new Set<Hold>();
   /** The channel that is being set up, or is. */
   private target?: Channel;
   private tag?: string;
@@ -45,28 +49,32 @@ export class QueueConsumer {
     });
   }
 
-  /** undefined when it consumes, else a short reason without secrets. */
+  /** undefined when it consumes as far as it is wanted, else a short reason without secrets. */
   check(): string | undefined {
     const problem = this.channel.check();
     // Only publishing suffers from a blocked connection.
     if (problem && this.channel.connection.state !== 'blocked') return problem;
-    return this.tag === undefined ? `not consuming ${this.options.queue}` : undefined;
+    return this.wanted && this.tag === undefined ? `not consuming ${this.options.queue}` : undefined;
   }
 
-  /** Consumes no more until {@link resume}; resolves when nothing more is delivered. What was delivered can still be settled. */
-  pause(): Promise<void> {
-    this.wanted = false;
+  /** Consumes no more until every pause is resumed; resolves when nothing more is delivered. What was delivered can still be settled. */
+  pause(why: Hold): Promise<void> {
+    this.holds.add(why);
     return this.adjustOrReopen();
   }
 
-  resume(): Promise<void> {
-    this.wanted = true;
+  resume(why: Hold): Promise<void> {
+    this.holds.delete(why);
     return this.adjustOrReopen();
   }
 
   /** What was acknowledged before is flushed; what was not goes back to the queue. */
   close(): Promise<void> {
     return this.channel.close();
+  }
+
+  private get wanted(): boolean {
+    return this.holds.size === 0;
   }
 
   private async adjustOrReopen(): Promise<void> {

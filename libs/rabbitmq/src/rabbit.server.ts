@@ -7,7 +7,7 @@ import type { ServiceName } from '@app/contracts/message';
 import { decide } from './ack-policy';
 import { closeQuietly } from './channel';
 import { RabbitConnection, type ConnectionOptions } from './connection';
-import { about, Delivery, type QueueKind } from './delivery';
+import { about, Delivery, type Lane, type QueueKind } from './delivery';
 import { readEnvelope } from './envelope';
 import { checkHandlers } from './handler-check';
 import { HandlerRunner } from './handler-runner';
@@ -17,7 +17,7 @@ import { Publishers, type PublisherRules } from './publishers';
 import { QueueConsumer } from './queue-consumer';
 import { Settlement } from './settlement';
 import { within } from './within';
-import { commandQueue, deadQueue, queryQueue, RETRY_DELAYS, retryQueue } from './topology';
+import { commandQueue, deadQueue, queryQueue, RETRY_DELAYS, retryQueue, suspectQueue } from './topology';
 
 export type { QueueKind } from './delivery';
 
@@ -47,6 +47,8 @@ export interface RabbitServerOptions {
 
 const CANCEL_TIMEOUT_MS = 2000;
 const UNEXPECTED_PAUSE_MS = 1000;
+/** How long commands wait after a suspect for the next one, in milliseconds. */
+const QUIET_MS = 50;
 
 /** Nest transport: consumes the service's queues. Handlers are ordinary `@MessagePattern` methods. */
 export class RabbitServer extends Server implements CustomTransportStrategy {
@@ -57,8 +59,9 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
   private readonly pause: Pause;
   private readonly runner: HandlerRunner;
   private readonly patterns: string[] = [];
-  private readonly running = new Set<Promise<void>>();
-  private consumers: { kind: QueueKind; consumer: QueueConsumer }[] = [];
+  private readonly running: Record<Lane, Set<Promise<void>>> = { commands: new Set(), suspects: new Set(), queries: new Set() };
+  private readonly consumers = new Map<Lane, QueueConsumer>();
+  private quiet?: NodeJS.Timeout;
   private closed?: Promise<void>;
 
   /** @throws Error when the broker's URL is not one, or `probe` is missing */
@@ -96,7 +99,8 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
     } catch (error) {
       return callback(error);
     }
-    this.consumers = this.options.queues.map((kind) => ({ kind, consumer: this.consumerOf(kind) }));
+    const lanes = this.options.queues.flatMap((kind): Lane[] => (kind === 'commands' ? ['commands', 'suspects'] : [kind]));
+    for (const lane of lanes) this.consumers.set(lane, this.consumerOf(lane));
     this.publishing.start();
     this.consuming.start();
     callback();
@@ -110,7 +114,7 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
   /** undefined when every queue is consumed and replies can be sent, else a short reason without secrets. */
   check(): string | undefined {
     if (this.pause.active) return 'the database is away';
-    return this.consumers.map(({ consumer }) => consumer.check()).find(Boolean) ?? this.settlement.check();
+    return [...this.consumers.values()].map((consumer) => consumer.check()).find(Boolean) ?? this.settlement.check();
   }
 
   on(): never {
@@ -121,31 +125,31 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
     return this.consuming.current as T;
   }
 
-  private consumerOf(kind: QueueKind): QueueConsumer {
+  private consumerOf(lane: Lane): QueueConsumer {
     const { service, prefetch } = this.options;
-    const failing = [deadQueue(service), ...RETRY_DELAYS.map((delay) => retryQueue(service, delay))];
+    const failing = [deadQueue(service), suspectQueue(service), ...RETRY_DELAYS.map((delay) => retryQueue(service, delay))];
     return new QueueConsumer(this.consuming, {
-      queue: kind === 'commands' ? commandQueue(service) : queryQueue(service),
-      needs: kind === 'commands' ? failing : [],
-      prefetch: prefetch[kind],
-      onDelivery: (message, channel) => this.receive(kind, message, channel),
+      queue: { commands: commandQueue, suspects: suspectQueue, queries: queryQueue }[lane](service),
+      needs: lane === 'commands' ? failing : [],
+      prefetch: lane === 'suspects' ? 1 : prefetch[lane],
+      onDelivery: (message, channel) => this.receive(lane, message, channel),
     });
   }
 
-  private receive(kind: QueueKind, message: ConsumeMessage, channel: Channel): void {
-    const work = this.handle(kind, message, channel).finally(() => {
-      this.running.delete(work);
-      this.metrics.deliveriesInFlight.dec({ queue: kind });
+  private receive(lane: Lane, message: ConsumeMessage, channel: Channel): void {
+    const work = this.handle(lane, message, channel).finally(() => {
+      this.running[lane].delete(work);
+      this.metrics.deliveriesInFlight.dec({ queue: lane });
     });
-    this.running.add(work);
-    this.metrics.deliveriesInFlight.inc({ queue: kind });
+    this.running[lane].add(work);
+    this.metrics.deliveriesInFlight.inc({ queue: lane });
   }
 
-  private async handle(kind: QueueKind, message: ConsumeMessage, channel: Channel): Promise<void> {
+  private async handle(lane: Lane, message: ConsumeMessage, channel: Channel): Promise<void> {
     let delivery: Delivery | undefined;
     try {
-      delivery = new Delivery(kind, message, readEnvelope(message, isTenantless), channel);
-      await this.handleUntilSettled(delivery);
+      delivery = new Delivery(lane, message, readEnvelope(message, isTenantless), channel);
+      await (lane === 'suspects' ? this.handleAlone(delivery) : this.handleUntilSettled(delivery));
     } catch (error) {
       // Nothing in there is meant to throw. The message is kept, and comes back slowly.
       this.logger.error({
@@ -156,6 +160,20 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
       await sleep(UNEXPECTED_PAUSE_MS);
       if (delivery) delivery.requeue();
       else closeQuietly(channel);
+    }
+  }
+
+  /** With no other command in this process: if it ends the process, nothing else is counted as delivered in vain. */
+  private async handleAlone(delivery: Delivery): Promise<void> {
+    const commands = this.consumers.get('commands');
+    clearTimeout(this.quiet);
+    await commands?.pause('suspect');
+    await Promise.allSettled(this.running.commands);
+    try {
+      await this.handleUntilSettled(delivery);
+    } finally {
+      // The next suspect, if there is one, comes at once.
+      this.quiet = setTimeout(() => void commands?.resume('suspect'), QUIET_MS);
     }
   }
 
@@ -179,18 +197,21 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
 
   private onPause(paused: boolean): void {
     this.logger.warn({ msg: paused ? 'commands are not consumed until the database is back' : 'commands are consumed again' });
-    for (const { kind, consumer } of this.consumers) {
-      if (kind === 'commands') void (paused ? consumer.pause() : !this.closed && consumer.resume());
+    for (const lane of ['commands', 'suspects'] as const) {
+      const consumer = this.consumers.get(lane);
+      void (paused ? consumer?.pause('database') : consumer?.resume('database'));
     }
   }
 
   private async drain(): Promise<void> {
-    const consumers = this.consumers.map(({ consumer }) => consumer);
-    await within(CANCEL_TIMEOUT_MS, Promise.all(consumers.map((consumer) => consumer.pause())));
+    const consumers = [...this.consumers.values()];
+    await within(CANCEL_TIMEOUT_MS, Promise.all(consumers.map((consumer) => consumer.pause('closing'))));
     this.pause.stop();
-    const drained = await within(this.options.drainTimeoutMs ?? 10_000, Promise.allSettled(this.running));
+    const running = () => Object.values(this.running).flatMap((works) => [...works]);
+    const drained = await within(this.options.drainTimeoutMs ?? 10_000, Promise.allSettled(running()));
     if (!drained)
-      this.logger.warn({ msg: 'handlers still run: the broker will deliver their messages again', count: this.running.size });
+      this.logger.warn({ msg: 'handlers still run: the broker will deliver their messages again', count: running().length });
+    clearTimeout(this.quiet);
     this.settlement.stopWaiting();
     await Promise.all([this.settlement.close(), ...consumers.map((consumer) => consumer.close())]);
     await Promise.all([this.consuming.close(), this.publishing.close()]);

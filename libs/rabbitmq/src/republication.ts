@@ -27,17 +27,17 @@ export const DROPPED_HEADERS = [
 /**
  * A command as a service publishes it again: to a retry queue, or to the dead letters. Body, message_id, type, timestamp and app_id stay.
  * `user_id` must be dropped, because the broker checks it against the account that publishes; `expiration`, because the message must not
- * expire where it is kept; `reply_to`, because nobody waits.
+ * expire where it is kept.
  *
+ * @param dead why it goes to the dead letters
  * @param withHeaders false leaves out the publisher's own headers: they may hold what can be read but not written again
  */
 export function republication(
   delivery: Delivery,
   target: Pick<Publication, 'exchange' | 'routingKey'>,
-  error: ErrorBody,
-  { attempt, dead, withHeaders = true }: { attempt: number; dead: boolean; withHeaders?: boolean },
+  { attempt, dead, withHeaders = true }: { attempt: number; dead?: ErrorBody; withHeaders?: boolean },
 ): Publication {
-  const { message, context } = delivery;
+  const { message, context, address } = delivery;
   const original: Record<string, unknown> = withHeaders ? { ...message.properties.headers } : {};
   for (const name of [...DROPPED_HEADERS, ...Object.values(OURS)]) delete original[name];
   const firstFailedAt: unknown = context.attempt > 1 ? message.properties.headers?.[HEADER.firstFailedAt] : undefined;
@@ -53,15 +53,18 @@ export function republication(
       messageId: context.messageId,
       appId: context.appId,
       timestamp: seconds(message.properties.timestamp),
+      ...(address && { replyTo: address.replyTo }),
+      // By ours a publication is told from others that are on their way; the caller's comes back with the reply.
       correlationId: randomUUID(),
       headers: {
         ...original,
         [OURS.routingKey]: context.pattern,
         [OURS.attempt]: attempt,
+        [OURS.correlationId]: address?.correlationId,
         [OURS.originUser]: context.userId,
         [OURS.firstFailedAt]: typeof firstFailedAt === 'number' ? firstFailedAt : Date.now(),
-        [OURS.deadStatus]: dead ? error.status : undefined,
-        [OURS.deadReason]: dead ? error.message.slice(0, MAX_REASON_CHARACTERS).toWellFormed() : undefined,
+        [OURS.deadStatus]: dead?.status,
+        [OURS.deadReason]: dead?.message.slice(0, MAX_REASON_CHARACTERS).toWellFormed(),
       },
     },
   };
@@ -70,6 +73,7 @@ export function republication(
 export const OURS = {
   routingKey: HEADER.routingKey,
   attempt: HEADER.attempt,
+  correlationId: HEADER.correlationId,
   originUser: HEADER.originUser,
   firstFailedAt: HEADER.firstFailedAt,
   deadStatus: HEADER.deadStatus,

@@ -11,12 +11,14 @@ import type { TransportMetrics } from './metrics';
 import { ConfirmedPublisher, NotWritten, type Publication, type PublishOutcome } from './publisher';
 import { encodeReply, type EncodedReply } from './reply-format';
 import { republication } from './republication';
-import { commandQueue, retryQueue } from './topology';
+import { commandQueue, retryQueue, suspectQueue } from './topology';
 
 /** How long a reply without a deadline waits for a publishing connection, in milliseconds. */
 const REPLY_PATIENCE_MS = 5000;
 /** Tries to publish a message again before it goes back to its queue: the waits between them take 8 to 16 s together. */
 const REPUBLISH_TRIES = 6;
+
+type Republished = Extract<Decision, { do: 'retryThenAck' | 'deadThenAck' | 'suspectThenAck' }>;
 
 /** Carries out what the ack policy decided: publishes, then acknowledges. */
 export class Settlement {
@@ -66,6 +68,10 @@ export class Settlement {
       this.metrics.deliveries.inc({ pattern: knownPattern, outcome, status });
       this.logger.debug({ msg: 'settled', outcome, ...(status && { status }), ...about(delivery) });
     };
+    const requeued = (status = '') => {
+      delivery.requeue();
+      this.metrics.deliveries.inc({ pattern: knownPattern, outcome: 'requeued', status });
+    };
     switch (decision.do) {
       case 'ack':
         return settled(decision.because);
@@ -73,12 +79,17 @@ export class Settlement {
         const { status, sent } = await this.reply(delivery, this.encode(delivery, decision.reply));
         return settled(sent ? 'replied' : 'reply_lost', status);
       }
+      case 'suspectThenAck':
+        this.logger.warn({
+          msg: 'a command was delivered several times and never settled: it is handled alone',
+          ...about(delivery),
+        });
+        return (await this.republish(delivery, decision)) ? settled('suspect') : requeued();
       case 'retryThenAck':
       case 'deadThenAck': {
-        const kept = await this.republish(delivery, decision);
-        if (kept) return settled(decision.do === 'retryThenAck' ? 'retried' : 'dead', decision.error.status);
-        delivery.requeue();
-        this.metrics.deliveries.inc({ pattern: knownPattern, outcome: 'requeued', status: decision.error.status });
+        const { status } = decision.error;
+        const outcome = decision.do === 'retryThenAck' ? 'retried' : 'dead';
+        return (await this.republish(delivery, decision)) ? settled(outcome, status) : requeued(status);
       }
     }
   }
@@ -112,10 +123,7 @@ export class Settlement {
   }
 
   /** @returns whether the broker has the message elsewhere, so that this delivery can be acknowledged */
-  private async republish(
-    delivery: Delivery,
-    decision: Extract<Decision, { do: 'retryThenAck' | 'deadThenAck' }>,
-  ): Promise<boolean> {
+  private async republish(delivery: Delivery, decision: Republished): Promise<boolean> {
     const { context } = delivery;
     const backoff = new Backoff(500, 8000);
     let withHeaders = true;
@@ -131,23 +139,21 @@ export class Settlement {
     return false;
   }
 
-  private publicationOf(
-    delivery: Delivery,
-    decision: Extract<Decision, { do: 'retryThenAck' | 'deadThenAck' }>,
-    withHeaders: boolean,
-  ): Publication {
+  private publicationOf(delivery: Delivery, decision: Republished, withHeaders: boolean): Publication {
+    const { service } = this;
     const { attempt } = delivery.context;
-    return decision.do === 'retryThenAck'
-      ? republication(delivery, { exchange: 'retry', routingKey: retryQueue(this.service, decision.delay) }, decision.error, {
-          attempt: attempt + 1,
-          dead: false,
-          withHeaders,
-        })
-      : republication(delivery, { exchange: 'dead', routingKey: commandQueue(this.service) }, decision.error, {
-          attempt,
-          dead: true,
-          withHeaders,
-        });
+    switch (decision.do) {
+      case 'suspectThenAck':
+        return republication(delivery, { exchange: 'retry', routingKey: suspectQueue(service) }, { attempt, withHeaders });
+      case 'retryThenAck': {
+        const routingKey = retryQueue(service, decision.delay);
+        return republication(delivery, { exchange: 'retry', routingKey }, { attempt: attempt + 1, withHeaders });
+      }
+      case 'deadThenAck': {
+        const target = { exchange: 'dead', routingKey: commandQueue(service) } as const;
+        return republication(delivery, target, { attempt, dead: decision.error, withHeaders });
+      }
+    }
   }
 
   private async tryPublish(publication: Publication): Promise<PublishOutcome | 'unencodable' | 'not written'> {

@@ -6,7 +6,7 @@ export const EXCHANGES = [
   { name: 'commands', type: 'topic', purpose: 'Commands and queries, from the gateway and internal services.' },
   { name: 'replies', type: 'direct', purpose: 'Replies of services, to the reply queue of the caller.' },
   { name: 'events', type: 'topic', purpose: 'What happened, from the outboxes of services.' },
-  { name: 'retry', type: 'direct', purpose: 'Commands that failed and are tried again, from services only.' },
+  { name: 'retry', type: 'direct', purpose: 'Commands that failed and are tried again, and suspects, from services only.' },
   { name: 'dead', type: 'direct', purpose: 'Commands that were given up, from services and the broker itself.' },
 ] as const;
 
@@ -23,6 +23,8 @@ export const RETRY_DELAYS = [
 export const commandQueue = (service: ServiceName) => `${service}.commands`;
 export const queryQueue = (service: ServiceName) => `${service}.queries`;
 export const deadQueue = (service: ServiceName) => `${commandQueue(service)}.dead`;
+/** What may have crashed its consumer, to be handled alone. */
+export const suspectQueue = (service: ServiceName) => `${commandQueue(service)}.suspects`;
 export const retryQueue = (service: ServiceName, delay: (typeof RETRY_DELAYS)[number]) =>
   `${commandQueue(service)}.retry.${delay.name}`;
 
@@ -62,8 +64,18 @@ function queuesOf(service: ServiceName): QueueDeclaration[] {
       name: commands,
       arguments: {
         'x-queue-type': 'quorum',
-        // Reached only by crashes and lost connections: what a handler throws never counts.
+        // Reached only by crashes and lost connections, when the suspects cannot be moved: what a handler throws never counts.
         'x-delivery-limit': 20,
+        ...deadLettersTo('dead', commands),
+        ...bounded(100_000, 256 * MEBIBYTE),
+      },
+    },
+    {
+      name: suspectQueue(service),
+      arguments: {
+        'x-queue-type': 'quorum',
+        // Whoever comes back from here did it alone. More than one, because a lost connection counts as well.
+        'x-delivery-limit': 3,
         ...deadLettersTo('dead', commands),
         ...bounded(100_000, 256 * MEBIBYTE),
       },
@@ -97,7 +109,7 @@ const bindingOf = ({ kind, pattern, service }: Message<object, object>): Binding
   queue: kind === 'command' ? commandQueue(service) : queryQueue(service),
 });
 
-/** Retry queues, and what comes back out of them; the dead letters. */
+/** Retry queues, and what comes back out of them; suspects; the dead letters. */
 function wayOfFailure(service: ServiceName): BindingDeclaration[] {
   const commands = commandQueue(service);
   return [
@@ -107,6 +119,7 @@ function wayOfFailure(service: ServiceName): BindingDeclaration[] {
       queue,
     })),
     { exchange: 'retry', routingKey: commands, queue: commands },
+    { exchange: 'retry', routingKey: suspectQueue(service), queue: suspectQueue(service) },
     { exchange: 'dead', routingKey: commands, queue: deadQueue(service) },
   ];
 }

@@ -44,6 +44,8 @@ export interface DeadLetter extends LetterSummary {
   message: ConsumeMessage;
   /** Broker account that published it, as the broker or a service vouches for it. */
   account?: string;
+  /** Of the caller who waited for it, if anybody did. */
+  correlationId?: string;
   /** Whether a service put it here; else it is as its publisher wrote it, with what the broker added. */
   republished: boolean;
 }
@@ -62,6 +64,7 @@ export function readDeadLetter(message: ConsumeMessage, queue: string, position:
   const death = lastDeath(headers);
   const history = death ? brokerHistory(headers, death) : serviceHistory(headers);
   const { appId, userId } = properties as { appId: unknown; userId: unknown };
+  const correlationId: unknown = death?.exchange === 'commands' ? properties.correlationId : headers[HEADER.correlationId];
   const account = history.account ?? text(userId);
   const publisher = [text(appId), account && `(${account})`].filter(Boolean).join(' ');
   const apiKey = text(headers[HEADER.apiKey]);
@@ -80,6 +83,7 @@ export function readDeadLetter(message: ConsumeMessage, queue: string, position:
     size: content.length,
     message,
     ...(account !== undefined && { account }),
+    ...(typeof correlationId === 'string' && { correlationId }),
     republished: death === undefined && operation !== undefined,
   };
 }

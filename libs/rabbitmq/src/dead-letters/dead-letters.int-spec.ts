@@ -464,8 +464,13 @@ describe('dead letters', () => {
       expect((await tool('replay --all')).done).toBe(true);
       const [{ fields, properties }] = await take('users.commands');
       expect(fields).toMatchObject({ exchange: 'retry', routingKey: 'users.commands' });
-      expect(properties).toMatchObject({ messageId: 'm-1', correlationId: 'c', replyTo: 'r', userId: undefined });
-      expect(properties.headers).toEqual({ 'x-api-key': 'key', 'x-routing-key': 'users.add.v1', 'x-origin-user': account });
+      expect(properties).toMatchObject({ messageId: 'm-1', replyTo: 'r', userId: undefined });
+      expect(properties.headers).toEqual({
+        'x-api-key': 'key',
+        'x-routing-key': 'users.add.v1',
+        'x-origin-user': account,
+        'x-correlation-id': 'c',
+      });
       expect(await ready(DEAD)).toBe(0);
     });
 

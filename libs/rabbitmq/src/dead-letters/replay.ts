@@ -30,11 +30,13 @@ export function replayObstacle({ operation, queue, message }: DeadLetter): strin
  * that publishes: a header tells whose message it is, so that a replay may do no more than its publisher. CC and BCC are left out, which
  * route copies by themselves, and everything that queues and services have written about the failure.
  */
-export function replayProperties({ message: { properties }, republished, operation, account }: DeadLetter): Options.Publish {
+export function replayProperties(letter: DeadLetter): Options.Publish {
+  const { republished, operation, account, correlationId } = letter;
+  const { properties } = letter.message;
   const headers: Record<string, unknown> = { ...properties.headers };
   for (const name of [...DROPPED_HEADERS, ...Object.values(OURS)]) delete headers[name];
   const { contentType, contentEncoding, type, messageId, appId, timestamp, priority } = properties as Options.Publish;
-  const { replyTo, correlationId } = properties as Options.Publish;
+  const { replyTo } = properties as Options.Publish;
   return {
     persistent: true,
     contentType,
@@ -44,9 +46,14 @@ export function replayProperties({ message: { properties }, republished, operati
     appId,
     timestamp,
     priority,
-    // A service puts aside only what nobody waits for, with a correlation id of its own.
-    ...(!republished && { replyTo, correlationId }),
-    headers: { ...headers, [OURS.routingKey]: operation, ...(account !== undefined && { [OURS.originUser]: account }) },
+    // A service puts aside only what nobody waits for.
+    ...(!republished && { replyTo }),
+    headers: {
+      ...headers,
+      [OURS.routingKey]: operation,
+      ...(account !== undefined && { [OURS.originUser]: account }),
+      ...(correlationId !== undefined && { [OURS.correlationId]: correlationId }),
+    },
   };
 }
 

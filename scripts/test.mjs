@@ -13,7 +13,8 @@ import { temporaryDirectory } from './lib/temporary-directory.mjs';
 import { TestServers } from './lib/test-servers.mjs';
 
 const CHECKS = ['lint', 'format:check', 'typecheck', 'docs:check', 'lint:containers'];
-const PROJECTS = ['unit', 'integration', 'e2e'];
+// A short share of security: npm run test:security does the whole.
+const PROJECTS = ['unit', 'integration', 'e2e', 'security'];
 
 const chosen = process.argv.slice(2);
 const totals = { passed: 0, failed: 0 };

@@ -27,6 +27,9 @@ export interface SystemOptions {
 
 /** Gateway, users and notifications as processes, on a virtual host and a database of their own. */
 export class System {
+  /** Every line that set-up wrote to stdout and stderr. */
+  readonly setUpOutput: string[] = [];
+
   private constructor(
     readonly amqpUrl: string,
     readonly databaseUrl: string,
@@ -53,7 +56,8 @@ export class System {
     const services = { gateway: service('gateway'), users: service('users'), notifications: service('notifications') };
     const system = new System(amqpUrl, databaseUrl, env, services, drops);
     try {
-      await setUp(env);
+      const { stdout, stderr } = await setUp(env);
+      system.setUpOutput.push(...`${stdout}${stderr}`.split('\n').filter(Boolean));
       await Promise.all(Object.values(services).map((one) => one.start()));
       return system;
     } catch (error) {
@@ -95,7 +99,7 @@ export class System {
   }
 
   async keys(...parameters: string[]): Promise<string> {
-    return run('dist/apps/users/src/keys.js', parameters, this.env);
+    return (await run('dist/apps/users/src/keys.js', parameters, this.env)).stdout;
   }
 
   async stop(): Promise<void> {
@@ -107,9 +111,5 @@ export class System {
 /** What `npm run setup` does. */
 const setUp = (env: Record<string, string>) => run('scripts/setup.mjs', [], { ...env, DEMO_CREDENTIALS: 'true' });
 
-async function run(program: string, parameters: string[], env: Record<string, string>): Promise<string> {
-  const { stdout } = await promisify(execFile)(process.execPath, [join(process.cwd(), program), ...parameters], {
-    env: { PATH: process.env.PATH, ...env },
-  });
-  return stdout;
-}
+const run = (program: string, parameters: string[], env: Record<string, string>) =>
+  promisify(execFile)(process.execPath, [join(process.cwd(), program), ...parameters], { env: { PATH: process.env.PATH, ...env } });

@@ -1,0 +1,66 @@
+// npm run test:security: the security tests in full, on a broker and a database of their own.
+//   npm run test:security -- -t 'over HTTP'   only the tests that these arguments of Jest choose
+//   SECURITY_SEED=… SECURITY_PATH=… npm run test:security -- …   one case again, as a failure prints it
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { endCommands } from './lib/command.mjs';
+import { runJest } from './lib/jest.mjs';
+import { checkMachine } from './lib/machine.mjs';
+import { watchParent } from './lib/parent.mjs';
+import { prepare } from './lib/prepare.mjs';
+import { report, reportFailure } from './lib/progress.mjs';
+import { temporaryDirectory } from './lib/temporary-directory.mjs';
+import { TestServers } from './lib/test-servers.mjs';
+
+const IN_FULL = { SECURITY_HTTP_CASES: '70000', SECURITY_QUEUE_CASES: '30000', SECURITY_ISOLATION_RUNS: '60' };
+
+const directory = temporaryDirectory('security');
+const reportFile = join(directory.path, 'report.jsonl');
+const servers = new TestServers();
+let leaving = false;
+
+for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, () => void leave(130));
+watchParent(() => void leave(1));
+
+try {
+  checkMachine();
+  await prepare();
+  const settings = { ...(await servers.startRabbit(report)), ...(await servers.startPostgres()) };
+  const { passed, failed } = await runJest(
+    // One file at a time: the systems under test would compete for the machine.
+    ['--selectProjects', 'security', '--runInBand', ...process.argv.slice(2)],
+    { ...IN_FULL, ...chosen(), ...settings, SECURITY_REPORT: reportFile },
+    join(directory.path, 'jest.json'),
+  );
+  for (const [name, value] of counts()) process.stdout.write(`${String(value).padStart(8)}  ${name}\n`);
+  report(`${passed} passed, ${failed} failed`);
+  await leave(failed > 0 || passed === 0 ? 1 : 0);
+} catch (error) {
+  if (!leaving) reportFailure(error);
+  await leave(1);
+}
+
+/** Amounts that the environment asks for instead. */
+function chosen() {
+  return Object.fromEntries(Object.keys(IN_FULL).flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : [])));
+}
+
+function counts() {
+  try {
+    return readFileSync(reportFile, 'utf8')
+      .trim()
+      .split('\n')
+      .flatMap((line) => Object.entries(JSON.parse(line)));
+  } catch {
+    return []; // no test came so far
+  }
+}
+
+async function leave(code) {
+  if (leaving) return;
+  leaving = true;
+  endCommands();
+  await servers.remove();
+  directory.remove();
+  process.exit(code);
+}

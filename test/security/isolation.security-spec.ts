@@ -1,0 +1,445 @@
+import { randomUUID } from 'node:crypto';
+import * as fc from 'fast-check';
+import { FILTER_COMBINATIONS } from '@app/contracts/notifications.get';
+import { decodePageToken } from '@app/contracts/page-token';
+import { amountOf, report, SEED, Tally } from './campaign';
+import { DirectPublisher } from './direct-publisher';
+import { HttpClient } from './http-client';
+import { TenantModel, isToAll, type AddNotificationData, type AddUsersData, type Filter } from './tenant-model';
+import { WatchedSystem, type Tenant } from './watched-system';
+
+const TENANTS = 4;
+const RUNS = amountOf('SECURITY_ISOLATION_RUNS', 3);
+/** What one tenant asks for in a run. All tenants run at the same time, so that a batch of the writer holds rows of several. */
+const OPERATIONS = 60;
+const TIME_LIMIT_MS = 60_000 + RUNS * 10_000;
+
+const ORGANIZATIONS = ['org a', 'org b'];
+const DOCUMENTS = ['doc a', 'doc b'];
+const LOCATIONS = ['location a', 'location b'];
+const FOLDERS = ['folder a', 'folder b'];
+const USERS = ['user a', 'user b', 'user c'];
+const IDS = ['id a', 'id b', 'id c', 'id d'];
+const KEYS = ['key a', 'key b', 'key c'];
+const VARIANTS = ['1', '2'];
+
+type Door = 'http' | 'queue';
+type Added = Extract<Step, { kind: 'notifications/add' | 'users/add' }>;
+type Step = { door: Door; idempotencyKey?: string } &
+  // What was added before once more: which one, counted back.
+  (
+    | { kind: 'repeat'; back: number }
+    | { kind: 'notifications/add'; data: AddNotificationData }
+    | { kind: 'users/add'; data: AddUsersData }
+    | { kind: 'notifications/get'; filter: Filter; order?: 'asc' | 'desc'; pageSize?: number; foreignToken: boolean }
+  );
+
+interface Answer {
+  status: string;
+  id?: string;
+  text: string;
+  body: { result?: { data: unknown; pageToken?: string } };
+}
+
+interface Row {
+  id: string;
+  timestamp: number;
+  displayHeadlineMessageTemplate: string;
+  actionUser: { name: string };
+  metadata: { apiKey: string; organizationId: string; documentId: string; locationId?: string };
+  notifyUsers: Record<string, true>;
+}
+
+/** Absent once in so many times. */
+const optional = <T>(arbitrary: fc.Arbitrary<T>, freq = 2) => fc.option(arbitrary, { nil: undefined, freq });
+const of = (list: readonly string[]) => fc.constantFrom(...list);
+const users = (minLength: number) =>
+  fc
+    .tuple(fc.uniqueArray(of(USERS), { minLength, maxLength: 3 }), of(VARIANTS))
+    .map(([ids, variant]) => ids.map((userId) => ({ userId, name: variant })));
+const door = fc.constantFrom<Door>('http', 'queue');
+
+const step: fc.Arbitrary<Step> = fc.oneof(
+  fc.record({ kind: fc.constant('repeat' as const), door, back: fc.nat(3) }),
+  fc.record({
+    kind: fc.constant('notifications/add' as const),
+    door,
+    idempotencyKey: optional(of(KEYS)),
+    data: fc.record({
+      organizationId: of(ORGANIZATIONS),
+      documentId: of(DOCUMENTS),
+      locationId: optional(of(LOCATIONS)),
+      notificationId: optional(of(IDS), 4),
+      actionUser: of(USERS).map((userId) => ({ userId, name: '' })),
+      displayHeadlineMessageTemplate: of(VARIANTS),
+      notifyUsers: optional(users(0)),
+      notifyAll: optional(fc.boolean()),
+      createOrganization: optional(fc.boolean()),
+      createDocument: optional(fc.boolean()),
+    }),
+  }),
+  fc.record({
+    kind: fc.constant('users/add' as const),
+    door,
+    idempotencyKey: optional(of(KEYS)),
+    data: fc.record({
+      organizationId: of(ORGANIZATIONS),
+      documentId: optional(of(DOCUMENTS)),
+      folderId: optional(of(FOLDERS)),
+      users: users(1),
+    }),
+  }),
+  fc.record({
+    kind: fc.constant('notifications/get' as const),
+    door,
+    filter: fc
+      .tuple(
+        fc.record({ organizationId: of(ORGANIZATIONS), documentId: of(DOCUMENTS), locationId: of(LOCATIONS), userId: of(USERS) }),
+        fc.uniqueArray(of(IDS), { maxLength: 4 }),
+        fc.constantFrom(...FILTER_COMBINATIONS),
+      )
+      .map(([all, notificationIds, chosen]) => ({
+        organizationId: all.organizationId,
+        ...Object.fromEntries(
+          Object.entries({ ...all, notificationIds }).filter(([name]) => (chosen as string[]).includes(name)),
+        ),
+      })),
+    order: optional(fc.constantFrom('asc' as const, 'desc' as const)),
+    pageSize: optional(fc.integer({ min: 1, max: 3 })),
+    foreignToken: fc.boolean(),
+  }),
+);
+
+describe('tenants', () => {
+  let watched: WatchedSystem;
+  let http: HttpClient;
+  let publisher: DirectPublisher;
+  const tally = new Tally();
+  let run = 0;
+
+  beforeAll(async () => {
+    watched = await WatchedSystem.start(TENANTS);
+    http = new HttpClient(watched.system.services.gateway.url, TENANTS);
+    publisher = await DirectPublisher.connect(watched.system.amqpUrl);
+  }, 120_000);
+  afterAll(async () => {
+    http?.close();
+    await publisher?.close();
+    await watched?.stop();
+  }, 60_000);
+
+  it('never see, change or learn of each other, whatever ids and keys they share', async () => {
+    const program = fc.tuple(...Array.from({ length: TENANTS }, () => fc.array(step, { maxLength: OPERATIONS, size: 'max' })));
+    await fc.assert(
+      fc.asyncProperty(program, async (programs) => {
+        const shared = new SharedRun(`run ${run++} ${watched.canary}`);
+        const tenants = watched.tenants.map((tenant, index) => new Caller(shared, tenant, index));
+        await Promise.all(tenants.map((tenant, index) => tenant.follow(programs[index])));
+        for (const tenant of tenants) await tenant.compareTables();
+        await expectNoRowsOfOthers();
+      }),
+      // How the tenants interleave is not in the seed: a replay may need several.
+      {
+        seed: SEED,
+        path: process.env.SECURITY_PATH,
+        numRuns: RUNS,
+        unbiased: true,
+        // Shrinking ends as well.
+        interruptAfterTimeLimit: TIME_LIMIT_MS,
+        markInterruptAsFailure: true,
+      },
+    );
+  }, 600_000);
+
+  it('were asked everything, through both doors', () => {
+    report({ tenants: TENANTS, runs: run, ...tally.toJSON() });
+    for (const operation of ['notifications/add', 'users/add', 'notifications/get'])
+      for (const through of ['http', 'queue']) expect(tally.of(`${operation} ${through} OK`)).toBeGreaterThan(0);
+    for (const refusal of ['NOT_FOUND', 'ALREADY_EXISTS', 'FAILED_PRECONDITION'])
+      expect(tally.of(`notifications/add http ${refusal}`) + tally.of(`notifications/add queue ${refusal}`)).toBeGreaterThan(0);
+    expect(tally.of('foreign page token')).toBeGreaterThan(0);
+    expect(tally.of('row')).toBeGreaterThan(20);
+  });
+
+  it('leave every service running, and no token, password or body in its log', () => {
+    watched.readLogs();
+    expect(watched.verdict).toEqual({ lines: expect.any(Number), findings: [] });
+    expect(watched.verdict.lines).toBeGreaterThan(100);
+  });
+
+  /** What all tenants of a run have in common: the prefix of every name, and page tokens that went astray. */
+  class SharedRun {
+    readonly tokens: { owner: number; token: string }[] = [];
+
+    constructor(private readonly prefix: string) {}
+
+    named(name: string): string {
+      return `${this.prefix} ${name}`;
+    }
+
+    /** Every value under these names is the same for all tenants. */
+    rename<T>(value: T): T {
+      const text = JSON.stringify(value, (key, one: unknown) =>
+        /^(organizationId|documentId|locationId|folderId|userId|notificationId)$/.test(key) && typeof one === 'string'
+          ? this.named(one)
+          : one,
+      );
+      const renamed = JSON.parse(text) as T & { notificationIds?: string[] };
+      if (renamed.notificationIds) renamed.notificationIds = renamed.notificationIds.map((id) => this.named(id));
+      return renamed;
+    }
+  }
+
+  /** One tenant, asking one thing after the other. */
+  class Caller {
+    private readonly model = new TenantModel();
+
+    constructor(
+      private readonly shared: SharedRun,
+      private readonly tenant: Tenant,
+      private readonly index: number,
+    ) {}
+
+    async follow(steps: readonly Step[]): Promise<void> {
+      const added: Added[] = [];
+      for (const next of steps) {
+        const one = next.kind === 'repeat' ? added.at(-1 - next.back) : next;
+        if (!one) continue;
+        if (one.kind === 'notifications/get') await this.get(one);
+        else {
+          added.push({ ...one, door: next.door });
+          await this.add(next.door, one);
+        }
+      }
+    }
+
+    private async add(through: Door, one: Added): Promise<void> {
+      const idempotencyKey = one.idempotencyKey && this.shared.named(one.idempotencyKey);
+      if (one.kind === 'notifications/add') await this.addNotification(through, this.mark(one.data), idempotencyKey);
+      else await this.addUsers(through, this.mark(one.data), idempotencyKey);
+    }
+
+    /** With the mark of the tenant in every text that is not an identifier. */
+    private mark<T>(data: T): T {
+      const text = JSON.stringify(this.shared.rename(data), (key, value: unknown) =>
+        key === 'name' || key === 'displayHeadlineMessageTemplate' ? `${markOf(this.index)} ${value as string}` : value,
+      );
+      return JSON.parse(text) as T;
+    }
+
+    private async addNotification(through: Door, data: AddNotificationData, idempotencyKey?: string): Promise<void> {
+      const expected = this.model.addNotification(data, idempotencyKey);
+      const answer = await this.ask(through, 'notifications/add', data, idempotencyKey);
+      expect([data, answer.status]).toEqual([data, expected.status]);
+      if (answer.status !== 'OK') return;
+      if (expected.id === undefined) this.model.store(data, answer.id ?? '', idempotencyKey);
+      else expect(answer.id).toBe(expected.id);
+    }
+
+    private async addUsers(through: Door, data: AddUsersData, idempotencyKey?: string): Promise<void> {
+      const expected = this.model.addUsers(data, idempotencyKey);
+      const answer = await this.ask(through, 'users/add', data, idempotencyKey);
+      expect([data, answer.status]).toEqual([data, expected.status]);
+      if (answer.status === 'OK') expect(answer.body.result?.data).toEqual(expected.answer);
+    }
+
+    private async get({
+      door: through,
+      filter,
+      order,
+      pageSize,
+      foreignToken,
+    }: Step & { kind: 'notifications/get' }): Promise<void> {
+      const request = { ...this.shared.rename(filter), ...(order && { order }), ...(pageSize && { pageSize }) };
+      const rows = await this.pages(through, request);
+      const expected = this.model.get(request);
+      expect(rows.map(({ id }) => id).sort()).toEqual(expected.map(({ notificationId }) => notificationId).sort());
+      const stored = new Map(
+        this.model.notifications.map((one, position) => [`${one.organizationId}/${one.notificationId}`, position]),
+      );
+      const positions = rows.map((row) => stored.get(`${request.organizationId}/${row.id}`) ?? -1);
+      const oldestFirst = order === 'asc' ? rows : rows.toReversed();
+      expect(oldestFirst).toEqual(oldestFirst.toSorted((a, b) => a.timestamp - b.timestamp || (a.id < b.id ? -1 : 1)));
+      rows.forEach((row, index) => {
+        const before = rows[index - 1];
+        if (before && before.timestamp !== row.timestamp) expect(positions[index] > positions[index - 1]).toBe(order === 'asc');
+        this.expectOwn(row, request.organizationId);
+      });
+      if (foreignToken) await this.presentForeignToken(through, request, rows);
+    }
+
+    /** A token is a place in an order, and nothing else: it opens no door. */
+    private async presentForeignToken(through: Door, request: Filter & { order?: string }, rows: Row[]): Promise<void> {
+      const foreign = this.shared.tokens.findLast(({ owner }) => owner !== this.index);
+      const place = foreign && decodePageToken(foreign.token);
+      if (!place) return;
+      tally.add('foreign page token');
+      const after = rows.filter(({ timestamp, id }) => {
+        const newer = timestamp - place.timestamp || (id < place.notificationId ? -1 : Number(id > place.notificationId));
+        return request.order === 'asc' ? newer > 0 : newer < 0;
+      });
+      expect(await this.pages(through, { ...request, pageToken: foreign.token })).toEqual(after);
+    }
+
+    private async pages(through: Door, request: Filter & { pageToken?: string }): Promise<Row[]> {
+      const rows: Row[] = [];
+      for (let { pageToken } = request; ;) {
+        const { status, body } = await this.ask(through, 'notifications/get', { ...request, pageToken });
+        expect(status).toBe('OK');
+        rows.push(...(body.result?.data as Row[]));
+        pageToken = body.result?.pageToken;
+        if (pageToken === undefined) return rows;
+        this.shared.tokens.push({ owner: this.index, token: pageToken });
+        expect(rows.length).toBeLessThan(10_000);
+      }
+    }
+
+    private expectOwn(row: Row, organizationId: string): void {
+      tally.add('row');
+      const stored = this.model.find(organizationId, row.id);
+      expect(row.metadata).toEqual({
+        apiKey: this.tenant.apiKey,
+        organizationId,
+        documentId: stored?.documentId,
+        ...(stored?.locationId !== undefined && { locationId: stored.locationId }),
+      });
+      expect([row.displayHeadlineMessageTemplate, row.actionUser.name]).toEqual([
+        stored?.displayHeadlineMessageTemplate,
+        stored?.actionUser.name,
+      ]);
+      expect(Object.keys(row.notifyUsers).sort()).toEqual((stored?.notifyUsers ?? []).map(({ userId }) => userId).sort());
+    }
+
+    private async ask(through: Door, operation: Step['kind'], data: object, idempotencyKey?: string): Promise<Answer> {
+      const answer = await (through === 'http'
+        ? this.askOverHttp(operation, data, idempotencyKey)
+        : this.askOverTheQueue(operation, data, idempotencyKey));
+      tally.add(`${operation} ${through} ${answer.status}`);
+      for (const [other, { apiKey }] of watched.tenants.entries()) {
+        if (other === this.index) continue;
+        expect(answer.text).not.toContain(markOf(other));
+        expect(answer.text).not.toContain(apiKey);
+      }
+      return answer;
+    }
+
+    private async askOverHttp(operation: Step['kind'], data: object, idempotencyKey?: string): Promise<Answer> {
+      const { headers, text } = await http.send({
+        method: 'POST',
+        path: `/v1/${operation}`,
+        headers: [
+          ...['content-type', 'application/json'],
+          ...Object.entries(this.tenant.headers).flat(),
+          ...(idempotencyKey === undefined ? [] : ['idempotency-key', idempotencyKey]),
+        ],
+        body: Buffer.from(JSON.stringify({ data })),
+        chunked: false,
+      });
+      const body = JSON.parse(text) as Answer['body'] & { error?: { status: string } };
+      const id = headers['x-notification-id'] as string | undefined;
+      return { status: body.error?.status ?? 'OK', text, body, ...(id !== undefined && { id: decodeURIComponent(id) }) };
+    }
+
+    private async askOverTheQueue(operation: Step['kind'], data: object, idempotencyKey?: string): Promise<Answer> {
+      const call = randomUUID();
+      await publisher.ask(`${operation.replace('/', '.')}.v1`, Buffer.from(JSON.stringify(data)), call, {
+        messageId: call,
+        userId: publisher.account,
+        headers: {
+          'x-api-key': this.tenant.apiKey,
+          ...(idempotencyKey !== undefined && { 'x-idempotency-key': idempotencyKey }),
+        },
+      });
+      const { status, headers, text } = await publisher.reply(call);
+      const result = JSON.parse(text) as Answer['body']['result'];
+      return { status: String(status), text, body: { result }, id: headers['x-notification-id'] as string | undefined };
+    }
+
+    /** Every table of both services holds what the model says, and no more, for this tenant. */
+    async compareTables(): Promise<void> {
+      const { apiKey } = this.tenant;
+      const prefix = `${this.shared.named('')}%`;
+      const list = async (sql: string) =>
+        (await watched.sql.query<{ row: string }>(sql, [apiKey, prefix])).rows.map(({ row }) => row).sort();
+      const own = (table: string, schema = 'users') => `
+        FROM ${schema}.${table} t JOIN ${schema}.organizations o ON o.id = t.organization
+        WHERE o.api_key = $1 AND o.organization_id LIKE $2`;
+      const { notifications, rows, names } = this.model;
+      const unique = (values: string[]) => [...new Set(values)].sort();
+
+      const stored = notifications.map(
+        (one) => `${one.organizationId}/${one.notificationId}/${one.displayHeadlineMessageTemplate}`,
+      );
+      expect(
+        await list(
+          `SELECT o.organization_id || '/' || t.id || '/' || (t.content ->> 'displayHeadlineMessageTemplate') AS row ${own('notifications', 'notifications')}`,
+        ),
+      ).toEqual(stored.sort());
+      expect(await list(`SELECT o.organization_id || '/' || t.document_id AS row ${own('documents', 'notifications')}`)).toEqual(
+        unique(notifications.map(({ organizationId, documentId }) => `${organizationId}/${documentId}`)),
+      );
+      expect(
+        await list(
+          `SELECT o.organization_id || '/' || t.notification_id || '/' || t.user_id AS row ${own('recipients', 'notifications')}`,
+        ),
+      ).toEqual(
+        notifications
+          .flatMap(({ organizationId, notificationId, notifyUsers = [] }) =>
+            notifyUsers.map(({ userId }) => `${organizationId}/${notificationId}/${userId}`),
+          )
+          .sort(),
+      );
+      const toAll = await list(`SELECT t.id || t.notify_all AS row ${own('notifications', 'notifications')}`);
+      expect(toAll).toEqual(notifications.map((one) => `${one.notificationId}${isToAll(one)}`).sort());
+
+      expect(await list(`SELECT o.organization_id || '/' || t.user_id || '/' || t.name AS row ${own('users')}`)).toEqual(
+        [...names].map(([user, name]) => `${user}/${name}`).sort(),
+      );
+      const found = await Promise.all([
+        list(
+          `SELECT 'organization/' || o.organization_id AS row FROM users.organizations o WHERE o.api_key = $1 AND o.organization_id LIKE $2`,
+        ),
+        list(`SELECT 'document/' || o.organization_id || '/' || t.document_id AS row ${own('documents')}`),
+        list(`SELECT 'folder/' || o.organization_id || '/' || t.folder_id AS row ${own('folders')}`),
+        list(`SELECT 'member of organization/' || o.organization_id || '/' || t.user_id AS row ${own('organization_members')}`),
+        list(
+          `SELECT 'member of document/' || o.organization_id || '/' || t.document_id || '/' || t.user_id AS row ${own('document_members')}`,
+        ),
+        list(
+          `SELECT 'member of folder/' || o.organization_id || '/' || t.folder_id || '/' || t.user_id AS row ${own('folder_members')}`,
+        ),
+      ]);
+      expect(found.flat().sort()).toEqual([...rows].sort());
+    }
+  }
+
+  /** What no model is needed for: nothing that carries a mark hangs on the key of another tenant. */
+  async function expectNoRowsOfOthers(): Promise<void> {
+    const marks = watched.tenants.map((_, index) => markOf(index));
+    const keys = watched.tenants.map(({ apiKey }) => apiKey);
+    const { rows } = await watched.sql.query(
+      `WITH tenants AS (SELECT * FROM unnest($1::text[], $2::text[]) AS t(api_key, mark)), marked AS (
+         SELECT o.api_key, n.content::text AS text
+         FROM notifications.notifications n JOIN notifications.organizations o ON o.id = n.organization
+         UNION ALL
+         SELECT o.api_key, u.name FROM users.users u JOIN users.organizations o ON o.id = u.organization
+       )
+       SELECT m.* FROM marked m JOIN tenants t ON position(t.mark IN m.text) > 0 AND t.api_key <> m.api_key
+       UNION ALL
+       SELECT k.api_key, 'an Idempotency-Key of a notification that is not there: ' || k.key
+       FROM notifications.idempotency_keys k WHERE NOT EXISTS (
+         SELECT FROM notifications.notifications n JOIN notifications.organizations o ON o.id = n.organization
+         WHERE n.id = k.notification_id AND o.api_key = k.api_key)
+       UNION ALL
+       SELECT t.api_key, 'a recipient without its notification: ' || r.notification_id
+       FROM notifications.recipients r JOIN notifications.organizations t ON t.id = r.organization WHERE NOT EXISTS (
+         SELECT FROM notifications.notifications n
+         WHERE n.organization = r.organization AND n.id = r.notification_id AND n."timestamp" = r."timestamp"
+           AND n.document_id = r.document_id AND n.location_id IS NOT DISTINCT FROM r.location_id)`,
+      [keys, marks],
+    );
+    expect(rows).toEqual([]);
+  }
+});
+
+const markOf = (tenant: number) => `mark-of-tenant-${tenant}`;

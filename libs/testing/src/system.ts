@@ -112,4 +112,6 @@ export class System {
 const setUp = (env: Record<string, string>) => run('scripts/setup.mjs', [], { ...env, DEMO_CREDENTIALS: 'true' });
 
 const run = (program: string, parameters: string[], env: Record<string, string>) =>
-  promisify(execFile)(process.execPath, [join(process.cwd(), program), ...parameters], { env: { PATH: process.env.PATH, ...env } });
+  promisify(execFile)(process.execPath, [join(process.cwd(), program), ...parameters], {
+    env: { PATH: process.env.PATH, ...env },
+  });

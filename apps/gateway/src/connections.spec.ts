@@ -44,6 +44,11 @@ describe('bytes that do not become a request', () => {
     await expectRefused(431, `POST /v1/users/add HTTP/1.1\r\nhost: x\r\nx-padding: ${'x'.repeat(17_000)}\r\n\r\n`);
   });
 
+  it('are answered 431 when the path is too long, or the headers are too many', async () => {
+    await expectRefused(431, `POST /${'x'.repeat(17_000)} HTTP/1.1\r\nhost: x\r\n\r\n`);
+    await expectRefused(431, `POST /v1/users/add HTTP/1.1\r\nhost: x\r\n${'a: b\r\n'.repeat(9000)}\r\n`);
+  });
+
   it('are answered 400 when they are not HTTP', async () => {
     await expectRefused(400, 'BREW /coffee HTTP/1.1\r\n\r\n');
     await expectRefused(400, 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
@@ -66,6 +71,49 @@ describe('bytes that do not become a request', () => {
     await started;
     finish();
     expect(responsesIn(await text).map(({ status }) => status)).toEqual([200]);
+  });
+});
+
+describe('connections', () => {
+  it('have the limits that are documented', async () => {
+    const gateway = await RunningGateway.start();
+    expect(gateway.app.getHttpServer()).toMatchObject({
+      headersTimeout: 10_000,
+      requestTimeout: 15_000,
+      keepAliveTimeout: 65_000,
+      maxConnections: 10_000,
+      // None: 16 KiB of headers bound it.
+      maxHeadersCount: 0,
+    });
+    await gateway.stop();
+  });
+
+  it('above the limit are closed unread, and there is room again when one has ended', async () => {
+    const gateway = await RunningGateway.start({ limits: { maxConnections: 2 } });
+    const refused = () => gateway.metric('gateway_connections_refused_total');
+    const before = (await refused()) ?? 0;
+    const [first, second] = [await gateway.connect(), await gateway.connect()];
+    const text = textOf(second);
+    first.write(CALL);
+    await once(first, 'data');
+    const third = await gateway.connect();
+    expect(await textOf(third)).toBe('');
+    expect(await refused()).toBe(before + 1);
+    first.destroy();
+    second.write(CALL.replace('host: x', 'host: x\r\nconnection: close'));
+    expect(responsesIn(await text)[0].status).toBe(200);
+    expect((await gateway.post('/v1/users/add', BODY)).status).toBe(200);
+    await gateway.stop();
+  });
+
+  it('that are idle after an answer, or were never used, are closed', async () => {
+    const gateway = await RunningGateway.start({ limits: { keepAliveTimeoutMs: 50, headersTimeoutMs: 50, checkEveryMs: 20 } });
+    const used = await gateway.connect();
+    used.write(CALL);
+    const [received] = responsesIn(await textOf(used));
+    expect([received.status, received.headers.connection]).toEqual([200, 'keep-alive']);
+    await textOf(await gateway.connect());
+    await gateway.stop();
   });
 });
 

@@ -15,6 +15,7 @@ import { acceptJsonBodies } from './http/content';
 import { ErrorFilter, sendError } from './http/error.filter';
 import { nothingHere } from './http/http-error';
 import { InFlight } from './http/in-flight';
+import { connectionsRefused } from './http/metrics';
 import { Rate } from './http/rate';
 import { requestIdOf } from './http/request-id';
 import { logRequests } from './http/request-log';
@@ -47,11 +48,14 @@ export async function createGateway({
     config.requestTimeoutMs,
   );
 
-  const adapter = createAdapter(connections, logger, { ...SERVER_LIMITS, ...limits });
+  const serverLimits = { ...SERVER_LIMITS, ...limits };
+  const adapter = createAdapter(connections, logger, serverLimits);
   const fastify = adapter.getInstance();
   connections.watch(fastify.server);
   // Node would drop the headers after the 2000th without a word, a repeated credential among them; 16 KiB bound them already.
   fastify.server.maxHeadersCount = 0;
+  fastify.server.maxConnections = serverLimits.maxConnections;
+  fastify.server.on('drop', () => connectionsRefused.inc());
   // Any other expectation than 100-continue may be ignored; Node would answer 417 by itself, without a body.
   fastify.server.on('checkExpectation', (request, response) => fastify.server.emit('request', request, response));
 

@@ -23,3 +23,8 @@ export const authentications = new Counter({
   help: 'Credentials looked up, by where the answer came from: hit and stale: the cache; miss: a first question; renewal: a repeated one; unavailable: nowhere.',
   labelNames: ['source'],
 });
+
+export const connectionsRefused = new Counter({
+  name: 'gateway_connections_refused_total',
+  help: 'Connections closed unread, because too many were open.',
+});

@@ -8,7 +8,10 @@ export interface ServerLimits {
   checkEveryMs: number;
   /** How long an idle connection is kept: longer than load balancers keep theirs (60 s), so that they are the ones to close. */
   keepAliveTimeoutMs: number;
+  /** The request line included. Bounds the number of headers, too. */
   maxHeaderBytes: number;
+  /** Open at a time; one more is closed before it is read. Far above the calls in flight: most connections of load balancers are idle. */
+  maxConnections: number;
 }
 
 export const SERVER_LIMITS: ServerLimits = {
@@ -17,4 +20,5 @@ export const SERVER_LIMITS: ServerLimits = {
   checkEveryMs: 1000,
   keepAliveTimeoutMs: 65_000,
   maxHeaderBytes: 16 * 1024,
+  maxConnections: 10_000,
 };

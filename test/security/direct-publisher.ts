@@ -54,12 +54,12 @@ export class DirectPublisher {
   async takeDeadLetters(queue: string): Promise<void> {
     await this.channel.consume(
       queue,
-      (message) => message && this.deadLetters.set(message.properties.headers?.['x-case'], message),
+      (message) => message && this.deadLetters.set(message.properties.headers?.['x-request-id'], message),
       { noAck: true },
     );
   }
 
-  /** The dead letter with this header `x-case`. */
+  /** The dead letter with this header `x-request-id`. */
   deadLetter(mark: string): Promise<ConsumeMessage> {
     return taken(this.deadLetters, mark);
   }

@@ -150,6 +150,23 @@ describe('failures', () => {
       expect(properties.headers).not.toHaveProperty('x-death');
     });
 
+    it('keeps its tenant and its Idempotency-Key when it has headers that can be read and not written again', async () => {
+      const seen: DeliveryContext[] = [];
+      handlers.add = (_, context) => {
+        seen.push(context);
+        throw new ApiError('UNAVAILABLE', 'Not now.');
+      };
+      const understood = { 'x-api-key': 'key', 'x-request-id': 'r-3', 'x-idempotency-key': 'once' };
+      publish(BODY, { headers: { ...understood, 'x-odd': Object.fromEntries([['__proto__', Buffer.from('x')]]) } });
+      const { properties } = await nextDead();
+      expect(seen.map(({ apiKey, idempotencyKey }) => [apiKey, idempotencyKey])).toEqual([
+        ['key', 'once'],
+        ['key', 'once'],
+      ]);
+      expect(properties.headers).toMatchObject({ ...understood, 'x-dead-status': 'UNAVAILABLE' });
+      expect(properties.headers).not.toHaveProperty('x-odd');
+    });
+
     it('is done when a later try succeeds', async () => {
       const attempts: number[] = [];
       handlers.add = (_, { attempt }) => {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { ErrorBody } from '@app/contracts/error';
 import type { Delivery } from './delivery';
+import type { DeliveryContext } from './delivery-context';
 import { HEADER } from './headers';
 import type { Publication } from './publisher';
 
@@ -30,7 +31,7 @@ export const DROPPED_HEADERS = [
  * expire where it is kept.
  *
  * @param dead why it goes to the dead letters
- * @param withHeaders false leaves out the publisher's own headers: they may hold what can be read but not written again
+ * @param withHeaders false keeps only those headers that were understood: the others may hold what can be read but not written again
  */
 export function republication(
   delivery: Delivery,
@@ -38,7 +39,7 @@ export function republication(
   { attempt, dead, withHeaders = true }: { attempt: number; dead?: ErrorBody; withHeaders?: boolean },
 ): Publication {
   const { message, context, address } = delivery;
-  const original: Record<string, unknown> = withHeaders ? { ...message.properties.headers } : {};
+  const original: Record<string, unknown> = withHeaders ? { ...message.properties.headers } : understood(context);
   for (const name of [...DROPPED_HEADERS, ...Object.values(OURS)]) delete original[name];
   const firstFailedAt: unknown = context.attempt > 1 ? message.properties.headers?.[HEADER.firstFailedAt] : undefined;
 
@@ -69,6 +70,14 @@ export function republication(
     },
   };
 }
+
+/** Without them a retry would have no tenant, and a dead letter could not be replayed. */
+const understood = ({ apiKey, requestId, deadline, idempotencyKey }: DeliveryContext) => ({
+  [HEADER.apiKey]: apiKey || undefined,
+  [HEADER.requestId]: requestId,
+  [HEADER.deadline]: deadline,
+  [HEADER.idempotencyKey]: idempotencyKey,
+});
 
 export const OURS = {
   routingKey: HEADER.routingKey,

@@ -133,7 +133,10 @@ export class Settlement {
       const outcome = await this.tryPublish(publication);
       if (outcome === 'confirmed') return true;
       const { exchange, routingKey } = publication;
-      this.logger.error({ msg: 'publishing again failed', requestId: context.requestId, exchange, routingKey, outcome });
+      const line = { msg: 'publishing again failed', requestId: context.requestId, exchange, routingKey, outcome };
+      // A publisher can bring this about: nothing of ours is broken.
+      if (outcome === 'unencodable') this.logger.warn(line);
+      else this.logger.error(line);
       if (outcome === 'unencodable') withHeaders = false;
     }
     return false;

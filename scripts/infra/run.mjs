@@ -1,7 +1,7 @@
 // One private server for a test that wants to break it. Jest cannot import these modules, so it talks to a child:
 //   node scripts/infra/run.mjs rabbitmq|postgres [--management] [--fsync]
 // stdout: one JSON line when ready, then one for each command line on stdin: stop, kill, start, pause, resume, and for RabbitMQ
-// alarm on, alarm off (the memory alarm, which blocks every connection that publishes).
+// memory alarm on, memory alarm off, and the same for disk: an alarm blocks every connection that publishes.
 // When stdin closes, the server and its data are removed.
 import { randomBytes } from 'node:crypto';
 import { createInterface } from 'node:readline';
@@ -46,12 +46,17 @@ const commands = createInterface({ input: process.stdin });
 commands.on('close', () => leave(0));
 
 // A limit that is exceeded at once, and the default.
-const MEMORY_LIMITS = { 'alarm on': '0.000001', 'alarm off': '0.6' };
+const LIMITS = {
+  'memory alarm on': ['set_vm_memory_high_watermark', '0.000001'],
+  'memory alarm off': ['set_vm_memory_high_watermark', '0.6'],
+  'disk alarm on': ['set_disk_free_limit', '1000000GB'],
+  'disk alarm off': ['set_disk_free_limit', '50MB'],
+};
 
 const obey = async (command) => {
   const { server, control } = await started;
-  if (control && command in MEMORY_LIMITS) {
-    await control('set_vm_memory_high_watermark', MEMORY_LIMITS[command]);
+  if (control && command in LIMITS) {
+    await control(...LIMITS[command]);
     return { ok: true, command, pid: server.pid ?? null };
   }
   if (!['stop', 'kill', 'start', 'pause', 'resume'].includes(command)) throw new Error(`unknown command: ${command}`);

@@ -5,7 +5,7 @@ import { connect, type Options } from 'amqplib';
 import { eventually } from '@app/testing/eventually';
 import type { Cluster } from './cluster';
 import type { Random } from './random';
-import type { Fault } from './run-fault';
+import { lasting, type Fault, type FaultContext } from './run-fault';
 
 /** What an operator does after a mishap: declares everything again. */
 const declareTopology = ({ environment }: Cluster) =>
@@ -53,6 +53,51 @@ export const endConnections = (times: number): Fault => ({
       await eventually(() => cluster.management.killConnections(random.pick(['gateway', 'users', 'notifications'])), 30_000);
       await workload.answers(30);
     }
+  },
+});
+
+/** What is refused without having been passed on is refused at once. */
+const AT_ONCE_MS = 100;
+
+/** From then on everything was refused, and at once. */
+function expectRefusals({ workload }: FaultContext, from: number): void {
+  const answers = workload.since(from);
+  const others = answers.filter(({ status }) => status !== 503);
+  if (answers.length === 0 || others.length > 0) throw new Error(`${others.length} of ${answers.length} answers are not 503`);
+  const slowest = Math.max(...answers.map(({ ms = Infinity }) => ms));
+  if (slowest > AT_ONCE_MS) throw new Error(`refused only after ${slowest.toFixed()} ms`);
+}
+
+/** The broker stops to read from whoever publishes, and says so after the first message only. */
+export const alarm = (of: 'memory' | 'disk', ms: number): Fault => ({
+  name: `${of} alarm of the broker, ${ms / 1000} s`,
+  expected: 503,
+  async inject(context) {
+    const { cluster, workload } = context;
+    await cluster.broker.order(`${of} alarm on`);
+    await eventually(() => workload.count(503) > 0);
+    const toldAt = performance.now();
+    await lasting(ms);
+    expectRefusals(context, toldAt);
+    await cluster.broker.order(`${of} alarm off`);
+  },
+});
+
+/** Nobody consumes, so that the queue fills up. */
+export const fullQueue = (messages: number): Fault => ({
+  name: `queue of commands full, with ${messages} in it`,
+  expected: 503,
+  async inject({ cluster, workload }) {
+    const writers = cluster.writers.map(({ process }) => process);
+    await cluster.management.limitQueue('notifications.commands', messages);
+    await Promise.all(writers.map((process) => process.stop('SIGTERM')));
+    await eventually(() => workload.count(503) > 0);
+    const fullAt = performance.now();
+    await eventually(() => workload.since(fullAt).filter(({ status }) => status === 503).length >= 100, 30_000);
+    const slowest = Math.max(...workload.since(fullAt).map(({ status, ms = Infinity }) => (status === 503 ? ms : 0)));
+    if (slowest > AT_ONCE_MS) throw new Error(`refused only after ${slowest.toFixed()} ms`);
+    await cluster.management.delete('policies/%2F/limit');
+    await Promise.all(writers.map((process) => process.start()));
   },
 });
 

@@ -1,4 +1,12 @@
-import { malformedMessages, recreateExchange, recreateQueue, endConnections } from './broker-faults';
+import { alarm, endConnections, fullQueue, malformedMessages, recreateExchange, recreateQueue } from './broker-faults';
 import { describeFaults } from './run-fault';
 
-describeFaults('the broker', [recreateQueue(5), endConnections(5), recreateExchange(3), malformedMessages(10_000)]);
+describeFaults('the broker', [
+  recreateQueue(5),
+  endConnections(5),
+  recreateExchange(3),
+  alarm('memory', 4000),
+  alarm('disk', 4000),
+  fullQueue(50),
+  malformedMessages(10_000),
+]);

@@ -173,6 +173,21 @@ export const pause = (
   },
 });
 
+/** Longer than calls wait: what is in the queue when the writers come is all too late, and nobody waits for it. */
+export const expireUnconsumed = (ms: number): Fault => ({
+  name: `no writer for ${ms / 1000} s`,
+  allowed: [504],
+  expected: 504,
+  async inject({ cluster, workload }) {
+    const writers = cluster.writers.map(({ process }) => process);
+    expect(await Promise.all(writers.map((process) => process.stop('SIGTERM')))).toEqual(writers.map(() => 0));
+    const from = performance.now();
+    await lasting(ms);
+    if (workload.since(from).length === 0) throw new Error('nothing was answered meanwhile');
+    await Promise.all(writers.map((process) => process.start()));
+  },
+});
+
 export const stall = (
   name: string,
   ms: number,
@@ -186,6 +201,28 @@ export const stall = (
     for (const link of links(cluster)) link.heal(stalledLinks);
   },
 });
+
+/** Seconds between two signs of life of a connection to the broker. */
+const HEARTBEAT_S = 10;
+
+/** Nothing tells a process that a link is dead but the silence in it. */
+export const findBlackHoles: Fault = {
+  name: 'black holes between every service and the broker, until they are found',
+  async inject({ cluster }) {
+    const from = performance.now();
+    for (const link of toBroker(cluster.nodes)) link.stall();
+    const found = await Promise.all(
+      cluster.nodes.map(async ({ process }) => {
+        const lines = process.output.length;
+        await eventually(() => process.output.slice(lines).some((line) => line.includes('connection lost')), 60_000);
+        return { app: process.app, seconds: (performance.now() - from) / 1000 };
+      }),
+    );
+    for (const link of toBroker(cluster.nodes)) link.heal();
+    const late = found.filter(({ seconds }) => seconds > 2 * HEARTBEAT_S);
+    if (late.length > 0) throw new Error(`found later than within two heartbeats: ${JSON.stringify(late)}`);
+  },
+};
 
 /** Everything is slow, arrives in pieces, and now and then a connection is reset. */
 export const badWeather = (resets: number): Fault => ({

@@ -1,4 +1,4 @@
-import { badWeather, cutAfterCommit, cutAfterPublish, cutBeforeAck, dropReplies, stall } from './faults';
+import { badWeather, cutAfterCommit, cutAfterPublish, cutBeforeAck, dropReplies, findBlackHoles, stall } from './faults';
 import { describeFaults } from './run-fault';
 
 describeFaults('links', [
@@ -11,5 +11,6 @@ describeFaults('links', [
   stall('the writers and PostgreSQL', 6000, ({ writers }) => writers.flatMap((writer) => writer.toDatabase ?? [])),
   stall('the writers and PostgreSQL', 6000, ({ writers }) => writers.flatMap((writer) => writer.toDatabase ?? []), 'lose'),
   stall('users and PostgreSQL', 6000, ({ users }) => [users.toDatabase ?? []].flat(), 'lose'),
+  findBlackHoles,
   badWeather(10),
 ]);

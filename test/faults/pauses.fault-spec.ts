@@ -1,4 +1,4 @@
-import { pause } from './faults';
+import { expireUnconsumed, pause } from './faults';
 import { describeFaults } from './run-fault';
 
 /** Longer than a call waits and a second. */
@@ -29,4 +29,5 @@ describeFaults('frozen processes', [
     ({ database }) => database.order('pause'),
     ({ database }) => database.order('resume'),
   ),
+  expireUnconsumed(MS),
 ]);

@@ -10,7 +10,7 @@ interface Line {
   error?: string;
 }
 
-export type Order = 'stop' | 'kill' | 'start' | 'pause' | 'resume';
+export type Order = 'stop' | 'kill' | 'start' | 'pause' | 'resume' | `${'memory' | 'disk'} alarm ${'on' | 'off'}`;
 
 /** A RabbitMQ or a PostgreSQL that only one test uses, to be broken. */
 export class PrivateServer {
@@ -34,7 +34,7 @@ export class PrivateServer {
     return new PrivateServer(url, managementUrl, child, nextLine);
   }
 
-  /** `kill` is what a power cut does, `pause` freezes all its processes. */
+  /** `kill` is what a power cut does, `pause` freezes all its processes. Alarms are those of a broker that is short of something. */
   async order(order: Order): Promise<void> {
     this.child.stdin?.write(`${order}\n`);
     const { ok, error } = await this.nextLine();

@@ -11,6 +11,13 @@ const FINAL_AFTER_MS = 1000 + 250;
 const GIVE_UP_MS = 60_000;
 const MOST_AT_ONCE = 10;
 
+interface Answered {
+  askedAt: number;
+  status?: number;
+  /** What the answer took, without the machine's part of it. */
+  ms?: number;
+}
+
 /** An open-loop client: it asks at its rate whether the answers come or not. */
 export class Workload {
   readonly journal = new Journal();
@@ -29,7 +36,7 @@ export class Workload {
   /** One for each tenant: both use the same ids, and must not meet. */
   private readonly numbers: [number, number] = [0, 0];
   /** Asks in the order in which they were made, with their status once it is known. */
-  readonly statuses: { askedAt: number; status?: number }[] = [];
+  readonly statuses: Answered[] = [];
 
   constructor(
     private readonly cluster: Cluster,
@@ -65,6 +72,11 @@ export class Workload {
     return this.statuses.filter((ask) => ask.status === status && ask.askedAt >= since).length;
   }
 
+  /** Answers to what was asked from then on, so far. */
+  since(from: number): Answered[] {
+    return this.statuses.filter(({ askedAt, status }) => askedAt >= from && status !== undefined);
+  }
+
   /** Waits for so many more answers of 200: a moment that depends on the load and not on the clock. */
   async answers(count: number): Promise<void> {
     const before = this.count(200);
@@ -89,13 +101,14 @@ export class Workload {
   /** Asks for one thing, in addition to the rate. */
   ask(thing: Thing): Promise<Told> {
     const number = this.journal.ask(thing);
-    const entry: { askedAt: number; status?: number } = { askedAt: performance.now() };
+    const entry: Answered = { askedAt: performance.now() };
     this.statuses.push(entry);
     const askedAt = Date.now();
     const answer = this.post(thing).then((told) => ({ ...told, noiseMs: this.noise.since(entry.askedAt) }));
     const work = answer.then((told) => {
       this.journal.tell(number, told);
       entry.status = told.status;
+      entry.ms = told.ms - told.noiseMs;
       if (![0, 500, 504].includes(told.status)) return;
       const deadline = Math.max(askedAt + told.noiseMs + REQUEST_TIMEOUT_MS, told.status === 504 ? Date.now() : 0);
       const settled = this.settle(number, thing, deadline);

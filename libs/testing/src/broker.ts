@@ -125,7 +125,7 @@ export async function startPrivateBroker(): Promise<PrivateBroker> {
   return {
     url,
     management: new Management(managementUrl, '%2F'),
-    alarm: (on) => order(on ? 'alarm on' : 'alarm off')(),
+    alarm: (on) => order(on ? 'memory alarm on' : 'memory alarm off')(),
     stop: order('stop'),
     kill: order('kill'),
     start: order('start'),

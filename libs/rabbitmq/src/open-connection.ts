@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import type { Socket } from 'node:net';
 import { connect, type ChannelModel, type Options } from 'amqplib';
 import { surviveHostileHeaders } from './hostile-headers';
 
@@ -13,13 +14,16 @@ export interface ConnectionOptions {
 
 const CONNECT_TIMEOUT_MS = 10_000;
 
-/** Seconds. The broker is taken for dead after two to three of them without a sign of life. */
+/** Seconds; the broker gives a sign of life twice in it. */
 const HEARTBEAT_S = 10;
+
+/** Seconds without one, after which the connection is given up. amqplib by itself takes two to three heartbeats. */
+const MOST_SILENCE_S = 15;
 
 /** What stream and state lie below amqplib's public types. */
 interface Underlying {
   expectSocketClose: boolean;
-  stream: { destroy(error: Error): void };
+  stream: Socket;
 }
 
 const underlying = (model: ChannelModel) => model.connection as unknown as Underlying;
@@ -31,7 +35,8 @@ export const isClosed = (model: ChannelModel): boolean => underlying(model).expe
  * Lets go of the socket, and of all channels if that has not happened. amqplib only ends its own half of the socket, and without an error
  * it does not notice that the socket is gone.
  */
-export const destroySocket = (model: ChannelModel): void => underlying(model).stream.destroy(new Error('given up'));
+export const destroySocket = (model: ChannelModel, reason = 'given up'): void =>
+  void underlying(model).stream.destroy(new Error(reason));
 
 /**
  * Opens one AMQP connection.
@@ -51,7 +56,21 @@ export async function openConnection({ url, caFile, name }: ConnectionOptions): 
   // An error event without a listener would end the process.
   model.on('error', () => undefined);
   if (isClosed(model)) throw new Error('The broker closed the connection while it opened.');
+  endWhenSilent(model);
   return model;
+}
+
+/** Counts looks and not time: a process that was frozen has not listened meanwhile. */
+function endWhenSilent(model: ChannelModel): void {
+  const { stream } = underlying(model);
+  let heard = stream.bytesRead;
+  let silence = 0;
+  const timer = setInterval(() => {
+    silence = stream.bytesRead === heard ? silence + 1 : 0;
+    heard = stream.bytesRead;
+    if (silence >= MOST_SILENCE_S) destroySocket(model, `no sign of life for ${MOST_SILENCE_S} s`);
+  }, 1000).unref();
+  stream.once('close', () => clearInterval(timer));
 }
 
 /** @throws Error that does not quote the URL, because it holds a password */

@@ -141,6 +141,7 @@ describe('hostile input', () => {
       // The limits of names and addresses fail their entry, not the call.
       if (problem !== undefined && !/^data\/users\/\d+\/(name|email|initial) must NOT have more/.test(problem))
         throw new Error(`200 for what the document does not allow: ${problem}`);
+      if (isUnstorable(data)) throw new Error('200 for what cannot be stored');
       await expectReadable(operation, data as Sent, response, answer);
     } else if (body.valid && headers.length === 0 && ![404, 409].includes(status)) {
       throw new Error(`${status} for what the document allows: ${response.text}`);
@@ -271,3 +272,9 @@ function dataOf(body: Buffer): unknown {
     return undefined;
   }
 }
+
+/** What errors.md says of bodies, and no schema can. */
+const isUnstorable = (value: unknown): boolean =>
+  typeof value === 'string'
+    ? value.includes('\0') || !value.isWellFormed()
+    : typeof value === 'object' && value !== null && Object.entries(value).flat().some(isUnstorable);

@@ -4,12 +4,15 @@ import type { MicroserviceOptions } from '@nestjs/microservices';
 import { connectWhenReady, databaseObstacle, migrationObstacle } from '@app/postgres/connect';
 import { createDataSource } from '@app/postgres/data-source';
 import { isDatabaseAway, isTransient } from '@app/postgres/errors';
+import { OutboxFull, OutboxRelay } from '@app/postgres/outbox';
+import { EventPublisher } from '@app/rabbitmq/event.publisher';
 import { ContractPipe } from '@app/rabbitmq/contract.pipe';
 import { PassThroughFilter } from '@app/rabbitmq/pass-through.filter';
 import { RabbitClient } from '@app/rabbitmq/rabbit.client';
 import { RabbitServer } from '@app/rabbitmq/rabbit.server';
 import { runService } from '@app/runtime/run-service';
 import { notificationsConfig } from './config';
+import { takeEvents } from './db/outbox.repository';
 import { ENTITIES, MIGRATIONS, SCHEMA } from './db/schema';
 import { NotificationsModule } from './notifications.module';
 import { publisherGrants } from './publisher-grants';
@@ -26,18 +29,23 @@ void runService('notifications', notificationsConfig, async (config, { logger, r
   });
   const broker = { url: config.amqpUrl, caFile: config.amqpCaFile };
   const client = new RabbitClient({ connection: { ...broker, name: 'notifications' }, drainTimeoutMs: 2000 });
+  const events = new EventPublisher({ connection: { ...broker, name: 'notifications' }, service: 'notifications' });
+  const outbox = new OutboxRelay(dataSource, { take: takeEvents, publish: (batch) => events.publish(batch) });
   const server = new RabbitServer({
     connection: { ...broker, name: 'notifications' },
     service: 'notifications',
     queues: config.queues,
     prefetch: { commands: config.commandPrefetch, queries: config.queryPrefetch },
-    isUnavailable: isDatabaseAway,
+    isUnavailable: (error) => isDatabaseAway(error) || error instanceof OutboxFull,
     isTransient,
     publishers: { trusted: config.trustedPublishers, isGranted: publisherGrants(client) },
-    probe: () => dataSource.query('SELECT 1'),
+    probe: async () => {
+      await dataSource.query('SELECT 1');
+      outbox.requireRoom();
+    },
   });
 
-  const app = await NestFactory.createMicroservice<MicroserviceOptions>(NotificationsModule.with(dataSource, client), {
+  const app = await NestFactory.createMicroservice<MicroserviceOptions>(NotificationsModule.with(dataSource, client, outbox), {
     strategy: server,
     logger,
   });
@@ -46,15 +54,18 @@ void runService('notifications', notificationsConfig, async (config, { logger, r
 
   readiness.add('database', () => databaseObstacle(dataSource));
   readiness.add('migrations', () => migrationObstacle(dataSource));
-  readiness.add('broker', () => server.check() ?? client.check());
+  readiness.add('broker', () => server.check() ?? client.check() ?? events.check());
   const close = async () => {
     await app.close();
-    await client.close();
+    await outbox.stop();
+    await Promise.all([client.close(), events.close()]);
     if (dataSource.isInitialized) await dataSource.destroy();
   };
 
   if (await connectWhenReady(dataSource, stopping)) {
     await client.connect();
+    events.start();
+    outbox.start();
     await app.listen();
   }
   return close;

@@ -1,5 +1,6 @@
 import { Module, type DynamicModule } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import { OutboxRelay } from '@app/postgres/outbox';
 import { RabbitClient } from '@app/rabbitmq/rabbit.client';
 import { AddNotificationHandler } from './commands/add-notification.handler';
 import { InsertNotificationsRepository } from './db/insert-notifications.repository';
@@ -11,13 +12,14 @@ import { NotificationWriter } from './writer/notification-writer';
 
 @Module({})
 export class NotificationsModule {
-  static with(dataSource: DataSource, client: RabbitClient): DynamicModule {
+  static with(dataSource: DataSource, client: RabbitClient, outbox: OutboxRelay): DynamicModule {
     return {
       module: NotificationsModule,
       controllers: [AddNotificationHandler, GetNotificationsHandler],
       providers: [
         { provide: DataSource, useValue: dataSource },
         { provide: RabbitClient, useValue: client },
+        { provide: OutboxRelay, useValue: outbox },
         Existence,
         NotificationWriter,
         InsertNotificationsRepository,

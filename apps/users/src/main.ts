@@ -4,12 +4,15 @@ import type { MicroserviceOptions } from '@nestjs/microservices';
 import { connectWhenReady, databaseObstacle, migrationObstacle } from '@app/postgres/connect';
 import { createDataSource } from '@app/postgres/data-source';
 import { isDatabaseAway, isTransient } from '@app/postgres/errors';
+import { OutboxFull, OutboxRelay } from '@app/postgres/outbox';
+import { EventPublisher } from '@app/rabbitmq/event.publisher';
 import { ContractPipe } from '@app/rabbitmq/contract.pipe';
 import { PassThroughFilter } from '@app/rabbitmq/pass-through.filter';
 import { RabbitServer } from '@app/rabbitmq/rabbit.server';
 import { runService } from '@app/runtime/run-service';
 import { usersConfig } from './config';
 import { ApiKeysRepository } from './db/api-keys.repository';
+import { takeEvents } from './db/outbox.repository';
 import { ENTITIES, MIGRATIONS, SCHEMA } from './db/schema';
 import { UsersModule } from './users.module';
 
@@ -24,21 +27,27 @@ void runService('users', usersConfig, async (config, { logger, readiness, stoppi
     poolSize: config.databasePoolSize,
   });
   const apiKeys = new ApiKeysRepository(dataSource);
+  const connection = { url: config.amqpUrl, caFile: config.amqpCaFile, name: 'users' };
+  const events = new EventPublisher({ connection, service: 'users' });
+  const outbox = new OutboxRelay(dataSource, { take: takeEvents, publish: (batch) => events.publish(batch) });
   const server = new RabbitServer({
-    connection: { url: config.amqpUrl, caFile: config.amqpCaFile, name: 'users' },
+    connection,
     service: 'users',
     queues: ['commands', 'queries'],
     prefetch: { commands: config.commandPrefetch, queries: config.queryPrefetch },
-    isUnavailable: isDatabaseAway,
+    isUnavailable: (error) => isDatabaseAway(error) || error instanceof OutboxFull,
     isTransient,
     publishers: {
       trusted: config.trustedPublishers,
       isGranted: (publisher, apiKey) => apiKeys.isGranted(publisher, apiKey),
     },
-    probe: () => dataSource.query('SELECT 1'),
+    probe: async () => {
+      await dataSource.query('SELECT 1');
+      outbox.requireRoom();
+    },
   });
 
-  const app = await NestFactory.createMicroservice<MicroserviceOptions>(UsersModule.with(dataSource), {
+  const app = await NestFactory.createMicroservice<MicroserviceOptions>(UsersModule.with(dataSource, outbox), {
     strategy: server,
     logger,
   });
@@ -47,13 +56,19 @@ void runService('users', usersConfig, async (config, { logger, readiness, stoppi
 
   readiness.add('database', () => databaseObstacle(dataSource));
   readiness.add('migrations', () => migrationObstacle(dataSource));
-  readiness.add('broker', () => server.check());
+  readiness.add('broker', () => server.check() ?? events.check());
   const close = async () => {
     await app.close();
+    await outbox.stop();
+    await events.close();
     if (dataSource.isInitialized) await dataSource.destroy();
   };
 
   // Nothing is consumed before it can be stored.
-  if (await connectWhenReady(dataSource, stopping)) await app.listen();
+  if (await connectWhenReady(dataSource, stopping)) {
+    events.start();
+    outbox.start();
+    await app.listen();
+  }
   return close;
 });

@@ -1,5 +1,6 @@
 import { Module, type DynamicModule } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import { OutboxRelay } from '@app/postgres/outbox';
 import { AddUsersHandler } from './commands/add-users.handler';
 import { ApiKeysRepository } from './db/api-keys.repository';
 import { IdempotencyKeysRepository } from './db/idempotency-keys.repository';
@@ -15,7 +16,13 @@ import { ExistsHandler } from './queries/exists.handler';
 })
 export class UsersModule {
   /** The service on a data source, which whoever made it also closes. */
-  static with(dataSource: DataSource): DynamicModule {
-    return { module: UsersModule, providers: [{ provide: DataSource, useValue: dataSource }] };
+  static with(dataSource: DataSource, outbox: OutboxRelay): DynamicModule {
+    return {
+      module: UsersModule,
+      providers: [
+        { provide: DataSource, useValue: dataSource },
+        { provide: OutboxRelay, useValue: outbox },
+      ],
+    };
   }
 }

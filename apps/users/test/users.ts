@@ -2,11 +2,13 @@ import { Client } from 'pg';
 import type { DataSource } from 'typeorm';
 import type { AddUsersRequest, AddUsersResult } from '@app/contracts/users.add';
 import { createDataSource } from '@app/postgres/data-source';
+import { OutboxRelay, type OutboxEvent } from '@app/postgres/outbox';
 import { DeliveryContext } from '@app/rabbitmq/delivery-context';
 import { createTestDatabase, type TestDatabase } from '@app/testing/database';
 import { AddUsersHandler } from '../src/commands/add-users.handler';
 import { IdempotencyKeysRepository } from '../src/db/idempotency-keys.repository';
 import { MembersRepository } from '../src/db/members.repository';
+import { takeEvents } from '../src/db/outbox.repository';
 import { ENTITIES, MIGRATIONS, SCHEMA } from '../src/db/schema';
 
 /** What a call of users/add carries beside its body. */
@@ -26,6 +28,9 @@ export async function connectTestDatabase(poolSize: number): Promise<{ database:
 /** The handler of users/add on a database of its own, with the API keys `one` and `two`. */
 export class UsersOnDatabase {
   readonly members: MembersRepository;
+  /** In the order in which they were published. */
+  readonly events: OutboxEvent[] = [];
+  private readonly outbox: OutboxRelay;
   private readonly handler: AddUsersHandler;
 
   private constructor(
@@ -33,7 +38,9 @@ export class UsersOnDatabase {
     readonly dataSource: DataSource,
   ) {
     this.members = new MembersRepository(dataSource);
-    this.handler = new AddUsersHandler(this.members, new IdempotencyKeysRepository(dataSource));
+    const publish = async (batch: readonly OutboxEvent[]) => void this.events.push(...batch);
+    this.outbox = new OutboxRelay(dataSource, { take: takeEvents, publish });
+    this.handler = new AddUsersHandler(this.members, new IdempotencyKeysRepository(dataSource), this.outbox);
   }
 
   static async start(): Promise<UsersOnDatabase> {
@@ -43,6 +50,7 @@ export class UsersOnDatabase {
   }
 
   async stop(): Promise<void> {
+    await this.outbox.stop();
     await this.dataSource.destroy();
     await this.database.drop();
   }
@@ -132,11 +140,13 @@ export async function refusal(call: Promise<unknown>): Promise<unknown> {
   return outcome.status === 'rejected' ? outcome.reason : undefined;
 }
 
-/** How many queries are sent to PostgreSQL while `work` runs. */
+/** How many queries are sent to PostgreSQL while `work` runs, beside those by which events are published. */
 export async function statementsOf(work: () => Promise<unknown>): Promise<number> {
   const query = jest.spyOn(Client.prototype, 'query');
   await work();
-  const statements = query.mock.calls.length;
+  const sent = query.mock.calls.map(([asked]) => asked as unknown as string | { name?: string });
+  const ofTheRelay = /^(BEGIN|COMMIT|ROLLBACK)/;
+  const statements = sent.filter((one) => (typeof one === 'string' ? !ofTheRelay.test(one) : one.name !== 'take-events')).length;
   query.mockRestore();
   return statements;
 }

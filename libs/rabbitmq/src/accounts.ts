@@ -43,13 +43,13 @@ export const RIGHTS: Readonly<Record<Account, Rights>> = {
   },
   users: {
     configure: NOTHING,
-    write: oneOf('replies', 'retry', 'dead'),
+    write: oneOf('replies', 'events', 'retry', 'dead'),
     read: oneOf(...consumed('users')),
     commands: NOTHING,
   },
   notifications: {
     configure: oneOf(REPLY_QUEUE),
-    write: oneOf('commands', 'replies', 'retry', 'dead', REPLY_QUEUE),
+    write: oneOf('commands', 'replies', 'events', 'retry', 'dead', REPLY_QUEUE),
     read: oneOf('replies', REPLY_QUEUE, ...consumed('notifications')),
     commands: keysOf(Authorize, Exists),
   },

@@ -78,8 +78,8 @@ describe('the accounts', () => {
 
   it.each<[Account, string[], string[]]>([
     ['gateway', ['commands'], ['users.add.v1', 'users.authenticate.v1', 'notifications.add.v1', 'notifications.get.v1']],
-    ['users', ['replies', 'retry', 'dead'], []],
-    ['notifications', ['commands', 'replies', 'retry', 'dead'], ['users.authorize.v1', 'users.exists.v1']],
+    ['users', ['replies', 'events', 'retry', 'dead'], []],
+    ['notifications', ['commands', 'replies', 'events', 'retry', 'dead'], ['users.authorize.v1', 'users.exists.v1']],
     ['publisher', ['commands'], ['notifications.add.v1']],
   ])('%s publishes to %j, and to commands with %j, and nothing else', async (account, exchanges, keys) => {
     const others = ['', 'amq.topic', 'amq.direct', 'amq.fanout', 'amq.headers'];

@@ -21,9 +21,11 @@ export interface Publication {
   body: Buffer;
   /** `correlationId` must be unique among those in flight: it tells which message was returned. */
   properties: Omit<Options.Publish, 'mandatory'> & { correlationId: string };
+  /** Default true: without a queue for it, it is returned. */
+  mandatory?: boolean;
 }
 
-/** Publishes with confirm and mandatory. */
+/** Publishes with confirm and, unless nobody has to get it, mandatory. */
 export class ConfirmedPublisher {
   private readonly unconfirmed = new Map<string, (outcome: PublishOutcome) => void>();
   private unconfirmedBytes = 0;
@@ -36,7 +38,7 @@ export class ConfirmedPublisher {
   }
 
   /** @throws NotWritten at once when the broker cannot take it now, or the protocol cannot carry it */
-  async publish({ exchange, routingKey, body, properties }: Publication): Promise<PublishOutcome> {
+  async publish({ exchange, routingKey, body, properties, mandatory = true }: Publication): Promise<PublishOutcome> {
     const { current } = this.channel;
     const problem = this.channel.check();
     if (problem || !current) throw new NotWritten(problem);
@@ -52,7 +54,7 @@ export class ConfirmedPublisher {
         resolve(!error ? 'confirmed' : nacked ? 'nacked' : 'lost');
       };
       try {
-        current.publish(exchange, routingKey, body, { ...properties, mandatory: true }, onConfirm);
+        current.publish(exchange, routingKey, body, { ...properties, mandatory }, onConfirm);
       } catch (error) {
         throw new NotWritten((error as Error).message, { cause: error });
       }

@@ -71,6 +71,8 @@ const INSERT = {
     RETURNING organization, id, "timestamp"
   ), stored AS MATERIALIZED (
     SELECT l.*, i."timestamp" FROM inserted i JOIN located l USING (organization, id)
+  ), told AS (
+    INSERT INTO outbox (organization, notification_id) SELECT organization, id FROM stored
   ), named AS (
     INSERT INTO recipients (organization, user_id, "timestamp", notification_id, document_id, location_id)
     SELECT s.organization, r.user_id, s."timestamp", s.id, s.document_id, s.location_id

@@ -1,5 +1,5 @@
 import type { DataSource } from 'typeorm';
-import { SCHEMA } from './schema';
+import { MIGRATIONS, SCHEMA } from './schema';
 import { connectTestDatabase } from '../../test/notifications';
 
 describe('schema notifications', () => {
@@ -24,7 +24,7 @@ describe('schema notifications', () => {
         [SCHEMA],
       );
     const before = await tables();
-    await dataSource.undoLastMigration();
+    for (let step = 0; step < MIGRATIONS.length; step++) await dataSource.undoLastMigration();
     expect(await tables()).toEqual([{ name: 'migrations' }]);
     await dataSource.runMigrations();
     expect(await tables()).toEqual(before);

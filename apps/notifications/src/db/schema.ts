@@ -1,12 +1,21 @@
 import { DocumentEntity } from './document.entity';
 import { IdempotencyKeyEntity } from './idempotency-key.entity';
 import { Notifications1795132800000 } from './migrations/1795132800000-notifications';
+import { Outbox1795305600000 } from './migrations/1795305600000-outbox';
 import { NotificationEntity } from './notification.entity';
 import { OrganizationEntity } from './organization.entity';
+import { OutboxEntity } from './outbox.entity';
 import { RecipientEntity } from './recipient.entity';
 
 export const SCHEMA = 'notifications';
 
-export const ENTITIES = [OrganizationEntity, DocumentEntity, NotificationEntity, RecipientEntity, IdempotencyKeyEntity];
+export const ENTITIES = [
+  OrganizationEntity,
+  DocumentEntity,
+  NotificationEntity,
+  RecipientEntity,
+  IdempotencyKeyEntity,
+  OutboxEntity,
+];
 
-export const MIGRATIONS = [Notifications1795132800000];
+export const MIGRATIONS = [Notifications1795132800000, Outbox1795305600000];

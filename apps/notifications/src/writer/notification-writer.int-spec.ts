@@ -1,6 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { DataSource } from 'typeorm';
+import { OutboxRelay, type OutboxEvent } from '@app/postgres/outbox';
+import { takeEvents } from '../db/outbox.repository';
 import { InsertNotificationsRepository, type NewNotification } from '../db/insert-notifications.repository';
+import { eventually } from '@app/testing/eventually';
 import { aNotification, connectTestDatabase } from '../../test/notifications';
 import { NotificationWriter, type Written } from './notification-writer';
 
@@ -9,15 +12,23 @@ describe(NotificationWriter.name, () => {
   let dataSource: DataSource;
   let writer: NotificationWriter;
   let otherWriter: NotificationWriter;
+  let relays: OutboxRelay[];
+  const published: OutboxEvent[] = [];
 
   beforeAll(async () => {
     database = await connectTestDatabase(2);
     [dataSource] = database.dataSources as [DataSource];
+    relays = database.dataSources.map(
+      (source) => new OutboxRelay(source, { take: takeEvents, publish: async (batch) => void published.push(...batch) }),
+    );
     [writer, otherWriter] = database.dataSources.map(
-      (source) => new NotificationWriter(new InsertNotificationsRepository(source)),
+      (source, index) => new NotificationWriter(new InsertNotificationsRepository(source), relays[index]),
     ) as [NotificationWriter, NotificationWriter];
   });
-  afterAll(() => database.close());
+  afterAll(async () => {
+    for (const relay of relays) await relay.stop();
+    await database.close();
+  });
   afterEach(() => dataSource.query('TRUNCATE organizations, documents, notifications, recipients, idempotency_keys'));
 
   const ids = async (): Promise<string[]> =>
@@ -34,6 +45,29 @@ describe(NotificationWriter.name, () => {
     expect(await count('recipients')).toBe(2);
     expect(await count('organizations')).toBe(1);
     expect(await count('documents')).toBe(1);
+  });
+
+  it('tells of each stored notification once, and of nothing else', async () => {
+    published.length = 0;
+    const differences = { documentId: 'd', locationId: 'l', notifyAll: true, to: ['a', 'b'] };
+    await Promise.all([writer.add(aNotification(differences)), otherWriter.add(aNotification(differences))]);
+    await writer.add(aNotification({ ...differences, to: ['c'] }));
+    await writer.add(aNotification({ id: 'late', deadline: Date.now() - 1 }));
+    await eventually(() => published.length > 0);
+    await eventually(async () => (await count('outbox')) === 0);
+    expect(published).toMatchObject([{ type: 'notification.added.v1', apiKey: 'tenant', organizationId: 'org' }]);
+    expect(JSON.parse(published[0].data)).toEqual({
+      notificationId: 'n1',
+      organizationId: 'org',
+      documentId: 'd',
+      locationId: 'l',
+      notifyAll: true,
+      timestamp: expect.any(Number),
+      version: 1,
+      actionUser: { userId: 'actor' },
+      displayHeadlineMessageTemplate: 'Hello',
+      notifyUsers: [{ userId: 'a' }, { userId: 'b' }],
+    });
   });
 
   it('stores the same notification once when it is added 100 times in parallel by two writers', async () => {

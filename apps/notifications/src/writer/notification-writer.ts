@@ -2,6 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { Histogram } from 'prom-client';
 import { STATEMENT_TIMEOUT_MS } from '@app/postgres/statement-timeout';
 import { isDatabaseAway, isRejectedByValue, isTransient, sqlState, violatedConstraint } from '@app/postgres/errors';
+import { OutboxRelay } from '@app/postgres/outbox';
 import { InsertNotificationsRepository, type NewNotification, type StoredBefore } from '../db/insert-notifications.repository';
 
 /**
@@ -56,13 +57,17 @@ export class NotificationWriter {
   private readonly waiting: Entry[] = [];
   private writing = false;
 
-  constructor(private readonly repository: InsertNotificationsRepository) {}
+  constructor(
+    private readonly repository: InsertNotificationsRepository,
+    private readonly outbox: OutboxRelay,
+  ) {}
 
   /**
    * @returns once its outcome is committed
-   * @throws the database's error when it is away: whether the notification was stored is unknown then, and a repetition finds out
+   * @throws OutboxFull when nothing can be told of it, so that nothing was stored; the database's error when it is away: whether the notification was stored is unknown then, and a repetition finds out
    */
-  add(notification: NewNotification): Promise<Written> {
+  async add(notification: NewNotification): Promise<Written> {
+    this.outbox.requireRoom();
     return new Promise((resolve, reject) => {
       this.waiting.push({ notification, tries: 0, resolve, reject });
       if (!this.writing) void this.writeWhileWaiting();
@@ -129,6 +134,7 @@ export class NotificationWriter {
     if (entries.length === 0) return [];
     try {
       const inserted = await this.repository.insert(entries.map(({ notification }) => notification));
+      if (inserted.size > 0) this.outbox.wake();
       const left: Entry[] = [];
       entries.forEach((entry, position) => {
         if (inserted.has(position)) entry.resolve({ outcome: 'stored', notificationId: entry.notification.id });

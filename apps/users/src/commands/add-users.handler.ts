@@ -5,6 +5,7 @@ import stringify from 'safe-stable-stringify';
 import { ApiError } from '@app/contracts/error';
 import { AddUsers, AddUsersRequest, type AddUsersResult } from '@app/contracts/users.add';
 import { isDatabaseAway, isTransient } from '@app/postgres/errors';
+import { OutboxRelay } from '@app/postgres/outbox';
 import { DeliveryContext } from '@app/rabbitmq/delivery-context';
 import { IdempotencyKeysRepository } from '../db/idempotency-keys.repository';
 import { MembersRepository, type Level, type NewMembers } from '../db/members.repository';
@@ -20,10 +21,12 @@ export class AddUsersHandler {
   constructor(
     private readonly members: MembersRepository,
     private readonly idempotencyKeys: IdempotencyKeysRepository,
+    private readonly outbox: OutboxRelay,
   ) {}
 
   @MessagePattern(AddUsers.pattern)
   async addUsers(@Payload() request: AddUsersRequest, @Ctx() context: DeliveryContext): Promise<AddUsersResult> {
+    this.outbox.requireRoom();
     const { apiKey, deadline, idempotencyKey } = context;
     const { accepted, refused } = sortEntries(request.users);
     const outcome = await this.store({
@@ -35,6 +38,7 @@ export class AddUsersHandler {
       deadline,
       ...(idempotencyKey !== undefined && { idempotency: { key: idempotencyKey, fingerprint: fingerprintOf(request) } }),
     });
+    this.outbox.wake();
     return answerOf(request.users, outcome);
   }
 

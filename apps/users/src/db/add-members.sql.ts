@@ -1,4 +1,5 @@
 import { KEEP_HOURS, OPERATION } from './idempotency-keys.repository';
+import { EVENTS } from './outbox.repository';
 
 /** Expired keys that one statement deletes: more than it inserts, so the table shrinks back to what is kept. */
 const EXPIRED_AT_ONCE = 10;
@@ -12,7 +13,7 @@ const EXPIRED_AT_ONCE = 10;
  *
  * Rows are locked in the order of their keys, and tables in the same order by all three statements: two of them meet without a deadlock.
  */
-const addMembers = ({ named, added }: { named: string; added: string }) => `
+const addMembers = ({ named, added, level }: { named: string; added: string; level: string }) => `
   WITH admitted AS MATERIALIZED (
     SELECT WHERE ($8::bigint IS NULL
         OR clock_timestamp() + current_setting('statement_timeout')::interval <= to_timestamp($8 / 1000.0) + interval '500 ms')
@@ -24,6 +25,9 @@ const addMembers = ({ named, added }: { named: string; added: string }) => `
     SELECT $1::text, $2::text FROM admitted WHERE NOT EXISTS (SELECT FROM known)
     ON CONFLICT DO NOTHING
     RETURNING id
+  ), organization_created AS (
+    INSERT INTO outbox (type, api_key, organization_id, data)
+    SELECT '${EVENTS.organizationCreated}', $1::text, $2::text, json_build_object('organizationId', $2::text, 'version', 1) FROM created
   ), organization AS MATERIALIZED (
     SELECT id FROM known UNION ALL SELECT id FROM created
   ), sent AS MATERIALIZED (
@@ -32,9 +36,11 @@ const addMembers = ({ named, added }: { named: string; added: string }) => `
       AS s(user_id, name, email, initial, initial_generated)
     ORDER BY s.user_id COLLATE "C"
   ), stored AS (
-    INSERT INTO users AS u (organization, user_id, name, email, initial, initial_generated)
-    SELECT * FROM sent
+    INSERT INTO users AS u (organization, user_id, name, email, initial, initial_generated, version)
+    SELECT *, nextval('versions') FROM sent
     ON CONFLICT (organization, user_id) DO UPDATE SET
+      -- Drawn while the row is locked: of two changes the later one has the greater.
+      version = nextval('versions'),
       name = coalesce(excluded.name, u.name),
       email = coalesce(excluded.email, u.email),
       initial = CASE
@@ -45,11 +51,24 @@ const addMembers = ({ named, added }: { named: string; added: string }) => `
     WHERE coalesce(excluded.name <> u.name, excluded.name IS NOT NULL)
       OR coalesce(excluded.email <> u.email, excluded.email IS NOT NULL)
       OR NOT excluded.initial_generated AND (u.initial_generated OR excluded.initial <> u.initial)
+    RETURNING user_id, name, email, initial, version
   ), ${named}
   added AS (
     ${added}
     ON CONFLICT DO NOTHING
     RETURNING user_id
+  ), told AS MATERIALIZED (
+    SELECT * FROM stored
+    UNION ALL
+    -- A user whom another call has stored while this one waited for it is invisible here, and just like the one that was sent.
+    SELECT s.user_id, coalesce(u.name, s.name), coalesce(u.email, s.email), coalesce(u.initial, s.initial), u.version
+    FROM sent s JOIN added USING (user_id) LEFT JOIN users u ON u.organization = s.organization AND u.user_id = s.user_id
+    WHERE NOT EXISTS (SELECT FROM stored WHERE stored.user_id = s.user_id)
+  ), user_added AS (
+    INSERT INTO outbox (type, api_key, organization_id, data)
+    SELECT '${EVENTS.userAdded}', $1::text, $2::text, json_strip_nulls(json_build_object('organizationId', $2::text, ${level}
+      'users', json_agg(json_build_object('userId', user_id, 'name', name, 'email', email, 'initial', initial, 'version', version))))
+    FROM told HAVING count(*) > 0
   ), expired AS (
     DELETE FROM idempotency_keys WHERE (api_key, operation, key) IN (
       SELECT api_key, operation, key FROM idempotency_keys
@@ -69,6 +88,7 @@ const addMembersOf = (table: string) =>
     named: `named AS (
     INSERT INTO ${table}s (organization, ${table}_id) SELECT id, $12::text FROM organization ON CONFLICT DO NOTHING
   ),`,
+    level: `'${table}Id', $12::text,`,
     added: `INSERT INTO ${table}_members (organization, ${table}_id, user_id) SELECT organization, $12::text, user_id FROM sent`,
   });
 
@@ -81,6 +101,7 @@ export const ADD_MEMBERS = {
     name: 'add-organization-members',
     text: addMembers({
       named: '',
+      level: '',
       added: 'INSERT INTO organization_members (organization, user_id) SELECT organization, user_id FROM sent',
     }),
   },

@@ -6,8 +6,10 @@ import { FolderMemberEntity } from './folder-member.entity';
 import { IdempotencyKeyEntity } from './idempotency-key.entity';
 import { Users1795132800000 } from './migrations/1795132800000-users';
 import { PublisherGrants1795219200000 } from './migrations/1795219200000-publisher-grants';
+import { Outbox1795305600000 } from './migrations/1795305600000-outbox';
 import { OrganizationEntity } from './organization.entity';
 import { OrganizationMemberEntity } from './organization-member.entity';
+import { OutboxEntity } from './outbox.entity';
 import { PublisherGrantEntity } from './publisher-grant.entity';
 import { TokenEntity } from './token.entity';
 import { UserEntity } from './user.entity';
@@ -26,6 +28,7 @@ export const ENTITIES = [
   FolderMemberEntity,
   DocumentMemberEntity,
   IdempotencyKeyEntity,
+  OutboxEntity,
 ];
 
-export const MIGRATIONS = [Users1795132800000, PublisherGrants1795219200000];
+export const MIGRATIONS = [Users1795132800000, PublisherGrants1795219200000, Outbox1795305600000];

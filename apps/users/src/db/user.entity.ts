@@ -27,4 +27,8 @@ export class UserEntity {
   /** Whether the initial follows the name; false from the first time that one was sent. */
   @Column('boolean', { name: 'initial_generated' })
   initialGenerated: boolean;
+
+  /** Of the last change; later changes have greater ones. */
+  @Column('bigint', { default: 0 })
+  version: string;
 }

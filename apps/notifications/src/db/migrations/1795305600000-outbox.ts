@@ -1,0 +1,21 @@
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+
+export class Outbox1795305600000 implements MigrationInterface {
+  readonly name = 'Outbox1795305600000';
+
+  async up(runner: QueryRunner): Promise<void> {
+    // Rows live for milliseconds: what is dead must not pile up in front of what is there.
+    await runner.query(`
+      CREATE TABLE outbox (
+        seq bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT outbox_pkey PRIMARY KEY,
+        id text COLLATE "C" NOT NULL DEFAULT gen_random_uuid()::text,
+        organization bigint NOT NULL,
+        notification_id text COLLATE "C" NOT NULL,
+        occurred_at timestamptz NOT NULL DEFAULT clock_timestamp()
+      ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000)`);
+  }
+
+  async down(runner: QueryRunner): Promise<void> {
+    await runner.query('DROP TABLE outbox');
+  }
+}

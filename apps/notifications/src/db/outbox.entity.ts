@@ -1,0 +1,20 @@
+import { Column, Entity, PrimaryGeneratedColumn } from 'typeorm';
+
+/** A notification whose event is not published yet. */
+@Entity('outbox')
+export class OutboxEntity {
+  @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'ALWAYS', primaryKeyConstraintName: 'outbox_pkey' })
+  seq: string;
+
+  @Column({ type: 'text', collation: 'C', default: () => '(gen_random_uuid())' })
+  id: string;
+
+  @Column('bigint')
+  organization: string;
+
+  @Column({ type: 'text', name: 'notification_id', collation: 'C' })
+  notificationId: string;
+
+  @Column('timestamptz', { name: 'occurred_at', default: () => 'clock_timestamp()' })
+  occurredAt: Date;
+}

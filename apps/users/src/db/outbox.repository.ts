@@ -1,0 +1,24 @@
+import type { PoolClient } from 'pg';
+import type { OutboxEvent, OutboxLimits } from '@app/postgres/outbox';
+
+/** Types of the events that statements of this service write. */
+export const EVENTS = { organizationCreated: 'organization.created.v1', userAdded: 'user.added.v1' } as const;
+
+const TAKE = {
+  name: 'take-events',
+  text: `
+  WITH locked AS MATERIALIZED (
+    SELECT seq, octet_length(data::text) AS size FROM outbox ORDER BY seq LIMIT $1 FOR UPDATE SKIP LOCKED
+  ), chosen AS (
+    SELECT seq FROM (SELECT seq, sum(size) OVER (ORDER BY seq) - size AS before FROM locked) sized WHERE before < $2
+  ), taken AS (
+    DELETE FROM outbox o USING chosen c WHERE o.seq = c.seq RETURNING o.*
+  )
+  SELECT id, type, api_key AS "apiKey", organization_id AS "organizationId", occurred_at AS "occurredAt", data::text AS data
+  FROM taken ORDER BY seq`,
+};
+
+/** Deletes the oldest events that nobody else has locked, and returns them. */
+export async function takeEvents(client: PoolClient, { events, bytes }: OutboxLimits): Promise<OutboxEvent[]> {
+  return (await client.query<OutboxEvent>({ ...TAKE, values: [events, bytes] })).rows;
+}

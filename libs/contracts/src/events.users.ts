@@ -1,0 +1,58 @@
+import { Described, Identifier, NestedList } from './fields';
+import { event } from './event';
+
+/** A user as it is now. */
+export class UserOfEvent {
+  @Identifier('Identifier of the user inside the organization.')
+  userId: string;
+
+  @Described({ type: 'string', description: 'Display name; absent when none was sent.' }, { optional: true })
+  name?: string;
+
+  @Described({ type: 'string', description: 'E-mail address; absent when none was sent.' }, { optional: true })
+  email?: string;
+
+  @Described({ type: 'string', description: 'Initial; absent when there is neither one nor a name.' }, { optional: true })
+  initial?: string;
+
+  @Described(
+    {
+      type: 'integer',
+      minimum: 1,
+      description:
+        'Grows with every change of this user. Absent when another call changes the user at the same moment: its event has it.',
+    },
+    { optional: true },
+  )
+  version?: number;
+}
+
+export class UserAddedData {
+  @Identifier('Organization of the users.')
+  organizationId: string;
+
+  @Identifier('Present when they were added to this folder only.', { optional: true })
+  folderId?: string;
+
+  @Identifier('Present when they were added to this document only.', { optional: true })
+  documentId?: string;
+
+  @NestedList(() => UserOfEvent, 'Those who are new there, and those whose name, e-mail address or initial has changed.', {
+    min: 1,
+  })
+  users: UserOfEvent[];
+}
+
+export class OrganizationCreatedData {
+  @Identifier('The organization.')
+  organizationId: string;
+
+  @Described({ type: 'integer', minimum: 1, description: 'Always 1: an organization has nothing that could change.' })
+  version: number;
+}
+
+/** Users were added to an organization, a folder or a document, or their details have changed; one event for each call that did so. */
+export const UserAdded = event('users', 'user.added.v1', UserAddedData);
+
+/** users/add has named an organization for the first time. */
+export const OrganizationCreated = event('users', 'organization.created.v1', OrganizationCreatedData);

@@ -1,0 +1,145 @@
+import { Client } from 'pg';
+import type { DataSource } from 'typeorm';
+import { createTestDatabase, type TestDatabase } from '@app/testing/database';
+import { eventually } from '@app/testing/eventually';
+import { createDataSource } from './data-source';
+import { OutboxRelay, type OutboxEvent, type OutboxOptions } from './outbox';
+
+/** The relay with a table as simple as can be; the services' own are tested with what writes to them. */
+describe(OutboxRelay.name, () => {
+  let database: TestDatabase;
+  let dataSource: DataSource;
+  let sql: Client;
+  let relays: OutboxRelay[];
+  let published: string[];
+
+  beforeAll(async () => {
+    database = await createTestDatabase({});
+    sql = new Client({ connectionString: database.url });
+    await sql.connect();
+    await sql.query(`CREATE TABLE outbox (
+      seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, id text NOT NULL, occurred_at timestamptz NOT NULL DEFAULT now())`);
+    dataSource = await createDataSource({
+      name: 'test',
+      url: database.url,
+      schema: 'public',
+      entities: [],
+      migrations: [],
+      poolSize: 10,
+    }).initialize();
+  });
+  afterAll(async () => {
+    await dataSource.destroy();
+    await sql.end();
+    await database.drop();
+  });
+  beforeEach(() => {
+    relays = [];
+    published = [];
+  });
+  afterEach(async () => {
+    for (const relay of relays) await relay.stop();
+    await sql.query('TRUNCATE outbox');
+  });
+
+  const take: OutboxOptions['take'] = async (client, { events }) => {
+    const { rows } = await client.query<{ id: string }>(
+      `DELETE FROM outbox WHERE seq IN (SELECT seq FROM outbox ORDER BY seq LIMIT $1 FOR UPDATE SKIP LOCKED) RETURNING id`,
+      [events],
+    );
+    return rows.map(({ id }) => ({ id, type: 't', apiKey: 'k', organizationId: 'o', occurredAt: new Date(), data: '{}' }));
+  };
+  const relayTo = (publish: (events: readonly OutboxEvent[]) => Promise<void>) => {
+    const relay = new OutboxRelay(dataSource, { take, publish });
+    relays.push(relay);
+    return relay;
+  };
+  const toList = async (events: readonly OutboxEvent[]) => void published.push(...events.map(({ id }) => id));
+  const write = (...ids: string[]) => sql.query('INSERT INTO outbox (id) SELECT unnest($1::text[])', [ids]);
+  const left = async () => (await sql.query<{ id: string }>('SELECT id FROM outbox ORDER BY seq')).rows.map(({ id }) => id);
+  const numbered = (count: number) => Array.from({ length: count }, (_, index) => `e${index}`);
+
+  it('publishes what was written when it is woken, in order, and empties the table', async () => {
+    const relay = relayTo(toList);
+    const ids = numbered(1000);
+    await write(...ids);
+    relay.wake();
+    await eventually(() => published.length === 1000);
+    await eventually(async () => (await left()).length === 0);
+    expect(published).toEqual(ids);
+  });
+
+  it('begins with what another process has left', async () => {
+    await write('left');
+    relayTo(toList).start();
+    await eventually(() => published.length === 1);
+  });
+
+  it('does not publish what is not committed, or was rolled back', async () => {
+    const relay = relayTo(toList);
+    await sql.query('BEGIN');
+    await write('pending');
+    relay.wake();
+    await write('rolled back');
+    await sql.query('ROLLBACK');
+    await write('committed');
+    relay.wake();
+    await eventually(() => published.length > 0);
+    expect(published).toEqual(['committed']);
+  });
+
+  it('keeps what could not be published, and tries again', async () => {
+    let failuresLeft = 3;
+    const relay = relayTo(async (events) => {
+      if (failuresLeft-- > 0) throw new Error('nacked');
+      await toList(events);
+    });
+    await write('a', 'b');
+    relay.wake();
+    await eventually(async () => failuresLeft < 0 && (await left()).length === 0);
+    expect(published).toEqual(['a', 'b']);
+  });
+
+  it('leaves to the others what a process had in hand when its connection ended', async () => {
+    let inHand: () => void = () => undefined;
+    const taken = new Promise<void>((resolve) => (inHand = resolve));
+    const dying = relayTo(() => {
+      inHand();
+      return new Promise(() => undefined);
+    });
+    await write('a');
+    dying.wake();
+    await taken;
+    relays = [];
+    const other = relayTo(toList);
+    other.wake();
+    await sql.query(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE state = 'idle in transaction' AND pid <> pg_backend_pid()`,
+    );
+    await eventually(() => {
+      other.wake();
+      return published.length === 1;
+    });
+    expect(await left()).toEqual([]);
+  });
+
+  it('shares the work with others, and nothing is published twice while nothing fails', async () => {
+    const several = Array.from({ length: 4 }, () => relayTo(toList));
+    const ids = numbered(3000);
+    for (let from = 0; from < ids.length; from += 100) {
+      await write(...ids.slice(from, from + 100));
+      for (const relay of several) relay.wake();
+    }
+    await eventually(() => published.length >= ids.length);
+    await eventually(async () => (await left()).length === 0);
+    expect(published.toSorted()).toEqual(ids.toSorted());
+  });
+
+  it('publishes what there is before it stops', async () => {
+    const relay = relayTo(toList);
+    await write('last');
+    relay.wake();
+    await relay.stop();
+    expect(published).toEqual(['last']);
+  });
+});

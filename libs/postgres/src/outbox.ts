@@ -1,0 +1,169 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Logger } from '@nestjs/common';
+import type { PoolClient } from 'pg';
+import { Counter, Gauge } from 'prom-client';
+import type { DataSource } from 'typeorm';
+
+/** An event as the transaction of what it tells has left it. */
+export interface OutboxEvent {
+  /** UUID; the same whenever it is published. */
+  id: string;
+  type: string;
+  /** The tenant. */
+  apiKey: string;
+  organizationId: string;
+  occurredAt: Date;
+  /** JSON text. */
+  data: string;
+}
+
+export interface OutboxLimits {
+  events: number;
+  /** The first event may have more. */
+  bytes: number;
+}
+
+export interface OutboxOptions {
+  /** Deletes the oldest events that no other relay has locked, and returns them. */
+  take(client: PoolClient, limits: OutboxLimits): Promise<OutboxEvent[]>;
+  /** Resolves when the broker has every one of them; settles within 4 s, because a transaction waits. */
+  publish(events: readonly OutboxEvent[]): Promise<void>;
+}
+
+const LIMITS: OutboxLimits = { events: 200, bytes: 4 * 1024 * 1024 };
+/** Waits after failures grow twofold from the first to the second, in milliseconds. */
+const BACKOFF_MS = [100, 5000] as const;
+/** How often it looks for what another process has written and not published, because that has ended. */
+const SWEEP_MS = 10_000;
+/** With more events than that no further commands are carried out until the broker has taken some. */
+const MAX_EVENTS = 1_000_000;
+
+const published = new Counter({ name: 'outbox_published_total', help: 'Events that the broker has confirmed.' });
+const failures = new Counter({
+  name: 'outbox_failures_total',
+  help: 'Batches of events that could not be published and stay in the outbox.',
+});
+const oldestSeconds = new Gauge({
+  name: 'outbox_oldest_seconds',
+  help: 'Age of the oldest event in the outbox, 0 when it is empty; looked at every 10 s.',
+});
+
+/** A command has to wait: it would write an event, and the outbox is full. */
+export class OutboxFull extends Error {
+  constructor() {
+    super('the outbox is full, because the broker takes no events');
+  }
+}
+
+/**
+ * Publishes what the transactions of this service leave in its table `outbox`: at least once, by any number of processes. An event is deleted
+ * in the transaction that publishes it: what a process had in hand when it ended is there for the next.
+ */
+export class OutboxRelay {
+  private readonly logger = new Logger('Outbox');
+  private readonly closing = new AbortController();
+  private running?: Promise<void>;
+  private woken = false;
+  private failed = 0;
+  private full = false;
+  private timer?: NodeJS.Timeout;
+
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly options: OutboxOptions,
+  ) {}
+
+  /** Begins with what is there already. */
+  start(): void {
+    this.timer = setInterval(() => void this.sweep(), SWEEP_MS).unref();
+    void this.sweep();
+  }
+
+  /** To be called after each commit that may have left events. Costs nothing while a batch is on its way. */
+  wake(): void {
+    this.woken = true;
+    if (this.closing.signal.aborted) return;
+    this.running ??= this.run();
+  }
+
+  /** @throws OutboxFull */
+  requireRoom(): void {
+    if (this.full) throw new OutboxFull();
+  }
+
+  /** Publishes what there is, as far as one batch goes, and ends. */
+  async stop(): Promise<void> {
+    clearInterval(this.timer);
+    this.closing.abort();
+    await this.running;
+    if (this.woken && this.failed === 0) await this.publishBatch().catch(() => undefined);
+  }
+
+  private async run(): Promise<void> {
+    const { signal } = this.closing;
+    // Whoever commits in this turn of the event loop shares the batch.
+    await new Promise((resolve) => setImmediate(resolve));
+    while (this.woken && !signal.aborted) {
+      this.woken = false;
+      try {
+        this.woken = (await this.publishBatch()) || this.woken;
+        this.failed = 0;
+      } catch (error) {
+        this.woken = true;
+        await this.backOff(error as Error);
+      }
+    }
+    this.running = undefined;
+  }
+
+  private async backOff({ message }: Error): Promise<void> {
+    failures.inc();
+    if (this.failed++ === 0) this.logger.warn({ msg: 'events stay in the outbox for now', reason: message });
+    const [first, most] = BACKOFF_MS;
+    const ceiling = Math.min(most, first * 2 ** (this.failed - 1));
+    const { signal } = this.closing;
+    await sleep(ceiling / 2 + (Math.random() * ceiling) / 2, undefined, { signal }).catch(() => undefined);
+  }
+
+  /** @returns whether there may be more */
+  private async publishBatch(): Promise<boolean> {
+    const runner = this.dataSource.createQueryRunner();
+    try {
+      const client = (await runner.connect()) as PoolClient;
+      // Losing the deletion only means to publish again: the disk need not be waited for.
+      await client.query('BEGIN; SET LOCAL synchronous_commit = off');
+      try {
+        const events = await this.options.take(client, LIMITS);
+        if (events.length > 0) await this.options.publish(events);
+        await client.query('COMMIT');
+        published.inc(events.length);
+        const bytes = events.reduce((sum, { data }) => sum + data.length, 0);
+        return events.length === LIMITS.events || bytes > LIMITS.bytes / 2;
+      } catch (error) {
+        // A lost connection has rolled back by itself, and released the runner.
+        if (!runner.isReleased) await client.query('ROLLBACK').catch(() => undefined);
+        throw error;
+      }
+    } finally {
+      await runner.release();
+    }
+  }
+
+  private async sweep(): Promise<void> {
+    try {
+      const [found] = await this.dataSource.query<{ seconds: number; events: number }[]>(
+        `SELECT (SELECT coalesce(extract(epoch FROM clock_timestamp() - min(occurred_at)), 0)::float8
+                 FROM (SELECT occurred_at FROM outbox ORDER BY seq LIMIT 1) first) AS seconds,
+                (SELECT count(*)::int FROM (SELECT FROM outbox LIMIT $1) bounded) AS events`,
+        [MAX_EVENTS],
+      );
+      oldestSeconds.set(found?.seconds ?? 0);
+      const full = found?.events === MAX_EVENTS;
+      if (full && !this.full) this.logger.error({ msg: 'the outbox is full: commands wait', events: MAX_EVENTS });
+      this.full = full;
+      if (found && found.events > 0) this.wake();
+    } catch {
+      // The database is away, as readiness and every command say: the next sweep looks again.
+    }
+  }
+}

@@ -1,0 +1,89 @@
+import { connect, type ChannelModel, type Message } from 'amqplib';
+import { ALL_EVENTS } from '@app/contracts/all-events';
+import type { CloudEvent } from '@app/contracts/event';
+import { validateBody } from '@app/contracts/validate';
+import { eventually } from '@app/testing/eventually';
+import { System } from '@app/testing/system';
+
+/** Another service that listens: plain AMQP, a queue of its own. */
+describe('a service that listens to events', () => {
+  let system: System;
+  let connection: ChannelModel;
+  const messages: Message[] = [];
+
+  beforeAll(async () => {
+    system = await System.start();
+    connection = await connect(system.amqpUrl);
+    const channel = await connection.createChannel();
+    await channel.assertQueue('listener');
+    for (const { type } of ALL_EVENTS) await channel.bindQueue('listener', 'events', type);
+    await channel.consume('listener', (message) => void (message && messages.push(message)), { noAck: true });
+  });
+  afterAll(async () => {
+    await connection?.close();
+    await system?.stop();
+  });
+
+  const events = () => messages.map(({ content }) => JSON.parse(content.toString()) as CloudEvent<Record<string, unknown>>);
+  const next = (type: string) =>
+    eventually(() => events().find((event) => event.type === type)) as Promise<CloudEvent<Record<string, unknown>>>;
+
+  it('is told of users and organizations by users/add', async () => {
+    await system.call('users/add', { organizationId: 'org', documentId: 'd', users: [{ userId: 'ada', name: 'Ada' }] });
+    const added = await next('user.added.v1');
+    expect(added).toEqual({
+      specversion: '1.0',
+      id: expect.stringMatching(/^[0-9a-f-]{36}$/) as string,
+      source: '/users',
+      type: 'user.added.v1',
+      subject: 'org',
+      time: expect.stringMatching(/^\d{4}-.*Z$/) as string,
+      datacontenttype: 'application/json',
+      apikey: 'demo-key',
+      data: {
+        organizationId: 'org',
+        documentId: 'd',
+        users: [{ userId: 'ada', name: 'Ada', initial: 'A', version: expect.any(Number) as number }],
+      },
+    });
+    expect(await next('organization.created.v1')).toMatchObject({ subject: 'org', data: { organizationId: 'org', version: 1 } });
+    const { properties } = messages.find(({ fields }) => fields.routingKey === 'user.added.v1') ?? {};
+    expect(properties).toMatchObject({
+      messageId: added.id,
+      type: 'user.added.v1',
+      contentType: 'application/cloudevents+json',
+      deliveryMode: 2,
+      appId: 'users',
+    });
+  });
+
+  it('is told all that it needs to send an e-mail by notifications/add, once for a call that is repeated', async () => {
+    const notification = {
+      organizationId: 'org',
+      documentId: 'd',
+      locationId: 'l',
+      notificationId: 'n1',
+      actionUser: { userId: 'ada', name: 'Ada' },
+      displayHeadlineMessageTemplate: '{actionUser} mentioned {recipientUser} in {place}',
+      displayHeadlineMessageTemplateData: { actionUser: { userId: 'ada' }, place: 'the "plan" \u2028 \\' },
+      displayBodyMessage: 'Look.',
+      notifyUsers: [{ userId: 'grace', email: 'grace@example.com' }],
+      notificationSourceData: { a: [1, null, { b: 'ü' }] },
+    };
+    for (let time = 0; time < 3; time++) expect((await system.call('notifications/add', notification)).status).toBe(200);
+    const { data, source } = await next('notification.added.v1');
+    expect(source).toBe('/notifications');
+    expect(data).toEqual({ ...notification, notifyAll: false, timestamp: expect.any(Number) as number, version: 1 });
+    await system.call('notifications/add', { ...notification, notificationId: 'n2' });
+    await eventually(() => events().some((event) => event.data.notificationId === 'n2'));
+    expect(events().filter((event) => event.data.notificationId === 'n1')).toHaveLength(1);
+  });
+
+  it('finds in each event what its contract says, and nothing else', () => {
+    for (const event of ALL_EVENTS) {
+      const told = events().filter(({ type }) => type === event.type);
+      expect(told.length).toBeGreaterThan(0);
+      for (const { data } of told) expect(validateBody(event.data, data)).toEqual(data);
+    }
+  });
+});

@@ -1,0 +1,98 @@
+import { connect, type ChannelModel } from 'amqplib';
+import type { CloudEvent } from '@app/contracts/event';
+import { eventually } from '@app/testing/eventually';
+import { Cluster } from './cluster';
+import { Random, seedOfRun } from './random';
+import { report } from './run-fault';
+import { Workload } from './workload';
+
+interface User {
+  userId: string;
+  name?: string;
+  version: number;
+}
+
+const KILLS = 20;
+
+describe('events', () => {
+  const seed = seedOfRun();
+  const random = new Random(seed);
+  let cluster: Cluster;
+  let connection: ChannelModel;
+
+  beforeAll(async () => {
+    cluster = await Cluster.start(random, { writers: 2 });
+    connection = await connect(cluster.broker.url);
+  }, 120_000);
+  afterAll(async () => {
+    await connection?.close();
+    await cluster?.remove();
+  }, 60_000);
+
+  it(`tell everything when the processes that publish them are killed ${KILLS} times; the newest version is the source's`, async () => {
+    const channel = await connection.createChannel();
+    await channel.assertQueue('listener', { arguments: { 'x-queue-type': 'quorum' } });
+    for (const key of ['user.added.v1', 'notification.added.v1']) await channel.bindQueue('listener', 'events', key);
+    const told = new Map<string, number>();
+    const users = new Map<string, User>();
+    await channel.consume(
+      'listener',
+      (message) => {
+        const event = JSON.parse(message?.content.toString() ?? '') as CloudEvent<{ notificationId?: string; users?: User[] }>;
+        told.set(event.id, (told.get(event.id) ?? 0) + 1);
+        if (event.data.notificationId) told.set(`${event.apikey} ${event.data.notificationId}`, 1);
+        for (const user of event.data.users ?? []) {
+          const key = `${event.apikey} ${user.userId}`;
+          if (user.version > (users.get(key)?.version ?? 0)) users.set(key, user);
+        }
+      },
+      { noAck: true },
+    );
+
+    const workload = new Workload(cluster, random, 'events');
+    workload.start();
+    // The same few users again and again, so that there are versions to mix up.
+    const renamed = async (round: number) => {
+      const users = Array.from({ length: 5 }, (_, n) => ({ userId: `often ${n}`, name: `${round} ${random.word()}` }));
+      await workload.ask({ kind: 'user', tenant: 0, mark: `round ${round}`, data: { organizationId: 'often', users } });
+    };
+    for (let kill = 0; kill < KILLS; kill++) {
+      const { process } = random.pick([...cluster.writers, cluster.users]);
+      await workload.answers(random.between(5, 30));
+      const changes = Promise.all([renamed(2 * kill), renamed(2 * kill + 1)]);
+      await process.stop('SIGKILL');
+      await process.start();
+      await changes;
+    }
+    await workload.stop();
+
+    const stored = await cluster.sql.query<{ key: string }>(
+      `SELECT o.api_key || ' ' || n.id AS key FROM notifications.notifications n JOIN notifications.organizations o ON o.id = n.organization`,
+    );
+    const people = await cluster.sql.query<{ key: string; name: string | null }>(
+      `SELECT o.api_key || ' ' || u.user_id AS key, u.name FROM users.users u JOIN users.organizations o ON o.id = u.organization`,
+    );
+    const missing = () => [
+      ...stored.rows.filter(({ key }) => !told.has(key)).map(({ key }) => key),
+      ...people.rows.filter(({ key, name }) => (users.get(key)?.name ?? null) !== name).map(({ key }) => key),
+    ];
+    await eventually(() => missing().length === 0, 30_000).catch(() => undefined);
+    expect({ seed, stored: stored.rows.length > 100, missing: missing() }).toEqual({ seed, stored: true, missing: [] });
+    const left = await cluster.sql.query('SELECT FROM notifications.outbox UNION ALL SELECT FROM users.outbox');
+    expect(left.rowCount).toBe(0);
+    const repeated = [...told.values()].filter((times) => times > 1).length;
+    report({
+      fault: `events: SIGKILL of their publishers, ${KILLS} times (${repeated} told twice)`,
+      asked: workload.statuses.length,
+      200: workload.count(200),
+      503: workload.count(503),
+      504: workload.count(504),
+      'no answer': 0,
+      lost: 0,
+      duplicated: 0,
+      unasked: 0,
+      late: 0,
+    });
+    workload.journal.remove();
+  }, 600_000);
+});

@@ -36,6 +36,8 @@ export interface ClusterOptions {
   gateways?: number;
   users?: number;
   writers?: number;
+  /** Settings beside those that make it a cluster. */
+  env?: Partial<Record<AppName, Record<string, string>>>;
   /** false: everything but the services runs. */
   started?: boolean;
 }
@@ -45,8 +47,8 @@ export class Cluster {
   readonly gateways: Gateway[] = [];
   readonly usersReplicas: Node[] = [];
   readonly writers: Node[] = [];
-  /** Two tenants, so that a row which crosses between them shows. */
-  tenants: readonly [Credentials, Credentials];
+  /** Two for workloads, so that a row which crosses between them shows, and one that misbehaves. */
+  tenants: readonly Credentials[];
   /** Straight to the database, past the proxies. */
   sql: Pool;
   management: Management;
@@ -113,6 +115,11 @@ export class Cluster {
     }
   }
 
+  /** One more of them, not started. */
+  async addWriter(random: Random, env?: Record<string, string>): Promise<void> {
+    this.writers.push(await this.node('notifications', random, env));
+  }
+
   async remove(): Promise<void> {
     this.balancer?.stop();
     await Promise.all(this.nodes.map(({ process }) => process.stop('SIGKILL')));
@@ -127,23 +134,24 @@ export class Cluster {
     this.sql = new Pool({ connectionString: this.database.url, max: 2, connectionTimeoutMillis: 2000 });
     this.sql.on('error', () => undefined);
     await this.run('scripts/setup.mjs', [], { DEMO_CREDENTIALS: 'true' });
-    const other = JSON.parse(await this.run('dist/apps/users/src/keys.js', ['create', '--json'])) as {
-      key: string;
-      token: string;
-    };
-    this.tenants = [
-      { 'x-svc-api-key': 'demo-key', 'x-svc-auth-token': 'demo-token' },
-      { 'x-svc-api-key': other.key, 'x-svc-auth-token': other.token },
-    ];
-    await this.run('dist/apps/users/src/keys.js', ['grant', other.key, '--publisher', '*']);
+    const demo = { 'x-svc-api-key': 'demo-key', 'x-svc-auth-token': 'demo-token' };
+    this.tenants = [demo, await this.newTenant(), await this.newTenant()];
     const { gateways = 1, users = 1, writers = 2 } = options;
     for (let number = 0; number < gateways; number++) {
       const port = await freePort();
-      const env = { PORT: String(port), SHUTDOWN_DELAY_MS: gateways > 1 ? '1000' : '0' };
+      const env = { PORT: String(port), SHUTDOWN_DELAY_MS: gateways > 1 ? '1000' : '0', ...options.env?.gateway };
       this.gateways.push({ ...(await this.node('gateway', random, env)), url: `http://127.0.0.1:${port}` });
     }
-    for (let number = 0; number < users; number++) this.usersReplicas.push(await this.node('users', random));
-    for (let number = 0; number < writers; number++) this.writers.push(await this.node('notifications', random));
+    for (let number = 0; number < users; number++) this.usersReplicas.push(await this.node('users', random, options.env?.users));
+    for (let number = 0; number < writers; number++) await this.addWriter(random, options.env?.notifications);
+  }
+
+  private async newTenant(): Promise<Credentials> {
+    const created = await this.run('dist/apps/users/src/keys.js', ['create', '--json']);
+    const { key, token } = JSON.parse(created) as { key: string; token: string };
+    // What workloads publish themselves, they publish as the account with full rights.
+    await this.run('dist/apps/users/src/keys.js', ['grant', key, '--publisher', '*']);
+    return { 'x-svc-api-key': key, 'x-svc-auth-token': token };
   }
 
   private async node(app: AppName, random: Random, env: Record<string, string> = {}): Promise<Node> {

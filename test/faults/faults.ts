@@ -11,13 +11,14 @@ const PUBLISH_COMMAND = Buffer.concat([Buffer.from([0, 60, 0, 40, 0, 0, 8]), Buf
 const INSERT = 'insert-notifications';
 
 /** Ends a writer at a random moment and starts it again, while the other one goes on. */
-export const killWriters = (times: number): Fault => ({
-  name: `SIGKILL of a writer, ${times} times`,
+export const killWriters = (times: number, ratePerSecond: number): Fault => ({
+  name: `SIGKILL of a writer, ${times} times, at ${ratePerSecond} calls a second`,
   share: 0.99,
+  ratePerSecond,
   async inject({ cluster, random, workload }) {
     for (let time = 0; time < times; time++) {
       const { process } = random.pick(cluster.writers);
-      await workload.answers(random.between(10, 60));
+      await workload.answers(random.between(10, ratePerSecond));
       await process.stop('SIGKILL');
       await process.start();
     }
@@ -221,6 +222,7 @@ export const findBlackHoles: Fault = {
     for (const link of toBroker(cluster.nodes)) link.heal();
     const late = found.filter(({ seconds }) => seconds > 2 * HEARTBEAT_S);
     if (late.length > 0) throw new Error(`found later than within two heartbeats: ${JSON.stringify(late)}`);
+    return `found within ${Math.max(...found.map(({ seconds }) => seconds)).toFixed(1)} s`;
   },
 };
 

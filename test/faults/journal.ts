@@ -5,7 +5,7 @@ import { join } from 'node:path';
 /** Something that a client wants to be there: once, whatever it takes. */
 export interface Thing {
   kind: 'notification' | 'user';
-  tenant: 0 | 1;
+  tenant: number;
   /** Occurs nowhere else: what is found later is recognized by it. */
   mark: string;
   /** The body's `data`. */
@@ -21,6 +21,8 @@ export interface Told {
   noiseMs: number;
   /** The id that the answer named. */
   id?: string;
+  /** Its Retry-After. */
+  retryAfter?: string;
   /** Why it is no answer of the published form. */
   malformed?: string;
 }

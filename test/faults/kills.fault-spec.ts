@@ -2,8 +2,8 @@ import { killEverything, killGateway, killServer, killWriters, killWritersOfBack
 import { describeFaults } from './run-fault';
 
 describeFaults('killed processes', [
-  killWriters(20),
-  killWritersOfBacklog(3000, 5),
+  killWriters(20, 300),
+  killWritersOfBacklog(40_000, 10),
   killGateway(5),
   killServer('broker', 'the broker', 3),
   killServer('database', 'PostgreSQL', 5),

@@ -31,6 +31,10 @@ export class Workload {
   private readonly settling = new Set<Promise<void>>();
   /** What the idempotency keys begin with: they must differ between workloads. */
   private readonly keys: string;
+  /** Asks whose outcome is unknown until then. */
+  private unknown: { ask: number; thing: Thing; finalAt: number; resolve: () => void }[] = [];
+  private looking = false;
+  private readonly looks = setInterval(() => void this.settleFinal(), 100).unref();
   private timer?: NodeJS.Timeout;
   private marks = 0;
   /** One for each tenant: both use the same ids, and must not meet. */
@@ -64,6 +68,7 @@ export class Workload {
     clearInterval(this.timer);
     await Promise.all(this.running);
     await Promise.all(this.settling);
+    clearInterval(this.looks);
     this.noise.stop();
     this.agent.destroy();
   }
@@ -95,7 +100,7 @@ export class Workload {
                  JOIN notifications.organizations o ON o.id = n.organization WHERE o.organization_id = $1`;
     const stored = async () => (await this.cluster.sql.query<{ count: number }>(sql, [this.organizationId])).rows[0]?.count ?? 0;
     // Whether it is enough is judged when everything is read back.
-    await eventually(async () => (await stored()) >= count, 30_000).catch(() => undefined);
+    await eventually(async () => (await stored()) >= count, 120_000, 200).catch(() => undefined);
   }
 
   /** Asks for one thing, in addition to the rate. */
@@ -221,28 +226,41 @@ export class Workload {
     });
   }
 
-  private async settle(ask: number, thing: Thing, deadline: number): Promise<void> {
-    const wait = deadline + FINAL_AFTER_MS - Date.now();
-    if (wait > 0) await new Promise((resolve) => setTimeout(resolve, wait));
-    this.journal.settle(ask, await this.isThere(thing));
+  private settle(ask: number, thing: Thing, deadline: number): Promise<void> {
+    return new Promise((resolve) => this.unknown.push({ ask, thing, finalAt: deadline + FINAL_AFTER_MS, resolve }));
   }
 
-  /** By the database itself, and until it answers. */
-  private async isThere({ kind, tenant, mark }: Thing): Promise<boolean> {
-    const sql =
-      kind === 'notification'
-        ? `SELECT FROM notifications.notifications n JOIN notifications.organizations o ON o.id = n.organization
-           WHERE o.api_key = $1 AND o.organization_id = $2 AND n.content ->> 'displayHeadlineMessageTemplate' = $3`
-        : `SELECT FROM users.users u JOIN users.organizations o ON o.id = u.organization
-           WHERE o.api_key = $1 AND o.organization_id = $2 AND u.name = $3`;
-    const { 'x-svc-api-key': apiKey } = this.cluster.tenants[tenant];
-    for (;;) {
-      try {
-        return (await this.cluster.sql.query(sql, [apiKey, this.organizationId, mark])).rows.length > 0;
-      } catch {
-        await new Promise((resolve) => setTimeout(resolve, 100));
+  /** Looks up what has become final, all of it with one statement: hundreds may at once. */
+  private async settleFinal(): Promise<void> {
+    const now = Date.now();
+    const final = this.unknown.filter(({ finalAt }) => finalAt <= now);
+    if (final.length === 0 || this.looking) return;
+    this.looking = true;
+    try {
+      const found = await this.found(final.map(({ thing }) => thing.mark));
+      for (const { ask, thing, resolve } of final) {
+        this.journal.settle(ask, found.has(thing.mark));
+        resolve();
       }
+      this.unknown = this.unknown.filter((one) => !final.includes(one));
+    } catch {
+      // The database is away, or the machine is: the next look will tell.
+    } finally {
+      this.looking = false;
     }
+  }
+
+  private async found(marks: string[]): Promise<Set<string>> {
+    const { rows } = await this.cluster.sql.query<{ mark: string }>(
+      `SELECT n.content ->> 'displayHeadlineMessageTemplate' AS mark
+       FROM notifications.notifications n JOIN notifications.organizations o ON o.id = n.organization
+       WHERE o.organization_id = $1 AND n.content ->> 'displayHeadlineMessageTemplate' = ANY ($2)
+       UNION ALL
+       SELECT u.name FROM users.users u JOIN users.organizations o ON o.id = u.organization
+       WHERE o.organization_id = $1 AND u.name = ANY ($2)`,
+      [this.organizationId, marks],
+    );
+    return new Set(rows.map(({ mark }) => mark));
   }
 
   private track(set: Set<Promise<void>>, work: Promise<void>): void {

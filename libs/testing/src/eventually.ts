@@ -1,10 +1,11 @@
 /**
  * Waits until a condition holds, for what offers no signal to wait for.
  *
- * @param condition polled every 10 ms; a thrown error counts as not yet
+ * @param condition a thrown error counts as not yet
  * @param timeoutMs rejects after that, with what the condition last said
+ * @param everyMs how often it is asked
  */
-export async function eventually<T>(condition: () => T | Promise<T>, timeoutMs = 10_000): Promise<T> {
+export async function eventually<T>(condition: () => T | Promise<T>, timeoutMs = 10_000, everyMs = 10): Promise<T> {
   const until = performance.now() + timeoutMs;
   for (;;) {
     let last: unknown;
@@ -16,6 +17,6 @@ export async function eventually<T>(condition: () => T | Promise<T>, timeoutMs =
       last = error;
     }
     if (performance.now() > until) throw new Error(`Not within ${timeoutMs} ms: ${String(last)}`, { cause: last });
-    await new Promise((resolve) => setTimeout(resolve, 10));
+    await new Promise((resolve) => setTimeout(resolve, everyMs));
   }
 }

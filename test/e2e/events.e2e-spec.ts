@@ -57,6 +57,15 @@ describe('a service that listens to events', () => {
     });
   });
 
+  it('is told of documents by documents.set', async () => {
+    const channel = await connection.createConfirmChannel();
+    const body = Buffer.from(JSON.stringify({ organizationId: 'org', documentId: 'd', folderId: 'f', access: 'restricted' }));
+    channel.publish('commands', 'documents.set.v1', body, { headers: { 'x-api-key': 'demo-key' }, persistent: true });
+    await channel.waitForConfirms();
+    const { data } = await next('document.changed.v1');
+    expect(data).toMatchObject({ organizationId: 'org', documentId: 'd', folderId: 'f', access: 'restricted' });
+  });
+
   it('is told all that it needs to send an e-mail by notifications/add, once for a call that is repeated', async () => {
     const notification = {
       organizationId: 'org',

@@ -2,17 +2,37 @@ import { Module, type DynamicModule } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { OutboxRelay } from '@app/postgres/outbox';
 import { AddUsersHandler } from './commands/add-users.handler';
+import { SetDocumentHandler } from './commands/set-document.handler';
+import { AccessRepository } from './db/access.repository';
 import { ApiKeysRepository } from './db/api-keys.repository';
+import { DocumentsRepository } from './db/documents.repository';
 import { IdempotencyKeysRepository } from './db/idempotency-keys.repository';
 import { MembersRepository } from './db/members.repository';
 import { OrganizationsRepository } from './db/organizations.repository';
 import { AuthenticateHandler } from './queries/authenticate.handler';
 import { AuthorizeHandler } from './queries/authorize.handler';
+import { CheckAccessHandler } from './queries/check-access.handler';
 import { ExistsHandler } from './queries/exists.handler';
+import { ListContactsHandler } from './queries/list-contacts.handler';
 
 @Module({
-  controllers: [AddUsersHandler, AuthenticateHandler, AuthorizeHandler, ExistsHandler],
-  providers: [ApiKeysRepository, IdempotencyKeysRepository, MembersRepository, OrganizationsRepository],
+  controllers: [
+    AddUsersHandler,
+    SetDocumentHandler,
+    AuthenticateHandler,
+    AuthorizeHandler,
+    ExistsHandler,
+    CheckAccessHandler,
+    ListContactsHandler,
+  ],
+  providers: [
+    AccessRepository,
+    ApiKeysRepository,
+    DocumentsRepository,
+    IdempotencyKeysRepository,
+    MembersRepository,
+    OrganizationsRepository,
+  ],
 })
 export class UsersModule {
   /** The service on a data source, which whoever made it also closes. */

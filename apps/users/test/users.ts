@@ -1,11 +1,19 @@
 import { Client } from 'pg';
 import type { DataSource } from 'typeorm';
+import type { CheckAccessRequest, CheckAccessResult } from '@app/contracts/access.check';
+import type { ListContactsRequest, ListContactsResult } from '@app/contracts/contacts.list';
+import type { SetDocumentRequest, SetDocumentResult } from '@app/contracts/documents.set';
 import type { AddUsersRequest, AddUsersResult } from '@app/contracts/users.add';
 import { createDataSource } from '@app/postgres/data-source';
 import { OutboxRelay, type OutboxEvent } from '@app/postgres/outbox';
 import { DeliveryContext } from '@app/rabbitmq/delivery-context';
 import { createTestDatabase, type TestDatabase } from '@app/testing/database';
 import { AddUsersHandler } from '../src/commands/add-users.handler';
+import { SetDocumentHandler } from '../src/commands/set-document.handler';
+import { AccessRepository } from '../src/db/access.repository';
+import { DocumentsRepository } from '../src/db/documents.repository';
+import { CheckAccessHandler } from '../src/queries/check-access.handler';
+import { ListContactsHandler } from '../src/queries/list-contacts.handler';
 import { IdempotencyKeysRepository } from '../src/db/idempotency-keys.repository';
 import { MembersRepository } from '../src/db/members.repository';
 import { takeEvents } from '../src/db/outbox.repository';
@@ -17,6 +25,9 @@ export interface Call {
   deadline?: number;
   idempotencyKey?: string;
 }
+
+const contextOf = (pattern: string, apiKey: string, call: Call = {}) =>
+  new DeliveryContext({ requestId: 'r', awaited: true, redelivered: false, attempt: 1, pattern, apiKey, ...call });
 
 /** A migrated database, and a data source on it like that of one process. */
 export async function connectTestDatabase(poolSize: number): Promise<{ database: TestDatabase; dataSource: DataSource }> {
@@ -57,12 +68,27 @@ export class UsersOnDatabase {
 
   /** Removes everything but the API keys. */
   async clear(): Promise<void> {
-    await this.dataSource.query('TRUNCATE organizations, idempotency_keys CASCADE');
+    await this.dataSource.query('TRUNCATE organizations, idempotency_keys, outbox CASCADE');
+    this.events.length = 0;
   }
 
   add(request: AddUsersRequest, { apiKey = 'one', ...call }: Call = {}): Promise<AddUsersResult> {
-    const delivery = { requestId: 'r', awaited: true, redelivered: false, attempt: 1, pattern: 'users.add.v1' };
-    return this.handler.addUsers(request, new DeliveryContext({ ...delivery, apiKey, ...call }));
+    return this.handler.addUsers(request, contextOf('users.add.v1', apiKey, call));
+  }
+
+  setDocument(request: SetDocumentRequest, { apiKey = 'one', ...call }: Call = {}): Promise<SetDocumentResult> {
+    const handler = new SetDocumentHandler(new DocumentsRepository(this.dataSource), this.outbox);
+    return handler.setDocument(request, contextOf('documents.set.v1', apiKey, call));
+  }
+
+  checkAccess(request: CheckAccessRequest, apiKey = 'one'): Promise<CheckAccessResult> {
+    const handler = new CheckAccessHandler(new AccessRepository(this.dataSource));
+    return handler.checkAccess(request, contextOf('access.check.v1', apiKey));
+  }
+
+  listContacts(request: ListContactsRequest, apiKey = 'one'): Promise<ListContactsResult> {
+    const handler = new ListContactsHandler(new AccessRepository(this.dataSource));
+    return handler.listContacts(request, contextOf('contacts.list.v1', apiKey));
   }
 
   /** The values of a query of one text column, sorted. */

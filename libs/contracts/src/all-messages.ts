@@ -1,3 +1,6 @@
+import { CheckAccess } from './access.check';
+import { ListContacts } from './contacts.list';
+import { SetDocument } from './documents.set';
 import type { Message } from './message';
 import { AddNotification } from './notifications.add';
 import { GetNotifications } from './notifications.get';
@@ -9,9 +12,12 @@ import { Exists } from './users.exists';
 /** Every message of the system: each becomes one binding in the broker and must have exactly one handler in its service. */
 export const ALL_MESSAGES: readonly Message<object, object>[] = [
   AddUsers,
+  SetDocument,
   Authenticate,
   Authorize,
   Exists,
+  CheckAccess,
+  ListContacts,
   AddNotification,
   GetNotifications,
 ];

@@ -1,4 +1,5 @@
-import { Described, Identifier, NestedList } from './fields';
+import { ACCESS_TYPES, type AccessType } from './access';
+import { Described, Identifier, NestedList, OneOf } from './fields';
 import { event } from './event';
 
 /** A user as it is now. */
@@ -51,8 +52,28 @@ export class OrganizationCreatedData {
   version: number;
 }
 
+export class DocumentChangedData {
+  @Identifier('Organization of the document.')
+  organizationId: string;
+
+  @Identifier('The document.')
+  documentId: string;
+
+  @Identifier('The folder that it is in; absent: in none.', { optional: true })
+  folderId?: string;
+
+  @OneOf('Who may open it beside its own users and those of its folder.', ACCESS_TYPES)
+  access: AccessType;
+
+  @Described({ type: 'integer', minimum: 1, description: 'Grows with every change of this document.' })
+  version: number;
+}
+
 /** Users were added to an organization, a folder or a document, or their details have changed; one event for each call that did so. */
 export const UserAdded = event('users', 'user.added.v1', UserAddedData);
 
 /** users/add has named an organization for the first time. */
 export const OrganizationCreated = event('users', 'organization.created.v1', OrganizationCreatedData);
+
+/** documents.set has changed the folder of a document, or who may open it. */
+export const DocumentChanged = event('users', 'document.changed.v1', DocumentChangedData);

@@ -18,7 +18,7 @@ export interface BodyClass<T> {
 export interface Message<Request, Result> {
   readonly kind: 'command' | 'query';
   readonly service: ServiceName;
-  /** Routing key in exchange `commands`: `<service>.<operation>.v<major>`. */
+  /** Routing key in exchange `commands`: `<service>.<operation>.v<major>`, or `<noun>.<operation>.v<major>` for a noun of the service. */
   readonly pattern: string;
   readonly request: BodyClass<Request>;
   /** The class that describes a successful reply. */
@@ -27,26 +27,34 @@ export interface Message<Request, Result> {
   readonly tenantless?: boolean;
 }
 
-type Pattern = `${ServiceName}.${string}.v${number}`;
+type Pattern = `${string}.${string}.v${number}`;
+type MessageOptions = Pick<Message<object, object>, 'tenantless'> & {
+  /** Default: the first word of the pattern. */ service?: ServiceName;
+};
 
 function message<Request, Result>(
   kind: 'command' | 'query',
   pattern: Pattern,
   request: BodyClass<Request>,
   result: new () => Result,
-  options: Pick<Message<Request, Result>, 'tenantless'> = {},
+  options: MessageOptions = {},
 ): Message<Request, Result> {
-  return { kind, pattern, request, result, service: pattern.slice(0, pattern.indexOf('.')) as ServiceName, ...options };
+  const service = pattern.slice(0, pattern.indexOf('.')) as ServiceName;
+  return { kind, pattern, request, result, service, ...options };
 }
 
 /** Declares a command under its routing key. */
-export const command = <Request, Result>(pattern: Pattern, request: BodyClass<Request>, result: new () => Result) =>
-  message('command', pattern, request, result);
+export const command = <Request, Result>(
+  pattern: Pattern,
+  request: BodyClass<Request>,
+  result: new () => Result,
+  options?: MessageOptions,
+) => message('command', pattern, request, result, options);
 
 /** Declares a query under its routing key. */
 export const query = <Request, Result>(
   pattern: Pattern,
   request: BodyClass<Request>,
   result: new () => Result,
-  options?: Pick<Message<Request, Result>, 'tenantless'>,
+  options?: MessageOptions,
 ) => message('query', pattern, request, result, options);

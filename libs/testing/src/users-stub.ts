@@ -1,6 +1,9 @@
 import { Controller, Inject, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { Ctx, MessagePattern, Payload } from '@nestjs/microservices';
+import { CheckAccess } from '@app/contracts/access.check';
+import { ListContacts } from '@app/contracts/contacts.list';
+import { SetDocument } from '@app/contracts/documents.set';
 import { AddUsers, AddUsersRequest } from '@app/contracts/users.add';
 import { Authenticate, AuthenticateRequest } from '@app/contracts/users.authenticate';
 import { Authorize, AuthorizeRequest } from '@app/contracts/users.authorize';
@@ -39,6 +42,12 @@ class UsersController {
   @MessagePattern(Authorize.pattern)
   authorize(@Payload() body: AuthorizeRequest, @Ctx() context: DeliveryContext): unknown {
     return this.handlers.authorize?.(body, context);
+  }
+
+  /** Must be there, and is not called. */
+  @MessagePattern([SetDocument.pattern, CheckAccess.pattern, ListContacts.pattern])
+  unused(): never {
+    throw new Error('The stub has no such operation.');
   }
 
   @MessagePattern(Exists.pattern)

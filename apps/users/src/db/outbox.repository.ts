@@ -2,7 +2,11 @@ import type { PoolClient } from 'pg';
 import type { OutboxEvent, OutboxLimits } from '@app/postgres/outbox';
 
 /** Types of the events that statements of this service write. */
-export const EVENTS = { organizationCreated: 'organization.created.v1', userAdded: 'user.added.v1' } as const;
+export const EVENTS = {
+  organizationCreated: 'organization.created.v1',
+  userAdded: 'user.added.v1',
+  documentChanged: 'document.changed.v1',
+} as const;
 
 const TAKE = {
   name: 'take-events',

@@ -1,4 +1,5 @@
 import type { ConfirmChannel, Options } from 'amqplib';
+import { ALL_MESSAGES } from '@app/contracts/all-messages';
 import type { ServiceName } from '@app/contracts/message';
 import { HEADER } from '../headers';
 import { OURS, DROPPED_HEADERS } from '../republication';
@@ -14,7 +15,8 @@ const serviceOf = (queue: string) => queue.slice(0, queue.indexOf('.')) as Servi
 /** Why a letter cannot be replayed, as far as it tells by itself. */
 export function replayObstacle({ operation, queue, message }: DeadLetter): string | undefined {
   if (operation === undefined) return 'nothing tells the operation that it was published for';
-  if (!operation.startsWith(`${serviceOf(queue)}.`)) return 'its operation is none of this service';
+  if (ALL_MESSAGES.find(({ pattern }) => pattern === operation)?.service !== serviceOf(queue))
+    return 'its operation is none of this service';
   const { properties } = message;
   const headers: Record<string, unknown> = properties.headers ?? {};
   const deadline = headers[HEADER.deadline];

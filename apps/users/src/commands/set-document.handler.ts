@@ -1,0 +1,36 @@
+import { Controller } from '@nestjs/common';
+import { Ctx, MessagePattern, Payload } from '@nestjs/microservices';
+import { DEFAULT_ACCESS } from '@app/contracts/access';
+import { SetDocument, SetDocumentRequest, type SetDocumentResult } from '@app/contracts/documents.set';
+import { ApiError } from '@app/contracts/error';
+import { OutboxRelay } from '@app/postgres/outbox';
+import { DeliveryContext } from '@app/rabbitmq/delivery-context';
+import { DocumentsRepository } from '../db/documents.repository';
+
+/** Tries of one call. All but the first follow a lost race, and each race is lost to somebody who is done by then. */
+const MAX_TRIES = 5;
+
+/** Sets the folder of a document and who may open it. Repeating it changes nothing. */
+@Controller()
+export class SetDocumentHandler {
+  constructor(
+    private readonly documents: DocumentsRepository,
+    private readonly outbox: OutboxRelay,
+  ) {}
+
+  @MessagePattern(SetDocument.pattern)
+  async setDocument(@Payload() request: SetDocumentRequest, @Ctx() context: DeliveryContext): Promise<SetDocumentResult> {
+    this.outbox.requireRoom();
+    const { apiKey, deadline } = context;
+    const document = { ...request, access: request.access ?? DEFAULT_ACCESS, apiKey, deadline };
+    for (let tries = 0; tries < MAX_TRIES && !(deadline !== undefined && Date.now() > deadline); tries++) {
+      const stored = await this.documents.set(document);
+      if (stored.outcome === 'unknownApiKey') throw new ApiError('UNAUTHENTICATED', 'The API key is unknown.');
+      if (stored.outcome === 'stored') {
+        this.outbox.wake();
+        return { version: stored.version, changed: stored.changed };
+      }
+    }
+    throw new ApiError('UNAVAILABLE', 'The document could not be stored in time; nothing was changed.');
+  }
+}

@@ -1,0 +1,100 @@
+import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { sqlState, violatedConstraint } from '@app/postgres/errors';
+import { queryBefore } from '@app/postgres/query-before';
+import { EVENTS } from './outbox.repository';
+
+export interface NewDocument {
+  apiKey: string;
+  organizationId: string;
+  documentId: string;
+  folderId?: string;
+  access: string;
+  /** Epoch milliseconds; nothing becomes visible later than a second after it. */
+  deadline?: number;
+}
+
+/**
+ * - `stored`;
+ * - `unknownApiKey`: nobody has that key;
+ * - `missed`: too late, or a race was lost. Nothing was stored, and another try may succeed.
+ */
+export type StoredDocument = { outcome: 'stored'; version: number; changed: boolean } | { outcome: 'unknownApiKey' | 'missed' };
+
+/** Deadlock and serialization failure: the statement was rolled back and its rival is done. */
+const LOST_RACE = new Set(['40P01', '40001']);
+
+/** The same shape, locks and order of tables as the statements that add members. */
+const SET_DOCUMENT = {
+  name: 'set-document',
+  text: `
+  WITH admitted AS MATERIALIZED (
+    SELECT WHERE $6::bigint IS NULL
+      OR clock_timestamp() + current_setting('statement_timeout')::interval <= to_timestamp($6 / 1000.0) + interval '500 ms'
+  ), known AS MATERIALIZED (
+    SELECT o.id FROM admitted, organizations o WHERE o.api_key = $1::text AND o.organization_id = $2::text
+  ), created AS (
+    INSERT INTO organizations (api_key, organization_id)
+    SELECT $1::text, $2::text FROM admitted WHERE NOT EXISTS (SELECT FROM known)
+    ON CONFLICT DO NOTHING
+    RETURNING id
+  ), organization_created AS (
+    INSERT INTO outbox (type, api_key, organization_id, data)
+    SELECT '${EVENTS.organizationCreated}', $1::text, $2::text, json_build_object('organizationId', $2::text, 'version', 1) FROM created
+  ), organization AS MATERIALIZED (
+    SELECT id FROM known UNION ALL SELECT id FROM created
+  ), named_folder AS (
+    INSERT INTO folders (organization, folder_id) SELECT id, $4::text FROM organization WHERE $4::text IS NOT NULL ON CONFLICT DO NOTHING
+  ), stored AS (
+    INSERT INTO documents AS d (organization, document_id, folder_id, access, version)
+    SELECT id, $3::text, $4::text, $5::text, nextval('versions') FROM organization
+    ON CONFLICT (organization, document_id) DO UPDATE SET
+      folder_id = excluded.folder_id,
+      access = excluded.access,
+      -- Drawn while the row is locked: of two changes the later one has the greater.
+      version = nextval('versions')
+    WHERE (d.folder_id, d.access) IS DISTINCT FROM (excluded.folder_id, excluded.access) OR d.version = 0
+    RETURNING version
+  ), document_changed AS (
+    INSERT INTO outbox (type, api_key, organization_id, data)
+    SELECT '${EVENTS.documentChanged}', $1::text, $2::text, json_strip_nulls(json_build_object(
+      'organizationId', $2::text, 'documentId', $3::text, 'folderId', $4::text, 'access', $5::text, 'version', version))
+    FROM stored
+  )
+  SELECT o.id AS organization, (SELECT version FROM stored) AS version FROM organization o`,
+};
+
+@Injectable()
+export class DocumentsRepository {
+  constructor(private readonly dataSource: DataSource) {}
+
+  /** One statement, and so one commit: organization and folder when missing, the document, and the event. */
+  async set(document: NewDocument): Promise<StoredDocument> {
+    const { apiKey, organizationId, documentId, folderId, access, deadline } = document;
+    try {
+      const [stored] = await queryBefore<{ organization: string; version: string | null }>(
+        this.dataSource,
+        deadline,
+        SET_DOCUMENT,
+        [apiKey, organizationId, documentId, folderId ?? null, access, deadline ?? null],
+      );
+      if (!stored) return { outcome: 'missed' };
+      const changed = stored.version !== null;
+      const version = stored.version ?? (await this.versionOf(stored.organization, documentId));
+      return { outcome: 'stored', version: Number(version), changed };
+    } catch (error) {
+      if (violatedConstraint(error) === 'organizations_api_key_fkey') return { outcome: 'unknownApiKey' };
+      if (LOST_RACE.has(sqlState(error))) return { outcome: 'missed' };
+      throw error;
+    }
+  }
+
+  /** A statement of its own sees what was committed while the one before waited for it. */
+  private async versionOf(organization: string, documentId: string): Promise<string> {
+    const [found] = await this.dataSource.query<[{ version: string }]>(
+      'SELECT version FROM documents WHERE organization = $1 AND document_id = $2',
+      [organization, documentId],
+    );
+    return found.version;
+  }
+}

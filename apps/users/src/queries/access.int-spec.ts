@@ -1,0 +1,153 @@
+import type { AccessType } from '@app/contracts/access';
+import type { ListContactsRequest } from '@app/contracts/contacts.list';
+import { eventually } from '@app/testing/eventually';
+import { UsersOnDatabase } from '../../test/users';
+
+let on: UsersOnDatabase;
+beforeAll(async () => {
+  on = await UsersOnDatabase.start();
+});
+afterAll(() => on.stop());
+beforeEach(() => on.clear());
+
+const add = (userId: string, where: { documentId?: string; folderId?: string } = {}, apiKey?: string) =>
+  on.add({ organizationId: 'org', users: [{ userId }], ...where }, { apiKey });
+const level = async (userId: string, documentId = 'd', apiKey?: string) => {
+  const { allowed, level: found } = await on.checkAccess({ organizationId: 'org', documentId, userId }, apiKey);
+  expect(allowed).toBe(found !== undefined);
+  return found;
+};
+const set = (access?: AccessType, folderId?: string, documentId = 'd', apiKey?: string) =>
+  on.setDocument({ organizationId: 'org', documentId, folderId, access }, { apiKey });
+
+describe('access.check', () => {
+  beforeEach(async () => {
+    await add('of organization');
+    await add('of folder', { folderId: 'f' });
+    await add('of document', { documentId: 'd' });
+    await add('of other', { documentId: 'other' });
+  });
+
+  it.each<[string, AccessType | undefined, string | undefined, Record<string, string | undefined>]>([
+    ['nobody has said anything', undefined, undefined, { 'of organization': 'organization', 'of document': 'document' }],
+    [
+      'it is organizationPrivate',
+      'organizationPrivate',
+      'f',
+      { 'of organization': 'organization', 'of folder': 'folder', 'of document': 'document' },
+    ],
+    ['it is restricted', 'restricted', 'f', { 'of folder': 'folder', 'of document': 'document' }],
+    ['it is restricted and in no folder', 'restricted', undefined, { 'of document': 'document' }],
+    ['it is in another folder', 'organizationPrivate', 'g', { 'of organization': 'organization', 'of document': 'document' }],
+    [
+      'it is public',
+      'public',
+      'f',
+      {
+        'of organization': 'organization',
+        'of folder': 'folder',
+        'of document': 'document',
+        'of other': 'public',
+        stranger: 'public',
+      },
+    ],
+  ])('knows who may open a document when %s', async (_, access, folderId, expected) => {
+    if (access) await set(access, folderId);
+    const users = ['of organization', 'of folder', 'of document', 'of other', 'stranger'];
+    const found: [string, string | undefined][] = [];
+    for (const userId of users) found.push([userId, await level(userId)]);
+    expect(Object.fromEntries(found.filter(([, one]) => one !== undefined))).toEqual(expected);
+  });
+
+  it('says the narrowest level of who was added at several', async () => {
+    await set('organizationPrivate', 'f');
+    await add('everywhere');
+    expect(await level('everywhere')).toBe('organization');
+    await add('everywhere', { folderId: 'f' });
+    expect(await level('everywhere')).toBe('folder');
+    await add('everywhere', { documentId: 'd' });
+    expect(await level('everywhere')).toBe('document');
+  });
+
+  it('knows a document that nobody has named as organizationPrivate', async () => {
+    expect(await level('of organization', 'new')).toBe('organization');
+    expect(await level('of document', 'new')).toBeUndefined();
+  });
+
+  it('keeps tenants and organizations apart', async () => {
+    await set('public');
+    expect(await level('of document', 'd', 'two')).toBeUndefined();
+    const elsewhere = { organizationId: 'other', documentId: 'd', userId: 'of document' };
+    expect(await on.checkAccess(elsewhere)).toEqual({ allowed: false });
+  });
+});
+
+describe('documents.set', () => {
+  it('sets both at once, counts changes, and changes nothing when it is repeated', async () => {
+    const first = await set('restricted', 'f');
+    expect(await set('restricted', 'f')).toEqual({ version: first.version, changed: false });
+    const second = await set();
+    expect(second.changed).toBe(true);
+    expect(second.version).toBeGreaterThan(first.version);
+    await eventually(() => on.events.filter(({ type }) => type === 'document.changed.v1').length === 2);
+    const told = on.events.filter(({ type }) => type === 'document.changed.v1').map(({ data }) => JSON.parse(data) as unknown);
+    expect(told).toEqual([
+      { organizationId: 'org', documentId: 'd', folderId: 'f', access: 'restricted', version: first.version },
+      { organizationId: 'org', documentId: 'd', access: 'organizationPrivate', version: second.version },
+    ]);
+  });
+
+  it('ends with the last of many at once', async () => {
+    const answers = await Promise.all(Array.from({ length: 30 }, (_, n) => set(n % 2 ? 'public' : 'restricted', `f${n % 3}`)));
+    const last = answers.toSorted((a, b) => a.version - b.version).at(-1);
+    const [stored] = await on.values(`SELECT version::text FROM documents`);
+    expect(Number(stored)).toBe(last?.version);
+  });
+
+  it('does nothing after its deadline, and nothing for an unknown API key', async () => {
+    await expect(on.setDocument({ organizationId: 'org', documentId: 'd' }, { deadline: Date.now() - 1 })).rejects.toMatchObject({
+      status: 'UNAVAILABLE',
+    });
+    await expect(on.setDocument({ organizationId: 'org', documentId: 'd' }, { apiKey: 'none' })).rejects.toMatchObject({
+      status: 'UNAUTHENTICATED',
+    });
+    expect(await on.values('SELECT document_id FROM documents')).toEqual([]);
+  });
+});
+
+describe('contacts.list', () => {
+  const list = async (request: Partial<ListContactsRequest> = {}, apiKey?: string) => {
+    const { users, next } = await on.listContacts({ organizationId: 'org', ...request }, apiKey);
+    return { ids: users.map(({ userId }) => userId), next };
+  };
+
+  it('has who was added to the organization, or to the document; not who was added to a folder', async () => {
+    await add('a');
+    await add('b', { folderId: 'f' });
+    await add('c', { documentId: 'd', folderId: 'f' });
+    await add('d', {}, 'two');
+    expect(await list()).toEqual({ ids: ['a'], next: undefined });
+    expect(await list({ documentId: 'd' })).toEqual({ ids: ['c'], next: undefined });
+    expect(await list({ documentId: 'none' })).toEqual({ ids: [], next: undefined });
+    expect(await list({}, 'two')).toEqual({ ids: ['d'], next: undefined });
+    expect(await list({ organizationId: 'none' })).toEqual({ ids: [], next: undefined });
+  });
+
+  it('has their details, and pages by id', async () => {
+    const users = ['ä', 'b', 'B', '10', '9'].map((userId) => ({ userId, name: `N ${userId}`, email: 'x@y' }));
+    await on.add({ organizationId: 'org', users: [...users, { userId: 'nameless' }] });
+    const ids: string[] = [];
+    let next: string | undefined;
+    do {
+      const page = await list({ pageSize: 2, after: next });
+      ids.push(...page.ids);
+      ({ next } = page);
+    } while (next !== undefined);
+    expect(ids).toEqual(['10', '9', 'B', 'b', 'nameless', 'ä']);
+    const {
+      users: [first, , , , fifth],
+    } = await on.listContacts({ organizationId: 'org' });
+    expect(first).toEqual({ userId: '10', name: 'N 10', email: 'x@y', initial: 'N' });
+    expect(fifth).toEqual({ userId: 'nameless' });
+  });
+});

@@ -1,0 +1,29 @@
+import { Controller } from '@nestjs/common';
+import { Ctx, MessagePattern, Payload } from '@nestjs/microservices';
+import { ListContacts, ListContactsRequest, type Contact, type ListContactsResult } from '@app/contracts/contacts.list';
+import { LIMITS } from '@app/contracts/fields';
+import { DeliveryContext } from '@app/rabbitmq/delivery-context';
+import { AccessRepository, type StoredContact } from '../db/access.repository';
+
+/** Reads a page of a contact list. */
+@Controller()
+export class ListContactsHandler {
+  constructor(private readonly access: AccessRepository) {}
+
+  @MessagePattern(ListContacts.pattern)
+  async listContacts(@Payload() request: ListContactsRequest, @Ctx() { apiKey }: DeliveryContext): Promise<ListContactsResult> {
+    const { after, pageSize = LIMITS.listLength } = request;
+    // One more tells whether there is a next page.
+    const found = await this.access.contacts({ apiKey, ...request }, { after, limit: pageSize + 1 });
+    const users = found.slice(0, pageSize).map(toContact);
+    const last = users.at(-1);
+    return { users, ...(found.length > pageSize && last && { next: last.userId }) };
+  }
+}
+
+const toContact = ({ userId, name, email, initial }: StoredContact): Contact => ({
+  userId,
+  ...(name !== null && { name }),
+  ...(email !== null && { email }),
+  ...(initial !== null && { initial }),
+});

@@ -1,0 +1,36 @@
+import { Described, Flag, Identifier } from './fields';
+import { query } from './message';
+
+/** Why a user may open a document; the first that holds, in this order. */
+export const ACCESS_LEVELS = ['document', 'folder', 'organization', 'public'] as const;
+export type AccessLevel = (typeof ACCESS_LEVELS)[number];
+
+export class CheckAccessRequest {
+  @Identifier('Organization of the document.')
+  organizationId: string;
+
+  @Identifier('The document. One that is not known is organizationPrivate and in no folder.')
+  documentId: string;
+
+  @Identifier('The user.')
+  userId: string;
+}
+
+export class CheckAccessResult {
+  @Flag('Whether the user may open the document.')
+  allowed: boolean;
+
+  @Described(
+    {
+      type: 'string',
+      enum: [...ACCESS_LEVELS],
+      description:
+        'Through which level: added to the document, to its folder, or to the organization; or because it is public. Absent when not allowed.',
+    },
+    { optional: true },
+  )
+  level?: AccessLevel;
+}
+
+/** Asks whether a user may open a document. */
+export const CheckAccess = query('access.check.v1', CheckAccessRequest, CheckAccessResult, { service: 'users' });

@@ -1,0 +1,88 @@
+import { connect, type Socket } from 'node:net';
+import { eventually } from '@app/testing/eventually';
+import type { Cluster } from './cluster';
+import { Load, percentile } from './load';
+import type { Fault } from './run-fault';
+
+/** Those who did nothing wrong are answered within this time, beside what the machine itself takes. */
+const UNHARMED_MS = 250;
+
+/** Of the tenant that no workload uses. */
+const MISBEHAVING = 2;
+
+/** Limits of the gateway: 10 s for the headers, 15 s for all; looked at every second. */
+const CUT_WITHIN_MS = 20_000;
+
+/** As many connections, held open by sending nothing, or a byte now and then: in the headers, or in the body. */
+export const slowConnections = (count: number): Fault => ({
+  name: `${count} connections that send nothing, or one byte a second`,
+  allowed: [],
+  async inject({ cluster, workload }) {
+    const from = performance.now();
+    const answers: string[] = [];
+    let open = 0;
+    for (let number = 0; number < count; number++) {
+      // All at once those with credentials would be over the rate of their tenant.
+      if (number % 100 === 99) await workload.asks(15);
+      open++;
+      slowly(cluster, number, (answer) => {
+        open--;
+        answers.push(answer.slice(0, 12));
+      });
+    }
+    await eventually(() => open === 0, CUT_WITHIN_MS + 10_000, 100);
+    const took = performance.now() - from;
+    if (took > CUT_WITHIN_MS) throw new Error(`cut only after ${took.toFixed()} ms`);
+    const others = answers.filter((answer) => answer !== 'HTTP/1.1 408');
+    if (others.length > 0) throw new Error(`${others.length} were not told 408 but: ${[...new Set(others)].join()}`);
+    const p99 = percentile(
+      99,
+      workload.since(from).map(({ ms = Infinity }) => ms),
+    );
+    if (p99 > UNHARMED_MS) throw new Error(`1 % of the others waited longer than ${p99.toFixed()} ms`);
+    return `the others within ${Math.max(0, p99).toFixed()} ms (99 %)`;
+  },
+});
+
+function slowly(cluster: Cluster, number: number, onEnd: (answer: string) => void): Socket {
+  const { port } = new URL(cluster.gatewayUrl);
+  const socket = connect({ host: '127.0.0.1', port: Number(port) });
+  let answer = '';
+  const credentials = Object.entries(cluster.tenants[MISBEHAVING]).map(([name, value]) => `${name}: ${value}\r\n`);
+  const lines = `POST /v1/notifications/add HTTP/1.1\r\nhost: slow\r\n${credentials.join('')}content-type: application/json\r\n`;
+  const first = ['', `${lines}x-slow: `, `${lines}content-length: 1000\r\n\r\n`][number % 3];
+  socket.write(first);
+  const drip = first === '' ? undefined : setInterval(() => socket.write('a'), 1000);
+  socket.on('data', (bytes) => (answer += bytes.toString()));
+  socket.on('error', () => undefined);
+  socket.on('close', () => {
+    clearInterval(drip);
+    onEnd(answer);
+  });
+  return socket;
+}
+
+/** @param limit calls a second that a tenant may make */
+export const greedyTenant = (limit: number, ms: number): Fault => ({
+  name: `one tenant at ten times its rate, ${ms / 1000} s`,
+  allowed: [],
+  async inject({ cluster, random, workload }) {
+    const from = performance.now();
+    const options = { tenant: MISBEHAVING, ratePerSecond: 10 * limit, ms };
+    const load = await Load.run(cluster, `greedy ${random.word()}`, options);
+    const p99 = percentile(
+      99,
+      workload.since(from).map(({ ms: took = Infinity }) => took),
+    );
+    const problems = [
+      load.count(200, 429) < load.asked && `${load.asked - load.count(200, 429)} answers are neither 200 nor 429`,
+      // It may begin and end within a second of the limit.
+      load.count(200) > limit * (ms / 1000 + 2) && `${load.count(200)} answers are 200`,
+      load.withoutRetryAfter > 0 && `${load.withoutRetryAfter} refusals without Retry-After`,
+      p99 > UNHARMED_MS && `1 % of the others waited longer than ${p99.toFixed()} ms`,
+    ].filter(Boolean);
+    load.journal.remove();
+    if (problems.length > 0) throw new Error(problems.join('; '));
+    return `${load.count(200)} of ${load.asked} of its calls 200, the others 429; other tenants within ${Math.max(0, p99).toFixed()} ms (99 %)`;
+  },
+});

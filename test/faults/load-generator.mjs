@@ -1,0 +1,172 @@
+// Asks for new notifications as fast as it is told to, in a process of its own: a client that shares one with the test would be the bottleneck.
+//   node load-generator.mjs '<JSON>'   see LoadOptions in load.ts
+// Leaves a journal like the one of Journal, written when it is over: nothing kills this client.
+import { once } from 'node:events';
+import { createWriteStream } from 'node:fs';
+import { connect, createServer } from 'node:net';
+import { finished } from 'node:stream/promises';
+import { Worker, isMainThread, parentPort } from 'node:worker_threads';
+
+const TICK_MS = 2;
+const NOISE_EVERY_MS = 20;
+const GIVE_UP_MS = 30_000;
+/** More than the gateway takes calls at a time; made beforehand, and not all at once: that would be another fault. */
+const CONNECTIONS = 1500;
+const CONNECT_AT_ONCE = 50;
+/** What a busy machine made us miss stays missed: asked all at once it would be another load. */
+const MOST_AT_ONCE = 50;
+
+if (isMainThread) await main(JSON.parse(process.argv[2]));
+else echo();
+
+/** What the machine itself takes for the way there and back. */
+function echo() {
+  const server = createServer({ noDelay: true }, (socket) => socket.on('error', () => {}).pipe(socket));
+  server.listen(0, '127.0.0.1', () => parentPort.postMessage(server.address().port));
+}
+
+async function main(options) {
+  const { url, headers, organizationId, documentId, ratePerSecond, inFlight, ms, path } = options;
+  const { hostname, port } = new URL(url);
+  const noise = await watchNoise();
+  const asks = [];
+  /** Connections that no call uses. */
+  const idle = [];
+  let open = 0;
+
+  const contentOf = (mark, number) => ({
+    organizationId,
+    documentId,
+    notificationId: `n${number}`,
+    actionUser: { userId: 'somebody', name: 'Somebody' },
+    displayHeadlineMessageTemplate: mark,
+    displayBodyMessage: 'Something happened.',
+  });
+  const markOf = (number) => `${organizationId} mark ${number}`;
+  const head = [
+    'POST /v1/notifications/add HTTP/1.1',
+    `host: ${hostname}:${port}`,
+    'content-type: application/json',
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
+  ].join('\r\n');
+
+  function send() {
+    const line = idle.pop();
+    // With all of them in use there is nobody left to ask.
+    if (!line) return;
+    const number = asks.length;
+    const ask = { askedAt: Date.now(), from: performance.now() };
+    asks.push(ask);
+    open++;
+    const body = JSON.stringify({ data: contentOf(markOf(number), number) });
+    line.send(`${head}\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`, (status, answer = '') => {
+      open--;
+      ask.status = status;
+      ask.until = performance.now();
+      ask.id = /^x-notification-id: (.*)$/im.exec(answer)?.[1];
+      ask.retryAfter = /^retry-after: (\d+)/im.exec(answer)?.[1];
+      idle.push(status > 0 ? line : new Line());
+      if (inFlight && performance.now() < end) send();
+    });
+  }
+
+  /** A connection that is kept, with one call at a time. */
+  class Line {
+    text = '';
+    socket = connect({ host: hostname, port, noDelay: true })
+      .setEncoding('latin1')
+      .setTimeout(GIVE_UP_MS, () => this.socket.destroy())
+      .on('data', (text) => this.take(text))
+      .on('error', () => {})
+      .on('close', () => {
+        const at = idle.indexOf(this);
+        if (at >= 0) idle[at] = new Line();
+        this.answer?.(0);
+      });
+
+    send(text, answer) {
+      this.answer = answer;
+      this.socket.write(text);
+    }
+
+    take(text) {
+      this.text += text;
+      const headEnd = this.text.indexOf('\r\n\r\n');
+      if (headEnd < 0) return;
+      const length = Number(/\r\ncontent-length: (\d+)/i.exec(this.text)?.[1]);
+      if (this.text.length < headEnd + 4 + length) return;
+      const { text: whole, answer } = this;
+      this.text = '';
+      this.answer = undefined;
+      answer?.(Number(whole.slice(9, 12)), whole);
+    }
+  }
+
+  while (idle.length < (inFlight ?? CONNECTIONS)) {
+    const lines = Array.from({ length: CONNECT_AT_ONCE }, () => new Line());
+    await Promise.all(lines.map(({ socket }) => once(socket, 'connect')));
+    idle.push(...lines);
+  }
+  let due = 0;
+  const start = performance.now();
+  const end = start + ms;
+  if (inFlight) for (let call = 0; call < inFlight; call++) send();
+  await new Promise((resolve) => {
+    const timer = setInterval(() => {
+      const now = performance.now();
+      if (ratePerSecond && now < end) {
+        const wanted = Math.floor(((now - start) * ratePerSecond) / 1000);
+        for (due = Math.max(due, wanted - MOST_AT_ONCE); due < wanted; due++) send();
+      }
+      if (now < end || open > 0) return;
+      clearInterval(timer);
+      resolve();
+    }, TICK_MS);
+  });
+
+  const file = createWriteStream(path);
+  asks.forEach(({ askedAt, from, until, status, id, retryAfter }, number) => {
+    const mark = markOf(number);
+    // Thousands were refused: what they would have stored is of no interest.
+    const data = status === 429 || status === 503 ? {} : contentOf(mark, number);
+    const thing = { kind: 'notification', tenant: options.tenant, mark, data };
+    const told = { status, ms: until - from, noiseMs: noise.between(from, until), id, retryAfter };
+    file.write(`${JSON.stringify({ ask: number, thing, askedAt, told })}\n`);
+  });
+  await finished(file.end());
+  process.exit(0);
+}
+
+/** Bytes sent to a thread that does nothing else, and back. */
+async function watchNoise() {
+  const worker = new Worker(new URL(import.meta.url));
+  const port = await new Promise((resolve) => worker.once('message', resolve));
+  const socket = connect({ host: '127.0.0.1', port, noDelay: true });
+  const samples = [];
+  setInterval(() => {
+    samples.push({ from: performance.now() });
+    socket.write('x');
+  }, NOISE_EVERY_MS);
+  let answered = 0;
+  socket.on('data', ({ length }) => {
+    for (let byte = 0; byte < length; byte++) samples[answered++].to = performance.now();
+  });
+  return {
+    between(from, until) {
+      let longest = 0;
+      for (let at = indexBefore(from); at < samples.length && samples[at].from <= until; at++)
+        longest = Math.max(longest, (samples[at].to ?? until) - samples[at].from);
+      return longest;
+    },
+  };
+
+  function indexBefore(time) {
+    let [low, high] = [0, samples.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (samples[middle].from < time) low = middle + 1;
+      else high = middle;
+    }
+    return Math.max(0, low - 1);
+  }
+}

@@ -1,0 +1,64 @@
+import { Cluster } from './cluster';
+import { Load } from './load';
+import { Random, seedOfRun } from './random';
+import { recovery, report } from './run-fault';
+import { verify, type Verdict } from './verify';
+import { Workload } from './workload';
+
+const PEAK_MS = 10_000;
+const OVERLOAD_MS = 60_000;
+const OVERLOAD = 5;
+const LEAST_GOODPUT = 0.8;
+
+describe('overload', () => {
+  const seed = seedOfRun();
+  const random = new Random(seed);
+  let cluster: Cluster;
+
+  beforeAll(async () => {
+    cluster = await Cluster.start(random, { env: { gateway: { RATE_LIMIT_PER_SECOND: '0' } } });
+  }, 120_000);
+  afterAll(() => cluster?.remove(), 60_000);
+
+  it('five times what it can do, for a minute', async () => {
+    // The first calls find code that is not compiled yet.
+    const warmUp = await Load.run(cluster, 'warm up', { tenant: 0, inFlight: 64, ms: 5000 });
+    const peak = await Load.run(cluster, 'peak', { tenant: 0, inFlight: 128, ms: PEAK_MS });
+    const ratePerSecond = OVERLOAD * peak.goodput;
+    const overload = await Load.run(cluster, 'overload', { tenant: 0, ratePerSecond, ms: OVERLOAD_MS });
+
+    const workload = new Workload(cluster, random, 'after');
+    workload.start();
+    const recoveryMs = await recovery(cluster, workload).finally(() => workload.stop());
+    const verdicts: Verdict[] = [];
+    for (const load of [warmUp, peak, overload, workload]) verdicts.push(await verify(cluster, load));
+    const sum = (count: (verdict: Verdict) => number) => verdicts.reduce((all, one) => all + count(one), 0);
+    const of = (status: number) => sum(({ statuses }) => statuses[status] ?? 0);
+    const [share, refusedMs] = [overload.goodput / peak.goodput, overload.percentile(99, 429, 503)];
+    report({
+      fault: `${OVERLOAD} times what it can do, ${OVERLOAD_MS / 1000} s`,
+      asked: sum(({ asked }) => asked),
+      200: of(200),
+      429: of(429),
+      503: of(503),
+      504: of(504),
+      'no answer': of(0),
+      lost: sum(({ lost }) => lost.length),
+      duplicated: sum(({ duplicated }) => duplicated.length),
+      unasked: sum(({ unasked }) => unasked.length),
+      late: sum(({ late }) => late.length),
+      'recovery (s)': (recoveryMs / 1000).toFixed(1),
+      figures: `peak ${peak.goodput.toFixed()}/s, of them ${(share * 100).toFixed()} % kept; 99 % of refusals within ${refusedMs.toFixed()} ms`,
+    });
+    expect({
+      FAULT_SEED: seed,
+      broken: verdicts.flatMap(({ lost, duplicated, unasked, late, malformed }) =>
+        [...lost, ...duplicated, ...unasked, ...late, ...malformed].slice(0, 5),
+      ),
+      enough: share >= LEAST_GOODPUT || share,
+      withoutRetryAfter: overload.withoutRetryAfter,
+      others: overload.asked - overload.count(200, 429, 503),
+    }).toEqual({ FAULT_SEED: seed, broken: [], enough: true, withoutRetryAfter: 0, others: 0 });
+    for (const load of [warmUp, peak, overload, workload]) load.journal.remove();
+  }, 300_000);
+});

@@ -2,6 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { between } from './docs/between.mjs';
 import { configurationTables, exampleEnvironment } from './docs/configuration.mjs';
 import { accountsTable, topologyTables } from './docs/topology.mjs';
 import { prepare } from './lib/prepare.mjs';
@@ -37,15 +38,6 @@ for (const [file, generate] of Object.entries(TARGETS)) {
 if (problems.length > 0) {
   console.error(problems.join('\n'));
   process.exitCode = 1;
-}
-
-/** Replaces what stands between the two markers; the rest of the file is written by people. */
-function between(name, text, content) {
-  const [begin, end] = [`<!-- ${name}:begin -->`, `<!-- ${name}:end -->`];
-  const parts = text.split(begin);
-  const [, rest] = parts[1]?.split(end) ?? [];
-  if (parts.length !== 2 || rest === undefined) throw new Error(`it needs the lines ${begin} and ${end}, once.`);
-  return `${parts[0]}${begin}\n\n${content}\n\n${end}${rest}`;
 }
 
 function openApiDocument() {

@@ -1,15 +1,39 @@
 // npm run test:faults: breaks a system of its own in every way that the promises cover, and prints what came of it.
-//   npm run test:faults -- kills   only the files whose path contains this
-//   FAULT_SEED=… npm run test:faults   makes the same choices again
-import { readFileSync } from 'node:fs';
+//   npm run test:faults -- kills         only the files whose path contains this
+//   npm run test:faults -- --soak 10m    one random fault after the other, until the time is over
+//   npm run test:faults -- --write       writes the figures into docs/reliability.md, when everything has passed
+//   FAULT_SEED=… npm run test:faults     makes the same choices again
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { between } from './docs/between.mjs';
+import { table } from './docs/table.mjs';
 import { endCommands } from './lib/command.mjs';
 import { runJest } from './lib/jest.mjs';
-import { checkMachine } from './lib/machine.mjs';
+import { UserError, checkMachine } from './lib/machine.mjs';
 import { watchParent } from './lib/parent.mjs';
 import { prepare } from './lib/prepare.mjs';
 import { report, reportFailure } from './lib/progress.mjs';
+import { ROOT } from './lib/project.mjs';
 import { temporaryDirectory } from './lib/temporary-directory.mjs';
+
+const DOCUMENT = join(ROOT, 'docs/reliability.md');
+const COLUMNS = [
+  'fault',
+  'asked',
+  '200',
+  '429',
+  '503',
+  '504',
+  'no answer',
+  'lost',
+  'duplicated',
+  'unasked',
+  'late',
+  'recovery (s)',
+];
+/** What the promises are about: shown even when they are 0 everywhere. */
+const COUNTED = COLUMNS.slice(1, -1);
 
 const directory = temporaryDirectory('faults');
 const matrixFile = join(directory.path, 'matrix.jsonl');
@@ -20,42 +44,66 @@ watchParent(() => leave(1));
 
 try {
   checkMachine();
+  const { positionals, values } = readArguments();
+  const soakSeconds = values.soak && secondsOf(values.soak);
   await prepare();
-  const chosen = process.argv.slice(2);
+  const all = positionals.length === 0 && !soakSeconds;
+  const files = all ? ['^(?!.*(short|soak))'] : soakSeconds ? ['soak'] : positionals;
+  const since = Date.now();
   const { passed, failed } = await runJest(
     // One file at a time: the systems under test would compete for the machine, and one of them is load enough.
-    ['--selectProjects', 'faults', '--runInBand', '--testPathPatterns', ...(chosen.length > 0 ? chosen : ['^(?!.*short)'])],
-    { FAULT_REPORT: matrixFile },
+    ['--selectProjects', 'faults', '--runInBand', '--testPathPatterns', ...files],
+    { FAULT_REPORT: matrixFile, ...(soakSeconds && { FAULT_SOAK_SECONDS: String(soakSeconds) }) },
     join(directory.path, 'report.json'),
   );
-  process.stdout.write(`\n${matrix()}\n`);
+  const matrix = matrixOf(reported());
+  process.stdout.write(`\n${matrix}\n`);
   report(`${passed} passed, ${failed} failed`);
+  if (values.write && failed === 0) {
+    const minutes = Math.ceil((Date.now() - since) / 60_000);
+    const when = `${new Date().toISOString().slice(0, 10)}, ${minutes} minutes`;
+    writeFileSync(DOCUMENT, between('matrix', readFileSync(DOCUMENT, 'utf8'), `Last full run: ${when}.\n\n${matrix}`));
+  }
   leave(failed > 0 || passed === 0 ? 1 : 0);
 } catch (error) {
   if (!leaving) reportFailure(error);
   leave(1);
 }
 
-/** A Markdown table of what the tests have reported. */
-function matrix() {
-  let rows;
+function readArguments() {
+  const options = { soak: { type: 'string' }, write: { type: 'boolean', default: false } };
   try {
-    rows = readFileSync(matrixFile, 'utf8').trim().split('\n').map(JSON.parse);
-  } catch {
-    return 'No fault was injected.';
+    const read = parseArgs({ allowPositionals: true, options });
+    if (read.values.write && (read.positionals.length > 0 || read.values.soak))
+      throw new Error('--write is for the full run only.');
+    return read;
+  } catch (error) {
+    throw new UserError(error.message);
   }
-  const columns = [...new Set(rows.flatMap(Object.keys))].sort((a, b) => order(a) - order(b));
-  const cells = [columns, ...rows.map((row) => columns.map((column) => String(row[column] ?? '')))];
-  const widths = columns.map((_, index) => Math.max(...cells.map((row) => row[index].length), 3));
-  const line = (row) => `| ${row.map((cell, index) => cell.padEnd(widths[index])).join(' | ')} |`;
-  return [line(cells[0]), line(widths.map((width) => '-'.repeat(width))), ...cells.slice(1).map(line)].join('\n');
 }
 
-// Names that look like numbers come first in an object, whatever the order in which they were set.
-function order(column) {
-  return (
-    ['fault', 'asked', '200', '503', '504', 'no answer', 'other', 'lost', 'duplicated', 'unasked', 'late'].indexOf(column) + 1 ||
-    99
+function secondsOf(duration) {
+  const [, amount, unit] = /^(\d+)([smh])$/.exec(duration) ?? [];
+  if (!amount) throw new UserError(`--soak takes a duration like 90s, 10m or 2h, not ${duration}.`);
+  return Number(amount) * { s: 1, m: 60, h: 3600 }[unit];
+}
+
+function reported() {
+  try {
+    return readFileSync(matrixFile, 'utf8').trim().split('\n').map(JSON.parse);
+  } catch {
+    return []; // nothing was injected
+  }
+}
+
+/** A Markdown table of what the tests have reported, with the sums. */
+function matrixOf(rows) {
+  const sum = (column) => rows.reduce((all, row) => all + (row[column] ?? 0), 0);
+  const totals = { fault: '**all**', ...Object.fromEntries(COUNTED.map((column) => [column, sum(column)])) };
+  const columns = [...COLUMNS, 'figures'];
+  return table(
+    columns,
+    [...rows, totals].map((row) => columns.map((column) => String(row[column] ?? ''))),
   );
 }
 

@@ -1,0 +1,125 @@
+// Whether the fault suite notices: breaks one promise at a time in a copy of this checkout, and runs the test that has to fail then.
+//   npm run test:mutants [-- part of a name]
+import { spawnSync } from 'node:child_process';
+import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ROOT } from './lib/project.mjs';
+import { temporaryDirectory } from './lib/temporary-directory.mjs';
+
+const COPIED = [
+  'apps',
+  'libs',
+  'scripts',
+  'test',
+  'package.json',
+  'package-lock.json',
+  'nest-cli.json',
+  '.swcrc',
+  'tsconfig.json',
+];
+const REPOSITORY = 'apps/notifications/src/db/insert-notifications.repository.ts';
+const SERVER = 'libs/rabbitmq/src/rabbit.server.ts';
+const BACKLOG = 'commands that nobody waits for';
+
+/** Each edit replaces the first text by the second. */
+const MUTANTS = [
+  {
+    name: 'conflict clause removed',
+    edits: [[REPOSITORY, '    ON CONFLICT (organization, id) DO NOTHING\n', '']],
+    test: ['repetition', 'one effect, and the same answer'],
+  },
+  {
+    name: 'ack before commit',
+    edits: [
+      [SERVER, 'const outcome = await', 'delivery.ack();\n      const outcome = await'],
+      ['libs/rabbitmq/src/settlement.ts', 'delivery.ack();', ''],
+    ],
+    test: ['short', BACKLOG],
+  },
+  {
+    name: 'auto-ack',
+    edits: [
+      [
+        'libs/rabbitmq/src/queue-consumer.ts',
+        'closeQuietly(channel);\n    });',
+        'closeQuietly(channel);\n    }, { noAck: true });',
+      ],
+      ['libs/rabbitmq/src/settlement.ts', 'delivery.ack();', ''],
+    ],
+    test: ['short', BACKLOG],
+  },
+  {
+    name: 'no mandatory',
+    edits: [['libs/rabbitmq/src/publisher.ts', 'mandatory: true', 'mandatory: false']],
+    test: ['broker', 'queue of commands deleted'],
+  },
+  {
+    name: 'no deadline check',
+    edits: [
+      ['libs/rabbitmq/src/handler-runner.ts', 'if (delivery.isExpired)', 'if (false as boolean)'],
+      [REPOSITORY, '(t.deadline IS NULL OR moment.latest_end <= t.deadline + 500)', 'true'],
+    ],
+    test: ['pauses', 'SIGSTOP of both writers'],
+  },
+  {
+    name: 'tenant left out of a WHERE',
+    edits: [
+      [
+        'apps/notifications/src/db/pages.repository.ts',
+        'WHERE o.api_key = ${use(filter.apiKey)} AND o.organization_id = ${use(filter.organizationId)})',
+        'WHERE o.organization_id = ${use(filter.organizationId)} ORDER BY o.id LIMIT 1)',
+      ],
+    ],
+    test: ['short', 'SIGKILL of a writer, 3 times, at'],
+  },
+  {
+    name: 'a blocked broker is not noticed',
+    edits: [['libs/rabbitmq/src/channel.ts', "if (state === 'blocked')", 'if (false as boolean)']],
+    test: ['broker', 'memory alarm'],
+  },
+  {
+    name: 'a nack is taken for a confirm',
+    edits: [['libs/rabbitmq/src/publisher.ts', "nacked ? 'nacked'", "nacked ? 'confirmed'"]],
+    test: ['broker', 'queue of commands full'],
+  },
+  {
+    name: 'silence is not noticed',
+    edits: [['libs/rabbitmq/src/open-connection.ts', 'const MOST_SILENCE_S = 15;', 'const MOST_SILENCE_S = 1500;']],
+    test: ['links', 'until they are found'],
+  },
+];
+
+const chosen = MUTANTS.filter(({ name }) => name.includes(process.argv[2] ?? ''));
+let survivors = 0;
+for (const mutant of chosen) {
+  const { caught, output } = run(mutant);
+  if (!caught) survivors++;
+  process.stdout.write(`${caught ? 'caught  ' : 'SURVIVED'}  ${mutant.name}: ${mutant.test.join(', ')}\n`);
+  if (!caught) process.stdout.write(`${output}\n`);
+}
+process.exit(survivors > 0 ? 1 : 0);
+
+function run({ edits, test: [file, title] }) {
+  const copy = temporaryDirectory('mutant');
+  try {
+    for (const path of [...COPIED, 'jest.config.cjs']) cpSync(join(ROOT, path), join(copy.path, path), { recursive: true });
+    symlinkSync(join(ROOT, 'node_modules'), join(copy.path, 'node_modules'));
+    for (const [path, from, to] of edits) {
+      const source = readFileSync(join(copy.path, path), 'utf8');
+      if (!source.includes(from)) throw new Error(`${path} does not contain: ${from}`);
+      writeFileSync(
+        join(copy.path, path),
+        source.replace(from, () => to),
+      );
+    }
+    const node = (...args) => spawnSync(process.execPath, args, { cwd: copy.path, encoding: 'utf8' });
+    const built = node('node_modules/@nestjs/cli/bin/nest.js', 'build', '--all');
+    if (built.status !== 0) throw new Error(`The mutant does not build:\n${built.stdout}${built.stderr}`);
+    const jest = join('node_modules', 'jest', 'bin', 'jest.js');
+    const { status, stderr } = node(jest, '--selectProjects', 'faults', '--runInBand', '--testPathPatterns', file, '-t', title);
+    // Where the system did not start, all the same, the test has not looked: what it found carries a seed.
+    return { caught: status !== 0 && /Tests: .*1 failed/.test(stderr) && /FAULT_SEED|"seed"/.test(stderr), output: stderr };
+  } finally {
+    copy.remove();
+  }
+}

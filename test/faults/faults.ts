@@ -1,14 +1,18 @@
-import { connect } from 'amqplib';
+import { connect, type ConfirmChannel } from 'amqplib';
 import { eventually } from '@app/testing/eventually';
 import type { Cluster, Node } from './cluster';
 import type { FaultProxy, Inspector } from './fault-proxy';
 import { lasting, type Fault, type FaultContext } from './run-fault';
+import type { Workload } from './workload';
 
 /** Begins of AMQP methods on the wire: their class and number, and what follows in ours. */
 const BASIC_ACK = Buffer.from([0, 60, 0, 80]);
 const PUBLISH_REPLY = Buffer.concat([Buffer.from([0, 60, 0, 40, 0, 0, 7]), Buffer.from('replies')]);
 const PUBLISH_COMMAND = Buffer.concat([Buffer.from([0, 60, 0, 40, 0, 0, 8]), Buffer.from('commands')]);
 const INSERT = 'insert-notifications';
+
+/** Commands that are published together. */
+const PORTION = 100;
 
 /** Ends a writer at a random moment and starts it again, while the other one goes on. */
 export const killWriters = (times: number, ratePerSecond: number): Fault => ({
@@ -31,18 +35,26 @@ export const killWritersOfBacklog = (commands: number, times: number): Fault => 
   async inject({ cluster, random, workload }) {
     const connection = await connect(cluster.broker.url);
     const channel = await connection.createConfirmChannel();
-    const published = Array.from({ length: commands }, () => workload.publish(channel, workload.newNotification()));
+    const published = publishAll(channel, workload, commands);
     for (let time = 0; time < times; time++) {
       const { process } = random.pick(cluster.writers);
       await workload.rows(Math.floor(((time + 1) * commands) / (times + 2)));
       await process.stop('SIGKILL');
       await process.start();
     }
-    await Promise.all(published);
+    await published;
     await connection.close();
     await workload.rows(commands);
   },
 });
+
+/** In portions, so that the process of the test has time for the answers to others. */
+async function publishAll(channel: ConfirmChannel, workload: Workload, commands: number): Promise<void> {
+  for (let published = 0; published < commands; published += PORTION) {
+    const portion = Array.from({ length: PORTION }, () => workload.publish(channel, workload.newNotification()));
+    await Promise.all(portion);
+  }
+}
 
 export const killGateway = (times: number): Fault => ({
   name: `SIGKILL of the gateway, ${times} times`,

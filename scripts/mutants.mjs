@@ -50,7 +50,9 @@ const MUTANTS = [
   },
   {
     name: 'no mandatory',
-    edits: [['libs/rabbitmq/src/publisher.ts', 'mandatory: true', 'mandatory: false']],
+    edits: [
+      ['libs/rabbitmq/src/publisher.ts', '{ ...properties, mandatory }', '{ ...properties, mandatory: false && mandatory }'],
+    ],
     test: ['broker', 'queue of commands deleted'],
   },
   {

@@ -176,7 +176,7 @@ const MALFORMED: ((random: Random) => Malformed)[] = [
   (random) => ({
     body: json(valid),
     headers: { 'x-api-key': `nobody ${random.word()}` },
-    reason: /UNAUTHENTICATED The API key is unknown/,
+    reason: /PERMISSION_DENIED .* may not act for this API key/,
   }),
   (random) => ({ body: nested(random.between(33, 100_000)), headers, reason: /nested/ }),
   () => ({

@@ -30,7 +30,7 @@ describe('a system with least permissions', () => {
       env: {
         RABBITMQ_MANAGEMENT_URL: requiredEnv('TEST_RABBITMQ_MANAGEMENT_URL'),
         ...Object.fromEntries(ACCOUNTS.map((account) => [`${account.toUpperCase()}_AMQP_URL`, urlOf(account)])),
-        TRUSTED_PUBLISHERS: [names.gateway, names.notifications].join(),
+        TRUSTED_PUBLISHERS: [names.gateway, names.users, names.notifications].join(),
       },
     });
     tenant = await system.createKey();
@@ -76,6 +76,8 @@ describe('a system with least permissions', () => {
     expect((await system.call('users/add', users, tenant)).status).toBe(200);
     expect((await system.call('notifications/add', notification('http'), tenant)).status).toBe(200);
     expect(await ids(tenant)).toEqual(['http']);
+    const ofUser = await system.call('notifications/get', { organizationId: 'org', userId: 'ada' }, tenant);
+    expect(ofUser.body.result?.data).toHaveLength(1);
     const missing = { ...notification('x'), documentId: 'none', createDocument: false };
     expect((await system.call('notifications/add', missing, tenant)).status).toBe(404);
   });

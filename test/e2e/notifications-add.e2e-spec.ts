@@ -106,10 +106,13 @@ describe('notifications/add', () => {
     for (const [notificationId, differences] of cases) {
       await add(notification({ organizationId: 'all', notificationId, ...differences }));
     }
+    const users = ['somebody', 'named'].map((userId) => ({ userId }));
+    await system.call('users/add', { organizationId: 'all', users });
     const seen = async (userId: string) => (await get({ organizationId: 'all', userId })).map(({ id }) => id).sort();
     const toAll = cases.filter(([, , all]) => all).map(([id]) => id);
     expect(await seen('somebody')).toEqual([...toAll].sort());
     expect(await seen('named')).toEqual([...toAll, 'absent, somebody named'].sort());
+    expect(await seen('stranger')).toEqual([]);
   });
 
   it('stores one row for the same notificationId sent 100 times in parallel', async () => {

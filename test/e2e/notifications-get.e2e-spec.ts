@@ -11,6 +11,7 @@ describe('notifications/get', () => {
 
   beforeAll(async () => {
     system = await System.start();
+    await system.call('users/add', { organizationId: 'org', users: [{ userId: 'u1' }, { userId: 'u2' }] });
     // Two documents x two locations (or none) x who is notified; ids carry what they are.
     for (const documentId of ['d1', 'd2']) {
       for (const locationId of [undefined, 'l1', 'l2']) {

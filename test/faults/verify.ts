@@ -141,10 +141,15 @@ async function compareWithHttp(
     if (!marks.has(mark)) verdict.unasked.push(`shown to ${apiKey}, and not its own: ${mark}`);
   if (items.length !== shown.size) verdict.duplicated.push(`${items.length} shown, ${shown.size} of them different`);
 
-  const userId = 'user 0';
-  const expected = items.filter(({ notifyUsers }) => Object.keys(notifyUsers).length === 0 || userId in notifyUsers).length;
-  const ofUser = await getAll(cluster, tenant, { organizationId, userId });
-  if (ofUser.length !== expected) verdict.lost.push(`${userId} is shown ${ofUser.length} notifications instead of ${expected}`);
+  // One who is only named, and one who was added and is reached by notifyAll.
+  const member = rows.find((row) => row.kind === 'user' && row.tenant === apiKey)?.id;
+  for (const userId of ['user 0', member ?? []].flat()) {
+    const isReached = ({ notifyUsers }: NotificationItem) =>
+      userId in notifyUsers || (userId === member && Object.keys(notifyUsers).length === 0);
+    const expected = items.filter(isReached).length;
+    const ofUser = await getAll(cluster, tenant, { organizationId, userId });
+    if (ofUser.length !== expected) verdict.lost.push(`${userId} is shown ${ofUser.length} notifications instead of ${expected}`);
+  }
 }
 
 function isAsSent(item: NotificationItem, sent: Record<string, unknown>): boolean {

@@ -106,12 +106,19 @@ export class TenantModel {
         (documentId === undefined || one.documentId === documentId) &&
         (locationId === undefined || one.locationId === locationId) &&
         (notificationIds === undefined || notificationIds.includes(one.notificationId)) &&
-        (userId === undefined || isToAll(one) || one.notifyUsers?.some((user) => user.userId === userId)),
+        (userId === undefined || this.isReached(one, userId) || one.notifyUsers?.some((user) => user.userId === userId)),
     );
   }
 
   find(organizationId: string, notificationId: string): ModelNotification | undefined {
     return this.notifications.find((one) => one.organizationId === organizationId && one.notificationId === notificationId);
+  }
+
+  /** Through notifyAll: no document has a folder or is restricted here. */
+  private isReached(one: ModelNotification, userId: string): boolean {
+    const { organizationId, documentId } = one;
+    const places = [`organization/${organizationId}`, `document/${organizationId}/${documentId}`];
+    return isToAll(one) && places.some((place) => this.rows.has(`member of ${place}/${userId}`));
   }
 
   private hasOrganization(organizationId: string): boolean {

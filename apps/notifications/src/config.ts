@@ -7,7 +7,7 @@ export class NotificationsConfig extends Settings({
   ...brokerSettings('notifications'),
   ...publisherSettings,
   ...databaseSettings('notifications'),
-  queues: choices('NOTIFICATIONS_QUEUES', ['commands', 'queries'] as const, 'Queues that this replica consumes.'),
+  queues: choices('NOTIFICATIONS_QUEUES', ['commands', 'queries', 'events'] as const, 'Queues that this replica consumes.'),
   commandPrefetch: integer(
     'NOTIFICATIONS_COMMAND_PREFETCH',
     256,

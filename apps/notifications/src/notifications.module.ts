@@ -4,9 +4,13 @@ import { OutboxRelay } from '@app/postgres/outbox';
 import { RabbitClient } from '@app/rabbitmq/rabbit.client';
 import { AddNotificationHandler } from './commands/add-notification.handler';
 import { InsertNotificationsRepository } from './db/insert-notifications.repository';
+import { MembersRepository } from './db/members.repository';
 import { OrganizationsRepository } from './db/organizations.repository';
 import { PagesRepository } from './db/pages.repository';
+import { CopyDocumentOnDocumentChanged } from './events/copy-document-on-document-changed';
+import { CopyMembersOnUserAdded } from './events/copy-members-on-user-added';
 import { Existence } from './existence';
+import { Members } from './members';
 import { GetNotificationsHandler } from './queries/get-notifications.handler';
 import { NotificationWriter } from './writer/notification-writer';
 
@@ -15,12 +19,14 @@ export class NotificationsModule {
   static with(dataSource: DataSource, client: RabbitClient, outbox: OutboxRelay): DynamicModule {
     return {
       module: NotificationsModule,
-      controllers: [AddNotificationHandler, GetNotificationsHandler],
+      controllers: [AddNotificationHandler, GetNotificationsHandler, CopyMembersOnUserAdded, CopyDocumentOnDocumentChanged],
       providers: [
         { provide: DataSource, useValue: dataSource },
         { provide: RabbitClient, useValue: client },
         { provide: OutboxRelay, useValue: outbox },
         Existence,
+        Members,
+        MembersRepository,
         NotificationWriter,
         InsertNotificationsRepository,
         OrganizationsRepository,

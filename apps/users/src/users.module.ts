@@ -14,6 +14,7 @@ import { AuthorizeHandler } from './queries/authorize.handler';
 import { CheckAccessHandler } from './queries/check-access.handler';
 import { ExistsHandler } from './queries/exists.handler';
 import { ListContactsHandler } from './queries/list-contacts.handler';
+import { ListMembershipsHandler } from './queries/list-memberships.handler';
 
 @Module({
   controllers: [
@@ -24,6 +25,7 @@ import { ListContactsHandler } from './queries/list-contacts.handler';
     ExistsHandler,
     CheckAccessHandler,
     ListContactsHandler,
+    ListMembershipsHandler,
   ],
   providers: [
     AccessRepository,

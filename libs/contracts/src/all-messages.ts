@@ -1,6 +1,7 @@
 import { CheckAccess } from './access.check';
 import { ListContacts } from './contacts.list';
 import { SetDocument } from './documents.set';
+import { ListMemberships } from './memberships.list';
 import type { Message } from './message';
 import { AddNotification } from './notifications.add';
 import { GetNotifications } from './notifications.get';
@@ -18,6 +19,7 @@ export const ALL_MESSAGES: readonly Message<object, object>[] = [
   Exists,
   CheckAccess,
   ListContacts,
+  ListMemberships,
   AddNotification,
   GetNotifications,
 ];

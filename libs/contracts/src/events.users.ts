@@ -1,5 +1,5 @@
 import { ACCESS_TYPES, type AccessType } from './access';
-import { Described, Identifier, NestedList, OneOf } from './fields';
+import { Described, Identifier, Nested, NestedList, OneOf } from './fields';
 import { event } from './event';
 
 /** A user as it is now. */
@@ -77,3 +77,15 @@ export const OrganizationCreated = event('users', 'organization.created.v1', Org
 
 /** documents.set has changed the folder of a document, or who may open it. */
 export const DocumentChanged = event('users', 'document.changed.v1', DocumentChangedData);
+
+/** What a listener of {@link UserAdded} needs of the message; the tenant is in its header. */
+export class UserAddedEvent {
+  @Nested(() => UserAddedData, 'What happened.')
+  data: UserAddedData;
+}
+
+/** What a listener of {@link DocumentChanged} needs of the message; the tenant is in its header. */
+export class DocumentChangedEvent {
+  @Nested(() => DocumentChangedData, 'What happened.')
+  data: DocumentChangedData;
+}

@@ -1,11 +1,13 @@
 import type { Message, ServiceName } from '@app/contracts/message';
 import { AddNotification } from '@app/contracts/notifications.add';
+import { SUBSCRIPTIONS } from '@app/contracts/all-events';
+import { ListMemberships } from '@app/contracts/memberships.list';
 import { GetNotifications } from '@app/contracts/notifications.get';
 import { AddUsers } from '@app/contracts/users.add';
 import { Authenticate } from '@app/contracts/users.authenticate';
 import { Authorize } from '@app/contracts/users.authorize';
 import { Exists } from '@app/contracts/users.exists';
-import { commandQueue, queryQueue, suspectQueue } from './topology';
+import { commandQueue, eventQueue, queryQueue, suspectQueue } from './topology';
 
 export const ACCOUNTS = ['gateway', 'users', 'notifications', 'publisher'] as const;
 export type Account = (typeof ACCOUNTS)[number];
@@ -31,7 +33,12 @@ const oneOf = (...names: string[]): string => {
 
 const keysOf = (...messages: Pick<Message<unknown, unknown>, 'pattern'>[]) => oneOf(...messages.map(({ pattern }) => pattern));
 
-const consumed = (service: ServiceName) => [commandQueue(service), suspectQueue(service), queryQueue(service)];
+const consumed = (service: ServiceName) => [
+  commandQueue(service),
+  suspectQueue(service),
+  queryQueue(service),
+  ...(SUBSCRIPTIONS[service].length > 0 ? [eventQueue(service)] : []),
+];
 
 /** The least that each account needs. `publisher` is a service that publishes notifications and does not wait. */
 export const RIGHTS: Readonly<Record<Account, Rights>> = {
@@ -51,7 +58,7 @@ export const RIGHTS: Readonly<Record<Account, Rights>> = {
     configure: oneOf(REPLY_QUEUE),
     write: oneOf('commands', 'replies', 'events', 'retry', 'dead', REPLY_QUEUE),
     read: oneOf('replies', REPLY_QUEUE, ...consumed('notifications')),
-    commands: keysOf(Authorize, Exists),
+    commands: keysOf(Authorize, Exists, ListMemberships),
   },
   publisher: { configure: NOTHING, write: oneOf('commands'), read: NOTHING, commands: keysOf(AddNotification) },
 };

@@ -3,7 +3,7 @@ import { isChannelClosed } from './channel';
 import type { DeliveryContext } from './delivery-context';
 import type { Envelope, ReplyAddress } from './envelope';
 
-export type QueueKind = 'commands' | 'queries';
+export type QueueKind = 'commands' | 'queries' | 'events';
 /** What a consumer consumes: suspects are commands that are handled alone. */
 export type Lane = QueueKind | 'suspects';
 
@@ -27,7 +27,8 @@ export class Delivery {
     this.mayHaveRun = envelope.context.redelivered || lane === 'suspects';
   }
 
-  get kind(): QueueKind {
+  /** What becomes of it: an event is a command that nobody waits for. */
+  get kind(): 'commands' | 'queries' {
     return this.lane === 'queries' ? 'queries' : 'commands';
   }
 
@@ -36,7 +37,12 @@ export class Delivery {
     const { fields, properties } = this.message;
     const count: unknown = properties.headers?.['x-delivery-count'];
     // Of a message that was not delivered before, the header is the publisher's.
-    return this.lane === 'commands' && fields.redelivered && typeof count === 'number' && count >= SUSPECT_AFTER;
+    return (
+      (this.lane === 'commands' || this.lane === 'events') &&
+      fields.redelivered &&
+      typeof count === 'number' &&
+      count >= SUSPECT_AFTER
+    );
   }
 
   get context(): DeliveryContext {

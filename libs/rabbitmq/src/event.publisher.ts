@@ -5,6 +5,7 @@ import type { ServiceName } from '@app/contracts/message';
 import { RabbitChannel } from './channel';
 import { checkExchanges } from './check-topology';
 import { RabbitConnection, type ConnectionOptions } from './connection';
+import { HEADER } from './headers';
 import { TransportMetrics } from './metrics';
 import { ConfirmedPublisher } from './publisher';
 import { within } from './within';
@@ -87,6 +88,7 @@ export class EventPublisher {
         timestamp: Math.floor(occurredAt.getTime() / 1000),
         appId: this.options.service,
         userId: this.connection.username,
+        headers: { [HEADER.apiKey]: event.apiKey },
       },
     });
     if (outcome !== 'confirmed') throw new Error(`an event was ${outcome}`);

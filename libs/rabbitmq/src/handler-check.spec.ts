@@ -8,6 +8,7 @@ const ALL = [
   'users.exists.v1',
   'access.check.v1',
   'contacts.list.v1',
+  'memberships.list.v1',
 ];
 
 describe('checkHandlers', () => {

@@ -1,14 +1,18 @@
+import { SUBSCRIPTIONS } from '@app/contracts/all-events';
 import { ALL_MESSAGES } from '@app/contracts/all-messages';
 import type { ServiceName } from '@app/contracts/message';
 
 /**
- * Every message of a service has exactly one handler there, and no other has one: what is forgotten shows at boot instead of in a timeout.
+ * Every message of a service, and every event it listens to, has exactly one handler there, and no other has one: what is forgotten shows at boot instead of in a timeout.
  *
  * @param patterns of the handlers, each as often as it has one
  * @throws Error that names every pattern which is wrong
  */
 export function checkHandlers(service: ServiceName, patterns: readonly string[]): void {
-  const owned = new Set(ALL_MESSAGES.filter((message) => message.service === service).map(({ pattern }) => pattern));
+  const owned = new Set([
+    ...ALL_MESSAGES.filter((message) => message.service === service).map(({ pattern }) => pattern),
+    ...SUBSCRIPTIONS[service].map(({ type }) => type),
+  ]);
   const problems = [
     ...[...owned].filter((pattern) => !patterns.includes(pattern)).map((pattern) => `${pattern} has no handler`),
     ...[...new Set(patterns)]

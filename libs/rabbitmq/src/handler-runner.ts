@@ -1,12 +1,17 @@
 import { Logger } from '@nestjs/common';
 import type { MessageHandler } from '@nestjs/microservices';
 import { isObservable, lastValueFrom } from 'rxjs';
+import { ALL_EVENTS } from '@app/contracts/all-events';
 import { ALL_MESSAGES } from '@app/contracts/all-messages';
 import { ApiError } from '@app/contracts/error';
 import { MAX_BODY_BYTES, parseJson } from '@app/contracts/json';
 import { isBug, type Outcome } from './ack-policy';
 import { about, type Delivery } from './delivery';
 import type { Publishers } from './publishers';
+
+const EVENT_TYPES = new Set(ALL_EVENTS.map(({ type }) => type));
+/** 1000 users with the longest of names: more than a command that adds them can hold, because it need not repeat those. */
+const MAX_EVENT_BYTES = 8 * 1024 * 1024;
 
 /** Brings a delivery to its handler, if it may, and says how that ended. */
 export class HandlerRunner {
@@ -27,7 +32,7 @@ export class HandlerRunner {
     let body: unknown;
     try {
       handler = this.handlerOf(delivery);
-      body = parseBody(delivery.message.content);
+      body = parseBody(delivery.message.content, delivery.context.pattern);
     } catch (error) {
       const refusal = error instanceof ApiError ? error : new ApiError('INVALID_ARGUMENT', 'The message cannot be read.');
       this.logger.warn({ msg: 'refused a message', reason: refusal.message, ...about(delivery) });
@@ -40,7 +45,9 @@ export class HandlerRunner {
     if (problem) throw problem;
     const handler = this.handlers.get(context.pattern);
     const message = ALL_MESSAGES.find(({ pattern }) => pattern === context.pattern);
-    if (!handler || (message?.kind === 'command') !== (kind === 'commands')) {
+    // What is no message is an event, which comes back to the commands when it is tried again.
+    const expected = message?.kind === 'query' ? 'queries' : 'commands';
+    if (!handler || expected !== kind) {
       throw new ApiError('INVALID_ARGUMENT', 'No operation of this queue has this routing key.');
     }
     if (kind === 'queries' && !address) throw new ApiError('INVALID_ARGUMENT', 'A query needs reply_to.');
@@ -70,8 +77,8 @@ export class HandlerRunner {
   }
 }
 
-function parseBody(content: Buffer): unknown {
-  if (content.length > MAX_BODY_BYTES)
-    throw new ApiError('INVALID_ARGUMENT', `The body must be at most ${MAX_BODY_BYTES} bytes.`);
+function parseBody(content: Buffer, pattern: string): unknown {
+  const most = EVENT_TYPES.has(pattern) ? MAX_EVENT_BYTES : MAX_BODY_BYTES;
+  if (content.length > most) throw new ApiError('INVALID_ARGUMENT', `The body must be at most ${most} bytes.`);
   return parseJson(content);
 }

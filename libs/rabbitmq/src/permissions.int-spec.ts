@@ -79,7 +79,11 @@ describe('the accounts', () => {
   it.each<[Account, string[], string[]]>([
     ['gateway', ['commands'], ['users.add.v1', 'users.authenticate.v1', 'notifications.add.v1', 'notifications.get.v1']],
     ['users', ['replies', 'events', 'retry', 'dead'], []],
-    ['notifications', ['commands', 'replies', 'events', 'retry', 'dead'], ['users.authorize.v1', 'users.exists.v1']],
+    [
+      'notifications',
+      ['commands', 'replies', 'events', 'retry', 'dead'],
+      ['memberships.list.v1', 'users.authorize.v1', 'users.exists.v1'],
+    ],
     ['publisher', ['commands'], ['notifications.add.v1']],
   ])('%s publishes to %j, and to commands with %j, and nothing else', async (account, exchanges, keys) => {
     const others = ['', 'amq.topic', 'amq.direct', 'amq.fanout', 'amq.headers'];
@@ -97,7 +101,10 @@ describe('the accounts', () => {
   it.each<[Account, string[]]>([
     ['gateway', []],
     ['users', ['users.commands', 'users.commands.suspects', 'users.queries']],
-    ['notifications', ['notifications.commands', 'notifications.commands.suspects', 'notifications.queries']],
+    [
+      'notifications',
+      ['notifications.commands', 'notifications.commands.suspects', 'notifications.queries', 'notifications.events'],
+    ],
     ['publisher', []],
   ])('%s reads %j, and no other queue', async (account, queues) => {
     const names = QUEUES.map(({ name }) => name);

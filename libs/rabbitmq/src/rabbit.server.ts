@@ -17,7 +17,7 @@ import { Publishers, type PublisherRules } from './publishers';
 import { QueueConsumer } from './queue-consumer';
 import { Settlement } from './settlement';
 import { within } from './within';
-import { commandQueue, deadQueue, queryQueue, RETRY_DELAYS, retryQueue, suspectQueue } from './topology';
+import { commandQueue, deadQueue, eventQueue, queryQueue, RETRY_DELAYS, retryQueue, suspectQueue } from './topology';
 
 export type { QueueKind } from './delivery';
 
@@ -28,7 +28,7 @@ export interface RabbitServerOptions {
   /** Which of the service's queues this process consumes. */
   queues: readonly QueueKind[];
   /** Most deliveries handled at once, for each queue. */
-  prefetch: Readonly<Record<QueueKind, number>>;
+  prefetch: Readonly<Record<'commands' | 'queries', number> & { events?: number }>;
   /** Whether an error says that the database is away. Needs `probe`. */
   isUnavailable?: (error: unknown) => boolean;
   /** Whether an error says that the handler did nothing and may succeed when tried again. */
@@ -47,6 +47,7 @@ export interface RabbitServerOptions {
 
 const CANCEL_TIMEOUT_MS = 2000;
 const UNEXPECTED_PAUSE_MS = 1000;
+const DEFAULT_EVENT_PREFETCH = 16;
 /** How long commands wait after a suspect for the next one, in milliseconds. */
 const QUIET_MS = 50;
 
@@ -59,7 +60,12 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
   private readonly pause: Pause;
   private readonly runner: HandlerRunner;
   private readonly patterns: string[] = [];
-  private readonly running: Record<Lane, Set<Promise<void>>> = { commands: new Set(), suspects: new Set(), queries: new Set() };
+  private readonly running: Record<Lane, Set<Promise<void>>> = {
+    commands: new Set(),
+    events: new Set(),
+    suspects: new Set(),
+    queries: new Set(),
+  };
   private readonly consumers = new Map<Lane, QueueConsumer>();
   private quiet?: NodeJS.Timeout;
   private closed?: Promise<void>;
@@ -129,9 +135,9 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
     const { service, prefetch } = this.options;
     const failing = [deadQueue(service), suspectQueue(service), ...RETRY_DELAYS.map((delay) => retryQueue(service, delay))];
     return new QueueConsumer(this.consuming, {
-      queue: { commands: commandQueue, suspects: suspectQueue, queries: queryQueue }[lane](service),
-      needs: lane === 'commands' ? failing : [],
-      prefetch: lane === 'suspects' ? 1 : prefetch[lane],
+      queue: { commands: commandQueue, events: eventQueue, suspects: suspectQueue, queries: queryQueue }[lane](service),
+      needs: lane === 'queries' ? [] : failing,
+      prefetch: lane === 'suspects' ? 1 : (prefetch[lane] ?? DEFAULT_EVENT_PREFETCH),
       onDelivery: (message, channel) => this.receive(lane, message, channel),
     });
   }
@@ -165,15 +171,15 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
 
   /** With no other command in this process: if it ends the process, nothing else is counted as delivered in vain. */
   private async handleAlone(delivery: Delivery): Promise<void> {
-    const commands = this.consumers.get('commands');
+    const others = (['commands', 'events'] as const).flatMap((lane) => this.consumers.get(lane) ?? []);
     clearTimeout(this.quiet);
-    await commands?.pause('suspect');
-    await Promise.allSettled(this.running.commands);
+    await Promise.all(others.map((consumer) => consumer.pause('suspect')));
+    await Promise.allSettled([...this.running.commands, ...this.running.events]);
     try {
       await this.handleUntilSettled(delivery);
     } finally {
       // The next suspect, if there is one, comes at once.
-      this.quiet = setTimeout(() => void commands?.resume('suspect'), QUIET_MS);
+      this.quiet = setTimeout(() => others.forEach((consumer) => void consumer.resume('suspect')), QUIET_MS);
     }
   }
 
@@ -197,7 +203,7 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
 
   private onPause(paused: boolean): void {
     this.logger.warn({ msg: paused ? 'commands are not consumed until the database is back' : 'commands are consumed again' });
-    for (const lane of ['commands', 'suspects'] as const) {
+    for (const lane of ['commands', 'events', 'suspects'] as const) {
       const consumer = this.consumers.get(lane);
       void (paused ? consumer?.pause('database') : consumer?.resume('database'));
     }

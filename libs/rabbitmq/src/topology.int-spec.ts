@@ -115,7 +115,7 @@ describe('the program', () => {
   it('declares, prints one line and exits 0', async () => {
     const broker = await createTestBroker();
     expect(await run(broker.url)).toBeUndefined();
-    expect(said).toEqual({ log: ['RabbitMQ has 5 exchanges, 16 queues and 23 bindings of ours.'], error: [] });
+    expect(said).toEqual({ log: ['RabbitMQ has 5 exchanges, 17 queues and 26 bindings of ours.'], error: [] });
     await broker.drop();
   });
 

@@ -43,7 +43,7 @@ describe('topology', () => {
 
   it('loses nothing on the way to the dead letters', () => {
     const forwarding = QUEUES.filter(({ arguments: args }) => args['x-dead-letter-exchange'] !== undefined);
-    expect(forwarding).toHaveLength(2 * (2 + RETRY_DELAYS.length));
+    expect(forwarding).toHaveLength(2 * (2 + RETRY_DELAYS.length) + 1);
     for (const { arguments: args } of forwarding) {
       expect(args).toMatchObject({ 'x-queue-type': 'quorum', 'x-dead-letter-strategy': 'at-least-once' });
     }

@@ -1,3 +1,4 @@
+import { SUBSCRIPTIONS } from '@app/contracts/all-events';
 import { ALL_MESSAGES } from '@app/contracts/all-messages';
 import type { Message, ServiceName } from '@app/contracts/message';
 
@@ -21,6 +22,8 @@ export const RETRY_DELAYS = [
 ] as const;
 
 export const commandQueue = (service: ServiceName) => `${service}.commands`;
+/** What the service is told. */
+export const eventQueue = (service: ServiceName) => `${service}.events`;
 export const queryQueue = (service: ServiceName) => `${service}.queries`;
 export const deadQueue = (service: ServiceName) => `${commandQueue(service)}.dead`;
 /** What may have crashed its consumer, to be handled alone. */
@@ -54,6 +57,8 @@ const deadLettersTo = (exchange: ExchangeName, routingKey: string) => ({
   // The default strategy loses what its target does not take. This one needs reject-publish and a length limit.
   'x-dead-letter-strategy': 'at-least-once',
 });
+
+const listens = (service: ServiceName) => SUBSCRIPTIONS[service].length > 0;
 
 // Types and limits are all explicit, because defaults differ: 4.x has a default delivery limit, and any virtual host may have another
 // default queue type. Only arguments that RabbitMQ 3.10 and 4.x both accept.
@@ -99,6 +104,20 @@ function queuesOf(service: ServiceName): QueueDeclaration[] {
       },
     })),
     { name: queryQueue(service), arguments: { 'x-queue-type': 'classic', ...bounded(10_000, 64 * MEBIBYTE) } },
+    ...(listens(service)
+      ? [
+          {
+            name: eventQueue(service),
+            arguments: {
+              'x-queue-type': 'quorum',
+              'x-delivery-limit': 20,
+              ...deadLettersTo('dead', commands),
+              // Full, it holds up the outbox of who tells, and nothing is lost.
+              ...bounded(1_000_000, 1024 * MEBIBYTE),
+            },
+          },
+        ]
+      : []),
   ];
 }
 
@@ -129,4 +148,10 @@ export const SERVICES = [...new Set(ALL_MESSAGES.map(({ service }) => service))]
 /** Every queue; all durable. The arguments of a queue that exists cannot change: give it a new name, or use a policy. */
 export const QUEUES: readonly QueueDeclaration[] = SERVICES.flatMap(queuesOf);
 
-export const BINDINGS: readonly BindingDeclaration[] = [...ALL_MESSAGES.map(bindingOf), ...SERVICES.flatMap(wayOfFailure)];
+export const BINDINGS: readonly BindingDeclaration[] = [
+  ...ALL_MESSAGES.map(bindingOf),
+  ...SERVICES.flatMap((service) =>
+    SUBSCRIPTIONS[service].map(({ type }) => ({ exchange: 'events' as const, routingKey: type, queue: eventQueue(service) })),
+  ),
+  ...SERVICES.flatMap(wayOfFailure),
+];

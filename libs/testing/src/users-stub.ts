@@ -3,6 +3,7 @@ import { NestFactory } from '@nestjs/core';
 import { Ctx, MessagePattern, Payload } from '@nestjs/microservices';
 import { CheckAccess } from '@app/contracts/access.check';
 import { ListContacts } from '@app/contracts/contacts.list';
+import { ListMemberships } from '@app/contracts/memberships.list';
 import { SetDocument } from '@app/contracts/documents.set';
 import { AddUsers, AddUsersRequest } from '@app/contracts/users.add';
 import { Authenticate, AuthenticateRequest } from '@app/contracts/users.authenticate';
@@ -45,7 +46,7 @@ class UsersController {
   }
 
   /** Must be there, and is not called. */
-  @MessagePattern([SetDocument.pattern, CheckAccess.pattern, ListContacts.pattern])
+  @MessagePattern([SetDocument.pattern, CheckAccess.pattern, ListContacts.pattern, ListMemberships.pattern])
   unused(): never {
     throw new Error('The stub has no such operation.');
   }

@@ -42,8 +42,7 @@ e-mail or initial is unusable fails alone, with \`success: false\` and the reaso
     description: `Stores one notification and whom it is for. An answer of 200 means that it is committed: the very next get returns it.
 
 The id is in the header \`x-notification-id\`. Organization and document are created when they do not exist, unless their \`create…\` flag is
-\`false\`. \`notifyAll\` is for everyone who has access to the document; so far a get by \`userId\` shows such notifications of the organization to
-every \`userId\`, whatever their access.`,
+\`false\`. \`notifyAll\` reaches everyone who may open the document, someone who gains access later included.`,
     examples: ADD_NOTIFICATION,
     repeatable: true,
   },

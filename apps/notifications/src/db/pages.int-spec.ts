@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import type { DataSource } from 'typeorm';
 import { InsertNotificationsRepository, type NewNotification } from './insert-notifications.repository';
+import { MembersRepository } from './members.repository';
 import { pageQuery, PagesRepository, type PageFilter, type PageWindow } from './pages.repository';
 import { aNotification, connectTestDatabase } from '../../test/notifications';
 
@@ -54,8 +55,30 @@ describe(PagesRepository.name, () => {
     );
     for (const row of rows) timestamps.set(JSON.stringify([row.api_key, row.organization_id, row.id]), Number(row.timestamp));
     expect(timestamps.size).toBe(all.length);
+    const members = new MembersRepository(dataSource);
+    for (const apiKey of ['tenant', 'other tenant']) {
+      for (const organizationId of ['org', 'other org']) {
+        const add = (userId: string, level: 'organization' | 'folder' | 'document', id = '') =>
+          members.add(apiKey, organizationId, { level, id }, [userId]);
+        await add('u1', 'organization');
+        await add('u2', 'document', 'doc1');
+        await add('u2', 'folder', 'secret');
+        await add('u3', 'folder', 'open');
+        const document = (documentId: string, access: string, folderId?: string) =>
+          members.setDocument(apiKey, organizationId, { documentId, access, folderId, version: 2 });
+        await document('doc2', 'organizationPrivate', 'open');
+        await document('doc3', 'restricted', 'secret');
+        // Older than what is there: without effect.
+        await members.setDocument(apiKey, organizationId, { documentId: 'doc3', access: 'public', version: 1 });
+        if (apiKey === 'other tenant') await document('doc1', 'public');
+      }
+    }
   });
   afterAll(() => database.close());
+
+  const canSee = (userId: string, { apiKey, documentId }: NewNotification): boolean =>
+    (apiKey === 'other tenant' && documentId === 'doc1') ||
+    ({ u1: ['doc1', 'doc2'], u2: ['doc1', 'doc3'], u3: ['doc2'] }[userId]?.includes(documentId) ?? false);
 
   /** The contract in a few lines: what a filter selects, newest first, then by id. */
   function expected(filter: PageFilter): string[] {
@@ -68,7 +91,7 @@ describe(PagesRepository.name, () => {
           (filter.locationId === undefined || one.locationId === filter.locationId) &&
           (filter.ids === undefined || filter.ids.includes(one.id)) &&
           (filter.userId === undefined ||
-            one.notifyAll ||
+            (one.notifyAll && canSee(filter.userId, one)) ||
             one.content.notifyUsers.some(({ userId }) => userId === filter.userId)),
       )
       .sort((a, b) => (timestamps.get(identity(b)) ?? 0) - (timestamps.get(identity(a)) ?? 0) || (a.id < b.id ? 1 : -1))

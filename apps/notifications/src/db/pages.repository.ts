@@ -58,6 +58,25 @@ export class PagesRepository {
   }
 }
 
+/**
+ * What a user sees beside what the whole organization does: documents that the user was added to, those of the user's folders, public ones.
+ * The rules are those of access.check in the users service.
+ */
+const visibleTo = (user: string, organization: string, document: string | undefined): string => `
+  of_organization AS MATERIALIZED (
+    SELECT EXISTS (SELECT FROM members m
+      WHERE m.organization = ${organization} AND m.user_id = ${user} AND m.level = 'organization' AND m.id = '') AS member
+  ), visible AS MATERIALIZED (
+    SELECT m.id AS document_id FROM members m
+    WHERE m.organization = ${organization} AND m.user_id = ${user} AND m.level = 'document' ${document ? `AND m.id = ${document}` : ''}
+    UNION
+    SELECT a.document_id FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
+    WHERE m.organization = ${organization} AND m.user_id = ${user} AND m.level = 'folder' ${document ? `AND a.document_id = ${document}` : ''}
+    UNION
+    SELECT a.document_id FROM document_access a
+    WHERE a.organization = ${organization} AND a.access = 'public' ${document ? `AND a.document_id = ${document}` : ''}
+  )`;
+
 /** The statement for one set of filters: made of constant pieces, every value is a parameter. Exported for the test of its plans. */
 export function pageQuery(filter: PageFilter, window: PageWindow): { sql: string; parameters: unknown[] } {
   const parameters: unknown[] = [];
@@ -79,22 +98,27 @@ export function pageQuery(filter: PageFilter, window: PageWindow): { sql: string
       ${position ? `AND (t."timestamp", t.${id}) ${window.newestFirst ? '<' : '>'} ${position}` : ''}
     ORDER BY t."timestamp" ${direction}, t.${id} ${direction} LIMIT ${limit}`;
 
-  const reached = `(t.notify_all OR EXISTS (SELECT FROM recipients r WHERE r.organization = t.organization
+  const member = '(SELECT member FROM of_organization)';
+  const open = `NOT EXISTS (SELECT FROM document_access a
+      WHERE a.organization = t.organization AND a.document_id = t.document_id AND a.access = 'restricted')`;
+  const reached = `((t.notify_all AND (${member} AND ${open} OR t.document_id IN (SELECT document_id FROM visible))) OR EXISTS (SELECT FROM recipients r WHERE r.organization = t.organization
       AND r.user_id = ${user} AND r."timestamp" = t."timestamp" AND r.notification_id = t.id))`;
 
   let page: string;
   if (filter.ids) page = keys('notifications', 'id', `AND t.id = ANY (${use(filter.ids)}) ${user ? `AND ${reached}` : ''}`);
   else if (!user) page = keys('notifications', 'id', '');
   else {
-    // Each half is one range of one index. UNION drops who is named and reached by notifyAll too.
+    // Each part is a range of an index, the last one a range for each document. UNION drops who is reached in two ways.
     page = `(${keys('recipients', 'notification_id', `AND t.user_id = ${user}`)})
-      UNION (${keys('notifications', 'id', 'AND t.notify_all')})
+      UNION (${keys('notifications', 'id', `AND t.notify_all AND ${member} AND ${open}`)})
+      UNION (SELECT k.* FROM visible v CROSS JOIN LATERAL (${keys('notifications', 'id', 'AND t.notify_all AND t.document_id = v.document_id')}) k
+        ORDER BY 1 ${direction}, 2 ${direction} LIMIT ${limit})
       ORDER BY 1 ${direction}, 2 ${direction} LIMIT ${limit}`;
   }
 
   // LIMIT keeps the planner from joining the page with all notifications of the organization at once.
   const sql = `
-    WITH page AS MATERIALIZED (${page})
+    WITH ${user ? `${visibleTo(user, organization, document)},` : ''} page AS MATERIALIZED (${page})
     SELECT id, "timestamp", document_id, location_id, content, found FROM (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
              sum(n.size) OVER (ORDER BY n."timestamp" ${direction}, n.id ${direction}) - n.size AS bytes_before

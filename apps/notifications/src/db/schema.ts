@@ -1,5 +1,9 @@
+import { CompleteMemberEntity } from './complete-member.entity';
+import { DocumentAccessEntity } from './document-access.entity';
 import { DocumentEntity } from './document.entity';
 import { IdempotencyKeyEntity } from './idempotency-key.entity';
+import { MemberEntity } from './member.entity';
+import { Members1795478400000 } from './migrations/1795478400000-members';
 import { Notifications1795132800000 } from './migrations/1795132800000-notifications';
 import { Outbox1795305600000 } from './migrations/1795305600000-outbox';
 import { NotificationEntity } from './notification.entity';
@@ -16,6 +20,9 @@ export const ENTITIES = [
   RecipientEntity,
   IdempotencyKeyEntity,
   OutboxEntity,
+  MemberEntity,
+  CompleteMemberEntity,
+  DocumentAccessEntity,
 ];
 
-export const MIGRATIONS = [Notifications1795132800000, Outbox1795305600000];
+export const MIGRATIONS = [Notifications1795132800000, Outbox1795305600000, Members1795478400000];

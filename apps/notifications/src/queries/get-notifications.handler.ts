@@ -10,17 +10,23 @@ import {
 import { decodePageToken, encodePageToken } from '@app/contracts/page-token';
 import { DeliveryContext } from '@app/rabbitmq/delivery-context';
 import type { KeptUser } from '../db/notification.entity';
+import { Members } from '../members';
 import { PAGE_BYTES, PagesRepository, type StoredNotification } from '../db/pages.repository';
 
 const DEFAULT_PAGE_SIZE = 1000;
 
 @Controller()
 export class GetNotificationsHandler {
-  constructor(private readonly pages: PagesRepository) {}
+  constructor(
+    private readonly members: Members,
+    private readonly pages: PagesRepository,
+  ) {}
 
   @MessagePattern(GetNotifications.pattern)
-  async get(@Payload() request: GetNotificationsRequest, @Ctx() { apiKey }: DeliveryContext): Promise<GetNotificationsResult> {
+  async get(@Payload() request: GetNotificationsRequest, @Ctx() context: DeliveryContext): Promise<GetNotificationsResult> {
+    const { apiKey } = context;
     const { organizationId, documentId, locationId, userId, notificationIds } = request;
+    if (userId !== undefined) await this.members.requireComplete(organizationId, userId, context);
     const { notifications, more } = await this.pages.find(
       { apiKey, organizationId, documentId, locationId, userId, ids: notificationIds },
       {

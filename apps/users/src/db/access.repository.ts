@@ -17,6 +17,12 @@ export interface StoredContact {
   initial: string | null;
 }
 
+export interface StoredMembership {
+  level: 'organization' | 'folder' | 'document';
+  /** Empty for the organization. */
+  id: string;
+}
+
 /** Who was added where. Every method is one statement. */
 @Injectable()
 export class AccessRepository {
@@ -33,6 +39,23 @@ export class AccessRepository {
       [apiKey, organizationId, documentId, userId],
     );
     return found && { ...found, access: found.access ?? undefined };
+  }
+
+  /** Where a user was added to, behind a membership in the order of levels and ids. */
+  async memberships(
+    { apiKey, organizationId, userId }: { apiKey: string; organizationId: string; userId: string },
+    { after, limit }: { after?: StoredMembership; limit: number },
+  ): Promise<StoredMembership[]> {
+    return this.dataSource.query(
+      `WITH organization AS (SELECT id FROM organizations WHERE api_key = $1 AND organization_id = $2), memberships AS (
+         SELECT 'organization' AS level, '' AS id FROM organization_members m JOIN organization o ON m.organization = o.id WHERE user_id = $3
+         UNION ALL SELECT 'folder', folder_id FROM folder_members m JOIN organization o ON m.organization = o.id WHERE user_id = $3
+         UNION ALL SELECT 'document', document_id FROM document_members m JOIN organization o ON m.organization = o.id WHERE user_id = $3
+       )
+       SELECT level, id FROM memberships WHERE $4::text IS NULL OR (level COLLATE "C", id) > ($4, $5::text)
+       ORDER BY level COLLATE "C", id LIMIT $6`,
+      [apiKey, organizationId, userId, after?.level ?? null, after?.id ?? null, limit],
+    );
   }
 
   /** Members of the organization, or of one document of it, behind a user in the order of their ids. */

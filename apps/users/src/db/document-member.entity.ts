@@ -1,9 +1,10 @@
-import { Entity, JoinColumn, ManyToOne, PrimaryColumn } from 'typeorm';
+import { Entity, Index, JoinColumn, ManyToOne, PrimaryColumn } from 'typeorm';
 import { DocumentEntity } from './document.entity';
 import { UserEntity } from './user.entity';
 
 /** A user who was added to this document, and by that to nothing else. */
 @Entity('document_members')
+@Index('document_members_by_user', ['organization', 'userId', 'documentId'])
 export class DocumentMemberEntity {
   @PrimaryColumn('bigint', { primaryKeyConstraintName: 'document_members_pkey' })
   organization: string;

@@ -1,9 +1,10 @@
-import { Entity, JoinColumn, ManyToOne, PrimaryColumn } from 'typeorm';
+import { Entity, Index, JoinColumn, ManyToOne, PrimaryColumn } from 'typeorm';
 import { FolderEntity } from './folder.entity';
 import { UserEntity } from './user.entity';
 
 /** A user who was added to this folder, and by that to nothing else. */
 @Entity('folder_members')
+@Index('folder_members_by_user', ['organization', 'userId', 'folderId'])
 export class FolderMemberEntity {
   @PrimaryColumn('bigint', { primaryKeyConstraintName: 'folder_members_pkey' })
   organization: string;

@@ -7,6 +7,7 @@ import { IdempotencyKeyEntity } from './idempotency-key.entity';
 import { Users1795132800000 } from './migrations/1795132800000-users';
 import { PublisherGrants1795219200000 } from './migrations/1795219200000-publisher-grants';
 import { Access1795392000000 } from './migrations/1795392000000-access';
+import { Memberships1795478400000 } from './migrations/1795478400000-memberships';
 import { Outbox1795305600000 } from './migrations/1795305600000-outbox';
 import { OrganizationEntity } from './organization.entity';
 import { OrganizationMemberEntity } from './organization-member.entity';
@@ -32,4 +33,10 @@ export const ENTITIES = [
   OutboxEntity,
 ];
 
-export const MIGRATIONS = [Users1795132800000, PublisherGrants1795219200000, Outbox1795305600000, Access1795392000000];
+export const MIGRATIONS = [
+  Users1795132800000,
+  PublisherGrants1795219200000,
+  Outbox1795305600000,
+  Access1795392000000,
+  Memberships1795478400000,
+];

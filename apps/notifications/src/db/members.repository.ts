@@ -1,0 +1,87 @@
+import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+
+export interface CopiedMembership {
+  level: 'organization' | 'folder' | 'document';
+  /** Empty for the organization. */
+  id: string;
+}
+
+export interface CopiedDocument {
+  documentId: string;
+  folderId?: string;
+  access: string;
+  version: number;
+}
+
+/** The number of an organization, made when it is missing; another transaction that makes it at this moment is waited for. */
+const ORGANIZATION = `
+  known AS MATERIALIZED (
+    SELECT id FROM organizations WHERE api_key = $1 AND organization_id = $2
+  ), created AS (
+    INSERT INTO organizations (api_key, organization_id) SELECT $1, $2 WHERE NOT EXISTS (SELECT FROM known)
+    ON CONFLICT (api_key, organization_id) DO UPDATE SET organization_id = excluded.organization_id
+    RETURNING id
+  ), organization AS MATERIALIZED (
+    SELECT id FROM known UNION ALL SELECT id FROM created
+  )`;
+
+/** The copy of who was added where, and of who may open what. Repeating a change, or applying an older one, changes nothing. */
+@Injectable()
+export class MembersRepository {
+  constructor(private readonly dataSource: DataSource) {}
+
+  async add(apiKey: string, organizationId: string, { level, id }: CopiedMembership, userIds: readonly string[]): Promise<void> {
+    await this.dataSource.query(
+      `WITH ${ORGANIZATION}
+       INSERT INTO members (organization, user_id, level, id)
+       SELECT o.id, u.user_id, $4, $5 FROM organization o, unnest($3::text[]) AS u(user_id) ORDER BY u.user_id COLLATE "C"
+       ON CONFLICT DO NOTHING`,
+      [apiKey, organizationId, userIds, level, id],
+    );
+  }
+
+  async setDocument(apiKey: string, organizationId: string, document: CopiedDocument): Promise<void> {
+    const { documentId, folderId, access, version } = document;
+    await this.dataSource.query(
+      `WITH ${ORGANIZATION}
+       INSERT INTO document_access AS d (organization, document_id, folder_id, access, version)
+       SELECT id, $3, $4, $5, $6 FROM organization
+       ON CONFLICT (organization, document_id) DO UPDATE SET
+         folder_id = excluded.folder_id, access = excluded.access, version = excluded.version
+       WHERE d.version < excluded.version`,
+      [apiKey, organizationId, documentId, folderId ?? null, access, version],
+    );
+  }
+
+  /** Whether the memberships of a user matter for what is shown, and are not all known. */
+  async isIncomplete(apiKey: string, organizationId: string, userId: string): Promise<boolean> {
+    const rows = await this.dataSource.query<unknown[]>(
+      `SELECT FROM organizations o
+       WHERE o.api_key = $1 AND o.organization_id = $2
+         AND NOT EXISTS (SELECT FROM complete_members c WHERE c.organization = o.id AND c.user_id = $3)
+         AND EXISTS (SELECT FROM notifications n WHERE n.organization = o.id AND n.notify_all)`,
+      [apiKey, organizationId, userId],
+    );
+    return rows.length > 0;
+  }
+
+  /** Adds all memberships of a user that there are. */
+  async complete(
+    apiKey: string,
+    organizationId: string,
+    userId: string,
+    memberships: readonly CopiedMembership[],
+  ): Promise<void> {
+    await this.dataSource.query(
+      `WITH ${ORGANIZATION}, added AS (
+         INSERT INTO members (organization, user_id, level, id)
+         SELECT o.id, $3, m.level, m.id FROM organization o, unnest($4::text[], $5::text[]) AS m(level, id)
+         ORDER BY m.level COLLATE "C", m.id COLLATE "C"
+         ON CONFLICT DO NOTHING
+       )
+       INSERT INTO complete_members (organization, user_id) SELECT id, $3 FROM organization ON CONFLICT DO NOTHING`,
+      [apiKey, organizationId, userId, memberships.map(({ level }) => level), memberships.map(({ id }) => id)],
+    );
+  }
+}

@@ -1,0 +1,17 @@
+import { Controller } from '@nestjs/common';
+import { Ctx, MessagePattern, Payload } from '@nestjs/microservices';
+import { DocumentChanged, DocumentChangedEvent } from '@app/contracts/events.users';
+import { DeliveryContext } from '@app/rabbitmq/delivery-context';
+import { MembersRepository } from '../db/members.repository';
+
+/** A document has another folder or access type: the copy follows, unless it is newer already. */
+@Controller()
+export class CopyDocumentOnDocumentChanged {
+  constructor(private readonly members: MembersRepository) {}
+
+  @MessagePattern(DocumentChanged.type)
+  async copy(@Payload() { data }: DocumentChangedEvent, @Ctx() { apiKey }: DeliveryContext): Promise<void> {
+    const { organizationId, ...document } = data;
+    await this.members.setDocument(apiKey, organizationId, document);
+  }
+}

@@ -1,0 +1,26 @@
+import { Controller } from '@nestjs/common';
+import { Ctx, MessagePattern, Payload } from '@nestjs/microservices';
+import {
+  ListMemberships,
+  ListMembershipsRequest,
+  MEMBERSHIPS_PAGE,
+  type ListMembershipsResult,
+} from '@app/contracts/memberships.list';
+import { DeliveryContext } from '@app/rabbitmq/delivery-context';
+import { AccessRepository } from '../db/access.repository';
+
+/** Reads a page of where a user was added to. */
+@Controller()
+export class ListMembershipsHandler {
+  constructor(private readonly access: AccessRepository) {}
+
+  @MessagePattern(ListMemberships.pattern)
+  async listMemberships(
+    @Payload() { organizationId, userId, afterLevel, afterId = '' }: ListMembershipsRequest,
+    @Ctx() { apiKey }: DeliveryContext,
+  ): Promise<ListMembershipsResult> {
+    const after = afterLevel && { level: afterLevel, id: afterId };
+    const found = await this.access.memberships({ apiKey, organizationId, userId }, { after, limit: MEMBERSHIPS_PAGE + 1 });
+    return { memberships: found.slice(0, MEMBERSHIPS_PAGE), more: found.length > MEMBERSHIPS_PAGE };
+  }
+}

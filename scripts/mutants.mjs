@@ -64,6 +64,11 @@ const MUTANTS = [
     test: ['pauses', 'SIGSTOP of both writers'],
   },
   {
+    name: 'no suspects',
+    edits: [['libs/rabbitmq/src/delivery.ts', 'count >= SUSPECT_AFTER', 'count >= Infinity']],
+    test: ['poison', 'among 1000 good ones'],
+  },
+  {
     name: 'tenant left out of a WHERE',
     edits: [
       [

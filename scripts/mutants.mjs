@@ -60,6 +60,7 @@ const MUTANTS = [
     edits: [
       ['libs/rabbitmq/src/handler-runner.ts', 'if (delivery.isExpired)', 'if (false as boolean)'],
       [REPOSITORY, '(t.deadline IS NULL OR moment.latest_end <= t.deadline + 500)', 'true'],
+      ['apps/notifications/src/writer/notification-writer.ts', 'leaders.has(identity) || left < 0', 'leaders.has(identity)'],
     ],
     test: ['pauses', 'SIGSTOP of both writers'],
   },

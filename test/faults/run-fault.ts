@@ -47,10 +47,8 @@ export function describeFaults(title: string, faults: Fault[], options: ClusterO
       '%s',
       async (_name, fault) => {
         // What went wrong, and the seed that makes the same choices again.
-        expect({ FAULT_SEED: seed, violations: await runFault(cluster, fault, Random.for(seed, fault.name)) }).toEqual({
-          FAULT_SEED: seed,
-          violations: [],
-        });
+        const violations = await runFault(cluster, fault, Random.for(seed, fault.name)).catch((error: unknown) => [error]);
+        expect({ FAULT_SEED: seed, violations }).toEqual({ FAULT_SEED: seed, violations: [] });
       },
       600_000,
     );

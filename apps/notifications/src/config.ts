@@ -7,7 +7,11 @@ export class NotificationsConfig extends Settings({
   ...brokerSettings('notifications'),
   ...publisherSettings,
   ...databaseSettings('notifications'),
-  queues: choices('NOTIFICATIONS_QUEUES', ['commands', 'queries', 'events'] as const, 'Queues that this replica consumes.'),
+  queues: choices(
+    'NOTIFICATIONS_QUEUES',
+    ['commands', 'queries', 'events'] as const,
+    'Queues that this replica consumes. All replicas together must consume all three: events that nobody takes hold up the users service in the end.',
+  ),
   commandPrefetch: integer(
     'NOTIFICATIONS_COMMAND_PREFETCH',
     256,

@@ -1,12 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { ApiError } from '@app/contracts/error';
-import { Exists, type ExistsRequest, type ExistsResult } from '@app/contracts/users.exists';
+import { Exists } from '@app/contracts/users.exists';
 import type { DeliveryContext } from '@app/rabbitmq/delivery-context';
 import { RabbitClient } from '@app/rabbitmq/rabbit.client';
+import { askUsers } from './ask-users';
 import { OrganizationsRepository } from './db/organizations.repository';
-
-const QUESTION_TIMEOUT_MS = 2000;
 
 /** What exists: known from this service's own tables, and asked of the users service before anything is refused. */
 @Injectable()
@@ -27,7 +26,7 @@ export class Existence {
   async requireTenant(context: DeliveryContext): Promise<void> {
     if (this.knownTenants.has(context.apiKey)) return;
     if (!(await this.organizations.hasTenant(context.apiKey))) {
-      const { apiKey } = await this.ask({}, context);
+      const { apiKey } = await askUsers(this.client, Exists, {}, context);
       if (!apiKey) throw new ApiError('UNAUTHENTICATED', 'The API key is unknown.');
     }
     this.knownTenants.set(context.apiKey, true);
@@ -48,21 +47,11 @@ export class Existence {
 
     const own = await this.organizations.find(context.apiKey, organizationId, documentId);
     if (!missing(own)) return;
-    const users = await this.ask({ organizationId, documentId }, context);
+    const users = await askUsers(this.client, Exists, { organizationId, documentId }, context);
     const problem = missing({
       organization: own.organization || users.organization,
       document: own.document || users.document,
     });
     if (problem) throw new ApiError('NOT_FOUND', problem);
-  }
-
-  private async ask(request: ExistsRequest, { apiKey, requestId }: DeliveryContext): Promise<ExistsResult> {
-    try {
-      const answer = await this.client.call(Exists, request, { apiKey, requestId, timeoutMs: QUESTION_TIMEOUT_MS });
-      return answer.parse();
-    } catch (error) {
-      // Nothing of the caller's command was done: an unanswered question is no unknown outcome.
-      throw new ApiError('UNAVAILABLE', 'The users service is unavailable.', undefined, { cause: error });
-    }
   }
 }

@@ -55,6 +55,7 @@ void runService('notifications', notificationsConfig, async (config, { logger, r
   readiness.add('database', () => databaseObstacle(dataSource));
   readiness.add('migrations', () => migrationObstacle(dataSource));
   readiness.add('broker', () => server.check() ?? client.check() ?? events.check());
+  readiness.add('outbox', () => outbox.check());
   const close = async () => {
     await app.close();
     await outbox.stop();

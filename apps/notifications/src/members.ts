@@ -1,12 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
-import { ApiError } from '@app/contracts/error';
 import { ListMemberships, type Membership } from '@app/contracts/memberships.list';
 import type { DeliveryContext } from '@app/rabbitmq/delivery-context';
 import { RabbitClient } from '@app/rabbitmq/rabbit.client';
+import { askUsers } from './ask-users';
 import { MembersRepository } from './db/members.repository';
-
-const QUESTION_TIMEOUT_MS = 2000;
 
 /** Where users were added to: from the copy, which events keep, and for a user who is not in it yet asked of the users service. */
 @Injectable()
@@ -27,7 +25,10 @@ export class Members {
   async requireComplete(organizationId: string, userId: string, context: DeliveryContext): Promise<void> {
     const { apiKey } = context;
     const key = JSON.stringify([apiKey, organizationId, userId]);
-    if (this.complete.has(key) || !(await this.members.isIncomplete(apiKey, organizationId, userId))) return;
+    if (this.complete.has(key)) return;
+    const { complete, matters } = await this.members.find(apiKey, organizationId, userId);
+    if (complete) this.complete.set(key, true);
+    if (complete || !matters) return;
     const memberships = await this.ask(organizationId, userId, context);
     // Nobody has added the user yet: the next read asks again.
     if (memberships.length === 0) return;
@@ -35,20 +36,14 @@ export class Members {
     this.complete.set(key, true);
   }
 
-  private async ask(organizationId: string, userId: string, { apiKey, requestId }: DeliveryContext): Promise<Membership[]> {
+  private async ask(organizationId: string, userId: string, context: DeliveryContext): Promise<Membership[]> {
     const found: Membership[] = [];
-    try {
-      for (;;) {
-        const last = found.at(-1);
-        const request = { organizationId, userId, ...(last && { afterLevel: last.level, afterId: last.id }) };
-        const answer = await this.client.call(ListMemberships, request, { apiKey, requestId, timeoutMs: QUESTION_TIMEOUT_MS });
-        const { memberships, more } = answer.parse();
-        found.push(...memberships);
-        if (!more) return found;
-      }
-    } catch (error) {
-      // Nothing was changed: an unanswered question is no unknown outcome.
-      throw new ApiError('UNAVAILABLE', 'The users service is unavailable.', undefined, { cause: error });
+    for (;;) {
+      const last = found.at(-1);
+      const request = { organizationId, userId, ...(last && { afterLevel: last.level, afterId: last.id }) };
+      const { memberships, more } = await askUsers(this.client, ListMemberships, request, context);
+      found.push(...memberships);
+      if (!more) return found;
     }
   }
 }

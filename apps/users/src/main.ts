@@ -57,6 +57,7 @@ void runService('users', usersConfig, async (config, { logger, readiness, stoppi
   readiness.add('database', () => databaseObstacle(dataSource));
   readiness.add('migrations', () => migrationObstacle(dataSource));
   readiness.add('broker', () => server.check() ?? events.check());
+  readiness.add('outbox', () => outbox.check());
   const close = async () => {
     await app.close();
     await outbox.stop();

@@ -45,5 +45,8 @@ const POOL_EXHAUSTED = 'timeout exceeded when trying to connect';
 export const isTransient = (error: unknown): boolean =>
   TRANSIENT.test(codeOf(error)) || (error instanceof Error && error.message === POOL_EXHAUSTED);
 
+/** Deadlock and serialization failure: the statement was rolled back, and its rival is done. */
+export const hasLostRace = (error: unknown): boolean => /^(40P01|40001)$/.test(codeOf(error));
+
 /** The statement can never succeed with these values: neighbours in the same batch may. */
 export const isRejectedByValue = (error: unknown): boolean => /^(22|23|54)/.test(codeOf(error));

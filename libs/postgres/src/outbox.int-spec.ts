@@ -3,7 +3,7 @@ import type { DataSource } from 'typeorm';
 import { createTestDatabase, type TestDatabase } from '@app/testing/database';
 import { eventually } from '@app/testing/eventually';
 import { createDataSource } from './data-source';
-import { OutboxRelay, type OutboxEvent, type OutboxOptions } from './outbox';
+import { OutboxFull, OutboxRelay, type OutboxEvent, type OutboxOptions } from './outbox';
 
 /** The relay with a table as simple as can be; the services' own are tested with what writes to them. */
 describe(OutboxRelay.name, () => {
@@ -49,8 +49,8 @@ describe(OutboxRelay.name, () => {
     );
     return rows.map(({ id }) => ({ id, type: 't', apiKey: 'k', organizationId: 'o', occurredAt: new Date(), data: '{}' }));
   };
-  const relayTo = (publish: (events: readonly OutboxEvent[]) => Promise<void>) => {
-    const relay = new OutboxRelay(dataSource, { take, publish });
+  const relayTo = (publish: (events: readonly OutboxEvent[]) => Promise<void>, maxEvents?: number) => {
+    const relay = new OutboxRelay(dataSource, { take, publish, maxEvents });
     relays.push(relay);
     return relay;
   };
@@ -134,6 +134,20 @@ describe(OutboxRelay.name, () => {
     await eventually(() => published.length >= ids.length);
     await eventually(async () => (await left()).length === 0);
     expect(published.toSorted()).toEqual(ids.toSorted());
+  });
+
+  it('refuses more when it is full, and takes them again once the broker has taken some', async () => {
+    let brokerIsBack: () => void = () => undefined;
+    const back = new Promise<void>((resolve) => (brokerIsBack = resolve));
+    const relay = relayTo((events) => back.then(() => toList(events)), 10);
+    await write(...numbered(10));
+    relay.start();
+    await eventually(() => relay.check() !== undefined);
+    expect(() => relay.requireRoom()).toThrow(OutboxFull);
+    brokerIsBack();
+    await eventually(() => relay.check() === undefined);
+    relay.requireRoom();
+    expect(published).toHaveLength(10);
   });
 
   it('publishes what there is before it stops', async () => {

@@ -28,6 +28,8 @@ export interface OutboxOptions {
   take(client: PoolClient, limits: OutboxLimits): Promise<OutboxEvent[]>;
   /** Resolves when the broker has every one of them; settles within 4 s, because a transaction waits. */
   publish(events: readonly OutboxEvent[]): Promise<void>;
+  /** With more events than that no further commands are carried out until the broker has taken some. Default 1,000,000. */
+  maxEvents?: number;
 }
 
 const LIMITS: OutboxLimits = { events: 200, bytes: 4 * 1024 * 1024 };
@@ -35,7 +37,6 @@ const LIMITS: OutboxLimits = { events: 200, bytes: 4 * 1024 * 1024 };
 const BACKOFF_MS = [100, 5000] as const;
 /** How often it looks for what another process has written and not published, because that has ended. */
 const SWEEP_MS = 10_000;
-/** With more events than that no further commands are carried out until the broker has taken some. */
 const MAX_EVENTS = 1_000_000;
 
 const published = new Counter({ name: 'outbox_published_total', help: 'Events that the broker has confirmed.' });
@@ -91,6 +92,11 @@ export class OutboxRelay {
     if (this.full) throw new OutboxFull();
   }
 
+  /** undefined while commands may write events, else why not. */
+  check(): string | undefined {
+    return this.full ? 'is full: the broker takes no events' : undefined;
+  }
+
   /** Publishes what there is, as far as one batch goes, and ends. */
   async stop(): Promise<void> {
     clearInterval(this.timer);
@@ -108,6 +114,7 @@ export class OutboxRelay {
       try {
         this.woken = (await this.publishBatch()) || this.woken;
         this.failed = 0;
+        if (this.full) await this.sweep();
       } catch (error) {
         this.woken = true;
         await this.backOff(error as Error);
@@ -150,20 +157,21 @@ export class OutboxRelay {
   }
 
   private async sweep(): Promise<void> {
+    const { maxEvents = MAX_EVENTS } = this.options;
     try {
       const [found] = await this.dataSource.query<{ seconds: number; events: number }[]>(
         `SELECT (SELECT coalesce(extract(epoch FROM clock_timestamp() - min(occurred_at)), 0)::float8
                  FROM (SELECT occurred_at FROM outbox ORDER BY seq LIMIT 1) first) AS seconds,
                 (SELECT count(*)::int FROM (SELECT FROM outbox LIMIT $1) bounded) AS events`,
-        [MAX_EVENTS],
+        [maxEvents],
       );
       oldestSeconds.set(found?.seconds ?? 0);
-      const full = found?.events === MAX_EVENTS;
-      if (full && !this.full) this.logger.error({ msg: 'the outbox is full: commands wait', events: MAX_EVENTS });
+      const full = found?.events === maxEvents;
+      if (full && !this.full) this.logger.error({ msg: 'the outbox is full: commands wait', events: maxEvents });
       this.full = full;
       if (found && found.events > 0) this.wake();
-    } catch {
-      // The database is away, as readiness and every command say: the next sweep looks again.
+    } catch (error) {
+      this.logger.warn({ msg: 'the outbox could not be looked at', reason: (error as Error).message });
     }
   }
 }

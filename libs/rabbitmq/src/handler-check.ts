@@ -2,6 +2,12 @@ import { SUBSCRIPTIONS } from '@app/contracts/all-events';
 import { ALL_MESSAGES } from '@app/contracts/all-messages';
 import type { ServiceName } from '@app/contracts/message';
 
+/** Every routing key that a service has a handler for: its own messages, and the events it listens to. */
+export const patternsOf = (service: ServiceName): string[] => [
+  ...ALL_MESSAGES.filter((message) => message.service === service).map(({ pattern }) => pattern),
+  ...SUBSCRIPTIONS[service].map(({ type }) => type),
+];
+
 /**
  * Every message of a service, and every event it listens to, has exactly one handler there, and no other has one: what is forgotten shows at boot instead of in a timeout.
  *
@@ -9,10 +15,7 @@ import type { ServiceName } from '@app/contracts/message';
  * @throws Error that names every pattern which is wrong
  */
 export function checkHandlers(service: ServiceName, patterns: readonly string[]): void {
-  const owned = new Set([
-    ...ALL_MESSAGES.filter((message) => message.service === service).map(({ pattern }) => pattern),
-    ...SUBSCRIPTIONS[service].map(({ type }) => type),
-  ]);
+  const owned = new Set(patternsOf(service));
   const problems = [
     ...[...owned].filter((pattern) => !patterns.includes(pattern)).map((pattern) => `${pattern} has no handler`),
     ...[...new Set(patterns)]

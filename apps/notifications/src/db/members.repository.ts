@@ -54,16 +54,16 @@ export class MembersRepository {
     );
   }
 
-  /** Whether the memberships of a user matter for what is shown, and are not all known. */
-  async isIncomplete(apiKey: string, organizationId: string, userId: string): Promise<boolean> {
-    const rows = await this.dataSource.query<unknown[]>(
-      `SELECT FROM organizations o
-       WHERE o.api_key = $1 AND o.organization_id = $2
-         AND NOT EXISTS (SELECT FROM complete_members c WHERE c.organization = o.id AND c.user_id = $3)
-         AND EXISTS (SELECT FROM notifications n WHERE n.organization = o.id AND n.notify_all)`,
+  /** Whether all memberships of a user are known, and whether they matter for what is shown. */
+  async find(apiKey: string, organizationId: string, userId: string): Promise<{ complete: boolean; matters: boolean }> {
+    const [found] = await this.dataSource.query<{ complete: boolean; matters: boolean }[]>(
+      `SELECT EXISTS (SELECT FROM complete_members c WHERE c.organization = o.id AND c.user_id = $3) AS complete,
+              EXISTS (SELECT FROM notifications n WHERE n.organization = o.id AND n.notify_all) AS matters
+       FROM organizations o
+       WHERE o.api_key = $1 AND o.organization_id = $2`,
       [apiKey, organizationId, userId],
     );
-    return rows.length > 0;
+    return found ?? { complete: false, matters: false };
   }
 
   /** Adds all memberships of a user that there are. */

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { sqlState, violatedConstraint } from '@app/postgres/errors';
+import { hasLostRace, violatedConstraint } from '@app/postgres/errors';
 import { queryBefore } from '@app/postgres/query-before';
 import { EVENTS } from './outbox.repository';
 
@@ -20,9 +20,6 @@ export interface NewDocument {
  * - `missed`: too late, or a race was lost. Nothing was stored, and another try may succeed.
  */
 export type StoredDocument = { outcome: 'stored'; version: number; changed: boolean } | { outcome: 'unknownApiKey' | 'missed' };
-
-/** Deadlock and serialization failure: the statement was rolled back and its rival is done. */
-const LOST_RACE = new Set(['40P01', '40001']);
 
 /** The same shape, locks and order of tables as the statements that add members. */
 const SET_DOCUMENT = {
@@ -84,7 +81,7 @@ export class DocumentsRepository {
       return { outcome: 'stored', version: Number(version), changed };
     } catch (error) {
       if (violatedConstraint(error) === 'organizations_api_key_fkey') return { outcome: 'unknownApiKey' };
-      if (LOST_RACE.has(sqlState(error))) return { outcome: 'missed' };
+      if (hasLostRace(error)) return { outcome: 'missed' };
       throw error;
     }
   }

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { sqlState, violatedConstraint } from '@app/postgres/errors';
+import { hasLostRace, violatedConstraint } from '@app/postgres/errors';
 import { queryBefore } from '@app/postgres/query-before';
 import { ADD_MEMBERS } from './add-members.sql';
 
@@ -40,9 +40,6 @@ export interface NewMembers {
  */
 export type AddedMembers = { outcome: 'stored'; added: string[] } | { outcome: 'unknownApiKey' | 'missed' };
 
-/** Deadlock and serialization failure: the statement was rolled back and its rival is done. */
-const LOST_RACE = new Set(['40P01', '40001']);
-
 @Injectable()
 export class MembersRepository {
   constructor(private readonly dataSource: DataSource) {}
@@ -69,7 +66,7 @@ export class MembersRepository {
     } catch (error) {
       const constraint = violatedConstraint(error);
       if (constraint === 'organizations_api_key_fkey') return { outcome: 'unknownApiKey' };
-      if (constraint === 'idempotency_keys_pkey' || LOST_RACE.has(sqlState(error))) return { outcome: 'missed' };
+      if (constraint === 'idempotency_keys_pkey' || hasLostRace(error)) return { outcome: 'missed' };
       throw error;
     }
   }

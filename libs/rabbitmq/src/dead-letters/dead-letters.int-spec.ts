@@ -339,6 +339,15 @@ describe('dead letters', () => {
       expect(await ready('notifications.commands')).toBe(0);
     });
 
+    it('brings an event back to the service that listens to it', async () => {
+      const headers = { 'x-api-key': 'key', 'x-routing-key': 'user.added.v1', 'x-dead-status': 'INTERNAL' };
+      channel.publish('dead', 'notifications.commands', Buffer.from('{}'), { messageId: 'e-1', headers });
+      await channel.waitForConfirms();
+      await eventually(async () => (await ready('notifications.commands.dead')) === 1);
+      expect((await tool('replay --id e-1')).noted).toEqual(['1 replayed.']);
+      expect(idsOf(await take('notifications.commands'))).toEqual(['e-1']);
+    });
+
     it('changes nothing in a dry run', async () => {
       await buryAll([['m-1'], ['m-2', { 'x-routing-key': undefined }]]);
       const { audited, noted, done } = await tool('replay --all --dry-run');

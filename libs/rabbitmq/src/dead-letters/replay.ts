@@ -1,6 +1,6 @@
 import type { ConfirmChannel, Options } from 'amqplib';
-import { ALL_MESSAGES } from '@app/contracts/all-messages';
 import type { ServiceName } from '@app/contracts/message';
+import { patternsOf } from '../handler-check';
 import { HEADER } from '../headers';
 import { OURS, DROPPED_HEADERS } from '../republication';
 import { commandQueue } from '../topology';
@@ -15,8 +15,7 @@ const serviceOf = (queue: string) => queue.slice(0, queue.indexOf('.')) as Servi
 /** Why a letter cannot be replayed, as far as it tells by itself. */
 export function replayObstacle({ operation, queue, message }: DeadLetter): string | undefined {
   if (operation === undefined) return 'nothing tells the operation that it was published for';
-  if (ALL_MESSAGES.find(({ pattern }) => pattern === operation)?.service !== serviceOf(queue))
-    return 'its operation is none of this service';
+  if (!patternsOf(serviceOf(queue)).includes(operation)) return 'its operation is none of this service';
   const { properties } = message;
   const headers: Record<string, unknown> = properties.headers ?? {};
   const deadline = headers[HEADER.deadline];

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
+import { eventually } from '@app/testing/eventually';
 import { RunningGateway, textOf, responsesIn } from '../test/running-gateway';
 import { answer } from '../test/stub-rabbit';
 
@@ -7,6 +8,9 @@ const BODY = '{"data":{"organizationId":"acme","users":[{"userId":"ada"}]}}';
 const head = (length: number, more = '') =>
   `POST /v1/users/add HTTP/1.1\r\nhost: x\r\nx-svc-api-key: demo-key\r\nx-svc-auth-token: demo-token\r\ncontent-type: application/json\r\ncontent-length: ${length}\r\n${more}\r\n`;
 const CALL = head(BODY.length) + BODY;
+const MEBIBYTE = 1024 * 1024;
+/** More than what is read without being counted. */
+const LARGE = BODY.padEnd(64 * 1024 + 1);
 
 describe('bytes that do not become a request', () => {
   let gateway: RunningGateway;
@@ -126,7 +130,6 @@ describe('calls in flight', () => {
   it.each([
     ['on two connections', async () => [await started(CALL), await started(CALL)]],
     ['on one connection, one after the other', async () => [await started(CALL + CALL)]],
-    ['whose body is on its way', async () => [await started(head(100)), await started(head(100))]],
   ])('leave room again when their client aborts: %s', async (_, start) => {
     const held = gateway.rabbit.hold();
     const sockets = await start();
@@ -145,6 +148,25 @@ describe('calls in flight', () => {
     expect((await gateway.post('/v1/users/add', BODY)).status).toBe(429);
     finish();
     expect((await Promise.all(calls)).map(({ status }) => status)).toEqual([200, 200]);
+  });
+
+  it('are not taken by callers whose body is on its way', async () => {
+    // Node asks for the body when it hands the request on.
+    const slow = await Promise.all([1, 2, 3].map(() => started(head(100, 'expect: 100-continue\r\n'))));
+    await Promise.all(slow.map((socket) => once(socket, 'data')));
+    expect((await gateway.post('/v1/users/add', BODY)).status).toBe(200);
+    slow.forEach((socket) => socket.destroy());
+  });
+
+  it('leave room for small bodies while large ones take all theirs', async () => {
+    const slow = await Promise.all(Array.from({ length: 256 }, () => started(head(MEBIBYTE))));
+    await eventually(async () => (await gateway.metric('gateway_bytes_arriving')) === 256 * MEBIBYTE);
+    expect((await gateway.post('/v1/users/add', LARGE)).status).toBe(429);
+    expect((await gateway.post('/v1/users/add', BODY)).status).toBe(200);
+    slow.forEach((socket) => socket.destroy());
+    await eventually(async () => (await gateway.metric('gateway_bytes_arriving')) === 0);
+    expect((await gateway.post('/v1/users/add', LARGE)).status).toBe(200);
+    expect(await gateway.metric('gateway_bytes_arriving')).toBe(0);
   });
 
   async function started(bytes: string): Promise<Socket> {
@@ -176,14 +198,23 @@ describe('close', () => {
     await closed;
   });
 
+  it('cuts off a request of which the rest does not arrive', async () => {
+    const gateway = await RunningGateway.start({ limits: { lastArrivalMs: 50 } });
+    const socket = await gateway.connect();
+    socket.write(head(100, 'expect: 100-continue\r\n'));
+    await once(socket, 'data');
+    await Promise.all([once(socket, 'close'), gateway.stop()]);
+  });
+
   it('serves a request of which a part has arrived', async () => {
     const gateway = await RunningGateway.start();
     const socket = await gateway.connect();
     const answers = textOf(socket);
-    socket.write(CALL.slice(0, -5));
-    while ((await gateway.metric('gateway_calls_in_flight')) === 0) await gateway.send({ method: 'GET', path: '/health/live' });
+    const call = head(LARGE.length) + LARGE;
+    socket.write(call.slice(0, -5));
+    await eventually(async () => (await gateway.metric('gateway_bytes_arriving')) === LARGE.length);
     const closed = gateway.stop();
-    socket.write(CALL.slice(-5));
+    socket.write(call.slice(-5));
     const [received] = responsesIn(await answers);
     expect([received.status, received.headers.connection]).toEqual([200, 'close']);
     await closed;

@@ -14,7 +14,6 @@ import { Connections } from './http/connections';
 import { acceptJsonBodies } from './http/content';
 import { ErrorFilter, sendError } from './http/error.filter';
 import { nothingHere } from './http/http-error';
-import { InFlight } from './http/in-flight';
 import { connectionsRefused } from './http/metrics';
 import { Rate } from './http/rate';
 import { requestIdOf } from './http/request-id';
@@ -43,9 +42,8 @@ export async function createGateway({
   const admission = new Admission(
     new Authenticator(rabbit, config.authStaleMaxMs),
     new Rate(config.rateLimitPerSecond),
-    new InFlight(config.maxInFlight),
     connections,
-    config.requestTimeoutMs,
+    config,
   );
 
   const serverLimits = { ...SERVER_LIMITS, ...limits };
@@ -62,11 +60,13 @@ export async function createGateway({
   acceptJsonBodies(fastify);
   fastify.decorateRequest('caller', undefined);
   fastify.decorateRequest('failure', undefined);
+  fastify.decorateRequest('arriving', 0);
   fastify.addHook('onRequest', async (request, reply) => {
     void reply.header('x-request-id', request.id);
     logRequests(request, reply, connections, logger);
   });
   fastify.addHook('onRequest', admission.admit);
+  fastify.addHook('preValidation', admission.enter);
   fastify.addHook('onSend', async (_request, reply) => {
     // While draining, every answer tells its client to go elsewhere with the next request.
     if (readiness.draining) void reply.header('connection', 'close');
@@ -74,6 +74,7 @@ export async function createGateway({
   fastify.addHook('preClose', async () => {
     readiness.draining = true;
     connections.closeIdle();
+    setTimeout(() => connections.closeArriving(), serverLimits.lastArrivalMs).unref();
   });
   serveDocumentation(fastify);
 

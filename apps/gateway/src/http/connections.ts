@@ -50,6 +50,11 @@ export class Connections {
     for (const [socket, responses] of this.owed) if (responses.size === 0) socket.destroy();
   }
 
+  /** Closes every connection whose request is still on its way. */
+  closeArriving(): void {
+    for (const socket of this.owed.keys()) if (this.isArriving(socket)) socket.destroy();
+  }
+
   private settle(socket: Socket, response: ServerResponse): void {
     const responses = this.owed.get(socket);
     const callbacks = responses?.get(response);

@@ -9,12 +9,17 @@ export const requestSeconds = new Histogram({
 
 export const callsInFlight = new Gauge({
   name: 'gateway_calls_in_flight',
-  help: 'Calls between their authentication and the end of their response.',
+  help: 'Calls between the end of their body and the end of their response.',
+});
+
+export const bytesArriving = new Gauge({
+  name: 'gateway_bytes_arriving',
+  help: 'Bytes of large bodies that are being read: as many as they may have.',
 });
 
 export const rateLimited = new Counter({
   name: 'gateway_rate_limited_total',
-  help: "Calls answered with 429, by the limit they met: their key's rate, or the process's calls in flight.",
+  help: "Calls answered with 429, by the limit they met: their key's rate, or the process's calls in flight (in_flight) or large bodies on their way (arriving).",
   labelNames: ['limit'],
 });
 

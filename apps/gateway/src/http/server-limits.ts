@@ -4,6 +4,8 @@ export interface ServerLimits {
   headersTimeoutMs: number;
   /** To the end of its body. */
   requestTimeoutMs: number;
+  /** To that, when the server closes meanwhile: Node looks at nothing then. */
+  lastArrivalMs: number;
   /** How often both are looked at. */
   checkEveryMs: number;
   /** How long an idle connection is kept: longer than load balancers keep theirs (60 s), so that they are the ones to close. */
@@ -17,6 +19,7 @@ export interface ServerLimits {
 export const SERVER_LIMITS: ServerLimits = {
   headersTimeoutMs: 10_000,
   requestTimeoutMs: 15_000,
+  lastArrivalMs: 10_000,
   checkEveryMs: 1000,
   keepAliveTimeoutMs: 65_000,
   maxHeaderBytes: 16 * 1024,

@@ -1,16 +1,16 @@
-import { startPrivateBroker, type PrivateBroker } from '@app/testing/broker';
 import { eventually } from '@app/testing/eventually';
+import { PrivateServer } from '@app/testing/private-server';
 import { System, type HttpAnswer } from '@app/testing/system';
 
 const TIMEOUT_MS = 1500;
 
 describe('when something is away', () => {
-  let broker: PrivateBroker;
+  let broker: PrivateServer;
   let system: System;
   let number = 0;
 
   beforeAll(async () => {
-    broker = await startPrivateBroker();
+    broker = await PrivateServer.start('rabbitmq', '--management');
     system = await System.start({ amqpUrl: broker.url, env: { REQUEST_TIMEOUT_MS: String(TIMEOUT_MS) } });
   }, 60_000);
   afterAll(async () => {
@@ -37,7 +37,7 @@ describe('when something is away', () => {
 
   it('the broker: 503 quickly, not ready but alive, and back by itself', async () => {
     expect((await add()).status).toBe(200);
-    await broker.stop();
+    await broker.order('stop');
     await eventually(async () => (await add()).status === 503);
     const refused = await add();
     expect(failure(refused)).toEqual([503, 'UNAVAILABLE']);
@@ -47,7 +47,7 @@ describe('when something is away', () => {
       expect((await service.health('live')).status).toBe(200);
       await eventually(async () => (await service.health('ready')).status === 503);
     }
-    await broker.start();
+    await broker.order('start');
     await eventually(async () => (await add()).status === 200, 20_000);
     for (const service of Object.values(system.services)) await service.untilReady();
     expect(await stored(refused.id)).toBe(0);
@@ -62,9 +62,9 @@ describe('when something is away', () => {
       }),
     );
     await eventually(() => answers.length > 200);
-    await broker.kill();
+    await broker.order('kill');
     await eventually(() => answers.some(({ status }) => status === 503));
-    await broker.start();
+    await broker.order('start');
     const seen = answers.length;
     await eventually(() => answers.slice(seen).filter(({ status }) => status === 200).length > 50, 20_000);
     loading = false;

@@ -6,11 +6,11 @@ import { promisify } from 'node:util';
 import { connect } from 'amqplib';
 import { Pool } from 'pg';
 import { QUEUES } from '@app/rabbitmq/topology';
-import { Management } from '@app/testing/broker';
+import type { Management } from '@app/testing/broker';
+import { PrivateServer } from '@app/testing/private-server';
 import { ServiceProcess, type AppName } from '@app/testing/service-process';
 import { FaultProxy } from './fault-proxy';
 import { LoadBalancer } from './load-balancer';
-import { PrivateServer } from './private-server';
 import type { Random } from './random';
 
 /** How long the gateway lets a call wait. Longer than a statement may take, so that both ways of bounding one are used. */
@@ -129,7 +129,7 @@ export class Cluster {
   }
 
   private async prepare(random: Random, options: ClusterOptions): Promise<void> {
-    this.management = new Management(this.broker.managementUrl, '%2F');
+    this.management = this.broker.management;
     // A pool forgets connections that end, instead of failing with them.
     this.sql = new Pool({ connectionString: this.database.url, max: 2, connectionTimeoutMillis: 2000 });
     this.sql.on('error', () => undefined);

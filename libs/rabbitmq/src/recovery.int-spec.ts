@@ -2,8 +2,8 @@ import type { Channel, ChannelModel } from 'amqplib';
 import { Registry } from 'prom-client';
 import type { ApiError } from '@app/contracts/error';
 import { AddUsers, type AddUsersRequest } from '@app/contracts/users.add';
-import { startPrivateBroker, type PrivateBroker } from '@app/testing/broker';
 import { eventually } from '@app/testing/eventually';
+import { PrivateServer } from '@app/testing/private-server';
 import { startUsersStub, type UsersHandlers } from '@app/testing/users-stub';
 import { declareTopology } from './declare-topology';
 import { openConnection } from './open-connection';
@@ -16,7 +16,7 @@ const CALL = { apiKey: 'key', requestId: 'r', timeoutMs: 8000 };
 jest.setTimeout(90_000);
 
 describe('recovery', () => {
-  let broker: PrivateBroker;
+  let broker: PrivateServer;
   let client: RabbitClient;
   let server: RabbitServer;
   const handlers = {} as UsersHandlers;
@@ -57,7 +57,7 @@ describe('recovery', () => {
   };
 
   beforeAll(async () => {
-    broker = await startPrivateBroker();
+    broker = await PrivateServer.start('rabbitmq', '--management');
     await declareTopology(broker.url);
     client = new RabbitClient({ connection: { url: broker.url, name: 'gateway' }, metrics });
     await client.connect();
@@ -138,7 +138,7 @@ describe('recovery', () => {
   it('a memory alarm: refused at once, nothing executed late, works again afterwards', async () => {
     const executed: unknown[] = [];
     handlers.add = (_, { messageId }) => executed.push(messageId);
-    await broker.alarm(true);
+    await broker.order('memory alarm on');
     // The broker says that it blocks only when something is published.
     const first = await failure(client.call(AddUsers, BODY, { ...CALL, timeoutMs: 500, messageId: 'first' }));
     expect(first.status).toBe('DEADLINE_EXCEEDED');
@@ -150,7 +150,7 @@ describe('recovery', () => {
     expect(performance.now() - started).toBeLessThan(1000);
     expect(client.check()).toBe('the broker is short of memory or disk');
 
-    await broker.alarm(false);
+    await broker.order('memory alarm off');
     await ready();
     await client.call(AddUsers, BODY, { ...CALL, messageId: 'afterwards' });
     expect(executed).toEqual(['afterwards']);
@@ -158,14 +158,14 @@ describe('recovery', () => {
 
   it('a broker that stands still: 504 at the deadline, and it works when the broker goes on', async () => {
     handlers.add = () => ({ fine: true });
-    await broker.pause();
+    await broker.order('pause');
     const started = performance.now();
     const errors = await Promise.all(
       Array.from({ length: 20 }, () => failure(client.call(AddUsers, BODY, { ...CALL, timeoutMs: 300 }))),
     );
     expect(errors.map(({ status }) => status)).toEqual(Array.from({ length: 20 }, () => 'DEADLINE_EXCEEDED'));
     expect(performance.now() - started).toBeLessThan(2300);
-    await broker.resume();
+    await broker.order('resume');
     await callsWork();
   });
 
@@ -173,7 +173,7 @@ describe('recovery', () => {
     // A quorum queue that was declared a moment ago may come back without its leader.
     const { call, letGo } = await running();
     const outcome = failure(call);
-    await broker[way]();
+    await broker.order(way);
     expect((await outcome).status).toBe('DEADLINE_EXCEEDED');
     letGo();
     await eventually(() => client.state === 'down');
@@ -183,19 +183,19 @@ describe('recovery', () => {
     expect(performance.now() - started).toBeLessThan(1000);
     expect(client.check()).toBe('not connected to the broker');
     expect(server.check()).toBe('not connected to the broker');
-    await broker.start();
+    await broker.order('start');
     await callsWork();
   });
 
   it('closes in time without a broker', async () => {
     const { letGo } = await running(2000);
-    await broker.pause();
+    await broker.order('pause');
     const other = new RabbitClient({ connection: { url: broker.url, name: 'other' }, metrics });
     await other.connect();
     const started = performance.now();
     letGo();
     await Promise.all([other.close(), client.close(), server.close()]);
     expect(performance.now() - started).toBeLessThan(7000);
-    await broker.resume();
+    await broker.order('resume');
   });
 });

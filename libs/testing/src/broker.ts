@@ -1,7 +1,4 @@
-import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { requiredEnv } from './required-env';
 
 export interface TestBroker {
@@ -88,52 +85,4 @@ export class Management {
     if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);
     return (text ? JSON.parse(text) : undefined) as T;
   }
-}
-
-export interface PrivateBroker {
-  url: string;
-  management: Management;
-  /** Sets off the memory alarm, which blocks every connection that publishes, or ends it. */
-  alarm(on: boolean): Promise<void>;
-  stop(): Promise<void>;
-  kill(): Promise<void>;
-  start(): Promise<void>;
-  pause(): Promise<void>;
-  resume(): Promise<void>;
-  /** Removes the broker and its data. */
-  remove(): Promise<void>;
-}
-
-/** A broker that only this test file uses, to be broken. Takes 5 to 10 s to start. */
-export async function startPrivateBroker(): Promise<PrivateBroker> {
-  const program = join(process.cwd(), 'scripts/infra/run.mjs');
-  const child = spawn(process.execPath, [program, 'rabbitmq', '--management'], { stdio: ['pipe', 'pipe', 'inherit'] });
-  const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));
-  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
-  const nextLine = async <T>(): Promise<T> => {
-    const line = await lines.next();
-    if (line.done) throw new Error('the private broker ended');
-    return JSON.parse(line.value) as T;
-  };
-  const { url, managementUrl } = await nextLine<{ url: string; managementUrl: string }>();
-
-  const order = (command: string) => async () => {
-    child.stdin.write(`${command}\n`);
-    const answer = await nextLine<{ ok: boolean; error?: string }>();
-    if (!answer.ok) throw new Error(`${command}: ${answer.error}`);
-  };
-  return {
-    url,
-    management: new Management(managementUrl, '%2F'),
-    alarm: (on) => order(on ? 'memory alarm on' : 'memory alarm off')(),
-    stop: order('stop'),
-    kill: order('kill'),
-    start: order('start'),
-    pause: order('pause'),
-    resume: order('resume'),
-    remove: async () => {
-      child.stdin.end();
-      await exited;
-    },
-  };
 }

@@ -2,6 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { Management } from './broker';
 
 interface Line {
   url?: string;
@@ -12,11 +13,11 @@ interface Line {
 
 export type Order = 'stop' | 'kill' | 'start' | 'pause' | 'resume' | `${'memory' | 'disk'} alarm ${'on' | 'off'}`;
 
-/** A RabbitMQ or a PostgreSQL that only one test uses, to be broken. */
+/** A RabbitMQ or a PostgreSQL that only one test file uses, to be broken. Takes up to 10 s to start. */
 export class PrivateServer {
   private constructor(
     readonly url: string,
-    readonly managementUrl: string,
+    private readonly managementUrl: string,
     private readonly child: ChildProcess,
     private readonly nextLine: () => Promise<Line>,
   ) {}
@@ -32,6 +33,11 @@ export class PrivateServer {
     };
     const { url = '', managementUrl = '' } = await nextLine();
     return new PrivateServer(url, managementUrl, child, nextLine);
+  }
+
+  /** That of a RabbitMQ started with `--management`. */
+  get management(): Management {
+    return new Management(this.managementUrl, '%2F');
   }
 
   /** `kill` is what a power cut does, `pause` freezes all its processes. Alarms are those of a broker that is short of something. */

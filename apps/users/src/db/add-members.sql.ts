@@ -1,36 +1,20 @@
 import { KEEP_HOURS, OPERATION } from './idempotency-keys.repository';
+import { organizationBefore } from './organization.sql';
 import { EVENTS } from './outbox.repository';
 
 /** Expired keys that one statement deletes: more than it inserts, so the table shrinks back to what is kept. */
 const EXPIRED_AT_ONCE = 10;
 
 /**
- * No row comes back, and nothing is changed, when
- * - the statement starts so late that it may end more than half a second after the deadline (the other half is for the caller's clock;
- *   how long it may run is its own statement_timeout),
- * - the Idempotency-Key has its answer already (one that is being written makes the statement wait, and then fail),
- * - another transaction creates the organization at this moment: it is invisible to this statement, and there to the next one.
+ * No row comes back, and nothing is changed, when there is no organization for it, or the Idempotency-Key has its answer already (one that
+ * is being written makes the statement wait, and then fail).
  *
  * Rows are locked in the order of their keys, and tables in the same order by all three statements: two of them meet without a deadlock.
  */
-const addMembers = ({ named, added, level }: { named: string; added: string; level: string }) => `
-  WITH admitted AS MATERIALIZED (
-    SELECT WHERE ($8::bigint IS NULL
-        OR clock_timestamp() + current_setting('statement_timeout')::interval <= to_timestamp($8 / 1000.0) + interval '500 ms')
-      AND NOT EXISTS (SELECT FROM idempotency_keys WHERE api_key = $1::text AND operation = '${OPERATION}' AND key = $9::text)
-  ), known AS MATERIALIZED (
-    SELECT o.id FROM admitted, organizations o WHERE o.api_key = $1::text AND o.organization_id = $2::text
-  ), created AS (
-    INSERT INTO organizations (api_key, organization_id)
-    SELECT $1::text, $2::text FROM admitted WHERE NOT EXISTS (SELECT FROM known)
-    ON CONFLICT DO NOTHING
-    RETURNING id
-  ), organization_created AS (
-    INSERT INTO outbox (type, api_key, organization_id, data)
-    SELECT '${EVENTS.organizationCreated}', $1::text, $2::text, json_build_object('organizationId', $2::text, 'version', 1) FROM created
-  ), organization AS MATERIALIZED (
-    SELECT id FROM known UNION ALL SELECT id FROM created
-  ), sent AS MATERIALIZED (
+const addMembers = ({ named, added, level }: { named: string; added: string; level: string }) => `${organizationBefore(
+  8,
+  `AND NOT EXISTS (SELECT FROM idempotency_keys WHERE api_key = $1::text AND operation = '${OPERATION}' AND key = $9::text)`,
+)}, sent AS MATERIALIZED (
     SELECT o.id AS organization, s.*
     FROM organization o, unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::boolean[])
       AS s(user_id, name, email, initial, initial_generated)

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { hasLostRace, violatedConstraint } from '@app/postgres/errors';
 import { queryBefore } from '@app/postgres/query-before';
+import { organizationBefore } from './organization.sql';
 import { EVENTS } from './outbox.repository';
 
 export interface NewDocument {
@@ -24,23 +25,7 @@ export type StoredDocument = { outcome: 'stored'; version: number; changed: bool
 /** The same shape, locks and order of tables as the statements that add members. */
 const SET_DOCUMENT = {
   name: 'set-document',
-  text: `
-  WITH admitted AS MATERIALIZED (
-    SELECT WHERE $6::bigint IS NULL
-      OR clock_timestamp() + current_setting('statement_timeout')::interval <= to_timestamp($6 / 1000.0) + interval '500 ms'
-  ), known AS MATERIALIZED (
-    SELECT o.id FROM admitted, organizations o WHERE o.api_key = $1::text AND o.organization_id = $2::text
-  ), created AS (
-    INSERT INTO organizations (api_key, organization_id)
-    SELECT $1::text, $2::text FROM admitted WHERE NOT EXISTS (SELECT FROM known)
-    ON CONFLICT DO NOTHING
-    RETURNING id
-  ), organization_created AS (
-    INSERT INTO outbox (type, api_key, organization_id, data)
-    SELECT '${EVENTS.organizationCreated}', $1::text, $2::text, json_build_object('organizationId', $2::text, 'version', 1) FROM created
-  ), organization AS MATERIALIZED (
-    SELECT id FROM known UNION ALL SELECT id FROM created
-  ), named_folder AS (
+  text: `${organizationBefore(6)}, named_folder AS (
     INSERT INTO folders (organization, folder_id) SELECT id, $4::text FROM organization WHERE $4::text IS NOT NULL ON CONFLICT DO NOTHING
   ), stored AS (
     INSERT INTO documents AS d (organization, document_id, folder_id, access, version)

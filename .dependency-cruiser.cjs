@@ -63,6 +63,20 @@ module.exports = {
       to: { path: '^libs/testing/' },
     },
     {
+      name: 'nothing-imports-the-benchmark',
+      comment: 'What is measured must not know that it is, and the image has no bench/.',
+      severity: 'error',
+      from: { pathNot: '^bench/' },
+      to: { path: '^bench/' },
+    },
+    {
+      name: 'baselines-share-no-code-with-us',
+      comment: 'A baseline that runs our code would become faster with it, and the ratio would say nothing.',
+      severity: 'error',
+      from: { path: '^bench/(plain|direct)/' },
+      to: { path: '^(apps|libs|scripts)/' },
+    },
+    {
       name: 'rabbitmq-and-postgres-apart',
       comment: 'Broker and database meet in a service, which decides what is committed before what is acknowledged.',
       severity: 'error',
@@ -101,7 +115,7 @@ module.exports = {
       name: 'no-undeclared-package',
       comment: 'A package that only another package brings disappears, or changes its version, when that one is updated.',
       severity: 'error',
-      from: { path: '^(apps|libs)/' },
+      from: { path: '^(apps|libs|bench)/' },
       to: { dependencyTypes: ['npm-no-pkg', 'npm-unknown'] },
     },
     {

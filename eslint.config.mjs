@@ -3,7 +3,7 @@ import { defineConfig, globalIgnores } from 'eslint/config';
 import globals from 'globals';
 import tseslint from 'typescript-eslint';
 
-const TYPESCRIPT = ['apps/**/*.ts', 'libs/**/*.ts', 'test/**/*.ts'];
+const TYPESCRIPT = ['apps/**/*.ts', 'libs/**/*.ts', 'test/**/*.ts', 'bench/**/*.ts'];
 const PRODUCTION = ['apps/**/*.ts', 'libs/**/*.ts'];
 const TESTS = ['**/*spec.ts', 'apps/*/test/**/*.ts', 'libs/testing/**/*.ts', 'test/**/*.ts'];
 const COMMAND_LINE = [

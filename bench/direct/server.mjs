@@ -1,0 +1,68 @@
+// The direct service: Fastify and pg in one process, no queue. What the same calls cost at least with this database.
+import { createHash, randomUUID } from 'node:crypto';
+import Fastify from 'fastify';
+import pg from 'pg';
+import { ADD_BODY, GET_BODY } from './schemas.mjs';
+import { ADD, FIND_KEY, GET } from './statements.mjs';
+
+const KEPT_MS = 5000;
+const ADDED = 'Notification added successfully.';
+
+const pool = new pg.Pool({ connectionString: process.env.DATABASE_URL, max: 20 });
+const verdicts = new Map();
+
+const server = Fastify({ ajv: { customOptions: { coerceTypes: false, removeAdditional: true } } });
+
+server.addHook('onRequest', async (request, reply) => {
+  const { 'x-svc-api-key': key, 'x-svc-auth-token': token } = request.headers;
+  if (!(await isValid(key, token)))
+    return reply.code(401).send({ error: { status: 'UNAUTHENTICATED', message: 'Unknown key.' } });
+});
+
+server.post('/v1/notifications/add', { schema: { body: ADD_BODY } }, async (request) => {
+  const { organizationId, documentId, locationId, notifyAll, ...content } = request.body.data;
+  const users = [...new Set((content.notifyUsers ?? []).map(({ userId }) => userId))];
+  const all = notifyAll ?? users.length === 0;
+  const apiKey = request.headers['x-svc-api-key'];
+  const values = [randomUUID(), apiKey, organizationId, documentId, locationId ?? null, all, JSON.stringify(content), users];
+  await pool.query({ ...ADD, values });
+  return { result: { status: 'success', message: ADDED, data: { success: true, message: ADDED } } };
+});
+
+server.post('/v1/notifications/get', { schema: { body: GET_BODY } }, async (request) => {
+  const { organizationId, userId, pageSize = 1000 } = request.body.data;
+  const apiKey = request.headers['x-svc-api-key'];
+  const { rows } = await pool.query({ ...GET, values: [apiKey, organizationId, userId, pageSize] });
+  const data = rows.map((row) => toItem(row, apiKey, organizationId));
+  return { result: { status: 'success', message: 'Notification(s) retrieved successfully.', data } };
+});
+
+await server.listen({ port: Number(process.env.PORT), host: '127.0.0.1' });
+
+async function isValid(key, token) {
+  if (!key || !token) return false;
+  const id = `${key} ${token}`;
+  const known = verdicts.get(id);
+  if (known?.until > Date.now()) return known.valid;
+  const hash = createHash('sha256').update(token).digest('hex');
+  const { rowCount } = await pool.query({ ...FIND_KEY, values: [key, hash] });
+  verdicts.set(id, { valid: rowCount > 0, until: Date.now() + KEPT_MS });
+  return rowCount > 0;
+}
+
+function toItem({ id, timestamp, document_id: documentId, location_id: locationId, content }, apiKey, organizationId) {
+  const { notifyUsers = [], ...shown } = content;
+  const named = Object.fromEntries(notifyUsers.map(({ userId }) => [userId, true]));
+  return {
+    id,
+    notificationSource: 'custom',
+    notificationSourceData: {},
+    displayBodyMessage: '',
+    displayHeadlineMessageTemplateData: {},
+    ...shown,
+    metadata: { apiKey, documentId, organizationId, ...(locationId !== null && { locationId }) },
+    notifyUsers: named,
+    notifyUsersByUserId: named,
+    timestamp: Number(timestamp),
+  };
+}

@@ -1,0 +1,55 @@
+import { readFileSync, readdirSync } from 'node:fs';
+
+/** Ticks in /proc are of 10 ms on every Linux that Node runs on, whatever the kernel's own clock. */
+const TICKS_PER_SECOND = 100;
+
+/**
+ * CPU seconds that processes have used so far, each with its descendants.
+ * @param {Record<string, number>} pids
+ * @returns {Record<string, number> | undefined} undefined without /proc
+ */
+export function cpuSeconds(pids) {
+  if (process.platform !== 'linux') return undefined;
+  const all = readStats();
+  const childrenOf = groupByParent(all);
+  const sum = (pid) => {
+    const own = all.get(pid);
+    if (!own) return 0;
+    return own.ticks + (childrenOf.get(pid) ?? []).reduce((total, child) => total + sum(child.pid), 0);
+  };
+  return Object.fromEntries(Object.entries(pids).map(([name, pid]) => [name, sum(pid) / TICKS_PER_SECOND]));
+}
+
+function groupByParent(all) {
+  const groups = new Map();
+  for (const entry of all.values()) groups.set(entry.parent, [...(groups.get(entry.parent) ?? []), entry]);
+  return groups;
+}
+
+function readStats() {
+  const found = new Map();
+  for (const entry of readdirSync('/proc')) {
+    if (!/^\d+$/.test(entry)) continue;
+    try {
+      const stat = readFileSync(`/proc/${entry}/stat`, 'latin1');
+      // The name of the program is in brackets and may hold anything.
+      const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+      const [parent, ...times] = [fields[1], ...fields.slice(11, 15)].map(Number);
+      // With what its ended children had used.
+      const ticks = times.reduce((total, time) => total + time, 0);
+      found.set(Number(entry), { pid: Number(entry), parent, ticks });
+    } catch {
+      // It has ended meanwhile.
+    }
+  }
+  return found;
+}
+
+/** Resident memory in bytes and open file descriptors of one process. */
+export function footprint(pid) {
+  const status = readFileSync(`/proc/${pid}/status`, 'latin1');
+  return {
+    memory: Number(/^VmRSS:\s+(\d+)/m.exec(status)[1]) * 1024,
+    descriptors: readdirSync(`/proc/${pid}/fd`).length,
+  };
+}

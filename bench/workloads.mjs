@@ -1,0 +1,56 @@
+// What clients ask. Pools of ready bodies: making them must not cost more than what is measured.
+
+const ORGANIZATION = 'bench';
+const DOCUMENTS = 200;
+const USERS = 2000;
+const POOL = 256;
+
+const user = (number) => ({ userId: `user${number}`, name: `User Number ${number}`, email: `user${number}@example.com` });
+
+/** A notification as a comment in a document makes it. */
+export function notification(number, recipients) {
+  const actionUser = user(number % USERS);
+  return {
+    organizationId: ORGANIZATION,
+    documentId: `document${number % DOCUMENTS}`,
+    locationId: `location${number % 10}`,
+    actionUser,
+    displayHeadlineMessageTemplate: '{actionUser} mentioned {recipientUser} in {place}',
+    displayHeadlineMessageTemplateData: { actionUser, recipientUser: 'you', place: `Paragraph ${number}` },
+    displayBodyMessage: 'Could you have a look at the second half of this, please? I am not sure about the numbers.',
+    notifyUsers: Array.from({ length: recipients }, (_, index) => user((number * 7 + index) % USERS)),
+  };
+}
+
+const body = (data) => JSON.stringify({ data });
+
+function fromPool(size, make) {
+  const pool = Array.from({ length: size }, (_, number) => Buffer.from(make(number)));
+  let next = 0;
+  return () => pool[next++ % size];
+}
+
+const WORKLOADS = {
+  /** Without a notificationId each call stores another one, whatever its content. */
+  addNotification: ({ recipients }) => fromPool(recipients > 10 ? 32 : POOL, (number) => body(notification(number, recipients))),
+  /** Users that nobody has seen before: an update that changes nothing would be cheaper. */
+  addUsers: ({ users, seed }) => {
+    let next = 0;
+    return () => {
+      const first = next;
+      next += users;
+      return body({
+        organizationId: ORGANIZATION,
+        users: Array.from({ length: users }, (_, index) => {
+          const id = `${seed}-${first + index}`;
+          return { userId: id, name: `User ${id}`, email: `${id}@example.com` };
+        }),
+      });
+    };
+  },
+  /** The given requests in turn. */
+  requests: ({ requests }) => fromPool(requests.length, (number) => body(requests[number])),
+};
+
+/** @returns {() => string | Buffer} the body of the next call */
+export const bodiesOf = ({ name, ...options }) => WORKLOADS[name](options);

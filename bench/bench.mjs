@@ -1,28 +1,96 @@
-// npm run bench
-import { checkMachine } from '../scripts/lib/machine.mjs';
+// npm run bench: how fast this is, beside what people build otherwise, on servers of its own. Prints a table, and writes
+// docs/benchmarks.md and its plots when everything was measured.
+//   npm run bench -- --quick          in two minutes, to see whether it runs: the figures are nothing to quote
+//   npm run bench -- add pages        only these rows, see ROWS
+//   npm run bench -- --full           with 10 million stored notifications and ten minutes of load
+//   npm run bench -- soak --soak 5m   load for so long
+import { parseArgs } from 'node:util';
 import { endCommands } from '../scripts/lib/command.mjs';
+import { UserError, checkMachine } from '../scripts/lib/machine.mjs';
 import { watchParent } from '../scripts/lib/parent.mjs';
 import { prepare } from '../scripts/lib/prepare.mjs';
 import { report, reportFailure, stage } from '../scripts/lib/progress.mjs';
-import { buildPlain } from './lib/build-plain.mjs';
+import { buildBenchmark } from './lib/build.mjs';
 import { Laboratory } from './lib/laboratory.mjs';
+import { MODES } from './lib/modes.mjs';
+import { document, printed, writeDocument } from './lib/report.mjs';
 import * as add from './rows/add.mjs';
+import * as alone from './rows/alone.mjs';
+import * as connections from './rows/connections.mjs';
+import * as get from './rows/get.mjs';
+import * as idle from './rows/idle.mjs';
+import * as latency from './rows/latency.mjs';
+import * as pages from './rows/pages.mjs';
+import * as publish from './rows/publish.mjs';
+import * as recipients from './rows/recipients.mjs';
+import * as soak from './rows/soak.mjs';
+import * as users from './rows/users.mjs';
+import * as writers from './rows/writers.mjs';
+
+/** In this order: what fills tables by the million comes late. */
+const ROWS = { add, alone, recipients, users, get, publish, writers, connections, latency, idle, soak, pages };
 
 const laboratory = new Laboratory();
 let leaving = false;
+
 for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, () => void leave(130));
 watchParent(() => void leave(1));
+
 try {
   checkMachine();
+  const { names, modeName, mode } = readArguments();
   await prepare();
-  await buildPlain();
+  await buildBenchmark();
   await stage('starting RabbitMQ and PostgreSQL', () => laboratory.open());
-  report(add.title);
-  console.dir(await add.run(laboratory, { rounds: 5, seconds: 4 }), { depth: 5 });
-  await leave(0);
+  const results = [];
+  for (const name of names) results.push(await runRow(name, mode));
+  process.stdout.write(`\n${printed(results)}\n`);
+  const failed = results.filter(({ failure }) => failure);
+  if (modeName !== 'quick' && names.length === Object.keys(ROWS).length) {
+    if (failed.length > 0) report('docs/benchmarks.md stays as it is: not everything could be measured');
+    else writeDocument(results, await document(results, modeName, laboratory));
+  }
+  await leave(failed.length > 0 ? 1 : 0);
 } catch (error) {
   if (!leaving) reportFailure(error);
   await leave(1);
+}
+
+function readArguments() {
+  const options = { quick: { type: 'boolean' }, full: { type: 'boolean' }, soak: { type: 'string' } };
+  let read;
+  try {
+    read = parseArgs({ allowPositionals: true, options });
+  } catch (error) {
+    throw new UserError(error.message);
+  }
+  const { values, positionals } = read;
+  const unknown = positionals.filter((name) => !Object.hasOwn(ROWS, name));
+  if (unknown.length > 0) throw new UserError(`Unknown: ${unknown.join(', ')}. There are: ${Object.keys(ROWS).join(', ')}.`);
+  if (values.quick && values.full) throw new UserError('--quick and --full exclude each other.');
+  const modeName = values.quick ? 'quick' : values.full ? 'full' : 'default';
+  const mode = { ...MODES[modeName], ...(values.soak && { soakSeconds: secondsOf(values.soak) }) };
+  return { names: positionals.length > 0 ? positionals : Object.keys(ROWS), modeName, mode };
+}
+
+function secondsOf(duration) {
+  const [, amount, unit] = /^(\d+)([sm])$/.exec(duration) ?? [];
+  if (!amount) throw new UserError(`--soak takes a duration like 90s or 10m, not ${duration}.`);
+  return Number(amount) * { s: 1, m: 60 }[unit];
+}
+
+/** A row that fails has no figures, and does not keep the others from theirs. */
+async function runRow(name, mode) {
+  const row = ROWS[name];
+  report(`${name}: ${row.title}`);
+  try {
+    return { name, title: row.title, ...(await row.run(laboratory, mode)) };
+  } catch (error) {
+    if (leaving || error instanceof TypeError || error instanceof ReferenceError) throw error;
+    const cause = error.cause ? ` (${error.cause.message})` : '';
+    report(`    FAILED: ${error.message}${cause}`);
+    return { name, title: row.title, failure: error.message };
+  }
 }
 
 async function leave(code) {

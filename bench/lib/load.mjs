@@ -4,9 +4,12 @@ import { createInterface } from 'node:readline';
 import { ROOT } from '../../scripts/lib/project.mjs';
 import { startReaper } from '../../scripts/lib/reaper.mjs';
 import { cpuSeconds } from './proc.mjs';
-import { HEADERS } from './systems.mjs';
+import { HEADERS } from './system.mjs';
 
-/** The figures of a run with errors would be those of something else. */
+/** After so many the code is compiled. */
+const COLD_CALLS = 2000;
+
+/** A run whose figures would be those of something else. */
 export class FailedRun extends Error {}
 
 /**
@@ -15,74 +18,69 @@ export class FailedRun extends Error {}
  * @property {object} workload see workloads.mjs
  * @property {number} [connections]
  * @property {number} seconds measured
- * @property {number} [warmUpSeconds] before that
+ * @property {number} [warmUpSeconds] before that, and longer when the system has not been asked this before
  * @property {number} [ratePerSecond] open loop: calls are due at this rate whether answers come or not; else each connection has
  *   always one call under way
- * @property {() => void} [whileMeasuring] called when the measurement begins
  */
 
 /**
  * Asks a system, and measures what it takes.
  * @param {import('./laboratory.mjs').Laboratory} laboratory
- * @param {import('./systems.mjs').System} system
+ * @param {import('./system.mjs').System} system
  * @param {Load} load
- * @returns {Promise<object>} `perSecond`, `p50` … `max` in milliseconds, `cpu` microseconds for each call by process
+ * @param {() => void} [onBegin] called when the warm-up is over
+ * @returns {Promise<object>} `calls`, `perSecond`, `p50` … `max` in milliseconds, `cpu` microseconds for each call by process
+ * @throws FailedRun when any answer is not 200
  */
-export async function measure(laboratory, system, load) {
-  const { operation, connections = 64, warmUpSeconds = 1, whileMeasuring, ...rest } = load;
+export async function measure(laboratory, system, load, onBegin = () => {}) {
+  const { operation, connections = 64, warmUpSeconds = 1, ...rest } = load;
+  const warmUpCalls = system.warm.has(operation) ? 0 : COLD_CALLS;
+  system.warm.add(operation);
   await system.settle();
+  // So that none begins in the middle of one run and not in that of another.
   await laboratory.admin.query('CHECKPOINT');
-  const options = { url: system.url, path: `/v1/${operation}`, headers: HEADERS, connections, warmUpSeconds, ...rest };
-  const { client, events, end } = startClient(options);
-  const pids = { ...pidsOf(system), ...laboratory.pids, client: client.pid };
+  const options = { url: system.url, path: `/v1/${operation}`, headers: HEADERS, connections, warmUpSeconds, warmUpCalls, ...rest };
+  const { pid, events, end } = startClient(options);
+  const pids = { ...system.pids, ...laboratory.pids, client: pid };
   let before;
   try {
-    for await (const event of events) {
-      if (event.event === 'failed') throw new FailedRun(`${system.name}: ${operation} was answered with ${event.outcome}`);
-      if (event.event === 'measuring') {
-        before = cpuSeconds(pids);
-        whileMeasuring?.();
-      }
-      if (event.event === 'measured') return resultOf(event, system, before, cpuSeconds(pids));
+    for await (const { event, ...figures } of events) {
+      if (event === 'failed') throw new FailedRun(`${system.name} answered ${operation} with ${figures.outcome}`);
+      if (event === 'measured') return resultOf(figures, before, cpuSeconds(pids));
+      before = cpuSeconds(pids);
+      onBegin();
     }
   } finally {
     await end();
+    system.check();
   }
-  for (const child of system.children) child.check();
-  throw new FailedRun(`${system.name}: the client ended without a result`);
+  throw new FailedRun(`the client of ${system.name} ended without a result`);
 }
-
-export const pidsOf = (system) => Object.fromEntries(system.children.map(({ name, pid }) => [name, pid]));
 
 function startClient(options) {
   const client = spawn(process.execPath, [join(ROOT, 'bench/client.mjs'), JSON.stringify(options)], {
     stdio: ['pipe', 'pipe', 'inherit'],
-    detached: true,
+    detached: true, // Ctrl-C in the terminal is ours to handle, in order
   });
+  client.stdin.on('error', () => {}); // it has ended already
   const reaper = startReaper('end_group KILL 10');
   reaper.watch(client.pid);
   const exited = new Promise((resolve) => client.once('exit', resolve));
-  const lines = createInterface({ input: client.stdout });
   const end = async () => {
     client.stdin.end();
     await exited;
     reaper.dismiss();
   };
-  return { client, events: parsed(lines), end };
+  return { pid: client.pid, events: parsed(createInterface({ input: client.stdout })), end };
 }
 
 async function* parsed(lines) {
   for await (const line of lines) yield JSON.parse(line);
 }
 
-function resultOf(figures, system, before, after) {
-  for (const child of system.children) child.check();
-  const { calls, seconds, statuses } = figures;
-  const failed = Object.entries(statuses).filter(([status]) => status !== '200');
-  if (failed.length > 0 || calls === 0)
-    throw new FailedRun(`${system.name}: ${failed.map(([status, times]) => `${times} × ${status}`).join(', ') || 'no answers'}`);
-  const cpu =
-    before &&
-    Object.fromEntries(Object.keys(before).map((name) => [name, Math.max(0, (after[name] - before[name]) * 1e6) / calls]));
-  return { ...figures, perSecond: calls / seconds, cpu };
+function resultOf({ calls, seconds, ...figures }, before, after) {
+  if (calls === 0) throw new FailedRun('there was no answer');
+  const names = Object.keys(before ?? {});
+  const cpu = Object.fromEntries(names.map((name) => [name, Math.max(0, (after[name] - before[name]) * 1e6) / calls]));
+  return { ...figures, calls, perSecond: calls / seconds, cpu };
 }

@@ -6,20 +6,26 @@ export function median(values) {
 }
 
 /**
- * The median of every figure of several runs of the same thing, and of the main one the spread.
+ * The median of every figure of several runs of the same load.
  * @param {object[]} runs as `measure` returns them
- * @param {string} main
  */
-export function summary(runs, main = 'perSecond') {
+export function summaryOf(runs) {
   const of = (pick) => median(runs.map(pick));
-  const names = Object.keys(runs[0].cpu ?? {});
+  const processes = Object.keys(runs[0].cpu);
   return {
-    runs: runs.length,
     perSecond: of(({ perSecond }) => perSecond),
     p50: of(({ p50 }) => p50),
     p99: of(({ p99 }) => p99),
-    lowest: Math.min(...runs.map((run) => run[main])),
-    highest: Math.max(...runs.map((run) => run[main])),
-    cpu: Object.fromEntries(names.map((name) => [name, of(({ cpu }) => cpu[name])])),
+    cpu: Object.fromEntries(processes.map((name) => [name, of(({ cpu }) => cpu[name])])),
+    runs,
   };
 }
+
+/** Lowest and highest value of several runs, as text. */
+export function spread(runs, pick, show = whole) {
+  const values = runs.map(pick);
+  return `${show(Math.min(...values))}–${show(Math.max(...values))}`;
+}
+
+export const whole = (value) => Math.round(value).toLocaleString('en-US');
+export const two = (value) => value.toFixed(2);

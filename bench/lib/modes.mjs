@@ -1,0 +1,40 @@
+/**
+ * How much is measured. Only what `default` and `full` find is written into the documentation.
+ * @typedef {object} Mode
+ * @property {number} rounds of everything that is judged
+ * @property {number} seriesRounds of what is only drawn
+ * @property {number} seconds of one measurement
+ * @property {number[]} connections of the plot
+ * @property {number[]} sizes stored notifications
+ * @property {number} commands published and drained in a round
+ * @property {number} idleSeconds
+ * @property {number} soakSeconds
+ */
+const DEFAULT = {
+  rounds: 5,
+  seriesRounds: 3,
+  seconds: 4,
+  connections: [1, 4, 16, 64, 256],
+  sizes: [10_000, 1_000_000],
+  pageSeconds: 1,
+  commands: 20_000,
+  idleSeconds: 30,
+  soakSeconds: 60,
+};
+
+/** @type {Record<string, Mode>} */
+export const MODES = {
+  default: DEFAULT,
+  full: { ...DEFAULT, sizes: [10_000, 1_000_000, 10_000_000], soakSeconds: 600 },
+  quick: {
+    rounds: 1,
+    seriesRounds: 1,
+    seconds: 1,
+    connections: [4, 64],
+    sizes: [10_000, 50_000],
+    pageSeconds: 0.3,
+    commands: 3000,
+    idleSeconds: 5,
+    soakSeconds: 5,
+  },
+};

@@ -1,0 +1,77 @@
+import { join } from 'node:path';
+import { runQuietly } from '../../scripts/lib/command.mjs';
+import { freePorts } from '../../scripts/lib/free-port.mjs';
+import { ROOT, mainOf } from '../../scripts/lib/project.mjs';
+import { eventually } from './eventually.mjs';
+import { System } from './system.mjs';
+
+const SETTLED_WITHIN_MS = 120_000;
+const NOTHING_LEFT = `
+  SELECT NOT EXISTS (SELECT FROM notifications.outbox) AND NOT EXISTS (SELECT FROM users.outbox) AS done`;
+
+/** The three services as they run in production, with nothing switched off but the limit of calls a second. */
+export class Ours extends System {
+  /** Ports of health and metrics, by process. */
+  healthPorts = {};
+
+  /**
+   * @param {object} place
+   * @param {(url: string) => string} [place.writerDatabaseUrl] the way of notifications to its database
+   * @param {NodeJS.ProcessEnv} [place.writerSettings]
+   */
+  constructor(place) {
+    super('ours', place);
+    const { databaseUrl, amqpUrl } = place;
+    this.env = { DATABASE_URL: databaseUrl, AMQP_URL: amqpUrl, LOG_LEVEL: 'info', RATE_LIMIT_PER_SECOND: '0' };
+  }
+
+  async startChildren() {
+    // Broker accounts need the management plugin: here everybody is the account with all rights.
+    const args = [join(ROOT, 'scripts/setup.mjs'), 'users', 'notifications', 'topology'];
+    const env = { PATH: process.env.PATH, ...this.env, DEMO_CREDENTIALS: 'true' };
+    await runQuietly(process.execPath, args, { cwd: ROOT, env, name: 'Set-up' });
+    await Promise.all([
+      this.#add('gateway', 'gateway', { PORT: String(this.port) }),
+      this.#add('users', 'users'),
+      this.#add('notifications', 'notifications', this.#writerSettings),
+    ]);
+  }
+
+  /** Starts or ends processes of notifications until there are so many. */
+  async setWriters(count) {
+    this.warm.clear();
+    const writers = this.children.filter(({ name }) => name.startsWith('notifications'));
+    for (const writer of writers.slice(count)) {
+      await writer.stop();
+      this.children.splice(this.children.indexOf(writer), 1);
+    }
+    for (let number = writers.length + 1; number <= count; number++)
+      await this.#add(number === 1 ? 'notifications' : `notifications ${number}`, 'notifications', this.#writerSettings);
+  }
+
+  /** Events go out after the answer: they are part of the price. */
+  settle() {
+    return eventually('the outboxes are empty', SETTLED_WITHIN_MS, async () => {
+      const { rows } = await this.sql.query(NOTHING_LEFT);
+      return rows[0].done;
+    });
+  }
+
+  /** One value of `/metrics`. */
+  async metric(process, name) {
+    const text = await (await fetch(`http://127.0.0.1:${this.healthPorts[process]}/metrics`)).text();
+    return Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1]);
+  }
+
+  get #writerSettings() {
+    const { writerDatabaseUrl, writerSettings } = this.place;
+    return { ...(writerDatabaseUrl && { DATABASE_URL: writerDatabaseUrl(this.place.databaseUrl) }), ...writerSettings };
+  }
+
+  async #add(name, service, settings = {}) {
+    const [healthPort] = await freePorts([undefined]);
+    this.healthPorts[name] = healthPort;
+    const child = this.spawn(name, [mainOf(service)], { ...this.env, ...settings, HEALTH_PORT: String(healthPort) });
+    await child.untilReady(async () => (await fetch(`http://127.0.0.1:${healthPort}/health/ready`)).ok);
+  }
+}

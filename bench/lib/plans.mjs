@@ -1,0 +1,43 @@
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { ROOT } from '../../scripts/lib/project.mjs';
+
+const TABLES = ['notifications', 'recipients'];
+/** Pages are read from up to three ranges, each with one row more than the page. */
+const MOST_PAGES = 4;
+
+/**
+ * How PostgreSQL carries out a read: whether each table is read by an index, and nothing more than a few pages of it.
+ * @param {import('pg').Pool} sql
+ * @param {object} request of notifications/get
+ * @returns {Promise<{ indexes: string[], problems: string[], rows: number }>} `rows`: the most that one node has read or sorted
+ */
+export async function planOf(sql, { organizationId, notificationIds, pageSize, ...filters }) {
+  const { pageQuery } = createRequire(import.meta.url)(join(ROOT, 'dist/apps/notifications/src/db/pages.repository.js'));
+  const filter = { apiKey: 'demo-key', organizationId, ...filters, ids: notificationIds };
+  const { sql: text, parameters } = pageQuery(filter, { newestFirst: true, size: pageSize });
+  const client = await sql.connect();
+  try {
+    await client.query('SET search_path = notifications');
+    const { rows } = await client.query(`EXPLAIN (ANALYZE, FORMAT JSON, TIMING OFF) ${text}`, parameters);
+    return judged(flatten(rows[0]['QUERY PLAN'][0].Plan), MOST_PAGES * (pageSize + 1));
+  } finally {
+    client.release(true);
+  }
+}
+
+function judged(nodes, most) {
+  const scans = nodes.filter((node) => TABLES.includes(node['Relation Name']));
+  const sorts = nodes.filter((node) => /Sort/.test(node['Node Type']));
+  const problems = scans
+    .filter((node) => !/Index/.test(node['Node Type']))
+    .map((node) => `${node['Node Type']} of ${node['Relation Name']}`);
+  // Over all loops; what a filter throws away has been read, and what a top-N sort throws away has been sorted.
+  const touched = (node) => node['Actual Loops'] * (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0));
+  const sorted = (node) => node.Plans.reduce((sum, input) => sum + touched(input), 0);
+  const rows = Math.max(0, ...scans.map(touched), ...sorts.map(sorted));
+  if (rows > most) problems.push(`${rows} rows read or sorted for a page`);
+  return { indexes: [...new Set(scans.map((node) => node['Index Name']).filter(Boolean))], problems, rows };
+}
+
+const flatten = (node) => [node, ...(node.Plans ?? []).flatMap(flatten)];

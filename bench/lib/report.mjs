@@ -1,0 +1,58 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpus, release, totalmem } from 'node:os';
+import { join } from 'node:path';
+import { between } from '../../scripts/docs/between.mjs';
+import { table } from '../../scripts/docs/table.mjs';
+import { report } from '../../scripts/lib/progress.mjs';
+import { ROOT } from '../../scripts/lib/project.mjs';
+import { chart } from './svg.mjs';
+
+const DOCUMENT = join(ROOT, 'docs/benchmarks.md');
+const PLOTS = join(ROOT, 'docs/benchmarks');
+
+/** @param {object[]} results findings of rows, or what they failed with @returns {string} for the terminal */
+export function printed(results) {
+  const parts = [verdictTable(results), ...tablesOf(results)];
+  for (const { name, failure } of results) if (failure) parts.push(`${name} has no figures: ${failure}`);
+  return parts.join('\n\n');
+}
+
+/** @returns {Promise<string>} what stands between the markers in the document */
+export async function document(results, mode, laboratory) {
+  const { rows: postgres } = await laboratory.admin.query('SHOW server_version');
+  const { stdout: rabbitmq } = await laboratory.rabbit.control('version');
+  const [processor] = cpus();
+  const machine = [
+    `${cpus().length} × ${processor.model.trim()}`,
+    `${Math.round(totalmem() / 2 ** 30)} GiB`,
+    `${process.platform} ${release()}`,
+    `Node ${process.versions.node}`,
+    `PostgreSQL ${postgres[0].server_version}`,
+    `RabbitMQ ${rabbitmq.trim()}`,
+  ];
+  const how = mode === 'default' ? 'npm run bench' : `npm run bench -- --${mode}`;
+  const about = `Run of ${new Date().toISOString().slice(0, 10)} by \`${how}\`. Everything, clients included, on one machine: ${machine.join(', ')}.`;
+  const plots = plotsOf(results).map(({ file, title }) => `![${title}](benchmarks/${file})`);
+  return [about, verdictTable(results), ...plots, ...tablesOf(results)].join('\n\n');
+}
+
+export function writeDocument(results, content) {
+  writeFileSync(DOCUMENT, between('figures', readFileSync(DOCUMENT, 'utf8'), content));
+  mkdirSync(PLOTS, { recursive: true });
+  for (const plot of plotsOf(results)) writeFileSync(join(PLOTS, plot.file), chart(plot));
+  report('docs/benchmarks.md and its plots are written');
+}
+
+const plotsOf = (results) => results.flatMap(({ plots = [] }) => plots);
+
+const tablesOf = (results) =>
+  results.flatMap(({ tables = [] }) => tables).map(({ title, head, rows }) => `**${title}**\n\n${table(head, rows)}`);
+
+function verdictTable(results) {
+  const verdicts = results.flatMap(({ verdicts = [] }) => verdicts);
+  if (verdicts.length === 0) return '';
+  return table(
+    ['what', 'target', 'reached', 'lowest–highest', 'met'],
+    verdicts.map(({ what, target, reached, spread, met }) => [what, target, reached, spread, met ? 'yes' : '**no**']),
+  );
+}

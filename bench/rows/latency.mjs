@@ -1,0 +1,42 @@
+import { report } from '../../scripts/lib/progress.mjs';
+import { FailedRun, measure } from '../lib/load.mjs';
+import { two, whole } from '../lib/statistics.mjs';
+
+export const title = 'latency over load';
+
+const SYSTEMS = ['ours', 'plain', 'direct'];
+const SHARES = [0.1, 0.3, 0.5, 0.7, 0.85, 0.95];
+
+/** Open loop: calls come when they come, and wait when the system is behind. */
+export async function run(laboratory, { seconds }) {
+  const base = { operation: 'notifications/add', workload: { name: 'addNotification', recipients: 2 }, seconds };
+  const results = {};
+  for (const name of SYSTEMS) {
+    const system = await laboratory.system(name);
+    const { perSecond: peak } = await measure(laboratory, system, base);
+    results[name] = [];
+    for (const share of SHARES) {
+      const ratePerSecond = peak * share;
+      const found = await measure(laboratory, system, { ...base, ratePerSecond });
+      // Asked for and not done: the latencies are those of another load.
+      if (found.perSecond < ratePerSecond * 0.8) throw new FailedRun(`${name} could not keep up with ${whole(ratePerSecond)}/s`);
+      results[name].push({ ...found, share, ratePerSecond });
+      report(`    ${name} at ${whole(ratePerSecond)}/s: p50 ${two(found.p50)} ms, p99 ${two(found.p99)} ms`);
+    }
+  }
+  const series = (name, quantile) => ({
+    name: `${name} ${quantile}`,
+    points: results[name].map((found) => [found.ratePerSecond, found[quantile]]),
+  });
+  return {
+    plots: [
+      {
+        file: 'latency.svg',
+        title: 'notifications/add, 2 recipients, up to 64 at a time',
+        x: { label: 'calls a second' },
+        y: { label: 'milliseconds', logarithmic: true },
+        series: SYSTEMS.flatMap((name) => [series(name, 'p50'), series(name, 'p99')]),
+      },
+    ],
+  };
+}

@@ -1,0 +1,30 @@
+import { cpuTable } from '../lib/findings.mjs';
+import { interleaved } from '../lib/rounds.mjs';
+import { spread, whole } from '../lib/statistics.mjs';
+
+export const title = 'notifications/add, 100 and 1000 recipients';
+
+const TARGETS = [
+  { recipients: 100, connections: 32, least: 40_000 },
+  { recipients: 1000, connections: 8, least: 60_000 },
+];
+
+export async function run(laboratory, { rounds, seconds }) {
+  const findings = { verdicts: [], tables: [] };
+  for (const { recipients, connections, least } of TARGETS) {
+    const workload = { name: 'addNotification', recipients };
+    const load = { operation: 'notifications/add', workload, connections, seconds };
+    const found = await interleaved(laboratory, ['ours'], rounds, () => load);
+    const rows = (run) => run.perSecond * recipients;
+    const what = `notifications/add, ${recipients} recipients, ${connections} connections`;
+    findings.verdicts.push({
+      what,
+      target: `at least ${whole(least)} recipient rows a second`,
+      reached: `${whole(rows(found.ours))}/s`,
+      spread: spread(found.ours.runs, rows),
+      met: rows(found.ours) >= least,
+    });
+    findings.tables.push(cpuTable(what, found));
+  }
+  return findings;
+}

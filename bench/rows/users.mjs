@@ -1,0 +1,28 @@
+import { cpuTable } from '../lib/findings.mjs';
+import { interleaved } from '../lib/rounds.mjs';
+import { spread, whole } from '../lib/statistics.mjs';
+
+export const title = 'users/add, 100 new users, 16 connections';
+
+const USERS = 100;
+const LEAST = 30_000;
+
+export async function run(laboratory, { rounds, seconds }) {
+  // Of each round's own, so that every user is new.
+  const workload = (round) => ({ name: 'addUsers', users: USERS, seed: `round${round}` });
+  const loadOf = (_name, round) => ({ operation: 'users/add', workload: workload(round), connections: 16, seconds });
+  const found = await interleaved(laboratory, ['ours'], rounds, loadOf);
+  const users = (run) => run.perSecond * USERS;
+  return {
+    verdicts: [
+      {
+        what: title,
+        target: `at least ${whole(LEAST)} users a second`,
+        reached: `${whole(users(found.ours))}/s`,
+        spread: spread(found.ours.runs, users),
+        met: users(found.ours) >= LEAST,
+      },
+    ],
+    tables: [cpuTable(title, found)],
+  };
+}

@@ -30,7 +30,8 @@ import * as writers from './rows/writers.mjs';
 /** In this order: what fills tables by the million comes late. */
 const ROWS = { add, alone, recipients, users, get, publish, writers, connections, latency, idle, soak, pages };
 
-const laboratory = new Laboratory();
+/** @type {Laboratory | undefined} */
+let laboratory;
 let leaving = false;
 
 for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, () => void leave(130));
@@ -39,6 +40,7 @@ watchParent(() => void leave(1));
 try {
   checkMachine();
   const { names, modeName, mode } = readArguments();
+  laboratory = new Laboratory(mode);
   await prepare();
   await buildBenchmark();
   await stage('starting RabbitMQ and PostgreSQL', () => laboratory.open());
@@ -97,6 +99,6 @@ async function leave(code) {
   if (leaving) return;
   leaving = true;
   endCommands();
-  await laboratory.close();
+  await laboratory?.close();
   process.exit(code);
 }

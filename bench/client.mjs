@@ -10,7 +10,9 @@ const LONGEST_WARM_UP_MS = 20_000;
 /** An open loop that is this far behind has found the limit, and would only fill memory. */
 const MOST_WAITING = 100_000;
 
-const { url, path, headers, workload, connections, warmUpSeconds, warmUpCalls, seconds, ratePerSecond } = JSON.parse(process.argv[2]);
+const { url, path, headers, workload, connections, warmUpSeconds, warmUpCalls, seconds, ratePerSecond } = JSON.parse(
+  process.argv[2],
+);
 const say = (event, figures) => process.stdout.write(`${JSON.stringify({ event, ...figures })}\n`);
 const nextBody = bodiesOf(workload);
 const limits = { pipelining: 1, bodyTimeout: GIVE_UP_MS, headersTimeout: GIVE_UP_MS };

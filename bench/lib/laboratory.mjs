@@ -17,6 +17,11 @@ export class Laboratory {
   #systems = new Map();
   #databases = 0;
 
+  /** @param {import('./modes.mjs').Mode} mode */
+  constructor({ warmUpSeconds }) {
+    this.warmUpSeconds = warmUpSeconds;
+  }
+
   async open() {
     this.logs = this.#directory('logs');
     const password = randomBytes(16).toString('hex');

@@ -29,24 +29,38 @@ export class FailedRun extends Error {}
  * @param {import('./system.mjs').System} system
  * @param {Load} load
  * @param {() => void} [onBegin] called when the warm-up is over
- * @returns {Promise<object>} `calls`, `perSecond`, `p50` … `max` in milliseconds, `cpu` microseconds for each call by process
+ * @returns {Promise<object>} `calls`, `perSecond`, `p50` … `max` in milliseconds, `cpu` microseconds for each call by process,
+ *   with what followed it: `settled` seconds
  * @throws FailedRun when any answer is not 200
  */
 export async function measure(laboratory, system, load, onBegin = () => {}) {
-  const { operation, connections = 64, warmUpSeconds = 1, ...rest } = load;
+  const { operation, connections = 64, warmUpSeconds = laboratory.warmUpSeconds, ...rest } = load;
   const warmUpCalls = system.warm.has(operation) ? 0 : COLD_CALLS;
   system.warm.add(operation);
   await system.settle();
   // So that none begins in the middle of one run and not in that of another.
   await laboratory.admin.query('CHECKPOINT');
-  const options = { url: system.url, path: `/v1/${operation}`, headers: HEADERS, connections, warmUpSeconds, warmUpCalls, ...rest };
+  const options = {
+    url: system.url,
+    path: `/v1/${operation}`,
+    headers: HEADERS,
+    connections,
+    warmUpSeconds,
+    warmUpCalls,
+    ...rest,
+  };
   const { pid, events, end } = startClient(options);
   const pids = { ...system.pids, ...laboratory.pids, client: pid };
   let before;
   try {
     for await (const { event, ...figures } of events) {
       if (event === 'failed') throw new FailedRun(`${system.name} answered ${operation} with ${figures.outcome}`);
-      if (event === 'measured') return resultOf(figures, before, cpuSeconds(pids));
+      if (event === 'measured') {
+        const since = performance.now();
+        await system.settle();
+        const settled = (performance.now() - since) / 1000;
+        return { ...resultOf(figures, before, cpuSeconds(pids)), settled };
+      }
       before = cpuSeconds(pids);
       onBegin();
     }

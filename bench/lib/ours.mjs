@@ -49,7 +49,7 @@ export class Ours extends System {
       await this.#add(number === 1 ? 'notifications' : `notifications ${number}`, 'notifications', this.#writerSettings);
   }
 
-  /** Events go out after the answer: they are part of the price. */
+  /** Events go out after the answer, and are part of the price. */
   settle() {
     return eventually('the outboxes are empty', SETTLED_WITHIN_MS, async () => {
       const { rows } = await this.sql.query(NOTHING_LEFT);

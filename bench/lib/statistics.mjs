@@ -16,6 +16,7 @@ export function summaryOf(runs) {
     perSecond: of(({ perSecond }) => perSecond),
     p50: of(({ p50 }) => p50),
     p99: of(({ p99 }) => p99),
+    settled: of(({ settled }) => settled),
     cpu: Object.fromEntries(processes.map((name) => [name, of(({ cpu }) => cpu[name])])),
     runs,
   };

@@ -10,7 +10,7 @@
 
 const [WIDTH, HEIGHT] = [860, 400];
 const AREA = { left: 70, right: 540, top: 50, bottom: 340 };
-/** Told apart without colours by their dashes as well. */
+/** Lines differ without colours as well, and where colours repeat. */
 const DASHES = ['', '6 3', '2 3', '8 3 2 3', '12 4', '1 2'];
 
 const COLOURS = 6;
@@ -64,7 +64,7 @@ export function chart({ title, x, y, series }) {
     ),
     ...series.map(({ name, points: own }, index) => {
       const path = own.map(([a, b]) => `${round(across.place(a))},${round(upward.place(b))}`).join(' ');
-      const look = `line c${index % COLOURS}" stroke-dasharray="${DASHES[index % DASHES.length]}`;
+      const look = `line c${index % COLOURS}" stroke-dasharray="${DASHES[(index + Math.floor(index / COLOURS)) % DASHES.length]}`;
       const legend = AREA.top + 14 + index * 22;
       return (
         `<polyline class="${look}" points="${path}"/>` +

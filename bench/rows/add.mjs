@@ -25,13 +25,14 @@ export async function run(laboratory, { rounds, seconds }) {
     tables: [
       {
         title: `${title}: medians`,
-        head: ['system', 'calls a second', 'lowest–highest', 'p50 ms', 'p99 ms'],
-        rows: Object.entries(found).map(([name, { perSecond, p50, p99, runs }]) => [
+        head: ['system', 'calls a second', 'lowest–highest', 'p50 ms', 'p99 ms', 's until events are out'],
+        rows: Object.entries(found).map(([name, { perSecond, p50, p99, settled, runs }]) => [
           name,
           whole(perSecond),
           spread(runs, (one) => one.perSecond),
           two(p50),
           two(p99),
+          two(settled),
         ]),
       },
       cpuTable(title, found),

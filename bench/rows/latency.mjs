@@ -5,17 +5,16 @@ import { two, whole } from '../lib/statistics.mjs';
 export const title = 'latency over load';
 
 const SYSTEMS = ['ours', 'plain', 'direct'];
-const SHARES = [0.1, 0.3, 0.5, 0.7, 0.85, 0.95];
 
 /** Open loop: calls come when they come, and wait when the system is behind. */
-export async function run(laboratory, { seconds }) {
+export async function run(laboratory, { seconds, shares }) {
   const base = { operation: 'notifications/add', workload: { name: 'addNotification', recipients: 2 }, seconds };
   const results = {};
   for (const name of SYSTEMS) {
     const system = await laboratory.system(name);
     const { perSecond: peak } = await measure(laboratory, system, base);
     results[name] = [];
-    for (const share of SHARES) {
+    for (const share of shares) {
       const ratePerSecond = peak * share;
       const found = await measure(laboratory, system, { ...base, ratePerSecond });
       // Asked for and not done: the latencies are those of another load.

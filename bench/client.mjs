@@ -20,6 +20,8 @@ const idle = Array.from({ length: connections }, () => new Client(url, limits));
 /** When calls were due that no connection was free for. */
 const waiting = [];
 const latencies = [];
+/** Of those that were under way when the time was over: they count when no other has come back. */
+const tail = [];
 let phase = 'warm up';
 let inFlight = 0;
 let answered = 0;
@@ -40,8 +42,11 @@ function beginWhenWarm() {
   say('measuring');
   setTimeout(() => {
     phase = 'over';
-    const measured = (performance.now() - since) / 1000;
-    whenIdle(() => say('measured', { seconds: measured, ...figures() }));
+    const measured = performance.now() - since;
+    whenIdle(() => {
+      const none = latencies.length === 0;
+      say('measured', { seconds: (none ? performance.now() - since : measured) / 1000, ...figuresOf(none ? tail : latencies) });
+    });
   }, seconds * 1000);
 }
 
@@ -66,8 +71,9 @@ function send(client, dueAt) {
     inFlight--;
     answered++;
     if (status !== 200 || error) fail(error ? (error.code ?? error.message) : status);
-    if (phase === 'measuring') latencies.push(performance.now() - dueAt);
-    if (phase === 'over') return;
+    const latency = performance.now() - dueAt;
+    if (phase === 'measuring') latencies.push(latency);
+    if (phase === 'over') return void tail.push(latency);
     const nextDue = ratePerSecond ? waiting.shift() : performance.now();
     if (nextDue === undefined) idle.push(client);
     else send(client, nextDue);
@@ -95,8 +101,8 @@ function whenIdle(then) {
   setTimeout(() => whenIdle(then), 5);
 }
 
-function figures() {
-  const sorted = Float64Array.from(latencies).sort();
+function figuresOf(measured) {
+  const sorted = Float64Array.from(measured).sort();
   const at = (share) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? null;
   return { calls: sorted.length, p50: at(0.5), p90: at(0.9), p99: at(0.99), p999: at(0.999), max: at(1) };
 }

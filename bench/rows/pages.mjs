@@ -32,7 +32,7 @@ export async function run(laboratory, { rounds, pageSeconds, sizes }) {
       for (const request of requests.slice(0, 2)) {
         const { result } = await system.call('notifications/get', request);
         if (result.data.length !== PAGE) throw new Error(`${one.name} finds ${result.data.length} of ${PAGE} notifications`);
-        one.plans.push(await planOf(system.sql, request));
+        one.plans.push({ size, ...(await planOf(system.sql, request)) });
       }
       one.requests = requests;
       one.sizes.push([]);
@@ -63,7 +63,9 @@ const p50 = (runs) => median(runs.map((run) => run.p50));
 function findings(found, sizes) {
   const judged = found.map((one) => {
     const medians = one.sizes.map(p50);
-    const problems = [...new Set(one.plans.flatMap((plan) => plan.problems))];
+    const problems = [
+      ...new Set(one.plans.flatMap(({ size, problems: own }) => own.map((problem) => `${problem} at ${whole(size)}`))),
+    ];
     return { ...one, medians, growth: Math.max(...medians) / Math.min(...medians), problems };
   });
   const worst = judged.reduce((most, one) => (one.growth > most.growth ? one : most));

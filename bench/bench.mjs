@@ -91,6 +91,7 @@ async function runRow(name, mode) {
     if (leaving || error instanceof TypeError || error instanceof ReferenceError) throw error;
     const cause = error.cause ? ` (${error.cause.message})` : '';
     report(`    FAILED: ${error.message}${cause}`);
+    await laboratory.discardSystems();
     return { name, title: row.title, failure: error.message };
   }
 }

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { closeSync, openSync, readFileSync } from 'node:fs';
+import { closeSync, openSync, readFileSync, truncateSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { exitCode } from '../../scripts/lib/command.mjs';
 import { signal } from '../../scripts/lib/processes.mjs';
@@ -36,6 +36,11 @@ export class Child {
 
   get pid() {
     return this.#child.pid;
+  }
+
+  /** Forgets what it wrote: at thousands of lines a second it would fill the disk in the end. */
+  emptyLog() {
+    truncateSync(this.logFile);
   }
 
   /** Throws when it has ended by itself. */

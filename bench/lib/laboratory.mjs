@@ -6,6 +6,7 @@ import { report } from '../../scripts/lib/progress.mjs';
 import { temporaryDirectory } from '../../scripts/lib/temporary-directory.mjs';
 import { Direct, Plain } from './baselines.mjs';
 import { Ours } from './ours.mjs';
+import { purge } from './queues.mjs';
 
 const SYSTEMS = { ours: Ours, plain: Plain, direct: Direct };
 
@@ -62,6 +63,16 @@ export class Laboratory {
     await system.settle();
     await system.stop();
     await this.admin.query(`DROP DATABASE ${system.place.database} WITH (FORCE)`);
+  }
+
+  /** After a row that failed: nobody knows in what state it has left them. */
+  async discardSystems() {
+    for (const [name, system] of this.#systems) {
+      await system.stop('SIGKILL');
+      await this.admin.query(`DROP DATABASE ${system.place.database} WITH (FORCE)`);
+      if (name === 'ours') await purge(this.rabbit.url);
+    }
+    this.#systems.clear();
   }
 
   /** Processes that all systems use. */

@@ -38,6 +38,7 @@ export async function measure(laboratory, system, load, onBegin = () => {}) {
   const warmUpCalls = system.warm.has(operation) ? 0 : COLD_CALLS;
   system.warm.add(operation);
   await system.settle();
+  for (const child of system.children) child.emptyLog();
   // So that none begins in the middle of one run and not in that of another.
   await laboratory.admin.query('CHECKPOINT');
   const options = {

@@ -1,5 +1,5 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { cpus, release, totalmem } from 'node:os';
+import { cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { between } from '../../scripts/docs/between.mjs';
 import { table } from '../../scripts/docs/table.mjs';
@@ -25,7 +25,7 @@ export async function document(results, mode, laboratory) {
   const machine = [
     `${cpus().length} × ${processor.model.trim()}`,
     `${Math.round(totalmem() / 2 ** 30)} GiB`,
-    `${process.platform} ${release()}`,
+    process.platform,
     `Node ${process.versions.node}`,
     `PostgreSQL ${postgres[0].server_version}`,
     `RabbitMQ ${rabbitmq.trim()}`,

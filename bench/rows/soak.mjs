@@ -1,6 +1,6 @@
-import amqp from 'amqplib';
 import { report } from '../../scripts/lib/progress.mjs';
 import { measure } from '../lib/load.mjs';
+import { messagesLeft } from '../lib/queues.mjs';
 import { footprint } from '../lib/proc.mjs';
 import { median, two, whole } from '../lib/statistics.mjs';
 
@@ -8,11 +8,10 @@ export const title = 'load at 70 % of the peak, 64 connections';
 
 const SHARE = 0.7;
 const SAMPLES = 60;
-const MOST_MEMORY = 150 * 2 ** 20;
+const MOST_MEMORY = 150e6;
 const MOST_P99 = 10;
 /** Between the second quarter and the last one; the first quarter is start-up. */
 const MOST_GROWTH = 0.1;
-const QUEUES = ['users.commands', 'users.queries', 'notifications.commands', 'notifications.queries', 'notifications.events'];
 
 export async function run(laboratory, { seconds, soakSeconds }) {
   const system = await laboratory.system('ours');
@@ -31,8 +30,8 @@ export async function run(laboratory, { seconds, soakSeconds }) {
     clearInterval(timer);
   }
   await system.settle();
-  const waiting = await messagesIn(laboratory.rabbit.url);
-  return { verdicts: [latency(found, soakSeconds), ...growth(samples, soakSeconds), queues(waiting)], tables: [grown(samples)] };
+  const left = await messagesLeft(laboratory.rabbit.url);
+  return { verdicts: [latency(found, soakSeconds), ...growth(samples, soakSeconds), queues(left)], tables: [grown(samples)] };
 }
 
 async function sample(system) {
@@ -54,8 +53,8 @@ function latency({ p50, p99, p999, perSecond }, soakSeconds) {
 }
 
 const KINDS = [
-  { kind: 'memory', what: 'resident memory', show: mebibytes },
-  { kind: 'heap', what: 'heap', show: mebibytes },
+  { kind: 'memory', what: 'resident memory', show: megabytes },
+  { kind: 'heap', what: 'heap', show: megabytes },
   { kind: 'descriptors', what: 'file descriptors', show: whole },
 ];
 
@@ -66,8 +65,8 @@ function growth(samples, soakSeconds) {
   return [
     {
       what: 'resident memory of gateway, users and writer at 64 connections',
-      target: 'under 150 MiB each',
-      reached: all((name) => mebibytes(most(name, 'memory'))),
+      target: 'under 150 MB each',
+      reached: all((name) => megabytes(most(name, 'memory'))),
       spread: '',
       met: names.every((name) => most(name, 'memory') < MOST_MEMORY),
     },
@@ -81,8 +80,7 @@ function growth(samples, soakSeconds) {
   ];
 }
 
-function queues(waiting) {
-  const left = Object.values(waiting).reduce((sum, count) => sum + count, 0);
+function queues(left) {
   return {
     what: 'messages left in queues afterwards',
     target: 'none',
@@ -107,18 +105,6 @@ function quarter(samples, name, kind, number) {
 
 const grownBy = (samples, name, kind) => quarter(samples, name, kind, 4) / quarter(samples, name, kind, 2) - 1;
 
-async function messagesIn(url) {
-  const connection = await amqp.connect(url);
-  try {
-    const channel = await connection.createChannel();
-    const counts = {};
-    for (const queue of QUEUES) counts[queue] = (await channel.checkQueue(queue)).messageCount;
-    return counts;
-  } finally {
-    await connection.close();
-  }
-}
-
-function mebibytes(bytes) {
-  return `${whole(bytes / 2 ** 20)} MiB`;
+function megabytes(bytes) {
+  return `${whole(bytes / 1e6)} MB`;
 }

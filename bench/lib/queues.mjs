@@ -1,0 +1,24 @@
+import amqp from 'amqplib';
+
+const QUEUES = ['users.commands', 'users.queries', 'notifications.commands', 'notifications.queries', 'notifications.events'];
+
+/** @returns {Promise<number>} in all queues of ours */
+export async function messagesLeft(url) {
+  const counts = await onQueues(url, (channel, queue) => channel.checkQueue(queue));
+  return counts.reduce((sum, { messageCount }) => sum + messageCount, 0);
+}
+
+/** What a run that failed has left must not be done during the next. */
+export const purge = (url) => onQueues(url, (channel, queue) => channel.purgeQueue(queue));
+
+async function onQueues(url, work) {
+  const connection = await amqp.connect(url);
+  try {
+    const channel = await connection.createChannel();
+    const results = [];
+    for (const queue of QUEUES) results.push(await work(channel, queue));
+    return results;
+  } finally {
+    await connection.close();
+  }
+}

@@ -77,11 +77,34 @@ module.exports = {
       to: { path: '^(apps|libs|scripts)/' },
     },
     {
+      name: 'amqp-knows-no-framework',
+      comment:
+        'It is the part of the transport that the published client shares, for services that have neither Nest nor our metrics.',
+      severity: 'error',
+      from: { path: '^libs/amqp/', pathNot: TEST },
+      to: { path: ['^libs/(?!(amqp|contracts)/)', 'node_modules/(@nestjs|prom-client|rxjs)(/|$)'] },
+    },
+    {
+      name: 'client-needs-amqplib-only',
+      comment:
+        'Other services install it: what it loads they install as well. npm run build:client follows every import to the end.',
+      severity: 'error',
+      from: { path: '^libs/client/', pathNot: TEST },
+      to: { path: ['^libs/(?!(client|amqp|contracts)/)', 'node_modules/(?!amqplib/|@types/)'] },
+    },
+    {
       name: 'rabbitmq-and-postgres-apart',
       comment: 'Broker and database meet in a service, which decides what is committed before what is acknowledged.',
       severity: 'error',
-      from: { path: '^libs/(rabbitmq|postgres)/', pathNot: TEST },
-      to: { path: '^libs/(rabbitmq|postgres)/', pathNot: '^libs/$1/' },
+      from: { path: '^libs/(amqp|rabbitmq)/', pathNot: TEST },
+      to: { path: '^libs/postgres/' },
+    },
+    {
+      name: 'postgres-and-rabbitmq-apart',
+      comment: 'The same, seen from the database.',
+      severity: 'error',
+      from: { path: '^libs/postgres/', pathNot: TEST },
+      to: { path: '^libs/(amqp|rabbitmq)/' },
     },
     {
       name: 'runtime-knows-no-infrastructure',

@@ -51,7 +51,7 @@ const MUTANTS = [
   {
     name: 'no mandatory',
     edits: [
-      ['libs/rabbitmq/src/publisher.ts', '{ ...properties, mandatory }', '{ ...properties, mandatory: false && mandatory }'],
+      ['libs/amqp/src/publisher.ts', '{ ...properties, mandatory }', '{ ...properties, mandatory: false && mandatory }'],
     ],
     test: ['broker', 'queue of commands deleted'],
   },
@@ -82,17 +82,17 @@ const MUTANTS = [
   },
   {
     name: 'a blocked broker is not noticed',
-    edits: [['libs/rabbitmq/src/channel.ts', "if (state === 'blocked')", 'if (false as boolean)']],
+    edits: [['libs/amqp/src/channel.ts', "if (state === 'blocked')", 'if (false as boolean)']],
     test: ['broker', 'memory alarm'],
   },
   {
     name: 'a nack is taken for a confirm',
-    edits: [['libs/rabbitmq/src/publisher.ts', "nacked ? 'nacked'", "nacked ? 'confirmed'"]],
+    edits: [['libs/amqp/src/publisher.ts', "nacked ? 'nacked'", "nacked ? 'confirmed'"]],
     test: ['broker', 'queue of commands full'],
   },
   {
     name: 'silence is not noticed',
-    edits: [['libs/rabbitmq/src/open-connection.ts', 'const MOST_SILENCE_S = 15;', 'const MOST_SILENCE_S = 1500;']],
+    edits: [['libs/amqp/src/open-connection.ts', 'const MOST_SILENCE_S = 15;', 'const MOST_SILENCE_S = 1500;']],
     test: ['links', 'until they are found'],
   },
 ];

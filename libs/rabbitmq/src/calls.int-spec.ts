@@ -12,8 +12,8 @@ import { declareTopology } from './declare-topology';
 import type { DeliveryContext } from './delivery-context';
 import { RabbitClient, type CallOptions } from './rabbit.client';
 import type { RabbitServer } from './rabbit.server';
-import { Reply } from './reply';
-import { within } from './within';
+import { Reply } from '@app/amqp/reply';
+import { within } from '@app/amqp/within';
 
 const BODY: AddUsersRequest = { organizationId: 'o', users: [{ userId: 'u' }] };
 const OPTIONS: CallOptions = { apiKey: 'key', requestId: 'request-1', timeoutMs: 5000 };

@@ -7,7 +7,7 @@ import type { ChannelModel, ConfirmChannel } from 'amqplib';
 import { createTestBroker, type TestBroker } from '@app/testing/broker';
 import { eventually } from '@app/testing/eventually';
 import { declareTopology } from './declare-topology';
-import { openConnection } from './open-connection';
+import { openConnection } from '@app/amqp/open-connection';
 
 const DEAD = 'users.commands.dead';
 const PROGRAM = join(process.cwd(), 'dist/libs/rabbitmq/src/dead-letters.main.js');

@@ -6,8 +6,8 @@ import { auditTo } from './dead-letters/audit';
 import { HELP, readCommandLine, type Invocation } from './dead-letters/command-line';
 import { DeadLetterError, UsageError } from './dead-letters/errors';
 import { run } from './dead-letters/run';
-import { destroySocket, openConnection } from './open-connection';
-import { within } from './within';
+import { destroySocket, openConnection } from '@app/amqp/open-connection';
+import { within } from '@app/amqp/within';
 
 const CLOSE_TIMEOUT_MS = 2000;
 

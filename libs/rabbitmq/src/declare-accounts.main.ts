@@ -2,7 +2,7 @@ import { ConfigError } from '@app/runtime/settings';
 import type { Account } from './accounts';
 import { accountsConfig, type AccountsConfig } from './config';
 import { declareAccounts } from './declare-accounts';
-import { parseBrokerUrl } from './open-connection';
+import { parseBrokerUrl } from '@app/amqp/open-connection';
 
 const WAIT_MS = 60_000;
 

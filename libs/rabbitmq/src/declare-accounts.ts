@@ -1,6 +1,6 @@
-import { Backoff } from './backoff';
+import { Backoff } from '@app/amqp/backoff';
 import { RIGHTS, type Account } from './accounts';
-import { parseBrokerUrl } from './open-connection';
+import { parseBrokerUrl } from '@app/amqp/open-connection';
 
 const REQUEST_TIMEOUT_MS = 10_000;
 

@@ -1,8 +1,8 @@
 import type { Channel } from 'amqplib';
-import { Backoff } from './backoff';
-import { destroySocket, openConnection, parseBrokerUrl } from './open-connection';
+import { Backoff } from '@app/amqp/backoff';
+import { destroySocket, openConnection, parseBrokerUrl } from '@app/amqp/open-connection';
 import { BINDINGS, EXCHANGES, QUEUES } from './topology';
-import { within } from './within';
+import { within } from '@app/amqp/within';
 
 const PRECONDITION_FAILED = 406;
 const CLOSE_TIMEOUT_MS = 2000;

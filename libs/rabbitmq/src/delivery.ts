@@ -1,5 +1,5 @@
 import type { Channel, ConsumeMessage } from 'amqplib';
-import { isChannelClosed } from './channel';
+import { isChannelClosed } from '@app/amqp/channel';
 import type { DeliveryContext } from './delivery-context';
 import type { Envelope, ReplyAddress } from './envelope';
 

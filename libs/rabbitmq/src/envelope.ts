@@ -4,7 +4,7 @@ import { ApiError } from '@app/contracts/error';
 import { identifierProblem } from '@app/contracts/fields';
 import { IDEMPOTENCY_KEY, REQUEST_ID } from '@app/contracts/headers';
 import { DeliveryContext } from './delivery-context';
-import { HEADER } from './headers';
+import { HEADER } from '@app/amqp/headers';
 
 /** Where a reply goes. */
 export interface ReplyAddress {

@@ -2,13 +2,14 @@ import type { ConfirmChannel } from 'amqplib';
 import type { Registry } from 'prom-client';
 import type { CloudEvent } from '@app/contracts/event';
 import type { ServiceName } from '@app/contracts/message';
-import { RabbitChannel } from './channel';
-import { checkExchanges } from './check-topology';
-import { RabbitConnection, type ConnectionOptions } from './connection';
-import { HEADER } from './headers';
+import { RabbitChannel } from '@app/amqp/channel';
+import { checkExchanges } from '@app/amqp/check-topology';
+import { RabbitConnection, type ConnectionOptions } from '@app/amqp/connection';
+import { HEADER } from '@app/amqp/headers';
 import { TransportMetrics } from './metrics';
-import { ConfirmedPublisher } from './publisher';
-import { within } from './within';
+import { observe } from './observe';
+import { ConfirmedPublisher } from '@app/amqp/publisher';
+import { within } from '@app/amqp/within';
 
 /** A transaction waits for the confirms, and the database ends it after 5 s. */
 const CONFIRM_TIMEOUT_MS = 4000;
@@ -36,14 +37,15 @@ export class EventPublisher {
   private readonly publisher: ConfirmedPublisher;
 
   constructor(private readonly options: EventPublisherOptions) {
-    const metrics = TransportMetrics.of(options.metrics);
-    this.connection = new RabbitConnection({ ...options.connection, name: `${options.connection.name} events` }, metrics);
+    const { connection, metrics } = options;
+    const name = `${connection.name} events`;
+    this.connection = new RabbitConnection({ ...connection, name }, observe(TransportMetrics.of(metrics)));
     this.channel = new RabbitChannel(this.connection, {
       name: 'events',
       open: (model) => model.createConfirmChannel(),
       setup: (channel) => checkExchanges(channel, ['events']),
     });
-    this.publisher = new ConfirmedPublisher(this.channel, metrics);
+    this.publisher = new ConfirmedPublisher(this.channel);
   }
 
   start(): void {

@@ -8,7 +8,7 @@ import { eventually } from '@app/testing/eventually';
 import { startUsersStub, type UsersHandlers } from '@app/testing/users-stub';
 import { declareTopology } from './declare-topology';
 import type { DeliveryContext } from './delivery-context';
-import { openConnection } from './open-connection';
+import { openConnection } from '@app/amqp/open-connection';
 import { RabbitClient } from './rabbit.client';
 import type { RabbitServer } from './rabbit.server';
 
@@ -334,7 +334,7 @@ describe('failures', () => {
     });
 
     it('survives replies that make no sense', async () => {
-      const { replyQueue } = client as unknown as { replyQueue: string };
+      const { replyQueue } = (client as unknown as { caller: { replyQueue: string } }).caller;
       for (const correlationId of ['error', '__proto__', undefined]) {
         channel.publish('replies', replyQueue, Buffer.from('{'), { correlationId, headers: { 'x-status': 'OK' } });
       }

@@ -1,4 +1,4 @@
-import { Backoff } from './backoff';
+import { Backoff } from '@app/amqp/backoff';
 
 /** A time without the database: begins with the first who notices, ends for all when the probe succeeds. */
 export class Pause {

@@ -9,7 +9,7 @@ import { startUsersStub } from '@app/testing/users-stub';
 import { ACCOUNTS, type Account } from './accounts';
 import { declareAccounts } from './declare-accounts';
 import { declareTopology } from './declare-topology';
-import { openConnection } from './open-connection';
+import { openConnection } from '@app/amqp/open-connection';
 import { RabbitClient } from './rabbit.client';
 import { BINDINGS, EXCHANGES, QUEUES } from './topology';
 

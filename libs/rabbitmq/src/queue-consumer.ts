@@ -1,8 +1,8 @@
 import { Logger } from '@nestjs/common';
 import type { Channel, ConsumeMessage } from 'amqplib';
-import { closeQuietly, RabbitChannel } from './channel';
-import { checkQueues } from './check-topology';
-import type { RabbitConnection } from './connection';
+import { closeQuietly, RabbitChannel } from '@app/amqp/channel';
+import { checkQueues } from '@app/amqp/check-topology';
+import type { RabbitConnection } from '@app/amqp/connection';
 
 export interface QueueConsumerOptions {
   queue: string;

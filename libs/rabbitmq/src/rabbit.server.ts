@@ -5,18 +5,19 @@ import type { Registry } from 'prom-client';
 import { ALL_MESSAGES } from '@app/contracts/all-messages';
 import type { ServiceName } from '@app/contracts/message';
 import { decide } from './ack-policy';
-import { closeQuietly } from './channel';
-import { RabbitConnection, type ConnectionOptions } from './connection';
+import { closeQuietly } from '@app/amqp/channel';
+import { RabbitConnection, type ConnectionOptions } from '@app/amqp/connection';
 import { about, Delivery, type Lane, type QueueKind } from './delivery';
 import { readEnvelope } from './envelope';
 import { checkHandlers } from './handler-check';
 import { HandlerRunner } from './handler-runner';
 import { TransportMetrics } from './metrics';
+import { observe } from './observe';
 import { Pause } from './pause';
 import { Publishers, type PublisherRules } from './publishers';
 import { QueueConsumer } from './queue-consumer';
 import { Settlement } from './settlement';
-import { within } from './within';
+import { within } from '@app/amqp/within';
 import { commandQueue, deadQueue, eventQueue, queryQueue, RETRY_DELAYS, retryQueue, suspectQueue } from './topology';
 
 export type { QueueKind } from './delivery';
@@ -76,8 +77,9 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
     const { connection, service, isUnavailable, isTransient, probe, publishers } = options;
     if (isUnavailable && !probe) throw new Error('isUnavailable needs a probe: without it a pause would never end.');
     this.metrics = TransportMetrics.of(options.metrics);
-    this.consuming = new RabbitConnection({ ...connection, name: `${connection.name} consuming` }, this.metrics);
-    this.publishing = new RabbitConnection({ ...connection, name: `${connection.name} publishing` }, this.metrics);
+    const observer = observe(this.metrics);
+    this.consuming = new RabbitConnection({ ...connection, name: `${connection.name} consuming` }, observer);
+    this.publishing = new RabbitConnection({ ...connection, name: `${connection.name} publishing` }, observer);
     this.settlement = new Settlement(service, this.publishing, this.metrics);
     this.runner = new HandlerRunner(
       this.messageHandlers,

@@ -6,7 +6,7 @@ import { eventually } from '@app/testing/eventually';
 import { PrivateServer } from '@app/testing/private-server';
 import { startUsersStub, type UsersHandlers } from '@app/testing/users-stub';
 import { declareTopology } from './declare-topology';
-import { openConnection } from './open-connection';
+import { openConnection } from '@app/amqp/open-connection';
 import { RabbitClient } from './rabbit.client';
 import type { RabbitServer } from './rabbit.server';
 
@@ -124,7 +124,7 @@ describe('recovery', () => {
     await declareTopology(broker.url);
     await callsWork();
 
-    const { replyQueue } = client as unknown as { replyQueue: string };
+    const { replyQueue } = (client as unknown as { caller: { replyQueue: string } }).caller;
     const { call, letGo } = await running();
     // Only the connection that owns an exclusive queue may delete it.
     const own = await client.unwrap<ChannelModel>().createChannel();

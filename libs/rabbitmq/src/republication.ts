@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import type { ErrorBody } from '@app/contracts/error';
 import type { Delivery } from './delivery';
 import type { DeliveryContext } from './delivery-context';
-import { HEADER } from './headers';
-import type { Publication } from './publisher';
+import { HEADER } from '@app/amqp/headers';
+import type { Publication } from '@app/amqp/publisher';
 
 const MAX_REASON_CHARACTERS = 500;
 

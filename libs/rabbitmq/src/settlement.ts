@@ -2,14 +2,14 @@ import { Logger } from '@nestjs/common';
 import type { Channel, ConfirmChannel } from 'amqplib';
 import type { ServiceName } from '@app/contracts/message';
 import { INTERNAL, type Decision } from './ack-policy';
-import { Backoff } from './backoff';
-import { RabbitChannel } from './channel';
-import { checkExchanges } from './check-topology';
-import type { RabbitConnection } from './connection';
+import { Backoff } from '@app/amqp/backoff';
+import { RabbitChannel } from '@app/amqp/channel';
+import { checkExchanges } from '@app/amqp/check-topology';
+import type { RabbitConnection } from '@app/amqp/connection';
 import { about, type Delivery } from './delivery';
 import type { TransportMetrics } from './metrics';
-import { ConfirmedPublisher, NotWritten, type Publication, type PublishOutcome } from './publisher';
-import { encodeReply, type EncodedReply } from './reply-format';
+import { ConfirmedPublisher, NotWritten, type Publication, type PublishOutcome } from '@app/amqp/publisher';
+import { encodeReply, type EncodedReply } from '@app/amqp/reply-format';
 import { republication } from './republication';
 import { commandQueue, retryQueue, suspectQueue } from './topology';
 
@@ -44,7 +44,7 @@ export class Settlement {
       open: (model) => model.createConfirmChannel(),
       setup: (channel) => checkExchanges(channel, ['retry', 'dead']),
     });
-    this.publisher = new ConfirmedPublisher(this.confirms, metrics);
+    this.publisher = new ConfirmedPublisher(this.confirms);
   }
 
   check(): string | undefined {

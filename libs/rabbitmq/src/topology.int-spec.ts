@@ -7,7 +7,7 @@ import { eventually } from '@app/testing/eventually';
 import { requiredEnv } from '@app/testing/required-env';
 import { startUsersStub } from '@app/testing/users-stub';
 import { declareTopology } from './declare-topology';
-import { openConnection } from './open-connection';
+import { openConnection } from '@app/amqp/open-connection';
 import { RabbitClient } from './rabbit.client';
 import { BINDINGS, EXCHANGES, QUEUES } from './topology';
 

@@ -6,7 +6,7 @@ import { ApiError } from '@app/contracts/error';
 import { identifierProblem } from '@app/contracts/fields';
 import { AddNotification, AddNotificationRequest, type AddNotificationResult } from '@app/contracts/notifications.add';
 import { DeliveryContext } from '@app/rabbitmq/delivery-context';
-import { Reply } from '@app/rabbitmq/reply';
+import { Reply } from '@app/amqp/reply';
 import type { NewNotification } from '../db/insert-notifications.repository';
 import { Existence } from '../existence';
 import { NotificationWriter, type Written } from '../writer/notification-writer';

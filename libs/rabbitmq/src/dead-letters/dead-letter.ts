@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { ConsumeMessage } from 'amqplib';
 import { ERROR_STATUSES } from '@app/contracts/error';
-import { HEADER } from '../headers';
+import { HEADER } from '@app/amqp/headers';
 
 /** What became of a letter that the broker gave up by itself, by the broker's word for it. */
 const BROKER_STATUSES = {

@@ -6,7 +6,7 @@ import { eventually } from '@app/testing/eventually';
 import { startUsersStub, type UsersHandlers } from '@app/testing/users-stub';
 import { declareTopology } from '../declare-topology';
 import type { DeliveryContext } from '../delivery-context';
-import { openConnection } from '../open-connection';
+import { openConnection } from '@app/amqp/open-connection';
 import type { RabbitServer } from '../rabbit.server';
 import type { AuditLine } from './audit';
 import { readCommandLine } from './command-line';

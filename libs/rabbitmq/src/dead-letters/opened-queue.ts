@@ -1,6 +1,6 @@
 import type { Channel, ChannelModel, ConfirmChannel, ConsumeMessage } from 'amqplib';
-import { checkQueues } from '../check-topology';
-import { within } from '../within';
+import { checkQueues } from '@app/amqp/check-topology';
+import { within } from '@app/amqp/within';
 import { readDeadLetter, type DeadLetter } from './dead-letter';
 import { DeadLetterError } from './errors';
 

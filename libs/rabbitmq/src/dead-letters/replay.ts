@@ -1,7 +1,7 @@
 import type { ConfirmChannel, Options } from 'amqplib';
 import type { ServiceName } from '@app/contracts/message';
+import { HEADER } from '@app/amqp/headers';
 import { patternsOf } from '../handler-check';
-import { HEADER } from '../headers';
 import { OURS, DROPPED_HEADERS } from '../republication';
 import { commandQueue } from '../topology';
 import type { DeadLetter } from './dead-letter';

@@ -1,8 +1,7 @@
 import type { Channel } from 'amqplib';
-import { Registry } from 'prom-client';
 import { RabbitChannel } from './channel';
 import { RabbitConnection } from './connection';
-import { TransportMetrics } from './metrics';
+import { silent } from './observer';
 
 describe('RabbitChannel', () => {
   it('may be waited for by many, and by none of them for longer than until it is closed', async () => {
@@ -11,7 +10,7 @@ describe('RabbitChannel', () => {
     process.on('warning', onWarning);
     // Never started, so never there.
     const options = { url: 'amqp://127.0.0.1:1', name: 'test' };
-    const connection = new RabbitConnection(options, TransportMetrics.of(new Registry()));
+    const connection = new RabbitConnection(options, silent);
     const channel = new RabbitChannel<Channel>(connection, {
       name: 'waited for',
       open: (model) => model.createChannel(),

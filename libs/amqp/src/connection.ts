@@ -1,8 +1,7 @@
 import { EventEmitter } from 'node:events';
-import { Logger } from '@nestjs/common';
 import type { ChannelModel } from 'amqplib';
 import { Backoff } from './backoff';
-import type { TransportMetrics } from './metrics';
+import type { Observer } from './observer';
 import { destroySocket, openConnection, parseBrokerUrl, type ConnectionOptions } from './open-connection';
 import { within } from './within';
 
@@ -25,7 +24,6 @@ export class RabbitConnection extends EventEmitter<{ up: [ChannelModel]; state: 
   /** Broker account, as the broker checks it in `user_id`. */
   readonly username: string;
   private readonly closing = new AbortController();
-  private readonly logger = new Logger('RabbitMQ');
   private readonly backoff = new Backoff();
   private model?: ChannelModel;
   private blocked = false;
@@ -35,7 +33,7 @@ export class RabbitConnection extends EventEmitter<{ up: [ChannelModel]; state: 
   /** @throws Error when the URL is not one of a broker */
   constructor(
     readonly options: ConnectionOptions,
-    private readonly metrics: TransportMetrics,
+    readonly observer: Observer,
   ) {
     super();
     this.username = parseBrokerUrl(options.url).username;
@@ -78,13 +76,13 @@ export class RabbitConnection extends EventEmitter<{ up: [ChannelModel]; state: 
     const { signal } = this.closing;
     while (!signal.aborted) {
       try {
-        await this.live(await openConnection(this.options));
+        await this.live(await openConnection(this.options, this.observer.log));
       } catch (error) {
         if (!signal.aborted) this.log(`no connection: ${reason(error)}`);
       }
       if (signal.aborted) return;
       await this.backoff.wait(signal);
-      this.metrics.reconnects.inc({ connection: this.options.name });
+      this.observer.reconnecting(this.options.name);
     }
   }
 
@@ -101,7 +99,7 @@ export class RabbitConnection extends EventEmitter<{ up: [ChannelModel]; state: 
     this.backoff.succeeded();
     this.model = model;
     this.setBlocked(false);
-    this.logger.log({ msg: 'connected to the broker', connection: this.options.name });
+    this.observer.log('info', { msg: 'connected to the broker', connection: this.options.name });
     this.emit('up', model);
 
     const error = await ended;
@@ -114,12 +112,12 @@ export class RabbitConnection extends EventEmitter<{ up: [ChannelModel]; state: 
   private setBlocked(blocked: boolean): void {
     if (blocked && !this.blocked) this.log('the broker is short of memory or disk and takes no messages');
     this.blocked = blocked;
-    this.metrics.blocked.set({ connection: this.options.name }, blocked ? 1 : 0);
+    this.observer.blocked(this.options.name, blocked);
     this.emit('state', this.state);
   }
 
   private log(msg: string): void {
-    this.logger.warn({ msg, connection: this.options.name });
+    this.observer.log('warn', { msg, connection: this.options.name });
   }
 }
 

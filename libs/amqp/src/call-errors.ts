@@ -18,6 +18,8 @@ export function notPublished(outcome: PublishOutcome): ApiError | undefined {
       return unavailable('no queue is bound for it');
     case 'nacked':
       return unavailable('its queue is full');
+    case 'forbidden':
+      return new ApiError('PERMISSION_DENIED', 'The broker account may not publish this operation.');
     case 'lost':
       return outcomeUnknown('the connection was lost before the answer came');
   }

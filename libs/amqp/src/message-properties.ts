@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import type { Options } from 'amqplib';
-import type { Message } from '@app/contracts/message';
 import { HEADER } from './headers';
 
 export interface CallOptions {
@@ -14,6 +13,12 @@ export interface CallOptions {
   idempotencyKey?: string;
 }
 
+/** What is asked for: `pattern` is the routing key. */
+export interface Operation {
+  readonly kind: 'command' | 'query';
+  readonly pattern: string;
+}
+
 /** Who publishes. */
 export interface Sender {
   /** As the app calls itself. */
@@ -24,7 +29,7 @@ export interface Sender {
 
 /** The AMQP properties that every command and query has, whether somebody waits for it or not. */
 export function messageProperties(
-  { kind, pattern }: Pick<Message<unknown, unknown>, 'kind' | 'pattern'>,
+  { kind, pattern }: Operation,
   { apiKey, requestId, messageId = randomUUID(), idempotencyKey }: Omit<CallOptions, 'timeoutMs'>,
   { appId, userId }: Sender,
 ): Omit<Options.Publish, 'headers'> & { headers: Record<string, unknown> } {

@@ -1,5 +1,4 @@
 import type { Channel } from 'amqplib';
-import type { ExchangeName } from './topology';
 
 const NOT_FOUND = 404;
 
@@ -9,7 +8,7 @@ const NOT_FOUND = 404;
  *
  * @throws Error that says what is missing and what to run
  */
-export async function checkExchanges(channel: Channel, names: readonly ExchangeName[]): Promise<void> {
+export async function checkExchanges(channel: Channel, names: readonly string[]): Promise<void> {
   for (const name of names) await explain(`exchange ${name}`, channel.checkExchange(name));
 }
 

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import type { Socket } from 'node:net';
 import { connect, type ChannelModel, type Options } from 'amqplib';
 import { surviveHostileHeaders } from './hostile-headers';
+import type { Observer } from './observer';
 
 export interface ConnectionOptions {
   /** `amqp:` or `amqps:`, with credentials and virtual host. */
@@ -41,9 +42,13 @@ export const destroySocket = (model: ChannelModel, reason = 'given up'): void =>
 /**
  * Opens one AMQP connection.
  *
+ * @param log told of messages that cannot be decoded
  * @throws Error of the network, of the handshake, or of {@link parseBrokerUrl}; never with the URL in it
  */
-export async function openConnection({ url, caFile, name }: ConnectionOptions): Promise<ChannelModel> {
+export async function openConnection(
+  { url, caFile, name }: ConnectionOptions,
+  log: Observer['log'] = () => undefined,
+): Promise<ChannelModel> {
   const model = await connect(parseBrokerUrl(url), {
     // Without it an awaited confirm of 4 KB and more takes 44 ms: Nagle waits for the peer's delayed acknowledgement.
     noDelay: true,
@@ -52,7 +57,7 @@ export async function openConnection({ url, caFile, name }: ConnectionOptions): 
     clientProperties: { connection_name: name },
     ...(caFile && { ca: await readFile(caFile) }),
   });
-  surviveHostileHeaders(model);
+  surviveHostileHeaders(model, log);
   // An error event without a listener would end the process.
   model.on('error', () => undefined);
   if (isClosed(model)) throw new Error('The broker closed the connection while it opened.');

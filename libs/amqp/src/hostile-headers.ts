@@ -1,5 +1,5 @@
-import { Logger } from '@nestjs/common';
 import type { ChannelModel } from 'amqplib';
+import type { Observer } from './observer';
 
 const HEADER_FRAME = 2;
 
@@ -16,9 +16,8 @@ interface FrameReader {
  * passes on, overflow the stack, and it closes the connection. Delivered again the message would do so again, up to the delivery limit, and
  * take everything that was delivered beside it along into the dead letters. Here it becomes a message without properties.
  */
-export function surviveHostileHeaders(model: ChannelModel): void {
+export function surviveHostileHeaders(model: ChannelModel, log: Observer['log']): void {
   const reader = model.connection as unknown as FrameReader;
-  const logger = new Logger('RabbitMQ');
   const receive = reader.recvFrame.bind(reader);
   reader.recvFrame = () => {
     const frame = reader.rest;
@@ -26,7 +25,7 @@ export function surviveHostileHeaders(model: ChannelModel): void {
       return receive();
     } catch (error) {
       if (!(error instanceof RangeError) || frame[0] !== HEADER_FRAME) throw error;
-      logger.error({ msg: 'the properties of a message could not be decoded', reason: error.message });
+      log('error', { msg: 'the properties of a message could not be decoded', reason: error.message });
       // Type 1 byte, channel 2, length 4; then class 2, weight 2, length of the body 8.
       const size = Number(frame.readBigUInt64BE(11));
       return { id: frame.readUInt16BE(7), channel: frame.readUInt16BE(1), size, fields: { headers: {} } };

@@ -1,5 +1,4 @@
 import { EventEmitter, setMaxListeners } from 'node:events';
-import { Logger } from '@nestjs/common';
 import type { Channel, ChannelModel } from 'amqplib';
 import { Backoff } from './backoff';
 import type { RabbitConnection } from './connection';
@@ -21,7 +20,6 @@ export interface ChannelOptions<C extends Channel> {
  * Events: `open` once it is set up, `lost` when it no longer is.
  */
 export class RabbitChannel<C extends Channel> extends EventEmitter<{ open: [C]; lost: [] }> {
-  private readonly logger = new Logger('RabbitMQ');
   private readonly closing = new AbortController();
   private readonly ended: Promise<void>;
   private channel?: C;
@@ -133,7 +131,7 @@ export class RabbitChannel<C extends Channel> extends EventEmitter<{ open: [C]; 
   }
 
   private log(level: 'warn' | 'error', msg: string): void {
-    this.logger[level]({ msg, channel: this.options.name, connection: this.connection.options.name });
+    this.connection.observer.log(level, { msg, channel: this.options.name, connection: this.connection.options.name });
   }
 }
 

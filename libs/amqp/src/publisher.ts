@@ -1,22 +1,22 @@
 import type { ConfirmChannel, Message, Options } from 'amqplib';
 import type { RabbitChannel } from './channel';
-import type { TransportMetrics } from './metrics';
-import type { ExchangeName } from './topology';
 
 /** Bytes written and not confirmed, at most: a broker that stopped reading must not fill our memory. */
 const MAX_UNCONFIRMED_BYTES = 64 * 1024 * 1024;
 
 /**
  * `confirmed`: the broker has it. `returned` and `nacked`: no queue has it, and none will. `lost`: the channel ended first, so the broker
- * may have it.
+ * may have it. `forbidden`: the account may not publish that, and the channel ended.
  */
-export type PublishOutcome = 'confirmed' | 'returned' | 'nacked' | 'lost';
+export type PublishOutcome = 'confirmed' | 'returned' | 'nacked' | 'forbidden' | 'lost';
+
+const ACCESS_REFUSED = 403;
 
 /** Nothing was written. */
 export class NotWritten extends Error {}
 
 export interface Publication {
-  exchange: ExchangeName;
+  exchange: string;
   routingKey: string;
   body: Buffer;
   /** `correlationId` must be unique among those in flight: it tells which message was returned. */
@@ -29,12 +29,17 @@ export interface Publication {
 export class ConfirmedPublisher {
   private readonly unconfirmed = new Map<string, (outcome: PublishOutcome) => void>();
   private unconfirmedBytes = 0;
+  /** What the broker said when it closed the channel because of missing rights. */
+  private refusal = '';
 
-  constructor(
-    private readonly channel: RabbitChannel<ConfirmChannel>,
-    private readonly metrics: TransportMetrics,
-  ) {
-    channel.on('open', (opened) => opened.on('return', (message) => this.onReturn(message)));
+  constructor(private readonly channel: RabbitChannel<ConfirmChannel>) {
+    channel.on('open', (opened) => {
+      this.refusal = '';
+      opened.on('return', (message) => this.onReturn(message));
+      opened.on('error', (error: Error & { code?: number }) => {
+        if (error.code === ACCESS_REFUSED) this.refusal = error.message;
+      });
+    });
   }
 
   /** @throws NotWritten at once when the broker cannot take it now, or the protocol cannot carry it */
@@ -50,8 +55,8 @@ export class ConfirmedPublisher {
         this.unconfirmed.delete(correlationId);
         this.unconfirmedBytes -= body.length;
         const nacked = error?.message === 'message nacked';
-        if (nacked) this.metrics.nacked.inc({ exchange });
-        resolve(!error ? 'confirmed' : nacked ? 'nacked' : 'lost');
+        if (nacked) this.channel.connection.observer.nacked(exchange);
+        resolve(!error ? 'confirmed' : nacked ? 'nacked' : this.isRefused(exchange, routingKey) ? 'forbidden' : 'lost');
       };
       try {
         current.publish(exchange, routingKey, body, { ...properties, mandatory }, onConfirm);
@@ -64,8 +69,13 @@ export class ConfirmedPublisher {
     });
   }
 
+  /** Rights are those of the account: every message of this exchange, or with this routing key, on the channel was refused. */
+  private isRefused(exchange: string, routingKey: string): boolean {
+    return [`exchange '${exchange}'`, `topic '${routingKey}'`].some((what) => this.refusal.includes(`access to ${what}`));
+  }
+
   private onReturn({ fields, properties }: Message): void {
-    this.metrics.returned.inc({ exchange: fields.exchange });
+    this.channel.connection.observer.returned(fields.exchange);
     this.unconfirmed.get(String(properties.correlationId))?.('returned');
   }
 }

@@ -1,0 +1,153 @@
+import { randomUUID } from 'node:crypto';
+import type { ConfirmChannel, Message as AmqpMessage } from 'amqplib';
+import type { ApiError } from '@app/contracts/error';
+import { notPublished, outcomeUnknown, unavailable } from './call-errors';
+import { closeQuietly, RabbitChannel } from './channel';
+import { checkExchanges } from './check-topology';
+import type { RabbitConnection } from './connection';
+import { HEADER } from './headers';
+import { messageProperties, type CallOptions, type Operation, type Sender } from './message-properties';
+import { PendingCalls } from './pending-calls';
+import { ConfirmedPublisher, type PublishOutcome } from './publisher';
+import { decodeReply, type Answer } from './reply-format';
+import { within } from './within';
+
+export interface CallerOptions {
+  /** Of every message, as `app_id`. */
+  appId: string;
+  /** Most calls waiting for their reply; more are refused at once. Default 1000. */
+  maxPending?: number;
+}
+
+/** Publishes commands and queries and waits for their replies, in a queue of its own. */
+export class Caller {
+  private readonly channel: RabbitChannel<ConfirmChannel>;
+  private readonly publisher: ConfirmedPublisher;
+  private readonly calls = new PendingCalls();
+  private readonly sender: Sender;
+  private replyQueue?: string;
+  private closed = false;
+
+  constructor(
+    private readonly connection: RabbitConnection,
+    private readonly options: CallerOptions,
+  ) {
+    this.sender = { appId: options.appId, userId: connection.username };
+    this.channel = new RabbitChannel(connection, {
+      name: 'calls',
+      open: (model) => model.createConfirmChannel(),
+      setup: (channel) => this.setUp(channel),
+    });
+    // A tick later: those that were certainly refused say so first.
+    this.channel.on('lost', () =>
+      setImmediate(() => this.calls.rejectAll(() => outcomeUnknown('the connection was lost before the answer came'))),
+    );
+    this.publisher = new ConfirmedPublisher(this.channel);
+  }
+
+  /** Calls waiting for their reply. */
+  get pending(): number {
+    return this.calls.size;
+  }
+
+  /** undefined when calls can be made, else a short reason without secrets. */
+  check(): string | undefined {
+    return this.channel.check();
+  }
+
+  /** Waits until calls can be made. @returns false when they cannot after so many milliseconds, or never again */
+  whenReady(timeoutMs: number): Promise<boolean> {
+    return this.channel.whenReady(timeoutMs);
+  }
+
+  /**
+   * Publishes a message and waits for its reply.
+   *
+   * @throws ApiError UNAVAILABLE: certainly not executed, and never will be. DEADLINE_EXCEEDED: written, and the outcome is unknown.
+   *   Any other status is the service's answer.
+   */
+  async call<Res>(operation: Operation, body: unknown, options: CallOptions): Promise<Answer<Res>> {
+    try {
+      return decodeReply<Res>(await this.replyTo(operation, body, options));
+    } finally {
+      this.reportPending();
+    }
+  }
+
+  /** Publishes a message whose reply nobody waits for. @throws NotWritten at once when the broker cannot take it now */
+  async publish(operation: Operation, body: unknown, options: Omit<CallOptions, 'timeoutMs'>): Promise<PublishOutcome> {
+    return this.publisher.publish({
+      exchange: 'commands',
+      routingKey: operation.pattern,
+      body: Buffer.from(JSON.stringify(body)),
+      properties: { ...messageProperties(operation, options, this.sender), correlationId: randomUUID() },
+    });
+  }
+
+  /** Refuses new calls and waits so many milliseconds for the pending ones. */
+  async close(drainTimeoutMs: number): Promise<void> {
+    this.closed = true;
+    await within(drainTimeoutMs, this.calls.whenEmpty());
+    this.calls.rejectAll(() => outcomeUnknown('shutting down'));
+    await this.channel.close();
+  }
+
+  private async setUp(channel: ConfirmChannel): Promise<void> {
+    await checkExchanges(channel, ['commands', 'replies']);
+    // Named by the broker: a name of ours would be locked by the connection before while that is half open.
+    const { queue } = await channel.assertQueue('', {
+      exclusive: true,
+      autoDelete: true,
+      durable: false,
+      arguments: { 'x-queue-type': 'classic' },
+    });
+    await channel.bindQueue(queue, 'replies', queue);
+    await channel.consume(queue, (reply) => (reply ? this.onReply(reply) : closeQuietly(channel)), { noAck: true });
+    this.replyQueue = queue;
+  }
+
+  private onReply(reply: AmqpMessage): void {
+    if (!this.calls.resolve(String(reply.properties.correlationId), reply)) this.connection.observer.unknownReply();
+  }
+
+  private replyTo(operation: Operation, body: unknown, options: CallOptions): Promise<AmqpMessage> {
+    const timeoutMs = Math.floor(options.timeoutMs);
+    if (this.closed) throw unavailable('shutting down');
+    if (this.calls.size >= (this.options.maxPending ?? 1000)) throw unavailable('too many calls are pending');
+    if (!(timeoutMs > 0)) throw unavailable('no time is left');
+
+    const correlationId = randomUUID();
+    const reply = this.calls.wait(correlationId, timeoutMs, () => outcomeUnknown('no answer came in time'));
+    this.reportPending();
+    void this.publishCall(operation, body, correlationId, { ...options, timeoutMs });
+    return reply;
+  }
+
+  private async publishCall(operation: Operation, body: unknown, correlationId: string, options: CallOptions): Promise<void> {
+    const { headers, ...properties } = messageProperties(operation, options, this.sender);
+    let error: ApiError | undefined;
+    try {
+      const outcome = await this.publisher.publish({
+        exchange: 'commands',
+        routingKey: operation.pattern,
+        body: Buffer.from(JSON.stringify(body)),
+        properties: {
+          ...properties,
+          correlationId,
+          replyTo: this.replyQueue,
+          // A command would be dead-lettered; its deadline is looked at by the consumer.
+          ...(operation.kind === 'query' && { expiration: options.timeoutMs }),
+          headers: { ...headers, [HEADER.deadline]: Date.now() + options.timeoutMs },
+        },
+      });
+      error = notPublished(outcome);
+    } catch (notWritten) {
+      error = unavailable((notWritten as Error).message);
+    }
+    if (error) this.calls.reject(correlationId, error);
+  }
+
+  private reportPending(): void {
+    this.connection.observer.pending(this.options.appId, this.calls.size);
+  }
+}

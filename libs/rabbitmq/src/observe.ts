@@ -1,0 +1,17 @@
+import { Logger } from '@nestjs/common';
+import type { Observer } from '@app/amqp/observer';
+import type { TransportMetrics } from './metrics';
+
+/** Logs and counts as the services do. */
+export function observe(metrics: TransportMetrics): Observer {
+  const logger = new Logger('RabbitMQ');
+  return {
+    log: (level, fields) => logger[level === 'info' ? 'log' : level](fields),
+    reconnecting: (connection) => metrics.reconnects.inc({ connection }),
+    blocked: (connection, blocked) => metrics.blocked.set({ connection }, blocked ? 1 : 0),
+    returned: (exchange) => metrics.returned.inc({ exchange }),
+    nacked: (exchange) => metrics.nacked.inc({ exchange }),
+    pending: (connection, calls) => metrics.callsPending.set({ connection }, calls),
+    unknownReply: () => metrics.unknownReplies.inc(),
+  };
+}

@@ -50,9 +50,7 @@ const MUTANTS = [
   },
   {
     name: 'no mandatory',
-    edits: [
-      ['libs/amqp/src/publisher.ts', '{ ...properties, mandatory }', '{ ...properties, mandatory: false && mandatory }'],
-    ],
+    edits: [['libs/amqp/src/publisher.ts', '{ ...properties, mandatory }', '{ ...properties, mandatory: false && mandatory }']],
     test: ['broker', 'queue of commands deleted'],
   },
   {

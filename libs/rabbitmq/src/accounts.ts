@@ -1,6 +1,9 @@
 import type { Message, ServiceName } from '@app/contracts/message';
 import { AddNotification } from '@app/contracts/notifications.add';
 import { SUBSCRIPTIONS } from '@app/contracts/all-events';
+import { CheckAccess } from '@app/contracts/access.check';
+import { ListContacts } from '@app/contracts/contacts.list';
+import { SetDocument } from '@app/contracts/documents.set';
 import { ListMemberships } from '@app/contracts/memberships.list';
 import { GetNotifications } from '@app/contracts/notifications.get';
 import { AddUsers } from '@app/contracts/users.add';
@@ -19,6 +22,8 @@ export interface Rights {
   read: string;
   /** Routing keys that it may publish to exchange `commands`. */
   commands: string;
+  /** Types of events that it may bind queues of its own to; absent: it has none. */
+  events?: string;
 }
 
 const NOTHING = '^$';
@@ -27,6 +32,7 @@ const REPLY_QUEUE = 'amq.gen-*';
 
 /** One of these names and nothing else; `*` stands for any rest. */
 const oneOf = (...names: string[]): string => {
+  if (names.length === 0) return NOTHING;
   const patterns = names.map((name) => name.replaceAll('.', '\\.').replace('*', '.*'));
   return names.length === 1 ? `^${patterns[0]}$` : `^(${patterns.join('|')})$`;
 };
@@ -62,3 +68,29 @@ export const RIGHTS: Readonly<Record<Account, Rights>> = {
   },
   publisher: { configure: NOTHING, write: oneOf('commands'), read: NOTHING, commands: keysOf(AddNotification) },
 };
+
+/** What other services may be allowed to ask for; the rest is between our own. */
+export const OPEN_OPERATIONS = [AddUsers, AddNotification, SetDocument, GetNotifications, CheckAccess, ListContacts];
+
+/** What an account of another service is for. */
+export interface AccountPurpose {
+  /** Routing keys of {@link OPEN_OPERATIONS}. */
+  operations: readonly string[];
+  /** Whether it waits for replies. */
+  replies: boolean;
+  /** Types of events that it listens to, in queues whose names begin with its own and a dot. */
+  events: readonly string[];
+}
+
+/** The least that another service needs. */
+export function rightsFor(name: string, { operations, replies, events }: AccountPurpose): Rights {
+  const listens = events.length > 0;
+  const own = [...(replies ? [REPLY_QUEUE] : []), ...(listens ? [`${name}.*`] : [])];
+  return {
+    configure: oneOf(...own),
+    write: oneOf(...(operations.length > 0 ? ['commands'] : []), ...own),
+    read: oneOf(...(replies ? ['replies'] : []), ...(listens ? ['events'] : []), ...own),
+    commands: oneOf(...operations),
+    events: oneOf(...events),
+  };
+}

@@ -9,14 +9,19 @@ const adminBroker = {
 /** Configuration of the one-shot declaration of exchanges and queues. */
 export class TopologyConfig extends Settings(adminBroker) {}
 
+const managementUrl = optionalUrl(
+  'RABBITMQ_MANAGEMENT_URL',
+  ['http:', 'https:'],
+  'Management API of RabbitMQ, where accounts are created as `AMQP_URL`. Set-up without it: those of the services are there already.',
+);
+
+/** Configuration of the command line tool for the broker accounts of other services. */
+export class OtherAccountsConfig extends Settings({ amqpUrl: adminBroker.amqpUrl, managementUrl }) {}
+
 /** Configuration of the one-shot creation of broker accounts. */
 export class AccountsConfig extends Settings({
   amqpUrl: adminBroker.amqpUrl,
-  managementUrl: optionalUrl(
-    'RABBITMQ_MANAGEMENT_URL',
-    ['http:', 'https:'],
-    'Management API of RabbitMQ, where set-up creates the accounts of the services as `AMQP_URL`; unset: they are there already.',
-  ),
+  managementUrl,
   gateway: accountSetting('gateway'),
   users: accountSetting('users'),
   notifications: accountSetting('notifications'),
@@ -31,5 +36,6 @@ export class AccountsConfig extends Settings({
 export class DeadLettersConfig extends Settings(adminBroker) {}
 
 export const topologyConfig = () => new TopologyConfig(process.env);
+export const otherAccountsConfig = () => new OtherAccountsConfig(process.env);
 export const accountsConfig = () => new AccountsConfig(process.env);
 export const deadLettersConfig = () => new DeadLettersConfig(process.env);

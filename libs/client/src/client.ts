@@ -1,0 +1,228 @@
+import { randomUUID } from 'node:crypto';
+import type { ConfirmChannel } from 'amqplib';
+import { notPublished, outcomeUnknown } from '@app/amqp/call-errors';
+import { Caller } from '@app/amqp/caller';
+import { RabbitChannel } from '@app/amqp/channel';
+import { checkExchanges } from '@app/amqp/check-topology';
+import { RabbitConnection } from '@app/amqp/connection';
+import { messageProperties } from '@app/amqp/message-properties';
+import { silent, type Observer } from '@app/amqp/observer';
+import { ConfirmedPublisher, NotWritten } from '@app/amqp/publisher';
+import { within } from '@app/amqp/within';
+import { ApiError } from '@app/contracts/error';
+import { attempt, type Attempts } from './attempts';
+import { Listener, type ListenOptions } from './listener';
+import { KINDS, type Commands, type Operations } from './operations';
+import { readOptions, type SendOptions } from './send-options';
+
+export { ApiError } from '@app/contracts/error';
+export type { ErrorStatus, FieldProblem } from '@app/contracts/error';
+export type { CloudEvent } from '@app/contracts/event';
+export type { Events, EventType, Handlers } from './events';
+export type { Listener, ListenOptions } from './listener';
+export type { Commands, Operations, Queries } from './operations';
+export type { SendOptions } from './send-options';
+
+/** What console and pino are. Told of lost connections and failed handlers; never of payloads, tenants or connection strings. */
+export interface Logger {
+  info(fields: object): void;
+  warn(fields: object): void;
+  error(fields: object): void;
+}
+
+export interface ClientOptions {
+  /** RabbitMQ as the account of your service: `amqp:`, or `amqps:` for TLS. */
+  url: string;
+  /** PEM file of the authority that signed the broker's certificate; absent: the system's. */
+  caFile?: string;
+  /** Your service: goes with every message as `app_id`, and names the connections in the broker's list. At most 200 bytes. */
+  name: string;
+  /** The tenant of everything that does not name another. */
+  apiKey?: string;
+  /** From a call to its deadline when it names no other, in milliseconds. Default 5000. */
+  timeoutMs?: number;
+  /** Most calls waiting for their reply; more fail with UNAVAILABLE. Default 1000. */
+  maxPending?: number;
+  /** Default: none. */
+  logger?: Logger;
+}
+
+const MAX_NAME_BYTES = 200;
+
+/**
+ * Publishes commands, calls, asks and listens, over connections that come back by themselves. One client for a process is enough; it
+ * connects with the first use.
+ */
+export class CollaborationClient {
+  private readonly publishing: RabbitConnection;
+  /** Apart, because a broker that is short of memory reads nothing from a connection that publishes, acknowledgements included. */
+  private readonly consuming: RabbitConnection;
+  private readonly channel: RabbitChannel<ConfirmChannel>;
+  private readonly publisher: ConfirmedPublisher;
+  private readonly listeners = new Set<Listener>();
+  private readonly publications = new Set<Promise<unknown>>();
+  private readonly closing = new AbortController();
+  private caller?: Caller;
+  private lastProblem?: string;
+  private closed?: Promise<void>;
+
+  /** @throws Error when the URL is not one of a broker, without quoting it; RangeError about another option */
+  constructor(private readonly options: ClientOptions) {
+    const { url, caFile, name } = options;
+    if (name === '' || Buffer.byteLength(name) > MAX_NAME_BYTES) throw new RangeError('name must have 1 to 200 bytes.');
+    const connection = (purpose: string) => new RabbitConnection({ url, caFile, name: `${name} ${purpose}` }, this.observer());
+    this.publishing = connection('publishing');
+    this.consuming = connection('listening');
+    this.channel = new RabbitChannel(this.publishing, {
+      name: 'commands',
+      open: (model) => model.createConfirmChannel(),
+      setup: (channel) => checkExchanges(channel, ['commands']),
+    });
+    this.publisher = new ConfirmedPublisher(this.channel);
+  }
+
+  /**
+   * Publishes a command that nobody waits for. Resolves when the broker has it, on disk and in its queue; whether it can be carried out
+   * shows later, in the dead letters if it cannot. Until the deadline it is published again, with the same message id, when it is
+   * not certain that the broker has it.
+   *
+   * @returns its message id, which is the id of a notification without `notificationId`
+   * @throws ApiError UNAVAILABLE: the broker certainly does not have it. DEADLINE_EXCEEDED: it may have it. PERMISSION_DENIED: the account
+   *   may not publish this operation. INVALID_ARGUMENT: the body or an option cannot be sent
+   */
+  async publish<Name extends keyof Commands>(
+    name: Name,
+    body: Commands[Name]['request'],
+    options: SendOptions = {},
+  ): Promise<{ messageId: string }> {
+    const operation = { kind: KINDS[name], pattern: name };
+    const { timeoutMs, ...sent } = readOptions(operation, body, options, this.options);
+    this.start(this.publishing);
+    const content = Buffer.from(JSON.stringify(body));
+    const sender = { appId: this.options.name, userId: this.publishing.username };
+    const publication = attempt(this.attempts(timeoutMs, this.channel), async (left) => {
+      const properties = { ...messageProperties(operation, sent, sender), correlationId: randomUUID() };
+      let error: ApiError | undefined = outcomeUnknown('the broker has not confirmed it in time');
+      const confirm = this.publisher
+        .publish({ exchange: 'commands', routingKey: name, body: content, properties })
+        .then(notPublished, notWritten)
+        .then((found) => (error = found));
+      await within(left, confirm);
+      if (error) throw error;
+    });
+    await this.tracked(publication);
+    return { messageId: sent.messageId };
+  }
+
+  /**
+   * Publishes a command or a query and waits for its reply. Until the deadline it is repeated, with the same message id, when the broker
+   * or the service is away; past the deadline nothing is executed any more.
+   *
+   * @returns the result, and the message id, which is the id of a notification without `notificationId`
+   * @throws ApiError UNAVAILABLE: certainly nothing was done, and nothing will be. DEADLINE_EXCEEDED: unknown; final one second after the
+   *   deadline. Any other status is the service's answer, as over HTTP
+   */
+  async call<Name extends keyof Operations>(
+    name: Name,
+    body: Operations[Name]['request'],
+    options: SendOptions = {},
+  ): Promise<{ result: Operations[Name]['result']; messageId: string }> {
+    const operation = { kind: KINDS[name], pattern: name };
+    const { timeoutMs, ...sent } = readOptions(operation, body, options, this.options);
+    this.start(this.publishing);
+    const { name: appId, maxPending } = this.options;
+    const caller = (this.caller ??= new Caller(this.publishing, { appId, maxPending }));
+    const answer = await this.tracked(
+      attempt(this.attempts(timeoutMs, caller), (left) =>
+        caller.call<Operations[Name]['result']>(operation, body, { ...sent, timeoutMs: left }),
+      ),
+    );
+    return { result: answer.parse(), messageId: sent.messageId };
+  }
+
+  /**
+   * Listens to events in a durable queue of its own. Several processes that name the same queue share its events.
+   *
+   * @returns once events are consumed
+   * @throws ApiError UNAVAILABLE when that does not begin in time, with the reason; RangeError about an option
+   */
+  async listen(options: ListenOptions): Promise<Listener> {
+    this.start(this.publishing);
+    this.start(this.consuming);
+    const listener = new Listener(this.consuming, this.publisher, options);
+    this.listeners.add(listener);
+    try {
+      await listener.ready();
+      return listener;
+    } catch (error) {
+      this.listeners.delete(listener);
+      await listener.close(0);
+      throw this.explained(error as ApiError);
+    }
+  }
+
+  /** undefined when the broker can be used as far as it was used before, else a short reason without secrets: for a readiness check. */
+  check(): string | undefined {
+    const used = [this.channel, this.caller, ...this.listeners].filter((one) => one !== undefined);
+    return this.closing.signal.aborted ? 'closed' : used.map((one) => one.check()).find((problem) => problem !== undefined);
+  }
+
+  /** Begins nothing more, waits up to so many milliseconds for what is under way, and disconnects. */
+  close(drainTimeoutMs = 10_000): Promise<void> {
+    return (this.closed ??= this.drain(drainTimeoutMs));
+  }
+
+  private async drain(drainTimeoutMs: number): Promise<void> {
+    this.closing.abort();
+    await Promise.all([
+      ...[...this.listeners].map((listener) => listener.close(drainTimeoutMs)),
+      within(drainTimeoutMs, Promise.allSettled(this.publications)),
+    ]);
+    await Promise.all([this.caller?.close(0), this.channel.close()]);
+    await Promise.all([this.publishing.close(), this.consuming.close()]);
+  }
+
+  private start(connection: RabbitConnection): void {
+    if (this.closing.signal.aborted) throw new ApiError('UNAVAILABLE', 'The client is closed; nothing was done.');
+    connection.start();
+  }
+
+  private attempts(timeoutMs: number, channel: Pick<Caller, 'whenReady' | 'check'>): Attempts {
+    return {
+      timeoutMs,
+      signal: this.closing.signal,
+      whenReady: (left) => channel.whenReady(left),
+      whyNot: () => this.explained(new ApiError('UNAVAILABLE', channel.check() ?? 'The client is closed; nothing was done.')),
+    };
+  }
+
+  /** The broker's own words, which say which right is missing, or that the password is wrong. */
+  private explained(error: ApiError): ApiError {
+    const reason = this.lastProblem ?? (error.cause as Error | undefined)?.message ?? error.message;
+    return new ApiError(error.status, `The broker cannot be used; nothing was done: ${reason}`);
+  }
+
+  private async tracked<T>(work: Promise<T>): Promise<T> {
+    this.publications.add(work);
+    try {
+      return await work;
+    } finally {
+      this.publications.delete(work);
+    }
+  }
+
+  private observer(): Observer {
+    return {
+      ...silent,
+      log: (level, fields) => {
+        this.lastProblem = level === 'info' ? undefined : fields.msg;
+        this.options.logger?.[level](fields);
+      },
+    };
+  }
+}
+
+const notWritten = (error: unknown): ApiError => {
+  if (!(error instanceof NotWritten)) throw error;
+  return new ApiError('UNAVAILABLE', `The broker cannot be used; nothing was done: ${error.message}`);
+};

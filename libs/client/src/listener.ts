@@ -1,0 +1,175 @@
+import { randomUUID } from 'node:crypto';
+import type { Channel, ConsumeMessage, Options } from 'amqplib';
+import { Backoff } from '@app/amqp/backoff';
+import { unavailable } from '@app/amqp/call-errors';
+import { closeQuietly, isChannelClosed, RabbitChannel } from '@app/amqp/channel';
+import type { RabbitConnection } from '@app/amqp/connection';
+import { HEADER } from '@app/amqp/headers';
+import { NotWritten, type ConfirmedPublisher } from '@app/amqp/publisher';
+import { within } from '@app/amqp/within';
+import { readEvent, type EventType, type Handlers } from './events';
+
+export interface ListenOptions {
+  /** Its queue, created when it does not exist: the name of the broker account, a dot, and a word, such as `billing.mail`. */
+  queue: string;
+  handlers: Handlers;
+  /** Most events that are handled at a time, 1 to 1000. Default 20; 1 keeps the order of arrival. */
+  prefetch?: number;
+  /** How often an event is tried before it goes to the dead letters, 1 to 20. Default 8: the waits between take a minute together. */
+  tries?: number;
+  /** Most events that wait, default 100,000: beyond it the oldest go to the dead letters. Cannot be changed for a queue that exists. */
+  maxLength?: number;
+  /** How long to wait for the broker, in milliseconds. Default 10,000. */
+  timeoutMs?: number;
+}
+
+const MAX_BYTES = 256 * 1024 * 1024;
+const QUEUE_NAME = /^[A-Za-z0-9._-]{1,200}$/;
+const MAX_REASON_LENGTH = 500;
+
+/**
+ * Consumes a queue of events. What the handlers cannot do is tried again with growing waits, then published to `<queue>.dead` with the
+ * reason in `x-dead-reason`.
+ */
+export class Listener {
+  private readonly channel: RabbitChannel<Channel>;
+  private readonly closing = new AbortController();
+  private readonly running = new Set<Promise<void>>();
+  private readonly tries: number;
+  private tag?: string;
+
+  /** @throws RangeError about an option */
+  constructor(
+    private readonly connection: RabbitConnection,
+    private readonly publisher: ConfirmedPublisher,
+    private readonly options: ListenOptions,
+  ) {
+    const { queue, handlers, prefetch = 20, tries = 8, maxLength = 100_000 } = options;
+    if (!QUEUE_NAME.test(queue)) throw new RangeError('queue must be 1-200 letters, digits, dots, underscores and hyphens.');
+    if (Object.keys(handlers).length === 0) throw new RangeError('handlers must have at least one type of event.');
+    requireWhole('prefetch', prefetch, 1000);
+    requireWhole('tries', tries, 20);
+    requireWhole('maxLength', maxLength, 10_000_000);
+    this.tries = tries;
+    this.channel = new RabbitChannel(connection, {
+      name: `events to ${queue}`,
+      open: (model) => model.createChannel(),
+      setup: (channel) => this.setUp(channel, prefetch, maxLength),
+    });
+  }
+
+  /** undefined when it consumes, else a short reason without secrets. */
+  check(): string | undefined {
+    return this.channel.check();
+  }
+
+  /** Waits until it consumes. @throws ApiError UNAVAILABLE with the reason when it does not in time */
+  async ready(): Promise<void> {
+    if (!(await this.channel.whenReady(this.options.timeoutMs ?? 10_000))) {
+      throw unavailable(this.check() ?? 'closed');
+    }
+  }
+
+  /** Takes no more events and waits so many milliseconds for those in hand; what is not done by then comes again. */
+  async close(drainTimeoutMs = 10_000): Promise<void> {
+    this.closing.abort();
+    const { current } = this.channel;
+    if (current && this.tag !== undefined) await within(1000, current.cancel(this.tag));
+    await within(drainTimeoutMs, Promise.all(this.running));
+    await this.channel.close();
+  }
+
+  private async setUp(channel: Channel, prefetch: number, maxLength: number): Promise<void> {
+    const { queue, handlers } = this.options;
+    const dead = `${queue}.dead`;
+    const bounded = { 'x-queue-type': 'quorum', 'x-max-length': maxLength, 'x-max-length-bytes': MAX_BYTES };
+    await channel.assertExchange(dead, 'fanout', { durable: true });
+    await channel.assertQueue(dead, { durable: true, arguments: { ...bounded, 'x-overflow': 'drop-head' } });
+    await channel.bindQueue(dead, dead, '');
+    await channel.assertQueue(queue, {
+      durable: true,
+      // A queue that refused when it is full would hold up the events of everybody.
+      arguments: { ...bounded, 'x-overflow': 'drop-head', 'x-delivery-limit': 20, 'x-dead-letter-exchange': dead },
+    });
+    for (const type of Object.keys(handlers)) await channel.bindQueue(queue, 'events', type);
+    await channel.prefetch(prefetch);
+    const { consumerTag } = await channel.consume(queue, (message) => {
+      // The broker cancels the consumers of a queue that is deleted or moved.
+      if (!message) return closeQuietly(channel);
+      if (this.closing.signal.aborted) return;
+      const work = this.handle(message, channel).finally(() => this.running.delete(work));
+      this.running.add(work);
+    });
+    this.tag = consumerTag;
+  }
+
+  /** Ends with the ack, or without one: then the broker delivers the message again. */
+  private async handle(message: ConsumeMessage, channel: Channel): Promise<void> {
+    const { signal } = this.closing;
+    const event = readEvent(message.content);
+    if (!event) return this.bury(message, channel, 'It is not a CloudEvent in JSON.', 1);
+    const handler = this.options.handlers[event.type as EventType] as ((event: unknown) => unknown) | undefined;
+    const backoff = new Backoff(500, 60_000);
+    for (let tries = 1; handler; tries++) {
+      try {
+        await handler(event);
+        break;
+      } catch (error) {
+        const reason = error instanceof Error ? error.message : String(error);
+        this.log('a handler failed', { type: event.type, id: event.id, tries, reason });
+        if (tries >= this.tries) return this.bury(message, channel, reason, tries);
+      }
+      await backoff.wait(signal);
+      // Delivered again on another channel, or given back.
+      if (signal.aborted || isChannelClosed(channel)) return;
+    }
+    settle(channel, () => channel.ack(message));
+  }
+
+  private async bury(message: ConsumeMessage, channel: Channel, reason: string, tries: number): Promise<void> {
+    const { content } = message;
+    const { messageId, type, contentType, timestamp, appId } = message.properties as Options.Publish;
+    const headers: Record<string, unknown> = message.properties.headers ?? {};
+    const backoff = new Backoff();
+    while (!isChannelClosed(channel)) {
+      try {
+        const outcome = await this.publisher.publish({
+          exchange: `${this.options.queue}.dead`,
+          routingKey: '',
+          body: content,
+          properties: {
+            persistent: true,
+            ...{ messageId, type, contentType, timestamp, appId },
+            correlationId: randomUUID(),
+            headers: { ...headers, [HEADER.deadReason]: reason.slice(0, MAX_REASON_LENGTH), [HEADER.attempt]: tries },
+          },
+        });
+        if (outcome === 'confirmed') return settle(channel, () => channel.ack(message));
+        this.log('a dead letter could not be published', { outcome });
+      } catch (error) {
+        if (!(error instanceof NotWritten)) throw error;
+        this.log('a dead letter could not be published', { reason: error.message });
+      }
+      if (this.closing.signal.aborted) return;
+      await backoff.wait(this.closing.signal);
+    }
+  }
+
+  private log(msg: string, fields: object): void {
+    this.connection.observer.log('warn', { msg, queue: this.options.queue, ...fields });
+  }
+}
+
+function settle(channel: Channel, send: () => void): void {
+  if (isChannelClosed(channel)) return;
+  try {
+    send();
+  } catch {
+    // The channel is closing, and its close event is still to come.
+  }
+}
+
+function requireWhole(name: string, value: number, max: number): void {
+  if (!Number.isInteger(value) || value < 1 || value > max)
+    throw new RangeError(`${name} must be a whole number from 1 to ${max}.`);
+}

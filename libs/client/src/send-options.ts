@@ -1,0 +1,46 @@
+import { randomUUID } from 'node:crypto';
+import type { Operation } from '@app/amqp/message-properties';
+import { ApiError } from '@app/contracts/error';
+import { IDEMPOTENCY_KEY, REQUEST_ID } from '@app/contracts/headers';
+import { MAX_BODY_BYTES } from '@app/contracts/json';
+
+/** How one command or query is sent. */
+export interface SendOptions {
+  /** The tenant; absent: that of the client. */
+  apiKey?: string;
+  /** From now to the deadline, in milliseconds, at most 5 minutes; absent: that of the client. */
+  timeoutMs?: number;
+  /** Identity of the effect, 1-255 bytes: sent again with the same one, a notification is stored once. Default: a random UUID. */
+  messageId?: string;
+  /** The first answer to it is kept with its effect for 24 hours and given again: 1-255 printable ASCII characters. */
+  idempotencyKey?: string;
+  /** In all logs of this command: 1-128 printable ASCII characters. Default: a random UUID. */
+  requestId?: string;
+}
+
+const MAX_TIMEOUT_MS = 300_000;
+const MAX_PROPERTY_BYTES = 255;
+
+/** @throws ApiError INVALID_ARGUMENT when it could not be sent as it is */
+export function readOptions(
+  { pattern }: Operation,
+  body: unknown,
+  { apiKey, timeoutMs, messageId = randomUUID(), idempotencyKey, requestId = randomUUID() }: SendOptions,
+  client: { apiKey?: string; timeoutMs?: number },
+) {
+  const tenant = apiKey ?? client.apiKey;
+  const time = timeoutMs ?? client.timeoutMs ?? 5000;
+  const bytes = typeof body === 'object' ? Buffer.byteLength(JSON.stringify(body)) : undefined;
+  if (bytes === undefined) throw refused(`The body of ${pattern} must be an object.`);
+  if (bytes > MAX_BODY_BYTES) throw refused(`The body of ${pattern} must be at most ${MAX_BODY_BYTES} bytes as JSON.`);
+  if (!tenant) throw refused('apiKey is missing: give it to the client or to the call.');
+  if (!(time > 0 && time <= MAX_TIMEOUT_MS)) throw refused(`timeoutMs must be more than 0 and at most ${MAX_TIMEOUT_MS}.`);
+  if (messageId === '' || Buffer.byteLength(messageId) > MAX_PROPERTY_BYTES) throw refused('messageId must have 1 to 255 bytes.');
+  if (idempotencyKey !== undefined && !IDEMPOTENCY_KEY.test(idempotencyKey)) {
+    throw refused('idempotencyKey must be 1-255 printable ASCII characters.');
+  }
+  if (!REQUEST_ID.test(requestId)) throw refused('requestId must be 1-128 printable ASCII characters.');
+  return { apiKey: tenant, timeoutMs: time, messageId, idempotencyKey, requestId };
+}
+
+const refused = (message: string) => new ApiError('INVALID_ARGUMENT', message);

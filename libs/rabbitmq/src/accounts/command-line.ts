@@ -1,0 +1,130 @@
+import { parseArgs } from 'node:util';
+import { ALL_EVENTS } from '@app/contracts/all-events';
+import { ACCOUNTS, OPEN_OPERATIONS, type AccountPurpose } from '../accounts';
+import { EXCHANGES, QUEUES } from '../topology';
+
+/** The command line itself is wrong: exit code 2. */
+export class UsageError extends Error {}
+
+const OPERATIONS = OPEN_OPERATIONS.map(({ pattern }) => pattern);
+const QUERIES = OPEN_OPERATIONS.filter(({ kind }) => kind === 'query').map(({ pattern }) => pattern);
+const EVENTS = ALL_EVENTS.map(({ type }) => type);
+
+export const HELP = `Creates broker accounts for other services, each with the least rights that it needs.
+
+Usage: npm run accounts -- <command> [options]
+
+  create NAME       a new account; prints its URL with a new password, once
+  change NAME       the same account for another purpose: what is not named again is taken away
+  rotate NAME       a new password, printed once; the old one opens no new connection
+  list              all accounts made by this tool
+  delete NAME       the account, whose connections are closed; --queues deletes its queues and what is in them
+
+What it is for (create, change):
+  --operations LIST what it may publish, with commas between: ${OPERATIONS.join(',\n                    ')}
+  --replies         it waits for replies; goes without saying with a query
+  --events LIST     what it may listen to, in queues named NAME.<anything>: ${EVENTS.join(',\n                    ')}
+
+Options:
+  --json            create, change, rotate, list: the result as one JSON object
+  --help            this text
+
+Which tenants an account may act for is granted apart: npm run keys -- grant KEY --publisher NAME.
+The broker is that of AMQP_URL and RABBITMQ_MANAGEMENT_URL, with the full-rights account, else that of a running "npm start".
+Exit codes: 0 done, 1 it cannot be done, 2 wrong usage.
+
+Examples:
+  npm run accounts -- create billing --operations notifications.add.v1
+  npm run accounts -- create mailer --events notification.added.v1
+  npm run accounts -- change billing --operations notifications.add.v1,access.check.v1 --replies
+`;
+
+const COMMANDS = ['create', 'change', 'rotate', 'list', 'delete'] as const;
+
+const OPTIONS = {
+  operations: { type: 'string' },
+  replies: { type: 'boolean' },
+  events: { type: 'string' },
+  queues: { type: 'boolean' },
+  json: { type: 'boolean' },
+  help: { type: 'boolean', short: 'h' },
+} as const;
+
+type Values = ReturnType<typeof parse>['values'];
+
+const ONLY: Partial<Record<keyof Values, readonly string[]>> = {
+  operations: ['create', 'change'],
+  replies: ['create', 'change'],
+  events: ['create', 'change'],
+  queues: ['delete'],
+  json: ['create', 'change', 'rotate', 'list'],
+};
+
+/** A command line that was understood. */
+export type Invocation = { json: boolean } & (
+  | { command: 'create' | 'change'; name: string; purpose: AccountPurpose }
+  | { command: 'rotate'; name: string }
+  | { command: 'list' }
+  | { command: 'delete'; name: string; queues: boolean }
+);
+
+/**
+ * @returns undefined when help was asked for
+ * @throws UsageError
+ */
+export function readCommandLine(args: string[]): Invocation | undefined {
+  const { values, positionals } = parsed(args);
+  const { json = false, queues = false } = values;
+  if (values.help) return undefined;
+  const [word, name, stray] = positionals;
+  if (word === undefined) throw new UsageError('A command is missing.');
+  const command = COMMANDS.find((known) => known === word);
+  if (!command) throw new UsageError(`"${word}" is not a command.`);
+  for (const option of Object.keys(values) as (keyof Values)[]) {
+    if (ONLY[option]?.includes(command) === false) throw new UsageError(`${command} has no option --${option}.`);
+  }
+  const tooMany = command === 'list' ? name : stray;
+  if (tooMany !== undefined) throw new UsageError(`"${tooMany}" is one word too many.`);
+  if (command === 'list') return { command, json };
+  if (name === undefined) throw new UsageError(`${command} needs the NAME of the account.`);
+  const problem = nameProblem(name);
+  if (problem) throw new UsageError(problem);
+  if (command === 'delete') return { command, name, queues, json };
+  return command === 'rotate' ? { command, name, json } : { command, name, purpose: purposeOf(values), json };
+}
+
+/** Its queues are named after it: no name may reach those of the system, or of another account. */
+function nameProblem(name: string): string | undefined {
+  if (!/^[a-z][a-z0-9_-]{0,62}$/.test(name)) {
+    return 'NAME must be 1 to 63 lower-case letters, digits, underscores and hyphens, the first a letter.';
+  }
+  const taken = [...ACCOUNTS, 'amq', ...[...QUEUES, ...EXCHANGES].map((one) => one.name.split('.')[0])];
+  return taken.includes(name) ? `"${name}" is a name of the system itself.` : undefined;
+}
+
+function purposeOf(values: Values): AccountPurpose {
+  const operations = listOf('--operations', values.operations, OPERATIONS);
+  const events = listOf('--events', values.events, EVENTS);
+  if (operations.length + events.length === 0) throw new UsageError('Say what it is for: --operations, --events, or both.');
+  if (values.replies && operations.length === 0)
+    throw new UsageError('--replies needs --operations: there is nothing to reply to.');
+  return { operations, events, replies: values.replies ?? operations.some((operation) => QUERIES.includes(operation)) };
+}
+
+function listOf(option: string, list: string | undefined, known: readonly string[]): string[] {
+  const names = [...new Set(list?.split(',') ?? [])];
+  const unknown = names.find((name) => !known.includes(name));
+  if (unknown !== undefined) throw new UsageError(`${option} has no "${unknown}"; there are ${known.join(', ')}.`);
+  return names;
+}
+
+const parse = (args: string[]) => parseArgs({ args, options: OPTIONS, allowPositionals: true });
+
+function parsed(args: string[]) {
+  try {
+    return parse(args);
+  } catch (error) {
+    // Its first sentence says what is wrong, the others explain how to pass odd values.
+    throw new UsageError(`${(error as Error).message.split('. ')[0]}.`);
+  }
+}

@@ -1,0 +1,76 @@
+import { Backoff } from '@app/amqp/backoff';
+import { parseBrokerUrl } from '@app/amqp/open-connection';
+
+const REQUEST_TIMEOUT_MS = 10_000;
+const NOT_FOUND = 404;
+
+/** The broker's management API, with the full-rights account. */
+export class ManagementApi {
+  /** Of the broker's URL, as it stands in a path: encoded. */
+  readonly vhost: string;
+  private readonly base: string;
+  private readonly authorization: string;
+  private readonly backoff = new Backoff();
+
+  /**
+   * @param managementUrl `http://host:15672`; user and password, if not in it, are those of the broker's URL
+   * @param waitUntil as `performance.now()` tells it: until then a broker that is not up yet is waited for
+   */
+  constructor(
+    managementUrl: string,
+    amqpUrl: string,
+    private readonly waitUntil = 0,
+  ) {
+    const url = new URL(managementUrl);
+    const admin = parseBrokerUrl(amqpUrl);
+    const username = decodeURIComponent(url.username) || admin.username;
+    const password = decodeURIComponent(url.password) || admin.password;
+    // fetch() refuses a URL that holds credentials.
+    url.username = url.password = '';
+    this.vhost = String(admin.vhost);
+    this.base = `${url.href.replace(/\/$/, '')}/api/`;
+    this.authorization = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
+  }
+
+  /** @throws Error that says what was answered; never with a password in it, and the same for the others */
+  async put(path: string, body: unknown): Promise<void> {
+    await this.request('PUT', path, body);
+  }
+
+  async delete(path: string): Promise<void> {
+    await this.request('DELETE', path);
+  }
+
+  /** @returns undefined when it does not exist */
+  async get<T>(path: string): Promise<T | undefined> {
+    const response = await this.request('GET', path, undefined, NOT_FOUND);
+    return response.status === NOT_FOUND ? undefined : ((await response.json()) as T);
+  }
+
+  private async request(method: string, path: string, body?: unknown, expected?: number): Promise<Response> {
+    const response = await this.send(this.base + path, {
+      method,
+      headers: { authorization: this.authorization, 'content-type': 'application/json' },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+    if (!response.ok && response.status !== expected) {
+      throw new Error(`the management API answered ${response.status} to ${method} ${path}`);
+    }
+    return response;
+  }
+
+  private async send(url: string, request: RequestInit): Promise<Response> {
+    for (;;) {
+      try {
+        return await fetch(url, { ...request, signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS) });
+      } catch (error) {
+        const { message, cause } = error as Error;
+        const { code } = (cause ?? {}) as NodeJS.ErrnoException;
+        if (performance.now() > this.waitUntil) {
+          throw new Error(`the management API cannot be reached: ${code ?? message}`, { cause: error });
+        }
+        await this.backoff.wait(AbortSignal.timeout(REQUEST_TIMEOUT_MS));
+      }
+    }
+  }
+}

@@ -4,6 +4,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { between } from './docs/between.mjs';
 import { configurationTables, exampleEnvironment } from './docs/configuration.mjs';
+import { embedExamples } from './docs/examples.mjs';
 import { accountsTable, topologyTables } from './docs/topology.mjs';
 import { prepare } from './lib/prepare.mjs';
 import { ROOT } from './lib/project.mjs';
@@ -14,6 +15,7 @@ const TARGETS = {
   '.env.example': () => exampleEnvironment(),
   'openapi.json': () => openApiDocument(),
   'docs/messages.md': (text) => between('accounts', between('topology', text, topologyTables()), accountsTable()),
+  'docs/integrating.md': (text) => embedExamples(text),
 };
 
 const check = process.argv.includes('--check');

@@ -1,6 +1,7 @@
 // npm test: everything that can be checked, on a broker and a database of its own.
 //   npm test -- <arguments of Jest>   only the tests that these choose
 import { join } from 'node:path';
+import { exampleTools } from './infra/example-tools.mjs';
 import { endCommands } from './lib/command.mjs';
 import { checkGivenServer } from './lib/given-servers.mjs';
 import { runJest } from './lib/jest.mjs';
@@ -21,6 +22,8 @@ const totals = { passed: 0, failed: 0 };
 const reports = temporaryDirectory('jest-reports');
 const servers = new TestServers();
 let leaving = false;
+/** What was not tested because this machine has no means for it: said again at the end. */
+let notRun = '';
 
 for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, () => void leave(130));
 watchParent(() => void leave(1));
@@ -56,13 +59,23 @@ async function main() {
 }
 
 async function runSteps(broker, database) {
-  const settings = async () => ({ ...(await broker), ...(await database) });
+  const settings = async () => ({ ...(await broker), ...(await database), ...(await examples()) });
   if (chosen.length > 0) return jest('the chosen tests', chosen, await settings());
   for (const check of CHECKS) await step(check, () => npm(['run', check]));
   for (const project of PROJECTS)
     await jest(`${project} tests`, ['--selectProjects', project], project === 'unit' ? {} : await settings());
   // The whole of it takes a quarter of an hour: npm run test:faults.
   await jest('fault tests, the short pass', ['--selectProjects', 'faults', '--testPathPatterns', 'short'], {});
+}
+
+// After the broker, whose own installation may be under way.
+async function examples() {
+  const { missing, ...tools } = await exampleTools(report);
+  if (missing.length > 0) {
+    notRun = `NOT RUN: the examples that need ${missing.join(' and ')}; on Debian: apt-get install python3-pika amqp-tools`;
+    if (process.env.CI) throw new UserError(notRun);
+  }
+  return { TEST_EXAMPLE_TOOLS: JSON.stringify(tools) };
 }
 
 // Settles only when the work fails, so that a failure is not noticed minutes later.
@@ -100,6 +113,7 @@ async function leave(code) {
   endCommands();
   await servers.remove();
   reports.remove();
+  if (notRun) report(notRun);
   process.stdout.write(`${totals.passed} passed, ${totals.failed} failed\n`);
   process.exit(code);
 }

@@ -1,0 +1,41 @@
+// Calls an operation and waits for the reply, in a queue of its own.
+import { randomUUID } from 'node:crypto';
+import amqp from 'amqplib';
+
+const TIMEOUT_MS = 5000;
+const url = process.env.BILLING_AMQP_URL;
+const connection = await amqp.connect(url, { noDelay: true });
+const channel = await connection.createConfirmChannel();
+
+// The broker names the queue; it goes with the connection.
+const { queue } = await channel.assertQueue('', { exclusive: true, autoDelete: true, durable: false });
+await channel.bindQueue(queue, 'replies', queue);
+const waiting = new Map();
+await channel.consume(queue, (reply) => waiting.get(reply?.properties.correlationId)?.(reply), { noAck: true });
+
+async function call(operation, body) {
+  const correlationId = randomUUID();
+  const reply = new Promise((resolve, reject) => {
+    waiting.set(correlationId, resolve);
+    setTimeout(() => reject(new Error('DEADLINE_EXCEEDED: nothing is known')), TIMEOUT_MS).unref();
+  });
+  channel.publish('commands', operation, Buffer.from(JSON.stringify(body)), {
+    persistent: true,
+    mandatory: true,
+    contentType: 'application/json',
+    messageId: randomUUID(), // the same again when you repeat the call
+    correlationId,
+    replyTo: queue,
+    userId: decodeURIComponent(new URL(url).username),
+    headers: { 'x-api-key': 'demo-key', 'x-deadline': Date.now() + TIMEOUT_MS },
+  });
+  const { properties, content } = await reply.finally(() => waiting.delete(correlationId));
+  const result = JSON.parse(content.toString());
+  if (properties.headers['x-status'] === 'OK') return result;
+  throw new Error(`${result.status}: ${result.message}`);
+}
+
+const { message } = await call('users.add.v1', { organizationId: 'acme', users: [{ userId: 'ada', name: 'Ada Lovelace' }] });
+console.log(message);
+await call('users.add.v1', { organizationId: 'acme', users: [] }).catch((error) => console.log(error.message));
+await connection.close();

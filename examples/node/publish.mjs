@@ -1,0 +1,28 @@
+// Publishes a command and does not wait for what becomes of it: exit code 0 means that the broker has it.
+import amqp from 'amqplib';
+
+const url = process.env.BILLING_AMQP_URL;
+const connection = await amqp.connect(url, { noDelay: true });
+const channel = await connection.createConfirmChannel();
+channel.on('return', () => {
+  throw new Error('No queue takes it: the system is not set up.');
+});
+
+const notification = {
+  organizationId: 'acme',
+  documentId: 'plan',
+  notificationId: 'node-invoice-7', // publish it again, and nothing happens twice
+  actionUser: { userId: 'billing' },
+  displayHeadlineMessageTemplate: 'Invoice 7 is paid',
+  notifyUsers: [{ userId: 'ada' }],
+};
+channel.publish('commands', 'notifications.add.v1', Buffer.from(JSON.stringify(notification)), {
+  persistent: true,
+  mandatory: true,
+  contentType: 'application/json',
+  userId: decodeURIComponent(new URL(url).username), // who you are; the broker checks it
+  headers: { 'x-api-key': 'demo-key' },
+});
+await channel.waitForConfirms();
+console.log('published');
+await connection.close();

@@ -1,0 +1,59 @@
+"""Calls an operation and waits for the reply, in a queue of its own."""
+
+import json
+import os
+import time
+import uuid
+
+import pika
+
+TIMEOUT_S = 5
+parameters = pika.URLParameters(os.environ["BILLING_AMQP_URL"])
+connection = pika.BlockingConnection(parameters)
+channel = connection.channel()
+channel.confirm_delivery()
+
+# The broker names the queue; it goes with the connection.
+queue = channel.queue_declare("", exclusive=True, auto_delete=True).method.queue
+channel.queue_bind(queue, "replies", queue)
+replies = {}
+channel.basic_consume(
+    queue, lambda _, __, properties, body: replies.update({properties.correlation_id: (properties, body)}), auto_ack=True
+)
+
+
+def call(operation, body):
+    correlation_id = str(uuid.uuid4())
+    channel.basic_publish(
+        exchange="commands",
+        routing_key=operation,
+        body=json.dumps(body).encode(),
+        mandatory=True,
+        properties=pika.BasicProperties(
+            delivery_mode=2,
+            content_type="application/json",
+            message_id=str(uuid.uuid4()),  # the same again when you repeat the call
+            correlation_id=correlation_id,
+            reply_to=queue,
+            user_id=parameters.credentials.username,
+            headers={"x-api-key": "demo-key", "x-deadline": int((time.time() + TIMEOUT_S) * 1000)},
+        ),
+    )
+    until = time.monotonic() + TIMEOUT_S
+    while correlation_id not in replies:
+        if time.monotonic() > until:
+            raise TimeoutError("DEADLINE_EXCEEDED: nothing is known")
+        connection.process_data_events(time_limit=max(0, until - time.monotonic()))
+    properties, content = replies.pop(correlation_id)
+    result = json.loads(content)
+    if properties.headers["x-status"] != "OK":
+        raise RuntimeError(f"{result['status']}: {result['message']}")
+    return result
+
+
+print(call("users.add.v1", {"organizationId": "acme", "users": [{"userId": "ada", "name": "Ada Lovelace"}]})["message"])
+try:
+    call("users.add.v1", {"organizationId": "acme", "users": []})
+except RuntimeError as error:
+    print(error)
+connection.close()

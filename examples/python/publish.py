@@ -1,0 +1,34 @@
+"""Publishes a command and does not wait for what becomes of it: exit code 0 means that the broker has it."""
+
+import json
+import os
+
+import pika
+
+parameters = pika.URLParameters(os.environ["BILLING_AMQP_URL"])
+connection = pika.BlockingConnection(parameters)
+channel = connection.channel()
+channel.confirm_delivery()  # basic_publish raises UnroutableError or NackError
+
+notification = {
+    "organizationId": "acme",
+    "documentId": "plan",
+    "notificationId": "python-invoice-7",  # publish it again, and nothing happens twice
+    "actionUser": {"userId": "billing"},
+    "displayHeadlineMessageTemplate": "Invoice 7 is paid",
+    "notifyUsers": [{"userId": "ada"}],
+}
+channel.basic_publish(
+    exchange="commands",
+    routing_key="notifications.add.v1",
+    body=json.dumps(notification).encode(),
+    mandatory=True,
+    properties=pika.BasicProperties(
+        delivery_mode=2,
+        content_type="application/json",
+        user_id=parameters.credentials.username,  # who you are; the broker checks it
+        headers={"x-api-key": "demo-key"},
+    ),
+)
+print("published")
+connection.close()

@@ -1,0 +1,15 @@
+#!/bin/sh
+# Publishes a command. amqp-publish can set no user_id: only for API keys that are granted to everybody, as demo-key is. It does not wait
+# for a confirm either: for scripts, where a lost notification does no harm.
+set -eu
+
+amqp-publish --url "$BILLING_AMQP_URL" --exchange commands --routing-key notifications.add.v1 --persistent \
+  --content-type application/json --header 'x-api-key: demo-key' \
+  --body '{
+    "organizationId": "acme",
+    "documentId": "plan",
+    "notificationId": "shell-build-7",
+    "actionUser": { "userId": "ci" },
+    "displayHeadlineMessageTemplate": "Build 7 is done"
+  }'
+echo published

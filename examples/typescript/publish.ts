@@ -1,0 +1,15 @@
+// Publishes a command and does not wait for what becomes of it: exit code 0 means that the broker has it.
+import { CollaborationClient } from '@collaboration-backend/client';
+
+const client = new CollaborationClient({ url: process.env.BILLING_AMQP_URL ?? '', name: 'billing', apiKey: 'demo-key' });
+
+await client.publish('notifications.add.v1', {
+  organizationId: 'acme',
+  documentId: 'plan',
+  notificationId: 'typescript-invoice-7', // publish it again, and nothing happens twice
+  actionUser: { userId: 'billing' },
+  displayHeadlineMessageTemplate: 'Invoice 7 is paid',
+  notifyUsers: [{ userId: 'ada' }],
+});
+console.log('published');
+await client.close();

@@ -1,0 +1,183 @@
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { promisify } from 'node:util';
+import { connect } from 'amqplib';
+import { createTestBroker, type TestBroker } from '@app/testing/broker';
+import { eventually } from '@app/testing/eventually';
+import { requiredEnv } from '@app/testing/required-env';
+import { System } from '@app/testing/system';
+
+const run = promisify(execFile);
+const EXAMPLES = join(process.cwd(), 'examples');
+// What a machine cannot have is reported by npm test, which has looked for it.
+const TOOLS = JSON.parse(requiredEnv('TEST_EXAMPLE_TOOLS')) as { python?: string; shell: boolean };
+const LANGUAGES = ['node', 'typescript', ...(TOOLS.python ? ['python'] : []), ...(TOOLS.shell ? ['shell'] : [])];
+
+/** The examples as a stranger runs them: with an account that the operator has made, beside a system with least rights. */
+describe('the examples', () => {
+  let broker: TestBroker;
+  let system: System;
+  let account: string;
+  let env: Record<string, string>;
+  const directory = mkdtempSync(join(tmpdir(), 'examples-'));
+  const listening: { stop: () => Promise<void> }[] = [];
+
+  beforeAll(async () => {
+    broker = await createTestBroker();
+    const tools = { AMQP_URL: broker.url, RABBITMQ_MANAGEMENT_URL: requiredEnv('TEST_RABBITMQ_MANAGEMENT_URL') };
+    const [started, packed] = await Promise.all([
+      System.start({ amqpUrl: broker.url }),
+      run('npm', ['run', '-s', 'build:client']).then(() => packAndInstall(directory)),
+    ]);
+    system = started;
+    expect(packed).toContain('collaboration-backend-client');
+    // Queues are named after the account, and so the examples expect this one.
+    account = 'billing';
+    const { stdout } = await run(
+      process.execPath,
+      [
+        ...['scripts/accounts.mjs', 'create', account, '--json', '--events', 'user.added.v1', '--replies'],
+        ...['--operations', 'notifications.add.v1,users.add.v1,access.check.v1'],
+      ],
+      { env: { PATH: process.env.PATH, ...tools } },
+    );
+    env = { BILLING_AMQP_URL: (JSON.parse(stdout) as { url: string }).url };
+  }, 120_000);
+  afterAll(async () => {
+    await Promise.all(listening.map((one) => one.stop()));
+    await system?.stop();
+    if (account) await broker.management.delete(`users/${account}`);
+    await broker?.drop();
+    rmSync(directory, { recursive: true, force: true });
+  });
+
+  /** How a reader starts it. */
+  function commandOf(language: string, example: string): [string, string[]] {
+    switch (language) {
+      case 'node':
+        return [process.execPath, [join(EXAMPLES, `node/${example}.mjs`)]];
+      case 'python':
+        return [TOOLS.python ?? '', [join(EXAMPLES, `python/${example}.py`)]];
+      case 'shell':
+        return [join(EXAMPLES, `shell/${example}.sh`), []];
+      default:
+        return [process.execPath, [join(directory, `build/${example}.js`)]];
+    }
+  }
+  async function output(language: string, example: string): Promise<string[]> {
+    const [command, args] = commandOf(language, example);
+    const { stdout } = await run(command, args, { env: { PATH: process.env.PATH, ...env }, timeout: 20_000 });
+    return stdout.trim().split('\n');
+  }
+  const ids = async () => {
+    const { body } = await system.call('notifications/get', { organizationId: 'acme', documentId: 'plan' });
+    return (body.result?.data as { id: string }[]).map(({ id }) => id);
+  };
+
+  it.each(LANGUAGES)('publish, in %s, stores one notification however often it is run', async (language) => {
+    for (let time = 0; time < 2; time++) expect(await output(language, 'publish')).toEqual(['published']);
+    const ofLanguage = async () => (await ids()).filter((id) => id.startsWith(language));
+    await eventually(async () => (await ofLanguage()).length > 0);
+    expect(await ofLanguage()).toHaveLength(1);
+  });
+
+  it.each(LANGUAGES.filter((language) => language !== 'shell'))('call, in %s, gets a result and an error', async (language) => {
+    const [message, error, ...more] = await output(language, 'call');
+    expect([message, error]).toEqual(['User(s) processed successfully.', 'INVALID_ARGUMENT: users must not be empty']);
+    expect(more).toEqual(language === 'typescript' ? ['true organization'] : []);
+  });
+
+  it.each(LANGUAGES)('listen, in %s, is told of a user', async (language) => {
+    const [command, args] = commandOf(language, 'listen');
+    const child = spawn(command, args, { env: { PATH: process.env.PATH, ...env }, stdio: ['ignore', 'pipe', 'inherit'] });
+    const exited = once(child, 'exit');
+    listening.push({
+      stop: async () => {
+        child.kill('SIGKILL');
+        await exited;
+      },
+    });
+    const lines: string[] = [];
+    createInterface({ input: child.stdout }).on('line', (line) => lines.push(line));
+    const queue = `billing.${language === 'shell' ? 'look' : language}`;
+    const admin = await connect(broker.url);
+    await eventually(async () => {
+      const queues = await broker.management.get<{ name: string; consumers?: number }[]>(
+        `queues/${new URL(broker.url).pathname.slice(1)}`,
+      );
+      return queues.some(({ name, consumers }) => name === queue && (consumers ?? 0) > 0);
+    }, 20_000);
+    await admin.close();
+    await system.call('users/add', { organizationId: 'acme', users: [{ userId: `friend-of-${language}` }] });
+    const line = await eventually(() => lines.find((one) => one.includes(`friend-of-${language}`)));
+    expect(line).toContain('user.added.v1');
+  });
+
+  it('install the client with nothing but amqplib, and import it from CommonJS, ES modules and strict TypeScript', async () => {
+    const { stdout: tree } = await run('npm', ['ls', '--all', '--parseable', '--omit=dev'], { cwd: directory });
+    expect(
+      tree
+        .trim()
+        .split('\n')
+        .slice(1)
+        .map((path) => basename(path))
+        .sort(),
+    ).toEqual(['amqplib', 'client']);
+    writeFileSync(
+      join(directory, 'both.cjs'),
+      `const { ApiError } = require('@collaboration-backend/client');
+       import('@collaboration-backend/client').then((module) => console.log(module.ApiError === ApiError, typeof module.CollaborationClient));`,
+    );
+    const { stdout } = await run(process.execPath, ['both.cjs'], { cwd: directory });
+    expect(stdout.trim()).toBe('true function');
+    const wrong = `import { CollaborationClient } from '@collaboration-backend/client';
+      const client = new CollaborationClient({ url: 'amqp://localhost', name: 'x' });
+      await client.publish('notifications.get.v1', { organizationId: 'a' });
+      await client.publish('users.add.v1', { organizationId: 'a', users: [{ userId: 7 }] });
+      await client.listen({ queue: 'x.y', handlers: { 'no.such.v1': () => undefined } });`;
+    const errors = await compile(directory, 'wrong.ts', wrong);
+    expect(errors.match(/wrong\.ts\(\d/g)).toEqual(['wrong.ts(3', 'wrong.ts(4', 'wrong.ts(5']);
+  }, 60_000);
+});
+
+/** In an empty folder, from files alone: what npm pack has packed, and amqplib as it is here. */
+async function packAndInstall(directory: string): Promise<string> {
+  const modules = join(process.cwd(), 'node_modules');
+  const pack = [
+    'pack',
+    '--silent',
+    '--pack-destination',
+    directory,
+    join(process.cwd(), 'dist/client'),
+    join(modules, 'amqplib'),
+  ];
+  const { stdout } = await run('npm', pack, { cwd: directory });
+  const tarballs = stdout
+    .trim()
+    .split('\n')
+    .map((name) => `./${basename(name)}`);
+  writeFileSync(join(directory, 'package.json'), JSON.stringify({ name: 'stranger', private: true, type: 'module' }));
+  await run('npm', ['install', '--offline', '--no-audit', '--no-fund', '--ignore-scripts', ...tarballs], { cwd: directory });
+  cpSync(join(EXAMPLES, 'typescript'), join(directory, 'src'), { recursive: true });
+  const problems = await compile(directory);
+  if (problems) throw new Error(problems);
+  return stdout;
+}
+
+/** Compiles the examples, or a text, under strict, and with the checks of libraries. @returns what the compiler says */
+async function compile(directory: string, file?: string, text?: string): Promise<string> {
+  if (file && text) writeFileSync(join(directory, file), text);
+  const sources = file ? [file] : ['publish', 'call', 'listen'].map((name) => `src/${name}.ts`);
+  const types = ['--typeRoots', join(process.cwd(), 'node_modules/@types'), '--types', 'node'];
+  const options = ['--strict', '--target', 'es2023', '--module', 'nodenext', '--ignoreConfig', ...types];
+  const out = file ? ['--noEmit'] : ['--outDir', 'build', '--rootDir', 'src'];
+  const tsc = join(process.cwd(), 'node_modules/typescript/bin/tsc');
+  return run(process.execPath, [tsc, ...options, ...out, ...sources], { cwd: directory }).then(
+    () => '',
+    (error: { stdout: string }) => error.stdout,
+  );
+}

@@ -37,6 +37,6 @@ export async function attempt<T>({ timeoutMs, signal, whenReady, whyNot }: Attem
       }
     } else failure = whyNot();
     if (left() <= 0 || signal.aborted) throw unknown ?? failure;
-    await backoff.wait(AbortSignal.any([signal, AbortSignal.timeout(Math.max(1, left()))]));
+    await backoff.wait(AbortSignal.any([signal, AbortSignal.timeout(Math.max(1, Math.ceil(left())))]));
   }
 }

@@ -1,0 +1,39 @@
+import { readFileSync } from 'node:fs';
+import { ALL_EVENTS } from '@app/contracts/all-events';
+import { ALL_MESSAGES } from '@app/contracts/all-messages';
+import { OPEN_OPERATIONS } from '@app/rabbitmq/accounts';
+import type { EventType } from './events';
+import { KINDS } from './operations';
+
+const packageOf = (directory: string) =>
+  JSON.parse(readFileSync(`${directory}package.json`, 'utf8')) as {
+    version: string;
+    engines: object;
+    dependencies: Record<string, string>;
+  };
+
+describe('the client', () => {
+  it('knows every operation that is open to other services, as what it is', () => {
+    const kinds = Object.fromEntries(OPEN_OPERATIONS.map(({ pattern, kind }) => [pattern, kind]));
+    expect(KINDS).toEqual(kinds);
+    expect(ALL_MESSAGES.map(({ pattern }) => pattern)).toEqual(expect.arrayContaining(Object.keys(kinds)));
+  });
+
+  it('knows every event', () => {
+    // Complete, because the compiler says so.
+    const types: Record<EventType, true> = {
+      'organization.created.v1': true,
+      'user.added.v1': true,
+      'document.changed.v1': true,
+      'notification.added.v1': true,
+    };
+    expect(Object.keys(types).sort()).toEqual(ALL_EVENTS.map(({ type }) => type).sort());
+  });
+
+  it('has the version, the engines and the amqplib of the system', () => {
+    const [ours, own] = [packageOf(''), packageOf('libs/client/')];
+    expect(own.version).toBe(ours.version);
+    expect(own.engines).toEqual(ours.engines);
+    expect(own.dependencies).toEqual({ amqplib: ours.dependencies.amqplib });
+  });
+});

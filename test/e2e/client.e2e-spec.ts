@@ -1,0 +1,248 @@
+import { connect } from 'amqplib';
+import { CollaborationClient, type ApiError, type CloudEvent, type Events, type Handlers } from '@app/client/client';
+import { createTestBroker, type TestBroker } from '@app/testing/broker';
+import { eventually } from '@app/testing/eventually';
+import { requiredEnv } from '@app/testing/required-env';
+import { System } from '@app/testing/system';
+import { ManagementApi } from '@app/rabbitmq/management-api';
+import { readCommandLine } from '@app/rabbitmq/accounts/command-line';
+import { run } from '@app/rabbitmq/accounts/run';
+
+type UserAdded = CloudEvent<Events['user.added.v1']>;
+
+describe('the client of other services', () => {
+  let broker: TestBroker;
+  let system: System;
+  let api: ManagementApi;
+  let url: string;
+  let client: CollaborationClient;
+  const account = `billing-${Math.random().toString(36).slice(2, 8)}`;
+  const clients: CollaborationClient[] = [];
+
+  const accounts = async (...args: string[]) => (await run(api, broker.url, readCommandLine(args)!)).data;
+  const open = (options: Partial<ConstructorParameters<typeof CollaborationClient>[0]> = {}) => {
+    const opened = new CollaborationClient({ url, name: 'billing', apiKey: 'demo-key', timeoutMs: 15_000, ...options });
+    clients.push(opened);
+    return opened;
+  };
+  beforeAll(async () => {
+    broker = await createTestBroker();
+    api = new ManagementApi(requiredEnv('TEST_RABBITMQ_MANAGEMENT_URL'), broker.url);
+    system = await System.start({ amqpUrl: broker.url });
+    const operations = 'notifications.add.v1,users.add.v1,notifications.get.v1,access.check.v1,contacts.list.v1';
+    ({ url } = (await accounts('create', account, '--operations', operations, '--events', 'user.added.v1')) as { url: string });
+    client = open();
+  }, 60_000);
+  afterAll(async () => {
+    await Promise.all(clients.map((one) => one.close(0)));
+    await system?.stop();
+    await broker.management.delete(`users/${account}`).catch(() => undefined);
+    await broker.drop();
+  });
+
+  const notification = (differences: object = {}) => ({
+    organizationId: 'acme',
+    documentId: 'plan',
+    actionUser: { userId: 'billing' },
+    displayHeadlineMessageTemplate: 'Paid',
+    ...differences,
+  });
+  const failure = (work: Promise<unknown>): Promise<ApiError> =>
+    work.then(
+      () => Promise.reject(new Error('it worked')),
+      (error: unknown) => error as ApiError,
+    );
+  const kill = () => eventually(async () => (await broker.management.killConnections('billing')) > 0, 15_000, 100);
+
+  it('publishes each command once in effect, while its connections are ended', async () => {
+    let killed = false;
+    const killing = kill().then(() => (killed = true));
+    const ids: string[] = [];
+    for (let further = 0; further < 5; further += killed ? 1 : 0) {
+      const batch = Array.from({ length: 20 }, (_, index) => `n-${ids.length + index}`);
+      const published = batch.map((messageId) => client.publish('notifications.add.v1', notification(), { messageId }));
+      expect((await Promise.all(published)).map(({ messageId }) => messageId)).toEqual(batch);
+      ids.push(...batch);
+    }
+    await killing;
+    const stored: string[] = [];
+    await eventually(async () => {
+      stored.length = 0;
+      for (let pageToken: string | undefined, page = 0; page === 0 || pageToken; page++) {
+        const { result } = await client.call('notifications.get.v1', { organizationId: 'acme', documentId: 'plan', pageToken });
+        stored.push(...result.data.map(({ id }) => id));
+        ({ pageToken } = result);
+      }
+      return stored.length === ids.length;
+    }, 30_000);
+    expect(new Set(stored)).toEqual(new Set(ids));
+  }, 90_000);
+
+  it('calls commands and queries, and gives the errors of the services', async () => {
+    const added = await client.call('users.add.v1', { organizationId: 'acme', users: [{ userId: 'ada', name: 'Ada' }] });
+    expect(added.result.data.ada).toMatchObject({ success: true, message: 'User added.' });
+    const asked = { organizationId: 'acme', documentId: 'plan', userId: 'ada' };
+    expect((await client.call('access.check.v1', asked)).result).toEqual({ allowed: true, level: 'organization' });
+    expect((await client.call('contacts.list.v1', { organizationId: 'acme' })).result.users).toMatchObject([{ userId: 'ada' }]);
+    const missing = notification({ notificationId: 'm', organizationId: 'none', createOrganization: false });
+    expect(await failure(client.call('notifications.add.v1', missing))).toMatchObject({ name: 'ApiError', status: 'NOT_FOUND' });
+    const invalid = await failure(client.call('users.add.v1', { organizationId: 'acme', users: [] }));
+    expect(invalid).toMatchObject({ status: 'INVALID_ARGUMENT', details: [{ field: 'users' }] });
+    const stranger = await failure(client.call('access.check.v1', asked, { apiKey: 'somebody' }));
+    expect(stranger).toMatchObject({ status: 'PERMISSION_DENIED' });
+  });
+
+  it('gives the first answer again for an idempotency key', async () => {
+    const body = { organizationId: 'acme', users: [{ userId: 'grace' }] };
+    for (let time = 0; time < 2; time++) {
+      const { result } = await client.call('users.add.v1', body, { idempotencyKey: 'once' });
+      expect(result.data.grace.message).toBe('User added.');
+    }
+  });
+
+  it('calls again when the connection is lost before the answer', async () => {
+    const users = system.services.users;
+    users.kill('SIGSTOP');
+    const call = client.call('access.check.v1', { organizationId: 'acme', documentId: 'plan', userId: 'ada' });
+    await kill();
+    users.kill('SIGCONT');
+    expect((await call).result.allowed).toBe(true);
+  }, 40_000);
+
+  it('says that the outcome is unknown when no answer came by the deadline', async () => {
+    system.services.users.kill('SIGSTOP');
+    const body = { organizationId: 'acme', documentId: 'plan', userId: 'ada' };
+    const error = await failure(client.call('access.check.v1', body, { timeoutMs: 300 }));
+    system.services.users.kill('SIGCONT');
+    expect(error.status).toBe('DEADLINE_EXCEEDED');
+  });
+
+  it('says at once which right is missing, and takes nothing else along', async () => {
+    const others = Array.from({ length: 5 }, () => client.publish('notifications.add.v1', notification({ documentId: 'other' })));
+    const document = { organizationId: 'acme', documentId: 'plan' };
+    for (const error of [
+      await failure(client.publish('documents.set.v1', document)),
+      await failure(client.call('documents.set.v1', document)),
+    ]) {
+      expect(error).toMatchObject({ status: 'PERMISSION_DENIED', message: 'The broker account may not publish this operation.' });
+    }
+    expect(await Promise.all(others)).toHaveLength(5);
+  });
+
+  it("says in the broker's words why it cannot be used, without the password", async () => {
+    const wrong = new URL(url);
+    wrong.password = 'hunter2';
+    const error = await failure(open({ url: wrong.href, timeoutMs: 1000 }).publish('notifications.add.v1', notification()));
+    expect(error.status).toBe('UNAVAILABLE');
+    expect(error.message).toContain('ACCESS_REFUSED');
+    expect(error.message).not.toContain('hunter2');
+  });
+
+  it.each([
+    ['a body that is too large', notification({ displayBodyMessage: 'x'.repeat(1024 * 1024) }), {}],
+    ['no tenant', notification(), { apiKey: '' }],
+    ['an idempotency key that is none', notification(), { idempotencyKey: 'ü' }],
+    ['a deadline too far', notification(), { timeoutMs: 300_001 }],
+    ['a message id that is too long', notification(), { messageId: 'x'.repeat(256) }],
+  ])('refuses to send %s', async (_, body, options) => {
+    expect(await failure(client.publish('notifications.add.v1', body, options))).toMatchObject({ status: 'INVALID_ARGUMENT' });
+  });
+
+  describe('listening', () => {
+    let counter = 0;
+    const listen = async (handler: (event: UserAdded) => unknown, tries?: number) => {
+      const listening = open();
+      const queue = `${account}.q${counter++}`;
+      const handlers: Handlers = { 'user.added.v1': handler };
+      return { queue, listening, listener: await listening.listen({ queue, handlers, tries }) };
+    };
+    const add = (userId: string) => system.call('users/add', { organizationId: 'acme', users: [{ userId }] });
+    const userOf = ({ data }: UserAdded) => data.users[0].userId;
+
+    it('tries again what a handler could not do, and acknowledges what it could', async () => {
+      const seen: string[] = [];
+      const { queue, listening } = await listen((event) => {
+        seen.push(userOf(event));
+        if (seen.length < 3) throw new Error('not yet');
+      });
+      await add('patient');
+      await eventually(() => seen.length === 3);
+      expect(seen).toEqual(['patient', 'patient', 'patient']);
+      await listening.close();
+      const admin = await connect(broker.url);
+      const channel = await admin.createChannel();
+      expect(await channel.checkQueue(queue)).toMatchObject({ messageCount: 0 });
+      expect(await channel.checkQueue(`${queue}.dead`)).toMatchObject({ messageCount: 0 });
+      await admin.close();
+    });
+
+    it('gives up after the last try, with the reason, and goes on', async () => {
+      const seen: string[] = [];
+      const { queue } = await listen((event) => {
+        if (userOf(event) === 'poison') throw new Error('cannot be mailed');
+        seen.push(userOf(event));
+      }, 2);
+      await add('poison');
+      await add('healthy');
+      await eventually(() => seen.includes('healthy'));
+      const admin = await connect(broker.url);
+      const channel = await admin.createChannel();
+      const dead = await eventually(async () => await channel.get(`${queue}.dead`, { noAck: true }));
+      await admin.close();
+      expect(dead && JSON.parse(dead.content.toString())).toMatchObject({
+        type: 'user.added.v1',
+        data: { organizationId: 'acme' },
+      });
+      expect(dead && dead.properties.headers).toMatchObject({ 'x-dead-reason': 'cannot be mailed', 'x-attempt': 2 });
+      expect(dead && dead.properties.messageId).toBe(dead && (JSON.parse(dead.content.toString()) as UserAdded).id);
+    });
+
+    it('goes on after its connection was ended, with what was told meanwhile', async () => {
+      const seen: string[] = [];
+      await listen((event) => seen.push(userOf(event)));
+      await kill();
+      await add('meanwhile');
+      await eventually(() => seen.includes('meanwhile'), 20_000);
+    }, 40_000);
+
+    it('finishes what it has in hand when it closes, and leaves the rest', async () => {
+      const seen: string[] = [];
+      let letGo: () => void = () => undefined;
+      const held = new Promise<void>((resolve) => (letGo = resolve));
+      const { queue, listening } = await listen(async (event) => {
+        seen.push(userOf(event));
+        await held;
+      });
+      await add('in hand');
+      await eventually(() => seen.length === 1);
+      const closed = listening.close();
+      await add('later');
+      letGo();
+      await closed;
+      expect(seen).toEqual(['in hand']);
+      const admin = await connect(broker.url);
+      const channel = await admin.createChannel();
+      const left = await eventually(async () => await channel.get(queue, { noAck: true }));
+      expect(left && userOf(JSON.parse(left.content.toString()) as UserAdded)).toBe('later');
+      expect(await channel.get(queue)).toBe(false);
+      await admin.close();
+    });
+
+    it('says which right is missing', async () => {
+      const handlers: Handlers = { 'user.added.v1': () => undefined };
+      const error = await failure(open().listen({ queue: 'users.mine', handlers, timeoutMs: 1000 }));
+      expect(error.status).toBe('UNAVAILABLE');
+      expect(error.message).toContain('ACCESS_REFUSED');
+      await expect(open().listen({ queue: 'no spaces', handlers })).rejects.toThrow(RangeError);
+    });
+  });
+
+  it('does nothing more once it is closed', async () => {
+    const closing = open();
+    const last = closing.publish('notifications.add.v1', notification({ notificationId: 'last' }));
+    await closing.close();
+    await last;
+    expect(await failure(closing.publish('notifications.add.v1', notification()))).toMatchObject({ status: 'UNAVAILABLE' });
+    expect(closing.check()).toBe('closed');
+  });
+});

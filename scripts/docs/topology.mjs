@@ -9,9 +9,9 @@ const code = (text) => `\`${text}\``;
 export function accountsTable() {
   const { RIGHTS } = createRequire(import.meta.url)(join(ROOT, 'dist/libs/rabbitmq/src/accounts.js'));
   return table(
-    ['Account', 'configure', 'write', 'read', 'topic permission: write to `commands`'],
-    Object.entries(RIGHTS).map(([account, { configure, write, read, commands }]) =>
-      [account, configure, write, read, commands].map(code),
+    ['Account', 'configure', 'write', 'read', 'topic permission: write to `commands`', 'topic permission: read of `events`'],
+    Object.entries(RIGHTS).map(([account, { configure, write, read, commands, events }]) =>
+      [account, configure, write, read, commands, events].map(code),
     ),
   );
 }

@@ -1,5 +1,9 @@
+import { connect } from 'amqplib';
+import type { CloudEvent } from '@app/contracts/event';
+import type { ApiKeyRevokedData } from '@app/contracts/events.users';
 import { eventually } from '@app/testing/eventually';
 import { DEMO_HEADERS, System, type HttpAnswer, type Operation } from '@app/testing/system';
+import type { ServiceProcess } from '@app/testing/service-process';
 
 const OPERATIONS: Operation[] = ['users/add', 'notifications/add', 'notifications/get'];
 
@@ -67,6 +71,44 @@ describe('credentials', () => {
     const revokedAt = Date.now();
     await eventually(async () => (await get(own)).status === 401);
     expect(Date.now() - revokedAt).toBeLessThan(5500);
+  });
+
+  it('refuses a revoked key at once in every gateway, because it is told', async () => {
+    const own = await system.createKey();
+    const second = await system.replica('gateway').start();
+    const gateways = [system.services.gateway, second];
+    const listened = await connect(system.amqpUrl);
+    const channel = await listened.createChannel();
+    const { queue } = await channel.assertQueue('', { exclusive: true });
+    await channel.bindQueue(queue, 'events', 'api-key.revoked.v1');
+    const told: CloudEvent<ApiKeyRevokedData>[] = [];
+    await channel.consume(
+      queue,
+      (message) => void (message && told.push(JSON.parse(message.content.toString()) as CloudEvent<ApiKeyRevokedData>)),
+    );
+    const call = async (url: string) => (await system.call('notifications/get', { organizationId: 'o', userId: 'u' }, own, url)).status;
+    /** Questions for credentials of which nothing was known: a verdict that only grew old is renewed instead. */
+    const misses = async (gateway: ServiceProcess) =>
+      Number(/^gateway_authentications_total\{source="miss"\} (\d+)/m.exec(await gateway.metrics())?.[1]);
+
+    try {
+      for (const { url } of gateways) expect(await call(url)).toBe(200);
+      const before = await Promise.all(gateways.map(misses));
+      await system.keys('revoke', own['x-svc-api-key']);
+      for (const { url } of gateways) await eventually(async () => (await call(url)) === 401, 2000);
+      expect(await Promise.all(gateways.map(misses))).toEqual(before.map((count) => count + 1));
+      await eventually(() => told.length > 0);
+      expect(told).toMatchObject([
+        {
+          subject: own['x-svc-api-key'],
+          apikey: own['x-svc-api-key'],
+          data: { reason: 'revoked', tokenIds: [expect.any(String)] },
+        },
+      ]);
+    } finally {
+      await listened.close();
+      await second.stop();
+    }
   });
 
   it('accepts known credentials while the users service is away, and says 503 for unknown ones', async () => {

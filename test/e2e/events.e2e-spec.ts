@@ -88,6 +88,14 @@ describe('a service that listens to events', () => {
     expect(events().filter((event) => event.data.notificationId === 'n1')).toHaveLength(1);
   });
 
+  it('is told of a key that is revoked, at once and with no token', async () => {
+    const { 'x-svc-api-key': key, 'x-svc-auth-token': token } = await system.createKey();
+    await system.keys('disable', key);
+    const revoked = await next('api-key.revoked.v1');
+    expect(revoked).toMatchObject({ source: '/users', subject: key, apikey: key, data: { apiKey: key, reason: 'disabled' } });
+    expect(JSON.stringify(revoked)).not.toContain(token);
+  });
+
   it('finds in each event what its contract says, and nothing else', () => {
     for (const event of ALL_EVENTS) {
       const told = events().filter(({ type }) => type === event.type);

@@ -5,7 +5,7 @@ import { MAX_BODY_BYTES } from '@app/contracts/json';
 import type { RabbitClient } from '@app/rabbitmq/rabbit.client';
 import type { NestLogger } from '@app/runtime/logger';
 import type { Readiness } from '@app/runtime/readiness';
-import { Authenticator } from './auth/authenticator';
+import type { Authenticator } from './auth/authenticator';
 import type { GatewayConfig } from './config';
 import { GatewayModule } from './gateway.module';
 import { Admission } from './http/admission';
@@ -22,8 +22,9 @@ import { SERVER_LIMITS, type ServerLimits } from './http/server-limits';
 import { serveDocumentation } from './openapi/documentation';
 
 export interface GatewayParts {
-  config: Pick<GatewayConfig, 'requestTimeoutMs' | 'rateLimitPerSecond' | 'maxInFlight' | 'authStaleMaxMs'>;
+  config: Pick<GatewayConfig, 'requestTimeoutMs' | 'rateLimitPerSecond' | 'maxInFlight'>;
   rabbit: Pick<RabbitClient, 'call'>;
+  authenticator: Authenticator;
   logger: NestLogger;
   readiness: Readiness;
   /** Other than {@link SERVER_LIMITS}. */
@@ -34,13 +35,14 @@ export interface GatewayParts {
 export async function createGateway({
   config,
   rabbit,
+  authenticator,
   logger,
   readiness,
   limits,
 }: GatewayParts): Promise<NestFastifyApplication> {
   const connections = new Connections();
   const admission = new Admission(
-    new Authenticator(rabbit, config.authStaleMaxMs),
+    authenticator,
     new Rate(config.rateLimitPerSecond),
     connections,
     config,

@@ -1,24 +1,35 @@
 import 'reflect-metadata';
+import { ApiKeyRevoked } from '@app/contracts/events.users';
+import { EventSubscriber } from '@app/rabbitmq/event.subscriber';
 import { RabbitClient } from '@app/rabbitmq/rabbit.client';
 import { runService } from '@app/runtime/run-service';
-import { MAX_FIRST_QUESTIONS } from './auth/authenticator';
+import { Authenticator, MAX_FIRST_QUESTIONS } from './auth/authenticator';
 import { gatewayConfig } from './config';
 import { createGateway } from './create-gateway';
 
 void runService('gateway', gatewayConfig, async (config, { logger, readiness }) => {
+  const connection = { url: config.amqpUrl, caFile: config.amqpCaFile, name: 'gateway' };
   const rabbit = new RabbitClient({
-    connection: { url: config.amqpUrl, caFile: config.amqpCaFile, name: 'gateway' },
+    connection,
     // Every call in flight and its credentials' renewal, and the first questions: the gateway's own limits are met before this one.
     maxPending: 2 * config.maxInFlight + MAX_FIRST_QUESTIONS,
   });
   readiness.add('broker', () => rabbit.check());
-  const app = await createGateway({ config, rabbit, logger, readiness });
+  const authenticator = new Authenticator(rabbit, config.authStaleMaxMs);
+  // Not in the readiness: without it a revocation holds all the same, within 5 s.
+  const revocations = new EventSubscriber({
+    connection,
+    event: ApiKeyRevoked,
+    onEvent: ({ apiKey }) => authenticator.forget(apiKey),
+  });
+  const app = await createGateway({ config, rabbit, authenticator, logger, readiness });
   // Does not wait for the broker: until it is there, calls are answered with 503.
   await rabbit.connect();
+  revocations.start();
   await app.listen(config.port, '0.0.0.0');
   logger.log({ msg: 'listening', url: await app.getUrl() });
   return async () => {
     await app.close();
-    await rabbit.close();
+    await Promise.all([rabbit.close(), revocations.close()]);
   };
 });

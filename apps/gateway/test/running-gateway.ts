@@ -7,6 +7,7 @@ import { pino } from 'pino';
 import { register } from 'prom-client';
 import { NestLogger } from '@app/runtime/logger';
 import { Readiness } from '@app/runtime/readiness';
+import { Authenticator } from '../src/auth/authenticator';
 import { createGateway, type GatewayParts } from '../src/create-gateway';
 import { StubRabbit } from './stub-rabbit';
 
@@ -67,8 +68,9 @@ export class RunningGateway {
     const readiness = new Readiness();
     const log = new Log();
     const app = await createGateway({
-      config: { requestTimeoutMs: 5000, rateLimitPerSecond: 0, maxInFlight: 1000, authStaleMaxMs: 600_000, ...config },
+      config: { requestTimeoutMs: 5000, rateLimitPerSecond: 0, maxInFlight: 1000, ...config },
       rabbit,
+      authenticator: new Authenticator(rabbit, 600_000),
       readiness,
       logger: new NestLogger(pino({ level: 'debug' }, log)),
       limits,

@@ -1,4 +1,6 @@
 import type { DataSource } from 'typeorm';
+import { ApiKeyRevoked, ApiKeyRevokedData } from '@app/contracts/events.users';
+import { validateBody } from '@app/contracts/validate';
 import type { TestDatabase } from '@app/testing/database';
 import { connectTestDatabase } from '../test/users';
 import { hashOf } from './credentials';
@@ -21,7 +23,7 @@ afterAll(async () => {
   await database?.drop();
 });
 
-afterEach(() => dataSource.query('TRUNCATE api_keys CASCADE'));
+afterEach(() => dataSource.query('TRUNCATE api_keys, outbox CASCADE'));
 
 async function keys(line: string): Promise<Output> {
   const { run } = readCommandLine(line.split(' '));
@@ -38,6 +40,19 @@ const issued = async (line: string) => (await keys(line)).data as unknown as Iss
 
 const verdict = async (apiKey: string, token: string) =>
   (await authenticate.authenticate({ apiKey, tokenHash: hashOf(token).toString('hex') })).verdict;
+
+/** What is told of revocations since it was last asked. */
+async function told(): Promise<unknown[]> {
+  const events = await dataSource.query<{ type: string; api_key: string; data: unknown }[]>(
+    'WITH taken AS (DELETE FROM outbox RETURNING *) SELECT type, api_key, data FROM taken ORDER BY seq',
+  );
+  return events.map(({ type, api_key, data }) => {
+    expect(type).toBe(ApiKeyRevoked.type);
+    expect(data).toHaveProperty('apiKey', api_key);
+    expect(validateBody(ApiKeyRevokedData, data)).toEqual(data);
+    return data;
+  });
+}
 
 /** Moves the end of every token by so much. */
 const laterBy = (time: string) => dataSource.query(`UPDATE tokens SET expires_at = expires_at - $1::interval`, [time]);
@@ -123,6 +138,37 @@ describe('keys', () => {
     expect(await verdict(one.key, second.token)).toBe('refused');
     expect(await verdict(other.key, other.token)).toBe('accepted');
     expect((await keys(`revoke ${one.key}`)).data.revoked).toEqual([]);
+  });
+
+  it('tells of what ends, once, with ids and never with a token', async () => {
+    const { key, token, tokenId } = await issued('create');
+    const { tokenId: second } = await issued(`issue-token ${key}`);
+    const endsAt = expect.any(Number) as number;
+    expect(await told()).toEqual([]);
+
+    await keys(`disable ${key}`);
+    await keys(`disable ${key}`);
+    const [disabled, ...again] = await told();
+    expect(disabled).toEqual({ apiKey: key, reason: 'disabled', endsAt });
+    expect(Math.abs((disabled as { endsAt: number }).endsAt - Date.now())).toBeLessThan(60_000);
+    expect(again).toEqual([]);
+    await keys(`enable ${key}`);
+    expect(await told()).toEqual([]);
+
+    await keys(`revoke --token ${second}`);
+    await keys(`revoke --token ${second}`);
+    expect(await told()).toEqual([{ apiKey: key, reason: 'revoked', tokenIds: [second], endsAt }]);
+
+    const fresh = await issued(`rotate ${key} --grace 1h`);
+    const [rotated] = await told();
+    expect(rotated).toEqual({ apiKey: key, reason: 'rotated', tokenIds: [tokenId], endsAt });
+    expect((rotated as { endsAt: number }).endsAt).toBeGreaterThan(Date.now() + 3_500_000);
+
+    await keys(`revoke ${key}`);
+    await keys(`revoke ${key}`);
+    const revoked = await told();
+    expect(revoked).toEqual([{ apiKey: key, reason: 'revoked', tokenIds: [fresh.tokenId, tokenId].toSorted(), endsAt }]);
+    expect(JSON.stringify([disabled, rotated, revoked])).not.toContain(token.slice(4));
   });
 
   it('grants a broker account the right to publish for one key, and withdraws it', async () => {

@@ -36,7 +36,7 @@ Options:
 
 ACCOUNT is the user name at the broker, which the publisher puts into user_id; '*' lets everybody publish who
 may connect. TIME is a number with s, m, h or d: 90d. A token is shown once and stored only as a hash. Every change holds in all gateways
-within 5 seconds. The database is the one of USERS_DATABASE_URL or DATABASE_URL, else that of a running "npm start".
+within 5 seconds, a revocation at once. The database is the one of USERS_DATABASE_URL or DATABASE_URL, else that of a running "npm start".
 
 Examples:
   npm run keys -- create --name "Billing service"

@@ -12,7 +12,7 @@ import { RabbitServer } from '@app/rabbitmq/rabbit.server';
 import { runService } from '@app/runtime/run-service';
 import { usersConfig } from './config';
 import { ApiKeysRepository } from './db/api-keys.repository';
-import { takeEvents } from './db/outbox.repository';
+import { takeEvents, WRITTEN_ELSEWHERE } from './db/outbox.repository';
 import { ENTITIES, MIGRATIONS, SCHEMA } from './db/schema';
 import { UsersModule } from './users.module';
 
@@ -24,12 +24,17 @@ void runService('users', usersConfig, async (config, { logger, readiness, stoppi
     schema: SCHEMA,
     entities: ENTITIES,
     migrations: MIGRATIONS,
-    poolSize: config.databasePoolSize,
+    // One for the outbox to listen on.
+    poolSize: config.databasePoolSize + 1,
   });
   const apiKeys = new ApiKeysRepository(dataSource);
   const connection = { url: config.amqpUrl, caFile: config.amqpCaFile, name: 'users' };
   const events = new EventPublisher({ connection, service: 'users' });
-  const outbox = new OutboxRelay(dataSource, { take: takeEvents, publish: (batch) => events.publish(batch) });
+  const outbox = new OutboxRelay(dataSource, {
+    take: takeEvents,
+    publish: (batch) => events.publish(batch),
+    wokenBy: WRITTEN_ELSEWHERE,
+  });
   const server = new RabbitServer({
     connection,
     service: 'users',

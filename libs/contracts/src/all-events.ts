@@ -1,12 +1,18 @@
 import type { Event } from './event';
 import type { ServiceName } from './message';
 import { NotificationAdded } from './events.notifications';
-import { DocumentChanged, OrganizationCreated, UserAdded } from './events.users';
+import { ApiKeyRevoked, DocumentChanged, OrganizationCreated, UserAdded } from './events.users';
 
 /** Every event of the system. */
-export const ALL_EVENTS: readonly Event<object>[] = [OrganizationCreated, UserAdded, DocumentChanged, NotificationAdded];
+export const ALL_EVENTS: readonly Event<object>[] = [
+  OrganizationCreated,
+  UserAdded,
+  DocumentChanged,
+  ApiKeyRevoked,
+  NotificationAdded,
+];
 
-/** What each service listens to. */
+/** What each service listens to, in a queue of its own that all its processes share. */
 export const SUBSCRIPTIONS: Readonly<Record<ServiceName, readonly Event<object>[]>> = {
   users: [],
   notifications: [UserAdded, DocumentChanged],

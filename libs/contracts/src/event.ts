@@ -21,7 +21,7 @@ export interface CloudEvent<Data> {
   /** `/users` or `/notifications`: the service. */
   source: string;
   type: string;
-  /** The organization. */
+  /** The organization; of an event about an API key, that key. */
   subject: string;
   /** When it happened, RFC 3339 in UTC. */
   time: string;

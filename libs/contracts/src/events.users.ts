@@ -69,6 +69,32 @@ export class DocumentChangedData {
   version: number;
 }
 
+export const REVOCATION_REASONS = ['disabled', 'revoked', 'rotated'] as const;
+
+export class ApiKeyRevokedData {
+  @Identifier('The API key.')
+  apiKey: string;
+
+  @OneOf('What was done: a whole key was disabled, tokens were revoked, or replaced by a new one.', REVOCATION_REASONS)
+  reason: (typeof REVOCATION_REASONS)[number];
+
+  @Described(
+    {
+      type: 'array',
+      items: { type: 'string' },
+      description: 'Ids of the tokens that end, as `keys list` shows them; absent: all of the key, until it is enabled again.',
+    },
+    { optional: true },
+  )
+  tokenIds?: string[];
+
+  @Described({
+    type: 'integer',
+    description: 'When they end at the latest, in milliseconds since 1970: later than the event after a rotation with a grace.',
+  })
+  endsAt: number;
+}
+
 /** Users were added to an organization, a folder or a document, or their details have changed; one event for each call that did so. */
 export const UserAdded = event('users', 'user.added.v1', UserAddedData);
 
@@ -77,6 +103,9 @@ export const OrganizationCreated = event('users', 'organization.created.v1', Org
 
 /** documents.set has changed the folder of a document, or who may open it. */
 export const DocumentChanged = event('users', 'document.changed.v1', DocumentChangedData);
+
+/** An API key was disabled, or tokens of it end: what a listener has kept about the key has to be asked for anew. */
+export const ApiKeyRevoked = event('users', 'api-key.revoked.v1', ApiKeyRevokedData);
 
 /** What a listener of {@link UserAdded} needs of the message; the tenant is in its header. */
 export class UserAddedEvent {

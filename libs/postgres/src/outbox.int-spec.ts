@@ -49,8 +49,9 @@ describe(OutboxRelay.name, () => {
     );
     return rows.map(({ id }) => ({ id, type: 't', apiKey: 'k', organizationId: 'o', occurredAt: new Date(), data: '{}' }));
   };
-  const relayTo = (publish: (events: readonly OutboxEvent[]) => Promise<void>, maxEvents?: number) => {
-    const relay = new OutboxRelay(dataSource, { take, publish, maxEvents });
+  type Options = Pick<OutboxOptions, 'maxEvents' | 'wokenBy'>;
+  const relayTo = (publish: (events: readonly OutboxEvent[]) => Promise<void>, options: Options = {}) => {
+    const relay = new OutboxRelay(dataSource, { take, publish, ...options });
     relays.push(relay);
     return relay;
   };
@@ -139,7 +140,7 @@ describe(OutboxRelay.name, () => {
   it('refuses more when it is full, and takes them again once the broker has taken some', async () => {
     let brokerIsBack: () => void = () => undefined;
     const back = new Promise<void>((resolve) => (brokerIsBack = resolve));
-    const relay = relayTo((events) => back.then(() => toList(events)), 10);
+    const relay = relayTo((events) => back.then(() => toList(events)), { maxEvents: 10 });
     await write(...numbered(10));
     relay.start();
     await eventually(() => relay.check() !== undefined);
@@ -148,6 +149,32 @@ describe(OutboxRelay.name, () => {
     await eventually(() => relay.check() === undefined);
     relay.requireRoom();
     expect(published).toHaveLength(10);
+  });
+
+  describe('woken by NOTIFY', () => {
+    it('publishes at once what another process has written', async () => {
+      relayTo(toList, { wokenBy: 'written_elsewhere' }).start();
+      await eventually(
+        async () => {
+          await sql.query(
+            `WITH written AS (INSERT INTO outbox (id) VALUES ('a') RETURNING pg_notify('written_elsewhere', '')) SELECT`,
+          );
+          return published.length > 0;
+        },
+        5000,
+        100,
+      );
+    });
+
+    it('gives its connection back', async () => {
+      // More often than the pool has connections.
+      for (let time = 0; time < 11; time++) {
+        const relay = relayTo(toList, { wokenBy: 'written_elsewhere' });
+        relay.start();
+        await relay.stop();
+      }
+      expect(await dataSource.query('SELECT 1 AS one')).toEqual([{ one: 1 }]);
+    });
   });
 
   it('publishes what there is before it stops', async () => {

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Counter, Gauge } from 'prom-client';
-import type { DataSource } from 'typeorm';
+import type { DataSource, QueryRunner } from 'typeorm';
 
 /** An event as the transaction of what it tells has left it. */
 export interface OutboxEvent {
@@ -30,6 +30,8 @@ export interface OutboxOptions {
   publish(events: readonly OutboxEvent[]): Promise<void>;
   /** With more events than that no further commands are carried out until the broker has taken some. Default 1,000,000. */
   maxEvents?: number;
+  /** NOTIFY on this channel wakes it. Takes one connection of the pool for good, and none when absent. */
+  wokenBy?: string;
 }
 
 const LIMITS: OutboxLimits = { events: 200, bytes: 4 * 1024 * 1024 };
@@ -68,6 +70,8 @@ export class OutboxRelay {
   private failed = 0;
   private full = false;
   private timer?: NodeJS.Timeout;
+  private sweeping: Promise<void> = Promise.resolve();
+  private listening?: QueryRunner;
 
   constructor(
     private readonly dataSource: DataSource,
@@ -76,8 +80,8 @@ export class OutboxRelay {
 
   /** Begins with what is there already. */
   start(): void {
-    this.timer = setInterval(() => void this.sweep(), SWEEP_MS).unref();
-    void this.sweep();
+    this.timer = setInterval(() => void this.sweepNext(), SWEEP_MS).unref();
+    void this.sweepNext();
   }
 
   /** To be called after each commit that may have left events. Costs nothing while a batch is on its way. */
@@ -102,6 +106,8 @@ export class OutboxRelay {
     clearInterval(this.timer);
     this.closing.abort();
     await this.running;
+    await this.sweeping;
+    await this.listening?.release();
     if (this.woken && this.failed === 0) await this.publishBatch().catch(() => undefined);
   }
 
@@ -114,7 +120,7 @@ export class OutboxRelay {
       try {
         this.woken = (await this.publishBatch()) || this.woken;
         this.failed = 0;
-        if (this.full) await this.sweep();
+        if (this.full) await this.sweepNext();
       } catch (error) {
         this.woken = true;
         await this.backOff(error as Error);
@@ -156,10 +162,34 @@ export class OutboxRelay {
     }
   }
 
+  /** Each sweep asks on the connection that listens: one that was lost without a word is noticed, and the next sweep listens on another. */
+  private async sweeper(): Promise<Pick<DataSource, 'query'>> {
+    const { wokenBy } = this.options;
+    if (wokenBy === undefined) return this.dataSource;
+    if (this.listening && !this.listening.isReleased) return this.listening;
+    const runner = this.dataSource.createQueryRunner();
+    try {
+      const client = (await runner.connect()) as PoolClient;
+      client.on('notification', ({ channel }) => channel === wokenBy && this.wake());
+      await client.query(`LISTEN ${client.escapeIdentifier(wokenBy)}`);
+      return (this.listening = runner);
+    } catch (error) {
+      await runner.release();
+      throw error;
+    }
+  }
+
+  /** One after the other: two at once would listen on two connections. */
+  private sweepNext(): Promise<void> {
+    return (this.sweeping = this.sweeping.then(() => this.sweep()));
+  }
+
   private async sweep(): Promise<void> {
     const { maxEvents = MAX_EVENTS } = this.options;
     try {
-      const [found] = await this.dataSource.query<{ seconds: number; events: number }[]>(
+      const [found] = await (
+        await this.sweeper()
+      ).query<{ seconds: number; events: number }[]>(
         `SELECT (SELECT coalesce(extract(epoch FROM clock_timestamp() - min(occurred_at)), 0)::float8
                  FROM (SELECT occurred_at FROM outbox ORDER BY seq LIMIT 1) first) AS seconds,
                 (SELECT count(*)::int FROM (SELECT FROM outbox LIMIT $1) bounded) AS events`,

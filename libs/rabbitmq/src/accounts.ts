@@ -4,6 +4,7 @@ import { SUBSCRIPTIONS } from '@app/contracts/all-events';
 import { CheckAccess } from '@app/contracts/access.check';
 import { ListContacts } from '@app/contracts/contacts.list';
 import { SetDocument } from '@app/contracts/documents.set';
+import { ApiKeyRevoked } from '@app/contracts/events.users';
 import { ListMemberships } from '@app/contracts/memberships.list';
 import { GetNotifications } from '@app/contracts/notifications.get';
 import { AddUsers } from '@app/contracts/users.add';
@@ -22,13 +23,13 @@ export interface Rights {
   read: string;
   /** Routing keys that it may publish to exchange `commands`. */
   commands: string;
-  /** Types of events that it may bind queues of its own to; absent: it has none. */
-  events?: string;
+  /** Types of events at exchange `events` that it may bind a queue of its own to; counts only where `read` has that exchange. */
+  events: string;
 }
 
 const NOTHING = '^$';
-/** What the broker calls the reply queues. */
-const REPLY_QUEUE = 'amq.gen-*';
+/** What the broker calls the queues of one connection: for replies, and for events that each process has to hear. */
+const OWN_QUEUE = 'amq.gen-*';
 
 /** One of these names and nothing else; `*` stands for any rest. */
 const oneOf = (...names: string[]): string => {
@@ -49,24 +50,27 @@ const consumed = (service: ServiceName) => [
 /** The least that each account needs. `publisher` is a service that publishes notifications and does not wait. */
 export const RIGHTS: Readonly<Record<Account, Rights>> = {
   gateway: {
-    configure: oneOf(REPLY_QUEUE),
-    write: oneOf('commands', REPLY_QUEUE),
-    read: oneOf('replies', REPLY_QUEUE),
+    configure: oneOf(OWN_QUEUE),
+    write: oneOf('commands', OWN_QUEUE),
+    read: oneOf('replies', 'events', OWN_QUEUE),
     commands: keysOf(AddUsers, Authenticate, AddNotification, GetNotifications),
+    events: oneOf(ApiKeyRevoked.type),
   },
   users: {
     configure: NOTHING,
     write: oneOf('replies', 'events', 'retry', 'dead'),
     read: oneOf(...consumed('users')),
     commands: NOTHING,
+    events: NOTHING,
   },
   notifications: {
-    configure: oneOf(REPLY_QUEUE),
-    write: oneOf('commands', 'replies', 'events', 'retry', 'dead', REPLY_QUEUE),
-    read: oneOf('replies', REPLY_QUEUE, ...consumed('notifications')),
+    configure: oneOf(OWN_QUEUE),
+    write: oneOf('commands', 'replies', 'events', 'retry', 'dead', OWN_QUEUE),
+    read: oneOf('replies', OWN_QUEUE, ...consumed('notifications')),
     commands: keysOf(Authorize, Exists, ListMemberships),
+    events: NOTHING,
   },
-  publisher: { configure: NOTHING, write: oneOf('commands'), read: NOTHING, commands: keysOf(AddNotification) },
+  publisher: { configure: NOTHING, write: oneOf('commands'), read: NOTHING, commands: keysOf(AddNotification), events: NOTHING },
 };
 
 /** What other services may be allowed to ask for; the rest is between our own. */
@@ -85,7 +89,7 @@ export interface AccountPurpose {
 /** The least that another service needs. */
 export function rightsFor(name: string, { operations, replies, events }: AccountPurpose): Rights {
   const listens = events.length > 0;
-  const own = [...(replies ? [REPLY_QUEUE] : []), ...(listens ? [`${name}.*`] : [])];
+  const own = [...(replies ? [OWN_QUEUE] : []), ...(listens ? [`${name}.*`] : [])];
   return {
     configure: oneOf(...own),
     write: oneOf(...(operations.length > 0 ? ['commands'] : []), ...own),

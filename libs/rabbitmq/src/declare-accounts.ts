@@ -40,8 +40,7 @@ export async function setRights(
   const user = encodeURIComponent(username);
   // Before the permissions: an account without topic permissions may use every routing key.
   await api.put(`topic-permissions/${api.vhost}/${user}`, { exchange: 'commands', write: commands, read: '^$' });
-  if (events !== undefined) {
-    await api.put(`topic-permissions/${api.vhost}/${user}`, { exchange: 'events', write: '^$', read: events });
-  }
+  // `write` holds for permissions that name the exchange, as those of services do.
+  await api.put(`topic-permissions/${api.vhost}/${user}`, { exchange: 'events', write: '.*', read: events });
   await api.put(`permissions/${api.vhost}/${user}`, permissions);
 }

@@ -1,5 +1,6 @@
 import type { ChannelModel, ConfirmChannel } from 'amqplib';
 import { Registry } from 'prom-client';
+import { ALL_EVENTS } from '@app/contracts/all-events';
 import { Authenticate } from '@app/contracts/users.authenticate';
 import { Exists } from '@app/contracts/users.exists';
 import { createTestBroker, type TestBroker } from '@app/testing/broker';
@@ -136,6 +137,20 @@ describe('the accounts', () => {
     const found = [];
     for (const [what, action] of sabotage) if (await allowed(account, action)) found.push(what);
     expect(found).toEqual([]);
+  });
+
+  it.each<[Account, string[]]>([
+    ['gateway', ['api-key.revoked.v1']],
+    ['users', []],
+    ['notifications', []],
+    ['publisher', []],
+  ])('%s may hear %j in a queue of its own, and no other event', async (account, events) => {
+    const types = [...ALL_EVENTS.map(({ type }) => type), '#', 'api-key.*'];
+    const hear = async (channel: ConfirmChannel, type: string) => {
+      const { queue } = await channel.assertQueue('', { exclusive: true, autoDelete: true });
+      await channel.bindQueue(queue, 'events', type);
+    };
+    expect(await allowedOf(account, types, hear)).toEqual(events);
   });
 
   it('cannot pretend to be another account', async () => {

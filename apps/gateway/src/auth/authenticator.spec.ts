@@ -96,6 +96,43 @@ describe('Authenticator', () => {
     await expect(verdictOf()).resolves.toBe('refused');
   });
 
+  describe('when a key is revoked', () => {
+    beforeEach(async () => {
+      await verdictOf();
+      await verdictOf(who('grace'));
+      users.verdict = 'refused';
+    });
+
+    it('asks at once for its credentials, and for no others', async () => {
+      authenticator.forget('ada');
+      await expect(verdictOf()).resolves.toBe('refused');
+      await expect(verdictOf(who('grace'))).resolves.toBe('accepted');
+      expect(users.asked).toHaveLength(3);
+    });
+
+    it('joins no question that was asked before, and keeps no answer to one', async () => {
+      users.at = 'hand';
+      const before = verdictOf(who('bob'));
+      now += 1;
+      authenticator.forget('bob');
+      now += 1;
+      const after = verdictOf(who('bob'));
+      expect(users.asked).toHaveLength(4);
+      users.asked[3].settle('refused');
+      await expect(after).resolves.toBe('refused');
+      users.asked[2].settle('accepted');
+      await before;
+      await expect(verdictOf(who('bob'))).resolves.toBe('refused');
+      expect(users.asked).toHaveLength(4);
+    });
+
+    it('does not fall back on what it knew while the users service is away', async () => {
+      users.verdict = UNAVAILABLE;
+      authenticator.forget('ada');
+      await expect(verdictOf()).rejects.toMatchObject({ status: 'UNAVAILABLE' });
+    });
+  });
+
   describe('while the users service is away', () => {
     beforeEach(async () => {
       await verdictOf();

@@ -8,7 +8,7 @@ import { VerdictCache, type KnownVerdict } from './verdict-cache';
 
 /** Younger: used as it is. */
 const FRESH_MS = 3000;
-/** Older: not used while the users service answers, so that a revocation holds within this time. In between: used, and renewed behind it. */
+/** Older: not used while the users service answers, so that a revocation holds within this time even if nobody told of it. In between: used, and renewed behind it. */
 const RENEWED_MS = 5000;
 const QUESTION_TIMEOUT_MS = 1000;
 /** While the users service is away, it is asked at most this often: not every call waits for the same silence. */
@@ -24,6 +24,7 @@ export class Authenticator {
   private firstQuestions = 0;
   private away = false;
   private nextTryAt = 0;
+  private forgottenAt = -Infinity;
 
   /**
    * @param staleMaxMs how long a verdict is still used while the users service is away
@@ -46,6 +47,17 @@ export class Authenticator {
     if (age < RENEWED_MS) return used('hit', known);
     if (!question || this.away) return used('stale', known);
     return question.catch(() => used('stale', known));
+  }
+
+  /**
+   * The credentials of an API key are asked for anew from the next call on. While the users service is away they are not known any more, and
+   * calls with them are UNAVAILABLE.
+   */
+  forget(apiKey: string): void {
+    this.cache.forget(apiKey);
+    // What was asked before may be answered with what was true before: nobody joins such a question, and its answer is not kept.
+    this.questions.clear();
+    this.forgottenAt = this.now();
   }
 
   private async first(credentials: Credentials, requestId: string): Promise<Verdict> {
@@ -80,8 +92,11 @@ export class Authenticator {
   private ask(credentials: Credentials, requestId: string): Promise<Verdict> {
     // One try at a time: the next one waits until this one has had its chance.
     this.nextTryAt = this.now() + RETRY_MS;
-    const question = this.answerOf(credentials, requestId).finally(() => this.questions.delete(credentials.digest));
-    this.questions.set(credentials.digest, question);
+    const { digest } = credentials;
+    const question = this.answerOf(credentials, requestId).finally(() => {
+      if (this.questions.get(digest) === question) this.questions.delete(digest);
+    });
+    this.questions.set(digest, question);
     return question;
   }
 
@@ -91,7 +106,7 @@ export class Authenticator {
       const answer = await this.rabbit.call(Authenticate, { apiKey, tokenHash }, { requestId, timeoutMs: QUESTION_TIMEOUT_MS });
       const { verdict } = answer.parse();
       if (!VERDICTS.includes(verdict)) throw new Error('The users service gave a verdict that is none.');
-      this.cache.set(digest, { verdict, askedAt });
+      if (askedAt > this.forgottenAt) this.cache.set(digest, { apiKey, verdict, askedAt });
       this.setAway(false);
       return verdict;
     } catch (error) {

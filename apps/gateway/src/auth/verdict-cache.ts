@@ -5,6 +5,7 @@ const MAX_ENTRIES = 10_000;
 
 /** A verdict, and when its question was asked: it says nothing of later changes. */
 export interface KnownVerdict {
+  apiKey: string;
   verdict: Verdict;
   askedAt: number;
 }
@@ -22,5 +23,12 @@ export class VerdictCache {
     const [to, from] = known.verdict === 'refused' ? [this.wrong, this.right] : [this.right, this.wrong];
     from.delete(digest);
     to.set(digest, known);
+  }
+
+  /** Goes through all of them: revocations are rare. */
+  forget(apiKey: string): void {
+    for (const verdicts of [this.right, this.wrong]) {
+      for (const [digest, known] of [...verdicts.entries()]) if (known.apiKey === apiKey) verdicts.delete(digest);
+    }
   }
 }

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import type { NewToken } from '../credentials';
+import { EVENTS, WRITTEN_ELSEWHERE } from './outbox.repository';
 
 export interface ListedToken {
   id: string;
@@ -21,10 +22,21 @@ export interface ListedKey {
 
 const LIVE = 't.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > now())';
 
+/** Tells that tokens end: the rows of `ended` with the columns `api_key` and `id`, which is null for a whole key. */
+const toldRevoked = (ended: string, reason: 'disabled' | 'revoked' | 'rotated', endsAt = 'now()') => `
+  told AS (
+    INSERT INTO outbox (type, api_key, organization_id, data)
+    SELECT '${EVENTS.apiKeyRevoked}', api_key, api_key, json_strip_nulls(json_build_object(
+      'apiKey', api_key, 'reason', '${reason}', 'tokenIds', json_agg(id ORDER BY id) FILTER (WHERE id IS NOT NULL),
+      'endsAt', floor(extract(epoch FROM ${endsAt}) * 1000)::bigint))
+    FROM ${ended} GROUP BY api_key
+    RETURNING pg_notify('${WRITTEN_ELSEWHERE}', '')
+  )`;
+
 /** In place of a broker account: whoever the broker lets publish, also without saying who. */
 export const ANYBODY = '*';
 
-/** API keys, their tokens, and who may publish for them. Every method is one statement. */
+/** API keys, their tokens, and who may publish for them. Every method is one statement, and so one commit with the event that tells of it. */
 @Injectable()
 export class ApiKeysRepository {
   constructor(private readonly dataSource: DataSource) {}
@@ -65,8 +77,8 @@ export class ApiKeysRepository {
       // The update sees the rows of before: not the new token.
       `WITH expiring AS (
          UPDATE tokens t SET expires_at = least(t.expires_at, now() + make_interval(secs => $5))
-         WHERE t.api_key = $1 AND ${LIVE}
-       )
+         WHERE t.api_key = $1 AND ${LIVE} RETURNING t.api_key, t.id
+       ), ${toldRevoked('expiring', 'rotated', 'now() + make_interval(secs => $5)')}
        INSERT INTO tokens (id, api_key, hash, expires_at)
        SELECT $2, key, $3, $4::timestamptz FROM api_keys WHERE key = $1 RETURNING id`,
       [key, token.id, token.hash, token.expiresAt ?? null, graceSeconds],
@@ -76,17 +88,25 @@ export class ApiKeysRepository {
 
   /** A disabled key keeps its tokens. False when the key is unknown. */
   async setDisabled(key: string, disabled: boolean): Promise<boolean> {
-    const [, affected] = await this.dataSource.query<[unknown[], number]>(
-      'UPDATE api_keys SET disabled_at = CASE WHEN $2 THEN coalesce(disabled_at, now()) END WHERE key = $1',
+    const rows = await this.dataSource.query<unknown[]>(
+      `WITH changed AS (
+         UPDATE api_keys SET disabled_at = CASE WHEN $2 THEN now() END WHERE key = $1 AND (disabled_at IS NOT NULL) <> $2
+         RETURNING key AS api_key, NULL::text AS id
+       ), disabled AS (
+         SELECT * FROM changed WHERE $2
+       ), ${toldRevoked('disabled', 'disabled')}
+       SELECT FROM api_keys WHERE key = $1`,
       [key, disabled],
     );
-    return affected > 0;
+    return rows.length > 0;
   }
 
   /** Revokes all live tokens of a key; undefined when the key is unknown, else their ids. */
   async revokeAll(key: string): Promise<string[] | undefined> {
     const [row] = await this.dataSource.query<{ ids: string[] }[]>(
-      `WITH revoked AS (UPDATE tokens t SET revoked_at = now() WHERE t.api_key = $1 AND ${LIVE} RETURNING t.id)
+      `WITH revoked AS (
+         UPDATE tokens t SET revoked_at = now() WHERE t.api_key = $1 AND ${LIVE} RETURNING t.api_key, t.id
+       ), ${toldRevoked('revoked', 'revoked')}
        SELECT (SELECT coalesce(array_agg(id), '{}') FROM revoked) AS ids FROM api_keys WHERE key = $1`,
       [key],
     );
@@ -95,11 +115,14 @@ export class ApiKeysRepository {
 
   /** Revokes one token; false when there is none with that id. */
   async revokeToken(id: string): Promise<boolean> {
-    const [, affected] = await this.dataSource.query<[unknown[], number]>(
-      'UPDATE tokens SET revoked_at = coalesce(revoked_at, now()) WHERE id = $1',
+    const rows = await this.dataSource.query<unknown[]>(
+      `WITH revoked AS (
+         UPDATE tokens t SET revoked_at = now() WHERE t.id = $1 AND t.revoked_at IS NULL RETURNING t.api_key, t.id
+       ), ${toldRevoked('revoked', 'revoked')}
+       SELECT FROM tokens WHERE id = $1`,
       [id],
     );
-    return affected > 0;
+    return rows.length > 0;
   }
 
   /** Whether a broker account may publish for a key that is not disabled. */

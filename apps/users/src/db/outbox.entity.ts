@@ -15,6 +15,7 @@ export class OutboxEntity {
   @Column({ type: 'text', name: 'api_key', collation: 'C' })
   apiKey: string;
 
+  /** Subject of the event: of one about an API key, that key. */
   @Column({ type: 'text', name: 'organization_id', collation: 'C' })
   organizationId: string;
 

@@ -6,7 +6,11 @@ export const EVENTS = {
   organizationCreated: 'organization.created.v1',
   userAdded: 'user.added.v1',
   documentChanged: 'document.changed.v1',
+  apiKeyRevoked: 'api-key.revoked.v1',
 } as const;
+
+/** NOTIFY on it wakes the relays of the running service: for whoever writes events and has no relay. */
+export const WRITTEN_ELSEWHERE = 'users_outbox_written_elsewhere';
 
 const TAKE = {
   name: 'take-events',

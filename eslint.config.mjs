@@ -9,7 +9,7 @@ const TESTS = ['**/*spec.ts', 'apps/*/test/**/*.ts', 'libs/testing/**/*.ts', 'te
 const COMMAND_LINE = [
   'apps/*/src/{keys,migrate*}.ts',
   'apps/gateway/src/openapi/print.ts',
-  'libs/*/src/*.main.ts',
+  '{apps,libs}/*/src/*.main.ts',
   'libs/postgres/src/migrate*.ts',
 ];
 

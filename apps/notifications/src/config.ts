@@ -33,5 +33,9 @@ export class NotificationsMigrationConfig extends Settings({
   caFile: text('DATABASE_CA_FILE', 'PEM file of the authority that signed the certificate of PostgreSQL.'),
 }) {}
 
+/** Configuration of the tool that has the copy of memberships asked for again. */
+export class CopyConfig extends Settings({ ...databaseSettings('notifications') }) {}
+
+export const copyConfig = () => new CopyConfig(process.env);
 export const notificationsConfig = () => new NotificationsConfig(process.env);
 export const notificationsMigrationConfig = () => new NotificationsMigrationConfig(process.env);

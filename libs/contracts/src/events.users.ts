@@ -1,6 +1,9 @@
 import { ACCESS_TYPES, type AccessType } from './access';
-import { Described, Identifier, Nested, NestedList, OneOf } from './fields';
+import { Described, Flag, Identifier, Nested, NestedList, OneOf } from './fields';
 import { event } from './event';
+
+const Republished = () =>
+  Flag('Present, and true, when nothing has happened now: what there is was told again, see `npm run events`.', { optional: true });
 
 /** A user as it is now. */
 export class UserOfEvent {
@@ -42,6 +45,9 @@ export class UserAddedData {
     min: 1,
   })
   users: UserOfEvent[];
+
+  @Republished()
+  republished?: boolean;
 }
 
 export class OrganizationCreatedData {
@@ -67,6 +73,9 @@ export class DocumentChangedData {
 
   @Described({ type: 'integer', minimum: 1, description: 'Grows with every change of this document.' })
   version: number;
+
+  @Republished()
+  republished?: boolean;
 }
 
 export const REVOCATION_REASONS = ['disabled', 'revoked', 'rotated'] as const;

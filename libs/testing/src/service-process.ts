@@ -23,7 +23,9 @@ export class ServiceProcess {
   async start({ untilReady = true } = {}): Promise<this> {
     this.exitCode = undefined;
     for (const key of Object.keys(this.facts)) delete this.facts[key];
-    const child = spawn(process.execPath, [join(process.cwd(), `dist/apps/${this.app}/src/main.js`)], {
+    // Another version of the service, see scripts/test-compat.mjs.
+    const root = process.env[`TEST_${this.app.toUpperCase()}_ROOT`] ?? process.cwd();
+    const child = spawn(process.execPath, [join(root, `dist/apps/${this.app}/src/main.js`)], {
       env: { PATH: process.env.PATH, NODE_ENV: 'production', ...this.env },
       stdio: ['ignore', 'pipe', 'pipe'],
     });

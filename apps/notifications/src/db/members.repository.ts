@@ -14,6 +14,9 @@ export interface CopiedDocument {
   version: number;
 }
 
+/** The number of an organization, and a user or document in it. */
+export type CopyPosition = [organization: string, id: string];
+
 /** The number of an organization, made when it is missing; another transaction that makes it at this moment is waited for. */
 const ORGANIZATION = `
   known AS MATERIALIZED (
@@ -25,6 +28,11 @@ const ORGANIZATION = `
   ), organization AS MATERIALIZED (
     SELECT id FROM known UNION ALL SELECT id FROM created
   )`;
+
+const columnsOf = (memberships: readonly CopiedMembership[]) => [
+  memberships.map(({ level }) => level),
+  memberships.map(({ id }) => id),
+];
 
 /** The copy of who was added where, and of who may open what. Repeating a change, or applying an older one, changes nothing. */
 @Injectable()
@@ -66,12 +74,21 @@ export class MembersRepository {
     return found ?? { complete: false, matters: false };
   }
 
-  /** Adds all memberships of a user that there are. */
+  /** What the copy has of a user, complete or not. */
+  async copied(apiKey: string, organizationId: string, userId: string): Promise<CopiedMembership[]> {
+    return this.dataSource.query(
+      `SELECT m.level, m.id FROM organizations o JOIN members m ON m.organization = o.id
+       WHERE o.api_key = $1 AND o.organization_id = $2 AND m.user_id = $3`,
+      [apiKey, organizationId, userId],
+    );
+  }
+
+  /** Adds all memberships of a user that there are, and takes away those that are `wrong`. */
   async complete(
     apiKey: string,
     organizationId: string,
     userId: string,
-    memberships: readonly CopiedMembership[],
+    { memberships, wrong }: { memberships: readonly CopiedMembership[]; wrong: readonly CopiedMembership[] },
   ): Promise<void> {
     await this.dataSource.query(
       `WITH ${ORGANIZATION}, added AS (
@@ -79,9 +96,49 @@ export class MembersRepository {
          SELECT o.id, $3, m.level, m.id FROM organization o, unnest($4::text[], $5::text[]) AS m(level, id)
          ORDER BY m.level COLLATE "C", m.id COLLATE "C"
          ON CONFLICT DO NOTHING
+       ), removed AS (
+         DELETE FROM members m USING organization o, unnest($6::text[], $7::text[]) AS w(level, id)
+         WHERE m.organization = o.id AND m.user_id = $3 AND m.level = w.level AND m.id = w.id
        )
-       INSERT INTO complete_members (organization, user_id) SELECT id, $3 FROM organization ON CONFLICT DO NOTHING`,
-      [apiKey, organizationId, userId, memberships.map(({ level }) => level), memberships.map(({ id }) => id)],
+       INSERT INTO complete_members (organization, user_id) SELECT id, $3 FROM organization
+       WHERE cardinality($4::text[]) > 0 ON CONFLICT DO NOTHING`,
+      [apiKey, organizationId, userId, ...columnsOf(memberships), ...columnsOf(wrong)],
     );
+  }
+
+  /**
+   * Marks the users of a page as incomplete, so that the next read for each asks the users service.
+   *
+   * @returns where the page ends; undefined when there is nothing behind `after`
+   */
+  distrustUsers(after: CopyPosition, size: number): Promise<CopyPosition | undefined> {
+    return this.walk(
+      `DELETE FROM complete_members WHERE (organization, user_id) IN (
+         SELECT organization, user_id FROM complete_members WHERE (organization, user_id) > ($1::bigint, $2)
+         ORDER BY organization, user_id LIMIT $3)
+       RETURNING organization, user_id AS id`,
+      after,
+      size,
+    );
+  }
+
+  /** Lets any version replace the documents of a page; what they say counts until then. Returns as {@link distrustUsers}. */
+  distrustDocuments(after: CopyPosition, size: number): Promise<CopyPosition | undefined> {
+    return this.walk(
+      `UPDATE document_access SET version = 0 WHERE (organization, document_id) IN (
+         SELECT organization, document_id FROM document_access WHERE (organization, document_id) > ($1::bigint, $2)
+         ORDER BY organization, document_id LIMIT $3)
+       RETURNING organization, document_id AS id`,
+      after,
+      size,
+    );
+  }
+
+  private async walk(change: string, [organization, id]: CopyPosition, size: number): Promise<CopyPosition | undefined> {
+    const [last] = await this.dataSource.query<{ organization: string; id: string }[]>(
+      `WITH changed AS (${change}) SELECT organization, id FROM changed ORDER BY organization DESC, id DESC LIMIT 1`,
+      [organization, id, size],
+    );
+    return last && [last.organization, last.id];
   }
 }

@@ -1,0 +1,83 @@
+import type { DataSource } from 'typeorm';
+import { EVENTS, WRITTEN_ELSEWHERE } from './outbox.repository';
+
+/** What is told again, in this order: who may be shown a document is known before those who are members of something. */
+export const KINDS = ['documents', 'organization members', 'folder members', 'document members'] as const;
+export type Kind = (typeof KINDS)[number];
+
+/** Where a page ends: the number of an organization, the folder or document, the user. Empty where a kind has none of these. */
+export type Position = [organization: string, id: string, userId: string];
+export const START: Position = ['0', '', ''];
+
+export interface WrittenPage {
+  rows: number;
+  events: number;
+  last: Position;
+}
+
+const told = (events: string) => `
+  written AS (
+    INSERT INTO outbox (type, api_key, organization_id, data) ${events} RETURNING pg_notify('${WRITTEN_ELSEWHERE}', '')
+  )`;
+
+const pageOf = (kind: Kind): string => {
+  const [level] = kind.split(' ');
+  // A document that was never set has no version, and is as listeners take it to be.
+  if (kind === 'documents')
+    return `SELECT organization, document_id AS id, '' AS user_id, folder_id, access, version FROM documents
+      WHERE version > 0 AND (organization, document_id) > ($1::bigint, $2) AND $3 = ''`;
+  if (kind === 'organization members')
+    return `SELECT organization, '' AS id, user_id FROM organization_members WHERE (organization, user_id) > ($1::bigint, $3) AND $2 = ''`;
+  return `SELECT organization, ${level}_id AS id, user_id FROM ${level}_members
+      WHERE (organization, ${level}_id, user_id) > ($1::bigint, $2, $3)`;
+};
+
+const eventsOf = (kind: Kind): string => {
+  if (kind === 'documents')
+    return `SELECT '${EVENTS.documentChanged}', o.api_key, o.organization_id, json_strip_nulls(json_build_object(
+        'organizationId', o.organization_id, 'documentId', p.id, 'folderId', p.folder_id, 'access', p.access,
+        'version', p.version, 'republished', true))
+      FROM page p JOIN organizations o ON o.id = p.organization`;
+  const [level] = kind.split(' ');
+  return `SELECT '${EVENTS.userAdded}', o.api_key, o.organization_id, json_strip_nulls(json_build_object(
+        'organizationId', o.organization_id, ${level === 'organization' ? '' : `'${level}Id', p.id,`} 'republished', true,
+        'users', json_agg(json_build_object(
+          'userId', u.user_id, 'name', u.name, 'email', u.email, 'initial', u.initial, 'version', nullif(u.version, 0)))))
+      FROM page p JOIN organizations o ON o.id = p.organization JOIN users u ON u.organization = p.organization AND u.user_id = p.user_id
+      GROUP BY o.id, p.id`;
+};
+
+const ORDER: Record<Kind, string> = {
+  documents: 'organization, id',
+  'organization members': 'organization, user_id',
+  'folder members': 'organization, id, user_id',
+  'document members': 'organization, id, user_id',
+};
+
+/** Writes the events of what there is into the outbox once more. Every method is one statement. */
+export class RepublishRepository {
+  constructor(private readonly dataSource: DataSource) {}
+
+  /** One page behind a position; undefined when there is nothing behind it. At most `size` users in one event. */
+  async writePage(kind: Kind, [organization, id, userId]: Position, size: number): Promise<WrittenPage | undefined> {
+    const [page] = await this.dataSource.query<{ rows: number; events: number; last: Position | null }[]>(
+      `WITH page AS MATERIALIZED (
+         SELECT * FROM (${pageOf(kind)}) behind ORDER BY ${ORDER[kind]} LIMIT $4
+       ), ${told(eventsOf(kind))}
+       SELECT (SELECT count(*)::int FROM page) AS rows, (SELECT count(*)::int FROM written) AS events,
+         (SELECT ARRAY[organization::text, id, user_id] FROM page
+          ORDER BY organization DESC, id DESC, user_id DESC LIMIT 1) AS last`,
+      [organization, id, userId, size],
+    );
+    return page?.last ? { ...page, last: page.last } : undefined;
+  }
+
+  /** Events that wait to be published, counted up to `most`. */
+  async waiting(most: number): Promise<number> {
+    const [found] = await this.dataSource.query<[{ events: number }]>(
+      'SELECT count(*)::int AS events FROM (SELECT FROM outbox LIMIT $1) bounded',
+      [most],
+    );
+    return found.events;
+  }
+}

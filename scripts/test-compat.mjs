@@ -1,0 +1,86 @@
+// npm run test:compat -- <git ref>: whether this version and another one work together. Builds the other one in a worktree and runs
+// end-to-end tests with its gateway and the services of now, and the reverse. Set-up (schema, queues) is always that of now: it comes first.
+import { existsSync, mkdirSync, rmSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { endCommands, runCommand, runQuietly } from './lib/command.mjs';
+import { runJest } from './lib/jest.mjs';
+import { UserError, checkMachine } from './lib/machine.mjs';
+import { watchParent } from './lib/parent.mjs';
+import { prepare } from './lib/prepare.mjs';
+import { report, reportFailure } from './lib/progress.mjs';
+import { LOCAL, ROOT } from './lib/project.mjs';
+import { temporaryDirectory } from './lib/temporary-directory.mjs';
+import { TestServers } from './lib/test-servers.mjs';
+
+/** What every version has had since the first one; the tests are those of now. */
+const TESTS = ['users-add', 'notifications-add', 'notifications-get', 'direct-publisher'].map((name) => `test/e2e/${name}`);
+const WORKTREE = join(LOCAL, 'compat');
+
+const [ref, ...rest] = process.argv.slice(2);
+const servers = new TestServers();
+const reports = temporaryDirectory('jest-reports');
+let leaving = false;
+
+for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, () => void leave(130));
+watchParent(() => void leave(1));
+
+try {
+  await main();
+  await leave(0);
+} catch (error) {
+  if (!leaving) reportFailure(error);
+  await leave(1);
+}
+
+async function main() {
+  if (!ref || ref.startsWith('-') || rest.length > 0) throw new UserError('Usage: npm run test:compat -- <git tag or commit>');
+  checkMachine();
+  await prepare();
+  await checkOut();
+  const settings = { ...(await servers.startRabbit(report)), ...(await servers.startPostgres()) };
+  const failed = [];
+  for (const [name, apps] of [
+    [`gateway of ${ref}, services of now`, ['GATEWAY']],
+    [`gateway of now, services of ${ref}`, ['USERS', 'NOTIFICATIONS']],
+  ]) {
+    const others = Object.fromEntries(apps.map((app) => [`TEST_${app}_ROOT`, WORKTREE]));
+    const result = await runJest(
+      ['--selectProjects', 'e2e', '--testPathPatterns', ...TESTS],
+      { ...settings, ...others },
+      join(reports.path, `${apps[0]}.json`),
+    );
+    report(`${name}: ${result.passed} passed, ${result.failed} failed`);
+    if (result.failed > 0 || result.passed === 0) failed.push(name);
+  }
+  if (failed.length > 0) throw new UserError(`Do not work together: ${failed.join('; ')}`);
+}
+
+/** The other version, built with the packages that are installed here: those of its own only matter when they differ by a lot. */
+async function checkOut() {
+  const known = await runCommand('git', ['cat-file', '-e', `${ref}^{commit}`], { cwd: ROOT, stdio: 'ignore' });
+  if (known !== 0) throw new UserError(`There is no commit "${ref}" here. In a shallow clone: git fetch --unshallow --tags`);
+  await removeWorktree();
+  mkdirSync(LOCAL, { recursive: true });
+  await runQuietly('git', ['worktree', 'add', '--detach', WORKTREE, ref], { cwd: ROOT, name: 'git worktree' });
+  symlinkSync(join(ROOT, 'node_modules'), join(WORKTREE, 'node_modules'));
+  report(`building ${ref} ...`);
+  await runQuietly(process.execPath, ['node_modules/@nestjs/cli/bin/nest.js', 'build', '--all'], {
+    cwd: WORKTREE,
+    name: `The build of ${ref}`,
+  });
+}
+
+async function removeWorktree() {
+  if (existsSync(WORKTREE)) rmSync(WORKTREE, { recursive: true, force: true });
+  await runQuietly('git', ['worktree', 'prune'], { cwd: ROOT });
+}
+
+async function leave(code) {
+  if (leaving) return;
+  leaving = true;
+  endCommands();
+  await servers.remove();
+  reports.remove();
+  await removeWorktree().catch(() => undefined);
+  process.exit(code);
+}

@@ -1,0 +1,127 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { connect, type ChannelModel } from 'amqplib';
+import { Client } from 'pg';
+import { eventually } from '@app/testing/eventually';
+import { System } from '@app/testing/system';
+
+const USERS = Array.from({ length: 60 }, (_, index) => `u${index}`);
+
+/** `npm run copy -- rebuild`: the copy of memberships is damaged, and brought in line with its source while calls run. */
+describe('the copy of memberships', () => {
+  let system: System;
+  let sql: Client;
+  let broker: ChannelModel;
+
+  beforeAll(async () => {
+    system = await System.start();
+    sql = new Client({ connectionString: system.databaseUrl });
+    await sql.connect();
+    broker = await connect(system.amqpUrl);
+  });
+  afterAll(async () => {
+    await broker?.close();
+    await sql?.end();
+    await system?.stop();
+  });
+
+  const add = async (userIds: string[], where: { documentId?: string; folderId?: string } = {}) => {
+    const users = userIds.map((userId) => ({ userId }));
+    expect((await system.call('users/add', { organizationId: 'org', users, ...where })).status).toBe(200);
+  };
+  const notifyAll = async (documentId: string) => {
+    const { status } = await system.call('notifications/add', {
+      organizationId: 'org',
+      documentId,
+      notificationId: `to all of ${documentId}`,
+      actionUser: { userId: 'actor' },
+      displayHeadlineMessageTemplate: 'Hello',
+      notifyAll: true,
+    });
+    expect(status).toBe(200);
+  };
+  const seen = async (userId: string) => {
+    const { status, body } = await system.call('notifications/get', { organizationId: 'org', userId });
+    expect(status).toBe(200);
+    return (body.result?.data as { metadata: { documentId: string } }[]).map(({ metadata }) => metadata.documentId).sort();
+  };
+  const rows = async (query: string) => (await sql.query<{ row: string }>(query)).rows.map(({ row }) => row);
+  /** Of what they say about who was added where, and which documents were set. */
+  const source = () =>
+    rows(`SELECT 'organization//' || user_id AS row FROM users.organization_members
+        UNION ALL SELECT 'folder/' || folder_id || '/' || user_id FROM users.folder_members
+        UNION ALL SELECT 'document/' || document_id || '/' || user_id FROM users.document_members
+        UNION ALL SELECT 'access/' || document_id || '/' || coalesce(folder_id, '') || '/' || access || '/' || version
+          FROM users.documents WHERE version > 0
+        ORDER BY 1`);
+  const copy = () =>
+    rows(`SELECT level || '/' || id || '/' || user_id AS row FROM notifications.members
+      UNION ALL SELECT 'access/' || document_id || '/' || coalesce(folder_id, '') || '/' || access || '/' || version
+        FROM notifications.document_access
+      ORDER BY 1`);
+
+  it('is rebuilt while calls run, and no read misses what its user may see', async () => {
+    await add(USERS);
+    await add(['u1', 'u2', 'u3'], { folderId: 'f' });
+    await add(['u4', 'u5'], { documentId: 'secret' });
+    const channel = await broker.createConfirmChannel();
+    for (const body of [
+      { organizationId: 'org', documentId: 'secret', access: 'restricted' },
+      { organizationId: 'org', documentId: 'filed', access: 'restricted', folderId: 'f' },
+    ])
+      channel.publish('commands', 'documents.set.v1', Buffer.from(JSON.stringify(body)), {
+        headers: { 'x-api-key': 'demo-key' },
+      });
+    await channel.waitForConfirms();
+    for (const documentId of ['plain', 'secret', 'filed']) await notifyAll(documentId);
+    await eventually(async () => (await copy()).join() === (await source()).join());
+    for (const userId of USERS) expect(await seen(userId)).toContain('plain');
+
+    // Rows that are gone, a membership that nobody gave, a document that seems newer than it is.
+    await sql.query(`DELETE FROM notifications.members WHERE user_id IN ('u1', 'u4') OR user_id > 'u3'`);
+    await sql.query(
+      `INSERT INTO notifications.members SELECT organization, 'u9', 'document', 'secret' FROM notifications.members LIMIT 1`,
+    );
+    await sql.query(
+      `UPDATE notifications.document_access SET version = version + 1000, access = 'public' WHERE document_id = 'filed'`,
+    );
+
+    const tool = spawn(process.execPath, ['scripts/copy.mjs', 'rebuild'], {
+      env: { PATH: process.env.PATH, DATABASE_URL: system.databaseUrl },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const exited = once(tool, 'exit') as Promise<[number]>;
+    const lines: string[] = [];
+    const asking = new Promise<void>((resolve) => {
+      createInterface({ input: tool.stdout }).on('line', (line) => {
+        lines.push(line);
+        if (line.startsWith('From now on')) resolve();
+      });
+    });
+    await Promise.race([asking, exited]);
+
+    let running = true;
+    const missed: string[] = [];
+    const reader = async (first: number) => {
+      for (let index = first; running; index++) {
+        const userId = USERS[index % USERS.length];
+        const sees = await seen(userId);
+        const expected = ['plain', ...(['u4', 'u5'].includes(userId) ? ['secret'] : [])];
+        if (!expected.every((documentId) => sees.includes(documentId))) missed.push(`${userId} ${sees.join()}`);
+        if (userId === 'u9' && sees.includes('secret')) missed.push('u9 sees secret');
+      }
+    };
+    const writer = async () => {
+      for (let index = 0; running; index++) await add([`new${index}`], index % 2 ? { folderId: 'f' } : {});
+    };
+    const calls = [reader(0), reader(20), reader(40), writer()];
+    const [code] = await exited;
+    await seen('u9');
+    running = false;
+    await Promise.all(calls);
+    expect({ code, missed }).toEqual({ code: 0, missed: [] });
+    expect(lines.at(-1)).toMatch(/^\d+ events were written/);
+    await eventually(async () => (await copy()).join() === (await source()).join());
+  });
+});

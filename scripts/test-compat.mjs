@@ -45,14 +45,15 @@ async function main() {
   ]) {
     const others = Object.fromEntries(apps.map((app) => [`TEST_${app}_ROOT`, WORKTREE]));
     const result = await runJest(
-      ['--selectProjects', 'e2e', '--testPathPatterns', ...TESTS],
+      // One after the other: what is looked for is not how fast they start.
+      ['--selectProjects', 'e2e', '--runInBand', '--testTimeout', '90000', '--testPathPatterns', ...TESTS],
       { ...settings, ...others },
       join(reports.path, `${apps[0]}.json`),
     );
     report(`${name}: ${result.passed} passed, ${result.failed} failed`);
     if (result.failed > 0 || result.passed === 0) failed.push(name);
   }
-  if (failed.length > 0) throw new UserError(`Do not work together: ${failed.join('; ')}`);
+  if (failed.length > 0) throw new UserError(`Failures with ${failed.join('; with ')}. Either what ${ref} did not do yet, or an incompatibility: look at each.`);
 }
 
 /** The other version, built with the packages that are installed here: those of its own only matter when they differ by a lot. */

@@ -86,7 +86,8 @@ describe('credentials', () => {
       queue,
       (message) => void (message && told.push(JSON.parse(message.content.toString()) as CloudEvent<ApiKeyRevokedData>)),
     );
-    const call = async (url: string) => (await system.call('notifications/get', { organizationId: 'o', userId: 'u' }, own, url)).status;
+    const call = async (url: string) =>
+      (await system.call('notifications/get', { organizationId: 'o', userId: 'u' }, own, url)).status;
     /** Questions for credentials of which nothing was known: a verdict that only grew old is renewed instead. */
     const misses = async (gateway: ServiceProcess) =>
       Number(/^gateway_authentications_total\{source="miss"\} (\d+)/m.exec(await gateway.metrics())?.[1]);

@@ -1,0 +1,40 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Options } from 'amqplib';
+import type { CloudEvent } from '@app/contracts/event';
+
+export const FIXTURES = join(process.cwd(), 'libs/contracts/fixtures');
+
+interface Fixture {
+  /** Where it is kept, for the tests' messages. */
+  file: string;
+  /** Routing key. */
+  pattern: string;
+  /** Those of a kind are played in this order: later ones find what earlier ones have stored. */
+  order: number;
+  properties: Options.Publish & { headers: Record<string, string> };
+}
+
+/** A message as a process of a released version published it, and the reply that it got. */
+export interface Exchange extends Fixture {
+  request: Record<string, unknown>;
+  reply: { headers: Record<string, string>; body: unknown };
+}
+
+/** An event as a process of a released version published it. */
+export interface Told extends Fixture {
+  event: CloudEvent<Record<string, unknown>>;
+}
+
+const all = readdirSync(FIXTURES, { withFileTypes: true })
+  .filter((entry) => entry.isDirectory())
+  .flatMap(({ name: pattern }) =>
+    readdirSync(join(FIXTURES, pattern)).map((name) => {
+      const file = `${pattern}/${name}`;
+      return { ...(JSON.parse(readFileSync(join(FIXTURES, file), 'utf8')) as Exchange | Told), file, pattern };
+    }),
+  )
+  .sort((one, other) => one.order - other.order);
+
+export const EXCHANGES = all.filter((one): one is Exchange => 'request' in one);
+export const EVENTS = all.filter((one): one is Told => 'event' in one);

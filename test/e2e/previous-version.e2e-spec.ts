@@ -1,0 +1,152 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { connect, type Channel, type ChannelModel, type ConfirmChannel, type Message } from 'amqplib';
+import { Client } from 'pg';
+import { eventually } from '@app/testing/eventually';
+import { requiredEnv } from '@app/testing/required-env';
+import { System, type Operation } from '@app/testing/system';
+import { EVENTS, EXCHANGES, FIXTURES, type Exchange } from '../compat/fixtures';
+
+const OWN_ACCOUNT = new URL(requiredEnv('TEST_AMQP_URL')).username;
+/** Writes the replies of fixtures that have none yet: see docs/compatibility.md. */
+const RECORDING = process.env.RECORD_FIXTURES === '1';
+
+/** What processes of versions before have put on the wire, played to those of now over a real broker. */
+describe('beside processes of the version before', () => {
+  let system: System;
+  let broker: ChannelModel;
+  let channel: ConfirmChannel;
+  let replyQueue: string;
+  const replies = new Map<string, Message>();
+
+  beforeAll(async () => {
+    system = await System.start();
+    broker = await connect(system.amqpUrl);
+    channel = await broker.createConfirmChannel();
+    ({ queue: replyQueue } = await channel.assertQueue('', { exclusive: true }));
+    await channel.bindQueue(replyQueue, 'replies', replyQueue);
+    await channel.consume(
+      replyQueue,
+      (message) => void (message && replies.set(String(message.properties.correlationId), message)),
+      { noAck: true },
+    );
+  });
+  afterAll(async () => {
+    await broker?.close();
+    await system?.stop();
+  });
+
+  const publish = async (exchange: string, pattern: string, body: unknown, properties: Exchange['properties']) => {
+    channel.publish(exchange, pattern, Buffer.from(JSON.stringify(body)), properties);
+    await channel.waitForConfirms();
+  };
+
+  const ask = async ({ pattern, request, properties }: Exchange) => {
+    const headers = { ...properties.headers, 'x-deadline': Date.now() + 5000 };
+    await publish('commands', pattern, request, { ...properties, headers, replyTo: replyQueue, userId: OWN_ACCOUNT });
+    const { properties: answered, content } = await eventually(() => replies.get(properties.correlationId!)!);
+    return { headers: answered.headers as Record<string, string>, body: JSON.parse(content.toString()) as unknown };
+  };
+
+  it('services answer what the gateway and other callers of before ask, with all that they were answered', async () => {
+    for (const exchange of EXCHANGES) {
+      const reply = await ask(exchange);
+      if (RECORDING && !('reply' in exchange)) record(exchange, reply);
+      expect([exchange.file, reply.headers]).toEqual([exchange.file, expect.objectContaining(exchange.reply.headers)]);
+      expect([exchange.file, missing(exchange.reply.body, reply.body)]).toEqual([exchange.file, []]);
+    }
+  });
+
+  it('listeners take the events of before', async () => {
+    for (const { pattern, event, properties } of EVENTS) await publish('events', pattern, event, properties);
+    const sql = new Client({ connectionString: system.databaseUrl });
+    await sql.connect();
+    const copied = async () =>
+      (
+        await sql.query<{ row: string }>(
+          `SELECT concat_ws('/', m.user_id, m.level, m.id) AS row FROM notifications.members m
+           JOIN notifications.organizations o ON o.id = m.organization AND o.organization_id = 'events'
+           UNION ALL SELECT concat_ws('/', document_id, folder_id, access, version) FROM notifications.document_access d
+           JOIN notifications.organizations o ON o.id = d.organization AND o.organization_id = 'events' ORDER BY 1`,
+        )
+      ).rows.map(({ row }) => row);
+    const expected = [
+      'ada/document/roadmap',
+      'grace/folder/plans',
+      'linus/organization/',
+      'plain/organizationPrivate/19',
+      'roadmap/plans/restricted/20',
+    ];
+    try {
+      await eventually(async () => (await copied()).join() === expected.join());
+    } finally {
+      await sql.end();
+    }
+    expect(system.services.gateway.output.filter((line) => line.includes('an event is not understood'))).toEqual([]);
+  });
+
+  it('the gateway passes on what the services of before reply', async () => {
+    await system.services.users.stop();
+    await system.services.notifications.stop();
+    const services = await broker.createChannel();
+    const patterns: Record<string, Operation> = {
+      'users.add.v1': 'users/add',
+      'notifications.add.v1': 'notifications/add',
+      'notifications.get.v1': 'notifications/get',
+    };
+    await replyAsBefore(services);
+    for (const { pattern, file, request, reply } of EXCHANGES.filter((one) => one.pattern in patterns)) {
+      const { status, body } = await system.call(patterns[pattern], request);
+      const { message, status: code } = reply.body as { message: string; status: string };
+      const ok = reply.headers['x-status'] === 'OK';
+      expect([file, status === 200, body]).toEqual([
+        file,
+        ok,
+        ok ? { result: reply.body } : { error: { message, status: code } },
+      ]);
+    }
+  });
+
+  /** Answers as the fixture does that has the same body; credentials as the first one that was accepted. */
+  async function replyAsBefore(services: Channel): Promise<void> {
+    for (const queue of ['users.commands', 'users.queries', 'notifications.commands', 'notifications.queries'])
+      await services.consume(queue, (message) => {
+        if (!message) return;
+        const { fields, properties, content } = message;
+        const candidates = EXCHANGES.filter(({ pattern }) => pattern === fields.routingKey);
+        const same = candidates.find(({ request }) => isSame(request, JSON.parse(content.toString())));
+        const { reply } = same ?? candidates[0];
+        services.publish('replies', String(properties.replyTo), Buffer.from(JSON.stringify(reply.body)), {
+          correlationId: properties.correlationId as string,
+          contentType: 'application/json',
+          headers: reply.headers,
+        });
+        services.ack(message);
+      });
+  }
+});
+
+function record(exchange: Exchange, reply: Exchange['reply']): void {
+  exchange.reply = reply;
+  const { file, pattern: _, ...fixture } = exchange;
+  writeFileSync(join(FIXTURES, file), `${JSON.stringify(fixture, null, 2)}\n`);
+}
+
+/** Whether a message of now says all that one of before says. */
+function isSame(before: unknown, now: unknown): boolean {
+  try {
+    expect(now).toMatchObject(before as object);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Paths of what a reply of before had and one of now has not, or has with another type. Values may differ: times, numbers of versions. */
+function missing(before: unknown, now: unknown, path = ''): string[] {
+  if (before === null || typeof before !== 'object') return typeof before === typeof now ? [] : [path];
+  if (now === null || typeof now !== 'object') return [path];
+  return Object.entries(before).flatMap(([key, value]) =>
+    missing(value, (now as Record<string, unknown>)[key], `${path}/${key}`),
+  );
+}

@@ -53,7 +53,10 @@ async function main() {
     report(`${name}: ${result.passed} passed, ${result.failed} failed`);
     if (result.failed > 0 || result.passed === 0) failed.push(name);
   }
-  if (failed.length > 0) throw new UserError(`Failures with ${failed.join('; with ')}. Either what ${ref} did not do yet, or an incompatibility: look at each.`);
+  if (failed.length > 0)
+    throw new UserError(
+      `Failures with ${failed.join('; with ')}. Either what ${ref} did not do yet, or an incompatibility: look at each.`,
+    );
 }
 
 /** The other version, built with the packages that are installed here: those of its own only matter when they differ by a lot. */

@@ -41,12 +41,7 @@ export async function createGateway({
   limits,
 }: GatewayParts): Promise<NestFastifyApplication> {
   const connections = new Connections();
-  const admission = new Admission(
-    authenticator,
-    new Rate(config.rateLimitPerSecond),
-    connections,
-    config,
-  );
+  const admission = new Admission(authenticator, new Rate(config.rateLimitPerSecond), connections, config);
 
   const serverLimits = { ...SERVER_LIMITS, ...limits };
   const adapter = createAdapter(connections, logger, serverLimits);

@@ -3,7 +3,9 @@ import { Described, Flag, Identifier, Nested, NestedList, OneOf } from './fields
 import { event } from './event';
 
 const Republished = () =>
-  Flag('Present, and true, when nothing has happened now: what there is was told again, see `npm run events`.', { optional: true });
+  Flag('Present, and true, when nothing has happened now: what there is was told again, see `npm run events`.', {
+    optional: true,
+  });
 
 /** A user as it is now. */
 export class UserOfEvent {

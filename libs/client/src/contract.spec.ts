@@ -25,6 +25,7 @@ describe('the client', () => {
       'organization.created.v1': true,
       'user.added.v1': true,
       'document.changed.v1': true,
+      'api-key.revoked.v1': true,
       'notification.added.v1': true,
     };
     expect(Object.keys(types).sort()).toEqual(ALL_EVENTS.map(({ type }) => type).sort());

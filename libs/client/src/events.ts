@@ -1,6 +1,6 @@
 import type { CloudEvent } from '@app/contracts/event';
 import type { NotificationAddedData } from '@app/contracts/events.notifications';
-import type { DocumentChangedData, OrganizationCreatedData, UserAddedData } from '@app/contracts/events.users';
+import type { ApiKeyRevokedData, DocumentChangedData, OrganizationCreatedData, UserAddedData } from '@app/contracts/events.users';
 
 /** What is told, by the type of the event. */
 export interface Events {
@@ -10,6 +10,8 @@ export interface Events {
   'user.added.v1': UserAddedData;
   /** The folder of a document, or who may open it, has changed. */
   'document.changed.v1': DocumentChangedData;
+  /** An API key was disabled, or tokens of it end. */
+  'api-key.revoked.v1': ApiKeyRevokedData;
   /** A notification was stored. */
   'notification.added.v1': NotificationAddedData;
 }

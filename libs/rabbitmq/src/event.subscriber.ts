@@ -4,10 +4,11 @@ import type { Registry } from 'prom-client';
 import type { Event } from '@app/contracts/event';
 import { parseJson } from '@app/contracts/json';
 import { validateBody } from '@app/contracts/validate';
-import { closeQuietly, RabbitChannel } from './channel';
-import { checkExchanges } from './check-topology';
-import { RabbitConnection, type ConnectionOptions } from './connection';
+import { closeQuietly, RabbitChannel } from '@app/amqp/channel';
+import { checkExchanges } from '@app/amqp/check-topology';
+import { RabbitConnection, type ConnectionOptions } from '@app/amqp/connection';
 import { TransportMetrics } from './metrics';
+import { observe } from './observe';
 
 /** Events that wait for a process which does not read; the oldest are dropped then, because a full queue would hold up the outbox. */
 const MAX_WAITING = 10_000;
@@ -30,7 +31,10 @@ export class EventSubscriber<Data extends object> {
 
   constructor(private readonly options: EventSubscriberOptions<Data>) {
     const { connection, metrics } = options;
-    this.connection = new RabbitConnection({ ...connection, name: `${connection.name} listening` }, TransportMetrics.of(metrics));
+    this.connection = new RabbitConnection(
+      { ...connection, name: `${connection.name} listening` },
+      observe(TransportMetrics.of(metrics)),
+    );
     this.channel = new RabbitChannel(this.connection, {
       name: options.event.type,
       open: (model) => model.createChannel(),

@@ -32,5 +32,11 @@ export class CheckAccessResult {
   level?: AccessLevel;
 }
 
-/** Asks whether a user may open a document. */
-export const CheckAccess = query('access.check.v1', CheckAccessRequest, CheckAccessResult, { service: 'users' });
+export const CheckAccess = query('access.check.v1', CheckAccessRequest, CheckAccessResult, {
+  service: 'users',
+  purpose: 'Asks whether a user may open a document.',
+  example: {
+    request: { organizationId: 'acme', documentId: 'roadmap', userId: 'ada' },
+    result: { allowed: true, level: 'document' },
+  },
+});

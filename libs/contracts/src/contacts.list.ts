@@ -19,13 +19,13 @@ export class Contact {
   @Identifier('Identifier of the user.')
   userId: string;
 
-  @Described({ type: 'string', description: 'Absent when none was sent, as below.' }, { optional: true })
+  @Described({ type: 'string', description: 'Display name; absent when none was sent.' }, { optional: true })
   name?: string;
 
-  @Described({ type: 'string' }, { optional: true })
+  @Described({ type: 'string', description: 'E-mail address; absent when none was sent.' }, { optional: true })
   email?: string;
 
-  @Described({ type: 'string' }, { optional: true })
+  @Described({ type: 'string', description: 'Initial; absent when there is neither one nor a name.' }, { optional: true })
   initial?: string;
 }
 
@@ -37,8 +37,12 @@ export class ListContactsResult {
   next?: string;
 }
 
-/**
- * Reads a contact list. In that of an organization appear those who were added to it, in that of a document those who were added to it: who
- * was added to a folder appears in neither.
- */
-export const ListContacts = query('contacts.list.v1', ListContactsRequest, ListContactsResult, { service: 'users' });
+export const ListContacts = query('contacts.list.v1', ListContactsRequest, ListContactsResult, {
+  service: 'users',
+  purpose:
+    'Reads a contact list, a page at a time. In that of an organization appear those who were added to it, in that of a document those who were added to it: who was added to a folder appears in neither.',
+  example: {
+    request: { organizationId: 'acme', documentId: 'roadmap', pageSize: 50 },
+    result: { users: [{ userId: 'ada', name: 'Ada Lovelace', email: 'ada@example.com', initial: 'A' }], next: 'ada' },
+  },
+});

@@ -26,5 +26,12 @@ export class SetDocumentResult {
   changed: boolean;
 }
 
-/** Says where a document is and who may open it. Sets both: what is absent has its default afterwards, whatever was there before. */
-export const SetDocument = command('documents.set.v1', SetDocumentRequest, SetDocumentResult, { service: 'users' });
+export const SetDocument = command('documents.set.v1', SetDocumentRequest, SetDocumentResult, {
+  service: 'users',
+  purpose:
+    'Says where a document is and who may open it. Sets both: what is absent has its default afterwards, whatever was there before.',
+  example: {
+    request: { organizationId: 'acme', documentId: 'roadmap', folderId: 'plans', access: 'restricted' },
+    result: { version: 18, changed: true },
+  },
+});

@@ -11,6 +11,9 @@ export interface Event<Data> {
   /** `<noun>.<what happened>.v<major>`: routing key in exchange `events`, and CloudEvents `type`. */
   readonly type: string;
   readonly data: new () => Data;
+  /** What has happened, as prose with code in backticks; documentation is made of it. */
+  readonly purpose: string;
+  readonly example: Data;
 }
 
 /** The body of an event: CloudEvents 1.0 in structured mode, https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/spec.md */
@@ -32,8 +35,9 @@ export interface CloudEvent<Data> {
 }
 
 /** Declares an event under its type. */
-export const event = <Data>(service: ServiceName, type: `${string}.v${number}`, data: new () => Data): Event<Data> => ({
-  service,
-  type,
-  data,
-});
+export const event = <Data>(
+  service: ServiceName,
+  type: `${string}.v${number}`,
+  data: new () => Data,
+  about: Pick<Event<NoInfer<Data>>, 'purpose' | 'example'>,
+): Event<Data> => ({ service, type, data, ...about });

@@ -43,5 +43,20 @@ export class NotificationAddedData {
   version: number;
 }
 
-/** A notification was stored. It has what an e-mail or push service needs. */
-export const NotificationAdded = event('notifications', 'notification.added.v1', NotificationAddedData);
+export const NotificationAdded = event('notifications', 'notification.added.v1', NotificationAddedData, {
+  purpose: 'A notification was stored. The event has what an e-mail or push service needs.',
+  example: {
+    notificationId: 'release-1.0',
+    organizationId: 'acme',
+    documentId: 'roadmap',
+    locationId: 'chapter-2',
+    actionUser: { userId: 'ada', name: 'Ada Lovelace', email: 'ada@example.com' },
+    displayHeadlineMessageTemplate: '{actionUser} released {version}',
+    displayHeadlineMessageTemplateData: { actionUser: { userId: 'ada', name: 'Ada Lovelace' }, version: '1.0' },
+    displayBodyMessage: 'Please have a look.',
+    notifyUsers: [{ userId: 'grace', name: 'Grace Hopper' }],
+    notifyAll: false,
+    timestamp: 1769860682117,
+    version: 1,
+  },
+});

@@ -106,14 +106,28 @@ export class ApiKeyRevokedData {
   endsAt: number;
 }
 
-/** Users were added to an organization, a folder or a document, or their details have changed; one event for each call that did so. */
-export const UserAdded = event('users', 'user.added.v1', UserAddedData);
+export const UserAdded = event('users', 'user.added.v1', UserAddedData, {
+  purpose:
+    'Users were added to an organization, a folder or a document, or their details have changed: one event for each call that did so.',
+  example: {
+    organizationId: 'acme',
+    documentId: 'roadmap',
+    users: [
+      { userId: 'ada', name: 'Ada Lovelace', email: 'ada@example.com', initial: 'A', version: 17 },
+      { userId: 'grace', name: 'Grace Hopper', initial: 'G', version: 17 },
+    ],
+  },
+});
 
-/** users/add has named an organization for the first time. */
-export const OrganizationCreated = event('users', 'organization.created.v1', OrganizationCreatedData);
+export const OrganizationCreated = event('users', 'organization.created.v1', OrganizationCreatedData, {
+  purpose: '`users.add.v1` or `documents.set.v1` has named an organization for the first time.',
+  example: { organizationId: 'acme', version: 1 },
+});
 
-/** documents.set has changed the folder of a document, or who may open it. */
-export const DocumentChanged = event('users', 'document.changed.v1', DocumentChangedData);
+export const DocumentChanged = event('users', 'document.changed.v1', DocumentChangedData, {
+  purpose: '`documents.set.v1` has changed the folder of a document, or who may open it.',
+  example: { organizationId: 'acme', documentId: 'roadmap', folderId: 'plans', access: 'restricted', version: 18 },
+});
 
 /** An API key was disabled, or tokens of it end: what a listener has kept about the key has to be asked for anew. */
 export const ApiKeyRevoked = event('users', 'api-key.revoked.v1', ApiKeyRevokedData);

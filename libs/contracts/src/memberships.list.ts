@@ -1,4 +1,4 @@
-import { Described, Flag, Identifier, NestedList, OneOf } from './fields';
+import { Described, Field, Flag, Identifier, identifierProblem, LIMITS, OneOf } from './fields';
 import { query } from './message';
 
 export const LEVELS = ['organization', 'folder', 'document'] as const;
@@ -26,17 +26,38 @@ export class ListMembershipsRequest {
   @OneOf('With `afterId`, the last membership of the page before.', LEVELS, { optional: true })
   afterLevel?: MembershipLevel;
 
-  @Described({ type: 'string', description: 'See `afterLevel`.' }, { optional: true })
+  @Field(
+    (value) => (value === '' ? undefined : identifierProblem(value)),
+    { type: 'string', maxLength: LIMITS.identifierBytes, description: 'Its `id`: see `afterLevel`.' },
+    { optional: true },
+  )
   afterId?: string;
 }
 
 export class ListMembershipsResult {
-  @NestedList(() => Membership, 'Where the user was added to, in a fixed order.')
+  @Described({
+    type: 'array',
+    items: { $ref: '#/components/schemas/Membership' },
+    maxItems: MEMBERSHIPS_PAGE,
+    description: 'Where the user was added to, in a fixed order.',
+  })
   memberships: Membership[];
 
   @Flag('Whether there are more.')
   more: boolean;
 }
 
-/** Reads where a user was added to. A user who was added nowhere has no memberships. */
-export const ListMemberships = query('memberships.list.v1', ListMembershipsRequest, ListMembershipsResult, { service: 'users' });
+export const ListMemberships = query('memberships.list.v1', ListMembershipsRequest, ListMembershipsResult, {
+  service: 'users',
+  purpose: 'Reads where a user was added to, a page at a time. A user who was added nowhere has no memberships.',
+  example: {
+    request: { organizationId: 'acme', userId: 'ada', afterLevel: 'organization', afterId: '' },
+    result: {
+      memberships: [
+        { level: 'folder', id: 'plans' },
+        { level: 'document', id: 'roadmap' },
+      ],
+      more: false,
+    },
+  },
+});

@@ -1,3 +1,5 @@
+import type { ErrorStatus } from './error';
+
 /** The services that own messages. Each has the queues `<service>.commands` and `<service>.queries`. */
 export type ServiceName = 'users' | 'notifications';
 
@@ -23,13 +25,25 @@ export interface Message<Request, Result> {
   readonly request: BodyClass<Request>;
   /** The class that describes a successful reply. */
   readonly result: new () => Result;
+  /** What it is for, as prose with code in backticks; documentation is made of it. */
+  readonly purpose: string;
+  /** A body that a new system accepts for `demo-key`, and the body of a reply to it. */
+  readonly example: { readonly request: Request; readonly result: Result };
+  /** When it fails for reasons of its own, beside those that every message has. */
+  readonly errors?: Readonly<Partial<Record<ErrorStatus, string>>>;
+  /** Headers of a successful reply beside `x-status`: all strings, always there. */
+  readonly replyHeaders?: Readonly<Record<string, { description: string; example: string }>>;
   /** Needs no `x-api-key`. */
   readonly tenantless?: boolean;
 }
 
 type Pattern = `${string}.${string}.v${number}`;
-type MessageOptions = Pick<Message<object, object>, 'tenantless'> & {
-  /** Default: the first word of the pattern. */ service?: ServiceName;
+type MessageOptions<Request, Result> = Pick<
+  Message<Request, Result>,
+  'purpose' | 'example' | 'errors' | 'replyHeaders' | 'tenantless'
+> & {
+  /** Default: the first word of the pattern. */
+  service?: ServiceName;
 };
 
 function message<Request, Result>(
@@ -37,7 +51,7 @@ function message<Request, Result>(
   pattern: Pattern,
   request: BodyClass<Request>,
   result: new () => Result,
-  options: MessageOptions = {},
+  options: MessageOptions<NoInfer<Request>, NoInfer<Result>>,
 ): Message<Request, Result> {
   const service = pattern.slice(0, pattern.indexOf('.')) as ServiceName;
   return { kind, pattern, request, result, service, ...options };
@@ -48,7 +62,7 @@ export const command = <Request, Result>(
   pattern: Pattern,
   request: BodyClass<Request>,
   result: new () => Result,
-  options?: MessageOptions,
+  options: MessageOptions<NoInfer<Request>, NoInfer<Result>>,
 ) => message('command', pattern, request, result, options);
 
 /** Declares a query under its routing key. */
@@ -56,5 +70,5 @@ export const query = <Request, Result>(
   pattern: Pattern,
   request: BodyClass<Request>,
   result: new () => Result,
-  options?: MessageOptions,
+  options: MessageOptions<NoInfer<Request>, NoInfer<Result>>,
 ) => message('query', pattern, request, result, options);

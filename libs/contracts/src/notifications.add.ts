@@ -86,10 +86,13 @@ export class AddNotificationRequest {
     {
       type: 'object',
       properties: {
-        actionUser: { $ref: '#/components/schemas/NotificationUser' },
-        recipientUser: { anyOf: [{ $ref: '#/components/schemas/NotificationUser' }, { type: 'string' }] },
+        actionUser: { $ref: '#/components/schemas/NotificationUser', description: 'A user.' },
+        recipientUser: {
+          anyOf: [{ $ref: '#/components/schemas/NotificationUser' }, { type: 'string' }],
+          description: 'A user, or text.',
+        },
       },
-      additionalProperties: { type: 'string' },
+      additionalProperties: { type: 'string', description: 'Text for the variable of this name.' },
       description: 'Values of the variables. Returned as sent; nothing is evaluated. At most 64 KiB as JSON.',
     },
     { optional: true },
@@ -116,23 +119,50 @@ export class AddNotificationRequest {
 }
 
 export class AddedNotification {
-  @Described({ type: 'boolean' })
+  @Described({ type: 'boolean', description: 'Always true.' })
   success: boolean;
 
-  @Described({ type: 'string' })
+  @Described({ type: 'string', description: '`Notification added successfully.`' })
   message: string;
 }
 
 export class AddNotificationResult {
-  @Described({ type: 'string', enum: ['success'] })
+  @Described({ type: 'string', enum: ['success'], description: 'Always the same: a failure is an error.' })
   status: 'success';
 
-  @Described({ type: 'string' })
+  @Described({ type: 'string', description: '`Notification added successfully.`' })
   message: string;
 
   @Nested(() => AddedNotification, 'The same once more, as the callable-function shape has it.')
   data: AddedNotification;
 }
 
-/** Stores one notification. The reply header `x-notification-id` carries its id. A success means that it is committed. */
-export const AddNotification = command('notifications.add.v1', AddNotificationRequest, AddNotificationResult);
+export const AddNotification = command('notifications.add.v1', AddNotificationRequest, AddNotificationResult, {
+  purpose:
+    'Stores one notification and whom it is for. A success means that it is committed: the very next query returns it. Its id is `notificationId`, else the `message_id` of the command: published again with the same one, nothing happens twice.',
+  example: {
+    request: {
+      organizationId: 'acme',
+      documentId: 'roadmap',
+      locationId: 'chapter-2',
+      notificationId: 'release-1.0',
+      actionUser: { userId: 'ada', name: 'Ada Lovelace', email: 'ada@example.com' },
+      displayHeadlineMessageTemplate: '{actionUser} released {version}',
+      displayHeadlineMessageTemplateData: { actionUser: { userId: 'ada', name: 'Ada Lovelace' }, version: '1.0' },
+      displayBodyMessage: 'Please have a look.',
+      notifyUsers: [{ userId: 'grace', name: 'Grace Hopper' }],
+      notificationSourceData: { release: { version: '1.0', notes: ['first'] } },
+    },
+    result: {
+      status: 'success',
+      message: 'Notification added successfully.',
+      data: { success: true, message: 'Notification added successfully.' },
+    },
+  },
+  errors: {
+    FAILED_PRECONDITION: 'The idempotency key was used before, with another body.',
+    NOT_FOUND: 'The organization or the document does not exist, and its `create…` flag is `false`. Nothing was stored.',
+    ALREADY_EXISTS: 'The notificationId exists, with other content. What was stored stays as it is.',
+  },
+  replyHeaders: { 'x-notification-id': { description: 'Identifier of the notification, in UTF-8.', example: 'release-1.0' } },
+});

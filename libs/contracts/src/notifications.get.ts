@@ -64,10 +64,10 @@ export class StoredUser {
   @Identifier('Identifier of the user.')
   userId: string;
 
-  @Described({ type: 'string' })
+  @Described({ type: 'string', description: 'As sent, else empty.' })
   name: string;
 
-  @Described({ type: 'string' })
+  @Described({ type: 'string', description: 'As sent, else empty.' })
   email: string;
 }
 
@@ -95,31 +95,31 @@ export class NotificationItem {
   @Described({ type: 'object', additionalProperties: true, description: 'As sent, else {}.' })
   notificationSourceData: Record<string, unknown>;
 
-  @Described({ $ref: '#/components/schemas/StoredUser' })
+  @Described({ $ref: '#/components/schemas/StoredUser', description: 'The user who caused it.' })
   actionUser: StoredUser;
 
   @Described({ type: 'string', description: 'As sent, else empty.' })
   displayBodyMessage: string;
 
-  @Described({ type: 'string' })
+  @Described({ type: 'string', description: 'As sent.' })
   displayHeadlineMessageTemplate: string;
 
   @Described({ type: 'object', additionalProperties: true, description: 'As sent, else {}.' })
   displayHeadlineMessageTemplateData: Record<string, unknown>;
 
-  @Described({ $ref: '#/components/schemas/NotificationMetadata' })
+  @Described({ $ref: '#/components/schemas/NotificationMetadata', description: 'Where it belongs.' })
   metadata: NotificationMetadata;
 
   @Described({
     type: 'object',
-    additionalProperties: { type: 'boolean', enum: [true] },
+    additionalProperties: { type: 'boolean', enum: [true], description: 'The key is the userId.' },
     description: 'The users named in the request.',
   })
   notifyUsers: Record<string, true>;
 
   @Described({
     type: 'object',
-    additionalProperties: { type: 'boolean', enum: [true] },
+    additionalProperties: { type: 'boolean', enum: [true], description: 'The key is the userId.' },
     description: 'The same, by userId.',
   })
   notifyUsersByUserId: Record<string, true>;
@@ -129,18 +129,46 @@ export class NotificationItem {
 }
 
 export class GetNotificationsResult {
-  @Described({ type: 'string', enum: ['success'] })
+  @Described({ type: 'string', enum: ['success'], description: 'Always the same: a failure is an error.' })
   status: 'success';
 
-  @Described({ type: 'string' })
+  @Described({ type: 'string', description: '`Notification(s) retrieved successfully.`' })
   message: string;
 
-  @Described({ type: 'array', items: { $ref: '#/components/schemas/NotificationItem' } })
+  @Described({
+    type: 'array',
+    items: { $ref: '#/components/schemas/NotificationItem' },
+    maxItems: LIMITS.listLength,
+    description: 'The notifications of this page.',
+  })
   data: NotificationItem[];
 
   @Described({ type: 'string', description: 'Present when there is more.' }, { optional: true })
   pageToken?: string;
 }
 
-/** Reads a page of notifications. */
-export const GetNotifications = query('notifications.get.v1', GetNotificationsRequest, GetNotificationsResult);
+export const GetNotifications = query('notifications.get.v1', GetNotificationsRequest, GetNotificationsResult, {
+  purpose: `Reads notifications, newest first, a page at a time. Supported filters, each with \`organizationId\`: ${SUPPORTED}.`,
+  example: {
+    request: { organizationId: 'acme', documentId: 'roadmap', userId: 'grace', pageSize: 50 },
+    result: {
+      status: 'success',
+      message: 'Notification(s) retrieved successfully.',
+      data: [
+        {
+          id: 'release-1.0',
+          notificationSource: 'custom',
+          notificationSourceData: { release: { version: '1.0', notes: ['first'] } },
+          actionUser: { userId: 'ada', name: 'Ada Lovelace', email: 'ada@example.com' },
+          displayBodyMessage: 'Please have a look.',
+          displayHeadlineMessageTemplate: '{actionUser} released {version}',
+          displayHeadlineMessageTemplateData: { actionUser: { userId: 'ada', name: 'Ada Lovelace' }, version: '1.0' },
+          metadata: { apiKey: 'demo-key', organizationId: 'acme', documentId: 'roadmap', locationId: 'chapter-2' },
+          notifyUsers: { grace: true },
+          notifyUsersByUserId: { grace: true },
+          timestamp: 1769860682117,
+        },
+      ],
+    },
+  },
+});

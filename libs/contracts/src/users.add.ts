@@ -1,3 +1,4 @@
+import { JSONSchema } from 'class-validator-jsonschema';
 import { Field, Identifier, LIMITS, NestedList, Described } from './fields';
 import { command } from './message';
 
@@ -56,6 +57,7 @@ export class AddUsersRequest {
 }
 
 /** What happened to one user. */
+@JSONSchema({ description: 'What happened to one user.' })
 export class AddedUser {
   @Described({ type: 'boolean', description: 'Whether the user is stored.' })
   success: boolean;
@@ -68,7 +70,7 @@ export class AddedUser {
 }
 
 export class AddUsersResult {
-  @Described({ type: 'string', enum: ['success'] })
+  @Described({ type: 'string', enum: ['success'], description: 'Also when some users failed: see their entries.' })
   status: 'success';
 
   @Described({ type: 'string', description: '`User(s) processed successfully.`, or how many failed.' })
@@ -77,10 +79,31 @@ export class AddUsersResult {
   @Described({
     type: 'object',
     additionalProperties: { $ref: '#/components/schemas/AddedUser' },
-    description: 'One entry for each submitted userId.',
+    description: 'One entry for each submitted userId, which is its key.',
   })
   data: Record<string, AddedUser>;
 }
 
-/** Adds users to an organization, a folder or a document. The answer reflects committed rows only. */
-export const AddUsers = command('users.add.v1', AddUsersRequest, AddUsersResult);
+export const AddUsers = command('users.add.v1', AddUsersRequest, AddUsersResult, {
+  purpose:
+    'Adds users to an organization, a folder or a document. Those who are there already are updated: fields that are not sent keep their values. One that cannot be stored fails alone. A success reflects committed rows only.',
+  example: {
+    request: {
+      organizationId: 'acme',
+      documentId: 'roadmap',
+      users: [
+        { userId: 'ada', name: 'Ada Lovelace', email: 'ada@example.com' },
+        { userId: 'grace', name: 'Grace Hopper' },
+      ],
+    },
+    result: {
+      status: 'success',
+      message: 'User(s) processed successfully.',
+      data: {
+        ada: { success: true, id: '8c8d357b5e872bbacd45197626bd5759', message: 'User added.' },
+        grace: { success: true, id: '15e5c87b18c1289d45bb4a72961b58e8', message: 'User added.' },
+      },
+    },
+  },
+  errors: { FAILED_PRECONDITION: 'The idempotency key was used before, with another body.' },
+});

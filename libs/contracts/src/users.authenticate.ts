@@ -24,5 +24,11 @@ export class AuthenticateResult {
   verdict: Verdict;
 }
 
-/** Asks what an API key and a token are worth. Needs no tenant: it is how a tenant is established. */
-export const Authenticate = query('users.authenticate.v1', AuthenticateRequest, AuthenticateResult, { tenantless: true });
+export const Authenticate = query('users.authenticate.v1', AuthenticateRequest, AuthenticateResult, {
+  tenantless: true,
+  purpose: 'Asks what an API key and a token are worth. Needs no tenant: it is how a tenant is established.',
+  example: {
+    request: { apiKey: 'demo-key', tokenHash: '7c43ef5ae21d43ce2743f770c68e24def1a43ee2f416d2438410c8af7af2ff2c' },
+    result: { verdict: 'accepted' },
+  },
+});

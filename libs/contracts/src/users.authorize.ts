@@ -21,5 +21,7 @@ export class AuthorizeResult {
   granted: boolean;
 }
 
-/** Asks whether a broker account may publish commands and queries for the API key of the call. */
-export const Authorize = query('users.authorize.v1', AuthorizeRequest, AuthorizeResult);
+export const Authorize = query('users.authorize.v1', AuthorizeRequest, AuthorizeResult, {
+  purpose: 'Asks whether a broker account may publish commands and queries for the API key of the call.',
+  example: { request: { publisher: 'billing' }, result: { granted: true } },
+});

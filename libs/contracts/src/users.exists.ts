@@ -20,5 +20,10 @@ export class ExistsResult {
   document: boolean;
 }
 
-/** Asks what the users service knows to exist for the API key of the call. */
-export const Exists = query('users.exists.v1', ExistsRequest, ExistsResult);
+export const Exists = query('users.exists.v1', ExistsRequest, ExistsResult, {
+  purpose: 'Asks what the users service knows to exist for the API key of the call.',
+  example: {
+    request: { organizationId: 'acme', documentId: 'roadmap' },
+    result: { apiKey: true, organization: true, document: true },
+  },
+});

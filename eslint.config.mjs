@@ -8,7 +8,7 @@ const PRODUCTION = ['apps/**/*.ts', 'libs/**/*.ts'];
 const TESTS = ['**/*spec.ts', 'apps/*/test/**/*.ts', 'libs/testing/**/*.ts', 'test/**/*.ts'];
 const COMMAND_LINE = [
   'apps/*/src/{keys,migrate*}.ts',
-  'apps/gateway/src/openapi/print.ts',
+  'apps/gateway/src/{openapi,asyncapi}/print.ts',
   '{apps,libs}/*/src/*.main.ts',
   'libs/postgres/src/migrate*.ts',
 ];

@@ -13,7 +13,8 @@ import { ROOT } from './lib/project.mjs';
 const TARGETS = {
   'README.md': (text) => between('configuration', text, configurationTables()),
   '.env.example': () => exampleEnvironment(),
-  'openapi.json': () => openApiDocument(),
+  'openapi.json': () => printed('dist/apps/gateway/src/openapi/print.js'),
+  'asyncapi.json': () => printed('dist/apps/gateway/src/asyncapi/print.js'),
   'docs/messages.md': (text) => between('accounts', between('topology', text, topologyTables()), accountsTable()),
   'docs/integrating.md': (text) => embedExamples(text),
 };
@@ -42,9 +43,9 @@ if (problems.length > 0) {
   process.exitCode = 1;
 }
 
-function openApiDocument() {
-  const program = 'dist/apps/gateway/src/openapi/print.js';
+/** The document that a program of the gateway prints. */
+function printed(program) {
   if (!existsSync(join(ROOT, program))) throw new Error(`${program} is missing.`);
-  const printed = execFileSync(process.execPath, [program], { cwd: ROOT, encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 });
-  return `${JSON.stringify(JSON.parse(printed), null, 2)}\n`;
+  const text = execFileSync(process.execPath, [program], { cwd: ROOT, encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 });
+  return `${JSON.stringify(JSON.parse(text), null, 2)}\n`;
 }

@@ -1,25 +1,34 @@
 import { RunningGateway } from '../../test/running-gateway';
+import { asyncApiDocument } from '../asyncapi/document';
 import { openApiDocument } from './document';
 
-describe('the documentation page', () => {
+describe('the documentation pages', () => {
   let gateway: RunningGateway;
   beforeAll(async () => (gateway = await RunningGateway.start()));
   afterAll(() => gateway.stop());
   const get = (path: string) => gateway.send({ method: 'GET', path });
 
-  it.each(['/docs', '/docs/'])('answers at %s without credentials, and may load nothing from elsewhere', async (path) => {
-    const { status, headers, text } = await get(path);
-    expect([status, headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
-    expect(headers['x-request-id']).toBeTruthy();
-    expect(headers['content-security-policy']).toContain("default-src 'none'");
-    expect(headers['content-security-policy']).not.toMatch(/https?:|\*/);
-    expect(text).not.toMatch(/https?:\/\/|"\/\//);
-  });
+  it.each(['/docs', '/docs/', '/docs/messages'])(
+    'answers at %s without credentials, and may load nothing from elsewhere',
+    async (path) => {
+      const { status, headers, text } = await get(path);
+      expect([status, headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
+      expect(headers['x-request-id']).toBeTruthy();
+      expect(headers['content-security-policy']).toContain("default-src 'none'");
+      expect(headers['content-security-policy']).not.toMatch(/https?:|\*/);
+      expect(text).toMatch(/<title>.+<\/title>/);
+      expect(text).not.toMatch(/https?:\/\/|"\/\//);
+    },
+  );
 
-  it('has every file it names', async () => {
-    const { text } = await get('/docs');
-    const files = [...text.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, file]) => file);
-    expect(files).toHaveLength(4);
+  it.each<[string, string, number]>([
+    ['/docs', '/docs/messages', 5],
+    ['/docs/messages', '/docs', 4],
+  ])('has every file that %s names, %s among them', async (path, other, count) => {
+    const { text } = await get(path);
+    const files = [...text.matchAll(/(?:src|href)="(\/[^"]+)"/g)].map(([, file]) => file);
+    expect(files).toHaveLength(count);
+    expect(files).toContain(other);
     for (const file of files) {
       const { status, text: content } = await get(file);
       expect([file, status]).toEqual([file, 200]);
@@ -35,5 +44,11 @@ describe('the documentation page', () => {
     const served = await get('/openapi.json');
     expect(served.headers['content-type']).toBe('application/json; charset=utf-8');
     expect(served.json()).toEqual(openApiDocument());
+  });
+
+  it('shows the document of the messages that is served', async () => {
+    const served = await get('/asyncapi.json');
+    expect(served.headers['content-type']).toBe('application/json; charset=utf-8');
+    expect(served.json()).toEqual(asyncApiDocument());
   });
 });

@@ -1,14 +1,18 @@
 import { readFileSync } from 'node:fs';
 import type { FastifyInstance } from 'fastify';
+import { asyncApiDocument } from '../asyncapi/document';
+import { messagesPage } from '../asyncapi/page';
+import { MESSAGES_STYLE } from '../asyncapi/style';
 import { JSON_TYPE } from '../http/envelope';
 import { openApiDocument } from './document';
 
 const SCRIPT_TYPE = 'text/javascript; charset=utf-8';
 const HTML_TYPE = 'text/html; charset=utf-8';
+const CSS_TYPE = 'text/css; charset=utf-8';
 
 /** Files of Swagger UI, from the package itself: the page works without the internet. */
 const ASSETS = {
-  'swagger-ui.css': 'text/css; charset=utf-8',
+  'swagger-ui.css': CSS_TYPE,
   'swagger-ui-bundle.js': SCRIPT_TYPE,
   'favicon-32x32.png': 'image/png',
 };
@@ -23,6 +27,7 @@ const PAGE = `<!doctype html>
     <link rel="stylesheet" href="/docs/swagger-ui.css" />
   </head>
   <body>
+    <nav style="padding: 0.75rem 1rem; font: 16px system-ui, sans-serif"><b>HTTP API</b> &emsp; <a href="/docs/messages">Messages</a></nav>
     <div id="swagger-ui"></div>
     <script src="/docs/swagger-ui-bundle.js"></script>
     <script src="/docs/start.js"></script>
@@ -42,22 +47,28 @@ const START = `SwaggerUIBundle({
 });
 `;
 
+const CACHED = { 'cache-control': 'max-age=3600' };
+
 /** Swagger UI sets styles of its own, and its icons are data URLs. */
 const CONTENT_SECURITY_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/** Serves the document at `/openapi.json` and Swagger UI at `/docs`, to everybody. */
+/** Serves the documents at `/openapi.json` and `/asyncapi.json`, Swagger UI at `/docs` and the messages at `/docs/messages`, to everybody. */
 export function serveDocumentation(fastify: FastifyInstance): void {
   const serve = (path: string, type: string, content: string | Buffer, headers: Record<string, string> = {}) =>
     fastify.get(path, { config: { public: true } }, (_request, reply) => reply.headers(headers).type(type).send(content));
 
   serve('/openapi.json', JSON_TYPE, JSON.stringify(openApiDocument()));
-  for (const path of ['/docs', '/docs/']) {
-    serve(path, HTML_TYPE, PAGE, { 'content-security-policy': CONTENT_SECURITY_POLICY });
+  const messages = asyncApiDocument();
+  serve('/asyncapi.json', JSON_TYPE, JSON.stringify(messages));
+  const pages = { '/docs': PAGE, '/docs/': PAGE, '/docs/messages': messagesPage(messages) };
+  for (const [path, page] of Object.entries(pages)) {
+    serve(path, HTML_TYPE, page, { 'content-security-policy': CONTENT_SECURITY_POLICY });
   }
   serve('/docs/start.js', SCRIPT_TYPE, START);
+  serve('/docs/messages.css', CSS_TYPE, MESSAGES_STYLE, CACHED);
   for (const [name, type] of Object.entries(ASSETS)) {
     const content = readFileSync(require.resolve(`swagger-ui-dist/${name}`));
-    serve(`/docs/${name}`, type, content, { 'cache-control': 'max-age=3600' });
+    serve(`/docs/${name}`, type, content, CACHED);
   }
 }

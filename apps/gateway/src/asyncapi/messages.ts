@@ -1,0 +1,187 @@
+import type { ErrorStatus } from '@app/contracts/error';
+import type { CloudEvent, Event } from '@app/contracts/event';
+import type { Message } from '@app/contracts/message';
+import { HEADER } from '@app/rabbitmq/headers';
+import { schemaRef } from '../openapi/schemas';
+import { envelopeOf, type FieldsSchema } from './envelopes';
+import { ERROR_EXAMPLES } from './errors';
+
+export interface Ref {
+  $ref: string;
+}
+
+/** A Message Object of AsyncAPI 3. The AMQP properties are an extension: `headers` must not have what belongs to the protocol. */
+export interface MessageObject {
+  name: string;
+  title: string;
+  summary: string;
+  contentType: string;
+  tags: { name: string }[];
+  headers: Ref | FieldsSchema;
+  'x-amqp-properties': Ref;
+  correlationId?: Ref;
+  payload: object;
+  bindings?: { amqp: object };
+  examples: { name: string; headers: Record<string, unknown>; payload: unknown }[];
+}
+
+export const ref = (kind: string, name: string): Ref => ({ $ref: `#/components/${kind}/${name}` });
+export const BINDING_VERSION = '0.3.0';
+export const SECURITY = [ref('securitySchemes', 'account')];
+
+const CORRELATION_ID = ref('correlationIds', 'call');
+const EXAMPLE_REQUEST_ID = '0b6d4c0e-7f43-4a57-9d8c-2f9b1a3c5e70';
+const EXAMPLE_TIME = '2026-01-31T11:58:02.117Z';
+const API_KEY = 'demo-key';
+
+/** A command or query as it is published. */
+export function requestMessage(message: Message<object, object>): MessageObject {
+  const { pattern, service, kind, purpose, request, example, tenantless } = message;
+  const envelope = envelopeOf(message);
+  return {
+    name: pattern,
+    title: pattern,
+    summary: purpose,
+    contentType: 'application/json',
+    tags: [{ name: service }, { name: kind }],
+    headers: ref('schemas', envelope.headers),
+    'x-amqp-properties': ref('schemas', envelope.properties),
+    correlationId: CORRELATION_ID,
+    payload: schemaRef(request),
+    bindings: { amqp: { messageType: pattern, bindingVersion: BINDING_VERSION } },
+    examples: [
+      {
+        name: pattern,
+        headers: { ...(!tenantless && { [HEADER.apiKey]: API_KEY }), [HEADER.requestId]: EXAMPLE_REQUEST_ID },
+        payload: example.request,
+      },
+    ],
+  };
+}
+
+/** A successful reply to it. */
+export function replyMessage({ pattern, service, result, example, replyHeaders = {} }: Message<object, object>): MessageObject {
+  const own = Object.entries(replyHeaders);
+  return {
+    name: `${pattern}.reply`,
+    title: `Reply to ${pattern}`,
+    summary: `What \`${pattern}\` is answered when it has succeeded.`,
+    contentType: 'application/json',
+    tags: [{ name: service }, { name: 'reply' }],
+    headers: {
+      type: 'object',
+      required: [HEADER.status, ...own.map(([name]) => name)],
+      properties: {
+        [HEADER.status]: { const: 'OK', description: 'Anything else is the name of an error.' },
+        ...Object.fromEntries(own.map(([name, { description }]) => [name, { type: 'string', description }])),
+      },
+    },
+    'x-amqp-properties': ref('schemas', 'ReplyProperties'),
+    correlationId: CORRELATION_ID,
+    payload: schemaRef(result),
+    examples: [
+      {
+        name: `${pattern}.reply`,
+        headers: { [HEADER.status]: 'OK', ...Object.fromEntries(own.map(([name, header]) => [name, header.example])) },
+        payload: example.result,
+      },
+    ],
+  };
+}
+
+/** A reply that says what went wrong. */
+export function errorMessage(status: ErrorStatus): MessageObject {
+  return {
+    name: `error.${status}`,
+    title: status,
+    summary: `The call failed with \`${status}\`: what that means stands at each operation.`,
+    contentType: 'application/json',
+    tags: [{ name: 'reply' }, { name: 'error' }],
+    headers: {
+      type: 'object',
+      required: [HEADER.status],
+      properties: { [HEADER.status]: { const: status, description: 'The name of the error.' } },
+    },
+    'x-amqp-properties': ref('schemas', 'ReplyProperties'),
+    correlationId: CORRELATION_ID,
+    payload: { allOf: [ref('schemas', 'Error'), { type: 'object', properties: { status: { const: status } } }] },
+    examples: [{ name: `error.${status}`, headers: { [HEADER.status]: status }, payload: ERROR_EXAMPLES[status] }],
+  };
+}
+
+/** An event: a CloudEvent in structured mode, so that its attributes are in the body. */
+export function eventMessage({ type, service, purpose, data, example }: Event<object>): MessageObject {
+  const { organizationId } = example as { organizationId: string };
+  const cloudEvent: CloudEvent<object> = {
+    specversion: '1.0',
+    id: EXAMPLE_REQUEST_ID,
+    source: `/${service}`,
+    type,
+    subject: organizationId,
+    time: EXAMPLE_TIME,
+    datacontenttype: 'application/json',
+    apikey: API_KEY,
+    data: example,
+  };
+  return {
+    name: type,
+    title: type,
+    summary: purpose,
+    contentType: 'application/cloudevents+json',
+    tags: [{ name: service }, { name: 'event' }],
+    headers: ref('schemas', 'EventHeaders'),
+    'x-amqp-properties': ref('schemas', 'EventProperties'),
+    payload: {
+      type: 'object',
+      required: Object.keys(cloudEvent),
+      properties: {
+        specversion: { const: '1.0', description: 'Of CloudEvents.' },
+        id: {
+          type: 'string',
+          format: 'uuid',
+          description: 'The same in every repetition: remember it, or write so that twice is once.',
+        },
+        source: { const: `/${service}`, description: 'The service that tells.' },
+        type: { const: type, description: 'Also the routing key.' },
+        subject: { type: 'string', description: 'The organization.' },
+        time: { type: 'string', format: 'date-time', description: 'When it happened, in UTC.' },
+        datacontenttype: { const: 'application/json', description: 'Of `data`.' },
+        apikey: { type: 'string', description: 'The tenant; also in header `x-api-key`.' },
+        data: { description: 'What has happened.', allOf: [schemaRef(data)] },
+      },
+    },
+    bindings: { amqp: { messageType: type, bindingVersion: BINDING_VERSION } },
+    examples: [{ name: type, headers: { [HEADER.apiKey]: API_KEY }, payload: cloudEvent }],
+  };
+}
+
+/** A command that was given up: for people, with `npm run dead-letters`. */
+export function deadLetterMessage({ pattern, example }: Message<object, object>): MessageObject {
+  const { message, status } = ERROR_EXAMPLES.NOT_FOUND;
+  return {
+    name: 'deadLetter',
+    title: 'Dead letter',
+    summary:
+      'A command that nobody waited for and that cannot be carried out: body, headers and properties as published, and these.',
+    contentType: 'application/json',
+    tags: [{ name: 'dead letter' }],
+    headers: ref('schemas', 'DeadLetterHeaders'),
+    'x-amqp-properties': ref('schemas', 'CommandProperties'),
+    payload: { description: 'As published; it need not even be JSON.' },
+    examples: [
+      {
+        name: 'deadLetter',
+        headers: {
+          [HEADER.apiKey]: API_KEY,
+          [HEADER.deadStatus]: status,
+          [HEADER.deadReason]: message,
+          [HEADER.routingKey]: pattern,
+          [HEADER.attempt]: 1,
+          [HEADER.firstFailedAt]: Date.parse(EXAMPLE_TIME),
+          [HEADER.originUser]: 'billing',
+        },
+        payload: example.request,
+      },
+    ],
+  };
+}

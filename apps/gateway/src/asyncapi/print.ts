@@ -1,0 +1,4 @@
+import 'reflect-metadata';
+import { asyncApiDocument } from './document';
+
+process.stdout.write(`${JSON.stringify(asyncApiDocument(), null, 2)}\n`);

@@ -5,9 +5,12 @@ import { join } from 'node:path';
 import { between } from './docs/between.mjs';
 import { configurationTables, exampleEnvironment } from './docs/configuration.mjs';
 import { embedExamples } from './docs/examples.mjs';
+import { deadLettersTable, eventsTable, operationsTable, optionalTable } from './docs/messages.mjs';
 import { accountsTable, topologyTables } from './docs/topology.mjs';
 import { prepare } from './lib/prepare.mjs';
 import { ROOT } from './lib/project.mjs';
+
+const ASYNCAPI = 'dist/apps/gateway/src/asyncapi/print.js';
 
 /** Each file, and what it should hold given what it holds. */
 const TARGETS = {
@@ -17,6 +20,19 @@ const TARGETS = {
   'asyncapi.json': () => printed('dist/apps/gateway/src/asyncapi/print.js'),
   'docs/messages.md': (text) => between('accounts', between('topology', text, topologyTables()), accountsTable()),
   'docs/integrating.md': (text) => embedExamples(text),
+  'asyncapi.json': () => printed(ASYNCAPI),
+  'docs/messages.md': (text) => {
+    const document = JSON.parse(printed(ASYNCAPI));
+    const tables = {
+      operations: operationsTable(document),
+      optional: optionalTable(document),
+      'dead-letters': deadLettersTable(document),
+      events: eventsTable(document),
+      accounts: accountsTable(),
+      topology: topologyTables(),
+    };
+    return Object.entries(tables).reduce((page, [name, content]) => between(name, page, content), text);
+  },
 };
 
 const check = process.argv.includes('--check');

@@ -1,5 +1,6 @@
 import { connect, type ChannelModel, type ConfirmChannel, type Options } from 'amqplib';
 import { eventually } from '@app/testing/eventually';
+import { PUBLISHED_OPERATIONS, exampleOf, problemsOf } from '@app/testing/published-messages';
 import { requiredEnv } from '@app/testing/required-env';
 import { System } from '@app/testing/system';
 
@@ -83,6 +84,31 @@ describe('a service that publishes directly', () => {
       body: { status: 'INVALID_ARGUMENT', message: 'notificationId must be a string' },
     });
     expect(await ids('direct')).toContain('asked');
+  });
+
+  it.each(PUBLISHED_OPERATIONS)('may send the example of %s that is published, and gets the reply that is', async (key) => {
+    const { queue } = await channel.assertQueue('', { exclusive: true });
+    await channel.bindQueue(queue, 'replies', queue);
+    const { headers, payload } = exampleOf(key);
+    await publish(JSON.stringify(payload), { headers, replyTo: queue, correlationId: key }, key);
+    const reply = await eventually(async () => await channel.get(queue, { noAck: true }));
+    if (!reply) throw new Error('there is no reply');
+    const answer = { headers: reply.properties.headers, payload: JSON.parse(reply.content.toString()) as unknown };
+    expect(answer.headers).toMatchObject({ 'x-status': 'OK' });
+    expect(problemsOf(`${key}.reply`, answer)).toEqual([]);
+    expect(reply.properties.correlationId).toBe(key);
+  });
+
+  it('gets the error that is published when the example is broken', async () => {
+    const { queue } = await channel.assertQueue('', { exclusive: true });
+    await channel.bindQueue(queue, 'replies', queue);
+    const { headers, payload } = exampleOf('users.add.v1');
+    await publish(JSON.stringify({ ...payload, users: [] }), { headers, replyTo: queue }, 'users.add.v1');
+    const reply = await eventually(async () => await channel.get(queue, { noAck: true }));
+    if (!reply) throw new Error('there is no reply');
+    const answer = { headers: reply.properties.headers, payload: JSON.parse(reply.content.toString()) as unknown };
+    expect(problemsOf('error.INVALID_ARGUMENT', answer)).toEqual([]);
+    expect(problemsOf('users.add.v1.reply', answer)).not.toEqual([]);
   });
 
   it.each<[string, string, Options.Publish, string, string]>([

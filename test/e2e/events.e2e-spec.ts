@@ -3,6 +3,7 @@ import { ALL_EVENTS } from '@app/contracts/all-events';
 import type { CloudEvent } from '@app/contracts/event';
 import { validateBody } from '@app/contracts/validate';
 import { eventually } from '@app/testing/eventually';
+import { problemsOf } from '@app/testing/published-messages';
 import { System } from '@app/testing/system';
 
 /** Another service that listens: plain AMQP, a queue of its own. */
@@ -102,5 +103,13 @@ describe('a service that listens to events', () => {
       expect(told.length).toBeGreaterThan(0);
       for (const { data } of told) expect(validateBody(event.data, data)).toEqual(data);
     }
+  });
+
+  it('finds every message as asyncapi.json has it', () => {
+    for (const { fields, properties, content } of messages) {
+      const payload = JSON.parse(content.toString()) as unknown;
+      expect(problemsOf(fields.routingKey, { headers: properties.headers, payload })).toEqual([]);
+    }
+    expect(problemsOf('user.added.v1', { headers: {}, payload: {} })).not.toEqual([]);
   });
 });

@@ -22,10 +22,11 @@ const problemsOf = (schema: object, value: unknown) => {
   const validate = ajv.compile(JSON.parse(JSON.stringify(schema).replaceAll('"#/', '"doc#/')) as object);
   return validate(value) ? [] : validate.errors;
 };
-const parse = async (text: string) => {
-  const { diagnostics } = await new Parser().parse(text);
+const parser = new Parser();
+const diagnosticsOf = async (text: string) => {
+  const codes = (await parser.parse(text)).diagnostics.map(({ code }) => code);
   // That there is 3.1 is no problem: more tools read 3.0.
-  return diagnostics.filter(({ code }) => code !== 'asyncapi-latest-version').map(({ message }) => message);
+  return [...new Set(codes)].filter((code) => code !== 'asyncapi-latest-version').sort();
 };
 
 describe('asyncapi.json', () => {
@@ -36,15 +37,16 @@ describe('asyncapi.json', () => {
 
   it('is valid AsyncAPI', async () => {
     const text = JSON.stringify(document);
-    expect(await parse(text)).toEqual([]);
-    for (const [right, wrong] of [
-      ['"is":"queue"', '"is":"topic"'],
-      ['#/components/schemas/CommandHeaders', '#/components/schemas/NoHeaders'],
-      ['#/channels/users.add.v1/messages/users.add.v1', '#/channels/replies/messages/users.add.v1.reply'],
-    ]) {
-      expect(text).toContain(right);
-      expect(await parse(text.replaceAll(right, wrong))).not.toEqual([]);
-    }
+    expect(await diagnosticsOf(text)).toEqual([]);
+    const broken = text
+      .replace('"is":"queue"', '"is":"topic"')
+      .replace('#/components/schemas/CommandHeaders', '#/components/schemas/NoHeaders')
+      .replaceAll('#/channels/users.add.v1/messages/users.add.v1', '#/channels/replies/messages/users.add.v1.reply');
+    expect(await diagnosticsOf(broken)).toEqual([
+      'asyncapi-document-resolved',
+      'asyncapi3-operation-messages-from-referred-channel',
+      'invalid-ref',
+    ]);
   });
 
   it('has every message with its reply, every event, and nothing else but errors and dead letters', () => {
@@ -83,7 +85,7 @@ describe('asyncapi.json', () => {
   it('has schemas that refuse what the validation refuses', () => {
     for (const { pattern, request, example } of ALL_MESSAGES) {
       for (const field of Object.keys(example.request)) {
-        const wrong = { ...example.request, [field]: { wrong: 7 } };
+        const wrong = { ...example.request, [field]: [7] };
         expect(() => validateBody(request, wrong)).toThrow(field);
         expect([pattern, field, problemsOf(messages[pattern].payload, wrong)]).not.toEqual([pattern, field, []]);
       }

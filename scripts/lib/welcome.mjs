@@ -34,7 +34,7 @@ export function welcome(baseUrl, { key, token }, { foreignDatabase }) {
     );
   return `
 API            ${baseUrl}
-Documentation  ${baseUrl}/docs
+Documentation  ${baseUrl}/docs, of the messages ${baseUrl}/docs/messages
 API key        ${key}
 Token          ${token}
 

@@ -67,7 +67,11 @@ function queueChannels(): Record<string, ChannelObject> {
     if (keys.length === 0) continue;
     const isDead = keys.some(({ exchange }) => exchange === 'dead');
     channels[queue.name] = isDead
-      ? queueChannel(queue, 'Commands that were given up: for people, with `npm run dead-letters`.', ['deadLetter'])
+      ? queueChannel(
+          queue,
+          'Commands of the service, and events that it listens to, that were given up: for people, with `npm run dead-letters`.',
+          ['deadLetter'],
+        )
       : queueChannel(
           queue,
           'Consumed by the service; bound to one routing key for each message.',

@@ -155,14 +155,13 @@ export function eventMessage({ type, service, purpose, data, example }: Event<ob
   };
 }
 
-/** A command that was given up: for people, with `npm run dead-letters`. */
+/** A command or event that was given up: for people, with `npm run dead-letters`. */
 export function deadLetterMessage({ pattern, example }: Message<object, object>): MessageObject {
   const { message, status } = ERROR_EXAMPLES.NOT_FOUND;
   return {
     name: 'deadLetter',
     title: 'Dead letter',
-    summary:
-      'A command that nobody waited for and that cannot be carried out: body, headers and properties as published, and these.',
+    summary: 'What nobody waited for and cannot be carried out: body, headers and properties as published, and these headers.',
     contentType: 'application/json',
     tags: [{ name: 'dead letter' }],
     headers: ref('schemas', 'DeadLetterHeaders'),

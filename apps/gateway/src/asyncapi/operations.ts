@@ -82,7 +82,7 @@ const send = ({ type, service, purpose }: Event<object>): OperationObject => ({
 const giveUp = (service: ServiceName): OperationObject => ({
   action: 'send',
   title: deadQueue(service),
-  summary: 'Keeps a command that was given up for a person to look at, replay or drop.',
+  summary: 'Keeps a command or event that was given up for a person to look at, replay or drop.',
   channel: channelRef(deadQueue(service)),
   messages: [inChannel(deadQueue(service), 'deadLetter')],
   tags: [{ name: service }, { name: 'dead letter' }],

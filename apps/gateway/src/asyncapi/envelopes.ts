@@ -27,15 +27,16 @@ const REQUEST_HEADERS = {
     pattern: REQUEST_ID.source,
     description: '1-128 printable ASCII characters; in every log line about this message. Anything else is replaced.',
   },
+  [HEADER.deadline]: { type: 'integer', description: 'Epoch milliseconds: later than that it is not carried out.' },
+};
+
+const COMMAND_HEADERS = {
+  ...REQUEST_HEADERS,
   [HEADER.deadline]: {
     type: 'integer',
     description:
       'Epoch milliseconds; with `reply_to` only: later than that it is not executed. Without, a command never expires.',
   },
-};
-
-const COMMAND_HEADERS = {
-  ...REQUEST_HEADERS,
   [HEADER.idempotencyKey]: {
     type: 'string',
     pattern: IDEMPOTENCY_KEY.source,

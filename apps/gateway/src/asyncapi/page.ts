@@ -93,7 +93,10 @@ function facts(action: Operation['action'], channel: Ref, publishers: string[] =
   ];
   if (action === 'receive') {
     rows.push(['Queue', queues]);
-    rows.push(['Accounts of set-up that may publish it', publishers.map(code).join(', ') || 'none']);
+    rows.push([
+      'Accounts of set-up that may publish it',
+      publishers.map(code).join(', ') || 'none: it takes one with this routing key in its topic permission',
+    ]);
   } else rows.push(['Queues of the system itself', queues || 'none']);
   return `<dl>${rows.map(([term, value]) => `<div><dt>${term}</dt><dd>${value}</dd></div>`).join('')}</dl>`;
 }

@@ -111,7 +111,7 @@ export function errorMessage(status: ErrorStatus): MessageObject {
 
 /** An event: a CloudEvent in structured mode, so that its attributes are in the body. */
 export function eventMessage({ type, service, purpose, data, example }: Event<object>): MessageObject {
-  const { organizationId } = example as { organizationId: string };
+  const { organizationId = API_KEY } = example as { organizationId?: string };
   const cloudEvent: CloudEvent<object> = {
     specversion: '1.0',
     id: EXAMPLE_REQUEST_ID,
@@ -143,7 +143,7 @@ export function eventMessage({ type, service, purpose, data, example }: Event<ob
         },
         source: { const: `/${service}`, description: 'The service that tells.' },
         type: { const: type, description: 'Also the routing key.' },
-        subject: { type: 'string', description: 'The organization.' },
+        subject: { type: 'string', description: 'The organization; of an event about an API key, that key.' },
         time: { type: 'string', format: 'date-time', description: 'When it happened, in UTC.' },
         datacontenttype: { const: 'application/json', description: 'Of `data`.' },
         apikey: { type: 'string', description: 'The tenant; also in header `x-api-key`.' },

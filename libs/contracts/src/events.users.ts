@@ -129,8 +129,10 @@ export const DocumentChanged = event('users', 'document.changed.v1', DocumentCha
   example: { organizationId: 'acme', documentId: 'roadmap', folderId: 'plans', access: 'restricted', version: 18 },
 });
 
-/** An API key was disabled, or tokens of it end: what a listener has kept about the key has to be asked for anew. */
-export const ApiKeyRevoked = event('users', 'api-key.revoked.v1', ApiKeyRevokedData);
+export const ApiKeyRevoked = event('users', 'api-key.revoked.v1', ApiKeyRevokedData, {
+  purpose: 'An API key was disabled, or tokens of it end: what a listener has kept about the key has to be asked for anew.',
+  example: { apiKey: 'demo-key', reason: 'rotated', tokenIds: ['1'], endsAt: 1769860682117 },
+});
 
 /** What a listener of {@link UserAdded} needs of the message; the tenant is in its header. */
 export class UserAddedEvent {

@@ -20,6 +20,8 @@ import * as connections from './rows/connections.mjs';
 import * as get from './rows/get.mjs';
 import * as idle from './rows/idle.mjs';
 import * as latency from './rows/latency.mjs';
+import * as members from './rows/members.mjs';
+import * as outbox from './rows/outbox.mjs';
 import * as pages from './rows/pages.mjs';
 import * as publish from './rows/publish.mjs';
 import * as recipients from './rows/recipients.mjs';
@@ -28,7 +30,7 @@ import * as users from './rows/users.mjs';
 import * as writers from './rows/writers.mjs';
 
 /** In this order: what fills tables by the million comes late. */
-const ROWS = { add, alone, recipients, users, get, publish, writers, connections, latency, idle, soak, pages };
+const ROWS = { add, alone, recipients, users, get, publish, writers, connections, latency, outbox, members, idle, soak, pages };
 
 /** @type {Laboratory | undefined} */
 let laboratory;

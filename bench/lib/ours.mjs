@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { runQuietly } from '../../scripts/lib/command.mjs';
 import { freePorts } from '../../scripts/lib/free-port.mjs';
-import { ROOT, mainOf } from '../../scripts/lib/project.mjs';
+import { ROOT } from '../../scripts/lib/project.mjs';
 import { eventually } from './eventually.mjs';
 import { System } from './system.mjs';
 
@@ -18,6 +18,7 @@ export class Ours extends System {
    * @param {object} place
    * @param {(url: string) => string} [place.writerDatabaseUrl] the way of notifications to its database
    * @param {NodeJS.ProcessEnv} [place.writerSettings]
+   * @param {string} [place.dist] another build than the checkout's
    */
   constructor(place) {
     super('ours', place);
@@ -71,7 +72,11 @@ export class Ours extends System {
   async #add(name, service, settings = {}) {
     const [healthPort] = await freePorts([undefined]);
     this.healthPorts[name] = healthPort;
-    const child = this.spawn(name, [mainOf(service)], { ...this.env, ...settings, HEALTH_PORT: String(healthPort) });
+    const child = this.spawn(name, [join(this.place.dist ?? join(ROOT, 'dist'), 'apps', service, 'src/main.js')], {
+      ...this.env,
+      ...settings,
+      HEALTH_PORT: String(healthPort),
+    });
     await child.untilReady(async () => (await fetch(`http://127.0.0.1:${healthPort}/health/ready`)).ok);
   }
 }

@@ -1,0 +1,92 @@
+import { performance } from 'node:perf_hooks';
+import { FailedRun } from '../lib/load.mjs';
+import { two, whole } from '../lib/statistics.mjs';
+
+export const title = 'notifyAll to an organization of 100,000';
+
+const MEMBERS = 100_000;
+const AT_ONCE = 1000;
+const READERS = 300;
+const CHANGES = 200;
+const MOST_MS = 20;
+const TYPICAL_LAG_MS = 50;
+const MOST_LAG_MS = 1000;
+const ORGANIZATION = 'members';
+
+export async function run(laboratory) {
+  const system = await laboratory.freshSystem('ours');
+  for (let first = 0; first < MEMBERS; first += AT_ONCE) {
+    const users = Array.from({ length: AT_ONCE }, (_, index) => ({ userId: `member${first + index}` }));
+    await system.call('users/add', { organizationId: ORGANIZATION, users });
+  }
+  await system.call('notifications/add', toAll('hello', 'open'));
+  const { rows } = await system.sql.query(
+    'SELECT (SELECT count(*) FROM notifications.notifications WHERE notify_all)::int + (SELECT count(*) FROM notifications.recipients WHERE notification_id = $1)::int AS written',
+    ['hello'],
+  );
+  const readers = Array.from({ length: READERS }, (_, number) => `member${number * Math.floor(MEMBERS / READERS)}`);
+  const first = await timesOf(readers, (userId) => requireSeen(system, userId, 'hello'));
+  const again = await timesOf(readers, (userId) => requireSeen(system, userId, 'hello'));
+  const lags = await measureLags(system);
+  return {
+    verdicts: [
+      verdict('rows written for it', 'one', whole(rows[0].written), '', rows[0].written === 1),
+      below('get by a member, first time', first, MOST_MS),
+      below('get by a member, again', again, MOST_MS),
+      below('from the answer of users/add until get shows it to a known user, typically', lags, TYPICAL_LAG_MS),
+      below('the same, at most', lags, MOST_LAG_MS, 1),
+    ],
+  };
+}
+
+const toAll = (notificationId, documentId) => ({
+  organizationId: ORGANIZATION,
+  documentId,
+  notificationId,
+  actionUser: { userId: 'member0' },
+  displayHeadlineMessageTemplate: 'Hello',
+  notifyAll: true,
+});
+
+async function timesOf(values, work) {
+  const times = [];
+  for (const value of values) {
+    const from = performance.now();
+    await work(value);
+    times.push(performance.now() - from);
+  }
+  return times.sort((a, b) => a - b);
+}
+
+async function sees(system, userId, notificationId) {
+  const { result } = await system.call('notifications/get', { organizationId: ORGANIZATION, userId });
+  return result.data.some((notification) => notification.id === notificationId);
+}
+
+async function requireSeen(system, userId, notificationId) {
+  if (!(await sees(system, userId, notificationId))) throw new FailedRun(`${userId} does not get ${notificationId}`);
+}
+
+/** Of users whom notifications knows already: whom it does not know it asks for, and has no lag. */
+async function measureLags(system) {
+  const stranger = 'guest';
+  await system.call('users/add', { organizationId: ORGANIZATION, documentId: 'none', users: [{ userId: stranger }] });
+  await sees(system, stranger, 'hello');
+  const numbers = Array.from({ length: CHANGES }, (_, number) => number);
+  for (const number of numbers) await system.call('notifications/add', toAll(`n${number}`, `document${number}`));
+  return timesOf(numbers, async (number) => {
+    const added = { organizationId: ORGANIZATION, documentId: `document${number}`, users: [{ userId: stranger }] };
+    await system.call('users/add', added);
+    const deadline = performance.now() + 10_000;
+    while (!(await sees(system, stranger, `n${number}`)))
+      if (performance.now() > deadline) throw new FailedRun(`n${number} does not become visible`);
+  });
+}
+
+const verdict = (what, target, reached, spread, met) => ({ what: `${title}: ${what}`, target, reached, spread, met });
+
+function below(what, times, most, share = 0.5) {
+  const at = (part) => times[Math.min(times.length - 1, Math.floor(times.length * part))];
+  const reached = at(share);
+  return verdict(what, `under ${most} ms`, `${two(reached)} ms`, `${two(times[0])}–${two(at(1))} ms`, reached < most);
+}

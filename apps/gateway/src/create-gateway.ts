@@ -15,6 +15,7 @@ import { acceptJsonBodies } from './http/content';
 import { ErrorFilter, sendError } from './http/error.filter';
 import { nothingHere } from './http/http-error';
 import { connectionsRefused } from './http/metrics';
+import { Overload } from './http/overload';
 import { Rate } from './http/rate';
 import { requestIdOf } from './http/request-id';
 import { logRequests } from './http/request-log';
@@ -58,6 +59,7 @@ export async function createGateway({
   fastify.decorateRequest('caller', undefined);
   fastify.decorateRequest('failure', undefined);
   fastify.decorateRequest('arriving', 0);
+  fastify.addHook('onRequest', new Overload(admission.isCrowded, logger).shed);
   fastify.addHook('onRequest', async (request, reply) => {
     void reply.header('x-request-id', request.id);
     logRequests(request, reply, connections, logger);

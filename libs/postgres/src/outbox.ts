@@ -37,6 +37,8 @@ export interface OutboxOptions {
 const LIMITS: OutboxLimits = { events: 200, bytes: 4 * 1024 * 1024 };
 /** Waits after failures grow twofold from the first to the second, in milliseconds. */
 const BACKOFF_MS = [100, 5000] as const;
+/** Between two batches that are not full, in milliseconds. */
+const GATHERING_MS = 20;
 /** How often it looks for what another process has written and not published, because that has ended. */
 const SWEEP_MS = 10_000;
 const MAX_EVENTS = 1_000_000;
@@ -118,9 +120,12 @@ export class OutboxRelay {
     while (this.woken && !signal.aborted) {
       this.woken = false;
       try {
-        this.woken = (await this.publishBatch()) || this.woken;
+        const more = await this.publishBatch();
+        this.woken ||= more;
         this.failed = 0;
         if (this.full) await this.sweepNext();
+        // Under load a batch costs much more than what it holds: the next one waits for company.
+        if (!more && !signal.aborted) await sleep(GATHERING_MS, undefined, { signal }).catch(() => undefined);
       } catch (error) {
         this.woken = true;
         await this.backOff(error as Error);

@@ -70,6 +70,9 @@ export class Admission {
     this.connections.onClosed(reply.raw, () => this.inFlight.give());
   };
 
+  /** Whether half of the calls in flight that there may be are. */
+  isCrowded = (): boolean => !this.inFlight.has(Math.ceil(this.limits.maxInFlight / 2));
+
   private makeRoomForBody(request: FastifyRequest, reply: FastifyReply): void {
     const bytes = Number(request.headers['content-length'] ?? MAX_BODY_BYTES);
     if (bytes <= LARGE_BYTES) return;

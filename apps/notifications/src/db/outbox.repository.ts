@@ -3,13 +3,16 @@ import type { OutboxEvent, OutboxLimits } from '@app/postgres/outbox';
 
 const TYPE = 'notification.added.v1';
 
-/** A notification does not change: its event is made of its row when it is published. */
+/**
+ * A notification does not change: its event is made of its row when it is published. Notifications are looked up one by one (OFFSET 0 keeps
+ * it so): before the tables have statistics a join would read all of them.
+ */
 const TAKE = {
   name: 'take-events',
   text: `
   WITH locked AS MATERIALIZED (
-    SELECT e.seq, n.size FROM outbox e LEFT JOIN notifications n ON n.organization = e.organization AND n.id = e.notification_id
-    ORDER BY e.seq LIMIT $1 FOR UPDATE OF e SKIP LOCKED
+    SELECT e.seq, (SELECT n.size FROM notifications n WHERE n.organization = e.organization AND n.id = e.notification_id) AS size
+    FROM outbox e ORDER BY e.seq LIMIT $1 FOR UPDATE OF e SKIP LOCKED
   ), chosen AS (
     SELECT seq FROM (SELECT seq, coalesce(sum(size) OVER (ORDER BY seq) - size, 0) AS before FROM locked) sized WHERE before < $2
   ), taken AS (
@@ -19,7 +22,9 @@ const TAKE = {
          n.content::text AS content
   FROM taken t
   JOIN organizations o ON o.id = t.organization
-  JOIN notifications n ON n.organization = t.organization AND n.id = t.notification_id
+  CROSS JOIN LATERAL (
+    SELECT * FROM notifications n WHERE n.organization = t.organization AND n.id = t.notification_id OFFSET 0
+  ) n
   ORDER BY t.seq`,
 };
 

@@ -22,7 +22,7 @@ export class GatewayConfig extends Settings({
     'MAX_IN_FLIGHT',
     1000,
     { min: 1, max: 100_000 },
-    'Calls in flight in one gateway process; more are answered with 429, and from half of it on also what a busy process cannot get to at once. Near what it does in a quarter of a second, refusals stay quick under overload.',
+    'Calls in flight in one gateway process; more are answered with 429. Near what it does in a quarter of a second, refusals stay quick under overload.',
   ),
   authStaleMaxMs: duration(
     'AUTH_STALE_MAX',

@@ -169,7 +169,7 @@ describe('calls in flight', () => {
     expect(await gateway.metric('gateway_bytes_arriving')).toBe(0);
   });
 
-  it('are refused unread by a process that has no time for more, when half of them are in use', async () => {
+  it('are refused unread by a process that has no time for more, when all of them are in use', async () => {
     await gateway.stop();
     gateway = await RunningGateway.start({ config: { maxInFlight: 3 } });
     const { started: two, finish } = gateway.rabbit.hold(2);

@@ -59,7 +59,7 @@ export async function createGateway({
   fastify.decorateRequest('caller', undefined);
   fastify.decorateRequest('failure', undefined);
   fastify.decorateRequest('arriving', 0);
-  fastify.addHook('onRequest', new Overload(admission.isCrowded, logger).shed);
+  fastify.addHook('onRequest', new Overload(admission.isFull, logger).shed);
   fastify.addHook('onRequest', async (request, reply) => {
     void reply.header('x-request-id', request.id);
     logRequests(request, reply, connections, logger);

@@ -70,8 +70,8 @@ export class Admission {
     this.connections.onClosed(reply.raw, () => this.inFlight.give());
   };
 
-  /** Whether half of the calls in flight that there may be are. */
-  isCrowded = (): boolean => !this.inFlight.has(Math.ceil(this.limits.maxInFlight / 2));
+  /** Whether there are as many calls in flight as there may be. */
+  isFull = (): boolean => !this.inFlight.has();
 
   private makeRoomForBody(request: FastifyRequest, reply: FastifyReply): void {
     const bytes = Number(request.headers['content-length'] ?? MAX_BODY_BYTES);

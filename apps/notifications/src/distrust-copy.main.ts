@@ -1,7 +1,7 @@
 import 'reflect-metadata';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { migrationObstacle } from '@app/postgres/connect';
 import { createDataSource } from '@app/postgres/data-source';
+import { databaseProblem, onDatabase } from '@app/postgres/tool';
 import { configOrExit } from '@app/runtime/run-service';
 import { copyConfig } from './config';
 import { MembersRepository, type CopyPosition } from './db/members.repository';
@@ -25,31 +25,20 @@ async function main(): Promise<void> {
     migrations: MIGRATIONS,
     poolSize: 1,
   });
-  try {
-    await dataSource.initialize();
-    const obstacle = await migrationObstacle(dataSource);
-    if (obstacle) return fail(obstacle);
+  await onDatabase(dataSource, async () => {
     const members = new MembersRepository(dataSource);
     await toTheEnd((after) => members.distrustUsers(after, PAGE));
     await toTheEnd((after) => members.distrustDocuments(after, PAGE));
     await sleep(TRUST_MS);
     console.log('From now on every read asks the users service for its user.');
-  } finally {
-    if (dataSource.isInitialized) await dataSource.destroy();
-  }
+  });
 }
 
 async function toTheEnd(page: (after: CopyPosition) => Promise<CopyPosition | undefined>): Promise<void> {
   for (let after: CopyPosition | undefined = ['0', '']; after;) after = await page(after);
 }
 
-function fail(reason: string): void {
-  console.error(reason);
-  process.exitCode = 1;
-}
-
 main().catch((error: unknown) => {
-  // A message of the driver may name users and databases.
-  const { code, name } = error as { code?: string; name: string };
-  fail(`The database cannot be used (${code ?? name}).`);
+  console.error(databaseProblem(error));
+  process.exitCode = 1;
 });

@@ -1,7 +1,7 @@
 import 'reflect-metadata';
 import { parseArgs } from 'node:util';
-import { migrationObstacle } from '@app/postgres/connect';
 import { createDataSource } from '@app/postgres/data-source';
+import { databaseProblem, onDatabase } from '@app/postgres/tool';
 import { configOrExit } from '@app/runtime/run-service';
 import { republishConfig } from './config';
 import { RepublishRepository } from './db/republish.repository';
@@ -35,19 +35,12 @@ async function main(args: string[]): Promise<void> {
     migrations: MIGRATIONS,
     poolSize: 1,
   });
-  try {
-    await dataSource.initialize();
-    const obstacle = await migrationObstacle(dataSource);
-    if (obstacle) throw new ToolError(obstacle);
+  await onDatabase(dataSource, async () => {
     const events = await republish(new RepublishRepository(dataSource), { rate, print: (line) => console.log(line) });
     console.log(`${events} events were written; the users service publishes them.`);
-  } finally {
-    if (dataSource.isInitialized) await dataSource.destroy();
-  }
+  });
 }
 
-/** Exit code 1 with this message. */
-class ToolError extends Error {}
 /** Exit code 2 with this message. */
 class UsageError extends Error {}
 
@@ -72,9 +65,6 @@ function readRate(args: string[]): number | undefined {
 
 main(process.argv.slice(2)).catch((error: unknown) => {
   const usage = error instanceof UsageError;
-  const { code, name, message } = error as { code?: string; name: string; message: string };
-  // A message of the driver may name users and databases.
-  const known = usage || error instanceof ToolError;
-  console.error(known ? message : `The database cannot be used (${code ?? name}).`);
+  console.error(usage ? error.message : databaseProblem(error));
   process.exitCode = usage ? 2 : 1;
 });

@@ -41,11 +41,13 @@ const BODIES = [
   }),
 ];
 
+const nestedIn = (type: Class, field: string) => fieldsOf(type).find(({ name }) => name === field)?.nested;
+
 /** The same with one more field in every object of a contract class. */
 function withUnknown(type: Class, value: unknown): unknown {
   if (Array.isArray(value)) return value.map((one) => withUnknown(type, one));
   const known = Object.entries(value as object).map(([field, inner]) => {
-    const nested = fieldsOf(type).get(field);
+    const nested = nestedIn(type, field);
     return [field, nested ? withUnknown(nested(), inner) : (inner as unknown)];
   });
   return { ...Object.fromEntries(known), ofALaterVersion: { a: [1] } };
@@ -53,11 +55,11 @@ function withUnknown(type: Class, value: unknown): unknown {
 
 /** The paths of the fields of a class, and of those that values have. */
 const pathsOf = (type: Class, path = ''): string[] =>
-  [...fieldsOf(type)].flatMap(([field, nested]) => [`${path}${field}`, ...(nested ? pathsOf(nested(), `${path}${field}.`) : [])]);
+  fieldsOf(type).flatMap(({ name, nested }) => [`${path}${name}`, ...(nested ? pathsOf(nested(), `${path}${name}.`) : [])]);
 function pathsIn(type: Class, value: unknown, path = ''): string[] {
   if (Array.isArray(value)) return value.flatMap((one) => pathsIn(type, one, path));
   return Object.entries(value as object).flatMap(([field, inner]) => {
-    const nested = fieldsOf(type).get(field);
+    const nested = nestedIn(type, field);
     return [`${path}${field}`, ...(nested ? pathsIn(nested(), inner, `${path}${field}.`) : [])];
   });
 }

@@ -77,23 +77,34 @@ interface FieldOptions {
   optional?: boolean;
 }
 
-/** A contract class whose objects a field holds, alone or in a list; undefined: the field is taken as it is. */
-type NestedType = (() => new () => object) | undefined;
-
-const FIELDS = new WeakMap<object, Map<string, NestedType>>();
-
-function register(prototype: object, key: string, nested?: NestedType): void {
-  const fields = FIELDS.get(prototype) ?? new Map<string, NestedType>();
-  fields.set(key, nested ?? fields.get(key));
-  FIELDS.set(prototype, fields);
+/** A field of a contract class. */
+export interface ContractField {
+  readonly name: string;
+  readonly check: Check;
+  readonly optional: boolean;
+  /** The contract class whose objects it holds, alone or in a list; undefined: its value is taken as it is. */
+  readonly nested?: () => new () => object;
 }
 
-/** The fields of a contract class, with the class of those that hold objects of one. */
-export const fieldsOf = (type: new () => object): ReadonlyMap<string, NestedType> =>
-  FIELDS.get(type.prototype as object) ?? new Map<string, NestedType>();
+const FIELDS = new WeakMap<object, ContractField[]>();
+const NO_FIELDS: readonly ContractField[] = [];
+
+/** The fields of a contract class, in the order in which it declares them. */
+export const fieldsOf = (type: new () => object): readonly ContractField[] => FIELDS.get(type.prototype as object) ?? NO_FIELDS;
+
+function register(prototype: object, field: ContractField): void {
+  const fields = FIELDS.get(prototype);
+  if (fields) fields.push(field);
+  else FIELDS.set(prototype, [field]);
+}
 
 /** One check, its JSON Schema and its place among the class's fields. Every decorator below is made of it. */
-export function Field(check: Check, schema: Schema, { optional = false }: FieldOptions = {}): PropertyDecorator {
+export function Field(
+  check: Check,
+  schema: Schema,
+  { optional = false }: FieldOptions = {},
+  nested?: ContractField['nested'],
+): PropertyDecorator {
   const validate = ValidateBy({
     name: 'field',
     validator: {
@@ -105,7 +116,7 @@ export function Field(check: Check, schema: Schema, { optional = false }: FieldO
     },
   });
   return (target, key) => {
-    register(target, key as string);
+    register(target, { name: key as string, check, optional, nested });
     if (optional) ValidateIf((_, value) => value !== undefined)(target, key);
     validate(target, key);
     JSONSchema(schema)(target, key as string);
@@ -166,8 +177,7 @@ export const Data = (description: string, options?: FieldOptions) =>
 export function Nested(type: () => new () => object, description: string, options?: FieldOptions): PropertyDecorator {
   return (target, key) => {
     // ValidateNested alone accepts a missing object and null.
-    Field(objectProblem, { description }, options)(target, key);
-    register(target, key as string, type);
+    Field(objectProblem, { description }, options, type)(target, key);
     ValidateNested()(target, key);
     Type(type)(target, key);
   };
@@ -182,8 +192,7 @@ export function NestedList(
   return (target, key) => {
     const schema = { description, maxItems: LIMITS.listLength, ...(min && { minItems: min }) };
     // ValidateNested alone lets null entries through.
-    Field(listProblem(objectProblem, { min }), schema, options)(target, key);
-    register(target, key as string, type);
+    Field(listProblem(objectProblem, { min }), schema, options, type)(target, key);
     ValidateNested({ each: true })(target, key);
     Type(type)(target, key);
   };

@@ -16,15 +16,54 @@ export function validateBody<T extends object>(type: BodyClass<T>, value: unknow
   const notAnObject = objectProblem(value);
   if (notAnObject) throw invalid([{ field: path, message: `${path || 'The body'}${notAnObject}` }]);
 
-  const body = instantiate(type, value as object);
+  const body = takeValid(type, value as Values) ?? arbitrate(type, value as Values, path);
+  const refusal = type.refuse?.(body);
+  if (refusal) throw invalid([{ field: path, message: refusal }]);
+  return body;
+}
+
+type Values = Readonly<Record<string, unknown>>;
+
+/**
+ * Nearly every body is valid, and is found so by running the checks of the fields alone: class-validator takes ten times as long.
+ *
+ * @returns undefined when anything is wrong: what it is, class-validator says
+ */
+function takeValid<T extends object>(type: new () => T, value: Values): T | undefined {
+  const body = new type();
+  for (const { name, check, optional, nested } of fieldsOf(type)) {
+    const given = Object.hasOwn(value, name) ? value[name] : undefined;
+    if (given === undefined) {
+      if (optional) continue;
+      return undefined;
+    }
+    if (check(given) !== undefined) return undefined;
+    const taken = nested ? takeNested(nested(), given as Values | Values[]) : given;
+    if (taken === undefined) return undefined;
+    (body as Record<string, unknown>)[name] = taken;
+  }
+  return body;
+}
+
+function takeNested(type: new () => object, given: Values | Values[]): object | undefined {
+  if (!Array.isArray(given)) return takeValid(type, given);
+  const taken: object[] = [];
+  for (const one of given) {
+    const object = takeValid(type, one);
+    if (!object) return undefined;
+    taken.push(object);
+  }
+  return taken;
+}
+
+/** What is valid, and what is wrong with what is not, as class-validator sees it. @throws ApiError */
+export function arbitrate<T extends object>(type: new () => T, value: Values, path: string): T {
+  const body = instantiate(type, value);
   const errors = validateSync(body, {
     stopAtFirstError: true,
     validationError: { target: false, value: false },
   });
   if (errors.length > 0) throw invalid(problemsOf(errors, path));
-
-  const refusal = type.refuse?.(body);
-  if (refusal) throw invalid([{ field: path, message: refusal }]);
   return body;
 }
 
@@ -32,13 +71,13 @@ export function validateBody<T extends object>(type: BodyClass<T>, value: unknow
  * Takes the fields of a class, and free data as it is. class-transformer is not for untrusted input: it drops keys that are named like the
  * methods of an object, and takes quadratic time for many keys.
  */
-function instantiate<T extends object>(type: new () => T, value: object): T {
+function instantiate<T extends object>(type: new () => T, value: Values): T {
   const body = new type();
-  for (const [field, nested] of fieldsOf(type)) {
-    if (!Object.hasOwn(value, field)) continue;
-    const given = (value as Record<string, unknown>)[field];
-    const object = (one: unknown) => (nested && !objectProblem(one) ? instantiate(nested(), one as object) : one);
-    Object.assign(body, { [field]: nested && Array.isArray(given) ? given.map(object) : object(given) });
+  for (const { name, nested } of fieldsOf(type)) {
+    if (!Object.hasOwn(value, name)) continue;
+    const given = value[name];
+    const object = (one: unknown) => (nested && !objectProblem(one) ? instantiate(nested(), one as Values) : one);
+    (body as Record<string, unknown>)[name] = nested && Array.isArray(given) ? given.map(object) : object(given);
   }
   return body;
 }

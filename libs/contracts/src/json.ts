@@ -26,23 +26,25 @@ export function parseJson(bytes: Buffer): unknown {
     // The parser's own message quotes the body.
     throw refused('The body must be JSON.');
   }
-  refuseHostile(value);
+  // Valid UTF-8 has no surrogates, and JSON no raw NUL: only an escape can bring either.
+  refuseHostile(value, 1, text.includes('\\u'));
   return value;
 }
 
-function refuseHostile(root: unknown): void {
-  // An explicit stack: a body nested 100,000 deep must not overflow ours.
-  const pending: { value: unknown; depth: number }[] = [{ value: root, depth: 1 }];
-  for (let next = pending.pop(); next; next = pending.pop()) {
-    const { value, depth } = next;
-    if (typeof value === 'string') refuseText(value, 'A string');
-    else if (typeof value === 'number' && !Number.isFinite(value)) throw refused('A number in the body is out of range.');
-    else if (typeof value === 'object' && value !== null) {
-      if (depth > MAX_DEPTH) throw refused(`The body must not be nested deeper than ${MAX_DEPTH} levels.`);
+/** Its depth is bounded by the one it allows. */
+function refuseHostile(value: unknown, depth: number, hasEscapes: boolean): void {
+  if (typeof value === 'string') {
+    if (hasEscapes) refuseText(value, 'A string');
+  } else if (typeof value === 'number') {
+    if (!Number.isFinite(value)) throw refused('A number in the body is out of range.');
+  } else if (typeof value === 'object' && value !== null) {
+    if (depth > MAX_DEPTH) throw refused(`The body must not be nested deeper than ${MAX_DEPTH} levels.`);
+    if (Array.isArray(value)) for (const one of value) refuseHostile(one, depth + 1, hasEscapes);
+    else {
       for (const key of Object.keys(value)) {
         if (PROTOTYPE_KEYS.has(key)) throw refused('The body must not have a key named __proto__, constructor or prototype.');
-        refuseText(key, 'A key');
-        pending.push({ value: (value as Record<string, unknown>)[key], depth: depth + 1 });
+        if (hasEscapes) refuseText(key, 'A key');
+        refuseHostile((value as Record<string, unknown>)[key], depth + 1, hasEscapes);
       }
     }
   }

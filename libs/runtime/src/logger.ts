@@ -1,12 +1,31 @@
 import type { LoggerService } from '@nestjs/common';
 import { pino, type Logger } from 'pino';
+import { Counter } from 'prom-client';
 
 export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-/** JSON lines on stdout, one object a line, with the service's name. Bodies, tokens and URLs with credentials never go in. */
-export const createLogger = (service: string, level: LogLevel): Logger =>
-  pino({ level, base: { service, pid: process.pid }, timestamp: pino.stdTimeFunctions.isoTime });
+/** Bytes that wait for whoever reads stdout. */
+const MAX_WAITING = 16 * 1024 * 1024;
+
+const dropped = new Counter({
+  name: 'log_lines_dropped_total',
+  help: 'Log lines that were thrown away, because stdout is read too slowly.',
+});
+
+/**
+ * JSON lines on stdout, one object a line, with the service's name. Bodies, tokens and URLs with credentials never go in. Written beside the
+ * event loop: a reader that stops reading must not stop the service.
+ */
+export function createLogger(service: string, level: LogLevel): Logger {
+  // With a minLength of 0 flush() would wait for nothing.
+  const stdout = pino.destination({ sync: false, minLength: 1, maxLength: MAX_WAITING });
+  stdout.on('drop', () => dropped.inc());
+  return pino({ level, base: { service, pid: process.pid }, timestamp: pino.stdTimeFunctions.isoTime }, stdout);
+}
+
+/** Ends the process once its last lines are out. */
+export const exitAfterLogging = (logger: Logger, code: number): void => logger.flush(() => process.exit(code));
 
 /** Lets Nest, and everything that logs through Nest's Logger, write to pino. The last string parameter is Nest's context. */
 export class NestLogger implements LoggerService {

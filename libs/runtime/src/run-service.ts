@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { collectDefaultMetrics } from 'prom-client';
 import { ConfigError } from './settings';
-import { createLogger, NestLogger, type LogLevel } from './logger';
+import { createLogger, exitAfterLogging, NestLogger, type LogLevel } from './logger';
 import { startOperationsServer } from './operations-server';
 import { Readiness } from './readiness';
 
@@ -42,10 +42,7 @@ export async function runService<C extends ServiceConfig>(
   Logger.overrideLogger(logger);
   const readiness = new Readiness();
   const stopping = new AbortController();
-  const exit = (code: number) => {
-    pino.flush();
-    process.exit(code);
-  };
+  const exit = (code: number) => exitAfterLogging(pino, code);
 
   for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
     process.on(event, (error) => {

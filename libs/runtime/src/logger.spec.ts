@@ -1,0 +1,55 @@
+import { spawn, type ChildProcessByStdio } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+
+const LOGGER = join(process.cwd(), 'dist/libs/runtime/src/logger.js');
+const LINES = 20_000;
+
+/** Logs, and says so over another way than stdout. */
+const PROGRAM = `
+  const { createLogger, exitAfterLogging } = require(${JSON.stringify(LOGGER)});
+  const { register } = require('prom-client');
+  const logger = createLogger('test', 'info');
+  process.once('message', async (bytes) => {
+    for (let line = 0; line < ${LINES}; line++) logger.info({ line, filler: 'x'.repeat(bytes) });
+    process.send(await register.getSingleMetric('log_lines_dropped_total').get());
+    process.once('message', () => exitAfterLogging(logger, 3));
+  });`;
+
+function start() {
+  const child = spawn(process.execPath, ['-e', PROGRAM], { stdio: ['ignore', 'pipe', 'inherit', 'ipc'] }) as ChildProcessByStdio<
+    null,
+    Readable,
+    null
+  >;
+  const logs = async (bytes: number) => {
+    child.send(bytes);
+    const [metric] = (await once(child, 'message')) as [{ values: { value: number }[] }];
+    return metric.values[0]?.value;
+  };
+  const exit = async () => {
+    const exited = once(child, 'exit');
+    child.send('exit');
+    return ((await exited) as [number])[0];
+  };
+  return { child, logs, exit };
+}
+
+describe('the log', () => {
+  it('does not stop a process whose stdout nobody reads, and counts what cannot wait', async () => {
+    const { child, logs } = start();
+    expect(await logs(2000)).toBeGreaterThan(1000);
+    child.kill('SIGKILL');
+  });
+
+  it('is complete and in order when the process exits', async () => {
+    const { child, logs, exit } = start();
+    const output = text(child.stdout);
+    expect(await logs(10)).toBe(0);
+    expect(await exit()).toBe(3);
+    const lines = (await output).trim().split('\n');
+    expect(lines.map((line) => (JSON.parse(line) as { line: number }).line)).toEqual(Array.from({ length: LINES }, (_, n) => n));
+  });
+});

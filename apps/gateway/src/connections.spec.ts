@@ -195,7 +195,7 @@ describe('calls in flight', () => {
       'RESOURCE_EXHAUSTED',
     ]);
     expect(refused.headers['x-request-id']).toHaveLength(36);
-    expect(await gateway.log.line({ msg: 'overloaded: calls were refused unread' })).toMatchObject({ calls: 1 });
+    expect(await gateway.log.line({ msg: 'calls were refused', limit: 'overload' })).toMatchObject({ calls: 1 });
     busy.destroy();
   });
 

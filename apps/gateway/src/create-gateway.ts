@@ -17,6 +17,7 @@ import { nothingHere } from './http/http-error';
 import { connectionsRefused } from './http/metrics';
 import { Overload } from './http/overload';
 import { Rate } from './http/rate';
+import { Refusals } from './http/refusals';
 import { requestIdOf } from './http/request-id';
 import { logRequests } from './http/request-log';
 import { SERVER_LIMITS, type ServerLimits } from './http/server-limits';
@@ -42,7 +43,8 @@ export async function createGateway({
   limits,
 }: GatewayParts): Promise<NestFastifyApplication> {
   const connections = new Connections();
-  const admission = new Admission(authenticator, new Rate(config.rateLimitPerSecond), connections, config);
+  const refusals = new Refusals(logger, readiness);
+  const admission = new Admission(authenticator, new Rate(config.rateLimitPerSecond), refusals, connections, config);
 
   const serverLimits = { ...SERVER_LIMITS, ...limits };
   const adapter = createAdapter(connections, logger, serverLimits);
@@ -59,16 +61,20 @@ export async function createGateway({
   fastify.decorateRequest('caller', undefined);
   fastify.decorateRequest('failure', undefined);
   fastify.decorateRequest('arriving', 0);
-  fastify.addHook('onRequest', new Overload(admission.isFull, logger).shed);
-  fastify.addHook('onRequest', async (request, reply) => {
+  fastify.decorateRequest('refused', false);
+  // With callbacks: a promise for each of them would cost every call more than they do.
+  fastify.addHook('onRequest', new Overload(admission.isFull, refusals).shed);
+  fastify.addHook('onRequest', (request, reply, done) => {
     void reply.header('x-request-id', request.id);
     logRequests(request, reply, connections, logger);
+    done();
   });
   fastify.addHook('onRequest', admission.admit);
   fastify.addHook('preValidation', admission.enter);
-  fastify.addHook('onSend', async (_request, reply) => {
+  fastify.addHook('onSend', (_request, reply, _payload, done) => {
     // While draining, every answer tells its client to go elsewhere with the next request.
     if (readiness.draining) void reply.header('connection', 'close');
+    done();
   });
   fastify.addHook('preClose', async () => {
     readiness.draining = true;

@@ -155,6 +155,8 @@ describe('limits of calls', () => {
     expectError(refused, 429, 'RESOURCE_EXHAUSTED');
     expect(refused.headers['retry-after']).toBe('1');
     expect(gateway.rabbit.calls).toHaveLength(2);
+    const requestIds = [refused.headers['x-request-id']];
+    expect(await gateway.log.line({ msg: 'calls were refused' })).toMatchObject({ limit: 'rate', calls: 1, requestIds });
     await gateway.stop();
   });
 

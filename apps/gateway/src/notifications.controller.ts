@@ -1,8 +1,9 @@
-import { Controller } from '@nestjs/common';
+import { Controller, Res } from '@nestjs/common';
+import type { FastifyReply } from 'fastify';
 import { AddNotification, AddNotificationRequest } from '@app/contracts/notifications.add';
 import { GetNotifications, GetNotificationsRequest } from '@app/contracts/notifications.get';
 import { RabbitClient, type CallOptions } from '@app/rabbitmq/rabbit.client';
-import { Caller, Data, IdempotencyKey, Operation } from './http/operation';
+import { Caller, Data, IdempotencyKey, Operation, resultOf } from './http/operation';
 
 @Controller('v1/notifications')
 export class NotificationsController {
@@ -10,16 +11,21 @@ export class NotificationsController {
 
   /** Without a notificationId the message id, which the client makes up, becomes the id of the notification. */
   @Operation('add')
-  add(
+  async add(
     @Data(AddNotificationRequest) data: AddNotificationRequest,
     @Caller() caller: CallOptions,
-    @IdempotencyKey() idempotencyKey?: string,
+    @IdempotencyKey() idempotencyKey: string | undefined,
+    @Res({ passthrough: true }) reply: FastifyReply,
   ) {
-    return this.rabbit.call(AddNotification, data, { ...caller, idempotencyKey });
+    return resultOf(await this.rabbit.call(AddNotification, data, { ...caller, idempotencyKey }), reply);
   }
 
   @Operation('get')
-  get(@Data(GetNotificationsRequest) data: GetNotificationsRequest, @Caller() caller: CallOptions) {
-    return this.rabbit.call(GetNotifications, data, caller);
+  async get(
+    @Data(GetNotificationsRequest) data: GetNotificationsRequest,
+    @Caller() caller: CallOptions,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ) {
+    return resultOf(await this.rabbit.call(GetNotifications, data, caller), reply);
   }
 }

@@ -7,8 +7,9 @@ import { readCredentials } from '../auth/credentials';
 import type { Connections } from './connections';
 import { refuseContent } from './content';
 import { HttpError, nothingHere, refusal } from './http-error';
-import { bytesArriving, callsInFlight, rateLimited } from './metrics';
+import { bytesArriving, callsInFlight } from './metrics';
 import type { Rate } from './rate';
+import type { Limit, Refusals } from './refusals';
 import { Room } from './room';
 
 /** Who calls, and how the call is passed on. */
@@ -22,6 +23,8 @@ declare module 'fastify' {
     failure?: unknown;
     /** Bytes of the body that the admission has made room for. */
     arriving: number;
+    /** Answered by {@link Refusals}, which tell the log of it. */
+    refused: boolean;
   }
   interface FastifyContextConfig {
     /** Served without credentials. Everything else asks for them. */
@@ -43,6 +46,7 @@ export class Admission {
   constructor(
     private readonly authenticator: Authenticator,
     private readonly rate: Rate,
+    private readonly refusals: Refusals,
     private readonly connections: Connections,
     private readonly limits: { maxInFlight: number; requestTimeoutMs: number },
   ) {
@@ -50,35 +54,49 @@ export class Admission {
   }
 
   /** Before the body is read, as a Fastify onRequest hook: a guard of Nest would run after it is parsed. */
-  admit = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
-    if (request.is404) throw notServed(request);
-    if (request.raw.httpVersion === '1.1' && request.headers.host === undefined)
-      throw refusal(400, 'The header Host is missing.');
-    if (request.routeOptions.config.public) return;
-    const apiKey = await this.authenticate(request);
-    await this.limit(apiKey);
-    refuseContent(request.headers);
-    this.makeRoomForBody(request, reply);
-    request.caller = { apiKey, requestId: request.id, timeoutMs: this.limits.requestTimeoutMs };
+  admit = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void => {
+    this.isAdmitted(request, reply).then((admitted) => admitted && done(), done);
   };
 
   /** With its body, as a Fastify preValidation hook: callers who take their time for one hold nothing that others wait for. */
-  enter = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
-    if (!request.caller) return;
+  enter = (request: FastifyRequest, reply: FastifyReply, done: () => void): void => {
+    if (!request.caller) return done();
     this.bodyHasArrived(request);
-    if (!this.inFlight.take()) throw tooMany('in_flight', 'Too many calls at the moment.', 1000);
+    if (!this.inFlight.take()) return this.refusals.refuse(request, reply, 'in_flight');
     this.connections.onClosed(reply.raw, () => this.inFlight.give());
+    done();
   };
 
   /** Whether there are as many calls in flight as there may be. */
   isFull = (): boolean => !this.inFlight.has();
 
-  private makeRoomForBody(request: FastifyRequest, reply: FastifyReply): void {
+  /** @returns false when it has been answered with 429 */
+  private async isAdmitted(request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
+    if (request.is404) throw notServed(request);
+    if (request.raw.httpVersion === '1.1' && request.headers.host === undefined)
+      throw refusal(400, 'The header Host is missing.');
+    if (request.routeOptions.config.public) return true;
+    const apiKey = await this.authenticate(request);
+    const waitMs = await this.rate.excess(apiKey);
+    const limit = waitMs === undefined ? this.limitMet(request, reply) : 'rate';
+    if (limit) this.refusals.refuse(request, reply, limit, { waitMs, apiKey });
+    else request.caller = { apiKey, requestId: request.id, timeoutMs: this.limits.requestTimeoutMs };
+    return !limit;
+  }
+
+  private limitMet(request: FastifyRequest, reply: FastifyReply): Limit | undefined {
+    if (this.isFull()) return 'in_flight';
+    refuseContent(request.headers);
+    return this.makeRoomForBody(request, reply) ? undefined : 'arriving';
+  }
+
+  private makeRoomForBody(request: FastifyRequest, reply: FastifyReply): boolean {
     const bytes = Number(request.headers['content-length'] ?? MAX_BODY_BYTES);
-    if (bytes <= LARGE_BYTES) return;
-    if (!this.arriving.take(bytes)) throw tooMany('arriving', 'Too many calls at the moment.', 1000);
+    if (bytes <= LARGE_BYTES) return true;
+    if (!this.arriving.take(bytes)) return false;
     request.arriving = bytes;
     this.connections.onClosed(reply.raw, () => this.bodyHasArrived(request));
+    return true;
   }
 
   private bodyHasArrived(request: FastifyRequest): void {
@@ -95,18 +113,6 @@ export class Admission {
     if (verdict === 'disabled') throw new ApiError('PERMISSION_DENIED', 'This API key is disabled.');
     return credentials.apiKey;
   }
-
-  private async limit(apiKey: string): Promise<void> {
-    const excessMs = await this.rate.excess(apiKey);
-    if (excessMs !== undefined) throw tooMany('rate', 'Too many calls of this API key.', excessMs);
-    if (!this.inFlight.has()) throw tooMany('in_flight', 'Too many calls at the moment.', 1000);
-  }
-}
-
-function tooMany(limit: string, message: string, waitMs: number): HttpError {
-  rateLimited.inc({ limit });
-  const seconds = Math.max(1, Math.ceil(waitMs / 1000));
-  return new HttpError(429, 'RESOURCE_EXHAUSTED', message, { 'retry-after': String(seconds) });
 }
 
 function notServed({ server, raw }: FastifyRequest): ApiError {

@@ -1,23 +1,27 @@
-import {
-  applyDecorators,
-  Body,
-  createParamDecorator,
-  HttpCode,
-  Post,
-  UseInterceptors,
-  type ExecutionContext,
-} from '@nestjs/common';
-import type { FastifyRequest } from 'fastify';
+import { applyDecorators, Body, createParamDecorator, HttpCode, Post, type ExecutionContext } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError } from '@app/contracts/error';
 import { IDEMPOTENCY_KEY } from '@app/contracts/headers';
 import type { BodyClass } from '@app/contracts/message';
 import { validateBody } from '@app/contracts/validate';
-import { ResultInterceptor } from './result.interceptor';
+import type { Answer } from '@app/rabbitmq/rabbit.client';
+import { JSON_TYPE, resultEnvelope } from './envelope';
+
+const NOTIFICATION_ID = 'x-notification-id';
 
 const requestOf = (context: ExecutionContext) => context.switchToHttp().getRequest<FastifyRequest>();
 
-/** A method that answers POST on the path with the reply of a service, as 200: what it created has no address to point to. */
-export const Operation = (path: string) => applyDecorators(Post(path), HttpCode(200), UseInterceptors(ResultInterceptor));
+/** A method that answers POST on the path as 200: what it created has no address to point to. */
+export const Operation = (path: string) => applyDecorators(Post(path), HttpCode(200));
+
+/** Answers with what a service replied. */
+export function resultOf({ json, headers }: Answer<unknown>, reply: FastifyReply): string {
+  const notificationId = headers[NOTIFICATION_ID];
+  // A header holds ASCII only, an identifier any Unicode.
+  if (typeof notificationId === 'string') void reply.header(NOTIFICATION_ID, encodeURIComponent(notificationId));
+  void reply.type(JSON_TYPE);
+  return resultEnvelope(json);
+}
 
 /** The validated `data` of the body. */
 export const Data = <T extends object>(type: BodyClass<T>): ParameterDecorator =>

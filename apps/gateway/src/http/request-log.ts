@@ -18,6 +18,7 @@ export function logRequests(request: FastifyRequest, reply: FastifyReply, connec
     const status = reply.raw.writableFinished ? reply.raw.statusCode : CLIENT_LEFT;
     const route = request.routeOptions.url ?? 'unknown';
     requestSeconds.observe({ route, status }, milliseconds / 1000);
+    if (request.refused) return;
     const line = {
       msg: 'request',
       method: request.method,

@@ -50,6 +50,7 @@ export async function createGateway({
   const adapter = createAdapter(connections, logger, serverLimits);
   const fastify = adapter.getInstance();
   connections.watch(fastify.server);
+  new Overload(admission.isFull, refusals).guard(fastify.server);
   // Node would drop the headers after the 2000th without a word, a repeated credential among them; 16 KiB bound them already.
   fastify.server.maxHeadersCount = 0;
   fastify.server.maxConnections = serverLimits.maxConnections;
@@ -63,7 +64,6 @@ export async function createGateway({
   fastify.decorateRequest('arriving', 0);
   fastify.decorateRequest('refused', false);
   // With callbacks: a promise for each of them would cost every call more than they do.
-  fastify.addHook('onRequest', new Overload(admission.isFull, refusals).shed);
   fastify.addHook('onRequest', (request, reply, done) => {
     void reply.header('x-request-id', request.id);
     logRequests(request, reply, connections, logger);

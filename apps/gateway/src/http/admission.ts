@@ -62,7 +62,7 @@ export class Admission {
   enter = (request: FastifyRequest, reply: FastifyReply, done: () => void): void => {
     if (!request.caller) return done();
     this.bodyHasArrived(request);
-    if (!this.inFlight.take()) return this.refusals.refuse(request, reply, 'in_flight');
+    if (!this.inFlight.take()) return this.refuse(request, reply, 'in_flight', request.caller);
     this.connections.onClosed(reply.raw, () => this.inFlight.give());
     done();
   };
@@ -79,9 +79,15 @@ export class Admission {
     const apiKey = await this.authenticate(request);
     const waitMs = await this.rate.excess(apiKey);
     const limit = waitMs === undefined ? this.limitMet(request, reply) : 'rate';
-    if (limit) this.refusals.refuse(request, reply, limit, { waitMs, apiKey });
+    if (limit) this.refuse(request, reply, limit, { waitMs, apiKey });
     else request.caller = { apiKey, requestId: request.id, timeoutMs: this.limits.requestTimeoutMs };
     return !limit;
+  }
+
+  private refuse(request: FastifyRequest, reply: FastifyReply, limit: Limit, more?: { waitMs?: number; apiKey: string }): void {
+    request.refused = true;
+    reply.hijack();
+    this.refusals.refuse(reply.raw, request.id, limit, more);
   }
 
   private limitMet(request: FastifyRequest, reply: FastifyReply): Limit | undefined {

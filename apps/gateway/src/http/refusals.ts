@@ -1,4 +1,4 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { ServerResponse } from 'node:http';
 import type { NestLogger } from '@app/runtime/logger';
 import type { Readiness } from '@app/runtime/readiness';
 import { errorEnvelope, JSON_TYPE } from './envelope';
@@ -41,19 +41,17 @@ export class Refusals {
   ) {}
 
   /** @param waitMs until the call may be repeated */
-  refuse(request: FastifyRequest, reply: FastifyReply, limit: Limit, { waitMs = 1000, apiKey = '' } = {}): void {
+  refuse(response: ServerResponse, requestId: string, limit: Limit, { waitMs = 1000, apiKey = '' } = {}): void {
     rateLimited.inc({ limit });
-    this.count(request.id, limit, apiKey);
-    request.refused = true;
-    reply.hijack();
-    reply.raw.writeHead(429, {
+    this.count(requestId, limit, apiKey);
+    response.writeHead(429, {
       'content-type': JSON_TYPE,
       'content-length': BODY[limit].length,
       'retry-after': String(Math.max(1, Math.ceil(waitMs / 1000))),
-      'x-request-id': request.id,
+      'x-request-id': requestId,
       ...(this.readiness.draining && { connection: 'close' }),
     });
-    reply.raw.end(BODY[limit]);
+    response.end(BODY[limit]);
   }
 
   private count(requestId: string, limit: Limit, apiKey: string): void {

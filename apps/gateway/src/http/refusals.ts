@@ -12,9 +12,10 @@ const LOG_EVERY_MS = 1000;
 const MAX_LINES = 100;
 const MAX_REQUEST_IDS = 20;
 
-const bodyOf = (message: string) => Buffer.from(errorEnvelope({ status: 'RESOURCE_EXHAUSTED', message }));
+/** ASCII, and a string: Node writes it in one piece with the headers. */
+const bodyOf = (message: string) => errorEnvelope({ status: 'RESOURCE_EXHAUSTED', message });
 const TOO_MANY = bodyOf('Too many calls at the moment.');
-const BODY: Record<Limit, Buffer> = {
+const BODY: Record<Limit, string> = {
   rate: bodyOf('Too many calls of this API key.'),
   in_flight: TOO_MANY,
   arriving: TOO_MANY,

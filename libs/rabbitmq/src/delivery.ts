@@ -1,5 +1,6 @@
-import type { Channel, ConsumeMessage } from 'amqplib';
+import type { ConsumeMessage } from 'amqplib';
 import { isChannelClosed } from '@app/amqp/channel';
+import type { Acks } from './acks';
 import type { DeliveryContext } from './delivery-context';
 import type { Envelope, ReplyAddress } from './envelope';
 
@@ -22,7 +23,7 @@ export class Delivery {
     readonly lane: Lane,
     readonly message: ConsumeMessage,
     private readonly envelope: Envelope,
-    private readonly channel: Channel,
+    private readonly acks: Acks,
   ) {
     this.mayHaveRun = envelope.context.redelivered || lane === 'suspects';
   }
@@ -59,7 +60,7 @@ export class Delivery {
 
   /** Settling it has no effect any more. */
   get isForgotten(): boolean {
-    return isChannelClosed(this.channel);
+    return isChannelClosed(this.acks.channel);
   }
 
   /** The caller has given up, with the promise that nothing happens after. */
@@ -69,21 +70,11 @@ export class Delivery {
   }
 
   ack(): void {
-    this.settle(() => this.channel.ack(this.message));
+    this.acks.ack(this.message);
   }
 
-  /** Back to the queue. nack, because from 4.3 on it does not count towards the delivery limit, as reject does. */
   requeue(): void {
-    this.settle(() => this.channel.nack(this.message, false, true));
-  }
-
-  private settle(send: () => void): void {
-    if (this.isForgotten) return;
-    try {
-      send();
-    } catch {
-      // The channel is closing, and its close event is still to come.
-    }
+    this.acks.requeue(this.message);
   }
 }
 

@@ -3,6 +3,7 @@ import type { Channel, ConsumeMessage } from 'amqplib';
 import { closeQuietly, RabbitChannel } from '@app/amqp/channel';
 import { checkQueues } from '@app/amqp/check-topology';
 import type { RabbitConnection } from '@app/amqp/connection';
+import { Acks } from './acks';
 
 export interface QueueConsumerOptions {
   queue: string;
@@ -11,7 +12,7 @@ export interface QueueConsumerOptions {
   /** Queues that must exist before this one is consumed. */
   needs: readonly string[];
   /** Called synchronously for each delivery. */
-  onDelivery: (message: ConsumeMessage, channel: Channel) => void;
+  onDelivery: (message: ConsumeMessage, acks: Acks) => void;
 }
 
 /** Why a consumer pauses: for good, until the database is back, or while a suspect is handled. */
@@ -25,6 +26,7 @@ export class QueueConsumer {
   private readonly holds = new Set<Hold>();
   /** The channel that is being set up, or is. */
   private target?: Channel;
+  private acks?: Acks;
   private tag?: string;
   private steps: Promise<void> = Promise.resolve();
 
@@ -70,6 +72,7 @@ export class QueueConsumer {
 
   /** What was acknowledged before is flushed; what was not goes back to the queue. */
   close(): Promise<void> {
+    this.acks?.flush();
     return this.channel.close();
   }
 
@@ -104,8 +107,13 @@ export class QueueConsumer {
 
   private async consume(channel: Channel): Promise<string> {
     const { queue, onDelivery } = this.options;
+    if (this.acks?.channel !== channel) this.acks = new Acks(channel);
+    const { acks } = this;
     const { consumerTag } = await channel.consume(queue, (message) => {
-      if (message) return onDelivery(message, channel);
+      if (message) {
+        acks.delivered(message);
+        return onDelivery(message, acks);
+      }
       // The broker cancels the consumers of a queue that is deleted or moved.
       this.logger.warn({ msg: 'the broker cancelled the consumer', queue });
       this.tag = undefined;

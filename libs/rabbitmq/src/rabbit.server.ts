@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Server, type CustomTransportStrategy, type MessageHandler } from '@nestjs/microservices';
-import type { Channel, ConsumeMessage } from 'amqplib';
+import type { ConsumeMessage } from 'amqplib';
+import type { Acks } from './acks';
 import type { Registry } from 'prom-client';
 import { ALL_MESSAGES } from '@app/contracts/all-messages';
 import type { ServiceName } from '@app/contracts/message';
@@ -140,12 +141,12 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
       queue: { commands: commandQueue, events: eventQueue, suspects: suspectQueue, queries: queryQueue }[lane](service),
       needs: lane === 'queries' ? [] : failing,
       prefetch: lane === 'suspects' ? 1 : (prefetch[lane] ?? DEFAULT_EVENT_PREFETCH),
-      onDelivery: (message, channel) => this.receive(lane, message, channel),
+      onDelivery: (message, acks) => this.receive(lane, message, acks),
     });
   }
 
-  private receive(lane: Lane, message: ConsumeMessage, channel: Channel): void {
-    const work = this.handle(lane, message, channel).finally(() => {
+  private receive(lane: Lane, message: ConsumeMessage, acks: Acks): void {
+    const work = this.handle(lane, message, acks).finally(() => {
       this.running[lane].delete(work);
       this.metrics.deliveriesInFlight.dec({ queue: lane });
     });
@@ -153,10 +154,10 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
     this.metrics.deliveriesInFlight.inc({ queue: lane });
   }
 
-  private async handle(lane: Lane, message: ConsumeMessage, channel: Channel): Promise<void> {
+  private async handle(lane: Lane, message: ConsumeMessage, acks: Acks): Promise<void> {
     let delivery: Delivery | undefined;
     try {
-      delivery = new Delivery(lane, message, readEnvelope(message, isTenantless), channel);
+      delivery = new Delivery(lane, message, readEnvelope(message, isTenantless), acks);
       await (lane === 'suspects' ? this.handleAlone(delivery) : this.handleUntilSettled(delivery));
     } catch (error) {
       // Nothing in there is meant to throw. The message is kept, and comes back slowly.
@@ -167,7 +168,7 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
       });
       await sleep(UNEXPECTED_PAUSE_MS);
       if (delivery) delivery.requeue();
-      else closeQuietly(channel);
+      else closeQuietly(acks.channel);
     }
   }
 

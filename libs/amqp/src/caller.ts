@@ -9,7 +9,7 @@ import { HEADER } from './headers';
 import { messageProperties, type CallOptions, type Operation, type Sender } from './message-properties';
 import { PendingCalls } from './pending-calls';
 import { ConfirmedPublisher, type PublishOutcome } from './publisher';
-import { decodeReply, type Answer } from './reply-format';
+import { BATCH_TYPE, decodeBatch, decodeReply, type Answer, type ReceivedReply } from './reply-format';
 import { within } from './within';
 
 export interface CallerOptions {
@@ -106,11 +106,17 @@ export class Caller {
     this.replyQueue = queue;
   }
 
-  private onReply(reply: AmqpMessage): void {
-    if (!this.calls.resolve(String(reply.properties.correlationId), reply)) this.connection.observer.unknownReply();
+  private onReply({ content, properties }: AmqpMessage): void {
+    const headers: Record<string, unknown> = properties.headers ?? {};
+    const replies =
+      properties.type === BATCH_TYPE
+        ? decodeBatch(content)
+        : [{ correlationId: String(properties.correlationId), reply: { content, headers } }];
+    for (const { correlationId, reply } of replies)
+      if (!this.calls.resolve(correlationId, reply)) this.connection.observer.unknownReply();
   }
 
-  private replyTo(operation: Operation, body: unknown, options: CallOptions): Promise<AmqpMessage> {
+  private replyTo(operation: Operation, body: unknown, options: CallOptions): Promise<ReceivedReply> {
     const timeoutMs = Math.floor(options.timeoutMs);
     if (this.closed) throw unavailable('shutting down');
     if (this.calls.size >= (this.options.maxPending ?? 1000)) throw unavailable('too many calls are pending');
@@ -137,7 +143,7 @@ export class Caller {
           replyTo: this.replyQueue,
           // A command would be dead-lettered; its deadline is looked at by the consumer.
           ...(operation.kind === 'query' && { expiration: options.timeoutMs }),
-          headers: { ...headers, [HEADER.deadline]: Date.now() + options.timeoutMs },
+          headers: { ...headers, [HEADER.deadline]: Date.now() + options.timeoutMs, [HEADER.replyBatches]: true },
         },
       });
       error = notPublished(outcome);

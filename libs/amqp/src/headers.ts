@@ -5,6 +5,7 @@ export const HEADER = {
   requestId: 'x-request-id',
   deadline: 'x-deadline',
   idempotencyKey: 'x-idempotency-key',
+  replyBatches: 'x-reply-batches',
   // Of a reply.
   status: 'x-status',
   // Of a command that a service publishes again.

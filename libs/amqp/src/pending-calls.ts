@@ -1,7 +1,7 @@
-import type { Message } from 'amqplib';
+import type { ReceivedReply } from './reply-format';
 
 interface PendingCall {
-  resolve(reply: Message): void;
+  resolve(reply: ReceivedReply): void;
   reject(error: Error): void;
   timer: NodeJS.Timeout;
 }
@@ -21,7 +21,7 @@ export class PendingCalls {
    * @param timeoutMs a timer for each call: Node keeps those of equal length in one list, so that it costs next to nothing
    * @param onTimeout makes the error for when it has not come by then
    */
-  wait(correlationId: string, timeoutMs: number, onTimeout: () => Error): Promise<Message> {
+  wait(correlationId: string, timeoutMs: number, onTimeout: () => Error): Promise<ReceivedReply> {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => this.reject(correlationId, onTimeout()), timeoutMs);
       this.calls.set(correlationId, { resolve, reject, timer });
@@ -29,7 +29,7 @@ export class PendingCalls {
   }
 
   /** @returns false when nobody waits for it, or no longer */
-  resolve(correlationId: string, reply: Message): boolean {
+  resolve(correlationId: string, reply: ReceivedReply): boolean {
     const call = this.take(correlationId);
     call?.resolve(reply);
     return call !== undefined;

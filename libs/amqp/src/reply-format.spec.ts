@@ -1,10 +1,11 @@
-import type { Message, MessageProperties } from 'amqplib';
 import { ApiError } from '@app/contracts/error';
-import { decodeReply, encodeReply } from './reply-format';
+import { decodeBatch, decodeReply, encodeBatch, encodeReply, type ReceivedReply } from './reply-format';
 import { Reply } from './reply';
 
-const received = (body: string | Buffer, headers?: Record<string, unknown>): Message =>
-  ({ content: Buffer.from(body), properties: { headers } as unknown as MessageProperties }) as Message;
+const received = (body: string | Buffer, headers: Record<string, unknown> = {}): ReceivedReply => ({
+  content: Buffer.from(body),
+  headers,
+});
 
 const through = (reply: Parameters<typeof encodeReply>[0]) => {
   const { body, properties } = encodeReply(reply);
@@ -52,5 +53,21 @@ describe('replies', () => {
     const details = [null, 5, { field: 'f' }, { field: 'f', message: 'm' }];
     const reply = received(JSON.stringify({ message: 'text', details }), { 'x-status': 'INVALID_ARGUMENT' });
     expect(() => decodeReply(reply)).toThrow(expect.objectContaining({ details: [{ field: 'f', message: 'm' }] }) as Error);
+  });
+
+  it('share a message, each with its headers and its body to the byte', () => {
+    const replies = [
+      { correlationId: 'é "1"', reply: encodeReply({ result: new Reply({ text: 'ünïcode 😀' }, { 'x-notification-id': 'ü' }) }) },
+      { correlationId: '2', reply: encodeReply({ error: { status: 'NOT_FOUND', message: 'text' } }) },
+      { correlationId: '3', reply: encodeReply({ result: undefined }) },
+    ];
+    const decoded = decodeBatch(encodeBatch(replies));
+    expect(decoded.map(({ correlationId }) => correlationId)).toEqual(['é "1"', '2', '3']);
+    expect(decodeReply(decoded[0].reply)).toMatchObject({
+      json: '{"text":"ünïcode 😀"}',
+      headers: { 'x-notification-id': 'ü', 'x-status': 'OK' },
+    });
+    expect(() => decodeReply(decoded[1].reply)).toThrow(new ApiError('NOT_FOUND', 'text'));
+    expect(decodeReply(decoded[2].reply).json).toBe('null');
   });
 });

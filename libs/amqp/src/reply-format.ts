@@ -1,4 +1,4 @@
-import type { Message, Options } from 'amqplib';
+import type { Options } from 'amqplib';
 import { ApiError, ERROR_STATUSES, type ErrorBody, type ErrorStatus, type FieldProblem } from '@app/contracts/error';
 import { HEADER } from './headers';
 import { Reply } from './reply';
@@ -25,6 +25,45 @@ function encode(status: EncodedReply['status'], value: unknown, headers?: Reply<
   };
 }
 
+/** A reply as it comes, alone or out of a batch. */
+export interface ReceivedReply {
+  content: Buffer;
+  headers: Readonly<Record<string, unknown>>;
+}
+
+/** AMQP `type` of a message that holds several replies. */
+export const BATCH_TYPE = 'replies';
+
+/** Of each reply its correlation id, its headers and the length of its body. */
+type BatchIndex = [correlationId: string, headers: Record<string, unknown>, bytes: number][];
+
+/**
+ * Several replies in one message, for a caller that can read it (header `x-reply-batches`): the length of the index as an unsigned 32-bit
+ * integer in network order, the index as JSON, and the bodies as they are.
+ */
+export function encodeBatch(replies: readonly { correlationId: string; reply: EncodedReply }[]): Buffer {
+  const index: BatchIndex = replies.map(({ correlationId, reply }) => [
+    correlationId,
+    reply.properties.headers as Record<string, unknown>,
+    reply.body.length,
+  ]);
+  const json = Buffer.from(JSON.stringify(index));
+  const length = Buffer.allocUnsafe(4);
+  length.writeUInt32BE(json.length);
+  return Buffer.concat([length, json, ...replies.map(({ reply }) => reply.body)]);
+}
+
+/** @throws Error when it is no batch */
+export function decodeBatch(content: Buffer): { correlationId: string; reply: ReceivedReply }[] {
+  let from = 4 + content.readUInt32BE(0);
+  const index = JSON.parse(content.toString('utf8', 4, from)) as BatchIndex;
+  return index.map(([correlationId, headers, bytes]) => {
+    const reply = { content: content.subarray(from, from + bytes), headers };
+    from += bytes;
+    return { correlationId, reply };
+  });
+}
+
 /** A successful reply. */
 export class Answer<Res> {
   constructor(
@@ -44,8 +83,7 @@ export class Answer<Res> {
 }
 
 /** @throws ApiError the error that was replied; INTERNAL when the reply makes no sense */
-export function decodeReply<Res>({ content, properties }: Message): Answer<Res> {
-  const headers: Record<string, unknown> = properties.headers ?? {};
+export function decodeReply<Res>({ content, headers }: ReceivedReply): Answer<Res> {
   const status: unknown = headers[HEADER.status];
   if (status === 'OK') return new Answer<Res>(content.toString(), headers);
   throw (ERROR_STATUSES as readonly unknown[]).includes(status) ? decodeError(status as ErrorStatus, content) : unreadable();

@@ -12,6 +12,7 @@ import { declareTopology } from './declare-topology';
 import type { DeliveryContext } from './delivery-context';
 import { RabbitClient, type CallOptions } from './rabbit.client';
 import type { RabbitServer } from './rabbit.server';
+import { Caller } from '@app/amqp/caller';
 import { Reply } from '@app/amqp/reply';
 import { within } from '@app/amqp/within';
 
@@ -66,6 +67,26 @@ describe('calls', () => {
       () => unexpected(),
       (error: unknown) => error as ApiError,
     );
+
+  it('brings the replies of commands that end together in one message, each to its call', async () => {
+    const { open, opened } = gate();
+    let arrived = 0;
+    handlers.add = async (body) => {
+      if (++arrived === 20) open();
+      await opened;
+      if (body.users[0].userId === '7') throw new ApiError('NOT_FOUND', 'not there');
+      return { got: body.users[0].userId };
+    };
+    const messages = jest.spyOn(Caller.prototype as unknown as { onReply: () => void }, 'onReply');
+    const calls = Array.from({ length: 20 }, (_, n) =>
+      client.call(AddUsers, { ...BODY, users: [{ userId: String(n) }] }, OPTIONS),
+    );
+    const answers = await Promise.allSettled(calls);
+    const expected = answers.map((_, n) => (n === 7 ? 'not there' : JSON.stringify({ got: String(n) })));
+    expect(answers.map((one) => (one.status === 'fulfilled' ? one.value.json : (one.reason as Error).message))).toEqual(expected);
+    expect(messages).toHaveBeenCalledTimes(1);
+    messages.mockRestore();
+  });
 
   it('carries a command with its context there, and the result with its headers back', async () => {
     let seen: DeliveryContext | undefined;

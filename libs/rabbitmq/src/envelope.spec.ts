@@ -51,8 +51,8 @@ describe('readEnvelope', () => {
   });
 
   it('does not answer when the correlation id cannot be given back', () => {
-    expect(read({ replyTo: 'q', correlationId: 'c' }).address).toEqual({ replyTo: 'q', correlationId: 'c' });
-    expect(read({ replyTo: 'q' }).address).toEqual({ replyTo: 'q' });
+    expect(read({ replyTo: 'q', correlationId: 'c' }).address).toEqual({ replyTo: 'q', correlationId: 'c', batches: false });
+    expect(read({ replyTo: 'q' }).address).toEqual({ replyTo: 'q', batches: false });
     const tooLong = read({ replyTo: 'q', correlationId: '\ufffd'.repeat(86) });
     expect(tooLong.address).toBeUndefined();
     expect(tooLong.problem?.message).toBe('correlation_id must be a string of at most 255 bytes.');

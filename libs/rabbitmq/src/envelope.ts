@@ -10,6 +10,8 @@ import { HEADER } from '@app/amqp/headers';
 export interface ReplyAddress {
   replyTo: string;
   correlationId?: string;
+  /** Whether the caller reads several replies in one message. */
+  batches: boolean;
 }
 
 /** What a message says about itself, judged. */
@@ -59,7 +61,10 @@ export function readEnvelope({ fields, properties }: ConsumeMessage, isTenantles
   const correlationId = property('correlation_id', callersId);
   // Without the caller's own correlation id a reply means nothing to it.
   const reachable = validReplyTo && (correlationId !== undefined || callersId === undefined);
-  const address = reachable ? { replyTo: validReplyTo, ...(correlationId !== undefined && { correlationId }) } : undefined;
+  const batches = headers[HEADER.replyBatches] === true;
+  const address = reachable
+    ? { replyTo: validReplyTo, ...(correlationId !== undefined && { correlationId }), batches }
+    : undefined;
 
   const deadline: unknown = headers[HEADER.deadline];
   const validDeadline = Number.isSafeInteger(deadline) ? (deadline as number) : undefined;

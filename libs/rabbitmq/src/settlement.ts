@@ -10,6 +10,7 @@ import { about, type Delivery } from './delivery';
 import type { TransportMetrics } from './metrics';
 import { ConfirmedPublisher, NotWritten, type Publication, type PublishOutcome } from '@app/amqp/publisher';
 import { encodeReply, type EncodedReply } from '@app/amqp/reply-format';
+import { Replies } from './replies';
 import { republication } from './republication';
 import { commandQueue, retryQueue, suspectQueue } from './topology';
 
@@ -24,7 +25,8 @@ type Republished = Extract<Decision, { do: 'retryThenAck' | 'deadThenAck' | 'sus
 export class Settlement {
   private readonly logger = new Logger('RabbitMQ');
   private readonly closing = new AbortController();
-  private readonly replies: RabbitChannel<Channel>;
+  private readonly replyChannel: RabbitChannel<Channel>;
+  private readonly replies: Replies;
   private readonly confirms: RabbitChannel<ConfirmChannel>;
   private readonly publisher: ConfirmedPublisher;
 
@@ -34,11 +36,12 @@ export class Settlement {
     connection: RabbitConnection,
     private readonly metrics: TransportMetrics,
   ) {
-    this.replies = new RabbitChannel(connection, {
+    this.replyChannel = new RabbitChannel(connection, {
       name: 'replies',
       open: (model) => model.createChannel(),
       setup: (channel) => checkExchanges(channel, ['replies']),
     });
+    this.replies = new Replies(this.replyChannel);
     this.confirms = new RabbitChannel(connection, {
       name: 'retries and dead letters',
       open: (model) => model.createConfirmChannel(),
@@ -48,7 +51,7 @@ export class Settlement {
   }
 
   check(): string | undefined {
-    return this.replies.check() ?? this.confirms.check();
+    return this.replyChannel.check() ?? this.confirms.check();
   }
 
   /** From now on nothing waits for the broker to come back. */
@@ -58,7 +61,7 @@ export class Settlement {
 
   /** Flushes what was published. */
   async close(): Promise<void> {
-    await Promise.all([this.replies.close(), this.confirms.close()]);
+    await Promise.all([this.replyChannel.close(), this.confirms.close()]);
   }
 
   /** @param knownPattern label of the metric: only patterns with a handler, because others are without number */
@@ -104,12 +107,12 @@ export class Settlement {
     }
   }
 
-  private async reply({ address, context }: Delivery, { status, body, properties }: EncodedReply) {
+  private async reply({ address, context }: Delivery, reply: EncodedReply) {
     const patience = context.deadline === undefined ? REPLY_PATIENCE_MS : context.deadline - Date.now();
     let sent = false;
-    if (address && (await this.replies.whenReady(patience))) {
+    if (address && (await this.replyChannel.whenReady(patience))) {
       try {
-        this.replies.current?.publish('replies', address.replyTo, body, { ...properties, correlationId: address.correlationId });
+        await this.replies.publish(address, reply);
         sent = true;
       } catch (error) {
         this.logger.error({
@@ -119,7 +122,7 @@ export class Settlement {
         });
       }
     }
-    return { status, sent };
+    return { status: reply.status, sent };
   }
 
   /** @returns whether the broker has the message elsewhere, so that this delivery can be acknowledged */

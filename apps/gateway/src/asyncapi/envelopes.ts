@@ -28,6 +28,11 @@ const REQUEST_HEADERS = {
     description: '1-128 printable ASCII characters; in every log line about this message. Anything else is replaced.',
   },
   [HEADER.deadline]: { type: 'integer', description: 'Epoch milliseconds: later than that it is not carried out.' },
+  [HEADER.replyBatches]: {
+    type: 'boolean',
+    description:
+      'true: your replies may come together in a message of type `replies`: 4 bytes with the length of an index, most significant first; the index, a JSON array with `[correlation_id, headers, bytes of the body]` for each; the bodies. The typed client does this. Absent: each reply is a message.',
+  },
 };
 
 const COMMAND_HEADERS = {

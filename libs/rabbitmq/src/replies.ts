@@ -1,0 +1,59 @@
+import type { Channel } from 'amqplib';
+import type { RabbitChannel } from '@app/amqp/channel';
+import { BATCH_TYPE, encodeBatch, type EncodedReply } from '@app/amqp/reply-format';
+import type { ReplyAddress } from './envelope';
+
+/** Bodies of one batch: a message is well below what the broker takes. */
+const MAX_BATCH_BYTES = 1024 * 1024;
+
+interface Batch {
+  replies: { correlationId: string; reply: EncodedReply }[];
+  bytes: number;
+  /** Resolves when it has been published. */
+  sent: Promise<void>;
+}
+
+/** Publishes replies. Those of one turn of the event loop for the same caller share a message: a batch of commands ends all at once. */
+export class Replies {
+  /** By the caller's queue. */
+  private readonly batches = new Map<string, Batch>();
+
+  constructor(private readonly channel: RabbitChannel<Channel>) {}
+
+  /** @throws Error when the channel is closing, or the protocol cannot carry it */
+  async publish(address: ReplyAddress, reply: EncodedReply): Promise<void> {
+    const { replyTo, correlationId, batches } = address;
+    if (!batches || correlationId === undefined) return this.write(replyTo, { ...reply.properties, correlationId }, reply.body);
+    let batch = this.batches.get(replyTo);
+    if (!batch || batch.bytes + reply.body.length > MAX_BATCH_BYTES) this.batches.set(replyTo, (batch = this.begin(replyTo)));
+    batch.replies.push({ correlationId, reply });
+    batch.bytes += reply.body.length;
+    return batch.sent;
+  }
+
+  private begin(replyTo: string): Batch {
+    const batch: Batch = { replies: [], bytes: 0, sent: Promise.resolve() };
+    batch.sent = new Promise((resolve, reject) => {
+      process.nextTick(() => {
+        if (this.batches.get(replyTo) === batch) this.batches.delete(replyTo);
+        try {
+          this.writeBatch(replyTo, batch);
+          resolve();
+        } catch (error) {
+          reject(error as Error);
+        }
+      });
+    });
+    return batch;
+  }
+
+  private writeBatch(replyTo: string, { replies }: Batch): void {
+    const [only] = replies;
+    if (replies.length > 1) this.write(replyTo, { type: BATCH_TYPE, persistent: false }, encodeBatch(replies));
+    else this.write(replyTo, { ...only.reply.properties, correlationId: only.correlationId }, only.reply.body);
+  }
+
+  private write(replyTo: string, properties: EncodedReply['properties'], body: Buffer): void {
+    this.channel.current?.publish('replies', replyTo, body, properties);
+  }
+}

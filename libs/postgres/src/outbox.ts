@@ -38,7 +38,7 @@ const LIMITS: OutboxLimits = { events: 200, bytes: 4 * 1024 * 1024 };
 /** Waits after failures grow twofold from the first to the second, in milliseconds. */
 const BACKOFF_MS = [100, 5000] as const;
 /** Between two batches that are not full, in milliseconds. */
-const GATHERING_MS = 20;
+const GATHERING_MS = 50;
 /** How often it looks for what another process has written and not published, because that has ended. */
 const SWEEP_MS = 10_000;
 const MAX_EVENTS = 1_000_000;

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { identifierProblem } from '@app/contracts/fields';
 
 const MAX_TOKEN_LENGTH = 512;
@@ -9,7 +9,7 @@ export interface Credentials {
   apiKey: string;
   /** SHA-256 of the token, in lower-case hex. */
   tokenHash: string;
-  /** Digest of both: what a cache may hold. */
+  /** The API key and the digest of the token: what a cache may hold. */
   digest: string;
 }
 
@@ -28,12 +28,9 @@ export function readCredentials(rawHeaders: readonly string[]): Credentials | un
   const bytes = Buffer.from(apiKey, 'latin1');
   if (!isUtf8(bytes) || identifierProblem(bytes.toString())) return undefined;
 
-  const tokenHash = createHash('sha256').update(token, 'latin1').digest('hex');
-  return {
-    apiKey: bytes.toString(),
-    tokenHash,
-    digest: createHash('sha256').update(bytes).update('\0').update(tokenHash).digest('base64'),
-  };
+  const tokenHash = hash('sha256', Buffer.from(token, 'latin1'));
+  const decoded = bytes.toString();
+  return { apiKey: decoded, tokenHash, digest: `${tokenHash} ${decoded}` };
 }
 
 function onlyValue(rawHeaders: readonly string[], name: string): string | undefined {

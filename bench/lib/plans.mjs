@@ -15,11 +15,11 @@ const MOST_PAGES = 4;
 export async function planOf(sql, { organizationId, notificationIds, pageSize, ...filters }) {
   const { pageQuery } = createRequire(import.meta.url)(join(ROOT, 'dist/apps/notifications/src/db/pages.repository.js'));
   const filter = { apiKey: 'demo-key', organizationId, ...filters, ids: notificationIds };
-  const { sql: text, parameters } = pageQuery(filter, { newestFirst: true, size: pageSize });
+  const { text, values } = pageQuery(filter, { newestFirst: true, size: pageSize });
   const client = await sql.connect();
   try {
     await client.query('SET search_path = notifications');
-    const { rows } = await client.query(`EXPLAIN (ANALYZE, FORMAT JSON, TIMING OFF) ${text}`, parameters);
+    const { rows } = await client.query(`EXPLAIN (ANALYZE, FORMAT JSON, TIMING OFF) ${text}`, values);
     return judged(flatten(rows[0]['QUERY PLAN'][0].Plan), MOST_PAGES * (pageSize + 1));
   } finally {
     client.release(true);

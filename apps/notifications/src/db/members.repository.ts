@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import { queryBefore } from '@app/postgres/query-before';
 
 export interface CopiedMembership {
   level: 'organization' | 'folder' | 'document';
@@ -29,6 +30,35 @@ const ORGANIZATION = `
     SELECT id FROM known UNION ALL SELECT id FROM created
   )`;
 
+const ADD = {
+  name: 'copy-members',
+  text: `
+  WITH ${ORGANIZATION}
+  INSERT INTO members (organization, user_id, level, id)
+  SELECT o.id, u.user_id, $4, $5 FROM organization o, unnest($3::text[]) AS u(user_id) ORDER BY u.user_id COLLATE "C"
+  ON CONFLICT DO NOTHING`,
+};
+
+const SET_DOCUMENT = {
+  name: 'copy-document',
+  text: `
+  WITH ${ORGANIZATION}
+  INSERT INTO document_access AS d (organization, document_id, folder_id, access, version)
+  SELECT id, $3, $4, $5, $6 FROM organization
+  ON CONFLICT (organization, document_id) DO UPDATE SET
+    folder_id = excluded.folder_id, access = excluded.access, version = excluded.version
+  WHERE d.version < excluded.version`,
+};
+
+const FIND = {
+  name: 'is-complete',
+  text: `
+  SELECT EXISTS (SELECT FROM complete_members c WHERE c.organization = o.id AND c.user_id = $3) AS complete,
+         EXISTS (SELECT FROM notifications n WHERE n.organization = o.id AND n.notify_all) AS matters
+  FROM organizations o
+  WHERE o.api_key = $1 AND o.organization_id = $2`,
+};
+
 const columnsOf = (memberships: readonly CopiedMembership[]) => [
   memberships.map(({ level }) => level),
   memberships.map(({ id }) => id),
@@ -40,37 +70,28 @@ export class MembersRepository {
   constructor(private readonly dataSource: DataSource) {}
 
   async add(apiKey: string, organizationId: string, { level, id }: CopiedMembership, userIds: readonly string[]): Promise<void> {
-    await this.dataSource.query(
-      `WITH ${ORGANIZATION}
-       INSERT INTO members (organization, user_id, level, id)
-       SELECT o.id, u.user_id, $4, $5 FROM organization o, unnest($3::text[]) AS u(user_id) ORDER BY u.user_id COLLATE "C"
-       ON CONFLICT DO NOTHING`,
-      [apiKey, organizationId, userIds, level, id],
-    );
+    await queryBefore(this.dataSource, undefined, ADD, [apiKey, organizationId, userIds, level, id]);
   }
 
   async setDocument(apiKey: string, organizationId: string, document: CopiedDocument): Promise<void> {
     const { documentId, folderId, access, version } = document;
-    await this.dataSource.query(
-      `WITH ${ORGANIZATION}
-       INSERT INTO document_access AS d (organization, document_id, folder_id, access, version)
-       SELECT id, $3, $4, $5, $6 FROM organization
-       ON CONFLICT (organization, document_id) DO UPDATE SET
-         folder_id = excluded.folder_id, access = excluded.access, version = excluded.version
-       WHERE d.version < excluded.version`,
-      [apiKey, organizationId, documentId, folderId ?? null, access, version],
-    );
+    await queryBefore(this.dataSource, undefined, SET_DOCUMENT, [
+      apiKey,
+      organizationId,
+      documentId,
+      folderId ?? null,
+      access,
+      version,
+    ]);
   }
 
   /** Whether all memberships of a user are known, and whether they matter for what is shown. */
   async find(apiKey: string, organizationId: string, userId: string): Promise<{ complete: boolean; matters: boolean }> {
-    const [found] = await this.dataSource.query<{ complete: boolean; matters: boolean }[]>(
-      `SELECT EXISTS (SELECT FROM complete_members c WHERE c.organization = o.id AND c.user_id = $3) AS complete,
-              EXISTS (SELECT FROM notifications n WHERE n.organization = o.id AND n.notify_all) AS matters
-       FROM organizations o
-       WHERE o.api_key = $1 AND o.organization_id = $2`,
-      [apiKey, organizationId, userId],
-    );
+    const [found] = await queryBefore<{ complete: boolean; matters: boolean }>(this.dataSource, undefined, FIND, [
+      apiKey,
+      organizationId,
+      userId,
+    ]);
     return found ?? { complete: false, matters: false };
   }
 

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import { queryBefore, type PreparedStatement } from '@app/postgres/query-before';
 import type { NotificationContent } from './notification.entity';
 
 /** Where a page ends, whatever its number of notifications; it holds at least one. Bounds what is read here, and what is sent. */
@@ -36,17 +37,15 @@ export class PagesRepository {
 
   /** @returns the notifications, and whether there are more after them */
   async find(filter: PageFilter, window: PageWindow): Promise<{ notifications: StoredNotification[]; more: boolean }> {
-    const { sql, parameters } = pageQuery(filter, window);
-    const rows = await this.dataSource.query<
-      {
-        id: string;
-        timestamp: string;
-        document_id: string;
-        location_id: string | null;
-        content: NotificationContent;
-        found: number;
-      }[]
-    >(sql, parameters);
+    const { values, ...statement } = pageQuery(filter, window);
+    const rows = await queryBefore<{
+      id: string;
+      timestamp: string;
+      document_id: string;
+      location_id: string | null;
+      content: NotificationContent;
+      found: number;
+    }>(this.dataSource, undefined, statement, values);
     const notifications = rows.slice(0, window.size).map((row) => ({
       id: row.id,
       timestamp: Number(row.timestamp),
@@ -77,10 +76,13 @@ const visibleTo = (user: string, organization: string, document: string | undefi
     WHERE a.organization = ${organization} AND a.access = 'public' ${document ? `AND a.document_id = ${document}` : ''}
   )`;
 
-/** The statement for one set of filters: made of constant pieces, every value is a parameter. Exported for the test of its plans. */
-export function pageQuery(filter: PageFilter, window: PageWindow): { sql: string; parameters: unknown[] } {
-  const parameters: unknown[] = [];
-  const use = (value: unknown): string => `$${parameters.push(value)}`;
+/**
+ * The statement for one set of filters: made of constant pieces, every value is a parameter. Prepared, because planning it takes longer than
+ * running it; so there are some thirty for each connection. Exported for the test of their plans.
+ */
+export function pageQuery(filter: PageFilter, window: PageWindow): PreparedStatement & { values: unknown[] } {
+  const values: unknown[] = [];
+  const use = (value: unknown): string => `$${values.push(value)}`;
   const direction = window.newestFirst ? 'DESC' : 'ASC';
   const limit = use(window.size + 1);
   const organization = `(SELECT o.id FROM organizations o
@@ -117,7 +119,7 @@ export function pageQuery(filter: PageFilter, window: PageWindow): { sql: string
   }
 
   // LIMIT keeps the planner from joining the page with all notifications of the organization at once.
-  const sql = `
+  const text = `
     WITH ${user ? `${visibleTo(user, organization, document)},` : ''} page AS MATERIALIZED (${page})
     SELECT id, "timestamp", document_id, location_id, content, found FROM (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
@@ -128,5 +130,7 @@ export function pageQuery(filter: PageFilter, window: PageWindow): { sql: string
     ) sized
     WHERE bytes_before < ${PAGE_BYTES}
     ORDER BY "timestamp" ${direction}, id ${direction}`;
-  return { sql, parameters };
+  const given = { document, location, user, ids: filter.ids, after: position };
+  const shape = Object.entries(given).flatMap(([name, value]) => (value === undefined ? [] : [name]));
+  return { name: ['page', direction, ...shape].join(' '), text, values };
 }

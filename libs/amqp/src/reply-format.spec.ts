@@ -1,6 +1,6 @@
 import { ApiError } from '@app/contracts/error';
 import { decodeBatch, decodeReply, encodeBatch, encodeReply, type ReceivedReply } from './reply-format';
-import { Reply } from './reply';
+import { JsonText, Reply } from './reply';
 
 const received = (body: string | Buffer, headers: Record<string, unknown> = {}): ReceivedReply => ({
   content: Buffer.from(body),
@@ -19,6 +19,10 @@ describe('replies', () => {
 
   it('carry nothing as null', () => {
     expect(through({ result: undefined }).json).toBe('null');
+  });
+
+  it('carry text that is JSON already as it is', () => {
+    expect(through({ result: new JsonText('{"a": 1}') }).json).toBe('{"a": 1}');
   });
 
   it('carry headers, but not the status as one', () => {

@@ -1,7 +1,7 @@
 import type { Options } from 'amqplib';
 import { ApiError, ERROR_STATUSES, type ErrorBody, type ErrorStatus, type FieldProblem } from '@app/contracts/error';
 import { HEADER } from './headers';
-import { Reply } from './reply';
+import { JsonText, Reply } from './reply';
 
 /** A reply as it is published: `x-status` says `OK` or names the error, the body is the result or the error as JSON. */
 export interface EncodedReply {
@@ -20,7 +20,7 @@ export function encodeReply(reply: { result: unknown } | { error: ErrorBody }): 
 function encode(status: EncodedReply['status'], value: unknown, headers?: Reply<unknown>['headers']): EncodedReply {
   return {
     status,
-    body: Buffer.from(JSON.stringify(value ?? null)),
+    body: Buffer.from(value instanceof JsonText ? value.text : JSON.stringify(value ?? null)),
     properties: { contentType: 'application/json', persistent: false, headers: { ...headers, [HEADER.status]: status } },
   };
 }

@@ -10,3 +10,11 @@ export class Reply<T> {
     readonly headers: Readonly<Record<string, string | number | boolean>> = {},
   ) {}
 }
+
+/** A result that is JSON text already: it is sent as it is. */
+export class JsonText<T> {
+  /** Only for the compiler: what the text stands for. */
+  declare readonly value: T;
+
+  constructor(readonly text: string) {}
+}

@@ -8,6 +8,7 @@ import {
   type StoredUser,
 } from '@app/contracts/notifications.get';
 import { decodePageToken, encodePageToken } from '@app/contracts/page-token';
+import { JsonText } from '@app/amqp/reply';
 import { DeliveryContext } from '@app/rabbitmq/delivery-context';
 import type { KeptUser } from '../db/notification.entity';
 import { Members } from '../members';
@@ -23,7 +24,10 @@ export class GetNotificationsHandler {
   ) {}
 
   @MessagePattern(GetNotifications.pattern)
-  async get(@Payload() request: GetNotificationsRequest, @Ctx() context: DeliveryContext): Promise<GetNotificationsResult> {
+  async get(
+    @Payload() request: GetNotificationsRequest,
+    @Ctx() context: DeliveryContext,
+  ): Promise<JsonText<GetNotificationsResult>> {
     const { apiKey } = context;
     const { organizationId, documentId, locationId, userId, notificationIds } = request;
     if (userId !== undefined) await this.members.requireComplete(organizationId, userId, context);
@@ -35,25 +39,23 @@ export class GetNotificationsHandler {
         after: request.pageToken === undefined ? undefined : decodePageToken(request.pageToken),
       },
     );
-    const items = withinBytes(notifications.map((notification) => toItem(notification, apiKey, organizationId)));
-    const last = items.at(-1);
-    return {
-      status: 'success',
-      message: 'Notification(s) retrieved successfully.',
-      data: items,
-      ...(last &&
-        (more || items.length < notifications.length) && {
-          pageToken: encodePageToken({ timestamp: last.timestamp, notificationId: last.id }),
-        }),
-    };
+    const items = withinBytes(notifications.map((notification) => JSON.stringify(toItem(notification, apiKey, organizationId))));
+    const last = notifications[items.length - 1];
+    const isPartial = more || items.length < notifications.length;
+    const answer = { status: 'success', message: 'Notification(s) retrieved successfully.' };
+    const rest = last && isPartial && { pageToken: encodePageToken({ timestamp: last.timestamp, notificationId: last.id }) };
+    // Each item is printed once: a page may have a thousand.
+    return new JsonText(
+      `${JSON.stringify(answer).slice(0, -1)},"data":[${items.join()}]${rest ? `,${JSON.stringify(rest).slice(1)}` : '}'}`,
+    );
   }
 }
 
 /** As many as fit, and always the first: the repository has bounded what was read, this bounds what is sent. */
-function withinBytes(items: NotificationItem[]): NotificationItem[] {
+function withinBytes(items: string[]): string[] {
   let bytes = 0;
   const end = items.findIndex((item, index) => {
-    bytes += Buffer.byteLength(JSON.stringify(item));
+    bytes += Buffer.byteLength(item);
     return index > 0 && bytes > PAGE_BYTES;
   });
   return end < 0 ? items : items.slice(0, end);
@@ -64,9 +66,8 @@ function toItem(
   apiKey: string,
   organizationId: string,
 ): NotificationItem {
-  // Without a prototype even __proto__ is an ordinary userId.
-  const named = Object.create(null) as Record<string, true>;
-  for (const { userId } of content.notifyUsers) named[userId] = true;
+  // Makes properties of its own, of __proto__ too.
+  const named = Object.fromEntries(content.notifyUsers.map(({ userId }) => [userId, true as const]));
   return {
     id,
     notificationSource: 'custom',

@@ -208,7 +208,7 @@ describe(validateBody.name, () => {
   });
 
   const examples = [
-    ...ALL_MESSAGES.map(({ request, example }) => [request.name, request as BodyClass<object>, example.request] as const),
+    ...ALL_MESSAGES.map(({ request, example }) => [request.name, request, example.request] as const),
     ...ALL_EVENTS.map(({ data, example }) => [data.name, data as BodyClass<object>, example] as const),
   ];
 

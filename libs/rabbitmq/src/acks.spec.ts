@@ -1,9 +1,10 @@
 import { EventEmitter } from 'node:events';
-import { setImmediate } from 'node:timers/promises';
 import type { Channel, ConsumeMessage } from 'amqplib';
 import { Acks } from './acks';
 
 const message = (deliveryTag: number) => ({ fields: { deliveryTag } }) as ConsumeMessage;
+
+const endOfTurn = () => new Promise((resolve) => setImmediate(resolve));
 
 /** What was sent, as the broker would read it. */
 function recorded() {
@@ -22,18 +23,18 @@ describe(Acks.name, () => {
     const { sent, acks } = recorded();
     for (const tag of [3, 1, 2]) acks.ack(message(tag));
     expect(sent).toEqual([]);
-    await setImmediate();
+    await endOfTurn();
     expect(sent).toEqual(['ack up to 3']);
   });
 
   it('never acknowledges one that is still being handled', async () => {
     const { sent, acks } = recorded();
     for (const tag of [1, 3, 5, 6]) acks.ack(message(tag));
-    await setImmediate();
+    await endOfTurn();
     expect(sent).toEqual(['ack up to 1', 'ack 3', 'ack 5', 'ack 6']);
     acks.ack(message(2));
     acks.ack(message(4));
-    await setImmediate();
+    await endOfTurn();
     expect(sent.slice(4)).toEqual(['ack up to 4']);
   });
 
@@ -42,7 +43,7 @@ describe(Acks.name, () => {
     acks.ack(message(1));
     acks.ack(message(3));
     acks.requeue(message(2));
-    await setImmediate();
+    await endOfTurn();
     expect(sent).toEqual(['nack 2', 'ack up to 3']);
   });
 
@@ -53,7 +54,7 @@ describe(Acks.name, () => {
     acks.flush();
     acks.ack(message(1));
     acks.requeue(message(1));
-    await setImmediate();
+    await endOfTurn();
     expect(sent).toEqual(['ack up to 1']);
   });
 });

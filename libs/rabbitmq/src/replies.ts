@@ -40,7 +40,7 @@ export class Replies {
           this.writeBatch(replyTo, batch);
           resolve();
         } catch (error) {
-          reject(error as Error);
+          reject(error);
         }
       });
     });

@@ -33,16 +33,9 @@ export class Replies {
 
   private begin(replyTo: string): Batch {
     const batch: Batch = { replies: [], bytes: 0, sent: Promise.resolve() };
-    batch.sent = new Promise((resolve, reject) => {
-      process.nextTick(() => {
-        if (this.batches.get(replyTo) === batch) this.batches.delete(replyTo);
-        try {
-          this.writeBatch(replyTo, batch);
-          resolve();
-        } catch (error) {
-          reject(error);
-        }
-      });
+    batch.sent = new Promise<void>((resolve) => process.nextTick(resolve)).then(() => {
+      if (this.batches.get(replyTo) === batch) this.batches.delete(replyTo);
+      this.writeBatch(replyTo, batch);
     });
     return batch;
   }

@@ -24,6 +24,12 @@ export class NotificationsConfig extends Settings({
     { min: 1, max: 2000 },
     'Queries that one process works on at a time. Below DATABASE_POOL_SIZE, so that slow reads leave a connection to the writer.',
   ),
+  retentionDays: integer(
+    'RETENTION_DAYS',
+    0,
+    { min: 0, max: 36_500 },
+    'Notifications older than that are deleted, within ten minutes; 0 keeps them all.',
+  ),
 }) {}
 
 /** Configuration of the one-shot migration of schema `notifications`. */

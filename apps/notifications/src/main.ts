@@ -16,6 +16,7 @@ import { takeEvents } from './db/outbox.repository';
 import { ENTITIES, MIGRATIONS, SCHEMA } from './db/schema';
 import { NotificationsModule } from './notifications.module';
 import { publisherGrants } from './publisher-grants';
+import { Retention } from './retention';
 
 void runService('notifications', notificationsConfig, async (config, { logger, readiness, stopping }) => {
   const dataSource = createDataSource({
@@ -31,6 +32,7 @@ void runService('notifications', notificationsConfig, async (config, { logger, r
   const client = new RabbitClient({ connection: { ...broker, name: 'notifications' }, drainTimeoutMs: 2000 });
   const events = new EventPublisher({ connection: { ...broker, name: 'notifications' }, service: 'notifications' });
   const outbox = new OutboxRelay(dataSource, { take: takeEvents, publish: (batch) => events.publish(batch) });
+  const retention = new Retention(dataSource, config.retentionDays);
   const server = new RabbitServer({
     connection: { ...broker, name: 'notifications' },
     service: 'notifications',
@@ -58,7 +60,7 @@ void runService('notifications', notificationsConfig, async (config, { logger, r
   readiness.add('outbox', () => outbox.check());
   const close = async () => {
     await app.close();
-    await outbox.stop();
+    await Promise.all([outbox.stop(), retention.stop()]);
     await Promise.all([client.close(), events.close()]);
     if (dataSource.isInitialized) await dataSource.destroy();
   };
@@ -67,6 +69,7 @@ void runService('notifications', notificationsConfig, async (config, { logger, r
     await client.connect();
     events.start();
     outbox.start();
+    retention.start();
     await app.listen();
   }
   return close;

@@ -31,6 +31,7 @@ export interface NotificationContent {
 @Index('notifications_to_all_by_document_location', ['organization', 'documentId', 'locationId', 'timestamp', 'id'], {
   where: '(notify_all AND (location_id IS NOT NULL))',
 })
+@Index('notifications_by_age', ['timestamp'])
 export class NotificationEntity {
   @PrimaryColumn('bigint', { primaryKeyConstraintName: 'notifications_pkey' })
   organization: string;

@@ -6,6 +6,7 @@ import { MemberEntity } from './member.entity';
 import { Members1795478400000 } from './migrations/1795478400000-members';
 import { Notifications1795132800000 } from './migrations/1795132800000-notifications';
 import { Outbox1795305600000 } from './migrations/1795305600000-outbox';
+import { Retention1795564800000 } from './migrations/1795564800000-retention';
 import { NotificationEntity } from './notification.entity';
 import { OrganizationEntity } from './organization.entity';
 import { OutboxEntity } from './outbox.entity';
@@ -25,4 +26,4 @@ export const ENTITIES = [
   DocumentAccessEntity,
 ];
 
-export const MIGRATIONS = [Notifications1795132800000, Outbox1795305600000, Members1795478400000];
+export const MIGRATIONS = [Notifications1795132800000, Outbox1795305600000, Members1795478400000, Retention1795564800000];

@@ -1,0 +1,32 @@
+import type { DataSource } from 'typeorm';
+import { queryBefore } from '@app/postgres/query-before';
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+/** Recipients are found by the users that the notification names: they need no index of their own for this. */
+const DELETE_OLD = {
+  name: 'delete-old-notifications',
+  text: `
+  WITH old AS MATERIALIZED (
+    SELECT organization, id, "timestamp", content FROM notifications
+    WHERE "timestamp" < (extract(epoch FROM now()) * 1000)::bigint - $1::bigint
+    ORDER BY "timestamp" LIMIT $2 FOR UPDATE SKIP LOCKED
+  ), named AS (
+    DELETE FROM recipients r USING old o, LATERAL json_array_elements(o.content -> 'notifyUsers') u
+    WHERE r.organization = o.organization AND r.user_id = u ->> 'userId' AND r."timestamp" = o."timestamp" AND r.notification_id = o.id
+  ), gone AS (
+    DELETE FROM notifications n USING old o WHERE n.organization = o.organization AND n.id = o.id
+  )
+  SELECT count(*)::int AS count FROM old`,
+};
+
+/**
+ * Deletes the oldest notifications, and what points to them. Several processes may at once: each takes others.
+ *
+ * @param most so many at a time
+ * @returns how many there were
+ */
+export async function deleteOlderThan(dataSource: DataSource, days: number, most: number): Promise<number> {
+  const [found] = await queryBefore<{ count: number }>(dataSource, undefined, DELETE_OLD, [days * DAY_MS, most]);
+  return found?.count ?? 0;
+}

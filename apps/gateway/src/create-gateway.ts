@@ -15,7 +15,7 @@ import { acceptJsonBodies } from './http/content';
 import { ErrorFilter, sendError } from './http/error.filter';
 import { nothingHere } from './http/http-error';
 import { connectionsRefused } from './http/metrics';
-import { Overload } from './http/overload';
+import { refuseUnread } from './http/overload';
 import { Rate } from './http/rate';
 import { Refusals } from './http/refusals';
 import { requestIdOf } from './http/request-id';
@@ -50,7 +50,7 @@ export async function createGateway({
   const adapter = createAdapter(connections, logger, serverLimits);
   const fastify = adapter.getInstance();
   connections.watch(fastify.server);
-  new Overload(admission.isFull, refusals).guard(fastify.server);
+  refuseUnread(fastify.server, admission.isFull, refusals);
   // Node would drop the headers after the 2000th without a word, a repeated credential among them; 16 KiB bound them already.
   fastify.server.maxHeadersCount = 0;
   fastify.server.maxConnections = serverLimits.maxConnections;

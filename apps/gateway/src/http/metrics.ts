@@ -19,7 +19,7 @@ export const bytesArriving = new Gauge({
 
 export const rateLimited = new Counter({
   name: 'gateway_rate_limited_total',
-  help: "Calls answered with 429, by the limit they met: their key's rate, or the process's calls in flight (in_flight), large bodies on their way (arriving) or time (overload).",
+  help: "Calls answered with 429, by the limit they met: their key's rate, or the process's calls in flight (in_flight) or large bodies on their way (arriving).",
   labelNames: ['limit'],
 });
 

@@ -4,8 +4,8 @@ import type { Readiness } from '@app/runtime/readiness';
 import { errorEnvelope, JSON_TYPE } from './envelope';
 import { rateLimited } from './metrics';
 
-/** The limits that a call can meet: the rate of its key, the calls in flight, the large bodies on their way, the time of the process. */
-export type Limit = 'rate' | 'in_flight' | 'arriving' | 'overload';
+/** The limits that a call can meet: the rate of its key, the calls in flight, the large bodies on their way. */
+export type Limit = 'rate' | 'in_flight' | 'arriving';
 
 const LOG_EVERY_MS = 1000;
 /** Log lines in that time, and request ids in one of them, at most. */
@@ -19,7 +19,6 @@ const BODY: Record<Limit, string> = {
   rate: bodyOf('Too many calls of this API key.'),
   in_flight: TOO_MANY,
   arriving: TOO_MANY,
-  overload: TOO_MANY,
 };
 
 interface Untold {

@@ -1,8 +1,8 @@
 // Asks for new notifications as fast as it is told to, in a process of its own: a client that shares one with the test would be the bottleneck.
 //   node load-generator.mjs '<JSON>'   see LoadOptions in load.ts
-// Leaves a journal like the one of Journal, written when it is over: nothing kills this client. Prints what it took of the machine.
+// Leaves a journal like the one of Journal, written when it is over: nothing kills this client.
 import { once } from 'node:events';
-import { createWriteStream, writeSync } from 'node:fs';
+import { createWriteStream } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { finished } from 'node:stream/promises';
 import { Worker, isMainThread, parentPort } from 'node:worker_threads';
@@ -110,7 +110,6 @@ async function main(options) {
     idle.push(...lines);
   }
   let due = 0;
-  const cpuBefore = process.cpuUsage();
   const start = performance.now();
   const end = start + ms;
   if (inFlight) for (let call = 0; call < inFlight; call++) send();
@@ -127,9 +126,6 @@ async function main(options) {
     }, TICK_MS);
   });
 
-  const { user, system } = process.cpuUsage(cpuBefore);
-  const processors = (user + system) / 1000 / (performance.now() - start);
-
   const file = createWriteStream(path);
   asks.forEach(({ askedAt, from, until, status, id, retryAfter }, number) => {
     const mark = markOf(number);
@@ -140,8 +136,6 @@ async function main(options) {
     file.write(`${JSON.stringify({ ask: number, thing, askedAt, told })}\n`);
   });
   await finished(file.end());
-  // Written at once, because a pipe is not flushed by an exit.
-  writeSync(process.stdout.fd, JSON.stringify({ processors }));
   process.exit(0);
 }
 

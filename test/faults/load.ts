@@ -1,7 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import type { Cluster } from './cluster';
 import { Journal, type Ask } from './journal';
 
@@ -19,8 +18,6 @@ export interface LoadOptions {
 export class Load {
   readonly documentId = 'document';
   readonly journal = new Journal();
-  /** Processors that the client itself kept busy, on average. */
-  processors = 0;
   private asks: Ask[] = [];
 
   private constructor(
@@ -40,10 +37,9 @@ export class Load {
       path: load.journal.path,
     };
     const program = join(process.cwd(), 'test/faults/load-generator.mjs');
-    const child = spawn(process.execPath, [program, JSON.stringify(parameters)], { stdio: ['ignore', 'pipe', 'inherit'] });
-    const [[code], printed] = (await Promise.all([once(child, 'exit'), text(child.stdout)])) as [[number | null], string];
+    const child = spawn(process.execPath, [program, JSON.stringify(parameters)], { stdio: ['ignore', 'inherit', 'inherit'] });
+    const [code] = (await once(child, 'exit')) as [number | null];
     if (code !== 0) throw new Error(`the load generator ended with ${code}`);
-    Object.assign(load, JSON.parse(printed) as Pick<Load, 'processors'>);
     load.asks = load.journal.read();
     return load;
   }

@@ -1,6 +1,7 @@
+import { spawnSync } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { Cluster } from './cluster';
-import { Load } from './load';
+import { Load, type LoadOptions } from './load';
 import { Random, seedOfRun } from './random';
 import { recovery, report } from './run-fault';
 import { verify, type Verdict } from './verify';
@@ -14,7 +15,18 @@ const LEAST_GOODPUT = 0.8;
 /** What two cores do in about a tenth of a second. */
 const MOST_IN_FLIGHT = '128';
 
-const percent = (share: number) => `${(share * 100).toFixed()} %`;
+const FRONT = '0';
+const SERVICES = availableParallelism() > 1 ? `1-${availableParallelism() - 1}` : FRONT;
+const ALL = `0-${availableParallelism() - 1}`;
+
+/**
+ * The gateway and its client have processors of their own here: in a cluster no refusal takes the time of the database, and on one machine
+ * the client alone would take a fifth of it. Leaves a process, and what it starts from now on, only
+ * these; where there is no taskset, all of them.
+ */
+function pin(pid: number, processors: string): void {
+  spawnSync('taskset', ['-acp', processors, String(pid)], { stdio: 'ignore' });
+}
 
 describe('overload', () => {
   const seed = seedOfRun();
@@ -22,17 +34,28 @@ describe('overload', () => {
   let cluster: Cluster;
 
   beforeAll(async () => {
+    pin(process.pid, SERVICES);
     cluster = await Cluster.start(random, { env: { gateway: { RATE_LIMIT_PER_SECOND: '0', MAX_IN_FLIGHT: MOST_IN_FLIGHT } } });
+    for (const { process: gateway } of cluster.gateways) pin(gateway.pid, FRONT);
   }, 120_000);
-  afterAll(() => cluster?.remove(), 60_000);
+  afterAll(async () => {
+    await cluster?.remove();
+    pin(process.pid, ALL);
+  }, 60_000);
 
   it('five times what it can do, for a minute', async () => {
     // The first calls find code that is not compiled yet.
-    const warmUp = await Load.run(cluster, 'warm up', { tenant: 0, inFlight: 64, ms: WARM_UP_MS });
-    const peakOf = (name: string) => Load.run(cluster, name, { tenant: 0, inFlight: 64, ms: PEAK_MS });
+    const run = (name: string, options: Omit<LoadOptions, 'tenant'>) => {
+      pin(process.pid, FRONT);
+      const running = Load.run(cluster, name, { tenant: 0, ...options });
+      pin(process.pid, SERVICES);
+      return running;
+    };
+    const warmUp = await run('warm up', { inFlight: 64, ms: WARM_UP_MS });
+    const peakOf = (name: string) => run(name, { inFlight: 64, ms: PEAK_MS });
     const before = await peakOf('before');
     const ratePerSecond = OVERLOAD * before.goodput;
-    const overload = await Load.run(cluster, 'overload', { tenant: 0, ratePerSecond, ms: OVERLOAD_MS });
+    const overload = await run('overload', { ratePerSecond, ms: OVERLOAD_MS });
     // What is stored in a minute, and a machine that others use, change the peak meanwhile.
     const after = await peakOf('after');
 
@@ -46,9 +69,6 @@ describe('overload', () => {
     const refusedMs = overload.percentile(99, 429, 503);
     const peak = (before.goodput + after.goodput) / 2;
     const kept = overload.goodput / peak;
-    // A client that asks for five times as much takes more of this machine, which it shares with the system.
-    const left = (processors: number) => availableParallelism() - processors;
-    const share = (kept * left((before.processors + after.processors) / 2)) / left(overload.processors);
     report({
       fault: `${OVERLOAD} times what it can do, ${OVERLOAD_MS / 1000} s`,
       asked: sum(({ asked }) => asked),
@@ -62,14 +82,14 @@ describe('overload', () => {
       unasked: sum(({ unasked }) => unasked.length),
       late: sum(({ late }) => late.length),
       'recovery (s)': (recoveryMs / 1000).toFixed(1),
-      figures: `peak ${before.goodput.toFixed()} and ${after.goodput.toFixed()}/s, of them ${percent(kept)} kept, ${percent(share)} of what the client left of the machine; 99 % of refusals within ${refusedMs.toFixed()} ms`,
+      figures: `peak ${before.goodput.toFixed()} and ${after.goodput.toFixed()}/s, of them ${(kept * 100).toFixed()} % kept; 99 % of refusals within ${refusedMs.toFixed()} ms`,
     });
     expect({
       FAULT_SEED: seed,
       broken: verdicts.flatMap(({ lost, duplicated, unasked, late, malformed }) =>
         [...lost, ...duplicated, ...unasked, ...late, ...malformed].slice(0, 5),
       ),
-      enough: share >= LEAST_GOODPUT || { kept, share },
+      enough: kept >= LEAST_GOODPUT || kept,
       withoutRetryAfter: overload.withoutRetryAfter,
       others: overload.asked - overload.count(200, 429, 503),
     }).toEqual({ FAULT_SEED: seed, broken: [], enough: true, withoutRetryAfter: 0, others: 0 });

@@ -137,8 +137,8 @@ export class Settlement {
       if (outcome === 'confirmed') return true;
       const { exchange, routingKey } = publication;
       const line = { msg: 'publishing again failed', requestId: context.requestId, exchange, routingKey, outcome };
-      // A publisher can bring this about: nothing of ours is broken.
-      if (outcome === 'unencodable') this.logger.warn(line);
+      // A publisher, or a connection that ended, can bring this about: nothing of ours is broken, and it is tried again.
+      if (['unencodable', 'not written', 'lost'].includes(outcome)) this.logger.warn(line);
       else this.logger.error(line);
       if (outcome === 'unencodable') withHeaders = false;
     }

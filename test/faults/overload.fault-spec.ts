@@ -21,8 +21,8 @@ const ALL = `0-${availableParallelism() - 1}`;
 
 /**
  * The gateway and its client have processors of their own here: in a cluster no refusal takes the time of the database, and on one machine
- * the client alone would take a fifth of it. Leaves a process, and what it starts from now on, only
- * these; where there is no taskset, all of them.
+ * the client alone would take a fifth of it. Leaves a process, and what it starts from now on, only these; where there is no taskset, all of
+ * them.
  */
 function pin(pid: number, processors: string): void {
   spawnSync('taskset', ['-acp', processors, String(pid)], { stdio: 'ignore' });

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import { Counter } from 'prom-client';
 import type { DataSource } from 'typeorm';
+import { isDatabaseAway } from '@app/postgres/errors';
 import { deleteOlderThan } from './db/retention.repository';
 
 const EVERY_MS = 10 * 60 * 1000;
@@ -61,7 +62,7 @@ export class Retention {
           reason: (error as Error).message,
           notifications: most,
         });
-        if (most === LEAST) break;
+        if (most === LEAST || isDatabaseAway(error)) break;
       }
       const tookMs = performance.now() - from;
       most = Math.max(LEAST, Math.min(MOST, tookMs > GOOD_MS ? most >> 1 : most << 1));

@@ -24,8 +24,7 @@ export class QueueConsumer {
   private readonly channel: RabbitChannel<Channel>;
   /** Why it consumes nothing for now. */
   private readonly holds = new Set<Hold>();
-  /** The channel that is being set up, or is. */
-  private target?: Channel;
+  /** Of the channel that is being set up, or is. */
   private acks?: Acks;
   private tag?: string;
   private steps: Promise<void> = Promise.resolve();
@@ -40,13 +39,13 @@ export class QueueConsumer {
       setup: async (channel) => {
         await checkQueues(channel, [options.queue, ...options.needs]);
         await channel.prefetch(options.prefetch);
-        this.target = channel;
+        this.acks = new Acks(channel);
         this.tag = undefined;
         await this.adjust();
       },
     });
     this.channel.on('lost', () => {
-      this.target = undefined;
+      this.acks = undefined;
       this.tag = undefined;
     });
   }
@@ -81,34 +80,33 @@ export class QueueConsumer {
   }
 
   private async adjustOrReopen(): Promise<void> {
-    const { target } = this;
+    const { acks } = this;
     try {
       await this.adjust();
     } catch {
-      if (target) closeQuietly(target);
+      if (acks) closeQuietly(acks.channel);
     }
   }
 
   /** Brings the broker to what is wanted, one step after the other. */
   private adjust(): Promise<void> {
     const step = this.steps.then(async () => {
-      const { target } = this;
-      if (!target) return;
-      if (this.wanted && this.tag === undefined) this.tag = await this.consume(target);
+      const { acks } = this;
+      if (!acks) return;
+      if (this.wanted && this.tag === undefined) this.tag = await this.consume(acks);
       else if (!this.wanted && this.tag !== undefined) {
         const { tag } = this;
         this.tag = undefined;
-        await target.cancel(tag);
+        await acks.channel.cancel(tag);
       }
     });
     this.steps = step.catch(() => undefined);
     return step;
   }
 
-  private async consume(channel: Channel): Promise<string> {
+  private async consume(acks: Acks): Promise<string> {
     const { queue, onDelivery } = this.options;
-    if (this.acks?.channel !== channel) this.acks = new Acks(channel);
-    const { acks } = this;
+    const { channel } = acks;
     const { consumerTag } = await channel.consume(queue, (message) => {
       if (message) {
         acks.delivered(message);

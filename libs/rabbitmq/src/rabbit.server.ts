@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Server, type CustomTransportStrategy, type MessageHandler } from '@nestjs/microservices';
 import type { ConsumeMessage } from 'amqplib';
-import type { Acks } from './acks';
 import type { Registry } from 'prom-client';
 import { ALL_MESSAGES } from '@app/contracts/all-messages';
 import type { ServiceName } from '@app/contracts/message';
+import type { Acks } from './acks';
 import { decide } from './ack-policy';
 import { closeQuietly } from '@app/amqp/channel';
 import { RabbitConnection, type ConnectionOptions } from '@app/amqp/connection';

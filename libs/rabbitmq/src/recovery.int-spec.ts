@@ -104,9 +104,9 @@ describe('recovery', () => {
   it('a channel that the broker closes: consumed by the next one', async () => {
     const { call, letGo, runs } = await running();
     const connection = server.unwrap();
-    const { consumers } = server as unknown as { consumers: Map<string, { target: Channel }> };
+    const { consumers } = server as unknown as { consumers: Map<string, { acks: { channel: Channel } }> };
     // Acknowledging what was never delivered.
-    consumers.get('commands')?.target.ack({ fields: { deliveryTag: 999 } } as never);
+    consumers.get('commands')?.acks.channel.ack({ fields: { deliveryTag: 999 } } as never);
     await eventually(() => runs() === 2);
     letGo();
     await call;

@@ -9,8 +9,8 @@ const MAX_BATCH_BYTES = 1024 * 1024;
 interface Batch {
   replies: { correlationId: string; reply: EncodedReply }[];
   bytes: number;
-  /** Resolves when it has been published. */
-  sent: Promise<void>;
+  /** Whether it has been written: the channel may be lost before the end of the turn. */
+  sent: Promise<boolean>;
 }
 
 /** Publishes replies. Those of one turn of the event loop for the same caller share a message: a batch of commands ends all at once. */
@@ -20,8 +20,8 @@ export class Replies {
 
   constructor(private readonly channel: RabbitChannel<Channel>) {}
 
-  /** @throws Error when the channel is closing, or the protocol cannot carry it */
-  async publish(address: ReplyAddress, reply: EncodedReply): Promise<void> {
+  /** @returns false when there is no channel any more @throws Error when it is closing, or the protocol cannot carry the reply */
+  async publish(address: ReplyAddress, reply: EncodedReply): Promise<boolean> {
     const { replyTo, correlationId, batches } = address;
     if (!batches || correlationId === undefined) return this.write(replyTo, { ...reply.properties, correlationId }, reply.body);
     let batch = this.batches.get(replyTo);
@@ -32,21 +32,28 @@ export class Replies {
   }
 
   private begin(replyTo: string): Batch {
-    const batch: Batch = { replies: [], bytes: 0, sent: Promise.resolve() };
-    batch.sent = new Promise<void>((resolve) => process.nextTick(resolve)).then(() => {
-      if (this.batches.get(replyTo) === batch) this.batches.delete(replyTo);
-      this.writeBatch(replyTo, batch);
-    });
+    const endOfTurn = new Promise<void>((resolve) => process.nextTick(resolve));
+    const batch: Batch = {
+      replies: [],
+      bytes: 0,
+      sent: endOfTurn.then(() => {
+        // It may have been full, and followed by another one.
+        if (this.batches.get(replyTo) === batch) this.batches.delete(replyTo);
+        return this.writeBatch(replyTo, batch);
+      }),
+    };
     return batch;
   }
 
-  private writeBatch(replyTo: string, { replies }: Batch): void {
+  private writeBatch(replyTo: string, { replies }: Batch): boolean {
     const [only] = replies;
-    if (replies.length > 1) this.write(replyTo, { type: BATCH_TYPE, persistent: false }, encodeBatch(replies));
-    else this.write(replyTo, { ...only.reply.properties, correlationId: only.correlationId }, only.reply.body);
+    if (replies.length > 1) return this.write(replyTo, { type: BATCH_TYPE, persistent: false }, encodeBatch(replies));
+    return this.write(replyTo, { ...only.reply.properties, correlationId: only.correlationId }, only.reply.body);
   }
 
-  private write(replyTo: string, properties: EncodedReply['properties'], body: Buffer): void {
-    this.channel.current?.publish('replies', replyTo, body, properties);
+  private write(replyTo: string, properties: EncodedReply['properties'], body: Buffer): boolean {
+    const { current } = this.channel;
+    current?.publish('replies', replyTo, body, properties);
+    return current !== undefined;
   }
 }

@@ -112,8 +112,7 @@ export class Settlement {
     let sent = false;
     if (address && (await this.replyChannel.whenReady(patience))) {
       try {
-        await this.replies.publish(address, reply);
-        sent = true;
+        sent = await this.replies.publish(address, reply);
       } catch (error) {
         this.logger.error({
           msg: 'a reply could not be published',

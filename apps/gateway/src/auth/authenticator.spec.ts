@@ -7,7 +7,7 @@ import { Authenticator, MAX_FIRST_QUESTIONS } from './authenticator';
 import type { Credentials } from './credentials';
 
 const STALE_MAX_MS = 600_000;
-const who = (name: string): Credentials => ({ apiKey: name, tokenHash: name, digest: name });
+const who = (name: string): Credentials => ({ apiKey: name, tokenHash: name, cacheKey: name });
 const ADA = who('ada');
 
 /** Answers when the test says so. */

@@ -38,7 +38,7 @@ export class Authenticator {
 
   /** @throws ApiError UNAVAILABLE when nothing is known of them and the users service does not answer */
   async verdictOf(credentials: Credentials, requestId: string): Promise<Verdict> {
-    const known = this.cache.get(credentials.digest);
+    const known = this.cache.get(credentials.cacheKey);
     const age = known ? this.now() - known.askedAt : Infinity;
     if (!known || age > Math.max(this.staleMaxMs, RENEWED_MS)) return this.first(credentials, requestId);
     if (age < FRESH_MS) return used('hit', known);
@@ -61,7 +61,7 @@ export class Authenticator {
   }
 
   private async first(credentials: Credentials, requestId: string): Promise<Verdict> {
-    const running = this.questions.get(credentials.digest);
+    const running = this.questions.get(credentials.cacheKey);
     if (!running && (this.isWaitingToRetry() || this.firstQuestions >= MAX_FIRST_QUESTIONS)) throw unavailable();
     authentications.inc({ source: 'miss' });
     if (running) return running.catch(throwUnavailable);
@@ -73,7 +73,7 @@ export class Authenticator {
 
   /** @returns undefined when this is not the time to ask */
   private renewal(credentials: Credentials, requestId: string, known: KnownVerdict): Promise<Verdict> | undefined {
-    const running = this.questions.get(credentials.digest);
+    const running = this.questions.get(credentials.cacheKey);
     if (running) return running;
     if (this.isWaitingToRetry()) return undefined;
     // Wrong credentials may wait: what they are denied in the meantime they had no right to.
@@ -92,21 +92,21 @@ export class Authenticator {
   private ask(credentials: Credentials, requestId: string): Promise<Verdict> {
     // One try at a time: the next one waits until this one has had its chance.
     this.nextTryAt = this.now() + RETRY_MS;
-    const { digest } = credentials;
+    const { cacheKey } = credentials;
     const question = this.answerOf(credentials, requestId).finally(() => {
-      if (this.questions.get(digest) === question) this.questions.delete(digest);
+      if (this.questions.get(cacheKey) === question) this.questions.delete(cacheKey);
     });
-    this.questions.set(digest, question);
+    this.questions.set(cacheKey, question);
     return question;
   }
 
-  private async answerOf({ apiKey, tokenHash, digest }: Credentials, requestId: string): Promise<Verdict> {
+  private async answerOf({ apiKey, tokenHash, cacheKey }: Credentials, requestId: string): Promise<Verdict> {
     const askedAt = this.now();
     try {
       const answer = await this.rabbit.call(Authenticate, { apiKey, tokenHash }, { requestId, timeoutMs: QUESTION_TIMEOUT_MS });
       const { verdict } = answer.parse();
       if (!VERDICTS.includes(verdict)) throw new Error('The users service gave a verdict that is none.');
-      if (askedAt > this.forgottenAt) this.cache.set(digest, { apiKey, verdict, askedAt });
+      if (askedAt > this.forgottenAt) this.cache.set(cacheKey, { apiKey, verdict, askedAt });
       this.setAway(false);
       return verdict;
     } catch (error) {

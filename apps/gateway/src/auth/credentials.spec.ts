@@ -11,18 +11,18 @@ describe('readCredentials', () => {
     expect(credentials).toEqual({
       apiKey: 'demo-key',
       tokenHash: createHash('sha256').update('demo-token').digest('hex'),
-      digest: `${createHash('sha256').update('demo-token').digest('hex')} demo-key`,
+      cacheKey: `${createHash('sha256').update('demo-token').digest('hex')} demo-key`,
     });
     expect(JSON.stringify(credentials)).not.toContain('demo-token');
   });
 
-  it('has another digest for another key and for another token', () => {
-    const digests = [
+  it('has another cache key for another key and for another token', () => {
+    const cacheKeys = [
       [key('a'), token('b')],
       [key('a'), token('c')],
       [key('b'), token('b')],
-    ].map((pair) => readCredentials(headers(...pair))?.digest);
-    expect(new Set(digests).size).toBe(3);
+    ].map((pair) => readCredentials(headers(...pair))?.cacheKey);
+    expect(new Set(cacheKeys).size).toBe(3);
   });
 
   it('reads a key of other letters than ASCII from its bytes', () => {

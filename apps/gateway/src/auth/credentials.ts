@@ -4,13 +4,13 @@ import { identifierProblem } from '@app/contracts/fields';
 
 const MAX_TOKEN_LENGTH = 512;
 
-/** What a caller proves itself with. The token itself is not kept: both digests are enough for everything. */
+/** What a caller proves itself with. The token itself is not kept: its hash is enough for everything. */
 export interface Credentials {
   apiKey: string;
   /** SHA-256 of the token, in lower-case hex. */
   tokenHash: string;
-  /** The API key and the digest of the token: what a cache may hold. */
-  digest: string;
+  /** Differs for every pair of them, and may be kept: the token is in it as its SHA-256 only. */
+  cacheKey: string;
 }
 
 /**
@@ -30,7 +30,7 @@ export function readCredentials(rawHeaders: readonly string[]): Credentials | un
 
   const tokenHash = hash('sha256', Buffer.from(token, 'latin1'));
   const decoded = bytes.toString();
-  return { apiKey: decoded, tokenHash, digest: `${tokenHash} ${decoded}` };
+  return { apiKey: decoded, tokenHash, cacheKey: `${tokenHash} ${decoded}` };
 }
 
 function onlyValue(rawHeaders: readonly string[], name: string): string | undefined {

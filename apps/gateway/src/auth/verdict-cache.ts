@@ -10,25 +10,25 @@ export interface KnownVerdict {
   askedAt: number;
 }
 
-/** Verdicts by the digest of the credentials. Right tokens live apart from wrong ones: a flood of wrong ones cannot push them out. */
+/** Verdicts by the cache key of the credentials. Right tokens live apart from wrong ones: a flood of wrong ones cannot push them out. */
 export class VerdictCache {
   private readonly right = new LRUCache<string, KnownVerdict>({ max: MAX_ENTRIES });
   private readonly wrong = new LRUCache<string, KnownVerdict>({ max: MAX_ENTRIES });
 
-  get(digest: string): KnownVerdict | undefined {
-    return this.right.get(digest) ?? this.wrong.get(digest);
+  get(cacheKey: string): KnownVerdict | undefined {
+    return this.right.get(cacheKey) ?? this.wrong.get(cacheKey);
   }
 
-  set(digest: string, known: KnownVerdict): void {
+  set(cacheKey: string, known: KnownVerdict): void {
     const [to, from] = known.verdict === 'refused' ? [this.wrong, this.right] : [this.right, this.wrong];
-    from.delete(digest);
-    to.set(digest, known);
+    from.delete(cacheKey);
+    to.set(cacheKey, known);
   }
 
   /** Goes through all of them: revocations are rare. */
   forget(apiKey: string): void {
     for (const verdicts of [this.right, this.wrong]) {
-      for (const [digest, known] of [...verdicts.entries()]) if (known.apiKey === apiKey) verdicts.delete(digest);
+      for (const [cacheKey, known] of [...verdicts.entries()]) if (known.apiKey === apiKey) verdicts.delete(cacheKey);
     }
   }
 }

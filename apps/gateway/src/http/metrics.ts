@@ -2,7 +2,7 @@ import { Counter, Gauge, Histogram } from 'prom-client';
 
 export const requestSeconds = new Histogram({
   name: 'http_request_seconds',
-  help: 'HTTP requests from their headers to the end of the response. Status 499: the client left before.',
+  help: 'HTTP requests from their headers to the end of the response. Status 499: the client left before. Without those refused unread.',
   labelNames: ['route', 'status'],
   buckets: [0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10],
 });

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { queryBefore } from '@app/postgres/query-before';
+import { queryPrepared } from '@app/postgres/query-prepared';
 import type { NotificationContent } from './notification.entity';
 
 /** Operation under which notifications/add keeps its idempotency keys. */
@@ -135,9 +135,8 @@ export class InsertNotificationsRepository {
   async insert(batch: readonly NewNotification[]): Promise<Set<number>> {
     const recipients = batch.flatMap((entry, position) => entry.content.notifyUsers.map(({ userId }) => ({ position, userId })));
     const deadlines = batch.flatMap(({ deadline }) => deadline ?? []);
-    const rows = await queryBefore<{ position: number }>(
+    const rows = await queryPrepared<{ position: number }>(
       this.dataSource,
-      deadlines.length > 0 ? Math.min(...deadlines) : undefined,
       INSERT,
       [
         batch.map((_, position) => position),
@@ -155,18 +154,19 @@ export class InsertNotificationsRepository {
         recipients.map(({ position }) => position),
         recipients.map(({ userId }) => userId),
       ],
+      deadlines.length > 0 ? Math.min(...deadlines) : undefined,
     );
     return new Set(rows.map(({ position }) => position));
   }
 
   /** What stands in the way of each. A statement of its own: the inserting one cannot see what was committed while it ran. */
   async findStored(batch: readonly NewNotification[]): Promise<StoredBefore[]> {
-    const rows = await queryBefore<{
+    const rows = await queryPrepared<{
       position: number;
       fingerprint: Buffer | null;
       answer_fingerprint: Buffer | null;
       answer_id: string | null;
-    }>(this.dataSource, undefined, FIND_STORED, [
+    }>(this.dataSource, FIND_STORED, [
       batch.map((_, position) => position),
       batch.map(({ apiKey }) => apiKey),
       batch.map(({ organizationId }) => organizationId),

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { queryBefore } from '@app/postgres/query-before';
+import { queryPrepared } from '@app/postgres/query-prepared';
 
 export interface CopiedMembership {
   level: 'organization' | 'folder' | 'document';
@@ -70,24 +70,17 @@ export class MembersRepository {
   constructor(private readonly dataSource: DataSource) {}
 
   async add(apiKey: string, organizationId: string, { level, id }: CopiedMembership, userIds: readonly string[]): Promise<void> {
-    await queryBefore(this.dataSource, undefined, ADD, [apiKey, organizationId, userIds, level, id]);
+    await queryPrepared(this.dataSource, ADD, [apiKey, organizationId, userIds, level, id]);
   }
 
   async setDocument(apiKey: string, organizationId: string, document: CopiedDocument): Promise<void> {
     const { documentId, folderId, access, version } = document;
-    await queryBefore(this.dataSource, undefined, SET_DOCUMENT, [
-      apiKey,
-      organizationId,
-      documentId,
-      folderId ?? null,
-      access,
-      version,
-    ]);
+    await queryPrepared(this.dataSource, SET_DOCUMENT, [apiKey, organizationId, documentId, folderId ?? null, access, version]);
   }
 
   /** Whether all memberships of a user are known, and whether they matter for what is shown. */
   async find(apiKey: string, organizationId: string, userId: string): Promise<{ complete: boolean; matters: boolean }> {
-    const [found] = await queryBefore<{ complete: boolean; matters: boolean }>(this.dataSource, undefined, FIND, [
+    const [found] = await queryPrepared<{ complete: boolean; matters: boolean }>(this.dataSource, FIND, [
       apiKey,
       organizationId,
       userId,

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { queryBefore, type PreparedStatement } from '@app/postgres/query-before';
+import { queryPrepared, type PreparedStatement } from '@app/postgres/query-prepared';
 import type { NotificationContent } from './notification.entity';
 
 /** Where a page ends, whatever its number of notifications; it holds at least one. Bounds what is read here, and what is sent. */
@@ -38,14 +38,14 @@ export class PagesRepository {
   /** @returns the notifications, and whether there are more after them */
   async find(filter: PageFilter, window: PageWindow): Promise<{ notifications: StoredNotification[]; more: boolean }> {
     const { values, ...statement } = pageQuery(filter, window);
-    const rows = await queryBefore<{
+    const rows = await queryPrepared<{
       id: string;
       timestamp: string;
       document_id: string;
       location_id: string | null;
       content: NotificationContent;
       found: number;
-    }>(this.dataSource, undefined, statement, values);
+    }>(this.dataSource, statement, values);
     const notifications = rows.slice(0, window.size).map((row) => ({
       id: row.id,
       timestamp: Number(row.timestamp),

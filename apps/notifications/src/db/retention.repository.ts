@@ -1,5 +1,5 @@
 import type { DataSource } from 'typeorm';
-import { queryBefore } from '@app/postgres/query-before';
+import { queryPrepared } from '@app/postgres/query-prepared';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
@@ -27,6 +27,6 @@ const DELETE_OLD = {
  * @returns how many there were
  */
 export async function deleteOlderThan(dataSource: DataSource, days: number, most: number): Promise<number> {
-  const [found] = await queryBefore<{ count: number }>(dataSource, undefined, DELETE_OLD, [days * DAY_MS, most]);
+  const [found] = await queryPrepared<{ count: number }>(dataSource, DELETE_OLD, [days * DAY_MS, most]);
   return found?.count ?? 0;
 }

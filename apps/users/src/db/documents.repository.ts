@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { hasLostRace, violatedConstraint } from '@app/postgres/errors';
-import { queryBefore } from '@app/postgres/query-before';
+import { queryPrepared } from '@app/postgres/query-prepared';
 import { organizationBefore } from './organization.sql';
 import { EVENTS } from './outbox.repository';
 
@@ -54,11 +54,11 @@ export class DocumentsRepository {
   async set(document: NewDocument): Promise<StoredDocument> {
     const { apiKey, organizationId, documentId, folderId, access, deadline } = document;
     try {
-      const [stored] = await queryBefore<{ organization: string; version: string | null }>(
+      const [stored] = await queryPrepared<{ organization: string; version: string | null }>(
         this.dataSource,
-        deadline,
         SET_DOCUMENT,
         [apiKey, organizationId, documentId, folderId ?? null, access, deadline ?? null],
+        deadline,
       );
       if (!stored) return { outcome: 'missed' };
       const changed = stored.version !== null;

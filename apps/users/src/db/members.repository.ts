@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { hasLostRace, violatedConstraint } from '@app/postgres/errors';
-import { queryBefore } from '@app/postgres/query-before';
+import { queryPrepared } from '@app/postgres/query-prepared';
 import { ADD_MEMBERS } from './add-members.sql';
 
 /** Where users are added: to the organization itself, or to one folder or document of it and by that to nothing else. */
@@ -48,20 +48,25 @@ export class MembersRepository {
   async add(members: NewMembers): Promise<AddedMembers> {
     const { apiKey, organizationId, level, users, refused, deadline, idempotency } = members;
     try {
-      const [stored] = await queryBefore<{ added: string[] }>(this.dataSource, deadline, ADD_MEMBERS[level.of], [
-        apiKey,
-        organizationId,
-        users.map(({ userId }) => userId),
-        users.map(({ name }) => name ?? null),
-        users.map(({ email }) => email ?? null),
-        users.map(({ initial }) => initial ?? null),
-        users.map(({ initialGenerated }) => initialGenerated),
-        deadline ?? null,
-        idempotency?.key ?? null,
-        idempotency?.fingerprint ?? null,
-        JSON.stringify(refused),
-        ...(level.of === 'organization' ? [] : [level.id]),
-      ]);
+      const [stored] = await queryPrepared<{ added: string[] }>(
+        this.dataSource,
+        ADD_MEMBERS[level.of],
+        [
+          apiKey,
+          organizationId,
+          users.map(({ userId }) => userId),
+          users.map(({ name }) => name ?? null),
+          users.map(({ email }) => email ?? null),
+          users.map(({ initial }) => initial ?? null),
+          users.map(({ initialGenerated }) => initialGenerated),
+          deadline ?? null,
+          idempotency?.key ?? null,
+          idempotency?.fingerprint ?? null,
+          JSON.stringify(refused),
+          ...(level.of === 'organization' ? [] : [level.id]),
+        ],
+        deadline,
+      );
       return stored ? { outcome: 'stored', added: stored.added } : { outcome: 'missed' };
     } catch (error) {
       const constraint = violatedConstraint(error);

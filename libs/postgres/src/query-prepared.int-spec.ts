@@ -3,14 +3,14 @@ import type { DataSource } from 'typeorm';
 import { createTestDatabase, type TestDatabase } from '@app/testing/database';
 import { createDataSource } from './data-source';
 import { isDatabaseAway, isTransient } from './errors';
-import { queryBefore } from './query-before';
+import { queryPrepared } from './query-prepared';
 
 let database: TestDatabase;
 let dataSource: DataSource;
 
 beforeAll(async () => {
   database = await createTestDatabase({});
-  const settings = { name: 'query before test', url: database.url, schema: 'public', entities: [], migrations: [] };
+  const settings = { name: 'query prepared test', url: database.url, schema: 'public', entities: [], migrations: [] };
   dataSource = await createDataSource({ ...settings, poolSize: 1 }).initialize();
 });
 
@@ -20,11 +20,11 @@ afterAll(async () => {
 });
 
 const timeout = (deadline?: number) =>
-  queryBefore<{ statement_timeout: string }>(dataSource, deadline, { name: 'timeout', text: 'SHOW statement_timeout' }, []);
+  queryPrepared<{ statement_timeout: string }>(dataSource, { name: 'timeout', text: 'SHOW statement_timeout' }, [], deadline);
 const SLEEP = { name: 'sleep', text: 'SELECT pg_sleep(60)' };
 const outcomeOf = async (work: Promise<unknown>) => (await Promise.allSettled([work]))[0];
 
-describe('queryBefore', () => {
+describe('queryPrepared', () => {
   it('leaves a statement the usual time when nobody waits, or for long enough', async () => {
     expect(await timeout()).toEqual([{ statement_timeout: '2s' }]);
     expect(await timeout(Date.now() + 60_000)).toEqual([{ statement_timeout: '2s' }]);
@@ -32,14 +32,14 @@ describe('queryBefore', () => {
 
   it('hurries a statement near its deadline, and leaves the connection as it was', async () => {
     expect(await timeout(Date.now() + 1000)).toEqual([{ statement_timeout: '400ms' }]);
-    const late = await outcomeOf(queryBefore(dataSource, Date.now() + 1000, SLEEP, []));
+    const late = await outcomeOf(queryPrepared(dataSource, SLEEP, [], Date.now() + 1000));
     expect(late.status === 'rejected' && isTransient(late.reason)).toBe(true);
     expect(await timeout()).toEqual([{ statement_timeout: '2s' }]);
   });
 
   it.each([undefined, 1000])('tells that the connection was lost, with %s ms left', async (left) => {
     const query = jest.spyOn(Client.prototype, 'query');
-    const work = outcomeOf(queryBefore(dataSource, left && Date.now() + left, SLEEP, []));
+    const work = outcomeOf(queryPrepared(dataSource, SLEEP, [], left && Date.now() + left));
     while (!query.mock.calls.some(([config]) => (config as unknown as { text?: string }).text === SLEEP.text))
       await new Promise(setImmediate);
     const client = query.mock.contexts.at(-1) as unknown as { connection: { stream: { destroy(): void } } };

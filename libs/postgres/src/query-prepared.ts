@@ -13,17 +13,17 @@ export interface PreparedStatement {
 }
 
 /**
- * Runs one statement of which nothing may become visible later than a second after `deadline`. One autocommitted statement and no
- * transaction: a process that is stopped between two of them could commit late.
+ * Runs one statement that its connection has prepared. With a `deadline` nothing of it becomes visible later than a second after: one
+ * autocommitted statement and no transaction, because a process that is stopped between two of them could commit late.
  *
  * @param deadline epoch milliseconds; undefined: nobody waits
  * @throws the driver's error
  */
-export async function queryBefore<Row extends QueryResultRow>(
+export async function queryPrepared<Row extends QueryResultRow>(
   dataSource: DataSource,
-  deadline: number | undefined,
   statement: PreparedStatement,
   values: unknown[],
+  deadline?: number,
 ): Promise<Row[]> {
   const hurried = deadline !== undefined && deadline - Date.now() < STATEMENT_TIMEOUT_MS;
   const runner = dataSource.createQueryRunner();

@@ -29,7 +29,12 @@ describe(NotificationWriter.name, () => {
     for (const relay of relays) await relay.stop();
     await database.close();
   });
-  afterEach(() => dataSource.query('TRUNCATE organizations, documents, notifications, recipients, idempotency_keys'));
+  // DELETE, because a relay may still be at work: TRUNCATE locks whole tables, and the two would wait for each other.
+  afterEach(async () => {
+    for (const table of ['idempotency_keys', 'recipients', 'notifications', 'documents', 'organizations']) {
+      await dataSource.query(`DELETE FROM ${table}`);
+    }
+  });
 
   const ids = async (): Promise<string[]> =>
     (await dataSource.query<{ id: string }[]>('SELECT id FROM notifications ORDER BY organization, id')).map(({ id }) => id);

@@ -1,7 +1,6 @@
 // Asks for new notifications as fast as it is told to, in a process of its own: a client that shares one with the test would be the bottleneck.
 //   node load-generator.mjs '<JSON>'   see LoadOptions in load.ts
 // Leaves a journal like the one of Journal, written when it is over: nothing kills this client.
-import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { finished } from 'node:stream/promises';
@@ -10,7 +9,10 @@ import { Worker, isMainThread, parentPort } from 'node:worker_threads';
 const TICK_MS = 2;
 const NOISE_EVERY_MS = 20;
 const GIVE_UP_MS = 30_000;
-/** More than the gateway takes calls at a time; made beforehand, and not all at once: that would be another fault. */
+/**
+ * More than the gateway takes calls at a time. Made beforehand, and not all at once: that would be another fault. Each has had an answer
+ * then: the kernel connects before the gateway accepts, and a busy gateway accepts one in each turn of its event loop.
+ */
 const CONNECTIONS = 1500;
 const CONNECT_AT_ONCE = 50;
 /** What a busy machine made us miss stays missed: asked all at once it would be another load. */
@@ -106,7 +108,9 @@ async function main(options) {
 
   while (idle.length < (inFlight ?? CONNECTIONS)) {
     const lines = Array.from({ length: CONNECT_AT_ONCE }, () => new Line());
-    await Promise.all(lines.map(({ socket }) => once(socket, 'connect')));
+    await Promise.all(
+      lines.map((line) => new Promise((resolve) => line.send(`GET / HTTP/1.1\r\nhost: ${hostname}\r\n\r\n`, resolve))),
+    );
     idle.push(...lines);
   }
   let due = 0;

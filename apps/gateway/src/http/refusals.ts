@@ -40,10 +40,19 @@ export class Refusals {
     private readonly readiness: Readiness,
   ) {}
 
-  /** @param waitMs until the call may be repeated */
+  /**
+   * Answered when the event loop has been to everybody else: while 1024 sockets are ready libuv looks for more, up to 48 times on end, and
+   * neither publishes nor minds timers in between. Callers that are refused at once are ready again at once.
+   *
+   * @param waitMs until the call may be repeated
+   */
   refuse(response: ServerResponse, requestId: string, limit: Limit, { waitMs = 1000, apiKey = '' } = {}): void {
     rateLimited.inc({ limit });
     this.count(requestId, limit, apiKey);
+    setImmediate(() => this.answer(response, requestId, limit, waitMs));
+  }
+
+  private answer(response: ServerResponse, requestId: string, limit: Limit, waitMs: number): void {
     response.writeHead(429, {
       'content-type': JSON_TYPE,
       'content-length': BODY[limit].length,

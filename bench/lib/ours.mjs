@@ -72,11 +72,15 @@ export class Ours extends System {
   async #add(name, service, settings = {}) {
     const [healthPort] = await freePorts([undefined]);
     this.healthPorts[name] = healthPort;
-    const child = this.spawn(name, [join(this.place.dist ?? join(ROOT, 'dist'), 'apps', service, 'src/main.js')], {
-      ...this.env,
-      ...settings,
-      HEALTH_PORT: String(healthPort),
-    });
+    const child = this.spawn(
+      name,
+      ['--enable-source-maps', join(this.place.dist ?? join(ROOT, 'dist'), 'apps', service, 'src/main.js')],
+      {
+        ...this.env,
+        ...settings,
+        HEALTH_PORT: String(healthPort),
+      },
+    );
     await child.untilReady(async () => (await fetch(`http://127.0.0.1:${healthPort}/health/ready`)).ok);
   }
 }

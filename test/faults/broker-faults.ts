@@ -26,6 +26,10 @@ export const recreateQueue = (times: number): Fault => ({
       await declareTopology(cluster);
       await workload.answers(30);
     }
+    // Only what waited in the queue has no answer.
+    const [told, untold] = [workload.count(503), workload.count(504)];
+    if (untold >= told)
+      throw new Error(`${untold} calls had no answer in time, and only ${told} were told that there is no queue`);
   },
 });
 

@@ -88,6 +88,14 @@ async function main(options) {
         this.answer?.(0);
       });
 
+    /** Whatever the answer is. */
+    accepted() {
+      return new Promise((resolve, reject) => {
+        const answered = (status) => (status > 0 ? resolve() : reject(new Error('the gateway takes no connection')));
+        this.send(`GET / HTTP/1.1\r\nhost: ${hostname}\r\n\r\n`, answered);
+      });
+    }
+
     send(text, answer) {
       this.answer = answer;
       this.socket.write(text);
@@ -108,9 +116,7 @@ async function main(options) {
 
   while (idle.length < (inFlight ?? CONNECTIONS)) {
     const lines = Array.from({ length: CONNECT_AT_ONCE }, () => new Line());
-    await Promise.all(
-      lines.map((line) => new Promise((resolve) => line.send(`GET / HTTP/1.1\r\nhost: ${hostname}\r\n\r\n`, resolve))),
-    );
+    await Promise.all(lines.map((line) => line.accepted()));
     idle.push(...lines);
   }
   let due = 0;

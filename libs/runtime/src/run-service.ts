@@ -51,7 +51,7 @@ export async function runService<C extends ServiceConfig>(
     });
   }
 
-  // At its default of 10 ms, waking up for the event loop's lag takes more of an idle process than all else. Its percentiles include the interval.
+  // Sampling the event loop's lag every 10 ms, the default, takes more of an idle process than all else. Its percentiles include the interval.
   collectDefaultMetrics({ eventLoopMonitoringPrecision: 50 });
   let starting: Promise<() => Promise<void>> = Promise.resolve(async () => undefined);
 

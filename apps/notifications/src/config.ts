@@ -16,13 +16,13 @@ export class NotificationsConfig extends Settings({
     'NOTIFICATIONS_COMMAND_PREFETCH',
     256,
     { min: 1, max: 2000 },
-    'Commands that one process works on at a time, and so the most that one commit takes.',
+    'Commands that one process works on at a time; up to 128 share a commit.',
   ),
   queryPrefetch: integer(
     'NOTIFICATIONS_QUERY_PREFETCH',
-    8,
+    7,
     { min: 1, max: 2000 },
-    'Queries that one process works on at a time. Below DATABASE_POOL_SIZE, so that slow reads leave a connection to the writer.',
+    'Queries that one process works on at a time. Three below DATABASE_POOL_SIZE, so that slow reads leave connections to the writer.',
   ),
   retentionDays: integer(
     'RETENTION_DAYS',

@@ -39,6 +39,7 @@ export class NestLogger implements LoggerService {
   verbose = (message: unknown, ...parameters: unknown[]) => this.write('trace', message, parameters);
 
   private write(level: LogLevel, message: unknown, parameters: unknown[]): void {
+    if (!this.logger.isLevelEnabled(level)) return;
     const context = typeof parameters.at(-1) === 'string' ? (parameters.pop() as string) : undefined;
     const err = parameters.find((parameter) => parameter instanceof Error);
     // Nest passes a stack as a string before the context.

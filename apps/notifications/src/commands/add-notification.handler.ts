@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { Controller } from '@nestjs/common';
 import { Ctx, MessagePattern, Payload } from '@nestjs/microservices';
 import { stringify } from 'safe-stable-stringify';
@@ -72,10 +72,7 @@ function toNotification(request: AddNotificationRequest, context: DeliveryContex
 }
 
 /** Equal for equal JSON values, whatever the order of their keys. */
-const fingerprintOf = (value: object): Buffer =>
-  createHash('sha256')
-    .update(stringify(value) ?? '')
-    .digest();
+const fingerprintOf = (value: object): Buffer => hash('sha256', stringify(value) ?? '', 'buffer');
 
 function storedId(written: Written): string {
   switch (written.outcome) {

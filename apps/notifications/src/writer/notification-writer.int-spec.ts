@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { DataSource } from 'typeorm';
+import type { DataSource, QueryRunner } from 'typeorm';
 import { OutboxRelay, type OutboxEvent } from '@app/postgres/outbox';
 import { takeEvents } from '../db/outbox.repository';
 import { InsertNotificationsRepository, type NewNotification } from '../db/insert-notifications.repository';
@@ -104,10 +104,48 @@ describe(NotificationWriter.name, () => {
 
   it('takes everything that waits into the next commit', async () => {
     const insert = jest.spyOn(InsertNotificationsRepository.prototype, 'insert');
-    await Promise.all(Array.from({ length: 300 }, (_, index) => writer.add(aNotification({ id: `n${index}` }))));
+    await Promise.all(Array.from({ length: 100 }, (_, index) => writer.add(aNotification({ id: `n${index}` }))));
     expect(insert).toHaveBeenCalledTimes(1);
     insert.mockRestore();
-    expect(await count('notifications')).toBe(300);
+    expect(await count('notifications')).toBe(100);
+  });
+
+  describe('while the database takes its time for one batch', () => {
+    let blocking: QueryRunner;
+
+    beforeEach(async () => {
+      blocking = database.dataSources[1].createQueryRunner();
+      await blocking.startTransaction();
+      await blocking.query(`INSERT INTO organizations (api_key, organization_id) VALUES ('tenant', 'blocked')`);
+    });
+    afterEach(() => blocking.release());
+
+    const isBlocked = async (): Promise<boolean> =>
+      (
+        await dataSource.query<unknown[]>(
+          `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+        )
+      ).length > 0;
+    const neighbours = (): NewNotification[] => Array.from({ length: 64 }, (_, index) => aNotification({ id: `n${index}` }));
+
+    it('writes a second one', async () => {
+      const blocked = writer.add(aNotification({ id: 'blocked', organizationId: 'blocked' }));
+      await eventually(isBlocked);
+      await Promise.all(neighbours().map((notification) => writer.add(notification)));
+      expect(await count('notifications')).toBe(64);
+      await blocking.rollbackTransaction();
+      await expect(blocked).resolves.toEqual(stored('blocked'));
+    });
+
+    it('lets nobody wait for an Idempotency-Key but those who have it', async () => {
+      const blocked = writer.add(withKey('k', { id: 'blocked', organizationId: 'blocked' }));
+      await eventually(isBlocked);
+      const repeated = writer.add(withKey('k', { id: 'repeated' }));
+      await Promise.all(neighbours().map((notification) => writer.add(notification)));
+      await blocking.rollbackTransaction();
+      await expect(Promise.all([blocked, repeated])).resolves.toEqual([stored('blocked'), stored('blocked')]);
+      expect(await count('notifications')).toBe(65);
+    });
   });
 
   it('stores the neighbours of a notification that the database rejects', async () => {

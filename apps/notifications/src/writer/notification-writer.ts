@@ -23,12 +23,19 @@ interface Entry {
   reject(error: unknown): void;
 }
 
-/** Statements stay well below their timeout: 1000 notifications, or as many as have 10,000 recipients. */
-const MAX_BATCH = 1000;
+/** Statements stay well below their timeout: as many as have 10,000 recipients. Half of the usual prefetch: two batches share it. */
+const MAX_BATCH = 128;
 const MAX_BATCH_RECIPIENTS = 10_000;
 
 /** The same for a batch in which somebody's deadline is near: its statement has less time. */
 const MAX_HURRIED_RECIPIENTS = 2000;
+
+/**
+ * While PostgreSQL works on one batch this process would wait: a second one may be on its way, when what has gathered is worth a statement
+ * and a commit of its own.
+ */
+const MAX_WRITING = 2;
+const WORTH_A_SECOND = { notifications: 64, recipients: 1000 };
 
 /** Tries of one notification, conflicts and deadlocks included, before the caller is told that nothing was stored. */
 const MAX_TRIES = 4;
@@ -39,7 +46,7 @@ const ANSWERED_MEANWHILE = 'idempotency_keys_pkey';
 const batchSize = new Histogram({
   name: 'notification_batch_size',
   help: 'Notifications that shared one commit',
-  buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024],
+  buckets: [1, 2, 4, 8, 16, 32, 64, MAX_BATCH],
 });
 const batchSeconds = new Histogram({
   name: 'notification_batch_seconds',
@@ -48,14 +55,16 @@ const batchSeconds = new Histogram({
 });
 
 /**
- * Group commit: while one batch is being written the others gather, and the next batch takes them all. There is no timer: alone a
- * notification is written at once, under load hundreds share one commit. Bounded by the consumer's prefetch.
+ * Group commit: while a batch is being written the others gather, and the next batch takes them all. There is no timer: alone a
+ * notification is written at once, under load a hundred share one commit. Bounded by the consumer's prefetch.
  */
 @Injectable()
 export class NotificationWriter {
   private readonly logger = new Logger(NotificationWriter.name);
   private readonly waiting: Entry[] = [];
-  private writing = false;
+  private waitingRecipients = 0;
+  private readonly keysBeingWritten = new Set<string | undefined>();
+  private writing = 0;
 
   constructor(
     private readonly repository: InsertNotificationsRepository,
@@ -69,8 +78,8 @@ export class NotificationWriter {
   async add(notification: NewNotification): Promise<Written> {
     this.outbox.requireRoom();
     return new Promise((resolve, reject) => {
-      this.waiting.push({ notification, tries: 0, resolve, reject });
-      if (!this.writing) void this.writeWhileWaiting();
+      this.enqueue({ notification, tries: 0, resolve, reject });
+      if (this.isWorthABatch()) void this.writeNext();
     });
   }
 
@@ -81,50 +90,66 @@ export class NotificationWriter {
     return stored?.answer !== undefined;
   }
 
-  private async writeWhileWaiting(): Promise<void> {
-    this.writing = true;
+  private enqueue(entry: Entry): void {
+    this.waiting.push(entry);
+    this.waitingRecipients += entry.notification.content.notifyUsers.length;
+  }
+
+  private isWorthABatch(): boolean {
+    if (this.writing === 0) return this.waiting.length > 0;
+    const { notifications, recipients } = WORTH_A_SECOND;
+    return this.writing < MAX_WRITING && (this.waiting.length >= notifications || this.waitingRecipients >= recipients);
+  }
+
+  private async writeNext(): Promise<void> {
+    this.writing++;
     // Deliveries that came in one packet reach add() in the same turn of the event loop.
     await new Promise((resolve) => setImmediate(resolve));
-    while (this.waiting.length > 0) {
+    const { leaders, followers } = this.takeBatch();
+    const size = leaders.length + followers.length;
+    if (size > 0) {
       const observe = batchSeconds.startTimer();
-      const { leaders, followers } = this.takeBatch();
-      batchSize.observe(leaders.length + followers.length);
+      batchSize.observe(size);
       const left = await this.insert(leaders);
       await this.resolveStored([...left, ...followers]);
       observe();
     }
-    this.writing = false;
+    for (const entry of leaders) this.keysBeingWritten.delete(idempotencyKeyOf(entry));
+    this.writing--;
+    // All that waits may have to wait for the other batch.
+    if (size > 0 && this.isWorthABatch()) void this.writeNext();
   }
 
   /**
    * Leaders have distinct ids and idempotency keys and are inserted. Followers are only looked up: they repeat a leader's id and learn from
-   * it what became of it, or are too late to be inserted at all. Who has the Idempotency-Key of another waits for the answer to that one.
+   * it what became of it, or are too late to be inserted at all. Who has the Idempotency-Key of another that is being written waits for
+   * its answer.
    */
   private takeBatch(): { leaders: Entry[]; followers: Entry[] } {
     const leaders = new Map<string, Entry>();
-    const idempotencyKeys = new Set<string>();
     const followers: Entry[] = [];
     const postponed: Entry[] = [];
     let recipients = 0;
     let taken = 0;
     let mostRecipients = MAX_BATCH_RECIPIENTS;
     for (const entry of this.waiting) {
-      const { apiKey, idempotency, content, deadline = Infinity } = entry.notification;
+      const { content, deadline = Infinity } = entry.notification;
       const left = deadline - Date.now();
       if (left >= 0 && left < STATEMENT_TIMEOUT_MS) mostRecipients = MAX_HURRIED_RECIPIENTS;
       recipients += content.notifyUsers.length;
       if (taken > 0 && (taken >= MAX_BATCH || recipients > mostRecipients)) break;
       taken++;
       const identity = identityOf(entry);
-      const idempotencyKey = idempotency && JSON.stringify([apiKey, idempotency.key]);
-      if (idempotencyKey && idempotencyKeys.has(idempotencyKey)) postponed.push(entry);
+      const idempotencyKey = idempotencyKeyOf(entry);
+      if (idempotencyKey && this.keysBeingWritten.has(idempotencyKey)) postponed.push(entry);
       else if (leaders.has(identity) || left < 0) followers.push(entry);
       else {
         leaders.set(identity, entry);
-        if (idempotencyKey) idempotencyKeys.add(idempotencyKey);
+        if (idempotencyKey) this.keysBeingWritten.add(idempotencyKey);
       }
     }
     this.waiting.splice(0, taken, ...postponed);
+    this.waitingRecipients = sumOfRecipients(this.waiting);
     const sorted = [...leaders].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, entry]) => entry);
     return { leaders: sorted, followers };
   }
@@ -190,7 +215,7 @@ export class NotificationWriter {
   private tryAgain(entry: Entry): void {
     entry.tries++;
     if (entry.tries >= MAX_TRIES) entry.resolve({ outcome: 'contended' });
-    else this.waiting.push(entry);
+    else this.enqueue(entry);
   }
 }
 
@@ -208,6 +233,12 @@ function judge(notification: NewNotification, { fingerprint, answer }: StoredBef
   }
   return deadline !== undefined && deadline < Date.now() ? { outcome: 'expired' } : 'again';
 }
+
+const sumOfRecipients = (entries: readonly Entry[]): number =>
+  entries.reduce((sum, { notification }) => sum + notification.content.notifyUsers.length, 0);
+
+const idempotencyKeyOf = ({ notification: { apiKey, idempotency } }: Entry): string | undefined =>
+  idempotency && JSON.stringify([apiKey, idempotency.key]);
 
 const identityOf = ({ notification: { apiKey, organizationId, id } }: Entry): string =>
   JSON.stringify([apiKey, organizationId, id]);

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { AddedUser, AddUsersResult, UserEntry } from '@app/contracts/users.add';
 import type { Refused } from '../db/members.repository';
 
@@ -27,7 +27,7 @@ export function answerOf(entries: readonly UserEntry[], { added, refused }: AddU
 }
 
 /** An identifier that published clients expect, not a secret. */
-const publicId = (userId: string): string => createHash('md5').update(userId, 'utf8').digest('hex');
+const publicId = (userId: string): string => hash('md5', userId);
 
 const summary = (users: number, failed: number): string =>
   failed === 0 ? 'User(s) processed successfully.' : `User(s) processed, ${failed} of ${users} failed.`;

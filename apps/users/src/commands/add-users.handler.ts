@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { Controller } from '@nestjs/common';
 import { Ctx, MessagePattern, Payload } from '@nestjs/microservices';
 import stringify from 'safe-stable-stringify';
@@ -72,7 +72,7 @@ function levelOf({ documentId, folderId }: AddUsersRequest): Level {
 
 const isPast = (deadline: number | undefined): boolean => deadline !== undefined && Date.now() > deadline;
 
-const fingerprintOf = (request: AddUsersRequest): Buffer => createHash('sha256').update(stringify(request)).digest();
+const fingerprintOf = (request: AddUsersRequest): Buffer => hash('sha256', stringify(request), 'buffer');
 
 const nothingStored = (options?: ErrorOptions) =>
   new ApiError('UNAVAILABLE', 'The users could not be stored in time; nothing was changed.', undefined, options);

@@ -23,9 +23,9 @@ export interface NotificationContent {
 @Index('notifications_by_location', ['organization', 'documentId', 'locationId', 'timestamp', 'id'], {
   where: '(location_id IS NOT NULL)',
 })
-@Index('notifications_to_all', ['organization', 'timestamp', 'id'], { where: 'notify_all' })
+@Index('notifications_to_all', ['organization', 'timestamp', 'id', 'documentId'], { where: 'notify_all' })
 @Index('notifications_to_all_by_document', ['organization', 'documentId', 'timestamp', 'id'], { where: 'notify_all' })
-@Index('notifications_to_all_by_location', ['organization', 'locationId', 'timestamp', 'id'], {
+@Index('notifications_to_all_by_location', ['organization', 'locationId', 'timestamp', 'id', 'documentId'], {
   where: '(notify_all AND (location_id IS NOT NULL))',
 })
 @Index('notifications_to_all_by_document_location', ['organization', 'documentId', 'locationId', 'timestamp', 'id'], {

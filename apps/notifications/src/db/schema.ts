@@ -3,6 +3,7 @@ import { DocumentAccessEntity } from './document-access.entity';
 import { DocumentEntity } from './document.entity';
 import { IdempotencyKeyEntity } from './idempotency-key.entity';
 import { MemberEntity } from './member.entity';
+import { Covering1795651200000 } from './migrations/1795651200000-covering';
 import { Members1795478400000 } from './migrations/1795478400000-members';
 import { Notifications1795132800000 } from './migrations/1795132800000-notifications';
 import { Outbox1795305600000 } from './migrations/1795305600000-outbox';
@@ -26,4 +27,10 @@ export const ENTITIES = [
   DocumentAccessEntity,
 ];
 
-export const MIGRATIONS = [Notifications1795132800000, Outbox1795305600000, Members1795478400000, Retention1795564800000];
+export const MIGRATIONS = [
+  Notifications1795132800000,
+  Outbox1795305600000,
+  Members1795478400000,
+  Retention1795564800000,
+  Covering1795651200000,
+];

@@ -6,13 +6,13 @@ import { two, whole } from '../lib/statistics.mjs';
 export const title = 'idle system';
 
 const MOST_PERCENT = 1;
-/** What follows a load, collecting its garbage for one, is no idling. */
-const REST_SECONDS = 5;
+/** Half a minute after a process has become quiet V8 collects its garbage, once. That is no idling: this many times `idleSeconds` pass before. */
+const REST = 1.5;
 
 export async function run(laboratory, { idleSeconds }) {
   const system = await laboratory.system('ours');
   await system.settle();
-  await sleep(REST_SECONDS * 1000);
+  await sleep(REST * idleSeconds * 1000);
   const [cpuBefore, statementsBefore] = [cpuSeconds(system.pids), await transactions(laboratory, system)];
   if (!cpuBefore) throw new FailedRun('CPU times can be read on Linux only');
   await sleep(idleSeconds * 1000);

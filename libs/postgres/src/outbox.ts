@@ -37,8 +37,9 @@ export interface OutboxOptions {
 const LIMITS: OutboxLimits = { events: 200, bytes: 4 * 1024 * 1024 };
 /** Waits after failures grow twofold from the first to the second, in milliseconds. */
 const BACKOFF_MS = [100, 5000] as const;
-/** Between two batches that are not full, in milliseconds. */
-const GATHERING_MS = 50;
+/** Between two batches that are not full, in milliseconds, after one of few events and after others: a batch costs much more than what it holds. */
+const GATHERING_MS = [20, 50] as const;
+const FEW = 10;
 /** How often it looks for what another process has written and not published, because that has ended. */
 const SWEEP_MS = 10_000;
 const MAX_EVENTS = 1_000_000;
@@ -120,12 +121,13 @@ export class OutboxRelay {
     while (this.woken && !signal.aborted) {
       this.woken = false;
       try {
-        const more = await this.publishBatch();
-        this.woken ||= more;
+        const { events, full } = await this.publishBatch();
+        this.woken ||= full;
         this.failed = 0;
         if (this.full) await this.sweepNext();
-        // Under load a batch costs much more than what it holds: the next one waits for company.
-        if (!more && !signal.aborted) await sleep(GATHERING_MS, undefined, { signal }).catch(() => undefined);
+        const [afterFew, afterMany] = GATHERING_MS;
+        if (!full && !signal.aborted)
+          await sleep(events < FEW ? afterFew : afterMany, undefined, { signal }).catch(() => undefined);
       } catch (error) {
         this.woken = true;
         await this.backOff(error as Error);
@@ -143,8 +145,8 @@ export class OutboxRelay {
     await sleep(ceiling / 2 + (Math.random() * ceiling) / 2, undefined, { signal }).catch(() => undefined);
   }
 
-  /** @returns whether there may be more */
-  private async publishBatch(): Promise<boolean> {
+  /** @returns how many events it published, and whether there may be more of them */
+  private async publishBatch(): Promise<{ events: number; full: boolean }> {
     const runner = this.dataSource.createQueryRunner();
     try {
       const client = (await runner.connect()) as PoolClient;
@@ -156,7 +158,7 @@ export class OutboxRelay {
         await client.query('COMMIT');
         published.inc(events.length);
         const bytes = events.reduce((sum, { data }) => sum + data.length, 0);
-        return events.length === LIMITS.events || bytes > LIMITS.bytes / 2;
+        return { events: events.length, full: events.length === LIMITS.events || bytes > LIMITS.bytes / 2 };
       } catch (error) {
         // A lost connection has rolled back by itself, and released the runner.
         if (!runner.isReleased) await client.query('ROLLBACK').catch(() => undefined);

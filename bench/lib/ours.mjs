@@ -5,6 +5,8 @@ import { ROOT } from '../../scripts/lib/project.mjs';
 import { eventually } from './eventually.mjs';
 import { System } from './system.mjs';
 
+/** See {@link Ours.heap}. */
+const INSTRUMENTS = ['--expose-gc', '--require', join(ROOT, 'bench/lib/collect.cjs')];
 const SETTLED_WITHIN_MS = 120_000;
 const NOTHING_LEFT = `
   SELECT NOT EXISTS (SELECT FROM notifications.outbox) AND NOT EXISTS (SELECT FROM users.outbox) AS done`;
@@ -64,6 +66,19 @@ export class Ours extends System {
     return Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1]);
   }
 
+  /** Bytes of the heap of each process that are in use: after two collections, because the first leaves what has finalizers. */
+  async heap() {
+    const entries = this.children.map(async ({ name, pid }) => {
+      for (let times = 0; times < 2; times++) {
+        process.kill(pid, 'SIGUSR2');
+        // Answered when the process is done with it.
+        await this.metric(name, 'nodejs_heap_size_used_bytes');
+      }
+      return [name, await this.metric(name, 'nodejs_heap_size_used_bytes')];
+    });
+    return Object.fromEntries(await Promise.all(entries));
+  }
+
   get #writerSettings() {
     const { writerDatabaseUrl, writerSettings } = this.place;
     return { ...(writerDatabaseUrl && { DATABASE_URL: writerDatabaseUrl(this.place.databaseUrl) }), ...writerSettings };
@@ -74,7 +89,7 @@ export class Ours extends System {
     this.healthPorts[name] = healthPort;
     const child = this.spawn(
       name,
-      ['--enable-source-maps', join(this.place.dist ?? join(ROOT, 'dist'), 'apps', service, 'src/main.js')],
+      [...INSTRUMENTS, '--enable-source-maps', join(this.place.dist ?? join(ROOT, 'dist'), 'apps', service, 'src/main.js')],
       {
         ...this.env,
         ...settings,

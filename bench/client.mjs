@@ -1,7 +1,8 @@
 // One client in a process of its own, so that its CPU is not the system's. Started by lib/load.mjs.
-//   node bench/client.mjs '<JSON>'   see Load in lib/load.mjs
-// stdout: a JSON line when the warm-up is over, one with the figures, and one at the first answer that is not 200. It ends when its
-// stdin does.
+// stdin: a JSON line, see Load in lib/load.mjs. It ends when its stdin does.
+// stdout: a JSON line when the warm-up is over, one with the figures, and one at the first answer that is not 200.
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
 import { Client } from 'undici';
 import { bodiesOf } from './workloads.mjs';
 
@@ -10,9 +11,9 @@ const LONGEST_WARM_UP_MS = 20_000;
 /** An open loop that is this far behind has found the limit, and would only fill memory. */
 const MOST_WAITING = 100_000;
 
-const { url, path, headers, workload, connections, warmUpSeconds, warmUpCalls, seconds, ratePerSecond } = JSON.parse(
-  process.argv[2],
-);
+const input = createInterface({ input: process.stdin }).on('close', () => process.exit(0));
+const [load] = await once(input, 'line');
+const { url, path, headers, workload, connections, warmUpSeconds, warmUpCalls, seconds, ratePerSecond } = JSON.parse(load);
 const say = (event, figures) => process.stdout.write(`${JSON.stringify({ event, ...figures })}\n`);
 const nextBody = bodiesOf(workload);
 const limits = { pipelining: 1, bodyTimeout: GIVE_UP_MS, headersTimeout: GIVE_UP_MS };
@@ -26,7 +27,6 @@ let phase = 'warm up';
 let inFlight = 0;
 let answered = 0;
 
-process.stdin.on('end', () => process.exit(0)).resume();
 const start = performance.now();
 if (ratePerSecond) openLoop();
 else for (const client of idle.splice(0)) send(client, performance.now());

@@ -73,11 +73,13 @@ export async function measure(laboratory, system, load, onBegin = () => {}) {
 }
 
 function startClient(options) {
-  const client = spawn(process.execPath, [join(ROOT, 'bench/client.mjs'), JSON.stringify(options)], {
+  const client = spawn(process.execPath, [join(ROOT, 'bench/client.mjs')], {
     stdio: ['pipe', 'pipe', 'inherit'],
     detached: true, // Ctrl-C in the terminal is ours to handle, in order
   });
   client.stdin.on('error', () => {}); // it has ended already
+  // Not as an argument: ids by the thousand are more than an argument may have.
+  client.stdin.write(`${JSON.stringify(options)}\n`);
   const reaper = startReaper('end_group KILL 10');
   reaper.watch(client.pid);
   const exited = new Promise((resolve) => client.once('exit', resolve));

@@ -204,6 +204,16 @@ describe(NotificationWriter.name, () => {
       expect(new Set(outcomes.map((outcome) => JSON.stringify(outcome)))).toEqual(new Set([JSON.stringify(stored(only ?? ''))]));
     });
 
+    it('does not keep others waiting, however often it is repeated', async () => {
+      const insert = jest.spyOn(InsertNotificationsRepository.prototype, 'insert');
+      const repeated = Array.from({ length: 150 }, (_, index) => writer.add(withKey('k', { id: `made-${index}` })));
+      await writer.add(aNotification({ id: 'other' }));
+      expect(insert.mock.calls[0]?.[0].map(({ id }) => id)).toEqual(['made-0', 'other']);
+      insert.mockRestore();
+      expect(new Set((await Promise.all(repeated)).map(({ outcome }) => outcome))).toEqual(new Set(['stored']));
+      expect(await ids()).toEqual(['made-0', 'other']);
+    });
+
     it('does not keep a key whose request was refused', async () => {
       await writer.add(aNotification());
       await expect(writer.add(withKey('k', { documentId: 'other' }))).resolves.toEqual({ outcome: 'different' });

@@ -62,7 +62,6 @@ const batchSeconds = new Histogram({
 export class NotificationWriter {
   private readonly logger = new Logger(NotificationWriter.name);
   private readonly waiting: Entry[] = [];
-  private waitingRecipients = 0;
   private readonly keysBeingWritten = new Set<string | undefined>();
   private writing = 0;
 
@@ -78,7 +77,7 @@ export class NotificationWriter {
   async add(notification: NewNotification): Promise<Written> {
     this.outbox.requireRoom();
     return new Promise((resolve, reject) => {
-      this.enqueue({ notification, tries: 0, resolve, reject });
+      this.waiting.push({ notification, tries: 0, resolve, reject });
       if (this.isWorthABatch()) void this.writeNext();
     });
   }
@@ -90,15 +89,10 @@ export class NotificationWriter {
     return stored?.answer !== undefined;
   }
 
-  private enqueue(entry: Entry): void {
-    this.waiting.push(entry);
-    this.waitingRecipients += entry.notification.content.notifyUsers.length;
-  }
-
   private isWorthABatch(): boolean {
     if (this.writing === 0) return this.waiting.length > 0;
     const { notifications, recipients } = WORTH_A_SECOND;
-    return this.writing < MAX_WRITING && (this.waiting.length >= notifications || this.waitingRecipients >= recipients);
+    return this.writing < MAX_WRITING && (this.waiting.length >= notifications || recipientsOf(this.waiting) >= recipients);
   }
 
   private async writeNext(): Promise<void> {
@@ -130,26 +124,30 @@ export class NotificationWriter {
     const followers: Entry[] = [];
     const postponed: Entry[] = [];
     let recipients = 0;
-    let taken = 0;
+    let looked = 0;
     let mostRecipients = MAX_BATCH_RECIPIENTS;
     for (const entry of this.waiting) {
+      const idempotencyKey = idempotencyKeyOf(entry);
+      if (this.keysBeingWritten.has(idempotencyKey)) {
+        looked++;
+        postponed.push(entry);
+        continue;
+      }
       const { content, deadline = Infinity } = entry.notification;
       const left = deadline - Date.now();
       if (left >= 0 && left < STATEMENT_TIMEOUT_MS) mostRecipients = MAX_HURRIED_RECIPIENTS;
       recipients += content.notifyUsers.length;
+      const taken = leaders.size + followers.length;
       if (taken > 0 && (taken >= MAX_BATCH || recipients > mostRecipients)) break;
-      taken++;
+      looked++;
       const identity = identityOf(entry);
-      const idempotencyKey = idempotencyKeyOf(entry);
-      if (idempotencyKey && this.keysBeingWritten.has(idempotencyKey)) postponed.push(entry);
-      else if (leaders.has(identity) || left < 0) followers.push(entry);
+      if (leaders.has(identity) || left < 0) followers.push(entry);
       else {
         leaders.set(identity, entry);
         if (idempotencyKey) this.keysBeingWritten.add(idempotencyKey);
       }
     }
-    this.waiting.splice(0, taken, ...postponed);
-    this.waitingRecipients = sumOfRecipients(this.waiting);
+    this.waiting.splice(0, looked, ...postponed);
     const sorted = [...leaders].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, entry]) => entry);
     return { leaders: sorted, followers };
   }
@@ -215,7 +213,7 @@ export class NotificationWriter {
   private tryAgain(entry: Entry): void {
     entry.tries++;
     if (entry.tries >= MAX_TRIES) entry.resolve({ outcome: 'contended' });
-    else this.enqueue(entry);
+    else this.waiting.push(entry);
   }
 }
 
@@ -234,7 +232,7 @@ function judge(notification: NewNotification, { fingerprint, answer }: StoredBef
   return deadline !== undefined && deadline < Date.now() ? { outcome: 'expired' } : 'again';
 }
 
-const sumOfRecipients = (entries: readonly Entry[]): number =>
+const recipientsOf = (entries: readonly Entry[]): number =>
   entries.reduce((sum, { notification }) => sum + notification.content.notifyUsers.length, 0);
 
 const idempotencyKeyOf = ({ notification: { apiKey, idempotency } }: Entry): string | undefined =>

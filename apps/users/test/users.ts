@@ -41,17 +41,19 @@ export class UsersOnDatabase {
   readonly members: MembersRepository;
   /** In the order in which they were published. */
   readonly events: OutboxEvent[] = [];
-  private readonly outbox: OutboxRelay;
-  private readonly handler: AddUsersHandler;
+  private outbox: OutboxRelay;
 
   private constructor(
     private readonly database: TestDatabase,
     readonly dataSource: DataSource,
   ) {
     this.members = new MembersRepository(dataSource);
+    this.outbox = this.relay();
+  }
+
+  private relay(): OutboxRelay {
     const publish = async (batch: readonly OutboxEvent[]) => void this.events.push(...batch);
-    this.outbox = new OutboxRelay(dataSource, { take: takeEvents, publish });
-    this.handler = new AddUsersHandler(this.members, new IdempotencyKeysRepository(dataSource), this.outbox);
+    return new OutboxRelay(this.dataSource, { take: takeEvents, publish });
   }
 
   static async start(): Promise<UsersOnDatabase> {
@@ -66,6 +68,12 @@ export class UsersOnDatabase {
     await this.database.drop();
   }
 
+  /** Publishes what there is, at most 200 events; nothing is published then until the next call. An empty outbox does not tell that: a relay looks once more. */
+  async published(): Promise<void> {
+    await this.outbox.stop();
+    this.outbox = this.relay();
+  }
+
   /** Removes everything but the API keys. */
   async clear(): Promise<void> {
     await this.dataSource.query('TRUNCATE organizations, idempotency_keys, outbox CASCADE');
@@ -73,7 +81,8 @@ export class UsersOnDatabase {
   }
 
   add(request: AddUsersRequest, { apiKey = 'one', ...call }: Call = {}): Promise<AddUsersResult> {
-    return this.handler.addUsers(request, contextOf('users.add.v1', apiKey, call));
+    const handler = new AddUsersHandler(this.members, new IdempotencyKeysRepository(this.dataSource), this.outbox);
+    return handler.addUsers(request, contextOf('users.add.v1', apiKey, call));
   }
 
   setDocument(request: SetDocumentRequest, { apiKey = 'one', ...call }: Call = {}): Promise<SetDocumentResult> {

@@ -1,4 +1,3 @@
-import { eventually } from '@app/testing/eventually';
 import { UsersOnDatabase } from '../../test/users';
 
 describe('users/add tells', () => {
@@ -12,7 +11,7 @@ describe('users/add tells', () => {
 
   /** What was told since the last look, once everything is published. */
   const told = async () => {
-    await eventually(async () => (await on.values('SELECT id::text FROM outbox')).length === 0);
+    await on.published();
     return on.events
       .splice(0)
       .map(({ type, data, apiKey, organizationId }) => ({ type, apiKey, organizationId, ...(JSON.parse(data) as object) }))

@@ -6,12 +6,13 @@ import { two, whole } from '../lib/statistics.mjs';
 export const title = 'idle system';
 
 const MOST_PERCENT = 1;
-/** Half a minute after a process has become quiet V8 collects its garbage, once. That is no idling: this many times `idleSeconds` pass before. */
+/** Half a minute after a process has become quiet V8 collects its garbage, once. That is no idling: it is made to, and this many times `idleSeconds` pass. */
 const REST = 1.5;
 
 export async function run(laboratory, { idleSeconds }) {
   const system = await laboratory.system('ours');
   await system.settle();
+  await system.heap();
   await sleep(REST * idleSeconds * 1000);
   const [cpuBefore, statementsBefore] = [cpuSeconds(system.pids), await transactions(laboratory, system)];
   if (!cpuBefore) throw new FailedRun('CPU times can be read on Linux only');

@@ -30,14 +30,18 @@ export class Ours extends System {
 
   async startChildren() {
     // Broker accounts need the management plugin: here everybody is the account with all rights.
-    const args = [join(ROOT, 'scripts/setup.mjs'), 'users', 'notifications', 'topology'];
-    const env = { PATH: process.env.PATH, ...this.env, DEMO_CREDENTIALS: 'true' };
-    await runQuietly(process.execPath, args, { cwd: ROOT, env, name: 'Set-up' });
+    await this.setUp('users', 'notifications', 'topology');
     await Promise.all([
       this.#add('gateway', 'gateway', { PORT: String(this.port) }),
       this.#add('users', 'users'),
       this.#add('notifications', 'notifications', this.#writerSettings),
     ]);
+  }
+
+  /** Runs steps of scripts/setup.mjs. */
+  async setUp(...steps) {
+    const env = { PATH: process.env.PATH, ...this.env, DEMO_CREDENTIALS: 'true' };
+    await runQuietly(process.execPath, [join(ROOT, 'scripts/setup.mjs'), ...steps], { cwd: ROOT, env, name: 'Set-up' });
   }
 
   /** Starts or ends processes of notifications until there are so many. */

@@ -19,7 +19,9 @@ export function printed(results) {
 
 /** @returns {Promise<string>} what stands between the markers in the document */
 export async function document(results, mode, laboratory) {
-  const { rows: postgres } = await laboratory.admin.query('SHOW server_version');
+  const { rows: postgres } = await laboratory.admin.query(
+    `SELECT current_setting('server_version') AS version, current_setting('shared_buffers') AS buffers`,
+  );
   const { stdout: rabbitmq } = await laboratory.rabbit.control('version');
   const [processor] = cpus();
   const machine = [
@@ -27,7 +29,7 @@ export async function document(results, mode, laboratory) {
     `${Math.round(totalmem() / 2 ** 30)} GiB`,
     process.platform,
     `Node ${process.versions.node}`,
-    `PostgreSQL ${postgres[0].server_version}`,
+    `PostgreSQL ${postgres[0].version} with shared_buffers of ${postgres[0].buffers}`,
     `RabbitMQ ${rabbitmq.trim()}`,
   ];
   const how = mode === 'default' ? 'npm run bench' : `npm run bench -- --${mode}`;

@@ -22,28 +22,68 @@ const COMBINATIONS = [
 
 export async function run(laboratory, { rounds, pageSeconds, sizes }) {
   const system = await laboratory.freshSystem('ours');
-  const found = COMBINATIONS.map((filters) => ({ name: filters.join(' + '), filters, sizes: [], plans: [] }));
+  const tables = new Tables(system);
+  for (const size of sizes) await tables.store(size);
+  const found = COMBINATIONS.map((filters) => ({ name: filters.join(' + '), filters, runs: sizes.map(() => []), plans: [] }));
   const base = { operation: 'notifications/get', connections: 1, warmUpSeconds: pageSeconds / 2, seconds: pageSeconds };
-  for (const size of sizes) {
-    report(`    storing ${whole(size)} notifications`);
-    await seedOurs(system.sql, size, { toAll: true });
-    for (const one of found) {
-      const requests = requestsOf(one.filters, size);
-      for (const request of requests.slice(0, 2)) {
-        const { result } = await system.call('notifications/get', request);
-        if (result.data.length !== PAGE) throw new Error(`${one.name} finds ${result.data.length} of ${PAGE} notifications`);
-        one.plans.push({ size, ...(await planOf(system.sql, request)) });
+  for (let round = 0; round < rounds; round++) {
+    report(`    round ${round + 1} of ${rounds}`);
+    for (const one of found)
+      for (let turn = 0; turn < sizes.length; turn++) {
+        const index = (round + turn) % sizes.length;
+        const size = sizes[index];
+        await tables.use(size);
+        const requests = requestsOf(one.filters, size);
+        if (round === 0) one.plans.push(...(await plansOf(system, size, requests)));
+        one.runs[index].push(await measure(laboratory, system, { ...base, workload: { name: 'requests', requests } }));
       }
-      one.requests = requests;
-      one.sizes.push([]);
-    }
-    // In rounds, so that no combination has the quiet minute for itself.
-    for (let round = 0; round < rounds; round++)
-      for (const { requests, sizes: runs } of found)
-        runs.at(-1).push(await measure(laboratory, system, { ...base, workload: { name: 'requests', requests } }));
-    report(`    ${whole(size)}: ${found.map((one) => `${one.name} ${two(p50(one.sizes.at(-1)))} ms`).join(', ')}`);
   }
   return findings(found, sizes);
+}
+
+/**
+ * The notifications of each size, in a schema of its own; the service has that whose name it knows. Sizes take turns within a minute so:
+ * a machine is not as fast in one minute as in another.
+ */
+class Tables {
+  #used;
+
+  constructor(system) {
+    this.system = system;
+  }
+
+  async store(size) {
+    if (this.#used !== undefined) {
+      await this.system.sql.query(`ALTER SCHEMA notifications RENAME TO ${schemaOf(this.#used)}`);
+      await this.system.setUp('notifications');
+    }
+    this.#used = size;
+    report(`    storing ${whole(size)} notifications`);
+    await seedOurs(this.system.sql, size, { toAll: true });
+  }
+
+  async use(size) {
+    if (size === this.#used) return;
+    await this.system.sql.query(`
+      BEGIN;
+      ALTER SCHEMA notifications RENAME TO ${schemaOf(this.#used)};
+      ALTER SCHEMA ${schemaOf(size)} RENAME TO notifications;
+      COMMIT`);
+    this.#used = size;
+  }
+}
+
+const schemaOf = (size) => `notifications_${size}`;
+
+/** Of the busy one and of another. */
+async function plansOf(system, size, requests) {
+  const plans = [];
+  for (const request of requests.slice(0, 2)) {
+    const { result } = await system.call('notifications/get', request);
+    if (result.data.length !== PAGE) throw new Error(`a page has ${result.data.length} of ${PAGE} notifications`);
+    plans.push({ size, ...(await planOf(system.sql, request)) });
+  }
+  return plans;
 }
 
 /** In turn of the busy one, and of users that have as many notifications in every table. */
@@ -62,7 +102,7 @@ const p50 = (runs) => median(runs.map((run) => run.p50));
 
 function findings(found, sizes) {
   const judged = found.map((one) => {
-    const medians = one.sizes.map(p50);
+    const medians = one.runs.map(p50);
     const problems = [
       ...new Set(one.plans.flatMap(({ size, problems: own }) => own.map((problem) => `${problem} at ${whole(size)}`))),
     ];

@@ -15,10 +15,11 @@ const FAST_AND_UNSAFE = ['fsync=off', 'synchronous_commit=off', 'full_page_write
  * @param {string} [options.password] of the superuser; absent: none is asked for
  * @param {number} [options.port] taken when free
  * @param {boolean} [options.fsync] false for data that nobody will miss
+ * @param {string[]} [options.settings] others than these, each `name=value`
  * @param {() => void} [options.onDeath] called when it goes without having been told to
  * @param {AbortSignal} [options.abort] ends a start that is under way
  */
-export async function startPostgres({ directory, password, port: preferred, fsync = true, onDeath, abort }) {
+export async function startPostgres({ directory, password, port: preferred, fsync = true, settings: more = [], onDeath, abort }) {
   const programs = await postgresPrograms();
   const identity = postgresIdentity();
   const data = join(directory, 'data');
@@ -33,6 +34,7 @@ export async function startPostgres({ directory, password, port: preferred, fsyn
     'shared_buffers=128MB',
     'timezone=UTC',
     ...(fsync ? [] : FAST_AND_UNSAFE),
+    ...more,
   ];
   const args = ['-D', data, '-p', String(port), ...settings.flatMap((setting) => ['-c', setting])];
   const pidFile = join(data, 'postmaster.pid');

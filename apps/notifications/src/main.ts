@@ -27,6 +27,7 @@ void runService('notifications', notificationsConfig, async (config, { logger, r
     entities: ENTITIES,
     migrations: MIGRATIONS,
     poolSize: config.databasePoolSize,
+    genericPlans: true,
   });
   const broker = { url: config.amqpUrl, caFile: config.amqpCaFile };
   const client = new RabbitClient({ connection: { ...broker, name: 'notifications' }, drainTimeoutMs: 2000 });

@@ -3,7 +3,21 @@ import type { DataSource } from 'typeorm';
 import { createDataSource } from '@app/postgres/data-source';
 import { createTestDatabase } from '@app/testing/database';
 import type { NewNotification } from '../src/db/insert-notifications.repository';
+import type { PageFilter } from '../src/db/pages.repository';
 import { ENTITIES, MIGRATIONS, SCHEMA } from '../src/db/schema';
+
+/** The filters of notifications/get that are allowed. */
+export const COMBINATIONS: (keyof PageFilter)[][] = [
+  ['documentId'],
+  ['documentId', 'ids'],
+  ['documentId', 'locationId'],
+  ['documentId', 'locationId', 'ids'],
+  ['userId'],
+  ['userId', 'ids'],
+  ['documentId', 'userId'],
+  ['locationId', 'userId'],
+  ['documentId', 'locationId', 'userId'],
+];
 
 /** A migrated database and `count` data sources on it, each like that of one writer process. */
 export async function connectTestDatabase(
@@ -19,6 +33,7 @@ export async function connectTestDatabase(
         entities: ENTITIES,
         migrations: MIGRATIONS,
         poolSize: 5,
+        genericPlans: true,
       }).initialize(),
     ),
   );

@@ -14,6 +14,11 @@ export interface DataSourceSettings {
   entities: (EntityTarget<ObjectLiteral> & { new (): unknown })[];
   migrations: (new () => MigrationInterface)[];
   poolSize: number;
+  /**
+   * Plans are made without values, and so once for a connection: for statements that each have one index to go by. Left to itself, PostgreSQL
+   * takes an unknown LIMIT for a tenth of all rows, finds that dear, and plans anew for each call.
+   */
+  genericPlans?: boolean;
 }
 
 const CONNECT_TIMEOUT_MS = 2000;
@@ -39,7 +44,7 @@ export function createDataSource(settings: DataSourceSettings): DataSource {
       statement_timeout: STATEMENT_TIMEOUT_MS,
       idle_in_transaction_session_timeout: 5000,
       keepAlive: true,
-      options: `-c search_path=${settings.schema}`,
+      options: `-c search_path=${settings.schema}${settings.genericPlans ? ' -c plan_cache_mode=force_generic_plan' : ''}`,
     },
   });
 }

@@ -150,8 +150,8 @@ export class OutboxRelay {
     const runner = this.dataSource.createQueryRunner();
     try {
       const client = (await runner.connect()) as PoolClient;
-      // Losing the deletion only means to publish again: the disk need not be waited for.
-      await client.query('BEGIN; SET LOCAL synchronous_commit = off');
+      // Losing the deletion only means to publish again: the disk need not be waited for. The plan of an empty outbox is none for a full one.
+      await client.query('BEGIN; SET LOCAL synchronous_commit = off; SET LOCAL plan_cache_mode = force_custom_plan');
       try {
         const events = await this.options.take(client, LIMITS);
         if (events.length > 0) await this.options.publish(events);

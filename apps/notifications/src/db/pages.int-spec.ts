@@ -2,20 +2,8 @@ import * as fc from 'fast-check';
 import type { DataSource } from 'typeorm';
 import { InsertNotificationsRepository, type NewNotification } from './insert-notifications.repository';
 import { MembersRepository } from './members.repository';
-import { pageQuery, PagesRepository, type PageFilter, type PageWindow } from './pages.repository';
-import { aNotification, connectTestDatabase } from '../../test/notifications';
-
-const COMBINATIONS: (keyof PageFilter)[][] = [
-  ['documentId'],
-  ['documentId', 'ids'],
-  ['documentId', 'locationId'],
-  ['documentId', 'locationId', 'ids'],
-  ['userId'],
-  ['userId', 'ids'],
-  ['documentId', 'userId'],
-  ['locationId', 'userId'],
-  ['documentId', 'locationId', 'userId'],
-];
+import { PagesRepository, type PageFilter, type PageWindow } from './pages.repository';
+import { aNotification, COMBINATIONS, connectTestDatabase } from '../../test/notifications';
 
 describe(PagesRepository.name, () => {
   let database: Awaited<ReturnType<typeof connectTestDatabase>>;
@@ -165,91 +153,4 @@ describe(PagesRepository.name, () => {
     expect(first.notifications.length).toBeLessThan(6);
     expect(await readAll(filter, { newestFirst: true, size: 1000 })).toHaveLength(6);
   });
-
-  describe('with many notifications of one user, document and location', () => {
-    const MANY = 20_000;
-    beforeAll(async () => {
-      const [organization] = await dataSource.query<{ id: string }[]>(
-        `INSERT INTO organizations (api_key, organization_id) VALUES ('tenant', 'many') RETURNING id`,
-      );
-      await dataSource.query(
-        `INSERT INTO notifications (organization, id, "timestamp", document_id, location_id, notify_all, size, fingerprint, content)
-         SELECT $1, 'm' || n, n, 'doc', 'loc', n % 10 = 0, 2, '\\x00', '{}' FROM generate_series(1, ${MANY}) n`,
-        [organization?.id],
-      );
-      await dataSource.query(
-        `INSERT INTO recipients (organization, user_id, "timestamp", notification_id, document_id, location_id)
-         SELECT $1, 'user', n, 'm' || n, 'doc', 'loc' FROM generate_series(1, ${MANY}) n`,
-        [organization?.id],
-      );
-      await dataSource.query(`INSERT INTO members VALUES ($1, 'user', 'organization', '')`, [organization?.id]);
-      await dataSource.query('VACUUM (ANALYZE)');
-    });
-
-    // A prepared statement is planned for its values at first, and later without knowing them.
-    const modes = ['force_custom_plan', 'force_generic_plan'];
-    const cases = COMBINATIONS.flatMap((combination) =>
-      modes.map((mode) => [combination.join(' + '), mode, combination] as const),
-    );
-    it.each(cases)('reads little more than a page by %s, from an index: %s', async (_, mode, combination) => {
-      const every = { documentId: 'doc', locationId: 'loc', userId: 'user', ids: ['m5', 'm6', 'm10'] };
-      const filter: PageFilter = { apiKey: 'tenant', organizationId: 'many' };
-      for (const key of combination) Object.assign(filter, { [key]: every[key as keyof typeof every] });
-      for (const after of [undefined, { timestamp: MANY / 2, notificationId: `m${MANY / 2}` }])
-        await requireLittleRead(pageQuery(filter, { newestFirst: true, size: 50, after }), mode);
-    });
-
-    it.each(modes)('reads little more than a page where the planner expects less than a page: %s', async (mode) => {
-      // All that is for everybody is at one location: it is expected to be spread like the others.
-      await dataSource.query(
-        `UPDATE notifications SET notify_all = "timestamp" % 20 = 0,
-           document_id = CASE "timestamp" % 5 WHEN 0 THEN 'busy' ELSE 'document' || "timestamp" % 100 END,
-           location_id = CASE "timestamp" % 5 WHEN 0 THEN 'busy' ELSE 'location' || "timestamp" % 5 END
-         WHERE id LIKE 'm%'`,
-      );
-      await dataSource.query('VACUUM (ANALYZE)');
-      const filter: PageFilter = { apiKey: 'tenant', organizationId: 'many', locationId: 'busy', userId: 'user' };
-      await requireLittleRead(pageQuery(filter, { newestFirst: true, size: 50 }), mode);
-    });
-
-    async function requireLittleRead(query: ReturnType<typeof pageQuery>, mode: string): Promise<void> {
-      const nodes = flatten(await planOf(query, mode));
-      const scans = nodes.filter(({ 'Relation Name': relation }) => relation === 'notifications' || relation === 'recipients');
-      expect(scans.map((node) => node['Node Type']).filter((type) => type === 'Seq Scan')).toEqual([]);
-      // Rows that a scan produced or threw away, over all its loops.
-      const touched = scans.map((node) => node['Actual Loops'] * (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)));
-      expect(Math.max(...touched)).toBeLessThanOrEqual(51);
-    }
-
-    async function planOf({ text, values }: ReturnType<typeof pageQuery>, mode: string): Promise<PlanNode | undefined> {
-      const runner = dataSource.createQueryRunner();
-      try {
-        await runner.query(`SET plan_cache_mode = ${mode}`);
-        await runner.query(`PREPARE page AS ${text}`);
-        const literals = values.map((value) => (Array.isArray(value) ? `'{${value.join()}}'` : `'${String(value)}'`));
-        const plans = (await runner.query(`EXPLAIN (ANALYZE, FORMAT JSON, TIMING OFF) EXECUTE page (${literals.join()})`)) as {
-          'QUERY PLAN': PlanRoot[];
-        }[];
-        return plans[0]?.['QUERY PLAN'][0]?.Plan;
-      } finally {
-        await runner.query('DEALLOCATE ALL');
-        await runner.query('RESET plan_cache_mode');
-        await runner.release();
-      }
-    }
-  });
 });
-
-interface PlanNode {
-  'Node Type': string;
-  'Relation Name'?: string;
-  'Actual Loops': number;
-  'Actual Rows': number;
-  'Rows Removed by Filter'?: number;
-  Plans?: PlanNode[];
-}
-interface PlanRoot {
-  Plan: PlanNode;
-}
-
-const flatten = (node: PlanNode | undefined): PlanNode[] => (node ? [node, ...(node.Plans ?? []).flatMap(flatten)] : []);

@@ -1,12 +1,9 @@
 import type { DataSource } from 'typeorm';
-import { queryPrepared } from '@app/postgres/query-prepared';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
 /** Recipients are found by the users that the notification names: they need no index of their own for this. */
-const DELETE_OLD = {
-  name: 'delete-old-notifications',
-  text: `
+const DELETE_OLD = `
   WITH old AS MATERIALIZED (
     SELECT organization, id, "timestamp", content FROM notifications
     WHERE "timestamp" < (extract(epoch FROM now()) * 1000)::bigint - $1::bigint
@@ -17,8 +14,7 @@ const DELETE_OLD = {
   ), gone AS (
     DELETE FROM notifications n USING old o WHERE n.organization = o.organization AND n.id = o.id
   )
-  SELECT count(*)::int AS count FROM old`,
-};
+  SELECT count(*)::int AS count FROM old`;
 
 /**
  * Deletes the oldest notifications, and what points to them. Several processes may at once: each takes others.
@@ -27,6 +23,10 @@ const DELETE_OLD = {
  * @returns how many there were
  */
 export async function deleteOlderThan(dataSource: DataSource, days: number, most: number): Promise<number> {
-  const [found] = await queryPrepared<{ count: number }>(dataSource, DELETE_OLD, [days * DAY_MS, most]);
-  return found?.count ?? 0;
+  return dataSource.transaction(async (manager) => {
+    // Without knowing how few it is about, PostgreSQL would read all recipients.
+    await manager.query('SET LOCAL plan_cache_mode = force_custom_plan');
+    const [found] = await manager.query<{ count: number }[]>(DELETE_OLD, [days * DAY_MS, most]);
+    return found?.count ?? 0;
+  });
 }

@@ -15,8 +15,9 @@ export interface DataSourceSettings {
   migrations: (new () => MigrationInterface)[];
   poolSize: number;
   /**
-   * Plans are made without values, and so once for a connection: for statements that each have one index to go by. Left to itself, PostgreSQL
-   * takes an unknown LIMIT for a tenth of all rows, finds that dear, and plans anew for each call.
+   * Plans are made without values, and so once for a connection: for statements that each have an index to go by. Left to itself, PostgreSQL
+   * takes an unknown LIMIT for a tenth of all rows, finds that dear, and plans anew for each call. A table is never read without an index
+   * then: the plan may be older than most of its rows.
    */
   genericPlans?: boolean;
 }
@@ -44,7 +45,7 @@ export function createDataSource(settings: DataSourceSettings): DataSource {
       statement_timeout: STATEMENT_TIMEOUT_MS,
       idle_in_transaction_session_timeout: 5000,
       keepAlive: true,
-      options: `-c search_path=${settings.schema}${settings.genericPlans ? ' -c plan_cache_mode=force_generic_plan' : ''}`,
+      options: `-c search_path=${settings.schema}${settings.genericPlans ? ' -c plan_cache_mode=force_generic_plan -c enable_seqscan=off' : ''}`,
     },
   });
 }

@@ -8,6 +8,7 @@ import { Members1795478400000 } from './migrations/1795478400000-members';
 import { Notifications1795132800000 } from './migrations/1795132800000-notifications';
 import { Outbox1795305600000 } from './migrations/1795305600000-outbox';
 import { Retention1795564800000 } from './migrations/1795564800000-retention';
+import { Statistics1795737600000 } from './migrations/1795737600000-statistics';
 import { NotificationEntity } from './notification.entity';
 import { OrganizationEntity } from './organization.entity';
 import { OutboxEntity } from './outbox.entity';
@@ -33,4 +34,5 @@ export const MIGRATIONS = [
   Members1795478400000,
   Retention1795564800000,
   Covering1795651200000,
+  Statistics1795737600000,
 ];

@@ -19,7 +19,9 @@ export async function planOf(sql, { organizationId, notificationIds, pageSize, .
   const client = await sql.connect();
   try {
     // As the service has it planned.
-    await client.query(`SET search_path = notifications; SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; PREPARE page AS ${text}`);
+    await client.query(
+      `SET search_path = notifications; SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; PREPARE page AS ${text}`,
+    );
     const literals = values.map((value) => client.escapeLiteral(Array.isArray(value) ? `{${value.join()}}` : String(value)));
     const { rows } = await client.query(`EXPLAIN (ANALYZE, FORMAT JSON, TIMING OFF) EXECUTE page (${literals.join()})`);
     return judged(flatten(rows[0]['QUERY PLAN'][0].Plan), MOST_PAGES * (pageSize + 1));

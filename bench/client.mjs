@@ -21,9 +21,15 @@ const idle = Array.from({ length: connections }, () => new Client(url, limits));
 /** When calls were due that no connection was free for. */
 const waiting = [];
 const latencies = [];
+/** From when they were sent: without what calls waited for a connection. */
+const served = [];
+/** Answers in each second. */
+const paces = [];
 /** Of those that were under way when the time was over: they count when no other has come back. */
 const tail = [];
 let phase = 'warm up';
+/** The warm-up was over. */
+let since;
 let inFlight = 0;
 let answered = 0;
 
@@ -38,7 +44,7 @@ function beginWhenWarm() {
   if (phase === 'over') return;
   if (answered < warmUpCalls && performance.now() - start < LONGEST_WARM_UP_MS) return void setTimeout(beginWhenWarm, 20);
   phase = 'measuring';
-  const since = performance.now();
+  since = performance.now();
   say('measuring');
   setTimeout(() => {
     phase = 'over';
@@ -66,15 +72,17 @@ function openLoop() {
 /** @param {number} dueAt latency counts from here: a call that waits for a connection is as late as its caller sees it */
 function send(client, dueAt) {
   inFlight++;
+  const sentAt = performance.now();
   let status;
   const done = (error) => {
     inFlight--;
     answered++;
     if (status !== 200 || error) fail(error ? (error.code ?? error.message) : status);
-    const latency = performance.now() - dueAt;
-    if (phase === 'measuring') latencies.push(latency);
+    const now = performance.now();
+    const latency = now - dueAt;
+    if (phase === 'measuring') count(latency, now - sentAt, now);
     if (phase === 'over') return void tail.push(latency);
-    const nextDue = ratePerSecond ? waiting.shift() : performance.now();
+    const nextDue = ratePerSecond ? waiting.shift() : now;
     if (nextDue === undefined) idle.push(client);
     else send(client, nextDue);
   };
@@ -90,6 +98,13 @@ function send(client, dueAt) {
   );
 }
 
+function count(latency, service, now) {
+  latencies.push(latency);
+  served.push(service);
+  const second = Math.floor((now - since) / 1000);
+  paces[second] = (paces[second] ?? 0) + 1;
+}
+
 /** One is enough: a run with errors has no figures. */
 function fail(outcome) {
   phase = 'over';
@@ -103,6 +118,11 @@ function whenIdle(then) {
 
 function figuresOf(measured) {
   const sorted = Float64Array.from(measured).sort();
-  const at = (share) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? null;
-  return { calls: sorted.length, p50: at(0.5), p90: at(0.9), p99: at(0.99), p999: at(0.999), max: at(1) };
+  const at = (values, share) => values[Math.min(values.length - 1, Math.floor(values.length * share))] ?? null;
+  const [p50, p90, p99, p999, max] = [0.5, 0.9, 0.99, 0.999, 1].map((share) => at(sorted, share));
+  const sortedServed = Float64Array.from(served).sort();
+  const [servedP50, servedP99] = [0.5, 0.99].map((share) => at(sortedServed, share));
+  // The last second is not a whole one.
+  const slowestSecond = Math.min(...Array.from({ length: Math.max(1, paces.length - 1) }, (_, second) => paces[second] ?? 0));
+  return { calls: sorted.length, p50, p90, p99, p999, max, servedP50, servedP99, slowestSecond };
 }

@@ -29,8 +29,8 @@ export class FailedRun extends Error {}
  * @param {import('./system.mjs').System} system
  * @param {Load} load
  * @param {() => void} [onBegin] called when the warm-up is over
- * @returns {Promise<object>} `calls`, `perSecond`, `p50` … `max` in milliseconds, `cpu` microseconds for each call by process,
- *   with what followed it: `settled` seconds
+ * @returns {Promise<object>} `calls`, `perSecond`, `p50` … `max` in milliseconds, `servedP50` and `servedP99` from when calls were sent instead of
+ *   due, `slowestSecond` the fewest answers in one, `cpu` microseconds for each call by process, with what followed it: `settled` seconds
  * @throws FailedRun when any answer is not 200
  */
 export async function measure(laboratory, system, load, onBegin = () => {}) {

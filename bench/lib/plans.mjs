@@ -13,15 +13,15 @@ const MOST_PAGES = 4;
  * @returns {Promise<{ indexes: string[], problems: string[], rows: number }>} `rows`: the most that one node has read or sorted
  */
 export async function planOf(sql, { organizationId, notificationIds, pageSize, ...filters }) {
-  const { pageQuery } = createRequire(import.meta.url)(join(ROOT, 'dist/apps/notifications/src/db/pages.repository.js'));
+  const { pageQuery } = built('apps/notifications/src/db/pages.repository');
+  const { GENERIC_PLANS } = built('libs/postgres/src/data-source');
   const filter = { apiKey: 'demo-key', organizationId, ...filters, ids: notificationIds };
   const { text, values } = pageQuery(filter, { newestFirst: true, size: pageSize });
   const client = await sql.connect();
   try {
     // As the service has it planned.
-    await client.query(
-      `SET search_path = notifications; SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; PREPARE page AS ${text}`,
-    );
+    const parameters = Object.entries({ search_path: 'notifications', ...GENERIC_PLANS });
+    await client.query(`${parameters.map(([name, value]) => `SET ${name} = ${value};`).join('')} PREPARE page AS ${text}`);
     const literals = values.map((value) => client.escapeLiteral(Array.isArray(value) ? `{${value.join()}}` : String(value)));
     const { rows } = await client.query(`EXPLAIN (ANALYZE, FORMAT JSON, TIMING OFF) EXECUTE page (${literals.join()})`);
     return judged(flatten(rows[0]['QUERY PLAN'][0].Plan), MOST_PAGES * (pageSize + 1));
@@ -29,6 +29,9 @@ export async function planOf(sql, { organizationId, notificationIds, pageSize, .
     client.release(true);
   }
 }
+
+/** What the build has made of a source file. */
+const built = (path) => createRequire(import.meta.url)(join(ROOT, 'dist', `${path}.js`));
 
 function judged(nodes, most) {
   const scans = nodes.filter((node) => TABLES.includes(node['Relation Name']));

@@ -48,13 +48,16 @@ function sample(system) {
   return Object.fromEntries(system.children.map(({ name, pid }) => [name, footprint(pid)]));
 }
 
-function latency({ p50, p99, p999, perSecond }, soakSeconds) {
+/** A machine that is slower for a minute than while its peak was measured lets calls wait in the client: that shows in the slowest second. */
+function latency({ p50, p99, p999, perSecond, servedP50, servedP99, slowestSecond }, soakSeconds) {
+  // Most calls waited longer than they took: that was no load of 70 %, and p99 near p50 is no merit.
+  const behind = p50 > 2 * servedP50;
   return {
     what: `${title}, ${soakSeconds} s: p99`,
     target: `under ${MOST_P99} × p50`,
-    reached: `${two(p99 / p50)} × (p50 ${two(p50)} ms, p99 ${two(p99)} ms, p99.9 ${two(p999)} ms at ${whole(perSecond)}/s)`,
-    spread: '',
-    met: p99 < MOST_P99 * p50,
+    reached: `${behind ? 'did not keep up: ' : ''}${two(p99 / p50)} × (p50 ${two(p50)} ms, p99 ${two(p99)} ms, p99.9 ${two(p999)} ms at ${whole(perSecond)}/s)`,
+    spread: `from when calls were sent: p50 ${two(servedP50)} ms, p99 ${two(servedP99)} ms; slowest second ${whole(slowestSecond)} answers`,
+    met: !behind && p99 < MOST_P99 * p50,
   };
 }
 

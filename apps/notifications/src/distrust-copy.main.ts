@@ -5,7 +5,7 @@ import { databaseProblem, onDatabase } from '@app/postgres/tool';
 import { configOrExit } from '@app/runtime/run-service';
 import { copyConfig } from './config';
 import { MembersRepository, type CopyPosition } from './db/members.repository';
-import { ENTITIES, MIGRATIONS, SCHEMA } from './db/schema';
+import { DATABASE } from './db/schema';
 import { TRUST_MS } from './members';
 
 const PAGE = 5000;
@@ -20,9 +20,7 @@ async function main(): Promise<void> {
     name: 'notifications copy',
     url: config.databaseUrl,
     caFile: config.databaseCaFile,
-    schema: SCHEMA,
-    entities: ENTITIES,
-    migrations: MIGRATIONS,
+    ...DATABASE,
     poolSize: 1,
   });
   await onDatabase(dataSource, async () => {

@@ -13,7 +13,7 @@ import { RabbitServer } from '@app/rabbitmq/rabbit.server';
 import { runService } from '@app/runtime/run-service';
 import { notificationsConfig } from './config';
 import { takeEvents } from './db/outbox.repository';
-import { ENTITIES, MIGRATIONS, SCHEMA } from './db/schema';
+import { DATABASE } from './db/schema';
 import { NotificationsModule } from './notifications.module';
 import { publisherGrants } from './publisher-grants';
 import { Retention } from './retention';
@@ -23,11 +23,8 @@ void runService('notifications', notificationsConfig, async (config, { logger, r
     name: 'notifications',
     url: config.databaseUrl,
     caFile: config.databaseCaFile,
-    schema: SCHEMA,
-    entities: ENTITIES,
-    migrations: MIGRATIONS,
+    ...DATABASE,
     poolSize: config.databasePoolSize,
-    genericPlans: true,
   });
   const broker = { url: config.amqpUrl, caFile: config.amqpCaFile };
   const client = new RabbitClient({ connection: { ...broker, name: 'notifications' }, drainTimeoutMs: 2000 });

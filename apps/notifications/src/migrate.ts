@@ -2,6 +2,6 @@ import 'reflect-metadata';
 import { migrateAndReport } from '@app/postgres/migrate-main';
 import { configOrExit } from '@app/runtime/run-service';
 import { notificationsMigrationConfig } from './config';
-import { MIGRATIONS, SCHEMA } from './db/schema';
+import { DATABASE } from './db/schema';
 
-void migrateAndReport(SCHEMA, MIGRATIONS, configOrExit(notificationsMigrationConfig));
+void migrateAndReport(DATABASE.schema, DATABASE.migrations, configOrExit(notificationsMigrationConfig));

@@ -1,7 +1,9 @@
 import type { DataSource } from 'typeorm';
 import { eventually } from '@app/testing/eventually';
 import { InsertNotificationsRepository } from './db/insert-notifications.repository';
+import { DELETE_OLD } from './db/retention.repository';
 import { Retention } from './retention';
+import { planOf, touchedBy } from '../test/plan';
 import { aNotification, connectTestDatabase } from '../test/notifications';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -51,6 +53,28 @@ describe(Retention.name, () => {
     expect(await left()).toEqual({ notifications: ['new'], recipients: ['new'] });
     const [{ count }] = await dataSources[0].query<{ count: number }[]>('SELECT count(*)::int FROM recipients');
     expect(count).toBe(150);
+  });
+
+  it('looks up what it deletes, however many users and notifications there are', async () => {
+    const nodes = await dataSources[0].transaction(async (manager) => {
+      // It is about the plan: a slow machine may take its time to fill the tables.
+      await manager.query('SET LOCAL statement_timeout = 0');
+      await manager.query(
+        `INSERT INTO notifications (organization, id, "timestamp", document_id, notify_all, size, fingerprint, content)
+         SELECT 0, 'n' || n, n, 'doc', false, 2, '\\x00', json_build_object('notifyUsers', json_build_array(json_build_object('userId', 'u' || n)))
+         FROM generate_series(1, 20000) n`,
+      );
+      await manager.query(
+        `INSERT INTO recipients (organization, user_id, "timestamp", notification_id, document_id)
+         SELECT 0, 'u' || n, n, 'n' || n, 'doc' FROM generate_series(1, 20000) n`,
+      );
+      await manager.query('ANALYZE notifications, recipients');
+      await manager.query(`PREPARE delete_old AS ${DELETE_OLD}`);
+      return planOf(manager, 'EXECUTE delete_old (86400000, 64)');
+    });
+    const lookups = nodes.filter((node) => node['Relation Name'] === 'recipients' && node['Index Cond']);
+    expect(lookups.map((node) => node['Index Cond'])).toEqual([expect.stringContaining('(user_id = (u.')]);
+    expect(Math.max(...nodes.map(touchedBy), ...nodes.map((node) => node['Index Searches'] ?? 0))).toBe(64);
   });
 
   it('keeps everything when no age is set', async () => {

@@ -4,7 +4,7 @@ import { createDataSource } from '@app/postgres/data-source';
 import { createTestDatabase } from '@app/testing/database';
 import type { NewNotification } from '../src/db/insert-notifications.repository';
 import type { PageFilter } from '../src/db/pages.repository';
-import { ENTITIES, MIGRATIONS, SCHEMA } from '../src/db/schema';
+import { DATABASE } from '../src/db/schema';
 
 /** The filters of notifications/get that are allowed. */
 export const COMBINATIONS: (keyof PageFilter)[][] = [
@@ -23,18 +23,10 @@ export const COMBINATIONS: (keyof PageFilter)[][] = [
 export async function connectTestDatabase(
   count = 1,
 ): Promise<{ url: string; dataSources: DataSource[]; close(): Promise<void> }> {
-  const database = await createTestDatabase({ [SCHEMA]: MIGRATIONS });
+  const database = await createTestDatabase({ [DATABASE.schema]: DATABASE.migrations });
   const dataSources = await Promise.all(
     Array.from({ length: count }, () =>
-      createDataSource({
-        name: 'test',
-        url: database.url,
-        schema: SCHEMA,
-        entities: ENTITIES,
-        migrations: MIGRATIONS,
-        poolSize: 5,
-        genericPlans: true,
-      }).initialize(),
+      createDataSource({ name: 'test', url: database.url, ...DATABASE, poolSize: 5 }).initialize(),
     ),
   );
   return {

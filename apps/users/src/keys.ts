@@ -4,7 +4,7 @@ import { databaseProblem, onDatabase } from '@app/postgres/tool';
 import { configOrExit } from '@app/runtime/run-service';
 import { keysConfig } from './config';
 import { ApiKeysRepository } from './db/api-keys.repository';
-import { ENTITIES, MIGRATIONS, SCHEMA } from './db/schema';
+import { DATABASE } from './db/schema';
 import { HELP, KeyError, readCommandLine, UsageError, type Output } from './key-commands';
 
 async function main(args: string[]): Promise<void> {
@@ -20,9 +20,7 @@ async function onKeys(run: (keys: ApiKeysRepository) => Promise<Output>): Promis
     name: 'users keys',
     url: config.databaseUrl,
     caFile: config.databaseCaFile,
-    schema: SCHEMA,
-    entities: ENTITIES,
-    migrations: MIGRATIONS,
+    ...DATABASE,
     poolSize: 1,
   });
   return onDatabase(dataSource, () => run(new ApiKeysRepository(dataSource)));

@@ -13,7 +13,7 @@ import { runService } from '@app/runtime/run-service';
 import { usersConfig } from './config';
 import { ApiKeysRepository } from './db/api-keys.repository';
 import { takeEvents, WRITTEN_ELSEWHERE } from './db/outbox.repository';
-import { ENTITIES, MIGRATIONS, SCHEMA } from './db/schema';
+import { DATABASE } from './db/schema';
 import { UsersModule } from './users.module';
 
 void runService('users', usersConfig, async (config, { logger, readiness, stopping }) => {
@@ -21,9 +21,7 @@ void runService('users', usersConfig, async (config, { logger, readiness, stoppi
     name: 'users',
     url: config.databaseUrl,
     caFile: config.databaseCaFile,
-    schema: SCHEMA,
-    entities: ENTITIES,
-    migrations: MIGRATIONS,
+    ...DATABASE,
     // One for the outbox to listen on.
     poolSize: config.databasePoolSize + 1,
   });

@@ -5,7 +5,7 @@ import { databaseProblem, onDatabase } from '@app/postgres/tool';
 import { configOrExit } from '@app/runtime/run-service';
 import { republishConfig } from './config';
 import { RepublishRepository } from './db/republish.repository';
-import { ENTITIES, MIGRATIONS, SCHEMA } from './db/schema';
+import { DATABASE } from './db/schema';
 import { republish } from './republish';
 
 const HELP = `Publishes the events document.changed.v1 and user.added.v1 again, for every document that was set and every membership.
@@ -30,9 +30,7 @@ async function main(args: string[]): Promise<void> {
     name: 'users republish',
     url: config.databaseUrl,
     caFile: config.databaseCaFile,
-    schema: SCHEMA,
-    entities: ENTITIES,
-    migrations: MIGRATIONS,
+    ...DATABASE,
     poolSize: 1,
   });
   await onDatabase(dataSource, async () => {

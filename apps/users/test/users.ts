@@ -17,7 +17,7 @@ import { ListContactsHandler } from '../src/queries/list-contacts.handler';
 import { IdempotencyKeysRepository } from '../src/db/idempotency-keys.repository';
 import { MembersRepository } from '../src/db/members.repository';
 import { takeEvents } from '../src/db/outbox.repository';
-import { ENTITIES, MIGRATIONS, SCHEMA } from '../src/db/schema';
+import { DATABASE } from '../src/db/schema';
 
 /** What a call of users/add carries beside its body. */
 export interface Call {
@@ -31,8 +31,8 @@ const contextOf = (pattern: string, apiKey: string, call: Call = {}) =>
 
 /** A migrated database, and a data source on it like that of one process. */
 export async function connectTestDatabase(poolSize: number): Promise<{ database: TestDatabase; dataSource: DataSource }> {
-  const database = await createTestDatabase({ [SCHEMA]: MIGRATIONS });
-  const settings = { name: 'users test', url: database.url, schema: SCHEMA, entities: ENTITIES, migrations: MIGRATIONS };
+  const database = await createTestDatabase({ [DATABASE.schema]: DATABASE.migrations });
+  const settings = { name: 'users test', url: database.url, ...DATABASE };
   return { database, dataSource: await createDataSource({ ...settings, poolSize }).initialize() };
 }
 
@@ -126,7 +126,7 @@ export class UsersOnDatabase {
 
   /** Runs `work` while another transaction has done `sql`; it is rolled back at the end unless `work` has committed it. */
   async holding(sql: string, work: (rival: Rival) => Promise<void>): Promise<void> {
-    const client = new Client({ connectionString: this.database.url, options: `-c search_path=${SCHEMA}` });
+    const client = new Client({ connectionString: this.database.url, options: `-c search_path=${DATABASE.schema}` });
     await client.connect();
     try {
       await client.query(`BEGIN; ${sql}`);

@@ -22,11 +22,15 @@ export interface DataSourceSettings {
   genericPlans?: boolean;
 }
 
+/** See {@link DataSourceSettings.genericPlans}. */
+export const GENERIC_PLANS = { plan_cache_mode: 'force_generic_plan', enable_seqscan: 'off' };
+
 const CONNECT_TIMEOUT_MS = 2000;
 
 /** A data source that is not connected yet: {@link connectWhenReady} does that, so that a process starts before its database. */
 export function createDataSource(settings: DataSourceSettings): DataSource {
   const logger = new Logger('Postgres');
+  const parameters = { search_path: settings.schema, ...(settings.genericPlans && GENERIC_PLANS) };
   return new DataSource({
     type: 'postgres',
     applicationName: settings.name,
@@ -45,7 +49,9 @@ export function createDataSource(settings: DataSourceSettings): DataSource {
       statement_timeout: STATEMENT_TIMEOUT_MS,
       idle_in_transaction_session_timeout: 5000,
       keepAlive: true,
-      options: `-c search_path=${settings.schema}${settings.genericPlans ? ' -c plan_cache_mode=force_generic_plan -c enable_seqscan=off' : ''}`,
+      options: Object.entries(parameters)
+        .map(([name, value]) => `-c ${name}=${value}`)
+        .join(' '),
     },
   });
 }

@@ -1,5 +1,5 @@
 import type { DataSource } from 'typeorm';
-import { MIGRATIONS, SCHEMA } from './schema';
+import { DATABASE } from './schema';
 import { connectTestDatabase } from '../../test/notifications';
 
 describe('schema notifications', () => {
@@ -21,10 +21,10 @@ describe('schema notifications', () => {
     const tables = () =>
       dataSource.query<{ name: string }[]>(
         'SELECT table_name AS name FROM information_schema.tables WHERE table_schema = $1 ORDER BY 1',
-        [SCHEMA],
+        [DATABASE.schema],
       );
     const before = await tables();
-    for (let step = 0; step < MIGRATIONS.length; step++) await dataSource.undoLastMigration();
+    for (let step = 0; step < DATABASE.migrations.length; step++) await dataSource.undoLastMigration();
     expect(await tables()).toEqual([{ name: 'migrations' }]);
     await dataSource.runMigrations();
     expect(await tables()).toEqual(before);

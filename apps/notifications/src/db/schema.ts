@@ -14,25 +14,28 @@ import { OrganizationEntity } from './organization.entity';
 import { OutboxEntity } from './outbox.entity';
 import { RecipientEntity } from './recipient.entity';
 
-export const SCHEMA = 'notifications';
-
-export const ENTITIES = [
-  OrganizationEntity,
-  DocumentEntity,
-  NotificationEntity,
-  RecipientEntity,
-  IdempotencyKeyEntity,
-  OutboxEntity,
-  MemberEntity,
-  CompleteMemberEntity,
-  DocumentAccessEntity,
-];
-
-export const MIGRATIONS = [
-  Notifications1795132800000,
-  Outbox1795305600000,
-  Members1795478400000,
-  Retention1795564800000,
-  Covering1795651200000,
-  Statistics1795737600000,
-];
+/** What every program on this service's database says of it. */
+export const DATABASE = {
+  schema: 'notifications',
+  entities: [
+    OrganizationEntity,
+    DocumentEntity,
+    NotificationEntity,
+    RecipientEntity,
+    IdempotencyKeyEntity,
+    OutboxEntity,
+    MemberEntity,
+    CompleteMemberEntity,
+    DocumentAccessEntity,
+  ],
+  migrations: [
+    Notifications1795132800000,
+    Outbox1795305600000,
+    Members1795478400000,
+    Retention1795564800000,
+    Covering1795651200000,
+    Statistics1795737600000,
+  ],
+  // Each statement has an index to go by.
+  genericPlans: true,
+};

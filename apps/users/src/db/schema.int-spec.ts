@@ -1,7 +1,7 @@
 import type { DataSource } from 'typeorm';
 import type { TestDatabase } from '@app/testing/database';
 import { connectTestDatabase } from '../../test/users';
-import { MIGRATIONS } from './schema';
+import { DATABASE } from './schema';
 
 let database: TestDatabase;
 let dataSource: DataSource;
@@ -55,7 +55,7 @@ describe('schema', () => {
 
   it('is gone after the migrations ran down, and the same after they ran up again', async () => {
     const before = await describeSchema();
-    for (let step = 0; step < MIGRATIONS.length; step++) await dataSource.undoLastMigration({ transaction: 'each' });
+    for (let step = 0; step < DATABASE.migrations.length; step++) await dataSource.undoLastMigration({ transaction: 'each' });
     expect(await leftovers()).toEqual([]);
     await dataSource.runMigrations({ transaction: 'each' });
     expect(await describeSchema()).toEqual(before);

@@ -16,27 +16,28 @@ import { PublisherGrantEntity } from './publisher-grant.entity';
 import { TokenEntity } from './token.entity';
 import { UserEntity } from './user.entity';
 
-export const SCHEMA = 'users';
-
-export const ENTITIES = [
-  ApiKeyEntity,
-  TokenEntity,
-  PublisherGrantEntity,
-  OrganizationEntity,
-  FolderEntity,
-  DocumentEntity,
-  UserEntity,
-  OrganizationMemberEntity,
-  FolderMemberEntity,
-  DocumentMemberEntity,
-  IdempotencyKeyEntity,
-  OutboxEntity,
-];
-
-export const MIGRATIONS = [
-  Users1795132800000,
-  PublisherGrants1795219200000,
-  Outbox1795305600000,
-  Access1795392000000,
-  Memberships1795478400000,
-];
+/** What every program on this service's database says of it. */
+export const DATABASE = {
+  schema: 'users',
+  entities: [
+    ApiKeyEntity,
+    TokenEntity,
+    PublisherGrantEntity,
+    OrganizationEntity,
+    FolderEntity,
+    DocumentEntity,
+    UserEntity,
+    OrganizationMemberEntity,
+    FolderMemberEntity,
+    DocumentMemberEntity,
+    IdempotencyKeyEntity,
+    OutboxEntity,
+  ],
+  migrations: [
+    Users1795132800000,
+    PublisherGrants1795219200000,
+    Outbox1795305600000,
+    Access1795392000000,
+    Memberships1795478400000,
+  ],
+};

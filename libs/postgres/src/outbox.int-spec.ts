@@ -44,7 +44,10 @@ describe(OutboxRelay.name, () => {
 
   const take: OutboxOptions['take'] = async (client, { events }) => {
     const { rows } = await client.query<{ id: string }>(
-      `DELETE FROM outbox WHERE seq IN (SELECT seq FROM outbox ORDER BY seq LIMIT $1 FOR UPDATE SKIP LOCKED) RETURNING id`,
+      `WITH taken AS (
+         DELETE FROM outbox WHERE seq IN (SELECT seq FROM outbox ORDER BY seq LIMIT $1 FOR UPDATE SKIP LOCKED) RETURNING seq, id
+       )
+       SELECT id FROM taken ORDER BY seq`,
       [events],
     );
     return rows.map(({ id }) => ({ id, type: 't', apiKey: 'k', organizationId: 'o', occurredAt: new Date(), data: '{}' }));
@@ -115,7 +118,8 @@ describe(OutboxRelay.name, () => {
     const other = relayTo(toList);
     other.wake();
     await sql.query(
-      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE state = 'idle in transaction' AND pid <> pg_backend_pid()`,
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+       WHERE datname = current_database() AND state = 'idle in transaction' AND pid <> pg_backend_pid()`,
     );
     await eventually(() => {
       other.wake();

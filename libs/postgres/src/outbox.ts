@@ -3,6 +3,7 @@ import { Logger } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Counter, Gauge } from 'prom-client';
 import type { DataSource, QueryRunner } from 'typeorm';
+import { GENERIC_PLANS } from './data-source';
 
 /** An event as the transaction of what it tells has left it. */
 export interface OutboxEvent {
@@ -24,7 +25,7 @@ export interface OutboxLimits {
 }
 
 export interface OutboxOptions {
-  /** Deletes the oldest events that no other relay has locked, and returns them. */
+  /** Deletes the oldest events that no other relay has locked, and returns them. Its statement has to suit {@link GENERIC_PLANS}. */
   take(client: PoolClient, limits: OutboxLimits): Promise<OutboxEvent[]>;
   /** Resolves when the broker has every one of them; settles within 4 s, because a transaction waits. */
   publish(events: readonly OutboxEvent[]): Promise<void>;
@@ -43,6 +44,9 @@ const FEW = 10;
 /** How often it looks for what another process has written and not published, because that has ended. */
 const SWEEP_MS = 10_000;
 const MAX_EVENTS = 1_000_000;
+/** Losing the deletion only means to publish again: the disk need not be waited for. To plan anew for each few events would cost more than they. */
+const SETTINGS = Object.entries({ synchronous_commit: 'off', ...GENERIC_PLANS });
+const BEGIN = ['BEGIN', ...SETTINGS.map(([name, value]) => `SET LOCAL ${name} = ${value}`)].join('; ');
 
 const published = new Counter({ name: 'outbox_published_total', help: 'Events that the broker has confirmed.' });
 const failures = new Counter({
@@ -150,8 +154,7 @@ export class OutboxRelay {
     const runner = this.dataSource.createQueryRunner();
     try {
       const client = (await runner.connect()) as PoolClient;
-      // Losing the deletion only means to publish again: the disk need not be waited for. The plan of an empty outbox is none for a full one.
-      await client.query('BEGIN; SET LOCAL synchronous_commit = off; SET LOCAL plan_cache_mode = force_custom_plan');
+      await client.query(BEGIN);
       try {
         const events = await this.options.take(client, LIMITS);
         if (events.length > 0) await this.options.publish(events);

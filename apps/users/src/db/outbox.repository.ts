@@ -12,15 +12,16 @@ export const EVENTS = {
 /** NOTIFY on it wakes the relays of the running service: for whoever writes events and has no relay. */
 export const WRITTEN_ELSEWHERE = 'users_outbox_written_elsewhere';
 
-const TAKE = {
+/** Planned once, whatever there is then. A ctid stays that of its row, because rows are never updated. Exported for the test of its plan. */
+export const TAKE = {
   name: 'take-events',
   text: `
   WITH locked AS MATERIALIZED (
-    SELECT seq, octet_length(data::text) AS size FROM outbox ORDER BY seq LIMIT $1 FOR UPDATE SKIP LOCKED
+    SELECT ctid AS place, seq, octet_length(data::text) AS size FROM outbox ORDER BY seq LIMIT $1 FOR UPDATE SKIP LOCKED
   ), chosen AS (
-    SELECT seq FROM (SELECT seq, sum(size) OVER (ORDER BY seq) - size AS before FROM locked) sized WHERE before < $2
+    SELECT place FROM (SELECT place, sum(size) OVER (ORDER BY seq) - size AS before FROM locked) sized WHERE before < $2
   ), taken AS (
-    DELETE FROM outbox o USING chosen c WHERE o.seq = c.seq RETURNING o.*
+    DELETE FROM outbox WHERE ctid = ANY (ARRAY(SELECT place FROM chosen)) RETURNING *
   )
   SELECT id, type, api_key AS "apiKey", organization_id AS "organizationId", occurred_at AS "occurredAt", data::text AS data
   FROM taken ORDER BY seq`,

@@ -1,0 +1,83 @@
+import type { PoolClient } from 'pg';
+import type { QueryRunner } from 'typeorm';
+import { planOf, touchedBy } from '@app/testing/plan';
+import { TAKE, takeEvents } from './outbox.repository';
+import { connectTestDatabase } from '../../test/notifications';
+
+const NO_LIMITS = { events: 100, bytes: 1e6 };
+
+let database: Awaited<ReturnType<typeof connectTestDatabase>>;
+let runner: QueryRunner;
+let client: PoolClient;
+
+beforeEach(async () => {
+  database = await connectTestDatabase();
+  runner = database.dataSources[0].createQueryRunner();
+  client = (await runner.connect()) as PoolClient;
+  // A slow machine may take its time to fill the tables.
+  await client.query('SET statement_timeout = 0');
+});
+afterEach(async () => {
+  await runner.release();
+  await database.close();
+});
+
+it('takes the oldest events, as many as are asked for', async () => {
+  await store(5);
+  expect(await taken({ ...NO_LIMITS, events: 2 })).toEqual(['n1', 'n2']);
+  expect(await taken(NO_LIMITS)).toEqual(['n3', 'n4', 'n5']);
+  expect(await taken(NO_LIMITS)).toEqual([]);
+});
+
+it('takes no more bytes than are asked for, but always one event', async () => {
+  await store(5, 1000);
+  expect(await taken({ ...NO_LIMITS, bytes: 1 })).toEqual(['n1']);
+  expect(await taken({ ...NO_LIMITS, bytes: 1001 })).toEqual(['n2', 'n3']);
+  expect(await taken(NO_LIMITS)).toEqual(['n4', 'n5']);
+});
+
+it('leaves what another has locked', async () => {
+  await store(5);
+  const other = database.dataSources[0].createQueryRunner();
+  await other.startTransaction();
+  expect(await taken({ ...NO_LIMITS, events: 2 }, (await other.connect()) as PoolClient)).toEqual(['n1', 'n2']);
+  expect(await taken(NO_LIMITS)).toEqual(['n3', 'n4', 'n5']);
+  await other.rollbackTransaction();
+  await other.release();
+  expect(await taken(NO_LIMITS)).toEqual(['n1', 'n2']);
+});
+
+it('drops those of notifications that are gone', async () => {
+  await store(3);
+  await client.query(`DELETE FROM notifications WHERE id <> 'n2'`);
+  expect(await taken(NO_LIMITS)).toEqual(['n2']);
+  expect((await client.query('SELECT FROM outbox')).rowCount).toBe(0);
+});
+
+it('reads what it takes, though it was planned when there was nothing', async () => {
+  await client.query(`PREPARE take AS ${TAKE.text}`);
+  await planOf(runner, 'EXECUTE take (100, 1000000)');
+  await store(20_000);
+  await client.query(`INSERT INTO organizations (api_key, organization_id) SELECT 'other', n FROM generate_series(1, 20000) n`);
+  const nodes = await planOf(runner, 'EXECUTE take (100, 1000000)');
+  expect(Math.max(...nodes.map(touchedBy))).toBe(100);
+});
+
+async function store(count: number, size = 2): Promise<void> {
+  const { rows } = await client.query<{ id: string }>(
+    `INSERT INTO organizations (api_key, organization_id) VALUES ('tenant', 'org') RETURNING id`,
+  );
+  await client.query(
+    `WITH told AS (
+       INSERT INTO outbox (organization, notification_id) SELECT $1, 'n' || n FROM generate_series(1, $2::int) n
+     )
+     INSERT INTO notifications (organization, id, "timestamp", document_id, notify_all, size, fingerprint, content)
+     SELECT $1, 'n' || n, n, 'doc', false, $3, '\\x00', '{"notifyUsers":[]}' FROM generate_series(1, $2::int) n`,
+    [rows[0]?.id, count, size],
+  );
+}
+
+async function taken(limits: typeof NO_LIMITS, by = client): Promise<string[]> {
+  const events = await takeEvents(by, limits);
+  return events.map(({ data }) => (JSON.parse(data) as { notificationId: string }).notificationId);
+}

@@ -1,0 +1,73 @@
+import type { PoolClient } from 'pg';
+import type { DataSource, QueryRunner } from 'typeorm';
+import { GENERIC_PLANS } from '@app/postgres/data-source';
+import type { TestDatabase } from '@app/testing/database';
+import { planOf, touchedBy } from '@app/testing/plan';
+import { TAKE, takeEvents } from './outbox.repository';
+import { connectTestDatabase } from '../../test/users';
+
+const NO_LIMITS = { events: 100, bytes: 1e6 };
+
+let database: TestDatabase;
+let dataSource: DataSource;
+let runner: QueryRunner;
+let client: PoolClient;
+
+beforeEach(async () => {
+  ({ database, dataSource } = await connectTestDatabase(2));
+  runner = dataSource.createQueryRunner();
+  client = (await runner.connect()) as PoolClient;
+  // A slow machine may take its time to fill the table.
+  await client.query('SET statement_timeout = 0');
+});
+afterEach(async () => {
+  await runner.release();
+  await dataSource.destroy();
+  await database.drop();
+});
+
+it('takes the oldest events, as many as are asked for', async () => {
+  await store(5);
+  expect(await taken({ ...NO_LIMITS, events: 2 })).toEqual(['e1', 'e2']);
+  expect(await taken(NO_LIMITS)).toEqual(['e3', 'e4', 'e5']);
+  expect(await taken(NO_LIMITS)).toEqual([]);
+});
+
+it('takes no more bytes than are asked for, but always one event', async () => {
+  await store(5);
+  expect(await taken({ ...NO_LIMITS, bytes: 1 })).toEqual(['e1']);
+  expect(await taken({ ...NO_LIMITS, bytes: 3 })).toEqual(['e2', 'e3']);
+  expect(await taken(NO_LIMITS)).toEqual(['e4', 'e5']);
+});
+
+it('leaves what another has locked', async () => {
+  await store(5);
+  const other = dataSource.createQueryRunner();
+  await other.startTransaction();
+  expect(await taken({ ...NO_LIMITS, events: 2 }, (await other.connect()) as PoolClient)).toEqual(['e1', 'e2']);
+  expect(await taken(NO_LIMITS)).toEqual(['e3', 'e4', 'e5']);
+  await other.rollbackTransaction();
+  await other.release();
+  expect(await taken(NO_LIMITS)).toEqual(['e1', 'e2']);
+});
+
+it('reads what it takes, though it was planned when there was nothing', async () => {
+  for (const [name, value] of Object.entries(GENERIC_PLANS)) await client.query(`SET ${name} = ${value}`);
+  await client.query(`PREPARE take AS ${TAKE.text}`);
+  await planOf(runner, 'EXECUTE take (100, 1000000)');
+  await store(20_000);
+  const nodes = await planOf(runner, 'EXECUTE take (100, 1000000)');
+  expect(Math.max(...nodes.map(touchedBy))).toBe(100);
+});
+
+/** Each with data of two bytes. */
+async function store(count: number): Promise<void> {
+  await client.query(
+    `INSERT INTO outbox (type, api_key, organization_id, data) SELECT 'e' || n, 'tenant', 'org', '{}' FROM generate_series(1, $1::int) n`,
+    [count],
+  );
+}
+
+async function taken(limits: typeof NO_LIMITS, by = client): Promise<string[]> {
+  return (await takeEvents(by, limits)).map(({ type }) => type);
+}

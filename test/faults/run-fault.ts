@@ -3,7 +3,7 @@ import { eventually } from '@app/testing/eventually';
 import type { ServiceProcess } from '@app/testing/service-process';
 import { Cluster, type ClusterOptions } from './cluster';
 import { Random, seedOfRun } from './random';
-import { verify } from './verify';
+import { verify, type Verdict } from './verify';
 import { Workload } from './workload';
 
 /** Promised time from the end of a fault to a system that works. */
@@ -81,7 +81,13 @@ export async function runFault(cluster: Cluster, fault: Fault, random: Random): 
   await eventually(async () => (await cluster.waiting('commands')) === 0, 30_000).catch(() =>
     violations.push('the queues are not drained'),
   );
-  const verdict = await verify(cluster, workload);
+  let verdict: Verdict;
+  try {
+    verdict = await verify(cluster, workload);
+  } catch (error) {
+    // What went wrong before is the likely cause of it.
+    return [...violations, String(error), ...(await notReady(cluster)), `the journal: ${workload.journal.path}`];
+  }
   const { lost, duplicated, unasked, late, malformed, statuses, share, asked } = verdict;
   for (const [what, list] of Object.entries({ lost, duplicated, unasked, late, malformed }))
     if (list.length > 0) violations.push(`${list.length} ${what}: ${list.slice(0, 5).join('; ')}`);
@@ -128,6 +134,14 @@ export async function recovery(cluster: Cluster, workload: Workload): Promise<nu
   const ms = (firstOfStreak?.askedAt ?? Infinity) - healedAt;
   if (ms > RECOVERY_MS) throw new Error(`healthy again only after ${ms.toFixed()} ms`);
   return ms;
+}
+
+async function notReady(cluster: Cluster): Promise<string[]> {
+  const reports = cluster.nodes.map(async ({ process }) => {
+    const { body } = await process.health('ready').catch((error: unknown) => ({ body: { status: String(error) } }));
+    return body.status === 'ok' ? [] : [`${process.app} is not ready: ${JSON.stringify(body)}`];
+  });
+  return (await Promise.all(reports)).flat();
 }
 
 function surprises({ app, exitCode, output }: ServiceProcess, from: number, expected?: RegExp): string[] {

@@ -11,7 +11,7 @@ const FINAL_AFTER_MS = 1000 + 250;
 const GIVE_UP_MS = 60_000;
 const MOST_AT_ONCE = 10;
 
-interface Answered {
+export interface Answered {
   askedAt: number;
   status?: number;
   /** What the answer took, without the machine's part of it. */

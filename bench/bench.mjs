@@ -13,7 +13,8 @@ import { report, reportFailure, stage } from '../scripts/lib/progress.mjs';
 import { buildBenchmark } from './lib/build.mjs';
 import { Laboratory } from './lib/laboratory.mjs';
 import { MODES } from './lib/modes.mjs';
-import { document, printed, writeDocument } from './lib/report.mjs';
+import { watchStolen } from './lib/proc.mjs';
+import { document, othersHad, printed, writeDocument } from './lib/report.mjs';
 import * as add from './rows/add.mjs';
 import * as alone from './rows/alone.mjs';
 import * as connections from './rows/connections.mjs';
@@ -87,8 +88,12 @@ function secondsOf(duration) {
 async function runRow(name, mode) {
   const row = ROWS[name];
   report(`${name}: ${row.title}`);
+  const stolen = watchStolen();
   try {
-    return { name, title: row.title, ...(await row.run(laboratory, mode)) };
+    const findings = await row.run(laboratory, mode);
+    const share = stolen();
+    if (share !== undefined) report(`    ${othersHad([share])}`);
+    return { name, title: row.title, ...findings, stolen: share };
   } catch (error) {
     if (leaving || error instanceof TypeError || error instanceof ReferenceError) throw error;
     const cause = error.cause ? ` (${error.cause.message})` : '';

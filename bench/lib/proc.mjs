@@ -45,6 +45,26 @@ function readStats() {
   return found;
 }
 
+/**
+ * Watches what other virtual machines on the same host take: time that our processors were wanted for and did not get (steal in /proc/stat).
+ * @returns {() => number | undefined} its share of all time since the call; undefined without /proc
+ */
+export function watchStolen() {
+  const before = processorTicks();
+  return () => {
+    const after = processorTicks();
+    return before && (after.stolen - before.stolen) / Math.max(1, after.all - before.all);
+  };
+}
+
+function processorTicks() {
+  if (process.platform !== 'linux') return undefined;
+  const [total] = readFileSync('/proc/stat', 'latin1').split('\n', 1);
+  // user, nice, system, idle, iowait, irq, softirq, steal; what follows is counted in user already.
+  const ticks = total.trim().split(/\s+/).slice(1, 9).map(Number);
+  return { all: ticks.reduce((sum, time) => sum + time, 0), stolen: ticks[7] ?? 0 };
+}
+
 /** Resident memory in bytes and open file descriptors of one process. */
 export function footprint(pid) {
   const status = readFileSync(`/proc/${pid}/status`, 'latin1');

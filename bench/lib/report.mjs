@@ -5,6 +5,7 @@ import { between } from '../../scripts/docs/between.mjs';
 import { table } from '../../scripts/docs/table.mjs';
 import { report } from '../../scripts/lib/progress.mjs';
 import { ROOT } from '../../scripts/lib/project.mjs';
+import { whole } from './statistics.mjs';
 import { chart } from './svg.mjs';
 
 const DOCUMENT = join(ROOT, 'docs/benchmarks.md');
@@ -34,8 +35,16 @@ export async function document(results, mode, laboratory) {
   ];
   const how = mode === 'default' ? 'npm run bench' : `npm run bench -- --${mode}`;
   const about = `Run of ${new Date().toISOString().slice(0, 10)} by \`${how}\`. Everything, clients included, on one machine: ${machine.join(', ')}.`;
+  const stolen = results.flatMap(({ stolen }) => stolen ?? []);
+  const others = stolen.length > 0 ? ` ${othersHad(stolen)}, by row.` : '';
   const plots = plotsOf(results).map(({ file, title }) => `![${title}](benchmarks/${file})`);
-  return [about, verdictTable(results), ...plots, ...tablesOf(results)].join('\n\n');
+  return [about + others, verdictTable(results), ...plots, ...tablesOf(results)].join('\n\n');
+}
+
+/** @param {number[]} shares see watchStolen */
+export function othersHad(shares) {
+  const [least, most] = [Math.min(...shares), Math.max(...shares)].map((share) => whole(share * 100));
+  return `Other machines on the same host had ${least === most ? least : `${least}–${most}`} % of the processors' time`;
 }
 
 export function writeDocument(results, content) {

@@ -1,7 +1,10 @@
 import { get } from 'node:http';
 import type { Cluster } from './cluster';
 
-const EVERY_MS = 200;
+/** A shorter wait between two looks goes unseen. */
+const EVERY_MS = 50;
+/** Looked at, at most: longer than any answer is waited for. */
+const LATEST = 4000;
 
 /**
  * How long the machine itself lets everybody wait: the time of a call that depends on nothing but the gateway's process. On a machine that
@@ -18,7 +21,7 @@ export class Noise {
   since(from: number): number {
     const now = performance.now();
     const waits = this.samples
-      .slice(-1000)
+      .slice(-LATEST)
       .filter((sample) => !sample.failed && (sample.to ?? now) >= from)
       .map((sample) => (sample.to ?? now) - sample.from);
     return Math.max(0, ...waits);

@@ -1,9 +1,9 @@
 import type { DataSource } from 'typeorm';
 import { eventually } from '@app/testing/eventually';
+import { planOf, touchedBy } from '@app/testing/plan';
 import { InsertNotificationsRepository } from './db/insert-notifications.repository';
 import { DELETE_OLD } from './db/retention.repository';
 import { Retention } from './retention';
-import { planOf, touchedBy } from '@app/testing/plan';
 import { aNotification, connectTestDatabase } from '../test/notifications';
 
 const DAY_MS = 24 * 60 * 60 * 1000;

@@ -1,6 +1,6 @@
 import type { EntityManager, QueryRunner } from 'typeorm';
 
-export interface PlanNode {
+interface PlanNode {
   'Node Type': string;
   'Relation Name'?: string;
   'Index Name'?: string;

@@ -47,10 +47,13 @@ it('leaves what another has locked', async () => {
   expect(await taken(NO_LIMITS)).toEqual(['n1', 'n2']);
 });
 
-it('drops those of notifications that are gone', async () => {
+it('drops those of notifications and organizations that are gone', async () => {
   await store(3);
   await client.query(`DELETE FROM notifications WHERE id <> 'n2'`);
   expect(await taken(NO_LIMITS)).toEqual(['n2']);
+  await client.query(`INSERT INTO outbox (organization, notification_id) SELECT organization, id FROM notifications`);
+  await client.query('DELETE FROM organizations');
+  expect(await taken(NO_LIMITS)).toEqual([]);
   expect((await client.query('SELECT FROM outbox')).rowCount).toBe(0);
 });
 

@@ -25,7 +25,7 @@ export const TAKE = {
     DELETE FROM outbox WHERE ctid = ANY (ARRAY(SELECT place FROM told WHERE before < $2))
   )
   SELECT event_id, occurred_at, api_key, organization_id, id, "timestamp", document_id, location_id, notify_all, content::text AS content
-  FROM told WHERE before < $2 AND id IS NOT NULL ORDER BY seq`,
+  FROM told WHERE before < $2 AND id IS NOT NULL AND api_key IS NOT NULL ORDER BY seq`,
 };
 
 interface Row {

@@ -1,6 +1,6 @@
 import type { QueryRunner } from 'typeorm';
-import { pageQuery, type PageFilter } from './pages.repository';
 import { planOf, touchedBy } from '@app/testing/plan';
+import { pageQuery, type PageFilter } from './pages.repository';
 import { COMBINATIONS, connectTestDatabase } from '../../test/notifications';
 
 const MANY = 20_000;

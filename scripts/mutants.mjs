@@ -50,7 +50,13 @@ const MUTANTS = [
   },
   {
     name: 'no mandatory',
-    edits: [['libs/amqp/src/publisher.ts', '{ ...properties, mandatory }', '{ ...properties, mandatory: false && mandatory }']],
+    edits: [
+      [
+        'libs/amqp/src/publisher.ts',
+        '{ exchange, routingKey, mandatory }, properties, body, onConfirm',
+        '{ exchange, routingKey, mandatory: false && mandatory }, properties, body, onConfirm',
+      ],
+    ],
     test: ['broker', 'queue of commands deleted'],
   },
   {

@@ -17,7 +17,7 @@ export class NotificationsController {
     @IdempotencyKey() idempotencyKey: string | undefined,
     @Res({ passthrough: true }) reply: FastifyReply,
   ) {
-    return resultOf(await this.rabbit.call(AddNotification, data, { ...caller, idempotencyKey }), reply);
+    return resultOf(await this.rabbit.call(AddNotification, data, { idempotencyKey, ...caller }), reply);
   }
 
   @Operation('get')

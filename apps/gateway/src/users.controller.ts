@@ -15,6 +15,6 @@ export class UsersController {
     @IdempotencyKey() idempotencyKey: string | undefined,
     @Res({ passthrough: true }) reply: FastifyReply,
   ) {
-    return resultOf(await this.rabbit.call(AddUsers, data, { ...caller, idempotencyKey }), reply);
+    return resultOf(await this.rabbit.call(AddUsers, data, { idempotencyKey, ...caller }), reply);
   }
 }

@@ -5,7 +5,6 @@ import { notPublished, outcomeUnknown, unavailable } from './call-errors';
 import { closeQuietly, RabbitChannel } from './channel';
 import { checkExchanges } from './check-topology';
 import type { RabbitConnection } from './connection';
-import { HEADER } from './headers';
 import { messageProperties, type CallOptions, type Operation, type Sender } from './message-properties';
 import { PendingCalls } from './pending-calls';
 import { ConfirmedPublisher, type PublishOutcome } from './publisher';
@@ -80,7 +79,7 @@ export class Caller {
       exchange: 'commands',
       routingKey: operation.pattern,
       body: Buffer.from(JSON.stringify(body)),
-      properties: { ...messageProperties(operation, options, this.sender), correlationId: randomUUID() },
+      properties: messageProperties(operation, options, this.sender, randomUUID()),
     });
   }
 
@@ -125,26 +124,24 @@ export class Caller {
     const correlationId = randomUUID();
     const reply = this.calls.wait(correlationId, timeoutMs, () => outcomeUnknown('no answer came in time'));
     this.reportPending();
-    void this.publishCall(operation, body, correlationId, { ...options, timeoutMs });
+    void this.publishCall(operation, body, options, correlationId, timeoutMs);
     return reply;
   }
 
-  private async publishCall(operation: Operation, body: unknown, correlationId: string, options: CallOptions): Promise<void> {
-    const { headers, ...properties } = messageProperties(operation, options, this.sender);
+  private async publishCall(
+    operation: Operation,
+    body: unknown,
+    options: CallOptions,
+    correlationId: string,
+    timeoutMs: number,
+  ): Promise<void> {
     let error: ApiError | undefined;
     try {
       const outcome = await this.publisher.publish({
         exchange: 'commands',
         routingKey: operation.pattern,
         body: Buffer.from(JSON.stringify(body)),
-        properties: {
-          ...properties,
-          correlationId,
-          replyTo: this.replyQueue,
-          // A command would be dead-lettered; its deadline is looked at by the consumer.
-          ...(operation.kind === 'query' && { expiration: options.timeoutMs }),
-          headers: { ...headers, [HEADER.deadline]: Date.now() + options.timeoutMs, [HEADER.replyBatches]: true },
-        },
+        properties: messageProperties(operation, options, this.sender, correlationId, { replyTo: this.replyQueue, timeoutMs }),
       });
       error = notPublished(outcome);
     } catch (notWritten) {

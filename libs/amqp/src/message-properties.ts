@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import type { Options } from 'amqplib';
 import { HEADER } from './headers';
+import type { Properties } from './write-message';
 
 export interface CallOptions {
   /** The tenant. Required unless the message is tenantless. */
@@ -27,20 +27,43 @@ export interface Sender {
   userId: string;
 }
 
-/** The AMQP properties that every command and query has, whether somebody waits for it or not. */
+/** How the sender waits for the reply. */
+export interface Awaited {
+  replyTo?: string;
+  timeoutMs: number;
+}
+
+/**
+ * The AMQP properties of a command or query.
+ *
+ * @param correlationId unique among those in flight
+ * @param awaited undefined when nobody waits for a reply
+ */
 export function messageProperties(
   { kind, pattern }: Operation,
   { apiKey, requestId, messageId = randomUUID(), idempotencyKey }: Omit<CallOptions, 'timeoutMs'>,
   { appId, userId }: Sender,
-): Omit<Options.Publish, 'headers'> & { headers: Record<string, unknown> } {
+  correlationId: string,
+  awaited?: Awaited,
+): Properties & { correlationId: string } {
   return {
     persistent: kind === 'command',
     contentType: 'application/json',
     messageId,
+    correlationId,
+    replyTo: awaited?.replyTo,
+    // A command would be dead-lettered; its deadline is looked at by the consumer.
+    expiration: kind === 'query' ? awaited?.timeoutMs : undefined,
     type: pattern,
     timestamp: Math.floor(Date.now() / 1000),
     appId,
     userId,
-    headers: { [HEADER.apiKey]: apiKey, [HEADER.requestId]: requestId, [HEADER.idempotencyKey]: idempotencyKey },
+    headers: {
+      [HEADER.apiKey]: apiKey,
+      [HEADER.requestId]: requestId,
+      [HEADER.idempotencyKey]: idempotencyKey,
+      [HEADER.deadline]: awaited && Date.now() + awaited.timeoutMs,
+      [HEADER.replyBatches]: awaited && true,
+    },
   };
 }

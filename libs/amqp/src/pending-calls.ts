@@ -1,3 +1,4 @@
+import { InFlight } from './in-flight';
 import type { ReceivedReply } from './reply-format';
 
 interface PendingCall {
@@ -8,7 +9,7 @@ interface PendingCall {
 
 /** Calls waiting for their reply, by correlation id. */
 export class PendingCalls {
-  private readonly calls = new Map<string, PendingCall>();
+  private readonly calls = new InFlight<PendingCall>();
   private onEmpty?: () => void;
 
   get size(): number {
@@ -40,7 +41,7 @@ export class PendingCalls {
   }
 
   rejectAll(makeError: () => Error): void {
-    for (const correlationId of [...this.calls.keys()]) this.reject(correlationId, makeError());
+    for (const correlationId of this.calls.keys()) this.reject(correlationId, makeError());
   }
 
   /** Resolves when nothing is pending. */
@@ -49,10 +50,9 @@ export class PendingCalls {
   }
 
   private take(correlationId: string): PendingCall | undefined {
-    const call = this.calls.get(correlationId);
+    const call = this.calls.take(correlationId);
     if (!call) return undefined;
     clearTimeout(call.timer);
-    this.calls.delete(correlationId);
     if (this.calls.size === 0) this.onEmpty?.();
     return call;
   }

@@ -1,5 +1,7 @@
-import type { ConfirmChannel, Message, Options } from 'amqplib';
+import type { ConfirmChannel, Message } from 'amqplib';
 import type { RabbitChannel } from './channel';
+import { InFlight } from './in-flight';
+import { writeMessage, type Properties, type Target } from './write-message';
 
 /** Bytes written and not confirmed, at most: a broker that stopped reading must not fill our memory. */
 const MAX_UNCONFIRMED_BYTES = 64 * 1024 * 1024;
@@ -15,19 +17,17 @@ const ACCESS_REFUSED = 403;
 /** Nothing was written. */
 export class NotWritten extends Error {}
 
-export interface Publication {
-  exchange: string;
-  routingKey: string;
+export interface Publication extends Target {
   body: Buffer;
   /** `correlationId` must be unique among those in flight: it tells which message was returned. */
-  properties: Omit<Options.Publish, 'mandatory'> & { correlationId: string };
+  properties: Properties & { correlationId: string };
   /** Default true: without a queue for it, it is returned. */
   mandatory?: boolean;
 }
 
 /** Publishes with confirm and, unless nobody has to get it, mandatory. */
 export class ConfirmedPublisher {
-  private readonly unconfirmed = new Map<string, (outcome: PublishOutcome) => void>();
+  private readonly unconfirmed = new InFlight<(outcome: PublishOutcome) => void>();
   private unconfirmedBytes = 0;
   /** What the broker said when it closed the channel because of missing rights. */
   private refusal = '';
@@ -52,14 +52,14 @@ export class ConfirmedPublisher {
 
     return new Promise((resolve) => {
       const onConfirm = (error: Error | null) => {
-        this.unconfirmed.delete(correlationId);
+        this.unconfirmed.take(correlationId);
         this.unconfirmedBytes -= body.length;
         const nacked = error?.message === 'message nacked';
         if (nacked) this.channel.connection.observer.nacked(exchange);
         resolve(!error ? 'confirmed' : nacked ? 'nacked' : this.isRefused(exchange, routingKey) ? 'forbidden' : 'lost');
       };
       try {
-        current.publish(exchange, routingKey, body, { ...properties, mandatory }, onConfirm);
+        writeMessage(current, { exchange, routingKey, mandatory }, properties, body, onConfirm);
       } catch (error) {
         throw new NotWritten((error as Error).message, { cause: error });
       }

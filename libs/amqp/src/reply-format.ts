@@ -1,13 +1,13 @@
-import type { Options } from 'amqplib';
 import { ApiError, ERROR_STATUSES, type ErrorBody, type ErrorStatus, type FieldProblem } from '@app/contracts/error';
 import { HEADER } from './headers';
 import { JsonText, Reply } from './reply';
+import type { Properties } from './write-message';
 
 /** A reply as it is published: `x-status` says `OK` or names the error, the body is the result or the error as JSON. */
 export interface EncodedReply {
   status: 'OK' | ErrorStatus;
   body: Buffer;
-  properties: Options.Publish;
+  properties: Properties;
 }
 
 /** @throws TypeError when the result is not JSON */
@@ -21,7 +21,11 @@ function encode(status: EncodedReply['status'], value: unknown, headers?: Reply<
   return {
     status,
     body: Buffer.from(value instanceof JsonText ? value.text : JSON.stringify(value ?? null)),
-    properties: { contentType: 'application/json', persistent: false, headers: { ...headers, [HEADER.status]: status } },
+    properties: {
+      contentType: 'application/json',
+      persistent: false,
+      headers: Object.assign({}, headers, { [HEADER.status]: status }),
+    },
   };
 }
 

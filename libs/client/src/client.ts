@@ -101,7 +101,7 @@ export class CollaborationClient {
     const content = Buffer.from(JSON.stringify(body));
     const sender = { appId: this.options.name, userId: this.publishing.username };
     const publication = attempt(this.attempts(timeoutMs, this.channel), async (left) => {
-      const properties = { ...messageProperties(operation, sent, sender), correlationId: randomUUID() };
+      const properties = messageProperties(operation, sent, sender, randomUUID());
       let error: ApiError | undefined = outcomeUnknown('the broker has not confirmed it in time');
       const confirm = this.publisher
         .publish({ exchange: 'commands', routingKey: name, body: content, properties })

@@ -32,7 +32,7 @@ export async function queryPrepared<Row extends QueryResultRow>(
     const client = (await runner.connect()) as PoolClient;
     if (hurried) await client.query(`SET statement_timeout = ${HURRIED_TIMEOUT_MS}`);
     try {
-      return (await client.query<Row>({ ...statement, values })).rows;
+      return (await client.query<Row>({ values, ...statement })).rows;
     } finally {
       // A lost connection has released the runner: its complaint would hide the reason.
       if (hurried && !runner.isReleased) await client.query('RESET statement_timeout');

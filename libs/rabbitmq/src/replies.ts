@@ -1,6 +1,7 @@
 import type { Channel } from 'amqplib';
 import type { RabbitChannel } from '@app/amqp/channel';
 import { BATCH_TYPE, encodeBatch, type EncodedReply } from '@app/amqp/reply-format';
+import { writeMessage, type Properties } from '@app/amqp/write-message';
 import type { ReplyAddress } from './envelope';
 
 /** Bodies of one batch: a message is well below what the broker takes. */
@@ -23,7 +24,7 @@ export class Replies {
   /** @returns false when there is no channel any more @throws Error when it is closing, or the protocol cannot carry the reply */
   async publish(address: ReplyAddress, reply: EncodedReply): Promise<boolean> {
     const { replyTo, correlationId, batches } = address;
-    if (!batches || correlationId === undefined) return this.write(replyTo, { ...reply.properties, correlationId }, reply.body);
+    if (!batches || correlationId === undefined) return this.write(replyTo, { correlationId, ...reply.properties }, reply.body);
     let batch = this.batches.get(replyTo);
     if (!batch || batch.bytes + reply.body.length > MAX_BATCH_BYTES) this.batches.set(replyTo, (batch = this.begin(replyTo)));
     batch.replies.push({ correlationId, reply });
@@ -48,12 +49,12 @@ export class Replies {
   private writeBatch(replyTo: string, { replies }: Batch): boolean {
     const [only] = replies;
     if (replies.length > 1) return this.write(replyTo, { type: BATCH_TYPE, persistent: false }, encodeBatch(replies));
-    return this.write(replyTo, { ...only.reply.properties, correlationId: only.correlationId }, only.reply.body);
+    return this.write(replyTo, { correlationId: only.correlationId, ...only.reply.properties }, only.reply.body);
   }
 
-  private write(replyTo: string, properties: EncodedReply['properties'], body: Buffer): boolean {
+  private write(replyTo: string, properties: Properties, body: Buffer): boolean {
     const { current } = this.channel;
-    current?.publish('replies', replyTo, body, properties);
+    if (current) writeMessage(current, { exchange: 'replies', routingKey: replyTo }, properties, body);
     return current !== undefined;
   }
 }

@@ -1,6 +1,11 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
+interface Owed {
+  response: ServerResponse;
+  callbacks: (() => void)[];
+}
+
 /**
  * Which connections are open, and which responses each of them still owes.
  *
@@ -8,21 +13,20 @@ import type { Socket } from 'node:net';
  * a response is taken from its connection as well.
  */
 export class Connections {
-  private readonly owed = new Map<Socket, Map<ServerResponse, (() => void)[]>>();
+  private readonly owed = new Map<Socket, Owed[]>();
   private readonly latest = new WeakMap<Socket, IncomingMessage>();
 
   watch(server: Server): void {
     server.on('connection', (socket) => {
-      this.owed.set(socket, new Map());
+      this.owed.set(socket, []);
       socket.once('close', () => {
-        const responses = [...(this.owed.get(socket)?.keys() ?? [])];
-        for (const response of responses) this.settle(socket, response);
+        for (const { response } of [...(this.owed.get(socket) ?? [])]) this.settle(socket, response);
         this.owed.delete(socket);
       });
     });
     // Before the listener that handles the request, because that one may answer at once.
     server.prependListener('request', (request: IncomingMessage, response: ServerResponse) => {
-      this.owed.get(request.socket)?.set(response, []);
+      this.owed.get(request.socket)?.push({ response, callbacks: [] });
       this.latest.set(request.socket, request);
       response.once('close', () => this.settle(request.socket, response));
     });
@@ -30,14 +34,14 @@ export class Connections {
 
   /** Calls back once when the response has closed, aborted or not; at once when it has already. */
   onClosed(response: ServerResponse, callback: () => void): void {
-    const callbacks = this.owed.get(response.req.socket)?.get(response);
-    if (callbacks) callbacks.push(callback);
+    const owed = this.owed.get(response.req.socket)?.find((one) => one.response === response);
+    if (owed) owed.callbacks.push(callback);
     else callback();
   }
 
   /** The response that the connection owes first, if any. */
   firstOwed(socket: Socket): ServerResponse | undefined {
-    return this.owed.get(socket)?.keys().next().value;
+    return this.owed.get(socket)?.at(0)?.response;
   }
 
   /** Whether the latest request of the connection is still arriving. */
@@ -47,7 +51,7 @@ export class Connections {
 
   /** Closes every connection that owes nothing, the ones that never asked for anything included: the server's own close waits for those. */
   closeIdle(): void {
-    for (const [socket, responses] of this.owed) if (responses.size === 0) socket.destroy();
+    for (const [socket, owed] of this.owed) if (owed.length === 0) socket.destroy();
   }
 
   /** Closes every connection whose request is still on its way. */
@@ -56,9 +60,10 @@ export class Connections {
   }
 
   private settle(socket: Socket, response: ServerResponse): void {
-    const responses = this.owed.get(socket);
-    const callbacks = responses?.get(response);
-    responses?.delete(response);
-    for (const callback of callbacks ?? []) callback();
+    const owed = this.owed.get(socket) ?? [];
+    const place = owed.findIndex((one) => one.response === response);
+    if (place < 0) return;
+    const [{ callbacks }] = owed.splice(place, 1);
+    for (const callback of callbacks) callback();
   }
 }

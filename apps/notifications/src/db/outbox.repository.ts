@@ -43,7 +43,7 @@ interface Row {
 
 /** Deletes the oldest events that nobody else has locked, and returns them. Those of notifications that are gone are dropped. */
 export async function takeEvents(client: PoolClient, { events, bytes }: OutboxLimits): Promise<OutboxEvent[]> {
-  const { rows } = await client.query<Row>({ ...TAKE, values: [events, bytes] });
+  const { rows } = await client.query<Row>({ values: [events, bytes], ...TAKE });
   return rows.map((row) => ({
     id: row.event_id,
     type: TYPE,

@@ -29,5 +29,5 @@ export const TAKE = {
 
 /** Deletes the oldest events that nobody else has locked, and returns them. */
 export async function takeEvents(client: PoolClient, { events, bytes }: OutboxLimits): Promise<OutboxEvent[]> {
-  return (await client.query<OutboxEvent>({ ...TAKE, values: [events, bytes] })).rows;
+  return (await client.query<OutboxEvent>({ values: [events, bytes], ...TAKE })).rows;
 }

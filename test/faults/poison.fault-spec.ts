@@ -6,16 +6,26 @@ import { describeFaults, type Fault } from './run-fault';
 
 const DEAD_LETTERS = 'notifications.commands.dead';
 
-/** Starts writers again when they have ended, as whatever runs them does. @returns what ends it */
+/** Starts writers again when they have ended, as whatever runs them does. @returns what ends it, once all of them are ready */
 function supervise({ writers }: Cluster): () => Promise<void> {
   let starting: Promise<unknown> = Promise.resolve();
   const timer = setInterval(() => {
     // One that dies again before it is ready is started again.
     for (const { process } of writers) if (process.exitCode !== undefined) starting = process.start().catch(() => undefined);
   }, 20);
+  const isReady = ({ process }: Cluster['writers'][number]) =>
+    process.health('ready').then(
+      ({ status }) => status === 200,
+      () => false,
+    );
   return async () => {
-    clearInterval(timer);
-    await starting;
+    try {
+      // The last one may have ended a moment ago.
+      await eventually(async () => (await Promise.all(writers.map(isReady))).every(Boolean), 30_000, 200);
+    } finally {
+      clearInterval(timer);
+      await starting;
+    }
   };
 }
 

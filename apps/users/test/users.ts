@@ -145,13 +145,19 @@ export class Rival {
     await this.client.query(sql, parameters);
   }
 
-  /** Resolves with the process ids of the server sessions that wait for a lock, once there are so many. */
+  /** Resolves with the process ids of the server sessions that wait for this transaction or for one that does, once there are so many. */
   async waiting(count: number): Promise<number[]> {
     for (;;) {
       // Inside a transaction the view is a copy of the first look at it.
       await this.client.query('SELECT pg_stat_clear_snapshot()');
       const { rows } = await this.client.query<{ pid: number }>(
-        `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+        `WITH RECURSIVE waiting AS (
+           SELECT pg_backend_pid() AS pid
+           UNION
+           SELECT activity.pid FROM pg_stat_activity activity JOIN waiting ON waiting.pid = ANY (pg_blocking_pids(activity.pid))
+           WHERE activity.datname = current_database()
+         )
+         SELECT pid FROM waiting WHERE pid <> pg_backend_pid()`,
       );
       if (rows.length >= count) return rows.map(({ pid }) => pid);
     }

@@ -63,7 +63,7 @@ export function messageProperties(
       [HEADER.requestId]: requestId,
       [HEADER.idempotencyKey]: idempotencyKey,
       [HEADER.deadline]: awaited && Date.now() + awaited.timeoutMs,
-      [HEADER.replyBatches]: awaited && true,
+      [HEADER.replyBatches]: awaited ? true : undefined,
     },
   };
 }

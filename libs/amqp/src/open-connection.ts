@@ -50,7 +50,7 @@ export async function openConnection(
   log: Observer['log'] = () => undefined,
 ): Promise<ChannelModel> {
   const model = await connect(parseBrokerUrl(url), {
-    // Without it an awaited confirm of 4 KB and more takes 44 ms: Nagle waits for the peer's delayed acknowledgement.
+    // Else what is written in the next turn of the event loop may wait 40 ms: Nagle waits for the peer's delayed acknowledgement.
     noDelay: true,
     keepAlive: true,
     timeout: CONNECT_TIMEOUT_MS,

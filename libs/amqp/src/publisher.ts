@@ -1,7 +1,7 @@
 import type { ConfirmChannel, Message } from 'amqplib';
 import type { RabbitChannel } from './channel';
 import { InFlight } from './in-flight';
-import { writeMessage, type Properties, type Target } from './write-message';
+import { writeMessage, type Properties } from './write-message';
 
 /** Bytes written and not confirmed, at most: a broker that stopped reading must not fill our memory. */
 const MAX_UNCONFIRMED_BYTES = 64 * 1024 * 1024;
@@ -17,7 +17,9 @@ const ACCESS_REFUSED = 403;
 /** Nothing was written. */
 export class NotWritten extends Error {}
 
-export interface Publication extends Target {
+export interface Publication {
+  exchange: string;
+  routingKey: string;
   body: Buffer;
   /** `correlationId` must be unique among those in flight: it tells which message was returned. */
   properties: Properties & { correlationId: string };

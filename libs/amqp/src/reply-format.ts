@@ -7,7 +7,7 @@ import type { Properties } from './write-message';
 export interface EncodedReply {
   status: 'OK' | ErrorStatus;
   body: Buffer;
-  properties: Properties;
+  properties: Pick<Properties, 'contentType' | 'persistent' | 'headers'>;
 }
 
 /** @throws TypeError when the result is not JSON */

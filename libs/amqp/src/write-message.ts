@@ -1,10 +1,10 @@
 import type { Channel, ConfirmChannel, Options } from 'amqplib';
 
-export interface Target {
+interface Target {
   exchange: string;
   routingKey: string;
-  /** Default false: without a queue for it, it is gone. */
-  mandatory?: boolean;
+  /** Without a queue for it, it is returned; else it is gone. */
+  mandatory: boolean;
 }
 
 /** Properties of a message. Those that are undefined are not sent, and neither are headers that are. */
@@ -39,17 +39,14 @@ interface Sending {
  */
 export function writeMessage(
   channel: Channel | ConfirmChannel,
-  { exchange, routingKey, mandatory = false }: Target,
+  target: Target,
   { persistent, expiration, ...properties }: Properties,
   body: Buffer,
   onConfirm?: (error: Error | null) => void,
 ): void {
   const sending = channel as unknown as Sending;
   const deliveryMode = persistent ? 2 : 1;
-  sending.sendMessage(
-    { exchange, routingKey, mandatory },
-    { deliveryMode, expiration: expiration?.toString(), ...properties },
-    body,
-  );
+  // V8 gives a literal that begins with a spread a class of its own each time.
+  sending.sendMessage(target, { deliveryMode, expiration: expiration?.toString(), ...properties }, body);
   if (onConfirm) sending.pushConfirmCallback(onConfirm);
 }

@@ -54,7 +54,7 @@ export class Replies {
 
   private write(replyTo: string, properties: Properties, body: Buffer): boolean {
     const { current } = this.channel;
-    if (current) writeMessage(current, { exchange: 'replies', routingKey: replyTo }, properties, body);
+    if (current) writeMessage(current, { exchange: 'replies', routingKey: replyTo, mandatory: false }, properties, body);
     return current !== undefined;
   }
 }

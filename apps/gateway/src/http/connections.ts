@@ -34,7 +34,7 @@ export class Connections {
 
   /** Calls back once when the response has closed, aborted or not; at once when it has already. */
   onClosed(response: ServerResponse, callback: () => void): void {
-    const owed = this.owed.get(response.req.socket)?.find((one) => one.response === response);
+    const owed = this.owed.get(response.req.socket)?.findLast((one) => one.response === response);
     if (owed) owed.callbacks.push(callback);
     else callback();
   }

@@ -36,4 +36,5 @@ USER node
 EXPOSE 3000 9090
 STOPSIGNAL SIGTERM
 # Others: dist/apps/users/src/main.js, dist/apps/notifications/src/main.js, scripts/setup.mjs (migrations and queues, then exits).
-CMD ["node", "--enable-source-maps", "dist/apps/gateway/src/main.js"]
+CMD ["node", "--enable-source-maps", "--no-allocation-site-pretenuring", "--max-semi-space-size=8", "--heap-growing-percent=30", \
+     "dist/apps/gateway/src/main.js"]

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { runQuietly } from '../../scripts/lib/command.mjs';
 import { freePorts } from '../../scripts/lib/free-port.mjs';
-import { ROOT } from '../../scripts/lib/project.mjs';
+import { NODE_FLAGS, ROOT } from '../../scripts/lib/project.mjs';
 import { eventually } from './eventually.mjs';
 import { System } from './system.mjs';
 
@@ -93,7 +93,7 @@ export class Ours extends System {
     this.healthPorts[name] = healthPort;
     const child = this.spawn(
       name,
-      [...INSTRUMENTS, '--enable-source-maps', join(this.place.dist ?? join(ROOT, 'dist'), 'apps', service, 'src/main.js')],
+      [...INSTRUMENTS, ...NODE_FLAGS, join(this.place.dist ?? join(ROOT, 'dist'), 'apps', service, 'src/main.js')],
       {
         ...this.env,
         ...settings,

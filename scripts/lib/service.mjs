@@ -4,7 +4,7 @@ import { exitCode } from './command.mjs';
 import { freePorts } from './free-port.mjs';
 import { signal } from './processes.mjs';
 import { report } from './progress.mjs';
-import { ROOT, mainOf } from './project.mjs';
+import { NODE_FLAGS, ROOT, mainOf } from './project.mjs';
 import { startReaper } from './reaper.mjs';
 
 const FIRST_DELAY_MS = 500;
@@ -60,7 +60,7 @@ export class Service {
 
   async #runOnce() {
     [this.healthPort] = await freePorts([this.healthPort]);
-    const child = spawn(process.execPath, ['--enable-source-maps', mainOf(this.#name)], {
+    const child = spawn(process.execPath, [...NODE_FLAGS, mainOf(this.#name)], {
       cwd: ROOT,
       env: { ...this.#env, HEALTH_PORT: String(this.healthPort) },
       stdio: ['ignore', 'pipe', 'pipe'],

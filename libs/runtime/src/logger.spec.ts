@@ -52,4 +52,17 @@ describe('the log', () => {
     const lines = (await output).trim().split('\n');
     expect(lines.map((line) => (JSON.parse(line) as { line: number }).line)).toEqual(Array.from({ length: LINES }, (_, n) => n));
   });
+
+  it('has one line for each entry, for readers that take other characters for the end of a line as well', async () => {
+    const entry = { given: 'a\n\r\v\f\u0085\u2028\u2029b' };
+    const program = `
+      const { createLogger, exitAfterLogging } = require(${JSON.stringify(LOGGER)});
+      const logger = createLogger('test', 'info');
+      logger.info(${JSON.stringify(entry)});
+      exitAfterLogging(logger, 0);`;
+    const child = spawn(process.execPath, ['-e', program], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const [line, ...rest] = (await text(child.stdout)).split(/[\n\r\v\f\u0085\u2028\u2029]/);
+    expect(rest).toEqual(['']);
+    expect(JSON.parse(line)).toMatchObject(entry);
+  });
 });

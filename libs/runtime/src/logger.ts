@@ -13,6 +13,10 @@ const dropped = new Counter({
   help: 'Log lines that were thrown away, because stdout is read too slowly.',
 });
 
+/** JSON lets them stand as they are, but many readers of lines (readline of Node 24, Python's splitlines) end a line at them. */
+const ENDS_OF_LINE = /[\u0085\u2028\u2029]/g;
+const escaped = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+
 /**
  * JSON lines on stdout, one object a line, with the service's name. Bodies, tokens and URLs with credentials never go in. Written beside the
  * event loop: a reader that stops reading must not stop the service.
@@ -21,7 +25,15 @@ export function createLogger(service: string, level: LogLevel): Logger {
   // With a minLength of 0 flush() would wait for nothing.
   const stdout = pino.destination({ sync: false, minLength: 1, maxLength: MAX_WAITING });
   stdout.on('drop', () => dropped.inc());
-  return pino({ level, base: { service, pid: process.pid }, timestamp: pino.stdTimeFunctions.isoTime }, stdout);
+  return pino(
+    {
+      level,
+      base: { service, pid: process.pid },
+      timestamp: pino.stdTimeFunctions.isoTime,
+      hooks: { streamWrite: (line) => line.replace(ENDS_OF_LINE, escaped) },
+    },
+    stdout,
+  );
 }
 
 /** Ends the process once its last lines are out. */

@@ -10,8 +10,8 @@ export const LOCAL = join(ROOT, '.local');
 export const SERVICES = ['users', 'notifications', 'gateway'];
 
 /**
- * How node runs a service; Dockerfile and docker-compose.yml say the same. Measured in docs/benchmarks.md, "Memory": V8 collects sooner and
- * keeps nothing for long because of a guess, so a busy process has half the memory on Node 20 and 24 alike, for the same processor time.
+ * How node runs a service; Dockerfile and docker-compose.yml say the same. V8 collects sooner, and keeps nothing for long because of a guess:
+ * a busy process has less than half the memory on Node 24, for about the same processor time (docs/benchmarks.md, "Memory").
  */
 export const NODE_FLAGS = [
   '--enable-source-maps',

@@ -13,7 +13,7 @@ export class NotificationsController {
   @Operation('add')
   async add(
     @Data(AddNotificationRequest) data: AddNotificationRequest,
-    @Caller() caller: CallOptions,
+    @Caller() caller: Omit<CallOptions, 'idempotencyKey'>,
     @IdempotencyKey() idempotencyKey: string | undefined,
     @Res({ passthrough: true }) reply: FastifyReply,
   ) {

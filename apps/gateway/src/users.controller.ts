@@ -11,7 +11,7 @@ export class UsersController {
   @Operation('add')
   async add(
     @Data(AddUsersRequest) data: AddUsersRequest,
-    @Caller() caller: CallOptions,
+    @Caller() caller: Omit<CallOptions, 'idempotencyKey'>,
     @IdempotencyKey() idempotencyKey: string | undefined,
     @Res({ passthrough: true }) reply: FastifyReply,
   ) {

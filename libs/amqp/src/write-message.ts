@@ -46,7 +46,7 @@ export function writeMessage(
 ): void {
   const sending = channel as unknown as Sending;
   const deliveryMode = persistent ? 2 : 1;
-  // V8 gives a literal that begins with a spread a class of its own each time.
+  // Node 20 gives a literal that begins with a spread a V8 class of its own each time.
   sending.sendMessage(target, { deliveryMode, expiration: expiration?.toString(), ...properties }, body);
   if (onConfirm) sending.pushConfirmCallback(onConfirm);
 }

@@ -13,7 +13,7 @@ import type { Limit, Refusals } from './refusals';
 import { Room } from './room';
 
 /** Who calls, and how the call is passed on. */
-export type Caller = CallOptions & { apiKey: string };
+export type Caller = Omit<CallOptions, 'idempotencyKey'> & { apiKey: string };
 
 declare module 'fastify' {
   interface FastifyRequest {

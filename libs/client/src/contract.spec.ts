@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { ALL_EVENTS } from '@app/contracts/all-events';
 import { ALL_MESSAGES } from '@app/contracts/all-messages';
-import { OPEN_OPERATIONS } from '@app/rabbitmq/accounts';
+import { OPEN_OPERATIONS } from '@app/contracts/open-operations';
 import type { EventType } from './events';
 import { KINDS } from './operations';
 

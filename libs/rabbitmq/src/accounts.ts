@@ -1,9 +1,6 @@
 import type { Message, ServiceName } from '@app/contracts/message';
 import { AddNotification } from '@app/contracts/notifications.add';
 import { SUBSCRIPTIONS } from '@app/contracts/all-events';
-import { CheckAccess } from '@app/contracts/access.check';
-import { ListContacts } from '@app/contracts/contacts.list';
-import { SetDocument } from '@app/contracts/documents.set';
 import { ApiKeyRevoked } from '@app/contracts/events.users';
 import { ListMemberships } from '@app/contracts/memberships.list';
 import { GetNotifications } from '@app/contracts/notifications.get';
@@ -11,7 +8,18 @@ import { AddUsers } from '@app/contracts/users.add';
 import { Authenticate } from '@app/contracts/users.authenticate';
 import { Authorize } from '@app/contracts/users.authorize';
 import { Exists } from '@app/contracts/users.exists';
-import { commandQueue, eventQueue, queryQueue, suspectQueue } from './topology';
+import {
+  againQueue,
+  callQueryQueue,
+  callQueue,
+  commandQueue,
+  eventQueue,
+  LANE_NUMBERS,
+  LANES,
+  queryQueue,
+  suspectQueue,
+  type Lane,
+} from './topology';
 
 export const ACCOUNTS = ['gateway', 'users', 'notifications', 'publisher'] as const;
 export type Account = (typeof ACCOUNTS)[number];
@@ -21,9 +29,9 @@ export interface Rights {
   configure: string;
   write: string;
   read: string;
-  /** Routing keys that it may publish to exchange `commands`. */
+  /** Routing keys that it may publish to `calls` and to the exchanges of the lanes; counts only where `write` has the exchange. */
   commands: string;
-  /** Types of events at exchange `events` that it may bind a queue of its own to; counts only where `read` has that exchange. */
+  /** Types of events that it may bind a queue of its own to; counts only where `read` has exchange `events` or `events.own`. */
   events: string;
 }
 
@@ -41,9 +49,11 @@ const oneOf = (...names: string[]): string => {
 const keysOf = (...messages: Pick<Message<unknown, unknown>, 'pattern'>[]) => oneOf(...messages.map(({ pattern }) => pattern));
 
 const consumed = (service: ServiceName) => [
-  commandQueue(service),
+  callQueue(service),
+  callQueryQueue(service),
+  ...LANE_NUMBERS.flatMap((lane) => [commandQueue(service, lane), queryQueue(service, lane)]),
+  againQueue(service),
   suspectQueue(service),
-  queryQueue(service),
   ...(SUBSCRIPTIONS[service].length > 0 ? [eventQueue(service)] : []),
 ];
 
@@ -51,21 +61,22 @@ const consumed = (service: ServiceName) => [
 export const RIGHTS: Readonly<Record<Account, Rights>> = {
   gateway: {
     configure: oneOf(OWN_QUEUE),
-    write: oneOf('commands', OWN_QUEUE),
-    read: oneOf('replies', 'events', OWN_QUEUE),
+    // Lane 0 for services of versions before 0.2: see CALLS_EXCHANGE.
+    write: oneOf('calls', 'commands', OWN_QUEUE),
+    read: oneOf('replies', 'events.own', OWN_QUEUE),
     commands: keysOf(AddUsers, Authenticate, AddNotification, GetNotifications),
     events: oneOf(ApiKeyRevoked.type),
   },
   users: {
     configure: NOTHING,
-    write: oneOf('replies', 'events', 'retry', 'dead'),
+    write: oneOf('replies', 'events.own', 'events', 'retry', 'dead'),
     read: oneOf(...consumed('users')),
     commands: NOTHING,
     events: NOTHING,
   },
   notifications: {
     configure: oneOf(OWN_QUEUE),
-    write: oneOf('commands', 'replies', 'events', 'retry', 'dead', OWN_QUEUE),
+    write: oneOf('calls', 'commands', 'replies', 'events.own', 'events', 'retry', 'dead', OWN_QUEUE),
     read: oneOf('replies', OWN_QUEUE, ...consumed('notifications')),
     commands: keysOf(Authorize, Exists, ListMemberships),
     events: NOTHING,
@@ -73,13 +84,12 @@ export const RIGHTS: Readonly<Record<Account, Rights>> = {
   publisher: { configure: NOTHING, write: oneOf('commands'), read: NOTHING, commands: keysOf(AddNotification), events: NOTHING },
 };
 
-/** What other services may be allowed to ask for; the rest is between our own. */
-export const OPEN_OPERATIONS = [AddUsers, AddNotification, SetDocument, GetNotifications, CheckAccess, ListContacts];
-
 /** What an account of another service is for. */
 export interface AccountPurpose {
-  /** Routing keys of {@link OPEN_OPERATIONS}. */
+  /** Routing keys of `OPEN_OPERATIONS`. */
   operations: readonly string[];
+  /** Which exchange it publishes to, of `LANES`. */
+  lane: Lane;
   /** Whether it waits for replies. */
   replies: boolean;
   /** Types of events that it listens to, in queues whose names begin with its own and a dot. */
@@ -87,12 +97,12 @@ export interface AccountPurpose {
 }
 
 /** The least that another service needs. */
-export function rightsFor(name: string, { operations, replies, events }: AccountPurpose): Rights {
+export function rightsFor(name: string, { operations, lane, replies, events }: AccountPurpose): Rights {
   const listens = events.length > 0;
   const own = [...(replies ? [OWN_QUEUE] : []), ...(listens ? [`${name}.*`] : [])];
   return {
     configure: oneOf(...own),
-    write: oneOf(...(operations.length > 0 ? ['commands'] : []), ...own),
+    write: oneOf(...(operations.length > 0 ? [LANES[lane]] : []), ...own),
     read: oneOf(...(replies ? ['replies'] : []), ...(listens ? ['events'] : []), ...own),
     commands: oneOf(...operations),
     events: oneOf(...events),

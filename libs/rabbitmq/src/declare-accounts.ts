@@ -1,6 +1,7 @@
 import { parseBrokerUrl } from '@app/amqp/open-connection';
 import { RIGHTS, type Account, type Rights } from './accounts';
 import { ManagementApi } from './management-api';
+import { LANES } from './topology';
 
 export interface AccountsOptions {
   /** Of the management API: `http://host:15672`. User and password, if not in it, are those of the broker's URL. */
@@ -39,8 +40,11 @@ export async function setRights(
 ): Promise<void> {
   const user = encodeURIComponent(username);
   // Before the permissions: an account without topic permissions may use every routing key.
-  await api.put(`topic-permissions/${api.vhost}/${user}`, { exchange: 'commands', write: commands, read: '^$' });
-  // `write` holds for permissions that name the exchange, as those of services do.
-  await api.put(`topic-permissions/${api.vhost}/${user}`, { exchange: 'events', write: '.*', read: events });
+  const topics = [
+    ...(['calls', ...LANES] as const).map((exchange) => ({ exchange, write: commands, read: '^$' })),
+    // `write` holds for permissions that name the exchange, as those of services do.
+    ...(['events.own', 'events'] as const).map((exchange) => ({ exchange, write: '.*', read: events })),
+  ];
+  for (const topic of topics) await api.put(`topic-permissions/${api.vhost}/${user}`, topic);
   await api.put(`permissions/${api.vhost}/${user}`, permissions);
 }

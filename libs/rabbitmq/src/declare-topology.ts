@@ -1,6 +1,7 @@
 import type { Channel } from 'amqplib';
 import { Backoff } from '@app/amqp/backoff';
 import { destroySocket, openConnection, parseBrokerUrl } from '@app/amqp/open-connection';
+import { REMOVED_BINDINGS } from './earlier-topology';
 import { BINDINGS, EXCHANGES, QUEUES } from './topology';
 import { within } from '@app/amqp/within';
 
@@ -60,6 +61,7 @@ async function declareOn(channel: Channel): Promise<void> {
     await explain(`queue ${queue.name}`, channel.assertQueue(queue.name, { durable: true, arguments: queue.arguments }));
   }
   for (const { queue, exchange, routingKey } of BINDINGS) await channel.bindQueue(queue, exchange, routingKey);
+  for (const { queue, exchange, routingKey } of REMOVED_BINDINGS) await channel.unbindQueue(queue, exchange, routingKey);
 }
 
 async function explain(what: string, declared: Promise<unknown>): Promise<void> {

@@ -1,17 +1,47 @@
 import { SUBSCRIPTIONS } from '@app/contracts/all-events';
 import { ALL_MESSAGES } from '@app/contracts/all-messages';
 import type { Message, ServiceName } from '@app/contracts/message';
+import { OPEN_OPERATIONS } from '@app/contracts/open-operations';
 
-/** The exchanges and who publishes to them. All durable. */
+/**
+ * The exchanges and who publishes to them. All durable. Right to write to an exchange is what the broker vouches for: so each lane has one.
+ * See {@link LANES}.
+ */
 export const EXCHANGES = [
-  { name: 'commands', type: 'topic', purpose: 'Commands and queries, from the gateway and internal services.' },
+  { name: 'calls', type: 'topic', purpose: 'Commands and queries that the gateway and the services wait for, from them only.' },
+  { name: 'commands', type: 'topic', purpose: 'Commands and queries of other services: lane 0.' },
+  { name: 'commands.1', type: 'topic', purpose: 'Commands and queries of other services: lane 1.' },
+  { name: 'commands.2', type: 'topic', purpose: 'Commands and queries of other services: lane 2.' },
+  { name: 'commands.3', type: 'topic', purpose: 'Commands and queries of other services: lane 3.' },
   { name: 'replies', type: 'direct', purpose: 'Replies of services, to the reply queue of the caller.' },
-  { name: 'events', type: 'topic', purpose: 'What happened, from the outboxes of services.' },
-  { name: 'retry', type: 'direct', purpose: 'Commands that failed and are tried again, and suspects, from services only.' },
+  {
+    name: 'events.own',
+    type: 'topic',
+    purpose: 'What happened, for the processes of this system, from the outboxes of services.',
+  },
+  { name: 'events', type: 'topic', purpose: 'What happened, for other services, from the outboxes of services.' },
+  {
+    name: 'retry',
+    type: 'direct',
+    purpose: 'Commands that failed and are tried again, suspects and replays, from services and the operator only.',
+  },
   { name: 'dead', type: 'direct', purpose: 'Commands that were given up, from services and the broker itself.' },
+  {
+    name: 'expired',
+    type: 'topic',
+    purpose: 'Commands that expired, because their publisher gave them an `expiration`; from the broker itself.',
+  },
 ] as const;
 
 export type ExchangeName = (typeof EXCHANGES)[number]['name'];
+
+/**
+ * Where accounts of other services publish to, one exchange each. A lane has queues of its own, so that a backlog in one delays nobody in
+ * another. Lane 0 is also that of accounts made before there were lanes.
+ */
+export const LANES = ['commands', 'commands.1', 'commands.2', 'commands.3'] as const satisfies ExchangeName[];
+export type Lane = 0 | 1 | 2 | 3;
+export const LANE_NUMBERS: readonly Lane[] = [0, 1, 2, 3];
 
 /** How long a command waits before each further try; the last delay repeats. One queue each: a queue expires messages only at its head. */
 export const RETRY_DELAYS = [
@@ -21,15 +51,34 @@ export const RETRY_DELAYS = [
   { name: '5m', milliseconds: 300_000 },
 ] as const;
 
-export const commandQueue = (service: ServiceName) => `${service}.commands`;
-/** What the service is told. */
+const laneSuffix = (lane: Lane) => (lane === 0 ? '' : `.${lane}`);
+
+/** Commands that the gateway or a service waits for. */
+export const callQueue = (service: ServiceName) => `${service}.calls`;
+/** Queries of the gateway and the services. */
+export const callQueryQueue = (service: ServiceName) => `${service}.calls.queries`;
+/** Commands of other services. */
+export const commandQueue = (service: ServiceName, lane: Lane = 0) => `${service}.commands${laneSuffix(lane)}`;
+/** Queries of other services. */
+export const queryQueue = (service: ServiceName, lane: Lane = 0) => `${service}.queries${laneSuffix(lane)}`;
+/** The events that the service listens to. */
 export const eventQueue = (service: ServiceName) => `${service}.events`;
-export const queryQueue = (service: ServiceName) => `${service}.queries`;
-export const deadQueue = (service: ServiceName) => `${commandQueue(service)}.dead`;
-/** What may have crashed its consumer, to be handled alone. */
-export const suspectQueue = (service: ServiceName) => `${commandQueue(service)}.suspects`;
-export const retryQueue = (service: ServiceName, delay: (typeof RETRY_DELAYS)[number]) =>
-  `${commandQueue(service)}.retry.${delay.name}`;
+export const retryQueue = (service: ServiceName, delay: (typeof RETRY_DELAYS)[number]) => `${service}.retry.${delay.name}`;
+/** Commands that come back from a retry queue, or were replayed. */
+export const againQueue = (service: ServiceName) => `${service}.again`;
+/** Commands that may have crashed their consumer, to be handled alone. */
+export const suspectQueue = (service: ServiceName) => `${service}.suspects`;
+/** Commands that this system could not carry out: bugs, and tries used up. */
+export const deadQueue = (service: ServiceName) => `${service}.commands.dead`;
+/** Commands that crashed their consumers, until the broker gave them up. */
+export const crashedQueue = (service: ServiceName) => `${service}.commands.crashed`;
+/** Commands that were refused because of what their publisher sent. */
+export const refusedQueue = (service: ServiceName) => `${service}.commands.refused`;
+/** Commands whose `expiration` passed before they were delivered. */
+export const expiredQueue = (service: ServiceName) => `${service}.commands.expired`;
+/** Every queue of dead letters, for people. */
+export const letterQueues = (service: ServiceName) =>
+  [deadQueue, crashedQueue, refusedQueue, expiredQueue].map((queue) => queue(service));
 
 export interface QueueDeclaration {
   readonly name: string;
@@ -44,102 +93,121 @@ export interface BindingDeclaration {
 
 const MEBIBYTE = 1024 * 1024;
 
-/** Full means refused, never dropped: the publisher is told by a nack and nothing is lost in silence. */
-const bounded = (messages: number, bytes: number) => ({
+const limits = (messages: number, mebibytes: number, overflow: 'reject-publish' | 'drop-head') => ({
   'x-max-length': messages,
-  'x-max-length-bytes': bytes,
-  'x-overflow': 'reject-publish',
+  'x-max-length-bytes': mebibytes * MEBIBYTE,
+  'x-overflow': overflow,
 });
 
-const deadLettersTo = (exchange: ExchangeName, routingKey: string) => ({
+/** Full means refused, never dropped: the publisher gets a nack and nothing is lost in silence. */
+const refusing = (messages: number, mebibytes: number) => limits(messages, mebibytes, 'reject-publish');
+
+/** Full means that the oldest goes: nobody waits for room. */
+const dropping = (messages: number, mebibytes: number) => limits(messages, mebibytes, 'drop-head');
+
+const deadLettersTo = (exchange: ExchangeName, routingKey?: string) => ({
   'x-dead-letter-exchange': exchange,
-  'x-dead-letter-routing-key': routingKey,
+  ...(routingKey !== undefined && { 'x-dead-letter-routing-key': routingKey }),
   // The default strategy loses what its target does not take. This one needs reject-publish and a length limit.
   'x-dead-letter-strategy': 'at-least-once',
 });
+
+const quorum = (
+  name: string,
+  deliveryLimit: number | undefined,
+  ...more: Readonly<Record<string, string | number>>[]
+): QueueDeclaration => ({
+  name,
+  arguments: Object.assign(
+    { 'x-queue-type': 'quorum', ...(deliveryLimit !== undefined && { 'x-delivery-limit': deliveryLimit }) },
+    ...more,
+  ) as QueueDeclaration['arguments'],
+});
+
+const classic = (name: string): QueueDeclaration => ({
+  name,
+  arguments: { 'x-queue-type': 'classic', ...refusing(10_000, 64) },
+});
+
+/** Explicit, because 4.x has a default of 20. A command that is delivered in vain becomes a suspect long before. */
+const NEVER = 1_000_000;
 
 const listens = (service: ServiceName) => SUBSCRIPTIONS[service].length > 0;
 
 // Types and limits are all explicit, because defaults differ: 4.x has a default delivery limit, and any virtual host may have another
 // default queue type. Only arguments that RabbitMQ 3.10 and 4.x both accept.
+// A queue that others dead-letter into must not refuse: the broker tries again only every 180 s. It drops its head, or has room for all that
+// the others may hold.
 function queuesOf(service: ServiceName): QueueDeclaration[] {
-  const commands = commandQueue(service);
+  const laneQueue = (lane: Lane): QueueDeclaration =>
+    lane === 0
+      ? // Its arguments are those of versions before 0.2, when it was the only one.
+        quorum(commandQueue(service), 20, deadLettersTo('dead', commandQueue(service)), refusing(100_000, 256))
+      : // The routing key stays: the broker vouches for it.
+        quorum(commandQueue(service, lane), NEVER, deadLettersTo('expired'), refusing(50_000, 128));
   return [
-    {
-      name: commands,
-      arguments: {
-        'x-queue-type': 'quorum',
-        // Reached only by crashes and lost connections, when the suspects cannot be moved: what a handler throws never counts.
-        'x-delivery-limit': 20,
-        ...deadLettersTo('dead', commands),
-        ...bounded(100_000, 256 * MEBIBYTE),
-      },
-    },
-    {
-      name: suspectQueue(service),
-      arguments: {
-        'x-queue-type': 'quorum',
-        // Whoever comes back from here did it alone. More than one, because a lost connection counts as well.
-        'x-delivery-limit': 3,
-        ...deadLettersTo('dead', commands),
-        ...bounded(100_000, 256 * MEBIBYTE),
-      },
-    },
-    {
-      name: deadQueue(service),
-      arguments: {
-        'x-queue-type': 'quorum',
-        // Looking at a dead letter and putting it back counts as a delivery: 4.x would drop it after twenty looks.
-        'x-delivery-limit': 1_000_000,
-        ...bounded(100_000, 256 * MEBIBYTE),
-      },
-    },
-    ...RETRY_DELAYS.map((delay) => ({
-      name: retryQueue(service, delay),
-      arguments: {
-        'x-queue-type': 'quorum',
-        'x-message-ttl': delay.milliseconds,
-        ...deadLettersTo('retry', commands),
-        ...bounded(100_000, 256 * MEBIBYTE),
-      },
-    })),
-    { name: queryQueue(service), arguments: { 'x-queue-type': 'classic', ...bounded(10_000, 64 * MEBIBYTE) } },
+    quorum(callQueue(service), NEVER, refusing(20_000, 128)),
+    classic(callQueryQueue(service)),
+    ...LANE_NUMBERS.map(laneQueue),
+    ...LANE_NUMBERS.map((lane) => classic(queryQueue(service, lane))),
+    ...RETRY_DELAYS.map((delay) =>
+      quorum(
+        retryQueue(service, delay),
+        undefined,
+        { 'x-message-ttl': delay.milliseconds },
+        deadLettersTo('retry', againQueue(service)),
+        refusing(25_000, 64),
+      ),
+    ),
+    // Twice what the retry queues hold.
+    quorum(againQueue(service), NEVER, refusing(200_000, 512)),
+    // A message that was redelivered from here was the only one in its process. More than one, because a lost connection counts as well.
+    quorum(suspectQueue(service), 3, deadLettersTo('dead', crashedQueue(service)), refusing(25_000, 64)),
+    // Looking at a dead letter and putting it back counts as a delivery.
+    quorum(deadQueue(service), NEVER, refusing(100_000, 256)),
+    // Each letter has ended four processes.
+    quorum(crashedQueue(service), NEVER, refusing(1_000_000, 1024)),
+    quorum(refusedQueue(service), NEVER, dropping(100_000, 256)),
+    quorum(expiredQueue(service), NEVER, dropping(10_000, 64)),
     ...(listens(service)
-      ? [
-          {
-            name: eventQueue(service),
-            arguments: {
-              'x-queue-type': 'quorum',
-              'x-delivery-limit': 20,
-              ...deadLettersTo('dead', commands),
-              // Full, it holds up the outbox of who tells, and nothing is lost.
-              ...bounded(1_000_000, 1024 * MEBIBYTE),
-            },
-          },
-        ]
+      ? // Full, it holds up the outbox of its publisher, and nothing is lost.
+        [quorum(eventQueue(service), 20, deadLettersTo('dead', commandQueue(service)), refusing(1_000_000, 1024))]
       : []),
   ];
 }
 
-/** A binding for each operation and no wildcards, so that a routing key nobody serves is returned to its publisher. */
-const bindingOf = ({ kind, pattern, service }: Message<object, object>): BindingDeclaration => ({
-  exchange: 'commands',
-  routingKey: pattern,
-  queue: kind === 'command' ? commandQueue(service) : queryQueue(service),
+const isCommand = ({ kind }: Message<object, object>) => kind === 'command';
+
+/** A binding for each operation and no wildcards, so that a routing key without a consumer is returned to its publisher. */
+const callBinding = (message: Message<object, object>): BindingDeclaration => ({
+  exchange: 'calls',
+  routingKey: message.pattern,
+  queue: isCommand(message) ? callQueue(message.service) : callQueryQueue(message.service),
+});
+
+const laneBinding = (message: Message<object, object>, lane: Lane): BindingDeclaration => ({
+  exchange: LANES[lane],
+  routingKey: message.pattern,
+  queue: isCommand(message) ? commandQueue(message.service, lane) : queryQueue(message.service, lane),
 });
 
 /** Retry queues, and what comes back out of them; suspects; the dead letters. */
-function wayOfFailure(service: ServiceName): BindingDeclaration[] {
-  const commands = commandQueue(service);
+function failureBindings(service: ServiceName): BindingDeclaration[] {
+  const byName = (exchange: 'retry' | 'dead', queue: string) => ({ exchange, routingKey: queue, queue });
   return [
-    ...RETRY_DELAYS.map((delay) => retryQueue(service, delay)).map((queue) => ({
-      exchange: 'retry' as const,
-      routingKey: queue,
-      queue,
+    ...RETRY_DELAYS.map((delay) => byName('retry', retryQueue(service, delay))),
+    byName('retry', againQueue(service)),
+    byName('retry', suspectQueue(service)),
+    byName('dead', deadQueue(service)),
+    byName('dead', crashedQueue(service)),
+    byName('dead', refusedQueue(service)),
+    // Lane 0 and the events dead-letter with this key.
+    { exchange: 'dead', routingKey: commandQueue(service), queue: expiredQueue(service) },
+    ...ALL_MESSAGES.filter((message) => isCommand(message) && message.service === service).map(({ pattern }) => ({
+      exchange: 'expired' as const,
+      routingKey: pattern,
+      queue: expiredQueue(service),
     })),
-    { exchange: 'retry', routingKey: commands, queue: commands },
-    { exchange: 'retry', routingKey: suspectQueue(service), queue: suspectQueue(service) },
-    { exchange: 'dead', routingKey: commands, queue: deadQueue(service) },
   ];
 }
 
@@ -149,9 +217,12 @@ export const SERVICES = [...new Set(ALL_MESSAGES.map(({ service }) => service))]
 export const QUEUES: readonly QueueDeclaration[] = SERVICES.flatMap(queuesOf);
 
 export const BINDINGS: readonly BindingDeclaration[] = [
-  ...ALL_MESSAGES.map(bindingOf),
+  ...ALL_MESSAGES.map(callBinding),
+  // All of them in lane 0: gateways of versions before 0.2 publish there.
+  ...ALL_MESSAGES.map((message) => laneBinding(message, 0)),
+  ...LANE_NUMBERS.slice(1).flatMap((lane) => OPEN_OPERATIONS.map((message) => laneBinding(message, lane))),
   ...SERVICES.flatMap((service) =>
-    SUBSCRIPTIONS[service].map(({ type }) => ({ exchange: 'events' as const, routingKey: type, queue: eventQueue(service) })),
+    SUBSCRIPTIONS[service].map(({ type }) => ({ exchange: 'events.own' as const, routingKey: type, queue: eventQueue(service) })),
   ),
-  ...SERVICES.flatMap(wayOfFailure),
+  ...SERVICES.flatMap(failureBindings),
 ];

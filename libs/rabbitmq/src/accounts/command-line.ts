@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util';
 import { ALL_EVENTS } from '@app/contracts/all-events';
-import { ACCOUNTS, OPEN_OPERATIONS, type AccountPurpose } from '../accounts';
+import { OPEN_OPERATIONS } from '@app/contracts/open-operations';
+import { ACCOUNTS, type AccountPurpose } from '../accounts';
 import { EXCHANGES, QUEUES } from '../topology';
 
 /** The command line itself is wrong: exit code 2. */
@@ -108,7 +109,7 @@ function purposeOf(values: Values): AccountPurpose {
   if (operations.length + events.length === 0) throw new UsageError('Say what it is for: --operations, --events, or both.');
   if (values.replies && operations.length === 0)
     throw new UsageError('--replies needs --operations: there is nothing to reply to.');
-  return { operations, events, replies: values.replies ?? operations.some((operation) => QUERIES.includes(operation)) };
+  return { operations, events, lane: 0, replies: values.replies ?? operations.some((operation) => QUERIES.includes(operation)) };
 }
 
 function listOf(option: string, list: string | undefined, known: readonly string[]): string[] {

@@ -1,0 +1,17 @@
+import { CheckAccess } from './access.check';
+import { ListContacts } from './contacts.list';
+import { SetDocument } from './documents.set';
+import type { Message } from './message';
+import { AddNotification } from './notifications.add';
+import { GetNotifications } from './notifications.get';
+import { AddUsers } from './users.add';
+
+/** What accounts of other services may be allowed to publish; every other message is between the services of this system. */
+export const OPEN_OPERATIONS: readonly Message<object, object>[] = [
+  AddUsers,
+  AddNotification,
+  SetDocument,
+  GetNotifications,
+  CheckAccess,
+  ListContacts,
+];

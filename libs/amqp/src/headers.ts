@@ -14,6 +14,9 @@ export const HEADER = {
   correlationId: 'x-correlation-id',
   originUser: 'x-origin-user',
   firstFailedAt: 'x-first-failed-at',
+  lane: 'x-lane',
   deadReason: 'x-dead-reason',
   deadStatus: 'x-dead-status',
+  deadSize: 'x-dead-size',
+  deadHash: 'x-dead-sha256',
 } as const;

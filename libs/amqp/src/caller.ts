@@ -16,6 +16,8 @@ export interface CallerOptions {
   appId: string;
   /** Most calls waiting for their reply; more are refused at once. Default 1000. */
   maxPending?: number;
+  /** Where messages are published to; the account needs the right to. Default `commands`. */
+  exchange?: string;
 }
 
 /** Publishes commands and queries and waits for their replies, in a queue of its own. */
@@ -24,6 +26,7 @@ export class Caller {
   private readonly publisher: ConfirmedPublisher;
   private readonly calls = new PendingCalls();
   private readonly sender: Sender;
+  private readonly exchange: string;
   private replyQueue?: string;
   private closed = false;
 
@@ -31,6 +34,7 @@ export class Caller {
     private readonly connection: RabbitConnection,
     private readonly options: CallerOptions,
   ) {
+    this.exchange = options.exchange ?? 'commands';
     this.sender = { appId: options.appId, userId: connection.username };
     this.channel = new RabbitChannel(connection, {
       name: 'calls',
@@ -76,7 +80,7 @@ export class Caller {
   /** Publishes a message whose reply nobody waits for. @throws NotWritten at once when the broker cannot take it now */
   async publish(operation: Operation, body: unknown, options: Omit<CallOptions, 'timeoutMs'>): Promise<PublishOutcome> {
     return this.publisher.publish({
-      exchange: 'commands',
+      exchange: this.exchange,
       routingKey: operation.pattern,
       body: Buffer.from(JSON.stringify(body)),
       properties: messageProperties(operation, options, this.sender, randomUUID()),
@@ -92,7 +96,7 @@ export class Caller {
   }
 
   private async setUp(channel: ConfirmChannel): Promise<void> {
-    await checkExchanges(channel, ['commands', 'replies']);
+    await checkExchanges(channel, [this.exchange, 'replies']);
     // Named by the broker: a name of ours would be locked by the connection before while that is half open.
     const { queue } = await channel.assertQueue('', {
       exclusive: true,
@@ -138,7 +142,7 @@ export class Caller {
     let error: ApiError | undefined;
     try {
       const outcome = await this.publisher.publish({
-        exchange: 'commands',
+        exchange: this.exchange,
         routingKey: operation.pattern,
         body: Buffer.from(JSON.stringify(body)),
         properties: messageProperties(operation, options, this.sender, correlationId, { replyTo: this.replyQueue, timeoutMs }),

@@ -41,6 +41,8 @@ export interface ClientOptions {
   apiKey?: string;
   /** From a call to its deadline when it names no other, in milliseconds. Default 5000. */
   timeoutMs?: number;
+  /** Where commands and calls are published to, as the operator's tool has said when it made the account. Default `commands`. */
+  exchange?: string;
   /** Most calls waiting for their reply; more fail with UNAVAILABLE. Default 1000. */
   maxPending?: number;
   /** Default: none. */
@@ -59,6 +61,7 @@ export class CollaborationClient {
   private readonly consuming: RabbitConnection;
   private readonly channel: RabbitChannel<ConfirmChannel>;
   private readonly publisher: ConfirmedPublisher;
+  private readonly exchange: string;
   private readonly listeners = new Set<Listener>();
   private readonly publications = new Set<Promise<unknown>>();
   private readonly closing = new AbortController();
@@ -71,12 +74,13 @@ export class CollaborationClient {
     const { url, caFile, name } = options;
     if (name === '' || Buffer.byteLength(name) > MAX_NAME_BYTES) throw new RangeError('name must have 1 to 200 bytes.');
     const connection = (purpose: string) => new RabbitConnection({ url, caFile, name: `${name} ${purpose}` }, this.observer());
+    this.exchange = options.exchange ?? 'commands';
     this.publishing = connection('publishing');
     this.consuming = connection('listening');
     this.channel = new RabbitChannel(this.publishing, {
       name: 'commands',
       open: (model) => model.createConfirmChannel(),
-      setup: (channel) => checkExchanges(channel, ['commands']),
+      setup: (channel) => checkExchanges(channel, [this.exchange]),
     });
     this.publisher = new ConfirmedPublisher(this.channel);
   }
@@ -104,7 +108,7 @@ export class CollaborationClient {
       const properties = messageProperties(operation, sent, sender, randomUUID());
       let error: ApiError | undefined = outcomeUnknown('the broker has not confirmed it in time');
       const confirm = this.publisher
-        .publish({ exchange: 'commands', routingKey: name, body: content, properties })
+        .publish({ exchange: this.exchange, routingKey: name, body: content, properties })
         .then(notPublished, notWritten)
         .then((found) => (error = found));
       await within(left, confirm);
@@ -131,7 +135,7 @@ export class CollaborationClient {
     const { timeoutMs, ...sent } = readOptions(operation, body, options, this.options);
     this.start(this.publishing);
     const { name: appId, maxPending } = this.options;
-    const caller = (this.caller ??= new Caller(this.publishing, { appId, maxPending }));
+    const caller = (this.caller ??= new Caller(this.publishing, { appId, maxPending, exchange: this.exchange }));
     const answer = await this.tracked(
       attempt(this.attempts(timeoutMs, caller), (left) =>
         caller.call<Operations[Name]['result']>(operation, body, { ...sent, timeoutMs: left }),

@@ -1,10 +1,11 @@
-import { brokerSettings, processSettings } from '@app/runtime/common-settings';
+import { brokerSettings, callsSettings, processSettings } from '@app/runtime/common-settings';
 import { duration, integer, port, Settings } from '@app/runtime/settings';
 
 /** Configuration of the gateway. */
 export class GatewayConfig extends Settings({
   ...processSettings,
   ...brokerSettings('gateway'),
+  ...callsSettings,
   port: port('PORT', 3000, 'Port of the API.'),
   requestTimeoutMs: integer(
     'REQUEST_TIMEOUT_MS',

@@ -11,6 +11,7 @@ void runService('gateway', gatewayConfig, async (config, { logger, readiness }) 
   const connection = { url: config.amqpUrl, caFile: config.amqpCaFile, name: 'gateway' };
   const rabbit = new RabbitClient({
     connection,
+    exchange: config.callsExchange,
     // Every call in flight and its credentials' renewal, and the first questions: the gateway's own limits are met before this one.
     maxPending: 2 * config.maxInFlight + MAX_FIRST_QUESTIONS,
   });

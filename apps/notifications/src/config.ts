@@ -1,10 +1,17 @@
-import { brokerSettings, databaseSettings, processSettings, publisherSettings } from '@app/runtime/common-settings';
+import {
+  brokerSettings,
+  callsSettings,
+  databaseSettings,
+  processSettings,
+  publisherSettings,
+} from '@app/runtime/common-settings';
 import { choices, integer, Settings, text, url } from '@app/runtime/settings';
 
 /** Configuration of the notifications service. */
 export class NotificationsConfig extends Settings({
   ...processSettings,
   ...brokerSettings('notifications'),
+  ...callsSettings,
   ...publisherSettings,
   ...databaseSettings('notifications'),
   queues: choices(

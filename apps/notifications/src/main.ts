@@ -27,7 +27,11 @@ void runService('notifications', notificationsConfig, async (config, { logger, r
     poolSize: config.databasePoolSize,
   });
   const broker = { url: config.amqpUrl, caFile: config.amqpCaFile };
-  const client = new RabbitClient({ connection: { ...broker, name: 'notifications' }, drainTimeoutMs: 2000 });
+  const client = new RabbitClient({
+    connection: { ...broker, name: 'notifications' },
+    exchange: config.callsExchange,
+    drainTimeoutMs: 2000,
+  });
   const events = new EventPublisher({ connection: { ...broker, name: 'notifications' }, service: 'notifications' });
   const outbox = new OutboxRelay(dataSource, { take: takeEvents, publish: (batch) => events.publish(batch) });
   const retention = new Retention(dataSource, config.retentionDays);

@@ -1,7 +1,7 @@
 import { ApiError, type ErrorStatus } from '@app/contracts/error';
 import { decide, INTERNAL, type Circumstances, type Outcome } from './ack-policy';
 
-const AWAITED: Circumstances = { kind: 'commands', awaited: true, attempt: 1, maxAttempts: 8, mayHaveRun: false };
+const AWAITED: Circumstances = { kind: 'commands', isEvent: false, awaited: true, attempt: 1, maxAttempts: 8, mayHaveRun: false };
 const BACKGROUND: Circumstances = { ...AWAITED, awaited: false };
 const failed = (error: unknown): Outcome => ({ kind: 'failed', error });
 const refused = (status: ErrorStatus) => failed(new ApiError(status, 'text'));
@@ -22,7 +22,10 @@ describe('decide', () => {
     'ALREADY_EXISTS',
   ] as const)('gives up at once on %s', (status) => {
     expect(decide(refused(status), AWAITED)).toEqual({ do: 'replyThenAck', reply: { error: { status, message: 'text' } } });
-    expect(decide(refused(status), BACKGROUND)).toEqual({ do: 'deadThenAck', error: { status, message: 'text' } });
+    const error = { status, message: 'text' };
+    expect(decide(refused(status), BACKGROUND)).toEqual({ do: 'refuseThenAck', error, stub: false });
+    // Its publisher is this system.
+    expect(decide(refused(status), { ...BACKGROUND, kind: 'events', isEvent: true })).toEqual({ do: 'deadThenAck', error });
   });
 
   it.each(['UNAVAILABLE', 'DEADLINE_EXCEEDED', 'RESOURCE_EXHAUSTED'] as const)(
@@ -83,11 +86,20 @@ describe('decide', () => {
     });
   });
 
-  it('refuses what is malformed: to who waits, else to the dead letters; a query is dropped', () => {
+  it('says that nothing was executed when no handler was started, unless an earlier delivery may have', () => {
+    const status = (circumstances: Circumstances) => {
+      const decision = decide({ kind: 'notStarted' }, circumstances);
+      return decision.do === 'replyThenAck' && 'error' in decision.reply && decision.reply.error.status;
+    };
+    expect(status(AWAITED)).toBe('UNAVAILABLE');
+    expect(status({ ...AWAITED, mayHaveRun: true })).toBe('DEADLINE_EXCEEDED');
+  });
+
+  it('refuses what is malformed: to who waits, else as a stub to the refused letters; a query is dropped', () => {
     const outcome: Outcome = { kind: 'malformed', error: new ApiError('INVALID_ARGUMENT', 'text') };
     const error = { status: 'INVALID_ARGUMENT', message: 'text' };
     expect(decide(outcome, AWAITED)).toEqual({ do: 'replyThenAck', reply: { error } });
-    expect(decide(outcome, BACKGROUND)).toEqual({ do: 'deadThenAck', error });
+    expect(decide(outcome, BACKGROUND)).toEqual({ do: 'refuseThenAck', error, stub: true });
     expect(decide(outcome, { ...BACKGROUND, kind: 'queries' })).toEqual({ do: 'ack', because: 'dropped' });
   });
 

@@ -172,7 +172,7 @@ describe('calls', () => {
   });
 
   it('says at once that nothing was executed when the queue is full', async () => {
-    await broker.management.limitQueue('notifications.commands', 1);
+    await broker.management.limitQueue('notifications.calls', 1);
     const call = () =>
       client.call(
         AddNotification,

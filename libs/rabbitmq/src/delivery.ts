@@ -1,12 +1,11 @@
 import type { ConsumeMessage } from 'amqplib';
 import { isChannelClosed } from '@app/amqp/channel';
+import { JsonText } from '@app/amqp/reply';
+import type { Outcome } from './ack-policy';
 import type { Acks } from './acks';
+import type { ConsumedQueue, QueueKind } from './consumed-queues';
 import type { DeliveryContext } from './delivery-context';
 import type { Envelope, ReplyAddress } from './envelope';
-
-export type QueueKind = 'commands' | 'queries' | 'events';
-/** What a consumer consumes: suspects are commands that are handled alone. */
-export type Lane = QueueKind | 'suspects';
 
 /** So many deliveries that were not settled make a command suspect: a process that is killed once, or a connection that is lost, does not. */
 const SUSPECT_AFTER = 2;
@@ -18,19 +17,26 @@ const SUSPECT_AFTER = 2;
 export class Delivery {
   /** Whether a handler may have run for this message before. */
   mayHaveRun: boolean;
+  /** About how many bytes its handler has answered with. */
+  replyBytes = 0;
 
   constructor(
-    readonly lane: Lane,
+    readonly queue: ConsumedQueue,
     readonly message: ConsumeMessage,
     private readonly envelope: Envelope,
     private readonly acks: Acks,
   ) {
-    this.mayHaveRun = envelope.context.redelivered || lane === 'suspects';
+    this.mayHaveRun = envelope.context.redelivered || queue.alone === true;
   }
 
-  /** What becomes of it: an event is a command that nobody waits for. */
-  get kind(): 'commands' | 'queries' {
-    return this.lane === 'queries' ? 'queries' : 'commands';
+  /** An event is a command that nobody waits for, and comes from a service. */
+  get kind(): QueueKind {
+    return this.queue.kind;
+  }
+
+  /** The exchange of the lane it came by first. */
+  get lane(): string {
+    return this.envelope.lane ?? this.queue.lane;
   }
 
   /** It may be what ended its consumers, and has to be moved out of the way of the others. */
@@ -39,10 +45,7 @@ export class Delivery {
     const count: unknown = properties.headers?.['x-delivery-count'];
     // Of a message that was not delivered before, the header is the publisher's.
     return (
-      (this.lane === 'commands' || this.lane === 'events') &&
-      fields.redelivered &&
-      typeof count === 'number' &&
-      count >= SUSPECT_AFTER
+      this.kind !== 'queries' && !this.queue.alone && fields.redelivered && typeof count === 'number' && count >= SUSPECT_AFTER
     );
   }
 
@@ -69,10 +72,17 @@ export class Delivery {
     return deadline !== undefined && Date.now() > deadline;
   }
 
+  /** Remembers what the handler made. */
+  answered(outcome: Outcome): void {
+    const value = outcome.kind === 'result' ? outcome.value : undefined;
+    if (value instanceof JsonText) this.replyBytes = value.text.length;
+  }
+
   ack(): void {
     this.acks.ack(this.message);
   }
 
+  /** For what nobody foresaw: it counts as a delivery in vain. */
   requeue(): void {
     this.acks.requeue(this.message);
   }

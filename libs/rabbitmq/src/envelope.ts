@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import type { ConsumeMessage } from 'amqplib';
+import { ALL_MESSAGES } from '@app/contracts/all-messages';
 import { ApiError } from '@app/contracts/error';
 import { identifierProblem } from '@app/contracts/fields';
 import { IDEMPOTENCY_KEY, REQUEST_ID } from '@app/contracts/headers';
 import { DeliveryContext } from './delivery-context';
 import { HEADER } from '@app/amqp/headers';
+import { LANES } from './topology';
 
 /** Where a reply goes. */
 export interface ReplyAddress {
@@ -19,6 +21,8 @@ export interface Envelope {
   context: DeliveryContext;
   /** Present when somebody waits and can be reached. */
   address?: ReplyAddress;
+  /** The exchange of its lane, when a service has published it again. */
+  lane?: string;
   /** Why the message is refused as it is. */
   problem?: ApiError;
 }
@@ -81,6 +85,9 @@ export function readEnvelope({ fields, properties }: ConsumeMessage, isTenantles
     problems.push(`The header ${HEADER.idempotencyKey} must be 1-255 printable ASCII characters.`);
   }
 
+  // Copies that route themselves: past the right to a routing key, and into the queues of others.
+  if (!retried && ('CC' in headers || 'BCC' in headers)) problems.push('The headers CC and BCC are not allowed.');
+
   const requestId: unknown = headers[HEADER.requestId];
   const context = new DeliveryContext({
     apiKey: typeof apiKey === 'string' && !tenantProblem ? apiKey : '',
@@ -96,8 +103,14 @@ export function readEnvelope({ fields, properties }: ConsumeMessage, isTenantles
     appId,
     userId,
   });
-  return { context, address, problem: problems[0] ? new ApiError('INVALID_ARGUMENT', problems[0]) : undefined };
+  const lane = ours(HEADER.lane, isLane);
+  return { context, address, lane, problem: problems[0] ? new ApiError('INVALID_ARGUMENT', problems[0]) : undefined };
 }
 
 const isString = (value: unknown): value is string => typeof value === 'string';
+const isLane = (value: unknown): value is string => value === 'calls' || (LANES as readonly unknown[]).includes(value);
 const isAttempt = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) > 0;
+
+const TENANTLESS = new Set(ALL_MESSAGES.filter(({ tenantless }) => tenantless).map(({ pattern }) => pattern));
+/** Whether messages of this pattern need no API key. */
+export const isTenantless = (pattern: string) => TENANTLESS.has(pattern);

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { Channel, ChannelModel, GetMessage, Options } from 'amqplib';
 import { Registry } from 'prom-client';
 import { ApiError } from '@app/contracts/error';
@@ -14,6 +15,9 @@ import type { RabbitServer } from './rabbit.server';
 
 const BODY: AddUsersRequest = { organizationId: 'o', users: [{ userId: 'u' }] };
 const CALL = { apiKey: 'key', requestId: 'request-1', timeoutMs: 5000 };
+
+const DEAD = 'users.commands.dead';
+const REFUSED = 'users.commands.refused';
 
 class DatabaseAway extends Error {}
 
@@ -63,7 +67,7 @@ describe('failures', () => {
   beforeEach(async () => {
     handlers.add = handlers.authenticate = handlers.exists = () => ({});
     databaseIsBack = () => true;
-    await channel.purgeQueue('users.commands.dead');
+    for (const queue of [DEAD, REFUSED]) await channel.purgeQueue(queue);
   });
 
   const publish = (body: unknown, options: Options.Publish = {}, routingKey = 'users.add.v1') =>
@@ -73,15 +77,22 @@ describe('failures', () => {
       ...options,
     });
 
-  const nextDead = (timeoutMs?: number): Promise<GetMessage> =>
-    eventually(() => channel.get('users.commands.dead', { noAck: true }), timeoutMs) as Promise<GetMessage>;
+  const next = (queue: string): Promise<GetMessage> =>
+    eventually(() => channel.get(queue, { noAck: true })) as Promise<GetMessage>;
+  const nextDead = () => next(DEAD);
+  const nextRefused = () => next(REFUSED);
+
+  const inHand = async (queue: string): Promise<number> => {
+    const { values } = await metrics.getSingleMetric('rabbitmq_deliveries_in_flight')!.get();
+    return values.find(({ labels }) => labels.queue === queue)?.value ?? 0;
+  };
 
   const expectEverythingWorks = async () => {
     expect((await client.call(AddUsers, BODY, CALL)).parse()).toEqual({});
   };
 
   describe('a command that nobody waits for', () => {
-    it('goes to the dead letters when trying again cannot help', async () => {
+    it('goes to the refused letters when trying again cannot help', async () => {
       handlers.add = () => {
         throw new ApiError('NOT_FOUND', 'No such organization.');
       };
@@ -99,29 +110,30 @@ describe('failures', () => {
           'x-mine': [1, 'two', { three: 3 }],
           'x-attempt': 7,
           'x-origin-user': 'forged',
-          CC: ['users.commands'],
+          'x-lane': 'calls',
         },
       });
-      const { content, properties, fields } = await nextDead();
+      const { content, properties, fields } = await nextRefused();
       // The queue's own.
       delete properties.headers?.['x-delivery-count'];
 
       expect(JSON.parse(content.toString())).toEqual(BODY);
-      expect(fields).toMatchObject({ exchange: 'dead', routingKey: 'users.commands' });
+      expect(fields).toMatchObject({ exchange: 'dead', routingKey: REFUSED });
       expect(properties).toMatchObject({ messageId: 'm-1', timestamp, type: 'users.add.v1', appId: 'importer', deliveryMode: 2 });
-      expect(properties).toMatchObject({ userId: undefined, expiration: undefined, replyTo: undefined });
+      expect(properties).toMatchObject({ userId: account, expiration: undefined, replyTo: undefined });
       expect(properties.headers).toEqual({
         'x-api-key': 'key',
         'x-mine': [1, 'two', { three: 3 }],
         'x-attempt': 1,
         'x-routing-key': 'users.add.v1',
+        'x-lane': 'commands',
         'x-origin-user': account,
         'x-first-failed-at': expect.any(Number) as number,
         'x-dead-status': 'NOT_FOUND',
         'x-dead-reason': 'No such organization.',
       });
       expect(properties.headers?.['x-first-failed-at']).toBeGreaterThanOrEqual(before);
-      expect(await channel.get('users.commands.dead')).toBe(false);
+      expect(await channel.get(REFUSED)).toBe(false);
     });
 
     it('is tried again after a second, and is dead after the last try', async () => {
@@ -178,32 +190,46 @@ describe('failures', () => {
       await eventually(() => attempts.length === 2);
       expect(attempts).toEqual([1, 2]);
       await expectEverythingWorks();
-      expect(await channel.get('users.commands.dead')).toBe(false);
+      expect(await channel.get(DEAD)).toBe(false);
     });
 
-    it('is kept until the dead letters can take it', async () => {
+    it('keeps only what was understood of a refused one with many headers, which no limit of a queue counts', async () => {
       handlers.add = () => {
         throw new ApiError('NOT_FOUND', 'No such organization.');
       };
-      await channel.unbindQueue('users.commands.dead', 'dead', 'users.commands');
+      publish(BODY, { headers: { 'x-api-key': 'key', 'x-request-id': 'r-4', 'x-large': 'x'.repeat(20_000) } });
+      const { properties, content } = await nextRefused();
+      expect(properties.headers).toMatchObject({ 'x-api-key': 'key', 'x-request-id': 'r-4', 'x-dead-status': 'NOT_FOUND' });
+      expect(properties.headers).not.toHaveProperty('x-large');
+      expect(JSON.parse(content.toString())).toEqual(BODY);
+    });
+
+    it('is held until the letters can take it, and nothing else waits for that', async () => {
+      handlers.add = () => {
+        throw new ApiError('NOT_FOUND', 'No such organization.');
+      };
+      await channel.unbindQueue(REFUSED, 'dead', REFUSED);
       try {
         publish(BODY, { messageId: 'kept' });
         await eventually(async () => {
           const returned = await metrics.getSingleMetric('rabbitmq_returned_total')!.get();
           return returned.values.some(({ value, labels }) => labels.exchange === 'dead' && value > 0);
         });
+        handlers.add = () => ({});
+        await expectEverythingWorks();
       } finally {
-        await channel.bindQueue('users.commands.dead', 'dead', 'users.commands');
+        await channel.bindQueue(REFUSED, 'dead', REFUSED);
       }
-      expect((await nextDead()).properties.messageId).toBe('kept');
+      const { properties } = await nextRefused();
+      // Once delivered: going back to its queue would have counted as a delivery in vain.
+      expect([properties.messageId, properties.headers?.['x-dead-status']]).toEqual(['kept', 'NOT_FOUND']);
     });
   });
 
   describe('without the database', () => {
-    it('holds commands, consumes no more, and goes on when it is back', async () => {
+    it('a restart goes unnoticed', async () => {
       let back = false;
       databaseIsBack = () => back;
-      probes = 0;
       const runs: string[] = [];
       handlers.add = (_, { messageId, redelivered }) => {
         runs.push(`${messageId} ${redelivered}`);
@@ -213,14 +239,41 @@ describe('failures', () => {
       publish(BODY, { messageId: 'background' });
       await eventually(() => server.check() === 'the database is away');
       const awaited = client.call(AddUsers, BODY, { ...CALL, messageId: 'awaited' });
-      await eventually(async () => (await channel.checkQueue('users.commands')).messageCount === 1);
-      await eventually(() => probes >= 3);
-      expect(runs).toEqual(['background false']);
+      await eventually(async () => (await inHand('users.calls')) === 1);
       back = true;
       expect((await awaited).parse()).toEqual({ stored: 'awaited' });
       await eventually(() => server.check() === undefined);
       expect(runs.sort()).toEqual(['awaited false', 'background false', 'background false']);
-      expect(await channel.get('users.commands.dead')).toBe(false);
+      expect(await channel.get(DEAD)).toBe(false);
+    });
+
+    it('for longer: what somebody waits for is refused unless it was begun, what nobody waits for waits', async () => {
+      let back = false;
+      databaseIsBack = () => back;
+      probes = 0;
+      const runs: unknown[] = [];
+      handlers.add = (_, { messageId }) => {
+        runs.push(messageId);
+        if (!back) throw new DatabaseAway();
+        return { stored: messageId };
+      };
+      const begun = client.call(AddUsers, BODY, { ...CALL, messageId: 'begun' });
+      await eventually(() => server.check() === 'the database is away');
+      publish(BODY, { messageId: 'background' });
+      // More than are in hand at a time: those in the queue have to be answered, too.
+      const refused = await Promise.allSettled(Array.from({ length: 200 }, () => client.call(AddUsers, BODY, CALL)));
+      for (const outcome of refused) expect(outcome).toMatchObject({ status: 'rejected', reason: { status: 'UNAVAILABLE' } });
+      // At once from now on.
+      const before = performance.now();
+      await expect(client.call(AddUsers, BODY, CALL)).rejects.toMatchObject({ status: 'UNAVAILABLE' });
+      expect(performance.now() - before).toBeLessThan(900);
+      expect(probes).toBeGreaterThan(1);
+      expect(runs).toEqual(['begun']);
+      back = true;
+      expect((await begun).parse()).toEqual({ stored: 'begun' });
+      await eventually(() => runs.includes('background'));
+      handlers.add = () => ({});
+      await expectEverythingWorks();
     });
 
     it('answers queries that nothing was executed, and goes on consuming them', async () => {
@@ -245,6 +298,7 @@ describe('failures', () => {
         status: 'DEADLINE_EXCEEDED',
       });
       back = true;
+      await eventually(() => server.check() === undefined);
       await client.call(AddUsers, BODY, { ...CALL, messageId: 'after' });
       expect(runs).toEqual(['late', 'after']);
     });
@@ -274,40 +328,48 @@ describe('failures', () => {
       ],
     ];
 
-    it.each(cases)('%s: dead, with the reason', async (_, body, options) => {
+    it.each(cases)('%s: refused, with the reason', async (_, body, options) => {
       publish(body, options);
-      const { properties, content } = await nextDead();
+      const { properties, content } = await nextRefused();
       expect(properties.headers).toMatchObject({ 'x-dead-status': 'INVALID_ARGUMENT', 'x-routing-key': 'users.add.v1' });
       expect(properties.headers?.['x-dead-reason']).toMatch(/^.{5,}/);
-      if (Buffer.isBuffer(body)) expect(content.equals(body)).toBe(true);
+      const published = Buffer.isBuffer(body) ? body : Buffer.from(JSON.stringify(body));
+      expect(content.equals(published.subarray(0, 1024))).toBe(true);
+      if (Buffer.isBuffer(body)) {
+        expect(properties.headers).toMatchObject({ 'x-dead-size': published.length, 'x-dead-sha256': sha256(published) });
+      }
       await expectEverythingWorks();
     });
 
-    it('an unknown routing key in the queue: dead', async () => {
+    it('an unknown routing key in the queue, or copies: refused', async () => {
       await channel.bindQueue('users.commands', 'commands', 'users.add.v99');
       publish(BODY, {}, 'users.add.v99');
-      expect((await nextDead()).properties.headers).toMatchObject({ 'x-routing-key': 'users.add.v99' });
+      expect((await nextRefused()).properties.headers).toMatchObject({ 'x-routing-key': 'users.add.v99' });
       // A copy by CC arrives in this queue under the key of another.
       publish(BODY, { headers: { ...headers, CC: ['users.add.v1'] } }, 'users.exists.v1');
-      expect((await nextDead()).properties.headers).toMatchObject({ 'x-routing-key': 'users.exists.v1' });
+      expect((await nextRefused()).properties.headers).toMatchObject({ 'x-routing-key': 'users.exists.v1' });
+      publish(BODY, { headers: { ...headers, CC: ['nothing'] } });
+      expect((await nextRefused()).properties.headers).toMatchObject({
+        'x-dead-reason': 'The headers CC and BCC are not allowed.',
+      });
       await expectEverythingWorks();
     });
 
-    it('properties that do not fit any more once decoded: dead', async () => {
+    it('properties that do not fit any more once decoded: refused', async () => {
       publishInvalidUtf8(channel, { headers, messageId: MARK, appId: MARK, type: MARK, contentType: MARK });
-      const { properties } = await nextDead();
+      const { properties } = await nextRefused();
       expect(properties.headers).toMatchObject({ 'x-dead-reason': 'message_id must be a string of at most 255 bytes.' });
       expect(properties).toMatchObject({ messageId: undefined, appId: undefined, type: undefined, contentType: undefined });
 
       publishInvalidUtf8(channel, { headers: { ...headers, [MARK]: 1 }, replyTo: 'q', correlationId: MARK });
-      expect((await nextDead()).properties.headers).toMatchObject({ 'x-dead-status': 'INVALID_ARGUMENT' });
+      expect((await nextRefused()).properties.headers).toMatchObject({ 'x-dead-status': 'INVALID_ARGUMENT' });
       await expectEverythingWorks();
     });
 
-    it('headers nested deeper than the client library can decode: dead, and the connection stays', async () => {
+    it('headers nested deeper than the client library can decode: refused, and the connection stays', async () => {
       const connection = server.unwrap();
       publishNestedHeader(channel, 9000);
-      expect((await nextDead()).properties.headers).toMatchObject({ 'x-dead-status': 'INVALID_ARGUMENT' });
+      expect((await nextRefused()).properties.headers).toMatchObject({ 'x-dead-status': 'INVALID_ARGUMENT' });
       await expectEverythingWorks();
       expect(server.unwrap()).toBe(connection);
     });
@@ -319,7 +381,7 @@ describe('failures', () => {
       const reply = (await eventually(() => channel.get(queue, { noAck: true }))) as GetMessage;
       expect(reply.properties).toMatchObject({ correlationId: 'error', headers: { 'x-status': 'INVALID_ARGUMENT' } });
       expect(JSON.parse(reply.content.toString())).toEqual({ status: 'INVALID_ARGUMENT', message: 'The body must be JSON.' });
-      expect(await channel.get('users.commands.dead')).toBe(false);
+      expect(await channel.get(DEAD)).toBe(false);
     });
 
     it('drops a query that nobody waits for', async () => {
@@ -348,6 +410,7 @@ describe('failures', () => {
   });
 });
 
+const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
 const MARK = 'Q'.repeat(200);
 
 /** Publishes what amqplib itself would not write: the frames are changed on their way to the socket. */

@@ -9,7 +9,8 @@ import { isBug, type Outcome } from './ack-policy';
 import { about, type Delivery } from './delivery';
 import type { Publishers } from './publishers';
 
-const EVENT_TYPES = new Set(ALL_EVENTS.map(({ type }) => type));
+/** A type of event comes by the queue of events, or out of a retry queue: no lane has a binding for it. */
+export const EVENT_TYPES: ReadonlySet<string> = new Set(ALL_EVENTS.map(({ type }) => type));
 /** 1000 users with the longest of names: more than a command that adds them can hold, because it need not repeat those. */
 const MAX_EVENT_BYTES = 8 * 1024 * 1024;
 
@@ -45,9 +46,9 @@ export class HandlerRunner {
     if (problem) throw problem;
     const handler = this.handlers.get(context.pattern);
     const message = ALL_MESSAGES.find(({ pattern }) => pattern === context.pattern);
-    // What is no message is an event, which comes back to the commands when it is tried again.
-    const expected = message?.kind === 'query' ? 'queries' : 'commands';
-    if (!handler || expected !== kind) {
+    // What is no message is an event, which comes back with the commands when it is tried again.
+    const isQuery = message?.kind === 'query';
+    if (!handler || isQuery !== (kind === 'queries')) {
       throw new ApiError('INVALID_ARGUMENT', 'No operation of this queue has this routing key.');
     }
     if (kind === 'queries' && !address) throw new ApiError('INVALID_ARGUMENT', 'A query needs reply_to.');

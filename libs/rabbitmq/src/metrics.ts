@@ -13,6 +13,8 @@ export class TransportMetrics {
   readonly unknownReplies: Counter;
   readonly deliveries: Counter<'pattern' | 'outcome' | 'status'>;
   readonly deliveriesInFlight: Gauge<'queue'>;
+  readonly deliveriesWaiting: Gauge<'kind'>;
+  readonly lettersHeld: Gauge<'queue'>;
 
   private static readonly made = new WeakMap<Registry, TransportMetrics>();
 
@@ -76,6 +78,18 @@ export class TransportMetrics {
       registers,
       name: 'rabbitmq_deliveries_in_flight',
       help: 'Deliveries received and not settled.',
+      labelNames: ['queue'],
+    });
+    this.deliveriesWaiting = new Gauge({
+      registers,
+      name: 'rabbitmq_deliveries_waiting',
+      help: 'Deliveries received that wait for their turn, because others are under way: commands and events, or queries.',
+      labelNames: ['kind'],
+    });
+    this.lettersHeld = new Gauge({
+      registers,
+      name: 'rabbitmq_letters_held',
+      help: 'Deliveries that cannot be put away, neither to be tried again nor to the dead letters: the broker does not take them. With more than 16 the queue is not consumed.',
       labelNames: ['queue'],
     });
   }

@@ -8,11 +8,12 @@ import { eventually } from '@app/testing/eventually';
 import { requiredEnv } from '@app/testing/required-env';
 import { startUsersStub } from '@app/testing/users-stub';
 import { ACCOUNTS, type Account } from './accounts';
+import { consumedQueues } from './consumed-queues';
 import { declareAccounts } from './declare-accounts';
 import { declareTopology } from './declare-topology';
 import { openConnection } from '@app/amqp/open-connection';
 import { RabbitClient } from './rabbit.client';
-import { BINDINGS, EXCHANGES, QUEUES } from './topology';
+import { BINDINGS, EXCHANGES, LANES, QUEUES } from './topology';
 
 const KEYS = BINDINGS.filter(({ exchange }) => exchange === 'commands').map(({ routingKey }) => routingKey);
 
@@ -78,38 +79,41 @@ describe('the accounts', () => {
   };
 
   it.each<[Account, string[], string[]]>([
-    ['gateway', ['commands'], ['users.add.v1', 'users.authenticate.v1', 'notifications.add.v1', 'notifications.get.v1']],
-    ['users', ['replies', 'events', 'retry', 'dead'], []],
+    ['gateway', ['calls', 'commands'], ['users.add.v1', 'users.authenticate.v1', 'notifications.add.v1', 'notifications.get.v1']],
+    ['users', ['replies', 'events.own', 'events', 'retry', 'dead'], []],
     [
       'notifications',
-      ['commands', 'replies', 'events', 'retry', 'dead'],
+      ['calls', 'commands', 'replies', 'events.own', 'events', 'retry', 'dead'],
       ['memberships.list.v1', 'users.authorize.v1', 'users.exists.v1'],
     ],
     ['publisher', ['commands'], ['notifications.add.v1']],
-  ])('%s publishes to %j, and to commands with %j, and nothing else', async (account, exchanges, keys) => {
+  ])('%s publishes to %j, there with %j, and to nothing else', async (account, exchanges, keys) => {
     const others = ['', 'amq.topic', 'amq.direct', 'amq.fanout', 'amq.headers'];
-    const every = EXCHANGES.map(({ name }) => name).filter((name) => name !== 'commands');
-    const foundKeys = await allowedOf(account, [...KEYS, 'users.add.v1.x', 'other', ''], (channel, key) =>
-      publish('commands', key)(channel),
-    );
+    const withKeys: string[] = ['calls', ...LANES];
+    const every = EXCHANGES.map(({ name }) => name).filter((name) => !withKeys.includes(name));
     const found = await allowedOf(account, [...every, ...others], (channel, exchange) =>
       publish(exchange, 'users.commands')(channel),
     );
-    expect(foundKeys.toSorted()).toEqual(keys.toSorted());
-    expect([...(foundKeys.length > 0 ? ['commands'] : []), ...found].toSorted()).toEqual(exchanges.toSorted());
+    for (const exchange of withKeys) {
+      const foundKeys = await allowedOf(account, [...KEYS, 'users.add.v1.x', 'other', ''], (channel, key) =>
+        publish(exchange, key)(channel),
+      );
+      if (foundKeys.length === 0) continue;
+      found.push(exchange);
+      expect(foundKeys.toSorted()).toEqual(keys.toSorted());
+    }
+    expect(found.toSorted()).toEqual(exchanges.toSorted());
   });
 
   it.each<[Account, string[]]>([
     ['gateway', []],
-    ['users', ['users.commands', 'users.commands.suspects', 'users.queries']],
-    [
-      'notifications',
-      ['notifications.commands', 'notifications.commands.suspects', 'notifications.queries', 'notifications.events'],
-    ],
+    ['users', consumedQueues('users', ['commands', 'queries'], 1).map(({ name }) => name)],
+    ['notifications', consumedQueues('notifications', ['commands', 'queries', 'events'], 1).map(({ name }) => name)],
     ['publisher', []],
   ])('%s reads %j, and no other queue', async (account, queues) => {
     const names = QUEUES.map(({ name }) => name);
-    expect(await allowedOf(account, names, (channel, name) => channel.get(name))).toEqual(queues);
+    const found = await allowedOf(account, names, (channel, name) => channel.get(name));
+    expect(found.toSorted()).toEqual(queues.toSorted());
   });
 
   it.each<[Account, boolean]>([
@@ -148,9 +152,14 @@ describe('the accounts', () => {
     const types = [...ALL_EVENTS.map(({ type }) => type), '#', 'api-key.*'];
     const hear = async (channel: ConfirmChannel, type: string) => {
       const { queue } = await channel.assertQueue('', { exclusive: true, autoDelete: true });
-      await channel.bindQueue(queue, 'events', type);
+      await channel.bindQueue(queue, 'events.own', type);
     };
     expect(await allowedOf(account, types, hear)).toEqual(events);
+    const another = async (channel: ConfirmChannel, type: string) => {
+      const { queue } = await channel.assertQueue('', { exclusive: true, autoDelete: true });
+      await channel.bindQueue(queue, 'events', type);
+    };
+    expect(await allowedOf(account, types, another)).toEqual([]);
   });
 
   it('cannot pretend to be another account', async () => {

@@ -15,8 +15,8 @@ export interface QueueConsumerOptions {
   onDelivery: (message: ConsumeMessage, acks: Acks) => void;
 }
 
-/** Why a consumer pauses: for good, until the database is back, or while a suspect is handled. */
-export type Hold = 'closing' | 'database' | 'suspect';
+/** Why a consumer pauses: for good, while a suspect is handled, or until what it has in hand can be put away. */
+export type Hold = 'closing' | 'suspect' | 'letters';
 
 /** Consumes one queue for as long as it is wanted: again after a lost channel, and after the broker cancelled it. */
 export class QueueConsumer {

@@ -18,6 +18,8 @@ export type { Answer } from '@app/amqp/reply-format';
 export interface RabbitClientOptions {
   /** The name is that of the app, and goes with every message as `app_id`. */
   connection: ConnectionOptions;
+  /** Where calls are published. Default `calls`, to which only the gateway and the services may publish. */
+  exchange?: 'calls' | 'commands';
   /** Most calls waiting for their reply; more are refused at once. Default 1000. */
   maxPending?: number;
   /** How long close() waits for pending calls, in milliseconds. Default 10,000. */
@@ -36,10 +38,10 @@ export class RabbitClient extends ClientProxy {
   /** @throws Error when the broker's URL is not one */
   constructor(readonly options: RabbitClientOptions) {
     super();
-    const { connection, maxPending } = options;
+    const { connection, maxPending, exchange = 'calls' } = options;
     this.metrics = TransportMetrics.of(options.metrics);
     this.connection = new RabbitConnection({ ...connection, name: `${connection.name} calling` }, observe(this.metrics));
-    this.caller = new Caller(this.connection, { appId: connection.name, maxPending });
+    this.caller = new Caller(this.connection, { appId: connection.name, maxPending, exchange });
   }
 
   /** Starts to connect; does not wait for the broker: see {@link check}. */

@@ -2,26 +2,29 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Server, type CustomTransportStrategy, type MessageHandler } from '@nestjs/microservices';
 import type { ConsumeMessage } from 'amqplib';
 import type { Registry } from 'prom-client';
-import { ALL_MESSAGES } from '@app/contracts/all-messages';
-import type { ServiceName } from '@app/contracts/message';
-import type { Acks } from './acks';
-import { decide } from './ack-policy';
 import { closeQuietly } from '@app/amqp/channel';
 import { RabbitConnection, type ConnectionOptions } from '@app/amqp/connection';
-import { about, Delivery, type Lane, type QueueKind } from './delivery';
-import { readEnvelope } from './envelope';
+import { within } from '@app/amqp/within';
+import type { ServiceName } from '@app/contracts/message';
+import { decide, type Decision, type Outcome } from './ack-policy';
+import type { Acks } from './acks';
+import { consumedQueues, type ConsumedQueue, type QueueKind } from './consumed-queues';
+import { about, Delivery } from './delivery';
+import { isTenantless, readEnvelope } from './envelope';
 import { checkHandlers } from './handler-check';
-import { HandlerRunner } from './handler-runner';
+import { EVENT_TYPES, HandlerRunner } from './handler-runner';
+import { HeldDeliveries } from './held-deliveries';
 import { TransportMetrics } from './metrics';
 import { observe } from './observe';
-import { Pause } from './pause';
+import { Pause, type DatabaseState } from './pause';
 import { Publishers, type PublisherRules } from './publishers';
 import { QueueConsumer } from './queue-consumer';
 import { Settlement } from './settlement';
-import { within } from '@app/amqp/within';
-import { commandQueue, deadQueue, eventQueue, queryQueue, RETRY_DELAYS, retryQueue, suspectQueue } from './topology';
+import { Solitude } from './solitude';
+import { deadQueue, refusedQueue, RETRY_DELAYS, retryQueue, suspectQueue } from './topology';
+import { CommandTurns, QueryTurns } from './turns';
 
-export type { QueueKind } from './delivery';
+export type { QueueKind } from './consumed-queues';
 
 export interface RabbitServerOptions {
   /** The name is the prefix of two: consuming and publishing are apart, because a broker short of memory blocks publishers. */
@@ -29,8 +32,8 @@ export interface RabbitServerOptions {
   service: ServiceName;
   /** Which of the service's queues this process consumes. */
   queues: readonly QueueKind[];
-  /** Most deliveries handled at once, for each queue. */
-  prefetch: Readonly<Record<'commands' | 'queries', number> & { events?: number }>;
+  /** Most deliveries handled at once: commands with the events, and queries. */
+  prefetch: Readonly<Record<'commands' | 'queries', number>>;
   /** Whether an error says that the database is away. Needs `probe`. */
   isUnavailable?: (error: unknown) => boolean;
   /** Whether an error says that the handler did nothing and may succeed when tried again. */
@@ -47,12 +50,10 @@ export interface RabbitServerOptions {
   metrics?: Registry;
 }
 
+type FinalDecision = Exclude<Decision, { do: 'hold' }>;
+
 const CANCEL_TIMEOUT_MS = 2000;
 const UNEXPECTED_PAUSE_MS = 1000;
-const DEFAULT_EVENT_PREFETCH = 16;
-/** How long commands wait after a suspect for the next one, in milliseconds. */
-const QUIET_MS = 50;
-
 /** Nest transport: consumes the service's queues. Handlers are ordinary `@MessagePattern` methods. */
 export class RabbitServer extends Server implements CustomTransportStrategy {
   private readonly metrics: TransportMetrics;
@@ -62,33 +63,36 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
   private readonly pause: Pause;
   private readonly runner: HandlerRunner;
   private readonly patterns: string[] = [];
-  private readonly running: Record<Lane, Set<Promise<void>>> = {
-    commands: new Set(),
-    events: new Set(),
-    suspects: new Set(),
-    queries: new Set(),
-  };
-  private readonly consumers = new Map<Lane, QueueConsumer>();
-  private quiet?: NodeJS.Timeout;
+  private readonly commandTurns: CommandTurns;
+  private readonly queryTurns: QueryTurns;
+  private readonly running = new Set<Promise<void>>();
+  /** Commands and events whose handler may run: a process that ends takes them along. */
+  private readonly handling = new Set<Promise<unknown>>();
+  private readonly consumers = new Map<ConsumedQueue, QueueConsumer>();
+  private readonly held: HeldDeliveries;
+  private readonly solitude = new Solitude(this.handling);
   private closed?: Promise<void>;
 
   /** @throws Error when the broker's URL is not one, or `probe` is missing */
   constructor(readonly options: RabbitServerOptions) {
     super();
-    const { connection, service, isUnavailable, isTransient, probe, publishers } = options;
+    const { connection, service, prefetch, isUnavailable, isTransient, probe, publishers } = options;
     if (isUnavailable && !probe) throw new Error('isUnavailable needs a probe: without it a pause would never end.');
     this.metrics = TransportMetrics.of(options.metrics);
     const observer = observe(this.metrics);
     this.consuming = new RabbitConnection({ ...connection, name: `${connection.name} consuming` }, observer);
     this.publishing = new RabbitConnection({ ...connection, name: `${connection.name} publishing` }, observer);
-    this.settlement = new Settlement(service, this.publishing, this.metrics);
+    this.held = new HeldDeliveries(this.consumers, this.metrics);
+    this.settlement = new Settlement(service, this.publishing, this.metrics, this.held);
+    this.commandTurns = new CommandTurns(this.metrics, prefetch.commands);
+    this.queryTurns = new QueryTurns(this.metrics, prefetch.queries);
     this.runner = new HandlerRunner(
       this.messageHandlers,
       isUnavailable,
       isTransient,
       publishers && new Publishers(publishers, this.consuming.username),
     );
-    this.pause = new Pause(probe ?? (async () => undefined), (paused) => this.onPause(paused));
+    this.pause = new Pause(probe ?? (async () => undefined), (state) => this.onDatabase(state));
   }
 
   override addHandler(
@@ -108,8 +112,8 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
     } catch (error) {
       return callback(error);
     }
-    const lanes = this.options.queues.flatMap((kind): Lane[] => (kind === 'commands' ? ['commands', 'suspects'] : [kind]));
-    for (const lane of lanes) this.consumers.set(lane, this.consumerOf(lane));
+    const { service, queues, prefetch } = this.options;
+    for (const queue of consumedQueues(service, queues, prefetch.commands)) this.consumers.set(queue, this.consumerOf(queue));
     this.publishing.start();
     this.consuming.start();
     callback();
@@ -123,7 +127,8 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
   /** undefined when every queue is consumed and replies can be sent, else a short reason without secrets. */
   check(): string | undefined {
     if (this.pause.active) return 'the database is away';
-    return [...this.consumers.values()].map((consumer) => consumer.check()).find(Boolean) ?? this.settlement.check();
+    const consumers = [...this.consumers.values()].map((consumer) => consumer.check());
+    return consumers.find(Boolean) ?? this.settlement.check() ?? this.held.check();
   }
 
   on(): never {
@@ -134,31 +139,33 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
     return this.consuming.current as T;
   }
 
-  private consumerOf(lane: Lane): QueueConsumer {
-    const { service, prefetch } = this.options;
-    const failing = [deadQueue(service), suspectQueue(service), ...RETRY_DELAYS.map((delay) => retryQueue(service, delay))];
+  private consumerOf(queue: ConsumedQueue): QueueConsumer {
+    const { service } = this.options;
+    const failing = [deadQueue, refusedQueue, suspectQueue].map((name) => name(service));
     return new QueueConsumer(this.consuming, {
-      queue: { commands: commandQueue, events: eventQueue, suspects: suspectQueue, queries: queryQueue }[lane](service),
-      needs: lane === 'queries' ? [] : failing,
-      prefetch: lane === 'suspects' ? 1 : (prefetch[lane] ?? DEFAULT_EVENT_PREFETCH),
-      onDelivery: (message, acks) => this.receive(lane, message, acks),
+      queue: queue.name,
+      needs: queue.kind === 'queries' ? [] : [...failing, ...RETRY_DELAYS.map((delay) => retryQueue(service, delay))],
+      prefetch: queue.prefetch,
+      onDelivery: (message, acks) => this.receive(queue, message, acks),
     });
   }
 
-  private receive(lane: Lane, message: ConsumeMessage, acks: Acks): void {
-    const work = this.handle(lane, message, acks).finally(() => {
-      this.running[lane].delete(work);
-      this.metrics.deliveriesInFlight.dec({ queue: lane });
+  private receive(queue: ConsumedQueue, message: ConsumeMessage, acks: Acks): void {
+    const work = this.handle(queue, message, acks).finally(() => {
+      this.running.delete(work);
+      this.metrics.deliveriesInFlight.dec({ queue: queue.name });
     });
-    this.running[lane].add(work);
-    this.metrics.deliveriesInFlight.inc({ queue: lane });
+    this.running.add(work);
+    this.metrics.deliveriesInFlight.inc({ queue: queue.name });
   }
 
-  private async handle(lane: Lane, message: ConsumeMessage, acks: Acks): Promise<void> {
+  private async handle(queue: ConsumedQueue, message: ConsumeMessage, acks: Acks): Promise<void> {
     let delivery: Delivery | undefined;
     try {
-      delivery = new Delivery(lane, message, readEnvelope(message, isTenantless), acks);
-      await (lane === 'suspects' ? this.handleAlone(delivery) : this.handleUntilSettled(delivery));
+      delivery = new Delivery(queue, message, readEnvelope(message, isTenantless), acks);
+      const decision = await this.decide(delivery);
+      const { pattern } = delivery.context;
+      if (decision) await this.settlement.settle(delivery, decision, this.messageHandlers.has(pattern) ? pattern : 'unknown');
     } catch (error) {
       // Nothing in there is meant to throw. The message is kept, and comes back slowly.
       this.logger.error({
@@ -172,60 +179,70 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
     }
   }
 
-  /** With no other command in this process: if it ends the process, nothing else is counted as delivered in vain. */
-  private async handleAlone(delivery: Delivery): Promise<void> {
-    const others = (['commands', 'events'] as const).flatMap((lane) => this.consumers.get(lane) ?? []);
-    clearTimeout(this.quiet);
-    await Promise.all(others.map((consumer) => consumer.pause('suspect')));
-    await Promise.allSettled([...this.running.commands, ...this.running.events]);
-    try {
-      await this.handleUntilSettled(delivery);
-    } finally {
-      // The next suspect, if there is one, comes at once.
-      this.quiet = setTimeout(() => others.forEach((consumer) => void consumer.resume('suspect')), QUIET_MS);
-    }
+  /** @returns undefined when the delivery goes back to its queue with its channel */
+  private decide(delivery: Delivery): Promise<FinalDecision | undefined> {
+    const { queue } = delivery;
+    if (queue.alone) return this.decideAlone(delivery);
+    if (queue.kind === 'queries') return this.queryTurns.run(delivery, () => this.decideInTurn(delivery));
+    const decision = this.commandTurns.run(delivery, () => this.decideInTurn(delivery));
+    this.handling.add(decision);
+    return decision.finally(() => this.handling.delete(decision));
   }
 
-  private async handleUntilSettled(delivery: Delivery): Promise<void> {
+  private async decideAlone(delivery: Delivery): Promise<FinalDecision | undefined> {
+    // Without the database it could not be handled, and the others have to be answered meanwhile.
+    if (this.pause.active) await this.pause.begin();
+    const others = [...this.consumers].flatMap(([{ kind, alone }, consumer]) => (kind === 'queries' || alone ? [] : consumer));
+    return this.solitude.run(others, () => this.decideInTurn(delivery));
+  }
+
+  private async decideInTurn(delivery: Delivery): Promise<FinalDecision | undefined> {
     const { kind, context } = delivery;
     const { awaited, attempt, pattern } = context;
     for (;;) {
-      if (kind === 'commands' && this.pause.active) await this.pause.begin();
-      if (delivery.isForgotten || (this.closed && kind === 'commands' && this.pause.stopped)) return;
+      const mayStart = kind === 'queries' || !this.pause.active || (await this.hasDatabase(delivery));
+      if (delivery.isForgotten || (this.closed && kind !== 'queries' && this.pause.stopped)) return undefined;
 
-      const outcome = await this.runner.outcomeOf(delivery);
+      const outcome: Outcome = mayStart ? await this.runner.outcomeOf(delivery) : { kind: 'notStarted' };
       const { maxAttempts = 8 } = this.options;
-      const decision = decide(outcome, { kind, awaited, attempt, maxAttempts, mayHaveRun: delivery.mayHaveRun });
-      if (decision.do !== 'hold') {
-        return this.settlement.settle(delivery, decision, this.messageHandlers.has(pattern) ? pattern : 'unknown');
-      }
+      const isEvent = EVENT_TYPES.has(pattern);
+      const decision = decide(outcome, { kind, isEvent, awaited, attempt, maxAttempts, mayHaveRun: delivery.mayHaveRun });
+      delivery.answered(outcome);
+      if (decision.do !== 'hold') return decision;
       delivery.mayHaveRun = true;
       void this.pause.begin();
     }
   }
 
-  private onPause(paused: boolean): void {
-    this.logger.warn({ msg: paused ? 'commands are not consumed until the database is back' : 'commands are consumed again' });
-    for (const lane of ['commands', 'events', 'suspects'] as const) {
-      const consumer = this.consumers.get(lane);
-      void (paused ? consumer?.pause('database') : consumer?.resume('database'));
-    }
+  /** Waits for the database. @returns false for what nobody has begun and somebody waits for, when it takes longer than a restart */
+  private async hasDatabase(delivery: Delivery): Promise<boolean> {
+    if (delivery.context.awaited && !delivery.mayHaveRun) return this.pause.isRestart();
+    await this.pause.begin();
+    return true;
+  }
+
+  private onDatabase(state: DatabaseState): void {
+    const messages: Record<DatabaseState, string> = {
+      away: 'the database is away: commands wait',
+      long: 'the database is still away: commands that somebody waits for are answered UNAVAILABLE',
+      here: 'the database is back',
+    };
+    this.logger.warn({ msg: messages[state] });
+    // What waits for its turn has to be answered, too.
+    if (state === 'long') this.commandTurns.open();
+    else this.commandTurns.close();
   }
 
   private async drain(): Promise<void> {
     const consumers = [...this.consumers.values()];
     await within(CANCEL_TIMEOUT_MS, Promise.all(consumers.map((consumer) => consumer.pause('closing'))));
     this.pause.stop();
-    const running = () => Object.values(this.running).flatMap((works) => [...works]);
-    const drained = await within(this.options.drainTimeoutMs ?? 10_000, Promise.allSettled(running()));
+    const drained = await within(this.options.drainTimeoutMs ?? 10_000, Promise.allSettled(this.running));
     if (!drained)
-      this.logger.warn({ msg: 'handlers still run: the broker will deliver their messages again', count: running().length });
-    clearTimeout(this.quiet);
+      this.logger.warn({ msg: 'handlers still run: the broker will deliver their messages again', count: this.running.size });
+    this.solitude.stop();
     this.settlement.stopWaiting();
     await Promise.all([this.settlement.close(), ...consumers.map((consumer) => consumer.close())]);
     await Promise.all([this.consuming.close(), this.publishing.close()]);
   }
 }
-
-const TENANTLESS = new Set(ALL_MESSAGES.filter(({ tenantless }) => tenantless).map(({ pattern }) => pattern));
-const isTenantless = (pattern: string) => TENANTLESS.has(pattern);

@@ -5,6 +5,7 @@ import { AddUsers, type AddUsersRequest } from '@app/contracts/users.add';
 import { eventually } from '@app/testing/eventually';
 import { PrivateServer } from '@app/testing/private-server';
 import { startUsersStub, type UsersHandlers } from '@app/testing/users-stub';
+import type { ConsumedQueue } from './consumed-queues';
 import { declareTopology } from './declare-topology';
 import { openConnection } from '@app/amqp/open-connection';
 import { RabbitClient } from './rabbit.client';
@@ -104,9 +105,10 @@ describe('recovery', () => {
   it('a channel that the broker closes: consumed by the next one', async () => {
     const { call, letGo, runs } = await running();
     const connection = server.unwrap();
-    const { consumers } = server as unknown as { consumers: Map<string, { acks: { channel: Channel } }> };
+    const { consumers } = server as unknown as { consumers: Map<ConsumedQueue, { acks: { channel: Channel } }> };
+    const [, { acks }] = [...consumers].find(([{ name }]) => name === 'users.calls')!;
     // Acknowledging what was never delivered.
-    consumers.get('commands')?.acks.channel.ack({ fields: { deliveryTag: 999 } } as never);
+    acks.channel.ack({ fields: { deliveryTag: 999 } } as never);
     await eventually(() => runs() === 2);
     letGo();
     await call;
@@ -118,8 +120,8 @@ describe('recovery', () => {
   it('a deleted queue: not ready, and consumed again when it is declared again', async () => {
     const model = await openConnection({ url: broker.url, name: 'test' });
     const channel = await model.createChannel();
-    await channel.deleteQueue('users.commands');
-    await eventually(() => server.check() === 'the queue users.commands does not exist in the broker: run "npm run setup"');
+    await channel.deleteQueue('users.calls');
+    await eventually(() => server.check() === 'the queue users.calls does not exist in the broker: run "npm run setup"');
     expect(await failure(client.call(AddUsers, BODY, CALL))).toMatchObject({ status: 'UNAVAILABLE' });
     await declareTopology(broker.url);
     await callsWork();

@@ -7,19 +7,23 @@ import { RabbitChannel } from '@app/amqp/channel';
 import { checkExchanges } from '@app/amqp/check-topology';
 import type { RabbitConnection } from '@app/amqp/connection';
 import { about, type Delivery } from './delivery';
+import type { HeldDeliveries } from './held-deliveries';
+import { LetterQuota } from './letter-quota';
 import type { TransportMetrics } from './metrics';
 import { ConfirmedPublisher, NotWritten, type Publication, type PublishOutcome } from '@app/amqp/publisher';
 import { encodeReply, type EncodedReply } from '@app/amqp/reply-format';
 import { Replies } from './replies';
 import { republication } from './republication';
-import { commandQueue, retryQueue, suspectQueue } from './topology';
+import { deadQueue, refusedQueue, retryQueue, suspectQueue } from './topology';
 
 /** How long a reply without a deadline waits for a publishing connection, in milliseconds. */
 const REPLY_PATIENCE_MS = 5000;
-/** Tries to publish a message again before it goes back to its queue: the waits between them take 8 to 16 s together. */
-const REPUBLISH_TRIES = 6;
+/** How long a letter of a publisher is held when it cannot be put away, in milliseconds. One of ours is held as long as it takes. */
+const HOLD_REFUSED_MS = 5 * 60_000;
+/** No length of a queue counts headers: a refused letter with more of them, as JSON, keeps only those that were understood. */
+const MAX_HEADER_CHARACTERS = 4096;
 
-type Republished = Extract<Decision, { do: 'retryThenAck' | 'deadThenAck' | 'suspectThenAck' }>;
+type Republished = Extract<Decision, { do: 'retryThenAck' | 'deadThenAck' | 'refuseThenAck' | 'suspectThenAck' }>;
 
 /** Carries out what the ack policy decided: publishes, then acknowledges. */
 export class Settlement {
@@ -29,13 +33,20 @@ export class Settlement {
   private readonly replies: Replies;
   private readonly confirms: RabbitChannel<ConfirmChannel>;
   private readonly publisher: ConfirmedPublisher;
+  private readonly quota = new LetterQuota();
+  private readonly account: string;
 
-  /** @param connection for publishing only: a blocked one must not stop the consumers */
+  /**
+   * @param connection for publishing only: a blocked one must not stop the consumers
+   * @param heldDeliveries what cannot be put away for now
+   */
   constructor(
     private readonly service: ServiceName,
     connection: RabbitConnection,
     private readonly metrics: TransportMetrics,
+    private readonly heldDeliveries: HeldDeliveries,
   ) {
+    this.account = connection.username;
     this.replyChannel = new RabbitChannel(connection, {
       name: 'replies',
       open: (model) => model.createChannel(),
@@ -71,10 +82,6 @@ export class Settlement {
       this.metrics.deliveries.inc({ pattern: knownPattern, outcome, status });
       this.logger.debug({ msg: 'settled', outcome, ...(status && { status }), ...about(delivery) });
     };
-    const requeued = (status = '') => {
-      delivery.requeue();
-      this.metrics.deliveries.inc({ pattern: knownPattern, outcome: 'requeued', status });
-    };
     switch (decision.do) {
       case 'ack':
         return settled(decision.because);
@@ -87,12 +94,17 @@ export class Settlement {
           msg: 'a command was delivered several times and never settled: it is handled alone',
           ...about(delivery),
         });
-        return (await this.republish(delivery, decision)) ? settled('suspect') : requeued();
+        return void ((await this.republish(delivery, decision)) && settled('suspect'));
       case 'retryThenAck':
       case 'deadThenAck': {
-        const { status } = decision.error;
         const outcome = decision.do === 'retryThenAck' ? 'retried' : 'dead';
-        return (await this.republish(delivery, decision)) ? settled(outcome, status) : requeued(status);
+        return void ((await this.republish(delivery, decision)) && settled(outcome, decision.error.status));
+      }
+      case 'refuseThenAck': {
+        const { status } = decision.error;
+        if (!(await this.quota.admits(delivery, decision.stub))) return settled('refused_dropped', status);
+        const kept = await this.republish(delivery, decision, HOLD_REFUSED_MS);
+        return void ((kept || !this.isOver(delivery)) && settled(kept ? 'refused' : 'refused_dropped', status));
       }
     }
   }
@@ -124,39 +136,59 @@ export class Settlement {
     return { status: reply.status, sent };
   }
 
-  /** @returns whether the broker has the message elsewhere, so that this delivery can be acknowledged */
-  private async republish(delivery: Delivery, decision: Republished): Promise<boolean> {
-    const { context } = delivery;
-    const backoff = new Backoff(500, 8000);
+  /**
+   * Publishes the message elsewhere. While that fails it is held: going back to its queue would count as a delivery in vain.
+   *
+   * @returns whether the broker has it, so that this delivery can be acknowledged; false at the end of the channel or the process, which
+   *   give it back to its queue, and after so many milliseconds
+   */
+  private async republish(delivery: Delivery, decision: Republished, holdMs = Infinity): Promise<boolean> {
+    const until = performance.now() + holdMs;
+    const backoff = new Backoff(500, 5000);
     let withHeaders = true;
-    for (let tries = 0; tries < REPUBLISH_TRIES && !this.closing.signal.aborted && !delivery.isForgotten; tries++) {
-      if (tries > 0) await backoff.wait(this.closing.signal);
-      const publication = this.publicationOf(delivery, decision, withHeaders);
-      const outcome = await this.tryPublish(publication);
-      if (outcome === 'confirmed') return true;
-      const { exchange, routingKey } = publication;
-      const line = { msg: 'publishing again failed', requestId: context.requestId, exchange, routingKey, outcome };
-      // A publisher, or a connection that ended, can bring this about: nothing of ours is broken, and it is tried again.
-      if (['unencodable', 'not written', 'lost'].includes(outcome)) this.logger.warn(line);
-      else this.logger.error(line);
-      if (outcome === 'unencodable') withHeaders = false;
+    let held = false;
+    try {
+      for (;;) {
+        const publication = this.publicationOf(delivery, decision, withHeaders);
+        const outcome = await this.tryPublish(publication);
+        if (outcome === 'confirmed') return true;
+        const { exchange, routingKey } = publication;
+        const line = { msg: 'publishing again failed', requestId: delivery.context.requestId, exchange, routingKey, outcome };
+        // A publisher, or a connection that ended, can bring this about: nothing of ours is broken, and it is tried again.
+        if (['unencodable', 'not written', 'lost'].includes(outcome)) this.logger.warn(line);
+        else if (!held) this.logger.error(line);
+        if (outcome === 'unencodable') withHeaders = false;
+        if (!held) this.heldDeliveries.change(delivery.queue, 1);
+        held = true;
+        await backoff.wait(this.closing.signal);
+        if (this.isOver(delivery) || performance.now() > until) return false;
+      }
+    } finally {
+      if (held) this.heldDeliveries.change(delivery.queue, -1);
     }
-    return false;
+  }
+
+  private isOver(delivery: Delivery): boolean {
+    return this.closing.signal.aborted || delivery.isForgotten;
   }
 
   private publicationOf(delivery: Delivery, decision: Republished, withHeaders: boolean): Publication {
-    const { service } = this;
+    const { service, account } = this;
     const { attempt } = delivery.context;
+    const common = { account, attempt, withHeaders };
     switch (decision.do) {
       case 'suspectThenAck':
-        return republication(delivery, { exchange: 'retry', routingKey: suspectQueue(service) }, { attempt, withHeaders });
+        return republication(delivery, { exchange: 'retry', routingKey: suspectQueue(service) }, common);
       case 'retryThenAck': {
         const routingKey = retryQueue(service, decision.delay);
-        return republication(delivery, { exchange: 'retry', routingKey }, { attempt: attempt + 1, withHeaders });
+        return republication(delivery, { exchange: 'retry', routingKey }, { ...common, attempt: attempt + 1 });
       }
-      case 'deadThenAck': {
-        const target = { exchange: 'dead', routingKey: commandQueue(service) } as const;
-        return republication(delivery, target, { attempt, dead: decision.error, withHeaders });
+      case 'deadThenAck':
+        return republication(delivery, { exchange: 'dead', routingKey: deadQueue(service) }, { ...common, dead: decision.error });
+      case 'refuseThenAck': {
+        const target = { exchange: 'dead', routingKey: refusedQueue(service) } as const;
+        const { error: dead, stub } = decision;
+        return republication(delivery, target, { ...common, dead, stub, withHeaders: withHeaders && hasFewHeaders(delivery) });
       }
     }
   }
@@ -168,5 +200,14 @@ export class Settlement {
       if (!(error instanceof NotWritten)) throw error;
       return error.cause ? 'unencodable' : 'not written';
     }
+  }
+}
+
+function hasFewHeaders({ message }: Delivery): boolean {
+  try {
+    return JSON.stringify(message.properties.headers ?? {}).length <= MAX_HEADER_CHARACTERS;
+  } catch {
+    // A number of 64 bits, for one.
+    return false;
   }
 }

@@ -8,9 +8,10 @@ import { declareTopology } from './declare-topology';
 import type { DeliveryContext } from './delivery-context';
 import { openConnection } from '@app/amqp/open-connection';
 import type { RabbitServer } from './rabbit.server';
-import { suspectQueue } from './topology';
+import { crashedQueue, suspectQueue } from './topology';
 
 const SUSPECTS = suspectQueue('users');
+const CRASHED = crashedQueue('users');
 
 /** Commands whose consumers ended. A channel that closes with a message on it is to the broker what a crash is. */
 describe('suspects', () => {
@@ -38,7 +39,7 @@ describe('suspects', () => {
   afterEach(async () => {
     await server?.close();
     server = undefined;
-    for (const queue of ['users.commands', SUSPECTS, 'users.commands.dead']) await channel.purgeQueue(queue);
+    for (const queue of ['users.commands', SUSPECTS, CRASHED]) await channel.purgeQueue(queue);
   });
 
   const startServer = async () => {
@@ -63,7 +64,7 @@ describe('suspects', () => {
       await eventually(async () => (await channel.checkQueue(queue)).messageCount === messageCount || (await dead()) > 0);
     }
   };
-  const dead = async () => (await channel.checkQueue('users.commands.dead')).messageCount;
+  const dead = async () => (await channel.checkQueue(CRASHED)).messageCount;
   const outcomes = async (outcome: string) => {
     const text = await metrics.metrics();
     return Number(new RegExp(`^rabbitmq_deliveries_total\\{.*outcome="${outcome}".*\\} (\\d+)$`, 'm').exec(text)?.[1] ?? 0);
@@ -149,7 +150,7 @@ describe('suspects', () => {
     await end('other');
     await eventually(() => events.length === 6);
     expect(events).toEqual(['suspect 1', 'suspect 2', 'other'].flatMap((name) => [`begin ${name}`, `end ${name}`]));
-    expect(server?.check()).toBeUndefined();
+    await eventually(() => server?.check() === undefined);
   });
 
   it('wait for the commands that run already', async () => {
@@ -178,7 +179,7 @@ describe('suspects', () => {
     expect(events).toEqual(['begin running', 'end running', 'begin suspect', 'end suspect']);
   });
 
-  it('end in the dead letters when four more consumers end with them, as they were published', async () => {
+  it('end in the letters of crashes when four more consumers end with them, as they were published', async () => {
     await publish('poison', { messageId: 'poison', replyTo: 'q', correlationId: 'c' });
     await crash('users.commands', 2);
     handlers.add = () => new Promise(() => undefined);
@@ -189,8 +190,9 @@ describe('suspects', () => {
     await eventually(async () => (await channel.checkQueue(SUSPECTS)).messageCount === 1);
     await crash(SUSPECTS, 3);
     await eventually(async () => (await dead()) === 1);
-    const letter = await channel.get('users.commands.dead', { noAck: true });
-    expect(letter && letter.properties).toMatchObject({ messageId: 'poison', replyTo: 'q' });
+    const letter = await channel.get(CRASHED, { noAck: true });
+    const account = new URL(broker.url).username;
+    expect(letter && letter.properties).toMatchObject({ messageId: 'poison', replyTo: 'q', userId: account });
     expect(letter && letter.properties.headers).toMatchObject({
       'x-routing-key': 'users.add.v1',
       'x-correlation-id': 'c',

@@ -1,12 +1,26 @@
 import { ALL_MESSAGES } from '@app/contracts/all-messages';
-import { BINDINGS, EXCHANGES, QUEUES, RETRY_DELAYS } from './topology';
+import { OPEN_OPERATIONS } from '@app/contracts/open-operations';
+import {
+  BINDINGS,
+  commandQueue,
+  EXCHANGES,
+  LANE_NUMBERS,
+  LANES,
+  QUEUES,
+  RETRY_DELAYS,
+  SERVICES,
+  type QueueDeclaration,
+} from './topology';
 
 const queue = (name: string) => QUEUES.find((one) => one.name === name);
 
 describe('topology', () => {
   it('binds every message by its own routing key, and nothing by a wildcard', () => {
-    const bound = BINDINGS.filter(({ exchange }) => exchange === 'commands');
-    expect(bound.map(({ routingKey }) => routingKey).sort()).toEqual(ALL_MESSAGES.map(({ pattern }) => pattern).sort());
+    const keysAt = (wanted: string) =>
+      BINDINGS.flatMap(({ exchange, routingKey }) => (exchange === wanted ? routingKey : [])).sort();
+    const all = ALL_MESSAGES.map(({ pattern }) => pattern).sort();
+    const open = OPEN_OPERATIONS.map(({ pattern }) => pattern).sort();
+    expect(['calls', ...LANES].map(keysAt)).toEqual([all, all, open, open, open]);
     for (const { routingKey } of BINDINGS) expect(routingKey).not.toMatch(/[*#]/);
   });
 
@@ -21,36 +35,58 @@ describe('topology', () => {
     }
   });
 
-  it('routes every dead letter to a queue', () => {
-    for (const { arguments: args } of QUEUES) {
-      if (args['x-dead-letter-exchange'] === undefined) continue;
-      expect(BINDINGS).toContainEqual(
-        expect.objectContaining({ exchange: args['x-dead-letter-exchange'], routingKey: args['x-dead-letter-routing-key'] }),
-      );
+  /** Where the dead letters of a queue go: those with a routing key of their own keep it. */
+  const targetsOf = ({ arguments: args }: QueueDeclaration) =>
+    BINDINGS.filter(
+      ({ exchange, routingKey }) =>
+        exchange === args['x-dead-letter-exchange'] && (args['x-dead-letter-routing-key'] ?? routingKey) === routingKey,
+    );
+  const forwarding = QUEUES.filter(({ arguments: args }) => args['x-dead-letter-exchange'] !== undefined);
+
+  it('routes every dead letter to a queue, whatever its routing key', () => {
+    expect(forwarding).toHaveLength(2 * (LANES.length + RETRY_DELAYS.length + 1) + 1);
+    for (const queue of forwarding) expect(targetsOf(queue)).not.toEqual([]);
+    for (const service of SERVICES) {
+      const commands = ALL_MESSAGES.filter((message) => message.kind === 'command' && message.service === service);
+      const lanes = LANE_NUMBERS.slice(1).map((lane) => queue(commandQueue(service, lane))!);
+      for (const lane of lanes)
+        expect(targetsOf(lane).map(({ routingKey }) => routingKey)).toEqual(
+          expect.arrayContaining(commands.map(({ pattern }) => pattern)),
+        );
     }
   });
 
-  it('bounds every queue, and refuses instead of dropping', () => {
+  it('bounds every queue', () => {
     for (const { arguments: args } of QUEUES) {
       expect(args).toMatchObject({
         'x-queue-type': expect.stringMatching(/^(quorum|classic)$/) as string,
         'x-max-length': expect.any(Number) as number,
         'x-max-length-bytes': expect.any(Number) as number,
-        'x-overflow': 'reject-publish',
+        'x-overflow': expect.stringMatching(/^(reject-publish|drop-head)$/) as string,
       });
     }
   });
 
-  it('loses nothing on the way to the dead letters', () => {
-    const forwarding = QUEUES.filter(({ arguments: args }) => args['x-dead-letter-exchange'] !== undefined);
-    expect(forwarding).toHaveLength(2 * (2 + RETRY_DELAYS.length) + 1);
-    for (const { arguments: args } of forwarding) {
-      expect(args).toMatchObject({ 'x-queue-type': 'quorum', 'x-dead-letter-strategy': 'at-least-once' });
+  it('drops only letters that their publishers have to answer for', () => {
+    const dropping = QUEUES.filter(({ arguments: args }) => args['x-overflow'] === 'drop-head').map(({ name }) => name);
+    expect(dropping).toEqual(SERVICES.flatMap((service) => [`${service}.commands.refused`, `${service}.commands.expired`]));
+  });
+
+  it('loses nothing on the way to the letters, and no target of dead letters refuses before its sources are full', () => {
+    for (const source of forwarding) {
+      expect(source.arguments).toMatchObject({ 'x-queue-type': 'quorum', 'x-dead-letter-strategy': 'at-least-once' });
+      for (const target of targetsOf(source)) {
+        const { arguments: args } = queue(target.queue)!;
+        if (args['x-overflow'] === 'drop-head') continue;
+        const sources = forwarding.filter((one) => targetsOf(one).some((binding) => binding.queue === target.queue));
+        for (const limit of ['x-max-length', 'x-max-length-bytes'])
+          expect(args[limit]).toBeGreaterThanOrEqual(2 * sources.reduce((sum, one) => sum + Number(one.arguments[limit]), 0));
+      }
     }
   });
 
   it('has one waiting time for each retry queue', () => {
-    expect(RETRY_DELAYS.map(({ name }) => queue(`users.commands.retry.${name}`)?.arguments['x-message-ttl'])).toEqual([
+    expect(RETRY_DELAYS.map(({ name }) => queue(`users.retry.${name}`)?.arguments['x-message-ttl'])).toEqual([
       1000, 5000, 30_000, 300_000,
     ]);
   });

@@ -26,6 +26,16 @@ export const brokerSettings = (service: string) => ({
   amqpCaFile: text('AMQP_CA_FILE', 'PEM file of the authority that signed the certificate of RabbitMQ.'),
 });
 
+/** Where a process publishes what it waits for. */
+export const callsSettings = {
+  callsExchange: choice(
+    'CALLS_EXCHANGE',
+    'calls',
+    ['calls', 'commands'] as const,
+    'Where a process publishes what it waits for; `commands` while services of versions before 0.2 run beside it.',
+  ),
+};
+
 /** Whose word a service takes for whom a message is from. */
 export const publisherSettings = {
   trustedPublishers: list(

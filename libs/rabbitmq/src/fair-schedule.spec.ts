@@ -1,0 +1,124 @@
+import { FairSchedule, type Work } from './fair-schedule';
+
+/** Works off a schedule by hand: `finish()` ends what has run longest. */
+class Bench {
+  readonly started: string[] = [];
+  private readonly running: Work[] = [];
+
+  constructor(readonly schedule: FairSchedule) {}
+
+  enter(share: string, flow: string, cost = 1, times = 1): void {
+    for (let time = 0; time < times; time++) {
+      const work: Work = {
+        share,
+        flow,
+        cost,
+        start: () => {
+          this.started.push(flow);
+          this.running.push(work);
+        },
+      };
+      this.schedule.enter(work);
+    }
+  }
+
+  finish(times = 1, cost?: number): void {
+    for (let time = 0; time < times; time++) {
+      const work = this.running.shift();
+      if (!work) throw new Error('nothing runs');
+      this.schedule.leave(work, cost ?? work.cost);
+    }
+  }
+
+  count(flow: string): number {
+    return this.started.filter((one) => one === flow).length;
+  }
+}
+
+const bench = (places: number, heavyBudget = 1000, weights?: Record<string, number>) =>
+  new Bench(new FairSchedule({ places, heavyBudget, weights }));
+
+describe('FairSchedule', () => {
+  it('starts everything at once while there is room, and lets one flow use all of it', () => {
+    const one = bench(10);
+    one.enter('calls', 'a', 1, 12);
+    expect(one.started).toHaveLength(10);
+    expect(one.schedule.waiting).toBe(2);
+    one.finish(2);
+    expect(one.started).toHaveLength(12);
+  });
+
+  it('lets flows take turns, however much one of them has waiting', () => {
+    const one = bench(2);
+    one.enter('calls', 'greedy', 1, 100);
+    one.enter('calls', 'modest', 1, 5);
+    one.finish(12);
+    expect(one.count('modest')).toBe(5);
+    expect(one.count('greedy')).toBe(9);
+  });
+
+  it('gives shares their weight while both wait, whatever the number of flows', () => {
+    const one = bench(1, 1000, { calls: 12 });
+    for (let flow = 0; flow < 30; flow++) one.enter('calls', `key ${flow}`, 1, 100);
+    for (const lane of ['lane 0', 'lane 1', 'lane 2', 'lane 3']) one.enter(lane, lane, 1, 500);
+    one.finish(1600);
+    expect(one.count('lane 0')).toBeGreaterThanOrEqual(99);
+    expect(one.count('lane 0')).toBeLessThanOrEqual(101);
+    expect(one.count('key 3')).toBeGreaterThanOrEqual(39);
+  });
+
+  it('charges heavy work what it costs', () => {
+    const one = bench(1);
+    one.enter('calls', 'heavy', 10, 50);
+    one.enter('calls', 'light', 1, 50);
+    one.finish(55);
+    expect(one.count('light')).toBe(50);
+    expect(one.count('heavy')).toBeLessThanOrEqual(7);
+  });
+
+  it('charges what it did cost when that is known afterwards', () => {
+    const one = bench(1);
+    one.enter('calls', 'a', 1, 20);
+    one.enter('calls', 'b', 1, 20);
+    one.finish(1, 10);
+    one.finish(9);
+    expect(one.count('b')).toBeGreaterThanOrEqual(9);
+  });
+
+  it('bounds heavy work, lets light work pass, and heavy work keep its turn', () => {
+    const one = bench(10, 100);
+    one.enter('calls', 'heavy', 500, 3);
+    expect(one.count('heavy')).toBe(2);
+    one.enter('calls', 'smaller', 20);
+    expect(one.count('smaller')).toBe(0);
+    one.enter('calls', 'light');
+    expect(one.count('light')).toBe(1);
+    one.finish();
+    expect([one.count('heavy'), one.count('smaller')]).toEqual([2, 1]);
+    one.finish(2);
+    expect(one.count('heavy')).toBe(3);
+  });
+
+  it('owes nothing to a flow that was idle', () => {
+    const one = bench(1);
+    one.enter('calls', 'busy', 1, 1000);
+    one.finish(500);
+    one.enter('calls', 'late', 1, 100);
+    one.finish(20);
+    expect(one.count('late')).toBeGreaterThanOrEqual(9);
+    expect(one.count('late')).toBeLessThanOrEqual(11);
+  });
+
+  it('starts all that waits while it is open', () => {
+    const one = bench(1);
+    one.enter('calls', 'a', 1, 5);
+    one.schedule.open();
+    one.enter('calls', 'a');
+    expect(one.started).toHaveLength(6);
+    one.schedule.close();
+    one.enter('calls', 'a');
+    expect(one.schedule.waiting).toBe(1);
+    one.finish(6);
+    expect(one.schedule.waiting).toBe(0);
+  });
+});

@@ -16,8 +16,12 @@ export async function askUsers<Request, Result>(
   request: Request,
   { apiKey, requestId }: Pick<DeliveryContext, 'apiKey' | 'requestId'>,
 ): Promise<Result> {
+  const until = performance.now() + QUESTION_TIMEOUT_MS;
   try {
-    const answer = await client.call(query, request, { apiKey, requestId, timeoutMs: QUESTION_TIMEOUT_MS });
+    // Questions have a connection of their own. After a start commands may come by the other one first, hundreds of them: refused for that
+    // they would all be tried again later.
+    await client.whenReady(QUESTION_TIMEOUT_MS);
+    const answer = await client.call(query, request, { apiKey, requestId, timeoutMs: until - performance.now() });
     return answer.parse();
   } catch (error) {
     // Nothing of the caller's command was done: an unanswered question is no unknown outcome.

@@ -68,6 +68,11 @@ export class RabbitClient extends ClientProxy {
     return this.caller.check();
   }
 
+  /** Waits until calls can be made. @returns false when they cannot after so many milliseconds, or never again */
+  whenReady(timeoutMs: number): Promise<boolean> {
+    return this.caller.whenReady(timeoutMs);
+  }
+
   /**
    * Publishes a message and waits for its reply.
    *

@@ -102,9 +102,12 @@ export class Cluster {
     return { AMQP_URL: this.broker.url, DATABASE_URL: this.database.url };
   }
 
-  /** Messages that wait to be delivered from the queues of a kind, at this moment: the management API tells what was, seconds ago. */
+  /**
+   * Messages that wait to be delivered from the queues of a kind, at this moment: the management API tells what was, seconds ago. Suspects
+   * are commands, too.
+   */
   async waiting(kind: 'commands' | 'dead' | 'retry'): Promise<number> {
-    const ofKind = { commands: /\.commands$/, dead: /\.dead$/, retry: /\.retry\./ }[kind];
+    const ofKind = { commands: /\.commands(\.suspects)?$/, dead: /\.dead$/, retry: /\.retry\./ }[kind];
     const connection = await connect(this.broker.url);
     try {
       const channel = await connection.createChannel();

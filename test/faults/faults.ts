@@ -38,13 +38,13 @@ export const killWritersOfBacklog = (commands: number, times: number): Fault => 
     const published = publishAll(channel, workload, commands);
     for (let time = 0; time < times; time++) {
       const { process } = random.pick(cluster.writers);
-      await workload.rows(Math.floor(((time + 1) * commands) / (times + 2)));
+      await workload.stored(Math.floor(((time + 1) * commands) / (times + 2)));
       await process.stop('SIGKILL');
       await process.start();
     }
     await published;
     await connection.close();
-    await workload.rows(commands);
+    await workload.stored(commands);
   },
 });
 

@@ -46,7 +46,7 @@ const poison = (neighbours: number): Fault => ({
       await Promise.all([...good, ...publishSome()]);
       // Half a dozen processes have to start and end before.
       await eventually(async () => (await cluster.waiting('dead')) > 0, 180_000, 200);
-      await workload.rows(neighbours);
+      await workload.stored(neighbours);
     } finally {
       await stop();
     }

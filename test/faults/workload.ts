@@ -10,6 +10,8 @@ import type { Random } from './random';
 const FINAL_AFTER_MS = 1000 + 250;
 const GIVE_UP_MS = 60_000;
 const MOST_AT_ONCE = 10;
+/** The location of what was published and not asked for over HTTP, by which it is told apart. */
+const PUBLISHED = 'published';
 
 export interface Answered {
   askedAt: number;
@@ -94,13 +96,20 @@ export class Workload {
     await eventually(() => this.statuses.length >= before + count, 30_000);
   }
 
-  /** Waits until so many notifications are stored, however they were asked for; or as long as one may reasonably wait. */
-  async rows(count: number): Promise<void> {
-    const sql = `SELECT count(*)::int AS count FROM notifications.notifications n
-                 JOIN notifications.organizations o ON o.id = n.organization WHERE o.organization_id = $1`;
-    const stored = async () => (await this.cluster.sql.query<{ count: number }>(sql, [this.organizationId])).rows[0]?.count ?? 0;
-    // Whether it is enough is judged when everything is read back.
-    await eventually(async () => (await stored()) >= count, 120_000, 200).catch(() => undefined);
+  /**
+   * Waits until so many of the published commands have had their effect. What was asked for over HTTP beside them does not count.
+   *
+   * @throws Error after 2 minutes, which is longer than the three first retries take
+   */
+  async stored(count: number): Promise<void> {
+    const sql = `SELECT count(*)::int AS count FROM notifications.notifications n JOIN notifications.organizations o ON o.id = n.organization
+                 WHERE o.organization_id = $1 AND n.location_id = $2`;
+    const values = [this.organizationId, PUBLISHED];
+    const stored = async () => (await this.cluster.sql.query<{ count: number }>(sql, values)).rows[0]?.count ?? 0;
+    await eventually(async () => (await stored()) >= count, 120_000, 200).catch(async (cause: unknown) => {
+      const retries = await this.cluster.waiting('retry');
+      throw new Error(`${await stored()} of ${count} published commands are stored, ${retries} are to be tried again`, { cause });
+    });
   }
 
   /** Asks for one thing, in addition to the rate. */
@@ -124,7 +133,8 @@ export class Workload {
   }
 
   /** As another service does, who waits for the broker's confirm only: from then on it has to be there in the end. */
-  async publish(channel: ConfirmChannel, thing: Thing): Promise<void> {
+  async publish(channel: ConfirmChannel, { data, ...others }: Thing): Promise<void> {
+    const thing = { ...others, data: { ...data, locationId: PUBLISHED } };
     const number = this.journal.ask(thing);
     const messageId = `message ${thing.mark}`;
     const headers = {
@@ -137,7 +147,7 @@ export class Workload {
         error ? reject(error as Error) : resolve(),
       );
     });
-    const id = (thing.data.notificationId as string | undefined) ?? messageId;
+    const id = (data.notificationId as string | undefined) ?? messageId;
     this.journal.tell(number, { status: 200, ms: 0, noiseMs: 0, id });
   }
 

@@ -17,3 +17,8 @@ export const SUBSCRIPTIONS: Readonly<Record<ServiceName, readonly Event<object>[
   users: [],
   notifications: [UserAdded, DocumentChanged],
 };
+
+/** Types of the events that processes of this system hear: the gateway listens to one beside {@link SUBSCRIPTIONS}, in a queue for each process. */
+export const HEARD_HERE: ReadonlySet<string> = new Set(
+  [...Object.values(SUBSCRIPTIONS).flat(), ApiKeyRevoked].map(({ type }) => type),
+);

@@ -42,18 +42,28 @@ describe(OutboxRelay.name, () => {
     await sql.query('TRUNCATE outbox');
   });
 
-  const take: OutboxOptions['take'] = async (client, { events }) => {
-    const { rows } = await client.query<{ id: string }>(
+  const take: OutboxOptions['take'] = async (client, { events }, without) => {
+    const { rows } = await client.query<{ seq: string; id: string }>(
       `WITH taken AS (
-         DELETE FROM outbox WHERE seq IN (SELECT seq FROM outbox ORDER BY seq LIMIT $1 FOR UPDATE SKIP LOCKED) RETURNING seq, id
+         DELETE FROM outbox WHERE seq IN (
+           SELECT seq FROM outbox WHERE seq <> ALL ($2::bigint[]) ORDER BY seq LIMIT $1 FOR UPDATE SKIP LOCKED
+         ) RETURNING seq, id
        )
-       SELECT id FROM taken ORDER BY seq`,
-      [events],
+       SELECT seq, id FROM taken ORDER BY seq`,
+      [events, without],
     );
-    return rows.map(({ id }) => ({ id, type: 't', apiKey: 'k', organizationId: 'o', occurredAt: new Date(), data: '{}' }));
+    return rows.map(({ seq, id }) => ({
+      seq,
+      id,
+      type: 't',
+      apiKey: 'k',
+      organizationId: 'o',
+      occurredAt: new Date(),
+      data: '{}',
+    }));
   };
   type Options = Pick<OutboxOptions, 'maxEvents' | 'wokenBy'>;
-  const relayTo = (publish: (events: readonly OutboxEvent[]) => Promise<void>, options: Options = {}) => {
+  const relayTo = (publish: OutboxOptions['publish'], options: Options = {}) => {
     const relay = new OutboxRelay(dataSource, { take, publish, ...options });
     relays.push(relay);
     return relay;
@@ -102,6 +112,31 @@ describe(OutboxRelay.name, () => {
     relay.wake();
     await eventually(async () => failuresLeft < 0 && (await left()).length === 0);
     expect(published).toEqual(['a', 'b']);
+  });
+
+  it('keeps what has to be published again, lets the others pass at once, and comes back', async () => {
+    const old = numbered(450);
+    let refusing = true;
+    let rounds = 0;
+    const relay = relayTo(async (events) => {
+      if (events[0].id === 'e0') rounds++;
+      const again = events.filter(({ id }) => refusing && id.startsWith('e') && id !== 'e7').map(({ id }) => id);
+      await toList(events.filter(({ id }) => !again.includes(id)));
+      return new Set(again);
+    });
+    await write(...old);
+    relay.wake();
+    for (let later = 0; rounds < 4; later++) {
+      await write(`later ${later}`);
+      relay.wake();
+      await eventually(() => published.includes(`later ${later}`));
+    }
+    expect(published).toContain('e7');
+    await eventually(async () => (await left()).every((id) => id.startsWith('e')));
+    expect(await left()).toEqual(old.filter((id) => id !== 'e7'));
+    refusing = false;
+    await eventually(async () => (await left()).length === 0);
+    expect(published.filter((id) => id.startsWith('e')).toSorted()).toEqual(old.toSorted());
   });
 
   it('leaves to the others what a process had in hand when its connection ended', async () => {

@@ -3,10 +3,14 @@ import { Logger } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Counter, Gauge } from 'prom-client';
 import type { DataSource, QueryRunner } from 'typeorm';
+import { waitAfter } from './backoff';
 import { GENERIC_PLANS } from './data-source';
+import { KeptEvents } from './kept-events';
 
 /** An event as the transaction of what it tells has left it. */
 export interface OutboxEvent {
+  /** Its place in the table: column `seq`. */
+  seq: string;
   /** UUID; the same whenever it is published. */
   id: string;
   type: string;
@@ -25,10 +29,17 @@ export interface OutboxLimits {
 }
 
 export interface OutboxOptions {
-  /** Deletes the oldest events that no other relay has locked, and returns them. Its statement has to suit {@link GENERIC_PLANS}. */
-  take(client: PoolClient, limits: OutboxLimits): Promise<OutboxEvent[]>;
-  /** Resolves when the broker has every one of them; settles within 4 s, because a transaction waits. */
-  publish(events: readonly OutboxEvent[]): Promise<void>;
+  /**
+   * Deletes the oldest events that no other relay has locked, but for those with one of these `seq`, and returns them. Its statement has to suit
+   * {@link GENERIC_PLANS}.
+   */
+  take(client: PoolClient, limits: OutboxLimits, without: readonly string[]): Promise<OutboxEvent[]>;
+  /**
+   * Resolves when the broker has every one of them; settles within 4 s, because a transaction waits.
+   *
+   * @returns the ids of those that have to be published again: they stay, and hold up no others. There must be an end to their number
+   */
+  publish(events: readonly OutboxEvent[]): Promise<ReadonlySet<string> | void>;
   /** With more events than that no further commands are carried out until the broker has taken some. Default 1,000,000. */
   maxEvents?: number;
   /** NOTIFY on this channel wakes it. Takes one connection of the pool for good, and none when absent. */
@@ -36,8 +47,6 @@ export interface OutboxOptions {
 }
 
 const LIMITS: OutboxLimits = { events: 200, bytes: 4 * 1024 * 1024 };
-/** Waits after failures grow twofold from the first to the second, in milliseconds. */
-const BACKOFF_MS = [100, 5000] as const;
 /** Between two batches that are not full, in milliseconds, after one of few events and after others: a batch costs much more than what it holds. */
 const GATHERING_MS = [20, 50] as const;
 const FEW = 10;
@@ -79,6 +88,7 @@ export class OutboxRelay {
   private timer?: NodeJS.Timeout;
   private sweeping: Promise<void> = Promise.resolve();
   private listening?: QueryRunner;
+  private readonly kept = new KeptEvents(() => this.wake());
 
   constructor(
     private readonly dataSource: DataSource,
@@ -111,6 +121,7 @@ export class OutboxRelay {
   /** Publishes what there is, as far as one batch goes, and ends. */
   async stop(): Promise<void> {
     clearInterval(this.timer);
+    this.kept.stop();
     this.closing.abort();
     await this.running;
     await this.sweeping;
@@ -127,6 +138,7 @@ export class OutboxRelay {
       try {
         const { events, full } = await this.publishBatch();
         this.woken ||= full;
+        if (!full) this.kept.emptied();
         this.failed = 0;
         if (this.full) await this.sweepNext();
         const [afterFew, afterMany] = GATHERING_MS;
@@ -143,10 +155,19 @@ export class OutboxRelay {
   private async backOff({ message }: Error): Promise<void> {
     failures.inc();
     if (this.failed++ === 0) this.logger.warn({ msg: 'events stay in the outbox for now', reason: message });
-    const [first, most] = BACKOFF_MS;
-    const ceiling = Math.min(most, first * 2 ** (this.failed - 1));
     const { signal } = this.closing;
-    await sleep(ceiling / 2 + (Math.random() * ceiling) / 2, undefined, { signal }).catch(() => undefined);
+    await sleep(waitAfter(this.failed), undefined, { signal }).catch(() => undefined);
+  }
+
+  /** Deletes what is published of a batch, and leaves the rest out for a while. */
+  private async keep(client: PoolClient, events: readonly OutboxEvent[], again: ReadonlySet<string>): Promise<void> {
+    await client.query('ROLLBACK');
+    const round = this.kept.add(events.filter(({ id }) => again.has(id)).map(({ seq }) => seq));
+    if (round !== undefined) failures.inc();
+    if (round === 1) this.logger.warn({ msg: 'events stay in the outbox for now', reason: 'a listener refuses them' });
+    const done = events.filter(({ id }) => !again.has(id)).map(({ seq }) => seq);
+    if (done.length > 0) await client.query('DELETE FROM outbox WHERE seq = ANY ($1::bigint[])', [done]);
+    published.inc(done.length);
   }
 
   /** @returns how many events it published, and whether there may be more of them */
@@ -156,10 +177,13 @@ export class OutboxRelay {
       const client = (await runner.connect()) as PoolClient;
       await client.query(BEGIN);
       try {
-        const events = await this.options.take(client, LIMITS);
-        if (events.length > 0) await this.options.publish(events);
-        await client.query('COMMIT');
-        published.inc(events.length);
+        const events = await this.options.take(client, LIMITS, this.kept.all);
+        const again = events.length > 0 ? await this.options.publish(events) : undefined;
+        if (again && again.size > 0) await this.keep(client, events, again);
+        else {
+          await client.query('COMMIT');
+          published.inc(events.length);
+        }
         const bytes = events.reduce((sum, { data }) => sum + data.length, 0);
         return { events: events.length, full: events.length === LIMITS.events || bytes > LIMITS.bytes / 2 };
       } catch (error) {

@@ -57,14 +57,14 @@ export class EventSubscriber<Data extends object> {
   }
 
   private async setUp(channel: Channel): Promise<void> {
-    await checkExchanges(channel, ['events']);
+    await checkExchanges(channel, ['events.own']);
     const { queue } = await channel.assertQueue('', {
       exclusive: true,
       autoDelete: true,
       durable: false,
       arguments: { 'x-queue-type': 'classic', 'x-max-length': MAX_WAITING, 'x-overflow': 'drop-head' },
     });
-    await channel.bindQueue(queue, 'events', this.options.event.type);
+    await channel.bindQueue(queue, 'events.own', this.options.event.type);
     await channel.consume(queue, (message) => (message ? this.receive(message) : closeQuietly(channel)), { noAck: true });
   }
 

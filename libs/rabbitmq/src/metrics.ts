@@ -10,6 +10,7 @@ export class TransportMetrics {
   readonly callsPending: Gauge<'connection'>;
   readonly returned: Counter<'exchange'>;
   readonly nacked: Counter<'exchange'>;
+  readonly eventsRefused: Counter<'type'>;
   readonly unknownReplies: Counter;
   readonly deliveries: Counter<'pattern' | 'outcome' | 'status'>;
   readonly deliveriesInFlight: Gauge<'queue'>;
@@ -62,6 +63,12 @@ export class TransportMetrics {
       name: 'rabbitmq_nacked_total',
       help: 'Messages refused by the broker, as a full queue does.',
       labelNames: ['exchange'],
+    });
+    this.eventsRefused = new Counter({
+      registers,
+      name: 'events_refused_total',
+      help: 'Events that a listener of another service has lost, because its full queue refused them for 30 s.',
+      labelNames: ['type'],
     });
     this.unknownReplies = new Counter({
       registers,

@@ -36,6 +36,15 @@ it('takes no more bytes than are asked for, but always one event', async () => {
   expect(await taken(NO_LIMITS)).toEqual(['n4', 'n5']);
 });
 
+it('leaves out what has to wait', async () => {
+  await store(5);
+  const { rows } = await client.query<{ seq: string }>('SELECT seq FROM outbox ORDER BY seq LIMIT 3');
+  const waiting = rows.map(({ seq }) => seq);
+  expect(await taken({ ...NO_LIMITS, events: 1 }, client, waiting)).toEqual(['n4']);
+  expect(await taken(NO_LIMITS, client, waiting)).toEqual(['n5']);
+  expect(await taken(NO_LIMITS)).toEqual(['n1', 'n2', 'n3']);
+});
+
 it('leaves what another has locked', async () => {
   await store(5);
   const other = database.dataSources[0].createQueryRunner();
@@ -80,7 +89,7 @@ async function store(count: number, size = 2): Promise<void> {
   );
 }
 
-async function taken(limits: typeof NO_LIMITS, by = client): Promise<string[]> {
-  const events = await takeEvents(by, limits);
+async function taken(limits: typeof NO_LIMITS, by = client, without: string[] = []): Promise<string[]> {
+  const events = await takeEvents(by, limits, without);
   return events.map(({ data }) => (JSON.parse(data) as { notificationId: string }).notificationId);
 }

@@ -40,6 +40,15 @@ it('takes no more bytes than are asked for, but always one event', async () => {
   expect(await taken(NO_LIMITS)).toEqual(['e4', 'e5']);
 });
 
+it('leaves out what has to wait', async () => {
+  await store(5);
+  const { rows } = await client.query<{ seq: string }>('SELECT seq FROM outbox ORDER BY seq LIMIT 3');
+  const waiting = rows.map(({ seq }) => seq);
+  expect(await taken({ ...NO_LIMITS, events: 1 }, client, waiting)).toEqual(['e4']);
+  expect(await taken(NO_LIMITS, client, waiting)).toEqual(['e5']);
+  expect(await taken(NO_LIMITS)).toEqual(['e1', 'e2', 'e3']);
+});
+
 it('leaves what another has locked', async () => {
   await store(5);
   const other = dataSource.createQueryRunner();
@@ -68,6 +77,6 @@ async function store(count: number): Promise<void> {
   );
 }
 
-async function taken(limits: typeof NO_LIMITS, by = client): Promise<string[]> {
-  return (await takeEvents(by, limits)).map(({ type }) => type);
+async function taken(limits: typeof NO_LIMITS, by = client, without: string[] = []): Promise<string[]> {
+  return (await takeEvents(by, limits, without)).map(({ type }) => type);
 }

@@ -1,5 +1,5 @@
-import { accountSetting } from '@app/runtime/common-settings';
-import { optionalUrl, Settings, text, url } from '@app/runtime/settings';
+import { accountSetting, publisherSettings } from '@app/runtime/common-settings';
+import { list, optionalUrl, Settings, text, url } from '@app/runtime/settings';
 
 const adminBroker = {
   amqpUrl: url('AMQP_URL', ['amqp:', 'amqps:'], 'RabbitMQ as the full-rights account that sets up and looks after dead letters.'),
@@ -33,7 +33,14 @@ export class AccountsConfig extends Settings({
 }) {}
 
 /** Configuration of the command line tool for dead letters. */
-export class DeadLettersConfig extends Settings(adminBroker) {}
+export class DeadLettersConfig extends Settings({
+  ...adminBroker,
+  services: list(
+    'TRUSTED_PUBLISHERS',
+    publisherSettings.trustedPublishers.fallback.split(','),
+    'Broker accounts of all services, beside that of `AMQP_URL`: what they say of a letter is believed.',
+  ),
+}) {}
 
 export const topologyConfig = () => new TopologyConfig(process.env);
 export const otherAccountsConfig = () => new OtherAccountsConfig(process.env);

@@ -3,10 +3,11 @@ import { Logger } from '@nestjs/common';
 import { ConfigError } from '@app/runtime/settings';
 import { deadLettersConfig } from './config';
 import { auditTo } from './dead-letters/audit';
-import { HELP, readCommandLine, type Invocation } from './dead-letters/command-line';
+import { readCommandLine, type Invocation } from './dead-letters/command-line';
 import { DeadLetterError, UsageError } from './dead-letters/errors';
+import { HELP } from './dead-letters/help';
 import { run } from './dead-letters/run';
-import { destroySocket, openConnection } from '@app/amqp/open-connection';
+import { destroySocket, openConnection, parseBrokerUrl } from '@app/amqp/open-connection';
 import { within } from '@app/amqp/within';
 
 const CLOSE_TIMEOUT_MS = 2000;
@@ -17,7 +18,8 @@ async function main(args: string[]): Promise<boolean> {
     console.log(HELP.trimEnd());
     return true;
   }
-  const { amqpUrl, amqpCaFile } = deadLettersConfig();
+  const { amqpUrl, amqpCaFile, services } = deadLettersConfig();
+  const own = parseBrokerUrl(amqpUrl).username;
   const audit = auditTo((line) => console.log(line), auditFile(invocation));
   // What is wrong with a message is told with the message; stdout belongs to the result.
   Logger.overrideLogger(false);
@@ -30,6 +32,7 @@ async function main(args: string[]): Promise<boolean> {
       print: (text) => console.log(text),
       note: (text) => console.error(text),
       audit,
+      accounts: { own, services: new Set([...services, own]) },
       signal: stopping.signal,
     });
   } finally {

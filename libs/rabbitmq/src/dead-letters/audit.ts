@@ -13,6 +13,8 @@ export interface AuditLine {
   id: string;
   operation: string | null;
   apiKey: string | null;
+  /** Broker account of its publisher, with whose rights it is replayed; null is nobody, or not known. */
+  publisher: string | null;
   outcome: 'replayed' | 'dropped' | 'kept' | 'would be replayed' | 'would be dropped' | 'would be kept';
   /** Why it was kept. */
   reason?: string;
@@ -20,7 +22,7 @@ export interface AuditLine {
 
 export function auditLine(
   action: Action,
-  { queue, id, operation, apiKey }: LetterSummary,
+  { queue, id, operation, apiKey, account }: LetterSummary,
   outcome: AuditLine['outcome'],
   reason?: string,
 ): AuditLine {
@@ -32,6 +34,7 @@ export function auditLine(
     id,
     operation: operation ?? null,
     apiKey: apiKey ?? null,
+    publisher: account ?? null,
     outcome,
     ...(reason !== undefined && { reason }),
   };

@@ -1,5 +1,8 @@
-import { HELP, readCommandLine } from './command-line';
+import { SERVICES, letterQueues } from '../topology';
+import { readCommandLine } from './command-line';
 import { UsageError } from './errors';
+import { HELP } from './help';
+import { LETTER_QUEUES } from './letter-queue';
 
 const NOW = Date.parse('2026-03-01T12:00:00Z');
 const read = (line: string) => readCommandLine(line.split(' ').filter(Boolean), NOW);
@@ -24,10 +27,15 @@ describe('dead letters command line', () => {
     ['--id must not be empty.', 'replay --id='],
     ['There is no service "gateway": users, notifications.', 'list --service gateway'],
     [
-      'There are no dead letters in "users.commands", only in users.commands.dead, notifications.commands.dead.',
+      `There are no dead letters in "users.commands", only in ${SERVICES.flatMap(letterQueues).join(', ')}.`,
       'list --queue users.commands',
     ],
-    ['--queue and --service say the same: give one of them.', 'list --queue users.commands.dead --service users'],
+    ['--queue says what --service and --kind say: give it alone.', 'list --queue users.commands.dead --service users'],
+    ['--queue says what --service and --kind say: give it alone.', 'list --queue users.commands.dead --kind dead'],
+    ['There are no dead letters of kind "lost": dead, crashed, refused, expired.', 'list --kind lost'],
+    ['list has no option --as.', 'list --as billing'],
+    ['drop has no option --as.', 'drop --all --yes --as billing'],
+    ['--as must not be empty.', 'replay --all --as='],
     ['--limit must be a whole number from 1 to 1000000.', 'list --limit 0'],
     ['--rate must be a whole number from 1 to 10000.', 'replay --all --rate 0.5'],
     [
@@ -51,10 +59,14 @@ describe('dead letters command line', () => {
     expect(HELP).toContain('its body as well: the only command that prints one');
   });
 
-  it('takes both queues, no limit and 100 a second when nothing is said', () => {
+  it('looks at every queue of letters', () => {
+    expect(LETTER_QUEUES.map(({ name }) => name)).toEqual(SERVICES.flatMap(letterQueues));
+  });
+
+  it('takes all queues, no limit and 100 a second when nothing is said', () => {
     expect(read('replay --all')).toEqual({
       command: 'replay',
-      queues: ['users.commands.dead', 'notifications.commands.dead'],
+      queues: LETTER_QUEUES,
       filter: {},
       limit: Infinity,
       dryRun: false,
@@ -65,13 +77,14 @@ describe('dead letters command line', () => {
 
   it('reads every condition', () => {
     const line =
-      'drop --yes --service users --status crashed --operation users.add.v1 --api-key k --id i --reason r --since 2h --until 2026-03-01T11:30:00Z --limit 3 --audit f';
+      'drop --yes --service users --kind crashed --publisher p --status crashed --operation users.add.v1 --api-key k --id i --reason r --since 2h --until 2026-03-01T11:30:00Z --limit 3 --audit f';
     expect(read(line)).toMatchObject({
-      queues: ['users.commands.dead'],
+      queues: [{ name: 'users.commands.crashed', service: 'users', kind: 'crashed' }],
       filter: {
         status: 'CRASHED',
         operation: 'users.add.v1',
         apiKey: 'k',
+        publisher: 'p',
         id: 'i',
         reason: 'r',
         since: new Date('2026-03-01T10:00:00Z'),

@@ -1,50 +1,9 @@
 import { parseArgs } from 'node:util';
-import { deadQueue, SERVICES } from '../topology';
+import { SERVICES } from '../topology';
 import { LETTER_STATUSES } from './dead-letter';
 import { UsageError } from './errors';
 import type { Filter } from './filter';
-
-export const HELP = `Looks at dead letters, replays them, drops them: commands that nobody waited for and that could not be carried out.
-
-Usage: npm run dead-letters -- <command> [options]
-
-  list              one line for each letter; changes nothing
-  show --id ID      everything of a letter, its body as well: the only command that prints one
-  replay            publishes letters again as they were, and takes them off the queue once the broker has them
-  drop --yes        deletes letters
-
-Which letters; several conditions must all hold:
-  --status STATUS   ${LETTER_STATUSES.slice(0, 4).join(', ')}, ...;
-                    CRASHED and EXPIRED for what the broker gave up by itself
-  --operation NAME  routing key, such as notifications.add.v1
-  --api-key KEY     tenant
-  --id ID           as list shows it
-  --reason TEXT     part of the reason
-  --since TIME, --until TIME
-                    when it failed first: 2026-01-31T12:00:00Z, or 2h for two hours ago (s, m, h, d)
-  --all             every letter; replay and drop need it, or a condition from above
-  --limit N         at most so many
-  --queue QUEUE, --service SERVICE
-                    one queue instead of all: ${SERVICES.map(deadQueue).join(', ')}
-
-Options:
-  --dry-run         replay, drop: only says what would be done
-  --rate N          replay: letters per second (default 100)
-  --yes             drop: means it
-  --audit FILE      replay, drop: appends what was done to FILE as well as printing it
-                    (default .local/dead-letters.log where .local exists)
-  --json            list, show: the result as one JSON object
-  --help            this text
-
-A replay of what was carried out before has no second effect, as long as the letter has a message_id or its body a notificationId.
-The broker is that of AMQP_URL, with the full-rights account, else that of a running "npm start".
-Exit codes: 0 done, 1 something failed or was left, 2 wrong usage.
-
-Examples:
-  npm run dead-letters -- list --since 24h
-  npm run dead-letters -- replay --operation notifications.add.v1 --status NOT_FOUND --dry-run
-  npm run dead-letters -- drop --id 3f9c0a71 --yes
-`;
+import { KINDS, LETTER_QUEUES, type LetterQueue } from './letter-queue';
 
 const COMMANDS = ['list', 'show', 'replay', 'drop'] as const;
 export type Command = (typeof COMMANDS)[number];
@@ -53,6 +12,7 @@ const OPTIONS = {
   status: { type: 'string' },
   operation: { type: 'string' },
   'api-key': { type: 'string' },
+  publisher: { type: 'string' },
   id: { type: 'string' },
   reason: { type: 'string' },
   since: { type: 'string' },
@@ -61,6 +21,8 @@ const OPTIONS = {
   limit: { type: 'string' },
   queue: { type: 'string' },
   service: { type: 'string' },
+  kind: { type: 'string' },
+  as: { type: 'string' },
   'dry-run': { type: 'boolean' },
   rate: { type: 'string' },
   yes: { type: 'boolean' },
@@ -76,6 +38,7 @@ const ONLY: Partial<Record<keyof Values, readonly Command[]>> = {
   all: ['list', 'replay', 'drop'],
   'dry-run': ['replay', 'drop'],
   rate: ['replay'],
+  as: ['replay'],
   yes: ['drop'],
   audit: ['replay', 'drop'],
   json: ['list', 'show'],
@@ -84,10 +47,12 @@ const ONLY: Partial<Record<keyof Values, readonly Command[]>> = {
 /** A command line that was understood. */
 export interface Invocation {
   command: Command;
-  queues: string[];
+  queues: readonly LetterQueue[];
   filter: Filter;
   limit: number;
   dryRun: boolean;
+  /** Broker account whose rights letters of unknown origin get. */
+  as?: string;
   /** Letters per second. */
   rate: number;
   audit?: string;
@@ -125,6 +90,7 @@ export function readCommandLine(args: string[], now = Date.now()): Invocation | 
     filter,
     limit: values.limit === undefined ? Infinity : whole('--limit', values.limit, 1_000_000),
     dryRun,
+    ...(values.as !== undefined && { as: values.as }),
     rate: values.rate === undefined ? 100 : whole('--rate', values.rate, 10_000),
     ...(values.audit !== undefined && { audit: values.audit }),
     json,
@@ -143,7 +109,7 @@ function parsed(args: string[]) {
 }
 
 function filterOf(values: Values, now: number): Filter {
-  const { id, status, operation, reason, since, until, 'api-key': apiKey } = values;
+  const { id, status, operation, publisher, reason, since, until, 'api-key': apiKey } = values;
   for (const [option, value] of Object.entries(values)) {
     if (value === '') throw new UsageError(`--${option} must not be empty.`);
   }
@@ -155,23 +121,30 @@ function filterOf(values: Values, now: number): Filter {
     ...(status !== undefined && { status: status.toUpperCase() }),
     ...(operation !== undefined && { operation }),
     ...(apiKey !== undefined && { apiKey }),
+    ...(publisher !== undefined && { publisher }),
     ...(reason !== undefined && { reason }),
     ...(since !== undefined && { since: time('--since', since, now) }),
     ...(until !== undefined && { until: time('--until', until, now) }),
   };
 }
 
-function queuesOf({ queue, service }: Values): string[] {
-  const all = SERVICES.map(deadQueue);
-  if (queue !== undefined && service !== undefined) throw new UsageError('--queue and --service say the same: give one of them.');
-  if (service !== undefined) {
-    const found = SERVICES.find((known) => known === service);
-    if (!found) throw new UsageError(`There is no service "${service}": ${SERVICES.join(', ')}.`);
-    return [deadQueue(found)];
+function queuesOf({ queue, service, kind }: Values): LetterQueue[] {
+  if (queue !== undefined && (service ?? kind) !== undefined) {
+    throw new UsageError('--queue says what --service and --kind say: give it alone.');
   }
-  if (queue === undefined) return all;
-  if (!all.includes(queue)) throw new UsageError(`There are no dead letters in "${queue}", only in ${all.join(', ')}.`);
-  return [queue];
+  if (service !== undefined && !SERVICES.some((known) => known === service)) {
+    throw new UsageError(`There is no service "${service}": ${SERVICES.join(', ')}.`);
+  }
+  if (kind !== undefined && !KINDS.some((known) => known === kind)) {
+    throw new UsageError(`There are no dead letters of kind "${kind}": ${KINDS.join(', ')}.`);
+  }
+  const found = LETTER_QUEUES.filter(
+    (one) => one.name === (queue ?? one.name) && one.service === (service ?? one.service) && one.kind === (kind ?? one.kind),
+  );
+  if (found.length === 0) {
+    throw new UsageError(`There are no dead letters in "${queue}", only in ${LETTER_QUEUES.map(({ name }) => name).join(', ')}.`);
+  }
+  return found;
 }
 
 function whole(option: string, value: string, max: number): number {

@@ -6,6 +6,8 @@ export interface Filter {
   status?: string;
   operation?: string;
   apiKey?: string;
+  /** Broker account. */
+  publisher?: string;
   /** Part of the reason, in upper or lower case. */
   reason?: string;
   /** When it failed first. A letter that does not tell is in no such range. */
@@ -13,6 +15,7 @@ export interface Filter {
   until?: Date;
 }
 
+/** Whether a letter is one of those; what it tells counts without a proof, because choosing gives it no right. */
 export function matches(filter: Filter, letter: LetterSummary): boolean {
   const { since, until, reason } = filter;
   const failedAt = letter.firstFailedAt?.getTime();
@@ -21,6 +24,7 @@ export function matches(filter: Filter, letter: LetterSummary): boolean {
     (filter.status === undefined || filter.status === letter.status) &&
     (filter.operation === undefined || filter.operation === letter.operation) &&
     (filter.apiKey === undefined || filter.apiKey === letter.apiKey) &&
+    (filter.publisher === undefined || filter.publisher === letter.account) &&
     (reason === undefined || letter.reason.toLowerCase().includes(reason.toLowerCase())) &&
     (since === undefined || (failedAt !== undefined && failedAt >= since.getTime())) &&
     (until === undefined || (failedAt !== undefined && failedAt <= until.getTime()))

@@ -1,30 +1,44 @@
-import { printable, type DeadLetter, type LetterSummary } from './dead-letter';
+import type { DeadLetter, LetterSummary } from './dead-letter';
+import { printable } from './printable';
+import type { Claim, Origin } from './testimony';
 
-/** One line for each letter, in columns; the reason comes last because it is the longest. */
+const HEAD = ['#', 'ID', 'OPERATION', 'STATUS', 'TENANT', 'PUBLISHER', 'APP', 'TRIES', 'FIRST FAILED', 'BYTES', 'REASON'];
+
+/** One line for each letter, in columns; the reason comes last because it is the longest. A question mark: nothing proves it. */
 export function listLines(letters: readonly LetterSummary[]): string[] {
-  const rows = letters.map((letter) => [
-    String(letter.position),
-    letter.id,
-    letter.operation ?? '-',
-    letter.status,
-    letter.apiKey ?? '-',
-    letter.publisher ?? '-',
-    String(letter.attempts),
-    letter.firstFailedAt?.toISOString() ?? '-',
-    String(letter.size),
-    letter.reason,
-  ]);
-  const table = [HEAD, ...rows];
-  const widths = HEAD.map((_, column) => Math.max(...table.map((row) => row[column].length)));
-  return table.map((row) =>
-    row
+  const table = [HEAD, ...letters.map(row)];
+  const widths = HEAD.map((_, column) => Math.max(...table.map((cells) => cells[column].length)));
+  return table.map((cells) =>
+    cells
       .map((cell, column) => cell.padEnd(widths[column]))
       .join('  ')
       .trimEnd(),
   );
 }
 
-const HEAD = ['#', 'ID', 'OPERATION', 'STATUS', 'TENANT', 'PUBLISHER', 'TRIES', 'FIRST FAILED', 'BYTES', 'REASON'];
+function row(letter: LetterSummary): string[] {
+  const claim = (name: Claim, value: string | undefined) =>
+    value === undefined ? '-' : letter.unproved.includes(name) ? `${value}?` : value;
+  return [
+    String(letter.position),
+    word(letter.id),
+    claim('operation', letter.operation && word(letter.operation)),
+    claim('status', word(letter.status)),
+    word(letter.apiKey),
+    publisherOf(letter),
+    word(letter.app),
+    claim('attempts', letter.attempts?.toString()),
+    claim('firstFailedAt', letter.firstFailedAt?.toISOString()),
+    String(letter.size),
+    letter.reason,
+  ];
+}
+
+/** Spaces would make what a publisher writes look like further columns. */
+const word = (text: string | undefined): string => (text === undefined ? '-' : /[\s"]/.test(text) ? JSON.stringify(text) : text);
+
+const publisherOf = ({ origin, account }: LetterSummary): string =>
+  origin === 'unknown' ? 'origin unknown' : account === undefined ? 'nobody' : word(account);
 
 /** For scripts: what is unknown is null. */
 export const summaryData = (letter: LetterSummary) => ({
@@ -35,10 +49,15 @@ export const summaryData = (letter: LetterSummary) => ({
   status: letter.status,
   reason: letter.reason,
   apiKey: letter.apiKey ?? null,
-  publisher: letter.publisher ?? null,
-  attempts: letter.attempts,
+  origin: letter.origin,
+  publisher: letter.account ?? null,
+  app: letter.app ?? null,
+  attempts: letter.attempts ?? null,
   firstFailedAt: letter.firstFailedAt?.toISOString() ?? null,
   size: letter.size,
+  stub: letter.stubOf !== undefined,
+  sha256: letter.stubOf?.sha256 ?? null,
+  unproved: letter.unproved,
 });
 
 /** Everything of a letter. The body is text as it came, or Base64 when it is not UTF-8. */
@@ -54,8 +73,14 @@ export function letterData(letter: DeadLetter) {
   };
 }
 
+const ORIGINS: Record<Origin, string> = {
+  service: 'a service put it here, and vouches for what it says of it',
+  publisher: 'the broker put it here as it was published, and vouches for the publisher alone',
+  unknown: 'unknown: no service vouches for it, and anybody may have written what it says',
+};
+
 export function showLines(letter: DeadLetter): string[] {
-  const { properties, headers, body, bodyEncoding, ...summary } = letterData(letter);
+  const { properties, headers, body, bodyEncoding, unproved, stub, ...summary } = letterData(letter);
   const section = (title: string, entries: Record<string, unknown>) => [
     title,
     ...Object.entries(entries)
@@ -63,11 +88,18 @@ export function showLines(letter: DeadLetter): string[] {
       .map(([name, value]) => printable(`  ${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`)),
   ];
   const pretty = bodyEncoding === 'utf8' ? prettyJson(body) : undefined;
+  const form = bodyEncoding === 'base64' ? 'not UTF-8, in Base64' : pretty === undefined ? 'not JSON' : 'JSON';
+  const kept = stub ? `the first ${letter.message.content.length} of ${letter.stubOf?.bytes ?? '?'} bytes; ` : '';
   return [
-    ...section('Letter', summary),
+    ...section('Letter', {
+      ...summary,
+      origin: ORIGINS[letter.origin],
+      publisher: publisherOf(letter),
+      unproved: unproved.length > 0 ? unproved.join(', ') : undefined,
+    }),
     ...section('Properties', properties),
-    ...section('Headers', headers),
-    `Body (${bodyEncoding === 'base64' ? 'not UTF-8, in Base64' : pretty === undefined ? 'not JSON' : 'JSON'})`,
+    ...section(letter.origin === 'service' ? 'Headers' : 'Headers (unproved)', headers),
+    `Body (${kept}${form})`,
     ...(pretty ?? body).split('\n').map(printable),
   ];
 }

@@ -1,7 +1,6 @@
 import type { Channel, ChannelModel, ConfirmChannel, ConsumeMessage } from 'amqplib';
 import { checkQueues } from '@app/amqp/check-topology';
 import { within } from '@app/amqp/within';
-import { readDeadLetter, type DeadLetter } from './dead-letter';
 import { DeadLetterError } from './errors';
 
 /** Bounds of one look at one queue. What they leave out stays, and is said. */
@@ -13,6 +12,12 @@ export interface Bounds {
 
 /** 25 minutes, because after 30 the broker closes the channel of whoever still holds a message. */
 export const BOUNDS: Bounds = { held: 10_000, milliseconds: 25 * 60_000 };
+
+/** A letter as it came, and its place in the queue, 1 at its head. */
+export interface HeldMessage {
+  message: ConsumeMessage;
+  position: number;
+}
 
 const LOCKED = 405;
 /** After so long without a delivery it is asked whether there are more. */
@@ -76,7 +81,7 @@ export class OpenedQueue {
    * The letters that are there now, from the head. Later ones are left alone: a letter that was replayed and failed again is one of them.
    * A letter stays unless it is removed before the next one is asked for.
    */
-  async *letters(signal: AbortSignal): AsyncGenerator<DeadLetter> {
+  async *letters(signal: AbortSignal): AsyncGenerator<HeldMessage> {
     const until = performance.now() + this.bounds.milliseconds;
     this.total = await this.readyCount();
     if (this.total === 0) return;
@@ -92,7 +97,7 @@ export class OpenedQueue {
         const message = await Promise.race([this.next(), this.failed]);
         if (!message) return;
         this.held++;
-        yield readDeadLetter(message, this.name, position);
+        yield { message, position };
       }
     } finally {
       if (!this.hasFailed) await Promise.race([this.channel.cancel(consumerTag), this.failed]);
@@ -100,7 +105,7 @@ export class OpenedQueue {
   }
 
   /** Takes the letter that {@link letters} gave last off the queue. */
-  remove({ message }: DeadLetter): void {
+  remove({ message }: Pick<HeldMessage, 'message'>): void {
     this.channel.ack(message);
     this.held--;
   }

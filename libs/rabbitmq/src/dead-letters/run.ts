@@ -2,12 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ChannelModel } from 'amqplib';
 import { auditLine, type Audit, type AuditLine } from './audit';
 import type { Invocation } from './command-line';
-import type { DeadLetter, LetterSummary } from './dead-letter';
-import { DeadLetterError } from './errors';
+import { readDeadLetter, type DeadLetter, type LetterSummary } from './dead-letter';
+import { DeadLetterError, UsageError } from './errors';
 import { matches } from './filter';
 import { letterData, listLines, showLines, summaryData } from './format';
 import { OpenedQueue, type Bounds } from './opened-queue';
-import { replay, replayObstacle } from './replay';
+import { replay, replayObstacle, withAccount, type Accounts } from './replay';
 
 /** Where a run says what it has to say. */
 export interface Surroundings {
@@ -16,6 +16,7 @@ export interface Surroundings {
   /** What a person should know beside the result. */
   note: (text: string) => void;
   audit: Audit;
+  accounts: Accounts;
   /** Ends the run after the letter in hand. */
   signal: AbortSignal;
   bounds?: Bounds;
@@ -25,17 +26,22 @@ export interface Surroundings {
  * Carries out a command on an open connection.
  *
  * @returns whether everything was done that was asked for
- * @throws DeadLetterError, or an error of the broker
+ * @throws UsageError, DeadLetterError, or an error of the broker
  */
 export async function run(model: ChannelModel, invocation: Invocation, surroundings: Surroundings): Promise<boolean> {
+  const { services } = surroundings.accounts;
+  if (invocation.as !== undefined && services.has(invocation.as) && invocation.filter.id === undefined) {
+    throw new UsageError(`"${invocation.as}" may do anything for every tenant: --as with it needs --id ID, letter by letter.`);
+  }
   const visitor = visitorOf(invocation, surroundings);
   let left = invocation.limit;
   let complete = true;
-  for (const name of invocation.queues) {
+  for (const from of invocation.queues) {
     if (left <= 0 || surroundings.signal.aborted) break;
-    const queue = await OpenedQueue.open(model, name, surroundings.bounds);
+    const queue = await OpenedQueue.open(model, from.name, surroundings.bounds);
     try {
-      for await (const letter of queue.letters(surroundings.signal)) {
+      for await (const { message, position } of queue.letters(surroundings.signal)) {
+        const letter = readDeadLetter(message, from, position, services);
         if (!matches(invocation.filter, letter)) continue;
         await visitor.visit(queue, letter);
         if (--left <= 0) break;
@@ -44,7 +50,7 @@ export async function run(model: ChannelModel, invocation: Invocation, surroundi
       await queue.close();
     }
     visitor.endOfQueue?.(queue);
-    if (queue.incomplete !== undefined) surroundings.note(`${name}: ${queue.incomplete}.`);
+    if (queue.incomplete !== undefined) surroundings.note(`${from.name}: ${queue.incomplete}.`);
     complete &&= queue.incomplete === undefined;
   }
   if (surroundings.signal.aborted) surroundings.note('Interrupted; the rest is where it was.');
@@ -74,6 +80,7 @@ function visitorOf(invocation: Invocation, surroundings: Surroundings): Visitor 
 
 function lister({ json }: Invocation, { print }: Surroundings): Visitor {
   const all: LetterSummary[] = [];
+  const empty: string[] = [];
   let ofQueue: LetterSummary[] = [];
   return {
     async visit(_, { message: _message, ...summary }) {
@@ -81,19 +88,20 @@ function lister({ json }: Invocation, { print }: Surroundings): Visitor {
       ofQueue.push(summary);
     },
     endOfQueue({ name, total }) {
-      if (!json)
+      if (total === 0) empty.push(name);
+      else if (!json)
         print([`${name}: ${counted(ofQueue.length, total)}`, ...(ofQueue.length > 0 ? listLines(ofQueue) : [])].join('\n'));
       ofQueue = [];
     },
     end() {
       if (json) print(JSON.stringify({ deadLetters: all.map(summaryData) }));
+      else if (empty.length > 0) print(`Empty: ${empty.join(', ')}`);
       return true;
     },
   };
 }
 
-const counted = (listed: number, total: number) =>
-  total === 0 ? 'empty' : `${listed === total ? '' : `${listed} of `}${total} dead letter(s)`;
+const counted = (listed: number, total: number) => `${listed === total ? '' : `${listed} of `}${total} dead letter(s)`;
 
 function shower({ json, filter }: Invocation, { print }: Surroundings): Visitor {
   const data: ReturnType<typeof letterData>[] = [];
@@ -112,19 +120,20 @@ function shower({ json, filter }: Invocation, { print }: Surroundings): Visitor 
   };
 }
 
-function replayer({ dryRun, rate }: Invocation, { audit, note, signal }: Surroundings): Visitor {
+function replayer({ as, dryRun, rate }: Invocation, { accounts, audit, note, signal }: Surroundings): Visitor {
   const tally = new Tally('replay', audit, note);
   let nextAt = 0;
   return {
-    async visit(queue, letter) {
+    async visit(queue, found) {
+      const letter = withAccount(found, as);
       if (dryRun) {
-        const obstacle = replayObstacle(letter);
+        const obstacle = replayObstacle(letter, accounts);
         return tally.add(letter, obstacle === undefined ? 'would be replayed' : 'would be kept', obstacle);
       }
       await sleep(Math.max(0, nextAt - performance.now()), undefined, { signal }).catch(() => undefined);
       if (signal.aborted) return;
       nextAt = Math.max(nextAt, performance.now()) + 1000 / rate;
-      const obstacle = await replay(queue, letter);
+      const obstacle = await replay(queue, letter, accounts);
       tally.add(letter, obstacle === undefined ? 'replayed' : 'kept', obstacle);
       if (obstacle === undefined) queue.remove(letter);
     },

@@ -1,0 +1,160 @@
+import { BODY, DEAD, DeadLetterBox, many, REFUSED } from '@app/testing/dead-letter-box';
+import { eventually } from '@app/testing/eventually';
+import { openConnection } from '@app/amqp/open-connection';
+import { BOUNDS, OpenedQueue } from './opened-queue';
+
+describe('looking at dead letters', () => {
+  let box: DeadLetterBox;
+
+  beforeAll(async () => {
+    box = await DeadLetterBox.create();
+  });
+  afterAll(async () => {
+    await box?.drop();
+  });
+  beforeEach(() => box.empty());
+
+  it('says all there is to know on one line each, and of empty queues on one line', async () => {
+    await box.bury([
+      ['m-1', { 'x-attempt': 8, 'x-origin-user': 'ci' }, { appId: 'importer' }],
+      ['m-2\u001b[2J', { 'x-api-key': 7, 'x-origin-user': undefined }, { appId: '9  gateway' }],
+    ]);
+    await box.bury([['m-3', { 'x-dead-status': 'INTERNAL' }]], 'notifications.commands.crashed');
+    const { done, printed } = await box.tool('list');
+    expect(done).toBe(true);
+    const found = 'users.add.v1 | NOT_FOUND';
+    const at = '2026-01-01T00:00:00.000Z | 47';
+    expect(printed.join('\n').replace(/ {2,}/g, ' | ').split('\n')).toEqual([
+      'users.commands.dead: 2 dead letter(s)',
+      '# | ID | OPERATION | STATUS | TENANT | PUBLISHER | APP | TRIES | FIRST FAILED | BYTES | REASON',
+      `1 | m-1 | ${found} | key | ci | importer | 8 | ${at} | No such organization.`,
+      `2 | m-2\\u001b[2J | ${found} | - | nobody | "9 | gateway" | 1 | ${at} | No such organization.`,
+      'notifications.commands.crashed: 1 dead letter(s)',
+      '# | ID | OPERATION | STATUS | TENANT | PUBLISHER | APP | TRIES | FIRST FAILED | BYTES | REASON',
+      `1 | m-3 | users.add.v1 | CRASHED | key | nobody | - | 1 | ${at} | crashed its consumers, until the broker gave it up`,
+      'Empty: users.commands.crashed, users.commands.refused, users.commands.expired, notifications.commands.dead, notifications.commands.refused, notifications.commands.expired',
+    ]);
+  });
+
+  it('leaves order, content and properties of hundreds as they were', async () => {
+    await box.bury(many(300));
+    await box.tool('list');
+    await box.tool('list --limit 7');
+    await box.tool('show --id m-150');
+    expect(await box.ready(DEAD)).toBe(300);
+    const after = await box.take(DEAD);
+    expect(after.map(({ properties }) => properties.messageId as string)).toEqual(many(300).flat());
+    await box.bury([['m-000']]);
+    const [untouched] = await box.take(DEAD);
+    expect(after[0].content).toEqual(untouched.content);
+    expect(after[0].properties).toEqual(untouched.properties);
+  });
+
+  it('leaves the order when its connection is lost in the middle', async () => {
+    await box.bury(many(300));
+    const own = await openConnection({ url: box.broker.url, name: 'doomed' });
+    const queue = await OpenedQueue.open(own, DEAD);
+    const letters = queue.letters(new AbortController().signal);
+    for (let looked = 0; looked < 100; looked++) await letters.next();
+    await eventually(() => box.broker.management.killConnections('doomed'));
+    await expect(queue.failed).rejects.toThrow(/closed|lost/i);
+    await expect(queue.close()).rejects.toThrow();
+    await eventually(async () => (await box.ready(DEAD)) === 300);
+    expect(await box.takeIds(DEAD)).toEqual(many(300).flat());
+  });
+
+  it('shows everything of one letter', async () => {
+    await box.bury([['m-1'], ['m-2', { 'x-mine': ['a', 1] }, { type: 'users.add.v1' }]]);
+    const { printed } = await box.tool('show --id m-2');
+    expect(printed).toHaveLength(1);
+    expect(printed[0]).toContain('  id: m-2\n');
+    expect(printed[0]).toContain('  type: users.add.v1\n');
+    expect(printed[0]).toContain('  x-mine: ["a",1]\n');
+    expect(printed[0]).toContain(`Body (JSON)\n${JSON.stringify(BODY, null, 2)}`);
+    await expect(box.tool('show --id m-3')).rejects.toThrow('There is no dead letter with the id "m-3".');
+  });
+
+  it('shows a body that is not JSON, or not text, without obeying it', async () => {
+    await box.bury([
+      ['m-1', {}, {}, Buffer.from('{"a":\u001b[2J')],
+      ['m-2', {}, {}, Buffer.from([0xff, 0xfe])],
+    ]);
+    expect((await box.tool('show --id m-1')).printed[0]).toMatch(/Body \(not JSON\)\n\{"a":\\u001b\[2J$/);
+    expect((await box.tool('show --id m-2')).printed[0]).toMatch(/Body \(not UTF-8, in Base64\)\n\/\/4=$/);
+  });
+
+  it('shows what was kept of a body that nobody can read, and how long it was', async () => {
+    const headers = { 'x-dead-size': 5_000_000, 'x-dead-sha256': 'ab'.repeat(32), 'x-dead-status': 'INVALID_ARGUMENT' };
+    await box.bury([['m-1', headers, {}, Buffer.from('{"a":')]], REFUSED);
+    expect(await box.listed('list')).toMatchObject([{ size: 5_000_000, stub: true, sha256: 'ab'.repeat(32) }]);
+    const [shown] = (await box.tool('show --id m-1')).printed;
+    expect(shown).toContain('  size: 5000000\n');
+    expect(shown).toContain(`  sha256: ${'ab'.repeat(32)}\n`);
+    expect(shown).toMatch(/Body \(the first 5 of 5000000 bytes; not JSON\)\n\{"a":$/);
+  });
+
+  it('gives a letter without message_id an id that stays', async () => {
+    await box.bury([[undefined], [undefined, { 'x-first-failed-at': 1 }]]);
+    const ids = (await box.listed('list')).map(({ id }) => id as string);
+    expect(ids[0]).toMatch(/^sha256:[0-9a-f]{16}$/);
+    expect(new Set(ids).size).toBe(2);
+    expect((await box.listed('list')).map(({ id }) => id)).toEqual(ids);
+    expect((await box.listed(`list --id ${ids[1]}`)).map(({ position }) => position)).toEqual([2]);
+  });
+
+  describe('conditions', () => {
+    it.each([
+      ['', 'm-1,m-2,m-3,m-4'],
+      ['--status internal', 'm-2'],
+      ['--operation users.add.v2', 'm-3'],
+      ['--api-key other', 'm-3'],
+      ['--id m-1', 'm-1'],
+      ['--reason ORGANIZATION', 'm-1,m-3,m-4'],
+      ['--since 2026-02-01', 'm-2'],
+      ['--until 2026-01-01T00:00:00Z', 'm-1,m-3'],
+      ['--since 2025-12-31 --status NOT_FOUND', 'm-1,m-3'],
+      ['--limit 2', 'm-1,m-2'],
+      ['--service notifications', ''],
+      ['--queue users.commands.dead --limit 1', 'm-1'],
+      ['--kind refused', ''],
+      ['--service users --kind dead', 'm-1,m-2,m-3,m-4'],
+      ['--publisher ci', 'm-2'],
+    ])('list %s', async (conditions, expected) => {
+      await box.bury([
+        ['m-1'],
+        [
+          'm-2',
+          {
+            'x-dead-status': 'INTERNAL',
+            'x-dead-reason': 'Boom',
+            'x-first-failed-at': Date.parse('2026-02-02'),
+            'x-origin-user': 'ci',
+          },
+        ],
+        ['m-3', { 'x-routing-key': 'users.add.v2', 'x-api-key': 'other' }],
+        ['m-4', { 'x-first-failed-at': 'soon' }],
+      ]);
+      expect((await box.listed(`list ${conditions}`.trim())).map(({ id }) => id).join(',')).toBe(expected);
+      expect(await box.ready(DEAD)).toBe(4);
+    });
+  });
+
+  describe('bounds', () => {
+    it('says when there was not enough time', async () => {
+      await box.bury(many(5));
+      const { done, noted } = await box.tool('replay --all', { bounds: { ...BOUNDS, milliseconds: 0 } });
+      expect(done).toBe(false);
+      expect(noted).toContain(`${DEAD}: it took too long: run it again for the rest.`);
+      expect(await box.takeIds(DEAD)).toEqual(many(5).flat());
+    });
+
+    it('says when there are more than it holds, and still works through what it removes', async () => {
+      await box.bury(many(20));
+      const bounds = { ...BOUNDS, held: 5 };
+      const look = await box.tool('list', { bounds });
+      expect(look.noted).toEqual([`${DEAD}: only the first 5 were looked at.`]);
+      expect(look.done).toBe(false);
+      expect((await box.tool('drop --all --yes', { bounds })).audited).toHaveLength(20);
+    });
+  });
+});

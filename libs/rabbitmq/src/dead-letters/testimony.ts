@@ -1,0 +1,154 @@
+import type { ConsumeMessage } from 'amqplib';
+import type { ServiceName } from '@app/contracts/message';
+import { OPEN_OPERATIONS } from '@app/contracts/open-operations';
+import { HEADER } from '@app/amqp/headers';
+import type { Kind, LetterQueue } from './letter-queue';
+import { text } from './printable';
+
+/**
+ * Who says what a letter says of itself.
+ *
+ * - `service`: the broker vouches that a service put it here. The headers that services set are the service's own.
+ * - `publisher`: the broker put it here as it was published, and vouches for nothing but `user_id`.
+ * - `unknown`: neither. Letters of versions before 0.2, whose services set no `user_id`.
+ */
+export type Origin = 'service' | 'publisher' | 'unknown';
+
+/** What may be said without a proof. */
+export type Claim = 'operation' | 'status' | 'reason' | 'attempts' | 'firstFailedAt';
+
+/** What is known of a letter, beside its body and what its publisher may write as it likes. */
+export interface Testimony {
+  origin: Origin;
+  /** Broker account of its publisher. Absent: nobody's, because the publisher gave no `user_id`; or not known, when the origin is not. */
+  account?: string;
+  operation?: string;
+  status: string;
+  reason: string;
+  attempts?: number;
+  firstFailedAt?: Date;
+  /** Of the caller who waited for it, if anybody did. */
+  correlationId?: string;
+  /** Exchange of the lane that it came by. */
+  lane?: string;
+  /** Its whole body, when only the beginning was kept. */
+  stubOf?: { bytes?: number; sha256?: string };
+  /** What of it anybody may have written. */
+  unproved: readonly Claim[];
+}
+
+/** What the broker's giving up means: each has a queue of its own. */
+const BROKERS: Partial<Record<Kind, Pick<Testimony, 'status' | 'reason'>>> = {
+  crashed: { status: 'CRASHED', reason: 'crashed its consumers, until the broker gave it up' },
+  expired: { status: 'EXPIRED', reason: 'expired in its queue: it was published with an expiration' },
+};
+const UNEXPLAINED = { status: 'UNKNOWN', reason: 'came here without a reason' } as const;
+
+/** Statuses that are no errors of a service. */
+export const OTHER_STATUSES: readonly string[] = [BROKERS.crashed!.status, BROKERS.expired!.status, UNEXPLAINED.status];
+
+/**
+ * Judges what a letter says of itself. `x-death` proves nothing: a publisher may write it, and RabbitMQ adds its own entry to what it finds.
+ *
+ * @param services broker accounts of the services: nobody else can set them as `user_id`
+ */
+export function testimonyOf(message: ConsumeMessage, queue: LetterQueue, services: ReadonlySet<string>): Testimony {
+  const userId: unknown = message.properties.userId;
+  const byService = typeof userId === 'string' && services.has(userId);
+  // No service publishes to this one. Without user_id, what came out of lane 0 may also be of a service before 0.2.
+  if (queue.kind === 'expired') {
+    const known = message.fields.exchange === 'expired' || text(userId) !== undefined;
+    return known ? asPublished(message, queue.service, byService) : ofUnknown(message, queue);
+  }
+  return byService ? ofService(message, queue.kind) : ofUnknown(message, queue);
+}
+
+function ofService({ properties }: ConsumeMessage, kind: Kind): Testimony {
+  const headers = headersOf(properties);
+  return {
+    origin: 'service',
+    ...toldByHeaders(headers, kind),
+    account: text(headers[HEADER.originUser]),
+    correlationId: string(headers[HEADER.correlationId]),
+    lane: string(headers[HEADER.lane]),
+    stubOf: stubOf(headers),
+    unproved: [],
+  };
+}
+
+function asPublished({ fields, properties }: ConsumeMessage, service: ServiceName, byService: boolean): Testimony {
+  const { userId, type, correlationId } = properties as Record<'userId' | 'type' | 'correlationId', unknown>;
+  // Lane 0 gives its letters a fixed routing key.
+  const vouched = fields.exchange === 'expired' ? fields.routingKey : byService ? type : undefined;
+  return {
+    origin: 'publisher',
+    account: text(userId),
+    operation: text(vouched) ?? onlyCommandOf(service),
+    ...BROKERS.expired!,
+    firstFailedAt: timeOfDeath(headersOf(properties)),
+    correlationId: string(correlationId),
+    unproved: ['firstFailedAt'],
+  };
+}
+
+function ofUnknown({ properties }: ConsumeMessage, { kind, service }: LetterQueue): Testimony {
+  const headers = headersOf(properties);
+  const told = toldByHeaders(headers, kind);
+  const isSure = kind === 'crashed';
+  return {
+    origin: 'unknown',
+    ...told,
+    // Services before 0.2 put theirs here, too, while this version is being started.
+    ...(kind === 'expired' && { ...BROKERS.expired, ...errorIn(headers) }),
+    operation: told.operation ?? onlyCommandOf(service),
+    firstFailedAt: told.firstFailedAt ?? timeOfDeath(headers),
+    correlationId: string(headers[HEADER.correlationId] ?? properties.correlationId),
+    unproved: ['operation', ...(isSure ? [] : (['status', 'reason'] as const)), 'attempts', 'firstFailedAt'],
+  };
+}
+
+/** What the headers of services say, whoever wrote them. */
+function toldByHeaders(headers: Record<string, unknown>, kind: Kind) {
+  const attempts = headers[HEADER.attempt];
+  return {
+    operation: text(headers[HEADER.routingKey]),
+    attempts: Number.isSafeInteger(attempts) ? (attempts as number) : undefined,
+    firstFailedAt: dateOf(headers[HEADER.firstFailedAt]),
+    ...(BROKERS[kind] ?? { ...UNEXPLAINED, ...errorIn(headers) }),
+  };
+}
+
+function errorIn(headers: Record<string, unknown>): Partial<Pick<Testimony, 'status' | 'reason'>> {
+  const status = text(headers[HEADER.deadStatus]);
+  const reason = text(headers[HEADER.deadReason]);
+  return { ...(status !== undefined && { status }), ...(reason !== undefined && { reason }) };
+}
+
+function stubOf(headers: Record<string, unknown>): Testimony['stubOf'] {
+  const { [HEADER.deadSize]: bytes, [HEADER.deadHash]: sha256 } = headers;
+  if (bytes === undefined && sha256 === undefined) return undefined;
+  return { bytes: Number.isSafeInteger(bytes) ? (bytes as number) : undefined, sha256: text(sha256) };
+}
+
+/** What any command of other services in the queues of a service must be; undefined when it has several. */
+function onlyCommandOf(service: ServiceName): string | undefined {
+  const [only, ...others] = OPEN_OPERATIONS.filter((message) => message.service === service && message.kind === 'command');
+  return others.length === 0 ? only?.pattern : undefined;
+}
+
+/** When the broker moved it here, as the entry that stands first says. */
+function timeOfDeath(headers: Record<string, unknown>): Date | undefined {
+  const deaths = headers['x-death'];
+  const last: unknown = Array.isArray(deaths) ? deaths[0] : undefined;
+  const seconds = (last as { time?: { value?: unknown } } | null | undefined)?.time?.value;
+  return typeof seconds === 'number' ? dateOf(seconds * 1000) : undefined;
+}
+
+/** Epoch milliseconds that a Date can hold. */
+function dateOf(milliseconds: unknown): Date | undefined {
+  const date = new Date(typeof milliseconds === 'number' ? milliseconds : NaN);
+  return Number.isNaN(date.getTime()) ? undefined : date;
+}
+
+const headersOf = ({ headers }: ConsumeMessage['properties']): Record<string, unknown> => headers ?? {};
+const string = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);

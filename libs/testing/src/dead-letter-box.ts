@@ -1,0 +1,134 @@
+import type { ChannelModel, ConfirmChannel, GetMessage, Options } from 'amqplib';
+import { openConnection, parseBrokerUrl } from '@app/amqp/open-connection';
+import type { AuditLine } from '@app/rabbitmq/dead-letters/audit';
+import { readCommandLine } from '@app/rabbitmq/dead-letters/command-line';
+import type { Bounds } from '@app/rabbitmq/dead-letters/opened-queue';
+import { run } from '@app/rabbitmq/dead-letters/run';
+import { declareTopology } from '@app/rabbitmq/declare-topology';
+import { QUEUES } from '@app/rabbitmq/topology';
+import { createTestBroker, type TestBroker } from './broker';
+import { eventually } from './eventually';
+
+export const DEAD = 'users.commands.dead';
+export const CRASHED = 'users.commands.crashed';
+export const REFUSED = 'users.commands.refused';
+/** Where a replay goes. */
+export const AGAIN = 'users.again';
+export const BODY = { organizationId: 'o', users: [{ userId: 'u' }] };
+
+export interface Said {
+  done: boolean;
+  printed: string[];
+  noted: string[];
+  audited: AuditLine[];
+}
+
+/** Queues with letters, and where replays go. */
+const LOOKED_AT = /\.(dead|crashed|refused|expired|again)$/;
+
+/** What a letter is made of: its id, headers that differ from those of a service, properties, body. */
+export type Burial = [id: string | undefined, headers?: Record<string, unknown>, options?: Options.Publish, body?: unknown];
+
+/** The queues of a broker of its own, letters in them, and the tool that looks at them. */
+export class DeadLetterBox {
+  private constructor(
+    readonly broker: TestBroker,
+    readonly model: ChannelModel,
+    readonly channel: ConfirmChannel,
+    /** Of this box and the tool. */
+    readonly account: string,
+  ) {}
+
+  static async create(): Promise<DeadLetterBox> {
+    const broker = await createTestBroker();
+    await declareTopology(broker.url);
+    const model = await openConnection({ url: broker.url, name: 'test' });
+    return new DeadLetterBox(broker, model, await model.createConfirmChannel(), parseBrokerUrl(broker.url).username);
+  }
+
+  async drop(): Promise<void> {
+    await this.model.close();
+    await this.broker.drop();
+  }
+
+  async empty(): Promise<void> {
+    for (const { name } of QUEUES) if (LOOKED_AT.test(name)) await this.channel.purgeQueue(name);
+  }
+
+  /** Runs the tool on a connection of its own. The services are the account of the box and `service`. */
+  async tool(line: string, options: { signal?: AbortSignal; bounds?: Bounds; onAudit?: () => void } = {}): Promise<Said> {
+    const invocation = readCommandLine(line.split(' '));
+    if (!invocation) throw new Error('that only helps');
+    const said: Said = { done: false, printed: [], noted: [], audited: [] };
+    const own = await openConnection({ url: this.broker.url, name: 'dead letters' });
+    try {
+      said.done = await run(own, invocation, {
+        print: (text) => void said.printed.push(text),
+        note: (text) => void said.noted.push(text),
+        audit: (line) => {
+          said.audited.push(line);
+          options.onAudit?.();
+        },
+        accounts: { own: this.account, services: new Set([this.account, 'service']) },
+        signal: options.signal ?? new AbortController().signal,
+        ...(options.bounds && { bounds: options.bounds }),
+      });
+    } finally {
+      await own.close();
+    }
+    return said;
+  }
+
+  /** The letters as `--json` gives them. */
+  async listed(line: string): Promise<Record<string, unknown>[]> {
+    const { printed } = await this.tool(`${line} --json`);
+    return (JSON.parse(printed[0]) as { deadLetters: Record<string, unknown>[] }).deadLetters;
+  }
+
+  /** Puts letters where a service would, with what a service would say of them, and waits until the queue counts them. */
+  async bury(letters: Burial[], queue = DEAD): Promise<void> {
+    for (const [messageId, headers = {}, options = {}, body = BODY] of letters) {
+      this.channel.publish('dead', queue, Buffer.isBuffer(body) ? body : Buffer.from(JSON.stringify(body)), {
+        persistent: true,
+        messageId,
+        contentType: 'application/json',
+        userId: this.account,
+        ...options,
+        headers: {
+          'x-api-key': 'key',
+          'x-routing-key': 'users.add.v1',
+          'x-attempt': 1,
+          'x-first-failed-at': Date.parse('2026-01-01T00:00:00Z'),
+          'x-dead-status': 'NOT_FOUND',
+          'x-dead-reason': 'No such organization.',
+          ...headers,
+        },
+      });
+    }
+    await this.channel.waitForConfirms();
+    await eventually(async () => (await this.ready(queue)) === letters.length);
+  }
+
+  async ready(queue: string): Promise<number> {
+    return (await this.channel.checkQueue(queue)).messageCount;
+  }
+
+  /** Takes everything off a queue. */
+  async take(queue: string): Promise<GetMessage[]> {
+    const all: GetMessage[] = [];
+    for (;;) {
+      const message = await this.channel.get(queue, { noAck: true });
+      if (!message) return all;
+      delete message.properties.headers?.['x-delivery-count'];
+      all.push(message);
+    }
+  }
+
+  async takeIds(queue: string): Promise<string[]> {
+    return (await this.take(queue)).map(({ properties }) => properties.messageId as string);
+  }
+}
+
+/** Burials of so many letters in order. */
+export const many = (count: number): [string][] =>
+  Array.from({ length: count }, (_, index) => [`m-${String(index).padStart(3, '0')}`]);

@@ -23,7 +23,8 @@ FROM ${NODE_IMAGE}
 LABEL org.opencontainers.image.title="collaboration-backend" \
       org.opencontainers.image.description="Users and notifications for a collaboration backend: gateway, two services, set-up" \
       org.opencontainers.image.licenses="MIT"
-# The port of health and metrics is fixed here: every container has its own, so replicas do not meet.
+# The port of health and metrics is fixed here: every container has its own, so replicas do not meet. Both ports listen on every address
+# of the container (HOST, HEALTH_HOST); which of them somebody reaches is said where it is started.
 ENV NODE_ENV=production HEALTH_PORT=9090
 WORKDIR /app
 COPY package.json LICENSE ./

@@ -1,4 +1,5 @@
 // npm start: the whole system in the foreground, from a fresh clone. Everything it starts ends with it.
+import { isIP } from 'node:net';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { endCommands, runQuietly } from './lib/command.mjs';
@@ -17,6 +18,7 @@ import { removeStackEnv, writeStackEnv } from './lib/stack-env.mjs';
 import { readStackSecrets, writeStackSecrets } from './lib/stack-secrets.mjs';
 import { welcome } from './lib/welcome.mjs';
 
+const LOOPBACK = '127.0.0.1';
 const DEMO = { key: 'demo-key', token: 'demo-token' };
 
 /** @type {OwnServers | undefined} */
@@ -39,7 +41,9 @@ async function main() {
     throw new UserError(
       `This checkout is already running: npm start, process ${lock.holder}. Stop it first, or use another checkout.`,
     );
-  const port = await checkPort(process.env.PORT || '3000');
+  // The demo credentials are public: they are for this machine, unless somebody says otherwise. So is what operators read.
+  const host = process.env.HOST || LOOPBACK;
+  const port = await checkPort(process.env.PORT || '3000', host);
   const given = {
     broker: await checkGivenServer('AMQP_URL', process.env),
     database: await checkGivenServer('DATABASE_URL', process.env),
@@ -60,7 +64,7 @@ async function main() {
   writeStackSecrets(secrets);
   await setUp('declaring queues', ['accounts', 'topology'], settings);
   if (leavingSince) return;
-  const env = { ...process.env, ...settings, PORT: String(port) };
+  const env = { ...process.env, ...settings, PORT: String(port), HOST: host, HEALTH_HOST: LOOPBACK };
   writeStackEnv(env, ['AMQP_URL', 'DATABASE_URL', ...Object.keys(settings)]);
 
   const everything = values.verbose || Boolean(process.env.LOG_LEVEL);
@@ -81,16 +85,19 @@ function startBroker() {
   return stage('starting RabbitMQ', () => servers.startRabbit(report));
 }
 
-async function checkPort(text) {
+async function checkPort(text, host) {
   const port = Number(text);
+  if (!isIP(host)) throw new UserError('HOST must be an IP address: 127.0.0.1, which is the default, or :: for every one.');
   if (!/^\d+$/.test(text) || port < 1 || port > 65_535) throw new UserError('PORT must be a whole number from 1 to 65535.');
   try {
     // Both: on some systems a port that is taken on one address can still be had on all of them.
-    await probePort(port, '127.0.0.1');
-    return await probePort(port);
+    await probePort(port, LOOPBACK);
+    // Without one Node takes every address, where there is no IPv6 as well.
+    return await probePort(port, host === '::' ? undefined : host);
   } catch (error) {
     if (error.code === 'EACCES')
       throw new UserError(`Port ${port} needs more rights than this user has; set PORT to one above 1023.`);
+    if (error.code === 'EADDRNOTAVAIL') throw new UserError('HOST must be an address of this machine.');
     throw new UserError(
       `Port ${port} is taken; stop what listens there, or set PORT to another, for example PORT=${port + 1} npm start.`,
     );

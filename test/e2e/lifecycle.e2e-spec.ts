@@ -51,6 +51,19 @@ describe('a service', () => {
     expect(await lonely.stop()).toBe(0);
   });
 
+  it.each([
+    [{}, /^http:\/\/(\[::1?\]|127\.0\.0\.1|0\.0\.0\.0):/],
+    [{ HOST: '127.0.0.1', HEALTH_HOST: '127.0.0.1' }, /^http:\/\/127\.0\.0\.1:/],
+  ])('the gateway with %j listens there, and IPv4 always finds it', async (env, url) => {
+    const lonely = new ServiceProcess('gateway', { AMQP_URL: 'amqp://127.0.0.1:1', PORT: '0', ...env });
+    await lonely.start({ untilReady: false });
+    await eventually(() => lonely.url);
+    expect(lonely.url).toMatch(url);
+    expect((await fetch(`http://127.0.0.1:${new URL(lonely.url).port}/health/live`)).status).toBe(200);
+    expect((await lonely.health('live')).status).toBe(200);
+    expect(await lonely.stop()).toBe(0);
+  });
+
   it('answers every call with 200 while gateways and writers are replaced one after the other', async () => {
     const gateways = [system.services.gateway, await system.replica('gateway').start()];
     const writers = [system.services.notifications, await system.replica('notifications').start()];

@@ -1,5 +1,5 @@
 import { brokerSettings, callsSettings, processSettings } from '@app/runtime/common-settings';
-import { duration, integer, port, Settings } from '@app/runtime/settings';
+import { address, duration, integer, port, Settings } from '@app/runtime/settings';
 
 /** Configuration of the gateway. */
 export class GatewayConfig extends Settings({
@@ -7,6 +7,11 @@ export class GatewayConfig extends Settings({
   ...brokerSettings('gateway'),
   ...callsSettings,
   port: port('PORT', 3000, 'Port of the API.'),
+  host: address(
+    'HOST',
+    '::',
+    'Address of that port; `::` is every one of the machine, IPv4 as well. `npm start` takes `127.0.0.1`.',
+  ),
   requestTimeoutMs: integer(
     'REQUEST_TIMEOUT_MS',
     5000,

@@ -2,6 +2,7 @@ import 'reflect-metadata';
 import { ApiKeyRevoked } from '@app/contracts/events.users';
 import { EventSubscriber } from '@app/rabbitmq/event.subscriber';
 import { RabbitClient } from '@app/rabbitmq/rabbit.client';
+import { addressToListenOn } from '@app/runtime/listen-address';
 import { runService } from '@app/runtime/run-service';
 import { Authenticator, MAX_FIRST_QUESTIONS } from './auth/authenticator';
 import { gatewayConfig } from './config';
@@ -27,7 +28,7 @@ void runService('gateway', gatewayConfig, async (config, { logger, readiness }) 
   // Does not wait for the broker: until it is there, calls are answered with 503.
   await rabbit.connect();
   revocations.start();
-  await app.listen(config.port, '0.0.0.0');
+  await app.listen(config.port, await addressToListenOn(config.host));
   logger.log({ msg: 'listening', url: await app.getUrl() });
   return async () => {
     await app.close();

@@ -1,10 +1,11 @@
-import { choice, integer, list, optionalUrl, port, text, url } from './settings';
+import { address, choice, integer, list, optionalUrl, port, text, url } from './settings';
 import { LOG_LEVELS } from './logger';
 
 /** Settings of every process. */
 export const processSettings = {
   logLevel: choice('LOG_LEVEL', 'info', LOG_LEVELS, 'Least severe log lines that are written.'),
   healthPort: port('HEALTH_PORT', 0, 'Port of `/health/live`, `/health/ready` and `/metrics`; 0 takes a free one and logs it.'),
+  healthHost: address('HEALTH_HOST', '::', 'Address of that port; `::` is every one of the machine, IPv4 as well.'),
   shutdownDelayMs: integer(
     'SHUTDOWN_DELAY_MS',
     0,

@@ -1,15 +1,19 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { register } from 'prom-client';
+import { addressToListenOn } from './listen-address';
 import type { Readiness } from './readiness';
 
 /**
  * The listener for operators, apart from the API: `/health/live` (never looks at a dependency), `/health/ready` (503 with the reasons) and
  * `/metrics` in the Prometheus text format.
  *
- * @param port 0 takes a free one
+ * @param where a port of 0 takes a free one
  */
-export async function startOperationsServer(readiness: Readiness, port: number): Promise<{ server: Server; port: number }> {
+export async function startOperationsServer(
+  readiness: Readiness,
+  where: { healthPort: number; healthHost: string },
+): Promise<{ server: Server; port: number }> {
   const server = createServer((request, response) => {
     const send = (status: number, type: string, body: string) => response.writeHead(status, { 'content-type': type }).end(body);
     const json = (status: number, body: unknown) => send(status, 'application/json', JSON.stringify(body));
@@ -27,6 +31,7 @@ export async function startOperationsServer(readiness: Readiness, port: number):
   });
   server.headersTimeout = 5000;
   server.requestTimeout = 10_000;
-  await new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, resolve));
+  const host = await addressToListenOn(where.healthHost);
+  await new Promise<void>((resolve, reject) => server.once('error', reject).listen(where.healthPort, host, resolve));
   return { server, port: (server.address() as AddressInfo).port };
 }

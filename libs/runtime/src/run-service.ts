@@ -12,6 +12,7 @@ const SHUTDOWN_LIMIT_MS = 20_000;
 export interface ServiceConfig {
   logLevel: LogLevel;
   healthPort: number;
+  healthHost: string;
   shutdownDelayMs: number;
 }
 
@@ -85,7 +86,7 @@ export async function runService<C extends ServiceConfig>(
 
   try {
     // Listens before anything is connected: probes must see a process that waits, not one that is absent.
-    const operations = await startOperationsServer(readiness, config.healthPort);
+    const operations = await startOperationsServer(readiness, config);
     pino.info({ healthPort: operations.port }, 'starting');
     starting = start(config, { logger, readiness, stopping: stopping.signal });
     await starting;

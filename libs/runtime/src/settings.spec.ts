@@ -1,4 +1,4 @@
-import { choice, choices, ConfigError, duration, flag, integer, list, port, Settings, text, url } from './settings';
+import { address, choice, choices, ConfigError, duration, flag, integer, list, port, Settings, text, url } from './settings';
 
 class ExampleConfig extends Settings({
   port: port('PORT', 3000, 'Port.'),
@@ -10,6 +10,7 @@ class ExampleConfig extends Settings({
   demo: flag('DEMO', false, 'Demo.'),
   names: list('NAMES', ['one', 'two'], 'Names.'),
   file: text('FILE', 'File.'),
+  host: address('HOST', '::', 'Host.'),
 }) {}
 
 describe(Settings.name, () => {
@@ -24,6 +25,7 @@ describe(Settings.name, () => {
       demo: false,
       names: ['one', 'two'],
       file: undefined,
+      host: '::',
     });
     const all = {
       PORT: '0',
@@ -36,6 +38,7 @@ describe(Settings.name, () => {
       DEMO: 'true',
       NAMES: 'three, four',
       FILE: '/ca.pem',
+      HOST: 'localhost',
     };
     expect({ ...new ExampleConfig(all) }).toEqual({
       port: 0,
@@ -47,6 +50,7 @@ describe(Settings.name, () => {
       demo: true,
       names: ['three', 'four'],
       file: '/ca.pem',
+      host: 'localhost',
     });
   });
 
@@ -61,6 +65,7 @@ describe(Settings.name, () => {
       STALE: secret,
       DEMO: secret,
       NAMES: `${secret},,`,
+      HOST: secret,
     };
     const read = () => new ExampleConfig(env);
     expect(read).toThrow(ConfigError);
@@ -77,6 +82,7 @@ describe(Settings.name, () => {
         'STALE',
         'DEMO',
         'NAMES',
+        'HOST',
       ]);
       expect(message).not.toContain(secret);
     }

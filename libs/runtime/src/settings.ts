@@ -1,3 +1,5 @@
+import { isIP } from 'node:net';
+
 /** One environment variable: how it is read, and what the documentation says about it. */
 export interface Setting<T> {
   /** Names in the order in which they are looked at: the first one that is set counts. */
@@ -85,6 +87,13 @@ export function duration(names: Names, fallback: string, { max }: { max: string 
 /** A TCP port; 0 or unset (when the fallback is 0) lets the system choose a free one. */
 export const port = (names: Names, fallback: number, description: string) =>
   integer(names, fallback, { min: 0, max: 65_535 }, description);
+
+/** Where a process listens: an IP address, or `localhost`. */
+export function address(names: Names, fallback: string, description: string): Setting<string> {
+  return setting<string>(names, description, fallback, (raw = fallback) =>
+    isIP(raw) > 0 || raw === 'localhost' ? { value: raw } : { problem: 'must be an IP address or localhost' },
+  );
+}
 
 /** A required URL of one of the protocols, for example `amqp:`. */
 export function url(names: Names, protocols: [string, ...string[]], description: string): Setting<string> {

@@ -11,17 +11,20 @@ const STEPS = {
   topology: 'libs/rabbitmq/src/declare-topology.main.js',
 };
 
-// Arguments name the steps to run; without any, all of them.
-const wanted = process.argv.slice(2);
+// Arguments name the steps to run; without any, all of them. --upgraded: no process of a version before 0.2 runs any more.
+const UPGRADED = '--upgraded';
+const wanted = process.argv.slice(2).filter((argument) => argument !== UPGRADED);
+const options = { topology: process.argv.includes(UPGRADED) ? [UPGRADED] : [] };
 const unknown = wanted.filter((name) => !Object.hasOwn(STEPS, name));
 if (unknown.length > 0) {
-  console.error(`Unknown step ${unknown.join(', ')}; there are: ${Object.keys(STEPS).join(', ')}.`);
+  console.error(`Unknown step ${unknown.join(', ')}; there are: ${Object.keys(STEPS).join(', ')}; and the option ${UPGRADED}.`);
   process.exit(2);
 }
 
 for (const [name, program] of Object.entries(STEPS)) {
   if (wanted.length > 0 && !wanted.includes(name)) continue;
-  const child = spawn(process.execPath, [join(ROOT, 'dist', program)], { cwd: ROOT, stdio: ['ignore', 'inherit', 'inherit'] });
+  const command = [join(ROOT, 'dist', program), ...(options[name] ?? [])];
+  const child = spawn(process.execPath, command, { cwd: ROOT, stdio: ['ignore', 'inherit', 'inherit'] });
   const pass = (signalName) => child.kill(signalName);
   for (const signalName of ['SIGINT', 'SIGTERM']) process.once(signalName, pass);
   const code = await exitCode(child);

@@ -1,5 +1,5 @@
 // npm run test:compat -- <git ref>: whether this version and another one work together. Builds the other one in a worktree and runs
-// end-to-end tests with its gateway and the services of now, and the reverse. Set-up (schema, queues) is always that of now: it comes first.
+// end-to-end tests with its gateway and the services of now, and the reverse. Set-up (schema, queues) is that of now, after the queues of the other.
 import { existsSync, mkdirSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { endCommands, runCommand, runQuietly } from './lib/command.mjs';
@@ -47,7 +47,7 @@ async function main() {
     const result = await runJest(
       // One after the other: what is looked for is not how fast they start.
       ['--selectProjects', 'e2e', '--runInBand', '--testTimeout', '90000', '--testPathPatterns', ...TESTS],
-      { ...settings, ...others },
+      { ...settings, ...others, TEST_EARLIER_ROOT: WORKTREE, TEST_CALLS_EXCHANGE: 'commands' },
       join(reports.path, `${apps[0]}.json`),
     );
     report(`${name}: ${result.passed} passed, ${result.failed} failed`);

@@ -7,8 +7,13 @@ const WAIT_MS = 60_000;
 
 async function main(): Promise<void> {
   const { amqpUrl, amqpCaFile } = topologyConfig();
-  await declareTopology(amqpUrl, { caFile: amqpCaFile, waitMs: WAIT_MS });
+  const upgraded = process.argv.includes('--upgraded');
+  const left = await declareTopology(amqpUrl, { caFile: amqpCaFile, waitMs: WAIT_MS, upgraded });
   console.log(`RabbitMQ has ${EXCHANGES.length} exchanges, ${QUEUES.length} queues and ${BINDINGS.length} bindings of ours.`);
+  if (upgraded)
+    console.log(
+      left.length > 0 ? `Not empty yet: ${left.join(', ')}. Run it again in five minutes.` : 'The upgrade is finished.',
+    );
 }
 
 main().catch((error: unknown) => {

@@ -2,6 +2,7 @@ import type { Channel } from 'amqplib';
 import { Backoff } from '@app/amqp/backoff';
 import { destroySocket, openConnection, parseBrokerUrl } from '@app/amqp/open-connection';
 import { REMOVED_BINDINGS } from './earlier-topology';
+import { finishUpgrade } from './finish-upgrade';
 import { BINDINGS, EXCHANGES, QUEUES } from './topology';
 import { within } from '@app/amqp/within';
 
@@ -16,22 +17,30 @@ export interface DeclareOptions {
   caFile?: string;
   /** How long to wait for a broker that is not up yet, in milliseconds. Default 0. */
   waitMs?: number;
+  /** No process of a version before 0.2 runs any more: what only they use is taken away. Default false. */
+  upgraded?: boolean;
 }
 
 /**
  * Declares every exchange, queue and binding of the topology. What is there already stays as it is.
  *
  * @param url of an account with full rights on the virtual host
+ * @returns with `upgraded` the earlier queues that are not empty yet
  * @throws Error that names what exists with other arguments, or why there is no connection; never with the URL in it
  */
-export async function declareTopology(url: string, { caFile, waitMs = 0 }: DeclareOptions = {}): Promise<void> {
+export async function declareTopology(
+  url: string,
+  { caFile, waitMs = 0, upgraded = false }: DeclareOptions = {},
+): Promise<string[]> {
   parseBrokerUrl(url);
   const model = await connectWithin(waitMs, () => openConnection({ url, caFile, name: 'topology' }));
   try {
     const channel = await model.createChannel();
     channel.on('error', () => undefined);
     await declareOn(channel);
+    const left = upgraded ? await finishUpgrade(model) : [];
     await within(CLOSE_TIMEOUT_MS, model.close());
+    return left;
   } finally {
     destroySocket(model);
   }

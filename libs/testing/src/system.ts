@@ -51,7 +51,9 @@ export class System {
       databaseUrl = database.url;
       drops.push(() => database.drop());
     }
-    const env = { AMQP_URL: amqpUrl, DATABASE_URL: databaseUrl, ...options.env };
+    const { TEST_CALLS_EXCHANGE: callsExchange } = process.env;
+    const beside = callsExchange ? { CALLS_EXCHANGE: callsExchange } : {};
+    const env = { AMQP_URL: amqpUrl, DATABASE_URL: databaseUrl, ...beside, ...options.env };
     const service = (app: AppName) => new ServiceProcess(app, { ...env, ...(app === 'gateway' && { PORT: '0' }) });
     const services = { gateway: service('gateway'), users: service('users'), notifications: service('notifications') };
     const system = new System(amqpUrl, databaseUrl, env, services, drops);
@@ -108,10 +110,14 @@ export class System {
   }
 }
 
-/** What `npm run setup` does. */
-const setUp = (env: Record<string, string>) => run('scripts/setup.mjs', [], { ...env, DEMO_CREDENTIALS: 'true' });
+/** What `npm run setup` does, beside another version after that one's: see scripts/test-compat.mjs. */
+async function setUp(env: Record<string, string>): Promise<{ stdout: string; stderr: string }> {
+  const { TEST_EARLIER_ROOT: earlier } = process.env;
+  if (earlier) await run('scripts/setup.mjs', ['topology'], env, earlier);
+  return run('scripts/setup.mjs', [], { ...env, DEMO_CREDENTIALS: 'true' });
+}
 
-const run = (program: string, parameters: string[], env: Record<string, string>) =>
-  promisify(execFile)(process.execPath, [join(process.cwd(), program), ...parameters], {
+const run = (program: string, parameters: string[], env: Record<string, string>, root = process.cwd()) =>
+  promisify(execFile)(process.execPath, [join(root, program), ...parameters], {
     env: { PATH: process.env.PATH, ...env },
   });

@@ -1,0 +1,97 @@
+import type { ChannelModel, ConfirmChannel } from 'amqplib';
+import { Registry } from 'prom-client';
+import { openConnection } from '@app/amqp/open-connection';
+import { createTestBroker, type TestBroker } from '@app/testing/broker';
+import { eventually } from '@app/testing/eventually';
+import { startUsersStub } from '@app/testing/users-stub';
+import { declareTopology } from './declare-topology';
+import { EARLIER_BINDINGS, EARLIER_QUEUES } from './earlier-topology';
+
+const BODY = Buffer.from(JSON.stringify({ organizationId: 'org', users: [{ userId: 'u' }] }));
+/** As versions before 0.2 declared them. */
+const bounded = {
+  'x-queue-type': 'quorum',
+  'x-max-length': 100_000,
+  'x-max-length-bytes': 2 ** 28,
+  'x-overflow': 'reject-publish',
+};
+
+/** A broker on which versions before 0.2 ran. */
+describe('an upgrade', () => {
+  let broker: TestBroker;
+  let model: ChannelModel;
+  let channel: ConfirmChannel;
+
+  beforeEach(async () => {
+    broker = await createTestBroker();
+    model = await openConnection({ url: broker.url, name: 'test' });
+    channel = await model.createConfirmChannel();
+    for (const exchange of ['retry', 'dead']) await channel.assertExchange(exchange, 'direct');
+    await channel.assertExchange('events', 'topic');
+    for (const service of ['users', 'notifications']) {
+      const commands = `${service}.commands`;
+      const dead = {
+        'x-dead-letter-exchange': 'dead',
+        'x-dead-letter-routing-key': commands,
+        'x-dead-letter-strategy': 'at-least-once',
+      };
+      const again = { ...dead, 'x-dead-letter-exchange': 'retry' };
+      await channel.assertQueue(commands, { arguments: { ...bounded, ...dead, 'x-delivery-limit': 20 } });
+      await channel.assertQueue(`${commands}.suspects`, { arguments: { ...bounded, ...dead, 'x-delivery-limit': 3 } });
+      await channel.assertQueue(`${commands}.dead`, { arguments: { ...bounded, 'x-delivery-limit': 1_000_000 } });
+      for (const [name, ttl] of Object.entries({ '1s': 1000, '5s': 5000, '30s': 30_000, '5m': 300_000 }))
+        await channel.assertQueue(`${commands}.retry.${name}`, { arguments: { ...bounded, ...again, 'x-message-ttl': ttl } });
+      await channel.bindQueue(commands, 'retry', commands);
+      await channel.bindQueue(`${commands}.dead`, 'dead', commands);
+    }
+  });
+  afterEach(async () => {
+    await model.close();
+    await broker.drop();
+  });
+
+  const send = async (queue: string) => {
+    channel.sendToQueue(queue, BODY, { persistent: true, headers: { 'x-api-key': 'key', 'x-routing-key': 'users.add.v1' } });
+    await channel.waitForConfirms();
+  };
+
+  it('keeps what the earlier processes need, until it is finished, and loses nothing that is in their queues', async () => {
+    await send('users.commands');
+    await send('users.commands.retry.1s');
+    await send('users.commands.suspects');
+    await send('users.commands.retry.5m');
+    expect(await declareTopology(broker.url)).toEqual([]);
+    const names = async () => (await broker.management.definitions()).queues.map(({ name }) => name);
+    expect(await names()).toEqual(expect.arrayContaining(EARLIER_QUEUES.map(({ name }) => name)));
+
+    expect(await declareTopology(broker.url, { upgraded: true })).toEqual(['users.commands.retry.5m']);
+    expect(await names()).not.toContain('users.commands.suspects');
+    let handled = 0;
+    const server = await startUsersStub(
+      { connection: { url: broker.url, name: 'users' }, metrics: new Registry() },
+      { add: () => void handled++, authenticate: () => ({}), exists: () => ({}) },
+    );
+    try {
+      // The suspect and the retry. The one in lane 0 has no routing key of its own: it is refused.
+      await eventually(() => handled === 2);
+      await eventually(async () => (await channel.checkQueue('users.commands.refused')).messageCount === 1);
+      await channel.purgeQueue('users.commands.retry.5m');
+      expect(await declareTopology(broker.url, { upgraded: true })).toEqual([]);
+      expect((await names()).filter((name) => EARLIER_QUEUES.some((earlier) => earlier.name === name))).toEqual([]);
+      const { bindings } = await broker.management.definitions();
+      for (const { queue, exchange, routingKey } of EARLIER_BINDINGS)
+        expect(bindings).not.toContainEqual(
+          expect.objectContaining({ source: exchange, destination: queue, routing_key: routingKey }),
+        );
+    } finally {
+      await server.close();
+    }
+  });
+
+  it('no longer lets lane 0 dead-letter where it may be refused', async () => {
+    await declareTopology(broker.url);
+    const { bindings } = await broker.management.definitions();
+    const targets = bindings.filter(({ source, routing_key: key }) => source === 'dead' && key === 'users.commands');
+    expect(targets.map(({ destination }) => destination)).toEqual(['users.commands.expired']);
+  });
+});

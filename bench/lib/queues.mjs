@@ -1,6 +1,8 @@
 import amqp from 'amqplib';
 
-const QUEUES = ['users.commands', 'users.queries', 'notifications.commands', 'notifications.queries', 'notifications.events'];
+const QUEUES = ['users', 'notifications']
+  .flatMap((service) => ['calls', 'calls.queries', 'commands', 'queries'].map((queue) => `${service}.${queue}`))
+  .concat('notifications.events');
 
 /** @returns {Promise<number>} in all queues of ours */
 export async function messagesLeft(url) {

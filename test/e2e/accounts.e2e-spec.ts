@@ -65,7 +65,7 @@ describe('a system with least permissions', () => {
   const deadLetter = async () => {
     const looking = await admin.createChannel();
     try {
-      return await eventually(async () => looking.get('notifications.commands.dead', { noAck: true }));
+      return await eventually(async () => looking.get('notifications.commands.refused', { noAck: true }));
     } finally {
       await looking.close();
     }
@@ -102,7 +102,7 @@ describe('a system with least permissions', () => {
     await eventually(async () => {
       await publish('withdrawn', apiKey, { userId: names.publisher });
       const looking = await admin.createChannel();
-      const { messageCount } = await looking.checkQueue('notifications.commands.dead');
+      const { messageCount } = await looking.checkQueue('notifications.commands.refused');
       await looking.close();
       return messageCount > 0;
     }, 10_000);
@@ -127,7 +127,7 @@ describe('a system with least permissions', () => {
 
   const purge = async () => {
     const looking = await admin.createChannel();
-    await looking.purgeQueue('notifications.commands.dead');
+    await looking.purgeQueue('notifications.commands.refused');
     await looking.close();
   };
 });

@@ -41,7 +41,7 @@ describe('a service that publishes directly', () => {
     const { body: answer } = await system.call('notifications/get', { organizationId: 'org', documentId });
     return (answer.result?.data as { id: string }[]).map(({ id }) => id);
   };
-  const deadLetter = () => eventually(async () => await channel.get('notifications.commands.dead', { noAck: true }));
+  const deadLetter = () => eventually(async () => await channel.get('notifications.commands.refused', { noAck: true }));
 
   it('needs a routing key, a JSON body and x-api-key, and sees the notification in the next get', async () => {
     await publish(body({ notificationId: 'direct 1' }));
@@ -132,7 +132,7 @@ describe('a service that publishes directly', () => {
     ['no identity', body(), {}, 'notifications.add.v1', 'INVALID_ARGUMENT'],
     ['an identity that is none', body(), { messageId: 'a\0b' }, 'notifications.add.v1', 'INVALID_ARGUMENT'],
     ['a blank identity', body(), { messageId: ' ' }, 'notifications.add.v1', 'INVALID_ARGUMENT'],
-  ])('finds its message in the dead letters with the reason: %s', async (_, content, options, key, status) => {
+  ])('finds its message in the refused letters with the reason: %s', async (_, content, options, key, status) => {
     await publish(content, options, key);
     const dead = await deadLetter();
     expect(dead && dead.content.toString()).toBe(content);

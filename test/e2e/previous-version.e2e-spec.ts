@@ -109,7 +109,7 @@ describe('beside processes of the version before', () => {
 
   /** Answers as the fixture does that has the same body; credentials as the first one that was accepted. */
   async function replyAsBefore(services: Channel): Promise<void> {
-    for (const queue of ['users.commands', 'users.queries', 'notifications.commands', 'notifications.queries'])
+    for (const queue of ['users.calls', 'users.calls.queries', 'notifications.calls', 'notifications.calls.queries'])
       await services.consume(queue, (message) => {
         if (!message) return;
         const { fields, properties, content } = message;

@@ -19,11 +19,11 @@ export const recreateQueue = (times: number): Fault => ({
   name: `queue of commands deleted and declared again, ${times} times`,
   // Without the queue a command is returned, and its caller told at once.
   expected: 503,
-  expectedErrors: /the queue notifications.commands does not exist in the broker/,
+  expectedErrors: /the queue notifications.calls does not exist in the broker/,
   async inject({ cluster, random, workload }) {
     for (let time = 0; time < times; time++) {
       await workload.answers(random.between(30, 60));
-      await cluster.management.delete('queues/%2F/notifications.commands');
+      await cluster.management.delete('queues/%2F/notifications.calls');
       await declareTopology(cluster);
       await workload.answers(30);
     }
@@ -36,12 +36,12 @@ export const recreateQueue = (times: number): Fault => ({
 
 /** The broker closes every channel that publishes to what is not there. */
 export const recreateExchange = (times: number): Fault => ({
-  name: `exchange commands deleted and declared again, ${times} times`,
-  expectedErrors: /the exchange commands does not exist in the broker/,
+  name: `exchange calls deleted and declared again, ${times} times`,
+  expectedErrors: /the exchange calls does not exist in the broker/,
   async inject({ cluster, random, workload }) {
     for (let time = 0; time < times; time++) {
       await workload.answers(random.between(30, 60));
-      await cluster.management.delete('exchanges/%2F/commands');
+      await cluster.management.delete('exchanges/%2F/calls');
       await workload.asks(20);
       await declareTopology(cluster);
       await workload.answers(30);
@@ -92,7 +92,7 @@ export const fullQueue = (messages: number): Fault => ({
   expected: 503,
   async inject({ cluster, workload }) {
     const writers = cluster.writers.map(({ process }) => process);
-    await cluster.management.limitQueue('notifications.commands', messages);
+    await cluster.management.limitQueue('notifications.calls', messages);
     await Promise.all(writers.map((process) => process.stop('SIGTERM')));
     await eventually(() => workload.count(503) > 0);
     const fullAt = performance.now();
@@ -104,7 +104,7 @@ export const fullQueue = (messages: number): Fault => ({
   },
 });
 
-/** Nothing that can be published ends a process or gets in the way of the others: it goes to the dead letters, with the reason. */
+/** Nothing that can be published ends a process or gets in the way of the others: it goes to the refused letters, with the reason. */
 export const malformedMessages = (count: number): Fault => ({
   name: `${count} malformed messages`,
   async inject({ cluster, random }) {
@@ -127,7 +127,7 @@ export const malformedMessages = (count: number): Fault => ({
     }
     await eventually(async () => (await cluster.waiting('dead')) === count, 60_000);
     const wrong: string[] = [];
-    for (const queue of ['notifications.commands.dead', 'users.commands.dead']) {
+    for (const queue of ['notifications.commands.refused', 'users.commands.refused']) {
       for (let letter = await channel.get(queue, { noAck: true }); letter; letter = await channel.get(queue, { noAck: true })) {
         const { messageId, headers } = letter.properties;
         const told = `${headers?.['x-dead-status']} ${headers?.['x-dead-reason']}`;

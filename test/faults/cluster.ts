@@ -42,6 +42,11 @@ export interface ClusterOptions {
   started?: boolean;
 }
 
+/** The queues of commands that are to be carried out, of those that are tried again, and of letters for people. */
+const COMMANDS = /^\w+\.(calls|commands(\.\d)?|again)$/;
+const RETRIES = /^\w+\.(retry\.\w+|suspects)$/;
+const LETTERS = /^\w+\.commands\.(dead|refused|crashed|expired)$/;
+
 /** The whole system on servers of its own, with a fault proxy in every link. PostgreSQL writes to disk as in production. */
 export class Cluster {
   readonly gateways: Gateway[] = [];
@@ -107,7 +112,7 @@ export class Cluster {
    * are commands, too.
    */
   async waiting(kind: 'commands' | 'dead' | 'retry'): Promise<number> {
-    const ofKind = { commands: /\.commands(\.suspects)?$/, dead: /\.dead$/, retry: /\.retry\./ }[kind];
+    const ofKind = { commands: COMMANDS, dead: LETTERS, retry: RETRIES }[kind];
     const connection = await connect(this.broker.url);
     try {
       const channel = await connection.createChannel();

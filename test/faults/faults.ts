@@ -8,7 +8,7 @@ import type { Workload } from './workload';
 /** Begins of AMQP methods on the wire: their class and number, and what follows in ours. */
 const BASIC_ACK = Buffer.from([0, 60, 0, 80]);
 const PUBLISH_REPLY = Buffer.concat([Buffer.from([0, 60, 0, 40, 0, 0, 7]), Buffer.from('replies')]);
-const PUBLISH_COMMAND = Buffer.concat([Buffer.from([0, 60, 0, 40, 0, 0, 8]), Buffer.from('commands')]);
+const PUBLISH_COMMAND = Buffer.concat([Buffer.from([0, 60, 0, 40, 0, 0, 5]), Buffer.from('calls')]);
 const INSERT = 'insert-notifications';
 
 /** Commands that are published together. */

@@ -4,7 +4,7 @@ import { eventually } from '@app/testing/eventually';
 import type { Cluster } from './cluster';
 import { describeFaults, type Fault } from './run-fault';
 
-const DEAD_LETTERS = 'notifications.commands.dead';
+const DEAD_LETTERS = 'notifications.commands.crashed';
 
 /** Starts writers again when they have ended, as whatever runs them does. @returns what ends it, once all of them are ready */
 function supervise({ writers }: Cluster): () => Promise<void> {

@@ -52,7 +52,7 @@ export class System {
       drops.push(() => database.drop());
     }
     const { TEST_CALLS_EXCHANGE: callsExchange } = process.env;
-    const beside = callsExchange ? { CALLS_EXCHANGE: callsExchange } : {};
+    const beside: Record<string, string> = callsExchange ? { CALLS_EXCHANGE: callsExchange } : {};
     const env = { AMQP_URL: amqpUrl, DATABASE_URL: databaseUrl, ...beside, ...options.env };
     const service = (app: AppName) => new ServiceProcess(app, { ...env, ...(app === 'gateway' && { PORT: '0' }) });
     const services = { gateway: service('gateway'), users: service('users'), notifications: service('notifications') };

@@ -11,7 +11,7 @@ const STEPS = {
   topology: 'libs/rabbitmq/src/declare-topology.main.js',
 };
 
-// Arguments name the steps to run; without any, all of them. --upgraded: no process of a version before 0.2 runs any more.
+// Arguments name the steps to run; without any, all of them. --upgraded: no process of a version without lanes runs any more.
 const UPGRADED = '--upgraded';
 const wanted = process.argv.slice(2).filter((argument) => argument !== UPGRADED);
 const options = { topology: process.argv.includes(UPGRADED) ? [UPGRADED] : [] };

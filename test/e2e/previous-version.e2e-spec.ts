@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { connect, type Channel, type ChannelModel, type ConfirmChannel, type Message } from 'amqplib';
 import { Client } from 'pg';
 import { eventually } from '@app/testing/eventually';
+import { EARLIER_BINDINGS } from '@app/rabbitmq/earlier-topology';
 import { requiredEnv } from '@app/testing/required-env';
 import { System, type Operation } from '@app/testing/system';
 import { EVENTS, EXCHANGES, FIXTURES, type Exchange } from '../compat/fixtures';
@@ -58,6 +59,8 @@ describe('beside processes of the version before', () => {
   });
 
   it('listeners take the events of before', async () => {
+    // As set-up leaves them on a broker where earlier versions ran.
+    for (const { queue, exchange, routingKey } of EARLIER_BINDINGS) await channel.bindQueue(queue, exchange, routingKey);
     for (const { pattern, event, properties } of EVENTS) await publish('events', pattern, event, properties);
     const sql = new Client({ connectionString: system.databaseUrl });
     await sql.connect();

@@ -61,7 +61,7 @@ const consumed = (service: ServiceName) => [
 export const RIGHTS: Readonly<Record<Account, Rights>> = {
   gateway: {
     configure: oneOf(OWN_QUEUE),
-    // Lane 0 for services of versions before 0.2: see CALLS_EXCHANGE.
+    // Lane 0 for services of versions without lanes: see CALLS_EXCHANGE.
     write: oneOf('calls', 'commands', OWN_QUEUE),
     read: oneOf('replies', 'events.own', OWN_QUEUE),
     commands: keysOf(AddUsers, Authenticate, AddNotification, GetNotifications),

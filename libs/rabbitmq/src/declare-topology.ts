@@ -17,7 +17,7 @@ export interface DeclareOptions {
   caFile?: string;
   /** How long to wait for a broker that is not up yet, in milliseconds. Default 0. */
   waitMs?: number;
-  /** No process of a version before 0.2 runs any more: what only they use is taken away. Default false. */
+  /** No process of a version without lanes runs any more: what only they use is taken away. Default false. */
   upgraded?: boolean;
 }
 

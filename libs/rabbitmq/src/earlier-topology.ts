@@ -2,7 +2,7 @@ import { SUBSCRIPTIONS } from '@app/contracts/all-events';
 import type { ServiceName } from '@app/contracts/message';
 import { commandQueue, deadQueue, eventQueue, RETRY_DELAYS, SERVICES, suspectQueue, type BindingDeclaration } from './topology';
 
-/** Where processes of versions before 0.2 put suspects. They need it while they run. */
+/** Where processes of versions without lanes put suspects. They need it while they run. */
 export const earlierSuspectQueue = (service: ServiceName) => `${commandQueue(service)}.suspects`;
 /** The same for retries. What is in there comes back to lane 0 by itself. */
 const earlierRetryQueues = (service: ServiceName) => RETRY_DELAYS.map(({ name }) => `${commandQueue(service)}.retry.${name}`);
@@ -21,7 +21,7 @@ export const REMOVED_BINDINGS: readonly BindingDeclaration[] = SERVICES.map((ser
   queue: deadQueue(service),
 }));
 
-/** Bindings by which this version gets the events of users services before 0.2. */
+/** Bindings by which this version gets the events of users services without lanes. */
 export const EARLIER_BINDINGS: readonly BindingDeclaration[] = SERVICES.flatMap((service) =>
   SUBSCRIPTIONS[service].map(({ type }) => ({ exchange: 'events' as const, routingKey: type, queue: eventQueue(service) })),
 );

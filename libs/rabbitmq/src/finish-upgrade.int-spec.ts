@@ -8,7 +8,7 @@ import { declareTopology } from './declare-topology';
 import { EARLIER_BINDINGS, EARLIER_QUEUES } from './earlier-topology';
 
 const BODY = Buffer.from(JSON.stringify({ organizationId: 'org', users: [{ userId: 'u' }] }));
-/** As versions before 0.2 declared them. */
+/** As versions without lanes declared them. */
 const bounded = {
   'x-queue-type': 'quorum',
   'x-max-length': 100_000,
@@ -16,7 +16,7 @@ const bounded = {
   'x-overflow': 'reject-publish',
 };
 
-/** A broker on which versions before 0.2 ran. */
+/** A broker on which versions without lanes ran. */
 describe('an upgrade', () => {
   let broker: TestBroker;
   let model: ChannelModel;

@@ -2,7 +2,7 @@ import type { Channel, ChannelModel, ConfirmChannel, GetMessage, Options } from 
 import { EARLIER_BINDINGS, EARLIER_QUEUES } from './earlier-topology';
 
 /**
- * Takes away what only processes of versions before 0.2 use: to be called when none of them runs any more. Messages that are left in their
+ * Takes away what only processes of versions without lanes use: to be called when none of them runs any more. Messages that are left in their
  * queue of suspects move to the one of this version; their retry queues empty themselves into lane 0.
  *
  * @returns the queues that are not empty yet: call it again later

@@ -141,7 +141,7 @@ const listens = (service: ServiceName) => SUBSCRIPTIONS[service].length > 0;
 function queuesOf(service: ServiceName): QueueDeclaration[] {
   const laneQueue = (lane: Lane): QueueDeclaration =>
     lane === 0
-      ? // Its arguments are those of versions before 0.2, when it was the only one.
+      ? // Its arguments are those of versions without lanes, when it was the only one.
         quorum(commandQueue(service), 20, deadLettersTo('dead', commandQueue(service)), refusing(100_000, 256))
       : // The routing key stays: the broker vouches for it.
         quorum(commandQueue(service, lane), NEVER, deadLettersTo('expired'), refusing(50_000, 128));
@@ -218,7 +218,7 @@ export const QUEUES: readonly QueueDeclaration[] = SERVICES.flatMap(queuesOf);
 
 export const BINDINGS: readonly BindingDeclaration[] = [
   ...ALL_MESSAGES.map(callBinding),
-  // All of them in lane 0: gateways of versions before 0.2 publish there.
+  // All of them in lane 0: gateways of versions without lanes publish there.
   ...ALL_MESSAGES.map((message) => laneBinding(message, 0)),
   ...LANE_NUMBERS.slice(1).flatMap((lane) => OPEN_OPERATIONS.map((message) => laneBinding(message, lane))),
   ...SERVICES.flatMap((service) =>

@@ -33,7 +33,7 @@ export const callsSettings = {
     'CALLS_EXCHANGE',
     'calls',
     ['calls', 'commands'] as const,
-    'Where a process publishes what it waits for; `commands` while services of versions before 0.2 run beside it.',
+    'Where a process publishes what it waits for; `commands` while services of versions without lanes run beside it.',
   ),
 };
 

@@ -10,7 +10,7 @@ import { text } from './printable';
  *
  * - `service`: the broker vouches that a service put it here. The headers that services set are the service's own.
  * - `publisher`: the broker put it here as it was published, and vouches for nothing but `user_id`.
- * - `unknown`: neither. Letters of versions before 0.2, whose services set no `user_id`.
+ * - `unknown`: neither. Letters of versions without lanes, whose services set no `user_id`.
  */
 export type Origin = 'service' | 'publisher' | 'unknown';
 

@@ -11,6 +11,7 @@ import { openConnection } from '@app/amqp/open-connection';
 
 const DEAD = 'users.commands.dead';
 const PROGRAM = join(process.cwd(), 'dist/libs/rabbitmq/src/dead-letters.main.js');
+const ALL_RIGHTS = { configure: '.*', write: '.*', read: '.*' };
 const IDS = Array.from({ length: 100 }, (_, index) => `m-${index}`);
 
 describe('npm run dead-letters', () => {
@@ -18,27 +19,36 @@ describe('npm run dead-letters', () => {
   let model: ChannelModel;
   let channel: ConfirmChannel;
   let directory: string;
+  let service: string;
 
   beforeAll(async () => {
     broker = await createTestBroker();
     await declareTopology(broker.url);
-    model = await openConnection({ url: broker.url, name: 'test' });
+    // As a service does, which has an account of its own.
+    service = `users-${new URL(broker.url).pathname.slice(1)}`;
+    await broker.management.put(`users/${service}`, { password: 'secret', tags: '' });
+    await broker.management.put(`permissions/${new URL(broker.url).pathname.slice(1)}/${service}`, ALL_RIGHTS);
+    const url = new URL(broker.url);
+    url.username = service;
+    url.password = 'secret';
+    model = await openConnection({ url: url.href, name: 'test' });
     channel = await model.createConfirmChannel();
     directory = await mkdtemp(join(tmpdir(), 'dead-letters-'));
   });
 
   afterAll(async () => {
     await model?.close();
+    await broker?.management.delete(`users/${service}`);
     await broker?.drop();
     if (directory) await rm(directory, { recursive: true });
   });
 
   beforeEach(async () => {
     await channel.purgeQueue(DEAD);
-    await channel.purgeQueue('users.commands');
+    await channel.purgeQueue('users.again');
     for (const messageId of IDS) {
       const headers = { 'x-api-key': 'key', 'x-routing-key': 'users.add.v1', 'x-dead-status': 'INTERNAL' };
-      channel.publish('dead', 'users.commands', Buffer.from('{"secret":1}'), { persistent: true, messageId, headers });
+      channel.publish('dead', DEAD, Buffer.from('{"secret":1}'), { persistent: true, messageId, userId: service, headers });
     }
     await channel.waitForConfirms();
     await eventually(async () => (await ready()) === IDS.length);
@@ -53,10 +63,10 @@ describe('npm run dead-letters', () => {
     ended: Promise<number | null>;
   }
 
-  function start(args: string, url = broker.url): Running {
+  function start(args: string, url = broker.url, trusted = `gateway,${service}`): Running {
     const child = spawn(process.execPath, [PROGRAM, ...args.split(' ')], {
       cwd: directory,
-      env: { PATH: process.env.PATH, AMQP_URL: url },
+      env: { PATH: process.env.PATH, AMQP_URL: url, TRUSTED_PUBLISHERS: trusted },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     const output = { stdout: '', stderr: '' };
@@ -65,8 +75,8 @@ describe('npm run dead-letters', () => {
     return { child, output, ended: once(child, 'close').then(([code]) => code as number | null) };
   }
 
-  async function runToEnd(args: string, url?: string) {
-    const { output, ended } = start(args, url);
+  async function runToEnd(args: string, url?: string, trusted?: string) {
+    const { output, ended } = start(args, url, trusted);
     return { code: await ended, ...output };
   }
 
@@ -84,6 +94,14 @@ describe('npm run dead-letters', () => {
     const { deadLetters } = JSON.parse(stdout) as { deadLetters: { id: string }[] };
     expect(deadLetters.map(({ id }) => id)).toEqual(IDS);
     expect(stdout).not.toContain('secret');
+  });
+
+  it('believes those of TRUSTED_PUBLISHERS, and nobody else', async () => {
+    const { stdout, stderr } = await runToEnd('replay --id m-0 --dry-run');
+    expect([stdout, stderr]).toEqual([expect.stringContaining('"would be replayed"'), '1 would be replayed.\n']);
+    const untrusted = await runToEnd('replay --id m-0 --dry-run', undefined, 'gateway');
+    expect(untrusted.stderr).toBe('1 would be kept.\n');
+    expect(untrusted.stdout).toContain('its origin is unknown');
   });
 
   it('loses and reorders nothing when it is killed in the middle', async () => {

@@ -46,6 +46,10 @@ export class DeadLetterBox {
     return new DeadLetterBox(broker, model, await model.createConfirmChannel(), parseBrokerUrl(broker.url).username);
   }
 
+  get vhost(): string {
+    return new URL(this.broker.url).pathname.slice(1);
+  }
+
   async drop(): Promise<void> {
     await this.model.close();
     await this.broker.drop();
@@ -107,6 +111,21 @@ export class DeadLetterBox {
     }
     await this.channel.waitForConfirms();
     await eventually(async () => (await this.ready(queue)) === letters.length);
+  }
+
+  /** Publishes one message as a new account that may publish anything; the broker checks its `user_id`. */
+  async publishAs(account: string, exchange: string, routingKey: string, options: Options.Publish): Promise<void> {
+    await this.broker.management.put(`users/${account}`, { password: 'secret', tags: '' });
+    const all = { configure: '^$', write: '.*', read: '^$' };
+    await this.broker.management.put(`permissions/${this.vhost}/${account}`, all);
+    const url = new URL(this.broker.url);
+    url.username = account;
+    url.password = 'secret';
+    const model = await openConnection({ url: url.href, name: account });
+    const channel = await model.createConfirmChannel();
+    channel.publish(exchange, routingKey, Buffer.from('{}'), { persistent: true, userId: account, ...options });
+    await channel.waitForConfirms();
+    await model.close();
   }
 
   async ready(queue: string): Promise<number> {

@@ -68,11 +68,10 @@ export class OpenedQueue {
     channel.on('handler-error', (error: Error) => this.fail(error));
   }
 
-  /** @throws Error when it does not exist, or somebody else has it open */
+  /** @throws Error when somebody else has it open */
   static async open(model: ChannelModel, name: string, bounds: Bounds = BOUNDS): Promise<OpenedQueue> {
     const channel = await model.createConfirmChannel();
     const opened = new OpenedQueue(name, channel, await model.createChannel(), bounds);
-    await checkQueues(channel, [name]);
     await lock(opened.locking, name);
     return opened;
   }
@@ -80,10 +79,12 @@ export class OpenedQueue {
   /**
    * The letters that are there now, from the head. Later ones are left alone: a letter that was replayed and failed again is one of them.
    * A letter stays unless it is removed before the next one is asked for.
+   *
+   * @param most how many there were when the run began: what it replays may come to this queue out of another one
    */
-  async *letters(signal: AbortSignal): AsyncGenerator<HeldMessage> {
+  async *letters(signal: AbortSignal, most = Infinity): AsyncGenerator<HeldMessage> {
     const until = performance.now() + this.bounds.milliseconds;
-    this.total = await this.readyCount();
+    this.total = Math.min(most, await this.readyCount());
     if (this.total === 0) return;
     await this.channel.prefetch(this.bounds.held);
     const { consumerTag } = await this.channel.consume(this.name, (message) => this.onDelivery(message));
@@ -148,6 +149,21 @@ export class OpenedQueue {
     const { messageCount } = await Promise.race([this.channel.checkQueue(this.name), this.failed]);
     return messageCount;
   }
+}
+
+/**
+ * How many letters each queue has.
+ *
+ * @throws Error that names a queue which does not exist
+ */
+export async function countLetters(model: ChannelModel, names: readonly string[]): Promise<number[]> {
+  const channel = await model.createChannel();
+  channel.on('error', () => undefined);
+  await checkQueues(channel, names);
+  const counts: number[] = [];
+  for (const name of names) counts.push((await channel.checkQueue(name)).messageCount);
+  await channel.close();
+  return counts;
 }
 
 /** @throws DeadLetterError when another connection has the lock */

@@ -6,7 +6,7 @@ import { readDeadLetter, type DeadLetter, type LetterSummary } from './dead-lett
 import { DeadLetterError, UsageError } from './errors';
 import { matches } from './filter';
 import { letterData, listLines, showLines, summaryData } from './format';
-import { OpenedQueue, type Bounds } from './opened-queue';
+import { countLetters, OpenedQueue, type Bounds } from './opened-queue';
 import { replay, replayObstacle, withAccount, type Accounts } from './replay';
 
 /** Where a run says what it has to say. */
@@ -36,11 +36,15 @@ export async function run(model: ChannelModel, invocation: Invocation, surroundi
   const visitor = visitorOf(invocation, surroundings);
   let left = invocation.limit;
   let complete = true;
-  for (const from of invocation.queues) {
+  const counts = await countLetters(
+    model,
+    invocation.queues.map(({ name }) => name),
+  );
+  for (const [index, from] of invocation.queues.entries()) {
     if (left <= 0 || surroundings.signal.aborted) break;
     const queue = await OpenedQueue.open(model, from.name, surroundings.bounds);
     try {
-      for await (const { message, position } of queue.letters(surroundings.signal)) {
+      for await (const { message, position } of queue.letters(surroundings.signal, counts[index])) {
         const letter = readDeadLetter(message, from, position, services);
         if (!matches(invocation.filter, letter)) continue;
         await visitor.visit(queue, letter);

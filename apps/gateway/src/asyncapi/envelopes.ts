@@ -141,18 +141,19 @@ export const ENVELOPES: Readonly<Record<string, FieldsSchema>> = {
   DeadLetterHeaders: {
     type: 'object',
     properties: {
-      [HEADER.deadStatus]: { type: 'string', description: 'The error: its status.' },
+      [HEADER.deadStatus]: { type: 'string', description: 'The error: its status. Absent: it crashed its consumers.' },
       [HEADER.deadReason]: { type: 'string', maxLength: 500, description: 'The error: its message, for people.' },
       [HEADER.routingKey]: { type: 'string', description: 'The routing key it was published with.' },
+      [HEADER.lane]: { type: 'string', description: 'The exchange it was published to.' },
       [HEADER.attempt]: { type: 'integer', minimum: 1, description: 'How often it was tried.' },
       [HEADER.firstFailedAt]: { type: 'integer', description: 'When the first try failed, in epoch milliseconds.' },
       [HEADER.originUser]: { type: 'string', description: 'The broker account that published it, when it had a `user_id`.' },
       [HEADER.correlationId]: { type: 'string', description: 'Its `correlation_id`, when somebody waited.' },
-      'x-death': {
-        type: 'array',
-        items: { type: 'object' },
-        description: 'Instead of all these when the broker gave it up by itself: it took its consumers down.',
+      [HEADER.deadSize]: {
+        type: 'integer',
+        description: 'Of what nobody can read, only the first KiB is kept: how many bytes it had.',
       },
+      [HEADER.deadHash]: { type: 'string', description: 'The same: its SHA-256, in hexadecimal digits.' },
     },
   },
 };

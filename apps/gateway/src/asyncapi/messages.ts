@@ -161,7 +161,8 @@ export function deadLetterMessage({ pattern, example }: Message<object, object>)
   return {
     name: 'deadLetter',
     title: 'Dead letter',
-    summary: 'What nobody waited for and cannot be carried out: body, headers and properties as published, and these headers.',
+    summary:
+      'What nobody waited for and cannot be carried out: body, headers and properties as published, and these headers. They count only beside the `user_id` of a service.',
     contentType: 'application/json',
     tags: [{ name: 'dead letter' }],
     headers: ref('schemas', 'DeadLetterHeaders'),
@@ -175,6 +176,7 @@ export function deadLetterMessage({ pattern, example }: Message<object, object>)
           [HEADER.deadStatus]: status,
           [HEADER.deadReason]: message,
           [HEADER.routingKey]: pattern,
+          [HEADER.lane]: 'commands.1',
           [HEADER.attempt]: 1,
           [HEADER.firstFailedAt]: Date.parse(EXAMPLE_TIME),
           [HEADER.originUser]: 'billing',

@@ -26,7 +26,7 @@ export interface Said {
 /** Queues with letters, and where replays go. */
 const LOOKED_AT = /\.(dead|crashed|refused|expired|again)$/;
 
-/** What a letter is made of: its id, headers that differ from those of a service, properties, body. */
+/** The parts of a letter: its id, headers that differ from those of a service, properties, body. */
 export type Burial = [id: string | undefined, headers?: Record<string, unknown>, options?: Options.Publish, body?: unknown];
 
 /** The queues of a broker of its own, letters in them, and the tool that looks at them. */

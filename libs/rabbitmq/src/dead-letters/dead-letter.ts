@@ -18,7 +18,7 @@ export interface LetterSummary extends Omit<Testimony, 'correlationId' | 'lane'>
   id: string;
   /** Tenant that its publisher named. */
   apiKey?: string;
-  /** What the publisher calls itself. */
+  /** Name that the publisher gives itself. */
   app?: string;
   /** Bytes of the body as it was published. */
   size: number;

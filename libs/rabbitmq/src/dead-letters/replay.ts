@@ -10,7 +10,7 @@ import type { OpenedQueue } from './opened-queue';
 
 const CONFIRM_TIMEOUT_MS = 30_000;
 
-/** Whose word counts. */
+/** Accounts whose word counts. */
 export interface Accounts {
   /** Of this connection. The broker refuses another one as `user_id`. */
   own: string;

@@ -6,7 +6,7 @@ import type { Kind, LetterQueue } from './letter-queue';
 import { text } from './printable';
 
 /**
- * Who says what a letter says of itself.
+ * The writer of all that a letter says of itself.
  *
  * - `service`: the broker vouches that a service put it here. The headers that services set are the service's own.
  * - `publisher`: the broker put it here as it was published, and vouches for nothing but `user_id`.
@@ -14,10 +14,10 @@ import { text } from './printable';
  */
 export type Origin = 'service' | 'publisher' | 'unknown';
 
-/** What may be said without a proof. */
+/** A fact that may be said without a proof. */
 export type Claim = 'operation' | 'status' | 'reason' | 'attempts' | 'firstFailedAt';
 
-/** What is known of a letter, beside its body and what its publisher may write as it likes. */
+/** All that is known of a letter, beside its body and the parts that its publisher may write as it likes. */
 export interface Testimony {
   origin: Origin;
   /** Broker account of its publisher. Absent: nobody's, because the publisher gave no `user_id`; or not known, when the origin is not. */
@@ -33,11 +33,11 @@ export interface Testimony {
   lane?: string;
   /** Its whole body, when only the beginning was kept. */
   stubOf?: { bytes?: number; sha256?: string };
-  /** What of it anybody may have written. */
+  /** The parts that anybody may have written. */
   unproved: readonly Claim[];
 }
 
-/** What the broker's giving up means: each has a queue of its own. */
+/** Letters that the broker gave up: each kind has a queue of its own. */
 const BROKERS: Partial<Record<Kind, Pick<Testimony, 'status' | 'reason'>>> = {
   crashed: { status: 'CRASHED', reason: 'crashed its consumers, until the broker gave it up' },
   expired: { status: 'EXPIRED', reason: 'expired in its queue: it was published with an expiration' },
@@ -107,7 +107,7 @@ function ofUnknown({ properties }: ConsumeMessage, { kind, service }: LetterQueu
   };
 }
 
-/** What the headers of services say, whoever wrote them. */
+/** Reads the headers of services, whoever wrote them. */
 function toldByHeaders(headers: Record<string, unknown>, kind: Kind) {
   const attempts = headers[HEADER.attempt];
   return {
@@ -130,7 +130,7 @@ function stubOf(headers: Record<string, unknown>): Testimony['stubOf'] {
   return { bytes: Number.isSafeInteger(bytes) ? (bytes as number) : undefined, sha256: text(sha256) };
 }
 
-/** What any command of other services in the queues of a service must be; undefined when it has several. */
+/** The operation of every command that other services send to this one; undefined when there are several. */
 function onlyCommandOf(service: ServiceName): string | undefined {
   const [only, ...others] = OPEN_OPERATIONS.filter((message) => message.service === service && message.kind === 'command');
   return others.length === 0 ? only?.pattern : undefined;

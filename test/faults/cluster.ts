@@ -45,7 +45,7 @@ export interface ClusterOptions {
 /** The queues of commands that are to be carried out, of those that are tried again, and of letters for people. */
 const COMMANDS = /^\w+\.(calls|commands(\.\d)?|again)$/;
 const RETRIES = /^\w+\.(retry\.\w+|suspects)$/;
-const LETTERS = /^\w+\.commands\.(dead|refused|crashed|expired)$/;
+const LETTERS = /^\w+\.commands\.(dead|refused|crashed)$/;
 
 /** The whole system on servers of its own, with a fault proxy in every link. PostgreSQL writes to disk as in production. */
 export class Cluster {

@@ -1,9 +1,9 @@
 import type { Channel } from 'amqplib';
 import { Backoff } from '@app/amqp/backoff';
 import { destroySocket, openConnection, parseBrokerUrl } from '@app/amqp/open-connection';
-import { REMOVED_BINDINGS } from './earlier-topology';
-import { finishUpgrade } from './finish-upgrade';
-import { BINDINGS, EXCHANGES, QUEUES } from './topology';
+import { EARLIER_LANE_ZERO, REMOVED_BINDINGS, SIGN_OF_UPGRADE } from './earlier-topology';
+import { exists, finishUpgrade } from './finish-upgrade';
+import { BINDINGS, EXCHANGES, LANES, QUEUES } from './topology';
 import { within } from '@app/amqp/within';
 
 const PRECONDITION_FAILED = 406;
@@ -37,7 +37,7 @@ export async function declareTopology(
   try {
     const channel = await model.createChannel();
     channel.on('error', () => undefined);
-    await declareOn(channel);
+    await declareOn(channel, await exists(model, SIGN_OF_UPGRADE));
     const left = upgraded ? await finishUpgrade(model) : [];
     await within(CLOSE_TIMEOUT_MS, model.close());
     return left;
@@ -62,14 +62,17 @@ async function connectWithin<T>(waitMs: number, open: () => Promise<T>): Promise
   }
 }
 
-async function declareOn(channel: Channel): Promise<void> {
+/** @param upgrading whether processes of versions without lanes may run: lane 0 stays theirs, until the upgrade is finished */
+async function declareOn(channel: Channel, upgrading: boolean): Promise<void> {
   for (const { name, type } of EXCHANGES) {
     await explain(`exchange ${name}`, channel.assertExchange(name, type, { durable: true }));
   }
   for (const queue of QUEUES) {
     await explain(`queue ${queue.name}`, channel.assertQueue(queue.name, { durable: true, arguments: queue.arguments }));
   }
-  for (const { queue, exchange, routingKey } of BINDINGS) await channel.bindQueue(queue, exchange, routingKey);
+  const bindings = BINDINGS.filter(({ exchange }) => !upgrading || exchange !== LANES[0]);
+  for (const { queue, exchange, routingKey } of [...bindings, ...(upgrading ? EARLIER_LANE_ZERO : [])])
+    await channel.bindQueue(queue, exchange, routingKey);
   for (const { queue, exchange, routingKey } of REMOVED_BINDINGS) await channel.unbindQueue(queue, exchange, routingKey);
 }
 

@@ -342,7 +342,7 @@ describe('failures', () => {
     });
 
     it('an unknown routing key in the queue, or copies: refused', async () => {
-      await channel.bindQueue('users.commands', 'commands', 'users.add.v99');
+      await channel.bindQueue('users.commands.0', 'commands', 'users.add.v99');
       publish(BODY, {}, 'users.add.v99');
       expect((await nextRefused()).properties.headers).toMatchObject({ 'x-routing-key': 'users.add.v99' });
       // A copy by CC arrives in this queue under the key of another.

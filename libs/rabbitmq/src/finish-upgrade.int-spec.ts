@@ -27,7 +27,7 @@ describe('an upgrade', () => {
     model = await openConnection({ url: broker.url, name: 'test' });
     channel = await model.createConfirmChannel();
     for (const exchange of ['retry', 'dead']) await channel.assertExchange(exchange, 'direct');
-    await channel.assertExchange('events', 'topic');
+    for (const exchange of ['commands', 'events']) await channel.assertExchange(exchange, 'topic');
     for (const service of ['users', 'notifications']) {
       const commands = `${service}.commands`;
       const dead = {
@@ -42,6 +42,7 @@ describe('an upgrade', () => {
       for (const [name, ttl] of Object.entries({ '1s': 1000, '5s': 5000, '30s': 30_000, '5m': 300_000 }))
         await channel.assertQueue(`${commands}.retry.${name}`, { arguments: { ...bounded, ...again, 'x-message-ttl': ttl } });
       await channel.bindQueue(commands, 'retry', commands);
+      await channel.bindQueue(commands, 'commands', `${service}.add.v1`);
       await channel.bindQueue(`${commands}.dead`, 'dead', commands);
     }
   });
@@ -55,6 +56,13 @@ describe('an upgrade', () => {
     await channel.waitForConfirms();
   };
 
+  /** Where commands of lane 0 go: to the queue that earlier processes consume, or to that of this version. */
+  const laneZero = async () => {
+    const { bindings } = await broker.management.definitions();
+    const bound = bindings.filter(({ source, routing_key: key }) => source === 'commands' && key === 'users.add.v1');
+    return bound.map(({ destination }) => destination);
+  };
+
   it('keeps what the earlier processes need, until it is finished, and loses nothing that is in their queues', async () => {
     await send('users.commands');
     await send('users.commands.retry.1s');
@@ -63,16 +71,18 @@ describe('an upgrade', () => {
     expect(await declareTopology(broker.url)).toEqual([]);
     const names = async () => (await broker.management.definitions()).queues.map(({ name }) => name);
     expect(await names()).toEqual(expect.arrayContaining(EARLIER_QUEUES.map(({ name }) => name)));
+    expect(await laneZero()).toEqual(['users.commands']);
 
     expect(await declareTopology(broker.url, { upgraded: true })).toEqual(['users.commands.retry.5m']);
     expect(await names()).not.toContain('users.commands.suspects');
+    expect(await laneZero()).toEqual(['users.commands.0']);
     let handled = 0;
     const server = await startUsersStub(
       { connection: { url: broker.url, name: 'users' }, metrics: new Registry() },
       { add: () => void handled++, authenticate: () => ({}), exists: () => ({}) },
     );
     try {
-      // The suspect and the retry. The one in lane 0 has no routing key of its own: it is refused.
+      // The suspect and the retry. The one in the earlier queue has no routing key of its own: it is refused.
       await eventually(() => handled === 2);
       await eventually(async () => (await channel.checkQueue('users.commands.refused')).messageCount === 1);
       await channel.purgeQueue('users.commands.retry.5m');
@@ -88,10 +98,10 @@ describe('an upgrade', () => {
     }
   });
 
-  it('no longer lets lane 0 dead-letter where it may be refused', async () => {
+  it('lets the earlier queue dead-letter where nothing is refused', async () => {
     await declareTopology(broker.url);
     const { bindings } = await broker.management.definitions();
     const targets = bindings.filter(({ source, routing_key: key }) => source === 'dead' && key === 'users.commands');
-    expect(targets.map(({ destination }) => destination)).toEqual(['users.commands.expired']);
+    expect(targets.map(({ destination }) => destination)).toEqual(['users.commands.refused']);
   });
 });

@@ -1,5 +1,6 @@
 import type { Channel, ChannelModel, ConfirmChannel, GetMessage, Options } from 'amqplib';
 import { EARLIER_BINDINGS, EARLIER_QUEUES } from './earlier-topology';
+import { BINDINGS } from './topology';
 
 /**
  * Takes away what only processes of versions without lanes use: to be called when none of them runs any more. Messages that are left in their
@@ -10,6 +11,8 @@ import { EARLIER_BINDINGS, EARLIER_QUEUES } from './earlier-topology';
 export async function finishUpgrade(model: ChannelModel): Promise<string[]> {
   const channel = await model.createConfirmChannel();
   channel.on('error', () => undefined);
+  // First the new bindings: for a moment a command may come twice, which is once by its message_id, and never not at all.
+  for (const { queue, exchange, routingKey } of BINDINGS) await channel.bindQueue(queue, exchange, routingKey);
   for (const { queue, exchange, routingKey } of EARLIER_BINDINGS) await channel.unbindQueue(queue, exchange, routingKey);
   const left: string[] = [];
   for (const { name, moveTo } of EARLIER_QUEUES) {
@@ -23,8 +26,8 @@ export async function finishUpgrade(model: ChannelModel): Promise<string[]> {
   return left;
 }
 
-/** On a channel of its own, because the broker closes it when there is no such queue. */
-async function exists(model: ChannelModel, queue: string): Promise<boolean> {
+/** Whether there is such a queue. On a channel of its own, because the broker closes it when there is no such queue. */
+export async function exists(model: ChannelModel, queue: string): Promise<boolean> {
   const channel: Channel = await model.createChannel();
   channel.on('error', () => undefined);
   try {

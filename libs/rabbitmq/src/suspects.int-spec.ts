@@ -39,7 +39,7 @@ describe('suspects', () => {
   afterEach(async () => {
     await server?.close();
     server = undefined;
-    for (const queue of ['users.commands', SUSPECTS, CRASHED]) await channel.purgeQueue(queue);
+    for (const queue of ['users.commands.0', SUSPECTS, CRASHED]) await channel.purgeQueue(queue);
   });
 
   const startServer = async () => {
@@ -72,9 +72,9 @@ describe('suspects', () => {
 
   it('are commands that were delivered twice before; one ended consumer is nothing', async () => {
     await publish('twice');
-    await crash('users.commands', 1);
+    await crash('users.commands.0', 1);
     await publish('once');
-    await crash('users.commands', 1);
+    await crash('users.commands.0', 1);
     const handled: string[] = [];
     handlers.add = ({ organizationId }) => handled.push(organizationId);
     await startServer();
@@ -101,7 +101,7 @@ describe('suspects', () => {
     const headers = { 'x-api-key': 'key', 'x-deadline': deadline, 'x-idempotency-key': 'i', 'x-request-id': 'r', 'x-mine': 1 };
     await publish('org', { headers, replyTo: queue, correlationId: 'the caller', messageId: 'm', appId: 'importer' });
     await publish('org', { headers, replyTo: queue });
-    await crash('users.commands', 2);
+    await crash('users.commands.0', 2);
     const seen: DeliveryContext[] = [];
     handlers.add = (_, context) => {
       seen.push(context);
@@ -127,7 +127,7 @@ describe('suspects', () => {
   it('are handled alone: what runs ends first, and nothing begins beside them', async () => {
     await publish('suspect 1');
     await publish('suspect 2');
-    await crash('users.commands', 2);
+    await crash('users.commands.0', 2);
     const events: string[] = [];
     const gates = new Map<string, () => void>();
     handlers.add = async ({ organizationId }) => {
@@ -181,7 +181,7 @@ describe('suspects', () => {
 
   it('end in the letters of crashes when four more consumers end with them, as they were published', async () => {
     await publish('poison', { messageId: 'poison', replyTo: 'q', correlationId: 'c' });
-    await crash('users.commands', 2);
+    await crash('users.commands.0', 2);
     handlers.add = () => new Promise(() => undefined);
     await startServer();
     await eventually(async () => (await outcomes('suspect')) === 1);

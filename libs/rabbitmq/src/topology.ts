@@ -26,11 +26,6 @@ export const EXCHANGES = [
     purpose: 'Commands that failed and are tried again, suspects and replays, from services and the operator only.',
   },
   { name: 'dead', type: 'direct', purpose: 'Commands that were given up, from services and the broker itself.' },
-  {
-    name: 'expired',
-    type: 'topic',
-    purpose: 'Commands that expired, because their publisher gave them an `expiration`; from the broker itself.',
-  },
 ] as const;
 
 export type ExchangeName = (typeof EXCHANGES)[number]['name'];
@@ -51,16 +46,17 @@ export const RETRY_DELAYS = [
   { name: '5m', milliseconds: 300_000 },
 ] as const;
 
-const laneSuffix = (lane: Lane) => (lane === 0 ? '' : `.${lane}`);
-
 /** Commands that the gateway or a service waits for. */
 export const callQueue = (service: ServiceName) => `${service}.calls`;
 /** Queries of the gateway and the services. */
 export const callQueryQueue = (service: ServiceName) => `${service}.calls.queries`;
 /** Commands of other services. */
-export const commandQueue = (service: ServiceName, lane: Lane = 0) => `${service}.commands${laneSuffix(lane)}`;
+export const commandQueue = (service: ServiceName, lane: Lane) => `${service}.commands.${lane}`;
+/** Commands of all other services in versions without lanes: consumed until it is empty, and for one release more. */
+export const earlierCommandQueue = (service: ServiceName) => `${service}.commands`;
 /** Queries of other services. */
-export const queryQueue = (service: ServiceName, lane: Lane = 0) => `${service}.queries${laneSuffix(lane)}`;
+export const queryQueue = (service: ServiceName, lane: Lane) =>
+  lane === 0 ? `${service}.queries` : `${service}.queries.${lane}`;
 /** The events that the service listens to. */
 export const eventQueue = (service: ServiceName) => `${service}.events`;
 export const retryQueue = (service: ServiceName, delay: (typeof RETRY_DELAYS)[number]) => `${service}.retry.${delay.name}`;
@@ -74,11 +70,8 @@ export const deadQueue = (service: ServiceName) => `${service}.commands.dead`;
 export const crashedQueue = (service: ServiceName) => `${service}.commands.crashed`;
 /** Commands that were refused because of what their publisher sent. */
 export const refusedQueue = (service: ServiceName) => `${service}.commands.refused`;
-/** Commands whose `expiration` passed before they were delivered. */
-export const expiredQueue = (service: ServiceName) => `${service}.commands.expired`;
 /** Every queue of dead letters, for people. */
-export const letterQueues = (service: ServiceName) =>
-  [deadQueue, crashedQueue, refusedQueue, expiredQueue].map((queue) => queue(service));
+export const letterQueues = (service: ServiceName) => [deadQueue, crashedQueue, refusedQueue].map((queue) => queue(service));
 
 export interface QueueDeclaration {
   readonly name: string;
@@ -105,9 +98,9 @@ const refusing = (messages: number, mebibytes: number) => limits(messages, mebib
 /** Full means that the oldest goes: nobody waits for room. */
 const dropping = (messages: number, mebibytes: number) => limits(messages, mebibytes, 'drop-head');
 
-const deadLettersTo = (exchange: ExchangeName, routingKey?: string) => ({
+const deadLettersTo = (exchange: ExchangeName, routingKey: string) => ({
   'x-dead-letter-exchange': exchange,
-  ...(routingKey !== undefined && { 'x-dead-letter-routing-key': routingKey }),
+  'x-dead-letter-routing-key': routingKey,
   // The default strategy loses what its target does not take. This one needs reject-publish and a length limit.
   'x-dead-letter-strategy': 'at-least-once',
 });
@@ -136,19 +129,18 @@ const listens = (service: ServiceName) => SUBSCRIPTIONS[service].length > 0;
 
 // Types and limits are all explicit, because defaults differ: 4.x has a default delivery limit, and any virtual host may have another
 // default queue type. Only arguments that RabbitMQ 3.10 and 4.x both accept.
+// A queue that other services can publish to has no dead-letter exchange: the broker reads a publisher's `x-death` when it dead-letters, and up
+// to RabbitMQ 3.12 a message with `x-death: ['x']` and an expiration ends dead-lettering on its whole node. What expires in a lane is gone, as
+// its publisher has asked.
 // A queue that others dead-letter into must not refuse: the broker tries again only every 180 s. It drops its head, or has room for all that
 // the others may hold.
 function queuesOf(service: ServiceName): QueueDeclaration[] {
-  const laneQueue = (lane: Lane): QueueDeclaration =>
-    lane === 0
-      ? // Its arguments are those of versions without lanes, when it was the only one.
-        quorum(commandQueue(service), 20, deadLettersTo('dead', commandQueue(service)), refusing(100_000, 256))
-      : // The routing key stays: the broker vouches for it.
-        quorum(commandQueue(service, lane), NEVER, deadLettersTo('expired'), refusing(50_000, 128));
   return [
     quorum(callQueue(service), NEVER, refusing(20_000, 128)),
     classic(callQueryQueue(service)),
-    ...LANE_NUMBERS.map(laneQueue),
+    ...LANE_NUMBERS.map((lane) => quorum(commandQueue(service, lane), NEVER, refusing(50_000, 128))),
+    // Only retry queues of versions without lanes bring anything in.
+    quorum(earlierCommandQueue(service), 20, deadLettersTo('dead', earlierCommandQueue(service)), refusing(100_000, 256)),
     ...LANE_NUMBERS.map((lane) => classic(queryQueue(service, lane))),
     ...RETRY_DELAYS.map((delay) =>
       quorum(
@@ -168,10 +160,9 @@ function queuesOf(service: ServiceName): QueueDeclaration[] {
     // Each letter has ended four processes.
     quorum(crashedQueue(service), NEVER, refusing(1_000_000, 1024)),
     quorum(refusedQueue(service), NEVER, dropping(100_000, 256)),
-    quorum(expiredQueue(service), NEVER, dropping(10_000, 64)),
     ...(listens(service)
       ? // Full, it holds up the outbox of its publisher, and nothing is lost.
-        [quorum(eventQueue(service), 20, deadLettersTo('dead', commandQueue(service)), refusing(1_000_000, 1024))]
+        [quorum(eventQueue(service), 20, deadLettersTo('dead', earlierCommandQueue(service)), refusing(1_000_000, 1024))]
       : []),
   ];
 }
@@ -201,13 +192,8 @@ function failureBindings(service: ServiceName): BindingDeclaration[] {
     byName('dead', deadQueue(service)),
     byName('dead', crashedQueue(service)),
     byName('dead', refusedQueue(service)),
-    // Lane 0 and the events dead-letter with this key.
-    { exchange: 'dead', routingKey: commandQueue(service), queue: expiredQueue(service) },
-    ...ALL_MESSAGES.filter((message) => isCommand(message) && message.service === service).map(({ pattern }) => ({
-      exchange: 'expired' as const,
-      routingKey: pattern,
-      queue: expiredQueue(service),
-    })),
+    // The events and the earlier queue dead-letter with this key, and services of versions without lanes all their letters.
+    { exchange: 'dead', routingKey: earlierCommandQueue(service), queue: refusedQueue(service) },
   ];
 }
 
@@ -216,10 +202,16 @@ export const SERVICES = [...new Set(ALL_MESSAGES.map(({ service }) => service))]
 /** Every queue; all durable. The arguments of a queue that exists cannot change: give it a new name, or use a policy. */
 export const QUEUES: readonly QueueDeclaration[] = SERVICES.flatMap(queuesOf);
 
+/** Bindings of lane 0, to the queue of commands that is named. All messages, because gateways of versions without lanes publish there. */
+export const laneZeroBindings = (commandsTo: (service: ServiceName) => string): readonly BindingDeclaration[] =>
+  ALL_MESSAGES.map((message) => ({
+    ...laneBinding(message, 0),
+    ...(isCommand(message) && { queue: commandsTo(message.service) }),
+  }));
+
 export const BINDINGS: readonly BindingDeclaration[] = [
   ...ALL_MESSAGES.map(callBinding),
-  // All of them in lane 0: gateways of versions without lanes publish there.
-  ...ALL_MESSAGES.map((message) => laneBinding(message, 0)),
+  ...laneZeroBindings((service) => commandQueue(service, 0)),
   ...LANE_NUMBERS.slice(1).flatMap((lane) => OPEN_OPERATIONS.map((message) => laneBinding(message, lane))),
   ...SERVICES.flatMap((service) =>
     SUBSCRIPTIONS[service].map(({ type }) => ({ exchange: 'events.own' as const, routingKey: type, queue: eventQueue(service) })),

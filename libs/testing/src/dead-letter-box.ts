@@ -24,7 +24,7 @@ export interface Said {
 }
 
 /** Queues with letters, and where replays go. */
-const LOOKED_AT = /\.(dead|crashed|refused|expired|again)$/;
+const LOOKED_AT = /\.(dead|crashed|refused|again)$/;
 
 /** The parts of a letter: its id, headers that differ from those of a service, properties, body. */
 export type Burial = [id: string | undefined, headers?: Record<string, unknown>, options?: Options.Publish, body?: unknown];

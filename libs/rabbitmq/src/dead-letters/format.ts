@@ -75,7 +75,6 @@ export function letterData(letter: DeadLetter) {
 
 const ORIGINS: Record<Origin, string> = {
   service: 'a service put it here, and vouches for what it says of it',
-  publisher: 'the broker put it here as it was published, and vouches for the publisher alone',
   unknown: 'unknown: no service vouches for it, and anybody may have written what it says',
 };
 

@@ -13,7 +13,7 @@ Usage: npm run dead-letters -- <command> [options]
 
 Which letters; several conditions must all hold:
   --status STATUS   ${LETTER_STATUSES.slice(0, 4).join(', ')}, ...;
-                    CRASHED and EXPIRED for what the broker gave up by itself
+                    CRASHED for what the broker gave up by itself
   --operation NAME  routing key, such as notifications.add.v1
   --api-key KEY     tenant
   --publisher NAME  broker account that published it

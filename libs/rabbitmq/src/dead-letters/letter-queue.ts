@@ -1,7 +1,7 @@
 import type { ServiceName } from '@app/contracts/message';
-import { crashedQueue, deadQueue, expiredQueue, refusedQueue, SERVICES } from '../topology';
+import { crashedQueue, deadQueue, refusedQueue, SERVICES } from '../topology';
 
-const NAMES = { dead: deadQueue, crashed: crashedQueue, refused: refusedQueue, expired: expiredQueue };
+const NAMES = { dead: deadQueue, crashed: crashedQueue, refused: refusedQueue };
 
 /** Why letters are in a queue: the queue tells it, and no header does. */
 export type Kind = keyof typeof NAMES;

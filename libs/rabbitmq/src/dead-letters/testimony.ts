@@ -9,10 +9,9 @@ import { text } from './printable';
  * The writer of all that a letter says of itself.
  *
  * - `service`: the broker vouches that a service put it here. The headers that services set are the service's own.
- * - `publisher`: the broker put it here as it was published, and vouches for nothing but `user_id`.
- * - `unknown`: neither. Letters of versions without lanes, whose services set no `user_id`.
+ * - `unknown`: letters of versions without lanes, whose services set no `user_id`, and what the broker itself moved there.
  */
-export type Origin = 'service' | 'publisher' | 'unknown';
+export type Origin = 'service' | 'unknown';
 
 /** A fact that may be said without a proof. */
 export type Claim = 'operation' | 'status' | 'reason' | 'attempts' | 'firstFailedAt';
@@ -40,12 +39,11 @@ export interface Testimony {
 /** Letters that the broker gave up: each kind has a queue of its own. */
 const BROKERS: Partial<Record<Kind, Pick<Testimony, 'status' | 'reason'>>> = {
   crashed: { status: 'CRASHED', reason: 'crashed its consumers, until the broker gave it up' },
-  expired: { status: 'EXPIRED', reason: 'expired in its queue: it was published with an expiration' },
 };
 const UNEXPLAINED = { status: 'UNKNOWN', reason: 'came here without a reason' } as const;
 
 /** Statuses that are no errors of a service. */
-export const OTHER_STATUSES: readonly string[] = [BROKERS.crashed!.status, BROKERS.expired!.status, UNEXPLAINED.status];
+export const OTHER_STATUSES: readonly string[] = [BROKERS.crashed!.status, UNEXPLAINED.status];
 
 /**
  * Judges what a letter says of itself. `x-death` proves nothing: a publisher may write it, and RabbitMQ adds its own entry to what it finds.
@@ -55,11 +53,6 @@ export const OTHER_STATUSES: readonly string[] = [BROKERS.crashed!.status, BROKE
 export function testimonyOf(message: ConsumeMessage, queue: LetterQueue, services: ReadonlySet<string>): Testimony {
   const userId: unknown = message.properties.userId;
   const byService = typeof userId === 'string' && services.has(userId);
-  // No service publishes to this one. Without user_id, what came out of lane 0 may also be of a service before 0.2.
-  if (queue.kind === 'expired') {
-    const known = message.fields.exchange === 'expired' || text(userId) !== undefined;
-    return known ? asPublished(message, queue.service, byService) : ofUnknown(message, queue);
-  }
   return byService ? ofService(message, queue.kind) : ofUnknown(message, queue);
 }
 
@@ -76,21 +69,6 @@ function ofService({ properties }: ConsumeMessage, kind: Kind): Testimony {
   };
 }
 
-function asPublished({ fields, properties }: ConsumeMessage, service: ServiceName, byService: boolean): Testimony {
-  const { userId, type, correlationId } = properties as Record<'userId' | 'type' | 'correlationId', unknown>;
-  // Lane 0 gives its letters a fixed routing key.
-  const vouched = fields.exchange === 'expired' ? fields.routingKey : byService ? type : undefined;
-  return {
-    origin: 'publisher',
-    account: text(userId),
-    operation: text(vouched) ?? onlyCommandOf(service),
-    ...BROKERS.expired!,
-    firstFailedAt: timeOfDeath(headersOf(properties)),
-    correlationId: string(correlationId),
-    unproved: ['firstFailedAt'],
-  };
-}
-
 function ofUnknown({ properties }: ConsumeMessage, { kind, service }: LetterQueue): Testimony {
   const headers = headersOf(properties);
   const told = toldByHeaders(headers, kind);
@@ -98,8 +76,6 @@ function ofUnknown({ properties }: ConsumeMessage, { kind, service }: LetterQueu
   return {
     origin: 'unknown',
     ...told,
-    // Services before 0.2 put theirs here, too, while this version is being started.
-    ...(kind === 'expired' && { ...BROKERS.expired, ...errorIn(headers) }),
     operation: told.operation ?? onlyCommandOf(service),
     firstFailedAt: told.firstFailedAt ?? timeOfDeath(headers),
     correlationId: string(headers[HEADER.correlationId] ?? properties.correlationId),

@@ -4,6 +4,7 @@ import { createInterface } from 'node:readline';
 import { connect, type ChannelModel } from 'amqplib';
 import { Client } from 'pg';
 import { eventually } from '@app/testing/eventually';
+import { keepCalling } from '@app/testing/keep-calling';
 import { System } from '@app/testing/system';
 
 const USERS = Array.from({ length: 60 }, (_, index) => `u${index}`);
@@ -101,25 +102,18 @@ describe('the copy of memberships', () => {
     });
     await Promise.race([asking, exited]);
 
-    let running = true;
     const missed: string[] = [];
-    const reader = async (first: number) => {
-      for (let index = first; running; index++) {
-        const userId = USERS[index % USERS.length];
-        const sees = await seen(userId);
-        const expected = ['plain', ...(['u4', 'u5'].includes(userId) ? ['secret'] : [])];
-        if (!expected.every((documentId) => sees.includes(documentId))) missed.push(`${userId} ${sees.join()}`);
-        if (userId === 'u9' && sees.includes('secret')) missed.push('u9 sees secret');
-      }
-    };
-    const writer = async () => {
-      for (let index = 0; running; index++) await add([`new${index}`], index % 2 ? { folderId: 'f' } : {});
-    };
-    const calls = [reader(0), reader(20), reader(40), writer()];
+    const endReaders = keepCalling(3, 300, async (reader, index) => {
+      const userId = USERS[(20 * reader + index) % USERS.length];
+      const sees = await seen(userId);
+      const expected = ['plain', ...(['u4', 'u5'].includes(userId) ? ['secret'] : [])];
+      if (!expected.every((documentId) => sees.includes(documentId))) missed.push(`${userId} ${sees.join()}`);
+      if (userId === 'u9' && sees.includes('secret')) missed.push('u9 sees secret');
+    });
+    const endWriter = keepCalling(1, 100, (_, index) => add([`new${index}`], index % 2 ? { folderId: 'f' } : {}));
     const [code] = await exited;
     await seen('u9');
-    running = false;
-    await Promise.all(calls);
+    await Promise.all([endReaders(), endWriter()]);
     expect({ code, missed }).toEqual({ code: 0, missed: [] });
     expect(lines.at(-1)).toMatch(/^\d+ events were written/);
     await eventually(async () => (await copy()).join() === (await source()).join());

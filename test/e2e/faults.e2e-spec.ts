@@ -1,4 +1,5 @@
 import { eventually } from '@app/testing/eventually';
+import { keepCalling } from '@app/testing/keep-calling';
 import { PrivateServer } from '@app/testing/private-server';
 import { System, type HttpAnswer } from '@app/testing/system';
 
@@ -55,20 +56,14 @@ describe('when something is away', () => {
 
   it('the broker, killed under load: every answer is honest, and it recovers', async () => {
     const answers: Awaited<ReturnType<typeof add>>[] = [];
-    let loading = true;
-    const load = Promise.all(
-      Array.from({ length: 16 }, async () => {
-        while (loading) answers.push(await add());
-      }),
-    );
+    const end = keepCalling(16, 200, async () => answers.push(await add()));
     await eventually(() => answers.length > 200);
     await broker.order('kill');
     await eventually(() => answers.some(({ status }) => status === 503));
     await broker.order('start');
     const seen = answers.length;
     await eventually(() => answers.slice(seen).filter(({ status }) => status === 200).length > 50, 20_000);
-    loading = false;
-    await load;
+    await end();
     expect(new Set(answers.map(({ status }) => status))).toEqual(
       new Set(answers.some(({ status }) => status === 504) ? [200, 503, 504] : [200, 503]),
     );

@@ -17,7 +17,7 @@ const CANARY = 'canary-7f3a';
 describe('hostile input', () => {
   let system: System;
   beforeAll(async () => {
-    system = await System.start({ env: { RATE_LIMIT_PER_SECOND: '0' } });
+    system = await System.start();
   });
   afterAll(() => system.stop());
 

@@ -17,7 +17,10 @@ export interface HttpAnswer {
 export type Operation = 'users/add' | 'notifications/add' | 'notifications/get';
 
 export interface SystemOptions {
-  /** Settings for all three services. */
+  /**
+   * Settings for all three services. Without one the rate of a key is not limited: how fast a test calls is a matter of its machine, and the
+   * limit has tests of its own.
+   */
   env?: Record<string, string>;
   /** A broker that the test may break; else a virtual host on the broker of the run. */
   amqpUrl?: string;
@@ -53,7 +56,7 @@ export class System {
     }
     const { TEST_CALLS_EXCHANGE: callsExchange } = process.env;
     const beside: Record<string, string> = callsExchange ? { CALLS_EXCHANGE: callsExchange } : {};
-    const env = { AMQP_URL: amqpUrl, DATABASE_URL: databaseUrl, ...beside, ...options.env };
+    const env = { AMQP_URL: amqpUrl, DATABASE_URL: databaseUrl, RATE_LIMIT_PER_SECOND: '0', ...beside, ...options.env };
     const service = (app: AppName) => new ServiceProcess(app, { ...env, ...(app === 'gateway' && { PORT: '0' }) });
     const services = { gateway: service('gateway'), users: service('users'), notifications: service('notifications') };
     const system = new System(amqpUrl, databaseUrl, env, services, drops);

@@ -2,6 +2,7 @@ import { connect } from 'amqplib';
 import { CollaborationClient, type ApiError, type CloudEvent, type Events, type Handlers } from '@app/client/client';
 import { createTestBroker, type TestBroker } from '@app/testing/broker';
 import { eventually } from '@app/testing/eventually';
+import { keepCalling } from '@app/testing/keep-calling';
 import { requiredEnv } from '@app/testing/required-env';
 import { System } from '@app/testing/system';
 import { ManagementApi } from '@app/rabbitmq/management-api';
@@ -55,16 +56,20 @@ describe('the client of other services', () => {
   const kill = () => eventually(async () => (await broker.management.killConnections('billing')) > 0, 15_000, 100);
 
   it('publishes each command once in effect, while its connections are ended', async () => {
-    let killed = false;
-    const killing = kill().then(() => (killed = true));
     const ids: string[] = [];
-    for (let further = 0; further < 5; further += killed ? 1 : 0) {
+    const end = keepCalling(1, 25, async () => {
       const batch = Array.from({ length: 20 }, (_, index) => `n-${ids.length + index}`);
       const published = batch.map((messageId) => client.publish('notifications.add.v1', notification(), { messageId }));
       expect((await Promise.all(published)).map(({ messageId }) => messageId)).toEqual(batch);
       ids.push(...batch);
+    });
+    try {
+      await kill();
+      const before = ids.length;
+      await eventually(() => ids.length >= before + 100, 30_000);
+    } finally {
+      await end();
     }
-    await killing;
     const stored: string[] = [];
     await eventually(async () => {
       stored.length = 0;

@@ -1,6 +1,7 @@
 import { System } from '@app/testing/system';
 import { ServiceProcess, type AppName } from '@app/testing/service-process';
 import { eventually } from '@app/testing/eventually';
+import { keepCalling } from '@app/testing/keep-calling';
 
 const APPS: AppName[] = ['gateway', 'users', 'notifications'];
 
@@ -69,17 +70,12 @@ describe('a service', () => {
     const writers = [system.services.notifications, await system.replica('notifications').start()];
     const wrong: unknown[] = [];
     let answered = 0;
-    let loading = true;
     let target = 0;
-    const load = Promise.all(
-      Array.from({ length: 8 }, async (_, client) => {
-        for (let call = 0; loading; call++) {
-          const { status, body } = await add(`rolling ${client} ${call}`, gateways[target]?.url);
-          answered++;
-          if (status !== 200) wrong.push(body);
-        }
-      }),
-    );
+    const end = keepCalling(8, 400, async (client, call) => {
+      const { status, body } = await add(`rolling ${client} ${call}`, gateways[target]?.url);
+      answered++;
+      if (status !== 200) wrong.push(body);
+    });
     const someMore = async () => {
       const before = answered;
       await eventually(() => answered > before + 100);
@@ -101,11 +97,10 @@ describe('a service', () => {
     expect(await system.services.users.stop()).toBe(0);
     await system.services.users.start();
     await someMore();
-    loading = false;
-    await load;
+    await end();
     expect(await writers[1]?.stop()).toBe(0);
     expect(wrong).toEqual([]);
-  }, 60_000);
+  }, 120_000);
 
   it('carries the request id of the caller through HTTP and the logs', async () => {
     const id = 'trace-me-42';

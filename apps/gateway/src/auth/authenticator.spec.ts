@@ -1,34 +1,15 @@
 import { Logger } from '@nestjs/common';
 import { ApiError } from '@app/contracts/error';
 import type { Verdict } from '@app/contracts/users.authenticate';
-import type { RabbitClient } from '@app/rabbitmq/rabbit.client';
-import { answer, UNAVAILABLE } from '../../test/stub-rabbit';
-import { Authenticator, MAX_FIRST_QUESTIONS } from './authenticator';
-import type { Credentials } from './credentials';
+import { UNAVAILABLE } from '../../test/stub-rabbit';
+import { StubUsers, who } from '../../test/stub-users';
+import { Authenticator } from './authenticator';
 
 const STALE_MAX_MS = 600_000;
-const who = (name: string): Credentials => ({ apiKey: name, tokenHash: name, cacheKey: name });
 const ADA = who('ada');
 
-/** Answers when the test says so. */
-class Users {
-  readonly asked: { apiKey: string; settle: (verdict: Verdict | Error) => void }[] = [];
-  /** Answers at once, instead. */
-  at: 'once' | 'hand' = 'once';
-  verdict: Verdict | Error = 'accepted';
-
-  call = ((_message: unknown, { apiKey }: { apiKey: string }) => {
-    const reply = new Promise((resolve, reject) => {
-      const settle = (verdict: Verdict | Error) => (verdict instanceof Error ? reject(verdict) : resolve(answer({ verdict })));
-      this.asked.push({ apiKey, settle });
-      if (this.at === 'once') settle(this.verdict);
-    });
-    return reply;
-  }) as RabbitClient['call'];
-}
-
 describe('Authenticator', () => {
-  let users: Users;
+  let users: StubUsers;
   let now: number;
   let authenticator: Authenticator;
   const verdictOf = (credentials = ADA) => authenticator.verdictOf(credentials, 'request-1');
@@ -41,7 +22,7 @@ describe('Authenticator', () => {
 
   beforeAll(() => Logger.overrideLogger(false));
   beforeEach(() => {
-    users = new Users();
+    users = new StubUsers();
     now = 1_000_000;
     authenticator = new Authenticator(users, STALE_MAX_MS, () => now);
   });
@@ -182,20 +163,6 @@ describe('Authenticator', () => {
   it('takes a verdict it does not know for no answer', async () => {
     users.verdict = 'perhaps' as Verdict;
     await expect(verdictOf()).rejects.toMatchObject({ status: 'UNAVAILABLE' });
-  });
-
-  it('bounds first questions, and still renews what is known', async () => {
-    await verdictOf();
-    users.at = 'hand';
-    const flood = Array.from({ length: MAX_FIRST_QUESTIONS }, (_, index) => verdictOf(who(`stranger ${index}`)));
-    await expect(verdictOf(who('one more'))).rejects.toMatchObject({ status: 'UNAVAILABLE' });
-
-    now += 5000;
-    const renewed = verdictOf();
-    expect(users.asked.at(-1)?.apiKey).toBe('ada');
-    users.asked.forEach(({ settle }) => settle('refused'));
-    await expect(renewed).resolves.toBe('refused');
-    await Promise.all(flood);
   });
 
   it('keeps good credentials through a flood of wrong ones', async () => {

@@ -4,6 +4,7 @@ import { Authenticate, VERDICTS, type Verdict } from '@app/contracts/users.authe
 import type { RabbitClient } from '@app/rabbitmq/rabbit.client';
 import { authentications } from '../http/metrics';
 import type { Credentials } from './credentials';
+import { Turns } from './turns';
 import { VerdictCache, type KnownVerdict } from './verdict-cache';
 
 /** Younger: used as it is. */
@@ -13,15 +14,21 @@ const RENEWED_MS = 5000;
 const QUESTION_TIMEOUT_MS = 1000;
 /** While the users service is away, it is asked at most this often: not every call waits for the same silence. */
 const RETRY_MS = 1000;
-/** First questions in flight. Wrong tokens are cheap to make up, and each is a question. */
-export const MAX_FIRST_QUESTIONS = 256;
+/**
+ * First questions in flight, and renewals of what was refused. Wrong tokens are cheap to make up, and each is a question: those in flight stand
+ * before the renewals of right ones in the queue, and must not make them wait.
+ */
+export const MAX_FIRST_QUESTIONS = 32;
+/** First questions that wait for one of those to end. */
+export const MAX_WAITING_QUESTIONS = 256;
 
 /** Knows what credentials are worth: asks the users service, and remembers. */
 export class Authenticator {
   private readonly logger = new Logger('Authenticator');
   private readonly cache = new VerdictCache();
   private readonly questions = new Map<string, Promise<Verdict>>();
-  private firstQuestions = 0;
+  private readonly turns: Turns;
+  private answeredAt = -Infinity;
   private away = false;
   private nextTryAt = 0;
   private forgottenAt = -Infinity;
@@ -34,7 +41,10 @@ export class Authenticator {
     private readonly rabbit: Pick<RabbitClient, 'call'>,
     private readonly staleMaxMs: number,
     private readonly now: () => number = () => performance.now(),
-  ) {}
+  ) {
+    const limits = { atATime: MAX_FIRST_QUESTIONS, waiting: MAX_WAITING_QUESTIONS, patienceMs: QUESTION_TIMEOUT_MS };
+    this.turns = new Turns(limits, now);
+  }
 
   /** @throws ApiError UNAVAILABLE when nothing is known of them and the users service does not answer */
   async verdictOf(credentials: Credentials, requestId: string): Promise<Verdict> {
@@ -46,7 +56,13 @@ export class Authenticator {
     const question = this.renewal(credentials, requestId, known);
     if (age < RENEWED_MS) return used('hit', known);
     if (!question || this.away) return used('stale', known);
-    return question.catch(() => used('stale', known));
+    return question.catch(() => this.afterSilence(credentials, requestId, known));
+  }
+
+  /** Whether they were right a moment ago. Asks nobody. */
+  isAccepted({ cacheKey }: Credentials): boolean {
+    const known = this.cache.get(cacheKey);
+    return known?.verdict === 'accepted' && this.now() - known.askedAt < RENEWED_MS;
   }
 
   /**
@@ -60,15 +76,29 @@ export class Authenticator {
     this.forgottenAt = this.now();
   }
 
+  /** A renewal was not answered. While others are, what was known before does not count: the question is put once more. */
+  private async afterSilence(credentials: Credentials, requestId: string, known: KnownVerdict): Promise<Verdict> {
+    if (this.away) return used('stale', known);
+    const question = this.questions.get(credentials.cacheKey) ?? this.ask(credentials, requestId);
+    return question.catch((cause: unknown) => (this.away ? used('stale', known) : throwUnavailable(cause)));
+  }
+
   private async first(credentials: Credentials, requestId: string): Promise<Verdict> {
     const running = this.questions.get(credentials.cacheKey);
-    if (!running && (this.isWaitingToRetry() || this.firstQuestions >= MAX_FIRST_QUESTIONS)) throw unavailable();
+    if (!running && (this.isWaitingToRetry() || this.turns.isFull)) throw unavailable();
     authentications.inc({ source: 'miss' });
-    if (running) return running.catch(throwUnavailable);
-    this.firstQuestions++;
-    return this.ask(credentials, requestId)
-      .catch(throwUnavailable)
-      .finally(() => this.firstQuestions--);
+    return (running ?? this.question(credentials, () => this.askInTurn(credentials, requestId))).catch(throwUnavailable);
+  }
+
+  private async askInTurn(credentials: Credentials, requestId: string): Promise<Verdict> {
+    const turn = this.turns.take();
+    if (turn !== true && !(await turn)) throw new Error('Too many credentials are new.');
+    try {
+      if (turn !== true && this.away) throw new Error('Those before were not answered.');
+      return await this.answerOf(credentials, requestId);
+    } finally {
+      this.turns.end();
+    }
   }
 
   /** @returns undefined when this is not the time to ask */
@@ -77,9 +107,12 @@ export class Authenticator {
     if (running) return running;
     if (this.isWaitingToRetry()) return undefined;
     // Wrong credentials may wait: what they are denied in the meantime they had no right to.
-    if (known.verdict === 'refused' && this.questions.size >= MAX_FIRST_QUESTIONS) return undefined;
+    const isWrong = known.verdict === 'refused';
+    if (isWrong && this.turns.isFull) return undefined;
     authentications.inc({ source: 'renewal' });
-    const question = this.ask(credentials, requestId);
+    const question = isWrong
+      ? this.question(credentials, () => this.askInTurn(credentials, requestId))
+      : this.ask(credentials, requestId);
     // Nobody may be waiting for it.
     question.catch(() => undefined);
     return question;
@@ -90,10 +123,13 @@ export class Authenticator {
   }
 
   private ask(credentials: Credentials, requestId: string): Promise<Verdict> {
+    return this.question(credentials, () => this.answerOf(credentials, requestId));
+  }
+
+  private question({ cacheKey }: Credentials, put: () => Promise<Verdict>): Promise<Verdict> {
     // One try at a time: the next one waits until this one has had its chance.
     this.nextTryAt = this.now() + RETRY_MS;
-    const { cacheKey } = credentials;
-    const question = this.answerOf(credentials, requestId).finally(() => {
+    const question = put().finally(() => {
       if (this.questions.get(cacheKey) === question) this.questions.delete(cacheKey);
     });
     this.questions.set(cacheKey, question);
@@ -106,12 +142,14 @@ export class Authenticator {
       const answer = await this.rabbit.call(Authenticate, { apiKey, tokenHash }, { requestId, timeoutMs: QUESTION_TIMEOUT_MS });
       const { verdict } = answer.parse();
       if (!VERDICTS.includes(verdict)) throw new Error('The users service gave a verdict that is none.');
+      this.answeredAt = this.now();
       if (askedAt > this.forgottenAt) this.cache.set(cacheKey, { apiKey, verdict, askedAt });
       this.setAway(false);
       return verdict;
     } catch (error) {
       this.nextTryAt = this.now() + RETRY_MS;
-      this.setAway(true, error);
+      // One question may be lost. The service is away when it has answered no other one meanwhile, or cannot be asked.
+      if (!isSilence(error) || this.answeredAt < askedAt) this.setAway(true, error);
       throw error;
     }
   }
@@ -123,6 +161,8 @@ export class Authenticator {
     else this.logger.log('the users service answers again');
   }
 }
+
+const isSilence = (error: unknown) => error instanceof ApiError && error.status === 'DEADLINE_EXCEEDED';
 
 function used(source: 'hit' | 'stale', { verdict }: KnownVerdict): Verdict {
   authentications.inc({ source });

@@ -1,0 +1,23 @@
+import type { Verdict } from '@app/contracts/users.authenticate';
+import type { RabbitClient } from '@app/rabbitmq/rabbit.client';
+import type { Credentials } from '../src/auth/credentials';
+import { answer } from './stub-rabbit';
+
+export const who = (name: string): Credentials => ({ apiKey: name, tokenHash: name, cacheKey: name });
+
+/** Answers when the test says so. */
+export class StubUsers {
+  readonly asked: { apiKey: string; settle: (verdict: Verdict | Error) => void }[] = [];
+  /** Answers at once, instead. */
+  at: 'once' | 'hand' = 'once';
+  verdict: Verdict | Error = 'accepted';
+
+  call = ((_message: unknown, { apiKey }: { apiKey: string }) => {
+    const reply = new Promise((resolve, reject) => {
+      const settle = (verdict: Verdict | Error) => (verdict instanceof Error ? reject(verdict) : resolve(answer({ verdict })));
+      this.asked.push({ apiKey, settle });
+      if (this.at === 'once') settle(this.verdict);
+    });
+    return reply;
+  }) as RabbitClient['call'];
+}

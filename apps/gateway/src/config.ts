@@ -28,7 +28,7 @@ export class GatewayConfig extends Settings({
     'MAX_IN_FLIGHT',
     1000,
     { min: 1, max: 100_000 },
-    'Calls in flight in one gateway process; more are answered with 429. Near what it does in a quarter of a second, refusals stay quick under overload.',
+    'Calls in flight in one gateway process; more are answered with 429. Those of one queue may be 60 % of them, those of one API key 80 % of that. Near what it does in a quarter of a second, refusals stay quick under overload.',
   ),
   authStaleMaxMs: duration(
     'AUTH_STALE_MAX',

@@ -1,16 +1,14 @@
 import { once } from 'node:events';
-import type { Socket } from 'node:net';
 import { eventually } from '@app/testing/eventually';
+import { SERVER_LIMITS } from './http/server-limits';
 import { RunningGateway, textOf, responsesIn } from '../test/running-gateway';
-import { answer } from '../test/stub-rabbit';
 
 const BODY = '{"data":{"organizationId":"acme","users":[{"userId":"ada"}]}}';
 const head = (length: number, more = '') =>
   `POST /v1/users/add HTTP/1.1\r\nhost: x\r\nx-svc-api-key: demo-key\r\nx-svc-auth-token: demo-token\r\ncontent-type: application/json\r\ncontent-length: ${length}\r\n${more}\r\n`;
 const CALL = head(BODY.length) + BODY;
-const MEBIBYTE = 1024 * 1024;
 /** More than what is read without being counted. */
-const LARGE = BODY.padEnd(64 * 1024 + 1);
+const LARGE = BODY.padEnd(16 * 1024 + 1);
 
 describe('bytes that do not become a request', () => {
   let gateway: RunningGateway;
@@ -89,6 +87,7 @@ describe('connections', () => {
       // None: 16 KiB of headers bound it.
       maxHeadersCount: 0,
     });
+    expect(SERVER_LIMITS).toMatchObject({ unreadTimeoutMs: 30_000, leastBytesPerSecond: 65_536, maxOwed: 8 });
     await gateway.stop();
   });
 
@@ -119,80 +118,6 @@ describe('connections', () => {
     await textOf(await gateway.connect());
     await gateway.stop();
   });
-});
-
-describe('calls in flight', () => {
-  let gateway: RunningGateway;
-  beforeEach(async () => (gateway = await RunningGateway.start({ config: { maxInFlight: 2 } })));
-  afterEach(() => gateway.stop());
-
-  /** Two calls that wait for the service, the way they are sent, and the end of their client. */
-  it.each([
-    ['on two connections', async () => [await started(CALL), await started(CALL)]],
-    ['on one connection, one after the other', async () => [await started(CALL + CALL)]],
-  ])('leave room again when their client aborts: %s', async (_, start) => {
-    const held = gateway.rabbit.hold(2);
-    const sockets = await start();
-    await held.started;
-    expect((await gateway.post('/v1/users/add', BODY)).status).toBe(429);
-    gateway.rabbit.respond = () => answer({});
-    sockets.forEach((socket) => socket.destroy());
-    await eventually(() => gateway.log.lines.filter(({ status }) => status === 499).length === 2);
-    expect((await gateway.post('/v1/users/add', BODY)).status).toBe(200);
-    // Late, for nobody: it must not make room a second time.
-    held.finish();
-    const { started: full, finish } = gateway.rabbit.hold(2);
-    const calls = [1, 2].map(() => gateway.post('/v1/users/add', BODY));
-    await full;
-    expect((await gateway.post('/v1/users/add', BODY)).status).toBe(429);
-    finish();
-    expect((await Promise.all(calls)).map(({ status }) => status)).toEqual([200, 200]);
-  });
-
-  it('are not taken by callers whose body is on its way', async () => {
-    // Node asks for the body when it hands the request on.
-    const slow = await Promise.all([1, 2, 3].map(() => started(head(100, 'expect: 100-continue\r\n'))));
-    await Promise.all(slow.map((socket) => once(socket, 'data')));
-    expect((await gateway.post('/v1/users/add', BODY)).status).toBe(200);
-    slow.forEach((socket) => socket.destroy());
-  });
-
-  it('leave room for small bodies while large ones take all theirs', async () => {
-    const slow = await Promise.all(Array.from({ length: 256 }, () => started(head(MEBIBYTE))));
-    await eventually(async () => (await gateway.metric('gateway_bytes_arriving')) === 256 * MEBIBYTE);
-    expect((await gateway.post('/v1/users/add', LARGE)).status).toBe(429);
-    expect((await gateway.post('/v1/users/add', BODY)).status).toBe(200);
-    slow.forEach((socket) => socket.destroy());
-    await eventually(async () => (await gateway.metric('gateway_bytes_arriving')) === 0);
-    expect((await gateway.post('/v1/users/add', LARGE)).status).toBe(200);
-    expect(await gateway.metric('gateway_bytes_arriving')).toBe(0);
-  });
-
-  it('are refused unread when all of them are in use', async () => {
-    const { started: two, finish } = gateway.rabbit.hold(2);
-    const calls = [1, 2].map(() => gateway.post('/v1/users/add', BODY));
-    await two;
-    const late = await gateway.connect();
-    late.write('POST /v1/users/add HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n');
-    const [refused] = responsesIn(await textOf(late));
-    finish();
-    await Promise.all(calls);
-    // Not 401: nothing was looked at.
-    expect([refused.status, refused.headers['retry-after'], refused.json().error?.status]).toEqual([
-      429,
-      '1',
-      'RESOURCE_EXHAUSTED',
-    ]);
-    const requestId = refused.headers['x-request-id'];
-    expect(requestId).toHaveLength(36);
-    expect(await gateway.log.line({ msg: 'calls were refused' })).toMatchObject({ limit: 'in_flight', requestIds: [requestId] });
-  });
-
-  async function started(bytes: string): Promise<Socket> {
-    const socket = await gateway.connect();
-    socket.write(bytes);
-    return socket;
-  }
 });
 
 describe('close', () => {

@@ -9,7 +9,7 @@ import type { Authenticator } from './auth/authenticator';
 import type { GatewayConfig } from './config';
 import { GatewayModule } from './gateway.module';
 import { Admission } from './http/admission';
-import { answerClientErrors } from './http/client-errors';
+import { answerClientErrors, answerConnect } from './http/client-errors';
 import { Connections } from './http/connections';
 import { acceptJsonBodies } from './http/content';
 import { ErrorFilter, sendError } from './http/error.filter';
@@ -42,26 +42,34 @@ export async function createGateway({
   readiness,
   limits,
 }: GatewayParts): Promise<NestFastifyApplication> {
-  const connections = new Connections();
-  const refusals = new Refusals(logger, readiness);
-  const admission = new Admission(authenticator, new Rate(config.rateLimitPerSecond), refusals, connections, config);
-
   const serverLimits = { ...SERVER_LIMITS, ...limits };
+  const connections = new Connections(serverLimits, logger);
+  const refusals = new Refusals(logger, readiness);
+  const admission = new Admission(authenticator, new Rate(config.rateLimitPerSecond), refusals, connections, {
+    ...serverLimits,
+    ...config,
+  });
+
   const adapter = createAdapter(connections, logger, serverLimits);
   const fastify = adapter.getInstance();
+  refuseUnread(fastify.server, admission.refusalUnread, refusals);
   connections.watch(fastify.server);
-  refuseUnread(fastify.server, admission.isFull, refusals);
+  // A client that has said all and reads on gets its answer.
+  Object.assign(fastify.server, { httpAllowHalfOpen: true });
+  fastify.server.on('connect', answerConnect(fastify, connections, logger));
   // Node would drop the headers after the 2000th without a word, a repeated credential among them; 16 KiB bound them already.
   fastify.server.maxHeadersCount = 0;
   fastify.server.maxConnections = serverLimits.maxConnections;
   fastify.server.on('drop', () => connectionsRefused.inc());
   // Any other expectation than 100-continue may be ignored; Node would answer 417 by itself, without a body.
-  fastify.server.on('checkExpectation', (request, response) => fastify.server.emit('request', request, response));
+  // The body is asked for when the credentials are right.
+  for (const event of ['checkContinue', 'checkExpectation'])
+    fastify.server.on(event, (request, response) => fastify.server.emit('request', request, response));
 
   acceptJsonBodies(fastify);
   fastify.decorateRequest('caller', undefined);
   fastify.decorateRequest('failure', undefined);
-  fastify.decorateRequest('arriving', 0);
+  fastify.decorateRequest('hold', undefined);
   fastify.decorateRequest('refused', false);
   // With callbacks: a promise for each of them would cost every call more than they do.
   fastify.addHook('onRequest', (request, reply, done) => {
@@ -71,6 +79,7 @@ export async function createGateway({
   });
   fastify.addHook('onRequest', admission.admit);
   fastify.addHook('preValidation', admission.enter);
+  fastify.addHook('onSend', admission.leave);
   fastify.addHook('onSend', (_request, reply, _payload, done) => {
     // While draining, every answer tells its client to go elsewhere with the next request.
     if (readiness.draining) void reply.header('connection', 'close');
@@ -79,7 +88,7 @@ export async function createGateway({
   fastify.addHook('preClose', async () => {
     readiness.draining = true;
     connections.closeIdle();
-    setTimeout(() => connections.closeArriving(), serverLimits.lastArrivalMs).unref();
+    setTimeout(() => connections.closeSlow(), serverLimits.lastArrivalMs).unref();
   });
   serveDocumentation(fastify);
 

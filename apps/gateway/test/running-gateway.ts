@@ -119,10 +119,13 @@ export class RunningGateway {
     return responsesIn(await textOf(socket));
   }
 
-  /** The value of a metric without labels. All gateways of a process share it. */
-  async metric(name: string): Promise<number | undefined> {
+  /** The value of a metric, the sum over those of its labels that are not named. All gateways of a process share it. */
+  async metric(name: string, labels: Record<string, string> = {}): Promise<number | undefined> {
     const metric = await register.getSingleMetric(name)?.get();
-    return metric?.values[0]?.value;
+    const wanted = Object.entries(labels);
+    return metric?.values
+      .filter((value) => wanted.every(([label, text]) => value.labels[label] === text))
+      .reduce((sum, { value }) => sum + value, 0);
   }
 
   stop(): Promise<void> {

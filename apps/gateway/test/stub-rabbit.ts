@@ -21,6 +21,8 @@ interface Call {
 export class StubRabbit {
   readonly calls: Call[] = [];
   verdict: Verdict | Error = 'accepted';
+  /** Every other one is refused. */
+  readonly keys = new Set(['demo-key', 'other-key']);
   respond: (call: Call) => Answer<unknown> | Promise<Answer<unknown>> = () => answer({ status: 'success' });
 
   async call<Req, Res>(message: Message<Req, Res>, body: Req, options: CallOptions): Promise<Answer<Res>> {
@@ -46,6 +48,6 @@ export class StubRabbit {
 
   private authenticate({ apiKey }: AuthenticateRequest): Answer<{ verdict: Verdict }> {
     if (this.verdict instanceof Error) throw this.verdict;
-    return answer({ verdict: apiKey === 'demo-key' ? this.verdict : 'refused' });
+    return answer({ verdict: this.keys.has(apiKey) ? this.verdict : 'refused' });
   }
 }

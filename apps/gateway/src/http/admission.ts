@@ -1,4 +1,5 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { IncomingMessage } from 'node:http';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError } from '@app/contracts/error';
 import { MAX_BODY_BYTES } from '@app/contracts/json';
 import type { CallOptions } from '@app/rabbitmq/rabbit.client';
@@ -6,11 +7,19 @@ import type { Authenticator } from '../auth/authenticator';
 import { readCredentials } from '../auth/credentials';
 import type { Connections } from './connections';
 import { refuseContent } from './content';
-import { HttpError, nothingHere, refusal } from './http-error';
-import { bytesArriving, callsInFlight } from './metrics';
+import { HttpError, refusal } from './http-error';
+import { Answers } from './answers';
+import { Hold, limitOf, type Room } from './hold';
+import { kindOf } from './kinds';
+import { bytesArriving, bytesArrivingLimit } from './metrics';
+import { notServed } from './methods';
+import { oddityOf } from './oddities';
+import type { UnreadRefusal } from './overload';
+import { Places } from './places';
 import type { Rate } from './rate';
 import type { Limit, Refusals } from './refusals';
-import { Room } from './room';
+import type { ServerLimits } from './server-limits';
+import { Shares } from './shares';
 
 /** Who calls, and how the call is passed on. */
 export type Caller = Omit<CallOptions, 'idempotencyKey'> & { apiKey: string };
@@ -21,8 +30,8 @@ declare module 'fastify' {
     caller?: Caller;
     /** What the request was answered with an error for. */
     failure?: unknown;
-    /** Bytes of the body that the admission has made room for. */
-    arriving: number;
+    /** What a call holds that others may want as well. */
+    hold?: Hold;
     /** Answered by {@link Refusals}, which tell the log of it. */
     refused: boolean;
   }
@@ -32,55 +41,100 @@ declare module 'fastify' {
   }
 }
 
-const ANSWERED_METHODS = ['GET', 'HEAD', 'POST'];
-
 /** Shorter bodies are bounded by the connections that there may be, so that slow callers with large ones leave room for everybody else. */
-const LARGE_BYTES = 64 * 1024;
-const MAX_BYTES_ARRIVING = 256 * 1024 * 1024;
+const LARGE_BYTES = 16 * 1024;
+/** Shorter answers that need no API key are bounded in the same way. */
+const LARGE_ANSWER_BYTES = 4096;
+
+export interface AdmissionLimits extends Pick<ServerLimits, 'maxBytesArriving' | 'maxBytesWaiting'> {
+  maxInFlight: number;
+  requestTimeoutMs: number;
+}
 
 /** What a request has to pass, in this order. */
 export class Admission {
-  private readonly inFlight: Room;
-  private readonly arriving = new Room(MAX_BYTES_ARRIVING, bytesArriving);
+  private readonly room: Room;
 
   constructor(
     private readonly authenticator: Authenticator,
     private readonly rate: Rate,
     private readonly refusals: Refusals,
     private readonly connections: Connections,
-    private readonly limits: { maxInFlight: number; requestTimeoutMs: number },
+    private readonly limits: AdmissionLimits,
   ) {
-    this.inFlight = new Room(limits.maxInFlight, callsInFlight);
+    bytesArrivingLimit.set(limits.maxBytesArriving);
+    this.room = {
+      places: new Places(limits.maxInFlight),
+      bodies: new Shares(limits.maxBytesArriving, (held) => bytesArriving.set(held)),
+      answers: new Answers(limits.maxBytesWaiting),
+    };
   }
+
+  /**
+   * Without Fastify: a call that would be refused whoever it is from, and one of a key that has its share, when its credentials were right a
+   * moment ago. What is said of a key is said to nobody else.
+   */
+  refusalUnread = (request: IncomingMessage): UnreadRefusal | undefined => {
+    const kind = kindOf(request.url);
+    if (!kind) return undefined;
+    const { places } = this.room;
+    if (places.isFull(kind)) return { limit: 'in_flight' };
+    if (!places.isUneven(kind)) return undefined;
+    const credentials = readCredentials(request.rawHeaders);
+    if (!credentials || !this.authenticator.isAccepted(credentials)) return undefined;
+    const met = places.problem(kind, credentials.apiKey);
+    return met && { limit: limitOf('in_flight', met), apiKey: credentials.apiKey };
+  };
 
   /** Before the body is read, as a Fastify onRequest hook: a guard of Nest would run after it is parsed. */
   admit = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void => {
     this.isAdmitted(request, reply).then((admitted) => admitted && done(), done);
   };
 
-  /** With its body, as a Fastify preValidation hook: callers who take their time for one hold nothing that others wait for. */
+  /** With its body, as a Fastify preValidation hook: callers who take their time for one have no place that others wait for. */
   enter = (request: FastifyRequest, reply: FastifyReply, done: () => void): void => {
-    if (!request.caller) return done();
-    this.bodyHasArrived(request);
-    if (!this.inFlight.take()) return this.refuse(request, reply, 'in_flight', request.caller);
-    this.connections.onClosed(reply.raw, () => this.inFlight.give());
-    done();
+    const { caller, hold } = request;
+    const limit = hold?.begin();
+    if (limit) this.refuse(request, reply, limit, caller);
+    else done();
   };
 
-  /** Whether there are as many calls in flight as there may be. */
-  isFull = (): boolean => !this.inFlight.has();
+  /** With its answer, as a Fastify onSend hook. A large answer goes on as bytes, which is what waits until the client has taken them. */
+  leave = (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    payload: unknown,
+    done: (error: null, payload: unknown) => void,
+  ): void => {
+    const sent = typeof payload === 'string' && payload.length > LARGE_BYTES ? Buffer.from(payload) : payload;
+    const bytes = typeof sent === 'string' ? Buffer.byteLength(sent) : Buffer.isBuffer(sent) ? sent.length : 0;
+    const limit = request.hold ? request.hold.answered(bytes) : this.takeForNobody(reply, bytes);
+    done(null, limit ? this.refusals.instead(reply, limit, request.caller?.apiKey) : sent);
+  };
+
+  private takeForNobody(reply: FastifyReply, bytes: number): Limit | undefined {
+    if (bytes <= LARGE_ANSWER_BYTES) return undefined;
+    const { answers } = this.room;
+    const met = answers.takeForNobody(bytes);
+    if (met) return limitOf('waiting', met);
+    this.connections.onClosed(reply.raw, () => answers.giveForNobody(bytes));
+    return undefined;
+  }
 
   /** @returns false when it has been answered with 429 */
   private async isAdmitted(request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
-    if (request.is404) throw notServed(request);
-    if (request.raw.httpVersion === '1.1' && request.headers.host === undefined)
-      throw refusal(400, 'The header Host is missing.');
+    const oddity = oddityOf(request.raw);
+    if (oddity) throw closing(refusal(400, oddity));
+    if (request.is404) throw notServed(request.server, request.raw.url);
     if (request.routeOptions.config.public) return true;
     const apiKey = await this.authenticate(request);
     const waitMs = await this.rate.excess(apiKey);
-    const limit = waitMs === undefined ? this.limitMet(request, reply) : 'rate';
+    const limit = waitMs === undefined ? this.limitMet(request, reply, apiKey) : 'rate';
     if (limit) this.refuse(request, reply, limit, { waitMs, apiKey });
-    else request.caller = { apiKey, requestId: request.id, timeoutMs: this.limits.requestTimeoutMs };
+    else {
+      request.caller = { apiKey, requestId: request.id, timeoutMs: this.limits.requestTimeoutMs };
+      if (request.headers.expect !== undefined) continueWith(request, reply);
+    }
     return !limit;
   }
 
@@ -90,24 +144,19 @@ export class Admission {
     this.refusals.refuse(reply.raw, request.id, limit, more);
   }
 
-  private limitMet(request: FastifyRequest, reply: FastifyReply): Limit | undefined {
-    if (this.isFull()) return 'in_flight';
+  private limitMet(request: FastifyRequest, reply: FastifyReply, apiKey: string): Limit | undefined {
+    const kind = kindOf(request.url);
+    if (!kind) return undefined;
+    const met = this.room.places.problem(kind, apiKey);
+    if (met) return limitOf('in_flight', met);
     refuseContent(request.headers);
-    return this.makeRoomForBody(request, reply) ? undefined : 'arriving';
-  }
-
-  private makeRoomForBody(request: FastifyRequest, reply: FastifyReply): boolean {
+    const hold = new Hold(this.room, kind, apiKey);
     const bytes = Number(request.headers['content-length'] ?? MAX_BODY_BYTES);
-    if (bytes <= LARGE_BYTES) return true;
-    if (!this.arriving.take(bytes)) return false;
-    request.arriving = bytes;
-    this.connections.onClosed(reply.raw, () => this.bodyHasArrived(request));
-    return true;
-  }
-
-  private bodyHasArrived(request: FastifyRequest): void {
-    if (request.arriving > 0) this.arriving.give(request.arriving);
-    request.arriving = 0;
+    const limit = bytes > LARGE_BYTES ? hold.takeBody(bytes) : undefined;
+    if (limit) return limit;
+    request.hold = hold;
+    this.connections.onClosed(reply.raw, () => hold.close());
+    return undefined;
   }
 
   private async authenticate(request: FastifyRequest): Promise<string> {
@@ -121,10 +170,11 @@ export class Admission {
   }
 }
 
-function notServed({ server, raw }: FastifyRequest): ApiError {
-  const allowed = ANSWERED_METHODS.filter((method) => isServed(server, method, raw.url ?? ''));
-  if (allowed.length === 0) return nothingHere();
-  return new HttpError(405, 'INVALID_ARGUMENT', `The method must be ${allowed.join(' or ')}.`, { allow: allowed.join(', ') });
+/** The body may come now: only what is going to be read is asked for. */
+function continueWith({ headers }: FastifyRequest, { raw }: FastifyReply): void {
+  if (/^100-continue$/i.test(headers.expect ?? '')) raw.writeContinue();
 }
 
-const isServed = (server: FastifyInstance, method: string, url: string) => server.findRoute({ method, url }) !== null;
+/** What comes after it on the connection could mean anything. */
+const closing = ({ httpStatus, status, message, headers }: HttpError) =>
+  new HttpError(httpStatus, status, message, { ...headers, connection: 'close' });

@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { STATUS_CODES } from 'node:http';
+import { STATUS_CODES, type IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
+import type { FastifyInstance } from 'fastify';
 import type { NestLogger } from '@app/runtime/logger';
 import type { Connections } from './connections';
 import { errorEnvelope, JSON_TYPE } from './envelope';
-import { refusal, type HttpError } from './http-error';
+import { httpAnswerOf, refusal, type HttpError } from './http-error';
+import { connectNotServed } from './methods';
 import { requestIdOf } from './request-id';
 
 interface ClientError extends Error {
@@ -33,14 +35,36 @@ export const answerClientErrors = (connections: Connections, logger: NestLogger)
   // Answered already, before all of it had arrived: a second answer would be taken for that of the next request.
   if (owed?.headersSent || (!owed && connections.isArriving(socket))) return void socket.destroy();
 
-  const { httpStatus, message, ...refused } = refusalOf(error);
+  const refused = refusalOf(error);
   const requestId = owed ? requestIdOf(owed.req) : randomUUID();
-  const body = errorEnvelope({ message, status: refused.status });
   // A connection that was opened and never used ends the same way, and is nothing to report.
-  if (socket.bytesRead > 0) logger.log({ msg: 'refused', status: httpStatus, code: error.code, requestId });
+  if (socket.bytesRead > 0) logger.log({ msg: 'refused', status: refused.httpStatus, code: error.code, requestId });
+  endWith(socket, refused, requestId);
+};
+
+/** CONNECT is no request to Node: it hands over the connection. */
+export const answerConnect =
+  (fastify: FastifyInstance, connections: Connections, logger: NestLogger) => (request: IncomingMessage, socket: Socket) => {
+    socket.on('error', () => socket.destroy());
+    const requestId = requestIdOf(request);
+    const refuse = () => {
+      const { status, headers, error } = httpAnswerOf(connectNotServed(fastify, request.url));
+      logger.log({ msg: 'refused', status, code: 'CONNECT', requestId });
+      endWith(socket, { httpStatus: status, headers, status: error.status, message: error.message }, requestId);
+    };
+    const before = connections.lastOwed(socket);
+    if (before) connections.onClosed(before, refuse);
+    else refuse();
+  };
+
+type Refused = Pick<HttpError, 'httpStatus' | 'headers' | 'status' | 'message'>;
+
+function endWith(socket: Socket, { httpStatus, headers, status, message }: Refused, requestId: string): void {
+  const body = errorEnvelope({ message, status });
   socket.end(
     [
       `HTTP/1.1 ${httpStatus} ${STATUS_CODES[httpStatus]}`,
+      ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
       `content-type: ${JSON_TYPE}`,
       `content-length: ${Buffer.byteLength(body)}`,
       `x-request-id: ${requestId}`,
@@ -50,4 +74,4 @@ export const answerClientErrors = (connections: Connections, logger: NestLogger)
     ].join('\r\n'),
   );
   socket.destroySoon();
-};
+}

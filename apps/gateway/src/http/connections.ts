@@ -1,47 +1,69 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import type { NestLogger } from '@app/runtime/logger';
+import { connectionsClosed } from './metrics';
+import { Progress } from './progress';
+import { standBefore } from './stand-before';
+import type { ServerLimits } from './server-limits';
 
 interface Owed {
   response: ServerResponse;
   callbacks: (() => void)[];
+  /** Begins with its request; absent when it has begun. */
+  begin?: () => void;
 }
 
+interface Connection {
+  /** In the order of the requests. */
+  owed: Owed[];
+  /** Requests that have arrived and not begun. As long as there are some, nothing more is read. */
+  queued: number;
+  progress: Progress;
+}
+
+type Limits = Pick<ServerLimits, 'maxOwed' | 'maxQueued' | 'unreadTimeoutMs' | 'leastBytesPerSecond' | 'checkEveryMs'>;
+
 /**
- * Which connections are open, and which responses each of them still owes.
+ * Which connections are open, and which responses each of them still owes. A connection that owes many begins no more and is not read; one
+ * whose client does not take what is sent is closed.
  *
  * The response of a pipelined request has no socket until those before it are out, and never closes when the connection goes: so the end of
  * a response is taken from its connection as well.
  */
 export class Connections {
-  private readonly owed = new Map<Socket, Owed[]>();
+  private readonly open = new Map<Socket, Connection>();
   private readonly latest = new WeakMap<Socket, IncomingMessage>();
+  private queued = 0;
 
+  constructor(
+    private readonly limits: Limits,
+    private readonly logger: NestLogger,
+  ) {}
+
+  /** @param server every listener of its requests so far stands behind this */
   watch(server: Server): void {
-    server.on('connection', (socket) => {
-      this.owed.set(socket, []);
-      socket.once('close', () => {
-        for (const { response } of [...(this.owed.get(socket) ?? [])]) this.settle(socket, response);
-        this.owed.delete(socket);
-      });
-    });
-    // Before the listener that handles the request, because that one may answer at once.
-    server.prependListener('request', (request: IncomingMessage, response: ServerResponse) => {
-      this.owed.get(request.socket)?.push({ response, callbacks: [] });
-      this.latest.set(request.socket, request);
-      response.once('close', () => this.settle(request.socket, response));
-    });
+    server.on('connection', (socket) => this.opened(socket));
+    standBefore(server, (request, response, begin) => this.arrived(request, response, begin));
+    // One look at all of them: a timer for each response would cost every call.
+    const timer = setInterval(() => this.closeUnread(), this.limits.checkEveryMs).unref();
+    server.once('close', () => clearInterval(timer));
   }
 
   /** Calls back once when the response has closed, aborted or not; at once when it has already. */
   onClosed(response: ServerResponse, callback: () => void): void {
-    const owed = this.owed.get(response.req.socket)?.findLast((one) => one.response === response);
+    const owed = this.open.get(response.req.socket)?.owed.findLast((one) => one.response === response);
     if (owed) owed.callbacks.push(callback);
     else callback();
   }
 
   /** The response that the connection owes first, if any. */
   firstOwed(socket: Socket): ServerResponse | undefined {
-    return this.owed.get(socket)?.at(0)?.response;
+    return this.open.get(socket)?.owed.at(0)?.response;
+  }
+
+  /** The one that it owes last. */
+  lastOwed(socket: Socket): ServerResponse | undefined {
+    return this.open.get(socket)?.owed.at(-1)?.response;
   }
 
   /** Whether the latest request of the connection is still arriving. */
@@ -51,19 +73,72 @@ export class Connections {
 
   /** Closes every connection that owes nothing, the ones that never asked for anything included: the server's own close waits for those. */
   closeIdle(): void {
-    for (const [socket, owed] of this.owed) if (owed.length === 0) socket.destroy();
+    for (const [socket, { owed }] of this.open) if (owed.length === 0) socket.destroy();
   }
 
-  /** Closes every connection whose request is still on its way. */
-  closeArriving(): void {
-    for (const socket of this.owed.keys()) if (this.isArriving(socket)) socket.destroy();
+  /** Closes every connection whose request is still on its way, or whose client leaves what was sent to it. */
+  closeSlow(): void {
+    for (const [socket, { progress }] of this.open) if (this.isArriving(socket) || progress.isWaiting) socket.destroy();
   }
 
-  private settle(socket: Socket, response: ServerResponse): void {
-    const owed = this.owed.get(socket) ?? [];
-    const place = owed.findIndex((one) => one.response === response);
-    if (place < 0) return;
-    const [{ callbacks }] = owed.splice(place, 1);
-    for (const callback of callbacks) callback();
+  private opened(socket: Socket): void {
+    const connection: Connection = { owed: [], queued: 0, progress: new Progress(socket) };
+    this.open.set(socket, connection);
+    // Node reads on for the body of a request that has begun, and when what it has written is taken.
+    socket.on('resume', () => connection.queued > 0 && socket.pause());
+    socket.once('close', () => {
+      this.open.delete(socket);
+      this.queued -= connection.queued;
+      for (const { callbacks } of connection.owed) for (const callback of callbacks) callback();
+    });
+  }
+
+  private arrived(request: IncomingMessage, response: ServerResponse, begin: () => void): void {
+    const { socket } = request;
+    const connection = this.open.get(socket);
+    if (!connection) return;
+    this.latest.set(socket, request);
+    const owed: Owed = { response, callbacks: [] };
+    connection.owed.push(owed);
+    response.once('close', () => this.settle(socket, connection, owed));
+    if (connection.owed.length <= this.limits.maxOwed) return begin();
+
+    // Node hands on all requests of what it has read: some 64 KiB.
+    owed.begin = begin;
+    connection.queued++;
+    socket.pause();
+    if (++this.queued > this.limits.maxQueued) this.close(socket, 'pipelined');
+  }
+
+  private settle(socket: Socket, connection: Connection, owed: Owed): void {
+    const place = connection.owed.indexOf(owed);
+    if (place < 0 || !this.open.has(socket)) return;
+    connection.owed.splice(place, 1);
+    for (const callback of owed.callbacks) callback();
+    if (connection.queued === 0) return;
+    const next = connection.owed.find(({ begin }) => begin);
+    const begin = next?.begin;
+    if (!next || !begin) return;
+    next.begin = undefined;
+    this.queued--;
+    if (--connection.queued === 0) socket.resume();
+    begin();
+  }
+
+  private closeUnread(): void {
+    let closed = 0;
+    const now = performance.now();
+    for (const [socket, { owed, progress }] of this.open) {
+      if (owed.length === 0 || progress.isEnough(now, this.limits)) continue;
+      closed++;
+      this.close(socket, 'unread');
+    }
+    if (closed > 0)
+      this.logger.warn({ msg: 'connections were closed: their clients did not read the answers', connections: closed });
+  }
+
+  private close(socket: Socket, reason: 'unread' | 'pipelined'): void {
+    connectionsClosed.inc({ reason });
+    socket.destroy();
   }
 }

@@ -9,17 +9,38 @@ export const requestSeconds = new Histogram({
 
 export const callsInFlight = new Gauge({
   name: 'gateway_calls_in_flight',
-  help: 'Calls between the end of their body and the end of their response.',
+  help: 'Calls between the end of their body and their answer, by the queue that they go to.',
+  labelNames: ['kind'],
+});
+
+export const callsInFlightLimit = new Gauge({
+  name: 'gateway_calls_in_flight_limit',
+  help: 'As many as there may be of all kinds: MAX_IN_FLIGHT. One kind may have 60 %, one key 80 % of that.',
 });
 
 export const bytesArriving = new Gauge({
   name: 'gateway_bytes_arriving',
-  help: 'Bytes of large bodies that are being read: as many as they may have.',
+  help: 'Bytes of large bodies that are being read or worked on: as many as they may have.',
+});
+
+export const bytesArrivingLimit = new Gauge({
+  name: 'gateway_bytes_arriving_limit',
+  help: 'As many of those as there may be. One key may have 80 %.',
+});
+
+export const bytesWaiting = new Gauge({
+  name: 'gateway_bytes_waiting',
+  help: 'Bytes of answers that are expected, or that their clients have not taken yet.',
+});
+
+export const bytesWaitingLimit = new Gauge({
+  name: 'gateway_bytes_waiting_limit',
+  help: 'As many of those as there may be. One key may have 80 %.',
 });
 
 export const rateLimited = new Counter({
   name: 'gateway_rate_limited_total',
-  help: "Calls answered with 429, by the limit they met: their key's rate, or the process's calls in flight (in_flight) or large bodies on their way (arriving).",
+  help: "Calls answered with 429, by the limit they met: their key's rate; calls in flight of the kind (in_flight), bytes of large bodies (arriving), bytes of answers (waiting); with _share: what one key may have of these.",
   labelNames: ['limit'],
 });
 
@@ -32,4 +53,10 @@ export const authentications = new Counter({
 export const connectionsRefused = new Counter({
   name: 'gateway_connections_refused_total',
   help: 'Connections closed unread, because too many were open.',
+});
+
+export const connectionsClosed = new Counter({
+  name: 'gateway_connections_closed_total',
+  help: 'Connections closed with answers owed: their client did not read them (unread), or too many requests were sent without waiting (pipelined).',
+  labelNames: ['reason'],
 });

@@ -1,19 +1,29 @@
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import type { Refusals } from './refusals';
+import type { IncomingMessage, Server } from 'node:http';
+import type { Limit, Refusals } from './refusals';
 import { requestIdOf } from './request-id';
+import { standBefore } from './stand-before';
+
+/** A refusal of a request of which only the line and the headers were looked at. The key is known to be the caller's. */
+export interface UnreadRefusal {
+  limit: Limit;
+  apiKey?: string;
+}
 
 /**
- * With all calls in flight that there may be, any other one is refused unread, before credentials and before Fastify: looking at those that
- * would be refused anyway would take the time that calls in flight need.
+ * Refuses what would be refused anyway before Fastify sees it: that would take the time that calls in flight need.
  *
  * @param server every listener of its requests so far stands behind this
- * @param isFull whether any call would be refused
+ * @param refusalOf looks at a request
  */
-export function refuseUnread(server: Server, isFull: () => boolean, refusals: Refusals): void {
-  const listeners = server.listeners('request') as ((request: IncomingMessage, response: ServerResponse) => void)[];
-  server.removeAllListeners('request');
-  server.on('request', (request, response) => {
-    if (isFull() && request.url?.startsWith('/v1/')) refusals.refuse(response, requestIdOf(request), 'in_flight');
-    else for (const listener of listeners) listener.call(server, request, response);
+export function refuseUnread(
+  server: Server,
+  refusalOf: (request: IncomingMessage) => UnreadRefusal | undefined,
+  refusals: Refusals,
+): void {
+  standBefore(server, (request, response, next) => {
+    const refusal = refusalOf(request);
+    if (!refusal) return next();
+    const { limit, apiKey } = refusal;
+    refusals.refuse(response, requestIdOf(request), limit, { apiKey });
   });
 }

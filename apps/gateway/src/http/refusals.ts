@@ -1,11 +1,15 @@
 import type { ServerResponse } from 'node:http';
+import type { FastifyReply } from 'fastify';
 import type { NestLogger } from '@app/runtime/logger';
 import type { Readiness } from '@app/runtime/readiness';
 import { errorEnvelope, JSON_TYPE } from './envelope';
 import { rateLimited } from './metrics';
 
-/** The limits that a call can meet: the rate of its key, the calls in flight, the large bodies on their way. */
-export type Limit = 'rate' | 'in_flight' | 'arriving';
+/**
+ * The limits that a call can meet: the rate of its key; the calls in flight, the bytes of large bodies and those of answers, each as what there
+ * is for everybody or as the share of its key.
+ */
+export type Limit = 'rate' | 'in_flight' | 'in_flight_share' | 'arriving' | 'arriving_share' | 'waiting' | 'waiting_share';
 
 const LOG_EVERY_MS = 1000;
 /** Log lines in that time, and request ids in one of them, at most. */
@@ -15,10 +19,26 @@ const MAX_REQUEST_IDS = 20;
 /** ASCII, and a string: Node writes it in one piece with the headers. */
 const bodyOf = (message: string) => errorEnvelope({ status: 'RESOURCE_EXHAUSTED', message });
 const TOO_MANY = bodyOf('Too many calls at the moment.');
+const TOO_MANY_OF_THE_KEY = bodyOf('Too many calls of this API key at the moment: others have their share, too.');
 const BODY: Record<Limit, string> = {
   rate: bodyOf('Too many calls of this API key.'),
   in_flight: TOO_MANY,
+  in_flight_share: TOO_MANY_OF_THE_KEY,
   arriving: TOO_MANY,
+  arriving_share: TOO_MANY_OF_THE_KEY,
+  waiting: TOO_MANY,
+  waiting_share: TOO_MANY_OF_THE_KEY,
+};
+
+/** For the operator who reads the log. */
+const HINT: Record<Limit, string> = {
+  rate: 'The key is over RATE_LIMIT_PER_SECOND; nobody else is held back.',
+  in_flight: 'A service or the database is slow, or another gateway process is needed.',
+  in_flight_share: 'The key has its share of MAX_IN_FLIGHT; nobody else is held back.',
+  arriving: 'Many large bodies arrive slowly: another gateway process is needed.',
+  arriving_share: 'The key has its share of the bytes of large bodies; nobody else is held back.',
+  waiting: 'Many answers are not read: another gateway process is needed, or a proxy that reads them.',
+  waiting_share: 'The key reads its answers more slowly than it asks; nobody else is held back.',
 };
 
 interface Untold {
@@ -46,10 +66,19 @@ export class Refusals {
    *
    * @param waitMs until the call may be repeated
    */
-  refuse(response: ServerResponse, requestId: string, limit: Limit, { waitMs = 1000, apiKey = '' } = {}): void {
+  refuse(response: ServerResponse, requestId: string, limit: Limit, more: { waitMs?: number; apiKey?: string } = {}): void {
+    const { waitMs = 1000, apiKey = '' } = more;
     rateLimited.inc({ limit });
     this.count(requestId, limit, apiKey);
     setImmediate(() => this.answer(response, requestId, limit, waitMs));
+  }
+
+  /** Refuses what has an answer already, as that answer. @returns the body */
+  instead(reply: FastifyReply, limit: Limit, apiKey?: string): string {
+    rateLimited.inc({ limit });
+    this.count(reply.request.id, limit, apiKey ?? '');
+    void reply.code(429).header('retry-after', '1').type(JSON_TYPE);
+    return BODY[limit];
   }
 
   private answer(response: ServerResponse, requestId: string, limit: Limit, waitMs: number): void {
@@ -76,7 +105,7 @@ export class Refusals {
   }
 
   private tell(): void {
-    for (const entry of this.untold.values()) this.logger.warn({ msg: 'calls were refused', ...entry });
+    for (const entry of this.untold.values()) this.logger.warn({ msg: 'calls were refused', ...entry, hint: HINT[entry.limit] });
     this.untold.clear();
   }
 }

@@ -42,7 +42,7 @@ export const ERRORS: readonly DocumentedError[] = [
   {
     http: 429,
     status: 'RESOURCE_EXHAUSTED',
-    when: 'Too many calls: of this API key in a second, or of everybody at the moment. Nothing was done; try again after `Retry-After` seconds.',
+    when: 'Too many calls: of this API key in a second, or at the moment more than its share, or of everybody at the moment. Nothing was done; try again after `Retry-After` seconds.',
     message: 'Too many calls of this API key.',
   },
   {

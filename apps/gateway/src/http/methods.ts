@@ -1,0 +1,20 @@
+import type { FastifyInstance } from 'fastify';
+import type { ApiError } from '@app/contracts/error';
+import { HttpError, nothingHere } from './http-error';
+
+const ANSWERED_METHODS = ['GET', 'HEAD', 'POST'];
+
+/** What is answered where no handler is: another method is, or nothing. */
+export function notServed(fastify: FastifyInstance, url = ''): ApiError {
+  const allowed = ANSWERED_METHODS.filter((method) => fastify.findRoute({ method, url }) !== null);
+  return allowed.length === 0 ? nothingHere() : onlyThese(allowed);
+}
+
+/** CONNECT, which names a host instead of a path as a rule: no host has another answer. */
+export const connectNotServed = (fastify: FastifyInstance, target = ''): ApiError =>
+  target.startsWith('/') ? notServed(fastify, target) : onlyThese(ANSWERED_METHODS);
+
+const onlyThese = (allowed: string[]) =>
+  new HttpError(405, 'INVALID_ARGUMENT', `The method must be ${listOf(allowed)}.`, { allow: allowed.join(', ') });
+
+const listOf = (words: string[]) => words.join(', ').replace(/, (\w+)$/, ' or $1');

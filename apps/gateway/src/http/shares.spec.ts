@@ -1,0 +1,99 @@
+import { KINDS, type Kind } from './kinds';
+import { Places } from './places';
+import { Shares } from './shares';
+
+const [WRITES, OTHER_WRITES, READS] = ['users.commands', 'notifications.commands', 'notifications.queries'] as const;
+
+/** Takes as many as there are for one key. */
+function fill(places: Places, kind: Kind, apiKey: string): number {
+  let taken = 0;
+  while (!places.take(kind, apiKey)) taken++;
+  return taken;
+}
+
+describe(Shares.name, () => {
+  it('gives the only holder four fifths, the next one room at once, and both the same in the end', () => {
+    const shares = new Shares(900);
+    let first = 0;
+    while (!shares.take('first', 1)) first++;
+    expect(first).toBe(720);
+    let second = 0;
+    while (!shares.take('second', 1)) second++;
+    expect(second).toBe(144);
+    // Both ask for all that is given back.
+    for (let turn = 0; turn < 2000; turn++) {
+      const [holder] = first / (first + second) > (turn % 100) / 100 ? ['first'] : ['second'];
+      shares.give(holder, 1);
+      if (holder === 'first') first--;
+      else second--;
+      for (const one of turn % 2 ? ['first', 'second'] : ['second', 'first']) {
+        if (shares.take(one, 1)) continue;
+        if (one === 'first') first++;
+        else second++;
+      }
+    }
+    expect(Math.abs(first - second)).toBeLessThan(10);
+    expect(first + second).toBeGreaterThan(780);
+  });
+
+  it('says whether everything is taken, or the share of one', () => {
+    const shares = new Shares(10);
+    shares.add('large', 10);
+    expect([shares.problem('large', 1), shares.problem('other', 1)]).toEqual(['share', 'all']);
+    shares.give('large', 10);
+    expect([shares.all, shares.take('other', 1)]).toEqual([0, undefined]);
+  });
+
+  it('remembers only those who hold something', () => {
+    const shares = new Shares(10);
+    for (let one = 0; one < 1000; one++) {
+      shares.take(`key ${one}`, 1);
+      shares.give(`key ${one}`, 1);
+    }
+    expect((shares as unknown as { holders: Map<string, number> }).holders.size).toBe(0);
+  });
+});
+
+describe(Places.name, () => {
+  it('gives one kind 60 % of all, and one key four fifths of that', () => {
+    const places = new Places(1000);
+    expect(fill(places, WRITES, 'first')).toBe(480);
+    for (let key = 0; key < 200; key++) fill(places, WRITES, `key ${key}`);
+    expect(places.isFull(WRITES)).toBe(true);
+    expect(READS).toBe(KINDS.find((kind) => kind.endsWith('queries')));
+    expect(fill(places, READS, 'first')).toBeGreaterThan(150);
+  });
+
+  it('has places for reads when all writes hang', () => {
+    const places = new Places(1000);
+    for (let key = 0; key < 200; key++) for (const kind of [WRITES, OTHER_WRITES]) fill(places, kind, `key ${key}`);
+    expect([places.isFull(WRITES), places.isFull(OTHER_WRITES), places.isFull(READS)]).toEqual([true, true, false]);
+    expect(fill(places, READS, 'first')).toBeGreaterThan(60);
+  });
+
+  it.each([1, 2])('with %i in all has room for as many of one key', (max) => {
+    expect(fill(new Places(max), WRITES, 'only')).toBe(max);
+  });
+
+  it('gives a second tenant its share within 100 ms of asking, when each call takes 20 ms', () => {
+    const places = new Places(1000);
+    const ends: { at: number; apiKey: string }[] = [];
+    const held = { first: 0, second: 0 };
+    for (let ms = 0; ms < 300; ms++) {
+      while (ends[0]?.at <= ms) {
+        const { apiKey } = ends.shift() as { apiKey: 'first' | 'second' };
+        places.give(WRITES, apiKey);
+        held[apiKey]--;
+      }
+      // What one of them asks for in a millisecond; the second tenant comes after 200.
+      for (let call = 0; call < 50; call++)
+        for (const apiKey of ms < 200 ? (['first'] as const) : (['first', 'second'] as const)) {
+          if (places.take(WRITES, apiKey)) continue;
+          held[apiKey]++;
+          ends.push({ at: ms + 20, apiKey });
+        }
+      if (ms === 199) expect(held.first).toBe(480);
+    }
+    expect(held.second).toBeGreaterThan(0.8 * 0.5 * (held.first + held.second));
+  });
+});

@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import type { Socket } from 'node:net';
 import { responsesIn, RunningGateway, textOf, type Received } from '../test/running-gateway';
 
 const BODY = '{"data":{"organizationId":"acme","users":[{"userId":"ada"}]}}';
@@ -67,10 +68,16 @@ describe('HTTP that two programs may read in two ways', () => {
 
   it('a client that has said all and reads on gets its answers', async () => {
     const { started, finish } = gateway.rabbit.hold(2);
+    const server = gateway.app.getHttpServer();
+    // Behind Node's own listener, which decides what becomes of the connection.
+    server.once('connection', (connection: Socket) => connection.once('end', () => server.emit('half-closed')));
     const socket = await gateway.connect();
     const text = textOf(socket);
-    socket.end(`POST /v1/users/add HTTP/1.1\r\n${HEAD}${LENGTH}\r\n${BODY}`.repeat(2));
+    socket.write(`POST /v1/users/add HTTP/1.1\r\n${HEAD}${LENGTH}\r\n${BODY}`.repeat(2));
     await started;
+    const ended = new Promise((resolve) => server.once('half-closed', resolve));
+    socket.end();
+    await ended;
     finish();
     expect(responsesIn(await text).map(({ status }) => status)).toEqual([200, 200]);
   });

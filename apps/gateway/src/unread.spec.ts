@@ -97,11 +97,11 @@ describe('requests that are sent without waiting', () => {
       most = Math.max(most, ++running);
       await new Promise((resolve) => setImmediate(resolve));
       running--;
-      return page(10_000);
+      return page(1000);
     };
     const socket = await gateway.connect();
     const text = textOf(socket);
-    const ids = Array.from({ length: 3000 }, (_, id) => String(id));
+    const ids = Array.from({ length: 1000 }, (_, id) => String(id));
     socket.write(ids.map((id) => get(id)).join('') + get('last', 'connection: close\r\n'));
     const responses = responsesIn(await text);
     expect(responses.map(({ headers }) => headers['x-request-id'])).toEqual([...ids, 'last']);

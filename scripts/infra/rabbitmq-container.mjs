@@ -5,6 +5,7 @@ import { promisify } from 'node:util';
 import { runQuietly } from '../lib/command.mjs';
 import { connectionFailure, freePorts } from '../lib/free-port.mjs';
 import { startReaper } from '../lib/reaper.mjs';
+import { BROKER_SETTINGS } from './rabbitmq-settings.mjs';
 
 const IMAGE = 'rabbitmq:4.2-management';
 
@@ -30,6 +31,7 @@ export async function startContainerRabbit(options, onProgress) {
     ...dockerVariables(),
     NAME: name,
   });
+  const settings = Object.entries(BROKER_SETTINGS).map(([setting, value]) => `-rabbit ${setting} ${value}`);
   await runQuietly(
     'docker',
     [
@@ -38,6 +40,7 @@ export async function startContainerRabbit(options, onProgress) {
       ...['--publish', `127.0.0.1:${port}:5672`],
       ...(management ? ['--publish', `127.0.0.1:${managementPort}:15672`] : []),
       ...(disposable ? [] : ['--volume', `${name}:/var/lib/rabbitmq`]),
+      ...['--env', `RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS=${settings.join(' ')}`],
       ...['--env', 'RABBITMQ_DEFAULT_USER', '--env', 'RABBITMQ_DEFAULT_PASS'], // by name: a value would show in the process list
       IMAGE,
     ],

@@ -5,6 +5,7 @@ import { promisify } from 'node:util';
 import { connectionFailure, freePorts } from '../lib/free-port.mjs';
 import { commandLine, endProcess, isAlive, signal } from '../lib/processes.mjs';
 import { ServerProcess } from '../lib/server-process.mjs';
+import { BROKER_SETTINGS } from './rabbitmq-settings.mjs';
 
 // epmd tells Erlang nodes where the others are. Started by a node it becomes a daemon that outlives it; started here it
 // stays in the node's process group and ends with it.
@@ -84,6 +85,8 @@ function writeConfiguration({ directory, management, user, password, port, manag
   const configurationFile = join(directory, 'rabbitmq.conf');
   rmSync(configurationFile, { force: true });
   writeFileSync(configurationFile, `${configuration.join('\n')}\n`, { mode: 0o600 });
+  const advanced = Object.entries(BROKER_SETTINGS).map(([name, value]) => `{${name}, ${value}}`);
+  writeFileSync(join(directory, 'advanced.config'), `[{rabbit, [${advanced.join(', ')}]}].\n`, { mode: 0o600 });
   return {
     HOME: directory, // where Erlang looks for the cookie
     LANG: 'C.UTF-8',

@@ -1,7 +1,11 @@
-import { ALL_EVENTS } from '@app/contracts/all-events';
+import { ALL_EVENTS, HEARD_HERE } from '@app/contracts/all-events';
 import { ALL_MESSAGES } from '@app/contracts/all-messages';
-import { BINDINGS, EXCHANGES, QUEUES, type ExchangeName, type QueueDeclaration } from '@app/rabbitmq/topology';
+import type { Event } from '@app/contracts/event';
+import type { Message } from '@app/contracts/message';
+import { OPEN_OPERATIONS } from '@app/contracts/open-operations';
+import { BINDINGS, EXCHANGES, LANES, QUEUES, SERVICES, type ExchangeName, type QueueDeclaration } from '@app/rabbitmq/topology';
 import { POSSIBLE_STATUSES } from './errors';
+import { LETTERS } from './letters';
 import { BINDING_VERSION, ref, type Ref } from './messages';
 
 /** A Channel Object of AsyncAPI 3: a routing key of an exchange, or a queue. */
@@ -11,16 +15,16 @@ export interface ChannelObject {
   description: string;
   messages: Record<string, Ref>;
   bindings: { amqp: object };
-  /** Queues of this system that are bound to the routing key. */
-  'x-queues'?: string[];
+  /** Every exchange that messages with the routing key are published to, with the queues of this system that are bound to it there. */
+  'x-exchanges'?: { name: ExchangeName; queues: string[] }[];
   /** Arguments of the queue. */
   'x-arguments'?: QueueDeclaration['arguments'];
 }
 
 /** Where messages go in, and the queues where they wait, by name. */
 export const channels = (): Record<string, ChannelObject> => ({
-  ...Object.fromEntries(ALL_MESSAGES.map(({ pattern, purpose }) => [pattern, keyChannel('commands', pattern, purpose)])),
-  ...Object.fromEntries(ALL_EVENTS.map(({ type, purpose }) => [type, keyChannel('events', type, purpose)])),
+  ...Object.fromEntries(ALL_MESSAGES.map((message) => [message.pattern, messageChannel(message)])),
+  ...Object.fromEntries(ALL_EVENTS.map((event) => [event.type, eventChannel(event)])),
   replies: repliesChannel(),
   ...queueChannels(),
 });
@@ -31,15 +35,27 @@ function exchangeBinding(wanted: ExchangeName) {
   return { amqp: { is: 'routingKey', exchange, bindingVersion: BINDING_VERSION } };
 }
 
-function keyChannel(exchange: ExchangeName, key: string, description: string): ChannelObject {
-  const bound = BINDINGS.filter((binding) => binding.exchange === exchange && binding.routingKey === key);
+const queuesOf = (exchange: ExchangeName, key: string) =>
+  BINDINGS.filter((binding) => binding.exchange === exchange && binding.routingKey === key).map(({ queue }) => queue);
+
+/** AsyncAPI knows one exchange for a channel: that of others, where others may publish it. */
+function messageChannel({ pattern, purpose }: Message<object, object>): ChannelObject {
+  const isOpen = OPEN_OPERATIONS.some((operation) => operation.pattern === pattern);
+  const exchanges = ['calls' as const, ...LANES].filter((exchange) => queuesOf(exchange, pattern).length > 0);
+  return keyChannel(isOpen ? 'commands' : 'calls', exchanges, pattern, purpose);
+}
+
+const eventChannel = ({ type, purpose }: Event<object>): ChannelObject =>
+  keyChannel('events', HEARD_HERE.has(type) ? ['events.own', 'events'] : ['events'], type, purpose);
+
+function keyChannel(exchange: ExchangeName, exchanges: ExchangeName[], key: string, description: string): ChannelObject {
   return {
     address: key,
     title: key,
     description,
     messages: { [key]: ref('messages', key) },
     bindings: exchangeBinding(exchange),
-    'x-queues': bound.map(({ queue }) => queue),
+    'x-exchanges': exchanges.map((name) => ({ name, queues: queuesOf(name, key) })),
   };
 }
 
@@ -65,18 +81,16 @@ function queueChannels(): Record<string, ChannelObject> {
   for (const queue of QUEUES) {
     const keys = BINDINGS.filter(({ exchange, ...binding }) => binding.queue === queue.name && exchange !== 'retry');
     if (keys.length === 0) continue;
-    const isDead = keys.some(({ exchange }) => exchange === 'dead');
+    const isDead = keys.some(({ exchange }) => exchange === 'dead' || exchange === 'expired');
     channels[queue.name] = isDead
       ? queueChannel(
           queue,
-          'Commands of the service, and events that it listens to, that were given up: for people, with `npm run dead-letters`.',
+          `${LETTERS.find(({ queueOf }) => SERVICES.some((service) => queueOf(service) === queue.name))?.summary} For people, with \`npm run dead-letters\`.`,
           ['deadLetter'],
         )
-      : queueChannel(
-          queue,
-          'Consumed by the service; bound to one routing key for each message.',
-          keys.map(({ routingKey }) => routingKey),
-        );
+      : queueChannel(queue, 'Consumed by the service; bound to one routing key for each message.', [
+          ...new Set(keys.map(({ routingKey }) => routingKey)),
+        ]);
   }
   return channels;
 }

@@ -7,7 +7,7 @@ import { ALL_EVENTS } from '@app/contracts/all-events';
 import { ALL_MESSAGES } from '@app/contracts/all-messages';
 import { validateBody } from '@app/contracts/validate';
 import { HEADER } from '@app/amqp/headers';
-import { BINDINGS, QUEUES } from '@app/rabbitmq/topology';
+import { BINDINGS, LANES, QUEUES } from '@app/rabbitmq/topology';
 import { asyncApiDocument } from './document';
 import { schemaRows } from './schema-rows';
 
@@ -102,16 +102,18 @@ describe('asyncapi.json', () => {
     for (const name of Object.values(HEADER)) expect(explained).toContain(name);
   });
 
-  it('names for every operation the queue that is bound to it, with the arguments it is declared with', () => {
-    for (const { exchange, routingKey, queue } of BINDINGS.filter(
-      ({ exchange }) => exchange === 'commands' || exchange === 'events',
-    )) {
-      expect(document.channels[routingKey]).toMatchObject({
-        bindings: { amqp: { exchange: { name: exchange, type: 'topic' } } },
-      });
-      expect(document.channels[routingKey]['x-queues']).toContain(queue);
+  it('names for every operation the exchanges it is published to, and the queue that is bound there, as it is declared', () => {
+    const published = ['calls', ...LANES, 'events.own', 'events'];
+    for (const { exchange, routingKey, queue } of BINDINGS.filter((binding) => published.includes(binding.exchange))) {
+      const { bindings, 'x-exchanges': exchanges } = document.channels[routingKey];
+      expect(exchanges?.find(({ name }) => name === exchange)?.queues).toContain(queue);
+      const { exchange: first } = bindings.amqp as { exchange: { name: string } };
+      expect(exchanges?.map(({ name }) => name)).toContain(first.name);
       expect(document.channels[queue]['x-arguments']).toEqual(QUEUES.find(({ name }) => name === queue)?.arguments);
       expect(Object.keys(document.channels[queue].messages)).toContain(routingKey);
     }
+    const { 'user.added.v1': heard, 'notification.added.v1': unheard } = document.channels;
+    expect(heard['x-exchanges']?.map(({ name }) => name)).toEqual(['events.own', 'events']);
+    expect(unheard['x-exchanges']).toEqual([{ name: 'events', queues: [] }]);
   });
 });

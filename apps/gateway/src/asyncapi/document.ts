@@ -3,6 +3,7 @@ import { ALL_MESSAGES } from '@app/contracts/all-messages';
 import { LIMITS } from '@app/contracts/fields';
 import { MAX_BODY_BYTES, MAX_DEPTH } from '@app/contracts/json';
 import { AddNotification } from '@app/contracts/notifications.add';
+import { LANES } from '@app/rabbitmq/topology';
 import { schemasOf } from '../openapi/schemas';
 import { channels } from './channels';
 import { ENVELOPES } from './envelopes';
@@ -21,9 +22,9 @@ import { operations } from './operations';
 /** Paragraphs, with code in backticks: the page knows no other markup. */
 const DESCRIPTION = `What the services of the collaboration backend take from RabbitMQ, and what they publish to it. The document describes this system: \`receive\` is a command or query that you publish and the system takes; \`send\` is an event that it publishes and you may listen to.
 
-To call, publish to exchange \`commands\` with the routing key of the operation. The body is JSON in UTF-8, at most ${MAX_BODY_BYTES / 1024 / 1024} MiB and ${MAX_DEPTH} levels deep, with nothing around it; fields that an operation does not know are ignored. With \`reply_to\` the answer comes to exchange \`replies\`, with your queue as routing key and your \`correlation_id\`. A query needs \`reply_to\`; a command without it is carried out all the same, is tried again when it fails for a while, and ends in the dead letters when it can never work.
+To call, publish with the routing key of the operation to the exchange that your account was given, one of ${LANES.map((lane) => `\`${lane}\``).join(', ')}: each is a lane of its own, so that a backlog in one delays nobody in another. The gateway and the services publish to \`calls\`. The body is JSON in UTF-8, at most ${MAX_BODY_BYTES / 1024 / 1024} MiB and ${MAX_DEPTH} levels deep, with nothing around it; fields that an operation does not know are ignored. With \`reply_to\` the answer comes to exchange \`replies\`, with your queue as routing key and your \`correlation_id\`. A query needs \`reply_to\`; a command without it is carried out all the same, is tried again when it fails for a while, and ends in the dead letters when it can never work.
 
-To listen, declare a queue of your own and bind it to exchange \`events\` with the types that you want. Events come at least once and in no order: what can change has a \`version\` that only grows.
+To listen, consume the queue that was declared for your account and bound to exchange \`events\` by the types that you want. What the system itself listens to is told to \`events.own\` first. Events come at least once and in no order: what can change has a \`version\` that only grows.
 
 An identifier is any text of 1-${LIMITS.identifierBytes} bytes of UTF-8 that is not blank and has no control characters. Within a major version fields are only added; another major version is another routing key.`;
 

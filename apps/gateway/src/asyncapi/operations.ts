@@ -3,8 +3,9 @@ import { ALL_MESSAGES } from '@app/contracts/all-messages';
 import type { Event } from '@app/contracts/event';
 import type { Message, ServiceName } from '@app/contracts/message';
 import { RIGHTS } from '@app/rabbitmq/accounts';
-import { SERVICES, deadQueue } from '@app/rabbitmq/topology';
+import { SERVICES } from '@app/rabbitmq/topology';
 import { errorsOf } from './errors';
+import { LETTERS } from './letters';
 import { BINDING_VERSION, SECURITY, type Ref } from './messages';
 
 /** An Operation Object of AsyncAPI 3, from the viewpoint of this system. */
@@ -27,7 +28,11 @@ export interface OperationObject {
 export const operations = (): Record<string, OperationObject> => ({
   ...Object.fromEntries(ALL_MESSAGES.map((message) => [message.pattern, receive(message)])),
   ...Object.fromEntries(ALL_EVENTS.map((event) => [event.type, send(event)])),
-  ...Object.fromEntries(SERVICES.map((service) => [deadQueue(service), giveUp(service)])),
+  ...Object.fromEntries(
+    SERVICES.flatMap((service) =>
+      LETTERS.map(({ queueOf, summary }) => [queueOf(service), giveUp(service, queueOf(service), summary)]),
+    ),
+  ),
 });
 
 const channelRef = (name: string): Ref => ({ $ref: `#/channels/${name}` });
@@ -79,12 +84,12 @@ const send = ({ type, service, purpose }: Event<object>): OperationObject => ({
   bindings: { amqp: { deliveryMode: 2, mandatory: false, timestamp: true, bindingVersion: BINDING_VERSION } },
 });
 
-const giveUp = (service: ServiceName): OperationObject => ({
+const giveUp = (service: ServiceName, queue: string, summary: string): OperationObject => ({
   action: 'send',
-  title: deadQueue(service),
-  summary: 'Keeps a command or event that was given up for a person to look at, replay or drop.',
-  channel: channelRef(deadQueue(service)),
-  messages: [inChannel(deadQueue(service), 'deadLetter')],
+  title: queue,
+  summary,
+  channel: channelRef(queue),
+  messages: [inChannel(queue, 'deadLetter')],
   tags: [{ name: service }, { name: 'dead letter' }],
   security: SECURITY,
   bindings: { amqp: { deliveryMode: 2, mandatory: true, bindingVersion: BINDING_VERSION } },

@@ -82,22 +82,23 @@ ${answer ? `<h4 class="reply">Reply</h4>${parts(answer, schemas)}${prose(descrip
 }
 
 function facts(action: Operation['action'], channel: Ref, publishers: string[] = [], { channels }: Document): string {
-  const { address, bindings, 'x-queues': bound = [] } = channels[nameOf(channel)];
-  const { name, type } = (bindings.amqp as { exchange: { name: string; type: string } }).exchange;
-  const queues = bound
-    .map((queue) => `${link(queue)}, ${channels[queue]['x-arguments']?.['x-queue-type']}, durable`)
-    .join('<br />');
-  const rows = [
-    ['Exchange', `${code(name)}, ${type}, durable`],
-    ['Routing key', code(address ?? '')],
-  ];
+  const { address, 'x-exchanges': exchanges = [] } = channels[nameOf(channel)];
+  const queue = (name: string) => `${link(name)}, ${channels[name]['x-arguments']?.['x-queue-type']}, durable`;
+  const rows = [['Routing key', code(address ?? '')]];
   if (action === 'receive') {
-    rows.push(['Queue', queues]);
+    rows.push([
+      'Exchange and queue',
+      exchanges.map(({ name, queues }) => `${code(name)}: ${queues.map(queue).join(', ')}`).join('<br />'),
+    ]);
     rows.push([
       'Accounts of set-up that may publish it',
       publishers.map(code).join(', ') || 'none: it takes one with this routing key in its topic permission',
     ]);
-  } else rows.push(['Queues of the system itself', queues || 'none']);
+  } else {
+    const own = exchanges.flatMap(({ queues }) => queues);
+    rows.push(['Exchange', exchanges.map(({ name }) => code(name)).join(', then ')]);
+    rows.push(['Queues of the system itself', own.map(queue).join('<br />') || 'none']);
+  }
   return `<dl>${rows.map(([term, value]) => `<div><dt>${term}</dt><dd>${value}</dd></div>`).join('')}</dl>`;
 }
 

@@ -4,6 +4,7 @@ import amqp from 'amqplib';
 
 const TIMEOUT_MS = 5000;
 const url = process.env.BILLING_AMQP_URL;
+const exchange = process.env.COMMANDS_EXCHANGE ?? 'commands';
 const connection = await amqp.connect(url, { noDelay: true });
 const channel = await connection.createConfirmChannel();
 
@@ -19,7 +20,7 @@ async function call(operation, body) {
     waiting.set(correlationId, resolve);
     setTimeout(() => reject(new Error('DEADLINE_EXCEEDED: nothing is known')), TIMEOUT_MS).unref();
   });
-  channel.publish('commands', operation, Buffer.from(JSON.stringify(body)), {
+  channel.publish(exchange, operation, Buffer.from(JSON.stringify(body)), {
     persistent: true,
     mandatory: true,
     contentType: 'application/json',

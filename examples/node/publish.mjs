@@ -2,6 +2,7 @@
 import amqp from 'amqplib';
 
 const url = process.env.BILLING_AMQP_URL;
+const exchange = process.env.COMMANDS_EXCHANGE ?? 'commands';
 const connection = await amqp.connect(url, { noDelay: true });
 const channel = await connection.createConfirmChannel();
 channel.on('return', () => {
@@ -16,7 +17,7 @@ const notification = {
   displayHeadlineMessageTemplate: 'Invoice 7 is paid',
   notifyUsers: [{ userId: 'ada' }],
 };
-channel.publish('commands', 'notifications.add.v1', Buffer.from(JSON.stringify(notification)), {
+channel.publish(exchange, 'notifications.add.v1', Buffer.from(JSON.stringify(notification)), {
   persistent: true,
   mandatory: true,
   contentType: 'application/json',

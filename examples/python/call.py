@@ -25,7 +25,7 @@ channel.basic_consume(
 def call(operation, body):
     correlation_id = str(uuid.uuid4())
     channel.basic_publish(
-        exchange="commands",
+        exchange=os.environ.get("COMMANDS_EXCHANGE", "commands"),
         routing_key=operation,
         body=json.dumps(body).encode(),
         mandatory=True,

@@ -19,7 +19,7 @@ notification = {
     "notifyUsers": [{"userId": "ada"}],
 }
 channel.basic_publish(
-    exchange="commands",
+    exchange=os.environ.get("COMMANDS_EXCHANGE", "commands"),
     routing_key="notifications.add.v1",
     body=json.dumps(notification).encode(),
     mandatory=True,

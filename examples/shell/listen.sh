@@ -1,5 +1,5 @@
 #!/bin/sh
-# Prints the next event. The queue goes with the program: for a look, not for a service.
+# Prints the next event, and takes it from the queue: for a look, not beside a service.
 set -eu
 
-exec amqp-consume --url "$BILLING_AMQP_URL" --exclusive --queue billing.look --exchange events --routing-key user.added.v1 --count 1 cat
+exec amqp-consume --url "$BILLING_AMQP_URL" --queue billing.events --count 1 cat

@@ -3,7 +3,7 @@
 # for a confirm either: for scripts, where a lost notification does no harm.
 set -eu
 
-amqp-publish --url "$BILLING_AMQP_URL" --exchange commands --routing-key notifications.add.v1 --persistent \
+amqp-publish --url "$BILLING_AMQP_URL" --exchange "${COMMANDS_EXCHANGE:-commands}" --routing-key notifications.add.v1 --persistent \
   --content-type application/json --header 'x-api-key: demo-key' \
   --body '{
     "organizationId": "acme",

@@ -3,6 +3,7 @@ import { ApiError, CollaborationClient } from '@collaboration-backend/client';
 
 const client = new CollaborationClient({
   url: process.env.BILLING_AMQP_URL ?? '',
+  exchange: process.env.COMMANDS_EXCHANGE,
   name: 'billing',
   apiKey: 'demo-key',
   timeoutMs: 5000,

@@ -1,7 +1,12 @@
 // Publishes a command and does not wait for what becomes of it: exit code 0 means that the broker has it.
 import { CollaborationClient } from '@collaboration-backend/client';
 
-const client = new CollaborationClient({ url: process.env.BILLING_AMQP_URL ?? '', name: 'billing', apiKey: 'demo-key' });
+const client = new CollaborationClient({
+  url: process.env.BILLING_AMQP_URL ?? '',
+  exchange: process.env.COMMANDS_EXCHANGE,
+  name: 'billing',
+  apiKey: 'demo-key',
+});
 
 await client.publish('notifications.add.v1', {
   organizationId: 'acme',

@@ -9,7 +9,14 @@ const code = (text) => `\`${text}\``;
 export function accountsTable() {
   const { RIGHTS } = createRequire(import.meta.url)(join(ROOT, 'dist/libs/rabbitmq/src/accounts.js'));
   return table(
-    ['Account', 'configure', 'write', 'read', 'topic permission: write to `commands`', 'topic permission: read of `events`'],
+    [
+      'Account',
+      'configure',
+      'write',
+      'read',
+      'topic permission: write to `calls`, `commands`, …',
+      'topic permission: read of `events.own` and `events`',
+    ],
     Object.entries(RIGHTS).map(([account, { configure, write, read, commands, events }]) =>
       [account, configure, write, read, commands, events].map(code),
     ),

@@ -9,6 +9,9 @@ import { ManagementApi } from '@app/rabbitmq/management-api';
 import { readCommandLine } from '@app/rabbitmq/accounts/command-line';
 import { run } from '@app/rabbitmq/accounts/run';
 
+const OPERATIONS = 'notifications.add.v1,users.add.v1,notifications.get.v1,access.check.v1,contacts.list.v1';
+const PURPOSE = ['--operations', OPERATIONS, '--events', 'user.added.v1'];
+
 type UserAdded = CloudEvent<Events['user.added.v1']>;
 
 describe('the client of other services', () => {
@@ -16,13 +19,14 @@ describe('the client of other services', () => {
   let system: System;
   let api: ManagementApi;
   let url: string;
+  let exchange: string;
   let client: CollaborationClient;
   const account = `billing-${Math.random().toString(36).slice(2, 8)}`;
   const clients: CollaborationClient[] = [];
 
   const accounts = async (...args: string[]) => (await run(api, broker.url, readCommandLine(args)!)).data;
   const open = (options: Partial<ConstructorParameters<typeof CollaborationClient>[0]> = {}) => {
-    const opened = new CollaborationClient({ url, name: 'billing', apiKey: 'demo-key', timeoutMs: 15_000, ...options });
+    const opened = new CollaborationClient({ url, exchange, name: 'billing', apiKey: 'demo-key', timeoutMs: 15_000, ...options });
     clients.push(opened);
     return opened;
   };
@@ -30,8 +34,7 @@ describe('the client of other services', () => {
     broker = await createTestBroker();
     api = new ManagementApi(requiredEnv('TEST_RABBITMQ_MANAGEMENT_URL'), broker.url);
     system = await System.start({ amqpUrl: broker.url });
-    const operations = 'notifications.add.v1,users.add.v1,notifications.get.v1,access.check.v1,contacts.list.v1';
-    ({ url } = (await accounts('create', account, '--operations', operations, '--events', 'user.added.v1')) as { url: string });
+    ({ url, exchange } = (await accounts('create', account, ...PURPOSE)) as { url: string; exchange: string });
     client = open();
   }, 60_000);
   afterAll(async () => {
@@ -157,7 +160,10 @@ describe('the client of other services', () => {
     let counter = 0;
     const listen = async (handler: (event: UserAdded) => unknown, tries?: number) => {
       const listening = open();
-      const queue = `${account}.q${counter++}`;
+      const suffix = `q${counter++}`;
+      // Binds this one, and none of the tests before.
+      await accounts('change', account, ...PURPOSE, '--queue', suffix);
+      const queue = `${account}.${suffix}`;
       const handlers: Handlers = { 'user.added.v1': handler };
       return { queue, listening, listener: await listening.listen({ queue, handlers, tries }) };
     };
@@ -232,6 +238,30 @@ describe('the client of other services', () => {
       expect(await channel.get(queue)).toBe(false);
       await admin.close();
     });
+
+    it('declares its queue itself with an account of the version before, which may', async () => {
+      const old = `${account}-old`;
+      const asOld = new URL(broker.url);
+      asOld.username = old;
+      asOld.password = 'secret';
+      const own = `^${old}\\..*$`;
+      await api.put(`users/${old}`, { password: 'secret', tags: '' });
+      await api.put(`permissions/${api.vhost}/${old}`, {
+        configure: own,
+        write: `^(commands|${own.slice(1, -1)})$`,
+        read: `^(events|${own.slice(1, -1)})$`,
+      });
+      const seen: string[] = [];
+      for (const type of ['notification.added.v1', 'user.added.v1'] as const) {
+        const listening = open({ url: asOld.href, exchange: undefined });
+        await listening.listen({ queue: `${old}.mail`, handlers: { [type]: () => void seen.push(type) } });
+        await system.call('users/add', { organizationId: 'acme', users: [{ userId: `for the old one, ${type}` }] });
+        await system.call('notifications/add', notification());
+        await eventually(() => seen.includes(type));
+        await listening.close();
+      }
+      await broker.management.delete(`users/${old}`);
+    }, 40_000);
 
     it('says which right is missing', async () => {
       const handlers: Handlers = { 'user.added.v1': () => undefined };

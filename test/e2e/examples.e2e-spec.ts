@@ -34,7 +34,7 @@ describe('the examples', () => {
     ]);
     system = started;
     expect(packed).toContain('collaboration-backend-client');
-    // Queues are named after the account, and so the examples expect this one.
+    // Queues are named after the account.
     account = 'billing';
     const { stdout } = await run(
       process.execPath,
@@ -44,7 +44,10 @@ describe('the examples', () => {
       ],
       { env: { PATH: process.env.PATH, ...tools } },
     );
-    env = { BILLING_AMQP_URL: (JSON.parse(stdout) as { url: string }).url };
+    const { url, exchange, queues } = JSON.parse(stdout) as { url: string; exchange: string; queues: string[] };
+    // The examples expect this one.
+    expect(queues).toEqual(['billing.events']);
+    env = { BILLING_AMQP_URL: url, COMMANDS_EXCHANGE: exchange };
   }, 120_000);
   afterAll(async () => {
     await Promise.all(listening.map((one) => one.stop()));

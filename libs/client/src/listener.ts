@@ -10,14 +10,18 @@ import { within } from '@app/amqp/within';
 import { readEvent, type EventType, type Handlers } from './events';
 
 export interface ListenOptions {
-  /** Its queue, created when it does not exist: the name of the broker account, a dot, and a word, such as `billing.mail`. */
+  /**
+   * Its queue, as `npm run accounts` has printed it: `billing.events`. An account of a version before 0.2 may name one that does not exist, with
+   * its own name, a dot, and a word: it is created then.
+   */
   queue: string;
+  /** Of the types that the operator has bound the queue to. */
   handlers: Handlers;
   /** Most events that are handled at a time, 1 to 1000. Default 20; 1 keeps the order of arrival. */
   prefetch?: number;
   /** How often an event is tried before it goes to the dead letters, 1 to 20. Default 8: the waits between take a minute together. */
   tries?: number;
-  /** Most events that wait, default 100,000: beyond it the oldest go to the dead letters. Cannot be changed for a queue that exists. */
+  /** Most events that wait in a queue that is created here, default 100,000: beyond it the oldest go to the dead letters. */
   maxLength?: number;
   /** How long to wait for the broker, in milliseconds. Default 10,000. */
   timeoutMs?: number;
@@ -26,6 +30,10 @@ export interface ListenOptions {
 const MAX_BYTES = 256 * 1024 * 1024;
 const QUEUE_NAME = /^[A-Za-z0-9._-]{1,200}$/;
 const MAX_REASON_LENGTH = 500;
+const NOT_FOUND = 404;
+const ACCESS_REFUSED = 403;
+
+const deadOf = (queue: string) => `${queue}.dead`;
 
 /**
  * Consumes a queue of events. What the handlers cannot do is tried again with growing waits, then published to `<queue>.dead` with the
@@ -37,6 +45,7 @@ export class Listener {
   private readonly running = new Set<Promise<void>>();
   private readonly tries: number;
   private tag?: string;
+  private mayBind = true;
 
   /** @throws RangeError about an option */
   constructor(
@@ -80,18 +89,9 @@ export class Listener {
   }
 
   private async setUp(channel: Channel, prefetch: number, maxLength: number): Promise<void> {
-    const { queue, handlers } = this.options;
-    const dead = `${queue}.dead`;
-    const bounded = { 'x-queue-type': 'quorum', 'x-max-length': maxLength, 'x-max-length-bytes': MAX_BYTES };
-    await channel.assertExchange(dead, 'fanout', { durable: true });
-    await channel.assertQueue(dead, { durable: true, arguments: { ...bounded, 'x-overflow': 'drop-head' } });
-    await channel.bindQueue(dead, dead, '');
-    await channel.assertQueue(queue, {
-      durable: true,
-      // A queue that refused when it is full would hold up the events of everybody.
-      arguments: { ...bounded, 'x-overflow': 'drop-head', 'x-delivery-limit': 20, 'x-dead-letter-exchange': dead },
-    });
-    for (const type of Object.keys(handlers)) await channel.bindQueue(queue, 'events', type);
+    const { queue } = this.options;
+    if (await this.isThere()) await this.bindAsFarAsAllowed();
+    else await this.declare(channel, maxLength);
     await channel.prefetch(prefetch);
     const { consumerTag } = await channel.consume(queue, (message) => {
       // The broker cancels the consumers of a queue that is deleted or moved.
@@ -101,6 +101,56 @@ export class Listener {
       this.running.add(work);
     });
     this.tag = consumerTag;
+  }
+
+  /** Whether it was declared for this account: the queue, and where its dead letters go. */
+  private isThere(): Promise<boolean> {
+    const { queue } = this.options;
+    return this.allowed(NOT_FOUND, async (channel) => {
+      await channel.checkQueue(queue);
+      await channel.checkExchange(deadOf(queue));
+    });
+  }
+
+  /** An account that did not declare its queue may not bind it either: that was done for it. */
+  private async bindAsFarAsAllowed(): Promise<void> {
+    this.mayBind &&= await this.allowed(ACCESS_REFUSED, (channel) => this.bind(channel));
+  }
+
+  private async bind(channel: Channel): Promise<void> {
+    const { queue, handlers } = this.options;
+    for (const type of Object.keys(handlers)) await channel.bindQueue(queue, 'events', type);
+  }
+
+  private async declare(channel: Channel, maxLength: number): Promise<void> {
+    const { queue } = this.options;
+    const dead = deadOf(queue);
+    const bounded = { 'x-queue-type': 'quorum', 'x-max-length': maxLength, 'x-max-length-bytes': MAX_BYTES };
+    await channel.assertExchange(dead, 'fanout', { durable: true });
+    await channel.assertQueue(dead, { durable: true, arguments: { ...bounded, 'x-overflow': 'drop-head' } });
+    await channel.bindQueue(dead, dead, '');
+    await channel.assertQueue(queue, {
+      durable: true,
+      // A queue that refuses when it is full loses the newest.
+      arguments: { ...bounded, 'x-overflow': 'drop-head', 'x-delivery-limit': 20, 'x-dead-letter-exchange': dead },
+    });
+    await this.bind(channel);
+  }
+
+  /** What the broker refuses ends a channel: so it has one of its own. @returns false when it was refused with this code */
+  private async allowed(code: number, action: (channel: Channel) => Promise<void>): Promise<boolean> {
+    const model = this.connection.current;
+    if (!model) throw new Error('the connection was lost');
+    const channel = await model.createChannel();
+    channel.on('error', () => undefined);
+    try {
+      await action(channel);
+      closeQuietly(channel);
+      return true;
+    } catch (error) {
+      if ((error as { code?: unknown }).code !== code) throw error;
+      return false;
+    }
   }
 
   /** Ends with the ack, or without one: then the broker delivers the message again. */
@@ -134,7 +184,7 @@ export class Listener {
     while (!isChannelClosed(channel)) {
       try {
         const outcome = await this.publisher.publish({
-          exchange: `${this.options.queue}.dead`,
+          exchange: deadOf(this.options.queue),
           routingKey: '',
           body: content,
           properties: {

@@ -90,23 +90,25 @@ export const RIGHTS: Readonly<Record<Account, Rights>> = {
 export interface AccountPurpose {
   /** Routing keys of `OPEN_OPERATIONS`. */
   operations: readonly string[];
-  /** Which exchange it publishes to, of `LANES`. */
-  lane: Lane;
+  /** Which exchange it publishes to, of `LANES`; undefined when it publishes nothing. */
+  lane?: Lane;
   /** Whether it waits for replies. */
   replies: boolean;
-  /** Types of events that it listens to, in queues whose names begin with its own and a dot. */
+  /** Types of events that it listens to, in queues that the tool declares and whose names begin with its own and a dot. */
   events: readonly string[];
 }
 
-/** The least that another service needs. */
+/** The least that another service needs. It declares and binds no queue but that of its replies: what it could declare might hold up others. */
 export function rightsFor(name: string, { operations, lane, replies, events }: AccountPurpose): Rights {
   const listens = events.length > 0;
-  const own = [...(replies ? [OWN_QUEUE] : []), ...(listens ? [`${name}.*`] : [])];
+  const own = replies ? [OWN_QUEUE] : [];
   return {
     configure: oneOf(...own),
-    write: oneOf(...(operations.length > 0 ? [LANES[lane]] : []), ...own),
-    read: oneOf(...(replies ? ['replies'] : []), ...(listens ? ['events'] : []), ...own),
+    // What a listener cannot do it publishes to the exchange of its dead letters.
+    write: oneOf(...(lane === undefined ? [] : [LANES[lane]]), ...own, ...(listens ? [`${name}.*.dead`] : [])),
+    read: oneOf(...(replies ? ['replies'] : []), ...own, ...(listens ? [`${name}.*`] : [])),
     commands: oneOf(...operations),
+    // Says what it was made for: without the right to read the exchange it binds nothing.
     events: oneOf(...events),
   };
 }

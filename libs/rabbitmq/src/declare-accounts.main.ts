@@ -1,7 +1,9 @@
 import { ConfigError } from '@app/runtime/settings';
+import { boundEverybody } from './accounts/limits';
 import type { Account } from './accounts';
 import { accountsConfig, type AccountsConfig } from './config';
 import { declareAccounts } from './declare-accounts';
+import { ManagementApi } from './management-api';
 import { parseBrokerUrl } from '@app/amqp/open-connection';
 
 const WAIT_MS = 60_000;
@@ -10,14 +12,16 @@ async function main(): Promise<void> {
   const config = accountsConfig();
   const { amqpUrl, managementUrl } = config;
   const accounts = ownAccounts(config);
-  if (Object.keys(accounts).length === 0) return console.log('RabbitMQ: every service uses the account of AMQP_URL.');
+  if (Object.keys(accounts).length === 0) console.log('RabbitMQ: every service uses the account of AMQP_URL.');
   if (!managementUrl) {
     return console.log(
-      'RabbitMQ: the accounts of the services are taken as they are. To have them created set RABBITMQ_MANAGEMENT_URL.',
+      'RabbitMQ: accounts and their limits are taken as they are. To have them set give RABBITMQ_MANAGEMENT_URL.',
     );
   }
   const declared = await declareAccounts({ managementUrl, amqpUrl, accounts, waitMs: WAIT_MS });
-  console.log(`RabbitMQ has the accounts ${declared.join(', ')}, each with the rights that it needs.`);
+  if (declared.length > 0) console.log(`RabbitMQ has the accounts ${declared.join(', ')}, each with the rights that it needs.`);
+  const others = await boundEverybody(new ManagementApi(managementUrl, amqpUrl, performance.now() + WAIT_MS));
+  console.log(`RabbitMQ bounds reply queues, and what the ${others} account(s) of other services may use.`);
 }
 
 /** Those that differ from the full-rights one. */

@@ -1,4 +1,5 @@
 import { parseBrokerUrl } from '@app/amqp/open-connection';
+import { setMissingLimits } from './accounts/limits';
 import { RIGHTS, type Account, type Rights } from './accounts';
 import { ManagementApi } from './management-api';
 import { LANES } from './topology';
@@ -27,6 +28,8 @@ export async function declareAccounts({ managementUrl, amqpUrl, accounts, waitMs
     const { username, password } = parseBrokerUrl(url);
     await api.put(`users/${encodeURIComponent(username)}`, { password, tags: '' });
     await setRights(api, username, RIGHTS[account]);
+    // Those of the services have none: they open few.
+    if (account === 'publisher') await setMissingLimits(api, username);
     declared.push(username);
   }
   return declared;

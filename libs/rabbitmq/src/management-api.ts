@@ -37,8 +37,13 @@ export class ManagementApi {
     await this.request('PUT', path, body);
   }
 
+  async post(path: string, body: unknown): Promise<void> {
+    await this.request('POST', path, body);
+  }
+
+  /** What does not exist is deleted already. */
   async delete(path: string): Promise<void> {
-    await this.request('DELETE', path);
+    await this.request('DELETE', path, undefined, NOT_FOUND);
   }
 
   /** @returns undefined when it does not exist */

@@ -1,0 +1,63 @@
+import type { ManagementApi } from '../management-api';
+
+const EVENTS = 'events';
+/** How a queue is called after its account's name and a dot, when the operator gives no other. */
+export const DEFAULT_SUFFIX = 'events';
+
+/** A queue of a listener drops its oldest when it is full, into its dead letters, which do the same: it refuses nothing, so it holds up nobody. */
+export const LISTENER_LIMITS = {
+  'x-queue-type': 'quorum',
+  'x-max-length': 100_000,
+  'x-max-length-bytes': 256 * 1024 * 1024,
+  'x-overflow': 'drop-head',
+} as const;
+const DELIVERY_LIMIT = 20;
+
+export interface ListenerQueue {
+  name: string;
+  arguments: Readonly<Record<string, unknown>>;
+}
+
+export const queueName = (account: string, suffix = DEFAULT_SUFFIX) => `${account}.${suffix}`;
+const deadName = (queue: string) => `${queue}.dead`;
+
+/** The queues of an account in which events arrive: not those of their dead letters. */
+export async function listenerQueues(api: ManagementApi, account: string): Promise<ListenerQueue[]> {
+  return (await ownQueues(api, account)).filter(({ name }) => !name.endsWith('.dead'));
+}
+
+/** Every queue that is named after the account. */
+export async function ownQueues(api: ManagementApi, account: string): Promise<ListenerQueue[]> {
+  const all = (await api.get<ListenerQueue[]>(`queues/${api.vhost}?columns=name,arguments`)) ?? [];
+  return all.filter(({ name }) => name.startsWith(`${account}.`));
+}
+
+/** Declares a queue that does not exist, with a queue for its dead letters. */
+export async function declareListenerQueue(api: ManagementApi, queue: string): Promise<void> {
+  const dead = encodeURIComponent(deadName(queue));
+  await api.put(`exchanges/${api.vhost}/${dead}`, { type: 'fanout', durable: true });
+  await api.put(`queues/${api.vhost}/${dead}`, { durable: true, arguments: LISTENER_LIMITS });
+  await api.post(`bindings/${api.vhost}/e/${dead}/q/${dead}`, { routing_key: '' });
+  await api.put(`queues/${api.vhost}/${encodeURIComponent(queue)}`, {
+    durable: true,
+    arguments: { ...LISTENER_LIMITS, 'x-delivery-limit': DELIVERY_LIMIT, 'x-dead-letter-exchange': deadName(queue) },
+  });
+}
+
+interface Binding {
+  routing_key: string;
+  properties_key: string;
+}
+
+/** Binds a queue to these types of events, and to no others. */
+export async function bindListenerQueue(api: ManagementApi, queue: string, types: readonly string[]): Promise<void> {
+  const path = `bindings/${api.vhost}/e/${EVENTS}/q/${encodeURIComponent(queue)}`;
+  const found = (await api.get<Binding[]>(path)) ?? [];
+  const missing = types.filter((type) => !found.some(({ routing_key: key }) => key === type));
+  for (const type of missing) await api.post(path, { routing_key: type });
+  const surplus = found.filter(({ routing_key: key }) => !types.includes(key));
+  for (const { properties_key: key } of surplus) await api.delete(`${path}/${encodeURIComponent(key)}`);
+}
+
+/** Whether it loses its newest events when it is full, after they were tried for a while. */
+export const isRefusing = ({ arguments: args }: ListenerQueue) => String(args['x-overflow']).startsWith('reject');

@@ -1,4 +1,5 @@
 import { connect, type ChannelModel, type Message } from 'amqplib';
+import { Client } from 'pg';
 import { ALL_EVENTS } from '@app/contracts/all-events';
 import type { CloudEvent } from '@app/contracts/event';
 import { validateBody } from '@app/contracts/validate';
@@ -97,6 +98,44 @@ describe('a service that listens to events', () => {
     expect(JSON.stringify(revoked)).not.toContain(token);
   });
 
+  it('holds up nobody when it refuses: others and the system itself are told', async () => {
+    const channel = await connection.createChannel();
+    await channel.assertQueue('stuck', { arguments: { 'x-max-length': 1, 'x-overflow': 'reject-publish' } });
+    for (const { type } of ALL_EVENTS) await channel.bindQueue('stuck', 'events', type);
+    const { queue: own } = await channel.assertQueue('', { exclusive: true });
+    await channel.bindQueue(own, 'events.own', 'api-key.revoked.v1');
+    // More than a relay takes at a time.
+    const users = Array.from({ length: 450 }, (_, n) => n);
+    const sql = new Client({ connectionString: system.databaseUrl });
+    await sql.connect();
+    await sql.query(
+      `INSERT INTO users.outbox (type, api_key, organization_id, data)
+       SELECT 'document.changed.v1', 'demo-key', 'refused', json_build_object('organizationId', 'refused', 'documentId', n::text, 'access', 'public', 'version', 1)
+       FROM unnest($1::int[]) n`,
+      [users],
+    );
+    const { 'x-svc-api-key': key } = await system.createKey();
+    await system.keys('disable', key);
+    const isRevocation = ({ data }: CloudEvent<Record<string, unknown>>) => data.apiKey === key;
+    const revocation = await eventually(async () => await channel.get(own, { noAck: true }));
+    expect(revocation && isRevocation(JSON.parse(revocation.content.toString()) as CloudEvent<Record<string, unknown>>)).toBe(
+      true,
+    );
+    await eventually(() => events().some(isRevocation));
+    const told = () =>
+      new Set(
+        events()
+          .filter(({ subject }) => subject === 'refused')
+          .map(({ id }) => id),
+      );
+    await eventually(() => told().size === users.length);
+    // It takes them, at last.
+    await channel.deleteQueue('stuck');
+    await eventually(async () => (await sql.query('SELECT FROM users.outbox')).rowCount === 0, 20_000);
+    await sql.end();
+    await channel.close();
+  }, 60_000);
+
   it('finds in each event what its contract says, and nothing else', () => {
     for (const event of ALL_EVENTS) {
       const told = events().filter(({ type }) => type === event.type);
@@ -107,7 +146,9 @@ describe('a service that listens to events', () => {
 
   it('finds every message as asyncapi.json has it', () => {
     for (const { fields, properties, content } of messages) {
-      const payload = JSON.parse(content.toString()) as unknown;
+      const payload = JSON.parse(content.toString()) as CloudEvent<unknown>;
+      // There are hundreds of those, all alike.
+      if (payload.subject === 'refused') continue;
       expect(problemsOf(fields.routingKey, { headers: properties.headers, payload })).toEqual([]);
     }
     expect(problemsOf('user.added.v1', { headers: {}, payload: {} })).not.toEqual([]);

@@ -81,7 +81,7 @@ function queueChannels(): Record<string, ChannelObject> {
   for (const queue of QUEUES) {
     const keys = BINDINGS.filter(({ exchange, ...binding }) => binding.queue === queue.name && exchange !== 'retry');
     if (keys.length === 0) continue;
-    const isDead = keys.some(({ exchange }) => exchange === 'dead' || exchange === 'expired');
+    const isDead = keys.some(({ exchange }) => exchange === 'dead');
     channels[queue.name] = isDead
       ? queueChannel(
           queue,

@@ -1,5 +1,5 @@
 import type { ServiceName } from '@app/contracts/message';
-import { crashedQueue, deadQueue, expiredQueue, refusedQueue } from '@app/rabbitmq/topology';
+import { crashedQueue, deadQueue, refusedQueue } from '@app/rabbitmq/topology';
 
 /** The queues of dead letters of a service, and what each keeps. */
 export const LETTERS: readonly { queueOf: (service: ServiceName) => string; summary: string }[] = [
@@ -14,9 +14,5 @@ export const LETTERS: readonly { queueOf: (service: ServiceName) => string; summ
   {
     queueOf: refusedQueue,
     summary: 'Keeps commands that were refused for what their publisher had sent. Full, it drops its oldest.',
-  },
-  {
-    queueOf: expiredQueue,
-    summary: 'Keeps commands and events that the broker gave up by itself, as by their `expiration`. Full, it drops its oldest.',
   },
 ];

@@ -57,15 +57,6 @@ describe('the limits of accounts', () => {
     expect(await limitsOf(api, name)).toEqual(DEFAULT_LIMITS);
   });
 
-  it('bound a queue that a listener never reads: the oldest go', async () => {
-    await tool('create', name, '--events', 'user.added.v1');
-    const channel = await admin.createConfirmChannel();
-    await publishMany(channel, 'user.added.v1');
-    const first = await channel.get(`${name}.events.dead`, { noAck: true });
-    expect(first && first.content.toString()).toBe('0');
-    await eventually(async () => (await channel.checkQueue(`${name}.events`)).messageCount === 100_000, 30_000, 100);
-  }, 120_000);
-
   it('bound what an account of the version before has declared without a bound, and leave what an operator has set', async () => {
     await api.put(`users/${name}`, { password: 'secret', tags: TAG });
     await api.put(`permissions/${api.vhost}/${name}`, { configure: `^${name}\\..*$`, write: '.*', read: '.*' });

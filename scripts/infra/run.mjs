@@ -1,7 +1,7 @@
 // One private server for a test that wants to break it. Jest cannot import these modules, so it talks to a child:
 //   node scripts/infra/run.mjs rabbitmq|postgres [--management] [--fsync]
 // stdout: one JSON line when ready, then one for each command line on stdin: stop, kill, start, pause, resume, and for RabbitMQ
-// memory alarm on, memory alarm off, and the same for disk: an alarm blocks every connection that publishes.
+// memory alarm on, memory alarm off, and the same for disk: an alarm blocks every connection that publishes; and memory as deployed.
 // When stdin closes, the server and its data are removed.
 import { randomBytes } from 'node:crypto';
 import { createInterface } from 'node:readline';
@@ -49,6 +49,8 @@ commands.on('close', () => leave(0));
 const LIMITS = {
   'memory alarm on': ['set_vm_memory_high_watermark', '0.000001'],
   'memory alarm off': ['set_vm_memory_high_watermark', '0.6'],
+  // As in deploy/compose/rabbitmq.conf.
+  'memory as deployed': ['set_vm_memory_high_watermark', 'absolute', '600MiB'],
   'disk alarm on': ['set_disk_free_limit', '1000000GB'],
   'disk alarm off': ['set_disk_free_limit', '50MB'],
 };

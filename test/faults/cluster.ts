@@ -43,8 +43,8 @@ export interface ClusterOptions {
 }
 
 /** The queues of commands that are to be carried out, of those that are tried again, and of letters for people. */
-const COMMANDS = /^\w+\.(calls|commands(\.\d)?|again)$/;
-const RETRIES = /^\w+\.(retry\.\w+|suspects)$/;
+const COMMANDS = /^\w+\.(calls|commands(\.\d)?|again|suspects)$/;
+const RETRIES = /^\w+\.retry\.\w+$/;
 const LETTERS = /^\w+\.commands\.(dead|refused|crashed)$/;
 
 /** The whole system on servers of its own, with a fault proxy in every link. PostgreSQL writes to disk as in production. */
@@ -113,14 +113,7 @@ export class Cluster {
    */
   async waiting(kind: 'commands' | 'dead' | 'retry'): Promise<number> {
     const ofKind = { commands: COMMANDS, dead: LETTERS, retry: RETRIES }[kind];
-    const connection = await connect(this.broker.url);
-    try {
-      const channel = await connection.createChannel();
-      const queues = QUEUES.filter(({ name }) => ofKind.test(name)).map(({ name }) => channel.checkQueue(name));
-      return (await Promise.all(queues)).reduce((sum, { messageCount }) => sum + messageCount, 0);
-    } finally {
-      await connection.close();
-    }
+    return (await waitingIn(this.broker.url, ofKind)).reduce((sum, { count }) => sum + count, 0);
   }
 
   /** One more of them, not started. */
@@ -182,12 +175,24 @@ export class Cluster {
   }
 }
 
+/** What waits to be delivered from each of our queues with such a name, as the full-rights account sees it. */
+export async function waitingIn(brokerUrl: string, names: RegExp): Promise<{ name: string; count: number }[]> {
+  const connection = await connect(brokerUrl);
+  try {
+    const channel = await connection.createChannel();
+    const chosen = QUEUES.filter(({ name }) => names.test(name));
+    return await Promise.all(chosen.map(async ({ name }) => ({ name, count: (await channel.checkQueue(name)).messageCount })));
+  } finally {
+    await connection.close();
+  }
+}
+
 async function proxyTo(url: string, random: Random): Promise<FaultProxy> {
   const { hostname: host, port } = new URL(url);
   return FaultProxy.start({ host, port: Number(port) }, random.next);
 }
 
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;

@@ -2,12 +2,11 @@
 //   node load-generator.mjs '<JSON>'   see LoadOptions in load.ts
 // Leaves a journal like the one of Journal, written when it is over: nothing kills this client.
 import { createWriteStream } from 'node:fs';
-import { connect, createServer } from 'node:net';
+import { connect } from 'node:net';
 import { finished } from 'node:stream/promises';
-import { Worker, isMainThread, parentPort } from 'node:worker_threads';
+import { watchMachine } from './machine-noise.mjs';
 
 const TICK_MS = 2;
-const NOISE_EVERY_MS = 20;
 const GIVE_UP_MS = 30_000;
 /**
  * More than the gateway takes calls at a time. Made beforehand, and not all at once: that would be another fault. Each has had an answer
@@ -18,19 +17,12 @@ const CONNECT_AT_ONCE = 50;
 /** What a busy machine made us miss stays missed: asked all at once it would be another load. */
 const MOST_AT_ONCE = 50;
 
-if (isMainThread) await main(JSON.parse(process.argv[2]));
-else echo();
-
-/** What the machine itself takes for the way there and back. */
-function echo() {
-  const server = createServer({ noDelay: true }, (socket) => socket.on('error', () => {}).pipe(socket));
-  server.listen(0, '127.0.0.1', () => parentPort.postMessage(server.address().port));
-}
+await main(JSON.parse(process.argv[2]));
 
 async function main(options) {
   const { url, headers, organizationId, documentId, ratePerSecond, inFlight, ms, path } = options;
   const { hostname, port } = new URL(url);
-  const noise = await watchNoise();
+  const noise = await watchMachine();
   const asks = [];
   /** Connections that no call uses. The one that has waited longest is used next: one that is never used is closed after 10 s. */
   const idle = [];
@@ -153,38 +145,4 @@ async function main(options) {
 function headerOf(answer, name) {
   const at = answer.indexOf(`\r\n${name}: `);
   return at < 0 ? undefined : answer.slice(at + name.length + 4, answer.indexOf('\r\n', at + 2));
-}
-
-/** Bytes sent to a thread that does nothing else, and back. */
-async function watchNoise() {
-  const worker = new Worker(new URL(import.meta.url));
-  const port = await new Promise((resolve) => worker.once('message', resolve));
-  const socket = connect({ host: '127.0.0.1', port, noDelay: true });
-  const samples = [];
-  setInterval(() => {
-    samples.push({ from: performance.now() });
-    socket.write('x');
-  }, NOISE_EVERY_MS);
-  let answered = 0;
-  socket.on('data', ({ length }) => {
-    for (let byte = 0; byte < length; byte++) samples[answered++].to = performance.now();
-  });
-  return {
-    between(from, until) {
-      let longest = 0;
-      for (let at = indexBefore(from); at < samples.length && samples[at].from <= until; at++)
-        longest = Math.max(longest, (samples[at].to ?? until) - samples[at].from);
-      return longest;
-    },
-  };
-
-  function indexBefore(time) {
-    let [low, high] = [0, samples.length];
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (samples[middle].from < time) low = middle + 1;
-      else high = middle;
-    }
-    return Math.max(0, low - 1);
-  }
 }

@@ -1,40 +1,17 @@
 import { join } from 'node:path';
 import { connect } from 'amqplib';
 import { eventually } from '@app/testing/eventually';
-import type { Cluster } from './cluster';
 import { describeFaults, type Fault } from './run-fault';
+import { supervise } from './supervise';
 
 const DEAD_LETTERS = 'notifications.commands.crashed';
-
-/** Starts writers again when they have ended, as whatever runs them does. @returns what ends it, once all of them are ready */
-function supervise({ writers }: Cluster): () => Promise<void> {
-  let starting: Promise<unknown> = Promise.resolve();
-  const timer = setInterval(() => {
-    // One that dies again before it is ready is started again.
-    for (const { process } of writers) if (process.exitCode !== undefined) starting = process.start().catch(() => undefined);
-  }, 20);
-  const isReady = ({ process }: Cluster['writers'][number]) =>
-    process.health('ready').then(
-      ({ status }) => status === 200,
-      () => false,
-    );
-  return async () => {
-    try {
-      // The last one may have ended a moment ago.
-      await eventually(async () => (await Promise.all(writers.map(isReady))).every(Boolean), 30_000, 200);
-    } finally {
-      clearInterval(timer);
-      await starting;
-    }
-  };
-}
 
 const poison = (neighbours: number): Fault => ({
   name: `a message that kills its process, among ${neighbours} good ones`,
   async inject({ cluster, workload }) {
     const connection = await connect(cluster.broker.url);
     const channel = await connection.createConfirmChannel();
-    const stop = supervise(cluster);
+    const stop = supervise(cluster.writers.map(({ process }) => process));
     try {
       const publishSome = () =>
         Array.from({ length: neighbours / 2 }, () => workload.publish(channel, workload.newNotification(0, true)));

@@ -37,8 +37,11 @@ interface Row {
   kind: Thing['kind'];
 }
 
+/** Where everything is read back. */
+export type ReadBack = Pick<Cluster, 'tenants' | 'sql' | 'gatewayUrl'>;
+
 /** Reads everything back, through HTTP and through SQL, and holds it against what the journal says. */
-export async function verify(cluster: Cluster, workload: Asked): Promise<Verdict> {
+export async function verify(cluster: ReadBack, workload: Asked): Promise<Verdict> {
   const asks = workload.journal.read();
   const rows = await readRows(cluster, workload.organizationId);
   const verdict: Verdict = {
@@ -102,9 +105,9 @@ function groupBy<T>(list: readonly T[], keyOf: (element: T) => string): Map<stri
   return groups;
 }
 
-const apiKeyOf = (cluster: Cluster, { tenant }: Thing): string => cluster.tenants[tenant]['x-svc-api-key'];
+const apiKeyOf = (cluster: ReadBack, { tenant }: Thing): string => cluster.tenants[tenant]['x-svc-api-key'];
 
-async function readRows(cluster: Cluster, organizationId: string): Promise<Row[]> {
+async function readRows(cluster: ReadBack, organizationId: string): Promise<Row[]> {
   const { rows } = await cluster.sql.query<Row>(
     `SELECT o.api_key AS tenant, n.content ->> 'displayHeadlineMessageTemplate' AS mark, n.id, 'notification' AS kind
      FROM notifications.notifications n JOIN notifications.organizations o ON o.id = n.organization
@@ -119,7 +122,7 @@ async function readRows(cluster: Cluster, organizationId: string): Promise<Row[]
 }
 
 async function compareWithHttp(
-  cluster: Cluster,
+  cluster: ReadBack,
   { organizationId, documentId }: Asked,
   tenant: number,
   rows: Row[],
@@ -170,7 +173,7 @@ function isAsSent(item: NotificationItem, sent: Record<string, unknown>): boolea
   );
 }
 
-async function getAll(cluster: Cluster, tenant: number, filter: object): Promise<NotificationItem[]> {
+async function getAll(cluster: ReadBack, tenant: number, filter: object): Promise<NotificationItem[]> {
   const items: NotificationItem[] = [];
   let pageToken: string | undefined;
   do {

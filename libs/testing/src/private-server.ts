@@ -11,13 +11,15 @@ interface Line {
   error?: string;
 }
 
-export type Order = 'stop' | 'kill' | 'start' | 'pause' | 'resume' | `${'memory' | 'disk'} alarm ${'on' | 'off'}`;
+export type Order =
+  'stop' | 'kill' | 'start' | 'pause' | 'resume' | 'memory as deployed' | `${'memory' | 'disk'} alarm ${'on' | 'off'}`;
 
 /** A RabbitMQ or a PostgreSQL that only one test file uses, to be broken. Takes up to 10 s to start. */
 export class PrivateServer {
   private constructor(
     readonly url: string,
-    private readonly managementUrl: string,
+    /** Of its management API, with credentials; empty unless started with `--management`. */
+    readonly managementUrl: string,
     private readonly child: ChildProcess,
     private readonly nextLine: () => Promise<Line>,
   ) {}

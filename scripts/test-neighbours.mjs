@@ -1,0 +1,121 @@
+// npm run test:neighbours: a tenant that does no harm, and beside it, one after the other, everything that somebody else may do to it.
+//   npm run test:neighbours -- heavy stuck   only the rows whose name is or contains one of these
+//   npm run test:neighbours -- --seconds 8   each row for so long: to see which of them fail
+//   npm run test:neighbours -- --write       writes the figures into docs/reliability.md, when everything has passed
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { ROWS } from '../test/neighbours/attacks/all.mjs';
+import { between } from './docs/between.mjs';
+import { table } from './docs/table.mjs';
+import { endCommands } from './lib/command.mjs';
+import { runJest } from './lib/jest.mjs';
+import { UserError, checkMachine } from './lib/machine.mjs';
+import { watchParent } from './lib/parent.mjs';
+import { prepare } from './lib/prepare.mjs';
+import { report, reportFailure } from './lib/progress.mjs';
+import { ROOT } from './lib/project.mjs';
+import { temporaryDirectory } from './lib/temporary-directory.mjs';
+
+const DOCUMENT = join(ROOT, 'docs/reliability.md');
+const COLUMNS = [
+  'attack',
+  'why',
+  'offered',
+  'asked',
+  'not 200',
+  'add p99 (ms)',
+  'get p99 (ms)',
+  'as measured (ms)',
+  'machine (ms)',
+  'client late (ms)',
+  'events p99 (ms)',
+  'most memory (MiB)',
+  'broker: memory, disk (MiB)',
+  'recovery (s)',
+];
+
+const directory = temporaryDirectory('neighbours');
+const reportFile = join(directory.path, 'rows.jsonl');
+let leaving = false;
+
+for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, () => interrupted());
+watchParent(() => leave(1));
+
+try {
+  const { rows, write } = readArguments();
+  checkMachine();
+  await prepare();
+  const since = Date.now();
+  const { passed, failed } = await runJest(
+    ['--selectProjects', 'neighbours', '--runInBand', '--testPathPatterns', 'neighbours\\.neighbours-spec'],
+    { FAULT_REPORT: reportFile, NEIGHBOUR_ROWS: JSON.stringify(rows) },
+    join(directory.path, 'report.json'),
+  );
+  const figures = reported();
+  process.stdout.write(`\n${tableOf(figures, [...COLUMNS, 'failed'])}\n`);
+  report(`${passed} passed, ${failed} failed`);
+  if (write && failed === 0) {
+    const minutes = Math.ceil((Date.now() - since) / 60_000);
+    const when = `${new Date().toISOString().slice(0, 10)}, ${minutes} minutes`;
+    const content = `Last full run: ${when}.\n\n${tableOf(figures, COLUMNS)}`;
+    writeFileSync(DOCUMENT, between('neighbours', readFileSync(DOCUMENT, 'utf8'), content));
+  }
+  leave(failed > 0 || passed === 0 ? 1 : 0);
+} catch (error) {
+  if (!leaving) reportFailure(error);
+  leave(1);
+}
+
+function readArguments() {
+  try {
+    const options = { write: { type: 'boolean', default: false }, seconds: { type: 'string' } };
+    const { positionals, values } = parseArgs({ allowPositionals: true, options });
+    if (values.write && (positionals.length > 0 || values.seconds)) throw new Error('--write is for the full run only.');
+    if (values.seconds && !(Number(values.seconds) >= 1)) throw new Error('--seconds takes a number from 1 on.');
+    const seconds = values.seconds && { seconds: Number(values.seconds) };
+    return { rows: chosen(positionals).map((row) => ({ ...row, ...seconds })), write: values.write };
+  } catch (error) {
+    throw new UserError(error.message);
+  }
+}
+
+/** @param {string[]} parts of names; none means every row */
+function chosen(parts) {
+  const names = ROWS.map(({ name }) => name);
+  const isMeant = (name, part) => (names.includes(part) ? name === part : name.includes(part));
+  const unknown = parts.find((part) => !names.some((name) => isMeant(name, part)));
+  if (unknown !== undefined) throw new Error(`No row has "${unknown}" in its name; there are:\n  ${names.join('\n  ')}`);
+  return parts.length === 0 ? ROWS : ROWS.filter(({ name }) => parts.some((part) => isMeant(name, part)));
+}
+
+function reported() {
+  try {
+    return readFileSync(reportFile, 'utf8').trim().split('\n').map(JSON.parse);
+  } catch {
+    return []; // nothing was attacked
+  }
+}
+
+/** A Markdown table of what the tests have reported. */
+function tableOf(rows, columns) {
+  const whyOf = (attack) => ROWS.find(({ name }) => name === attack)?.why;
+  return table(
+    columns,
+    rows.map((row) => columns.map((column) => String((column === 'why' ? whyOf(row.attack) : row[column]) ?? ''))),
+  );
+}
+
+/** What was measured so far took minutes. */
+function interrupted() {
+  if (!leaving) process.stdout.write(`\n${tableOf(reported(), [...COLUMNS, 'failed'])}\n`);
+  leave(130);
+}
+
+function leave(code) {
+  if (leaving) return;
+  leaving = true;
+  endCommands();
+  directory.remove();
+  process.exit(code);
+}

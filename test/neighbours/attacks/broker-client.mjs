@@ -1,0 +1,92 @@
+// What attackers at the broker share: one connection that comes back when the broker ends it, and counts.
+import { connect } from 'amqplib';
+import { pause } from './calls.mjs';
+
+const AGAIN_MS = 1000;
+/** Messages whose confirm is waited for, at most: what more would do is fill the attacker's own memory. */
+const UNCONFIRMED = 5000;
+const TICK_MS = 10;
+
+export class BrokerClient {
+  published = 0;
+  confirmed = 0;
+  refused = 0;
+  closed = 0;
+  /** Those that wait to hear what became of theirs. */
+  #waiting = new Set();
+  #stopped = false;
+
+  constructor(account) {
+    this.account = account;
+  }
+
+  static async open(account) {
+    const client = new BrokerClient(account);
+    await client.#connect();
+    return client;
+  }
+
+  async #connect() {
+    this.model = await connect(this.account.url);
+    this.model.on('error', () => {});
+    this.channel = await this.model.createConfirmChannel();
+    this.channel.on('error', () => {});
+    this.channel.on('close', () => void this.#again());
+  }
+
+  /** A channel that the broker closed is made again. */
+  async #again() {
+    if (this.#stopped) return;
+    this.closed++;
+    this.#waiting.forEach((resolve) => resolve());
+    this.#waiting.clear();
+    this.model.close().catch(() => {});
+    await pause(AGAIN_MS);
+    if (!this.#stopped) await this.#connect().catch(() => this.#again());
+  }
+
+  /** Resolves when the broker has said what became of it, or the channel is gone. */
+  publish(routingKey, body, options = {}, exchange = this.account.exchange) {
+    this.published++;
+    return new Promise((resolve) => {
+      const done = (error) => {
+        if (error) this.refused++;
+        else this.confirmed++;
+        this.#waiting.delete(resolve);
+        resolve();
+      };
+      this.#waiting.add(resolve);
+      try {
+        this.channel.publish(exchange, routingKey, body, { userId: this.account.name, ...options }, done);
+      } catch {
+        // The channel is gone, or about to come back.
+        this.#waiting.delete(resolve);
+        resolve();
+      }
+    });
+  }
+
+  /** So many, as fast as the broker takes them or so many a second. @param next makes one: [routing key, body, options] */
+  async flood(count, next, perSecond = Infinity) {
+    const start = performance.now();
+    for (let sent = 0; sent < count && !this.#stopped;) {
+      const due = Math.min(count, ((performance.now() - start) * perSecond) / 1000);
+      for (; sent < due && this.#waiting.size < UNCONFIRMED; sent++) void this.publish(...next(sent));
+      await pause(TICK_MS);
+    }
+  }
+
+  stop() {
+    this.#stopped = true;
+    this.model.close().catch(() => {});
+    const { published, confirmed, refused, closed } = this;
+    return `${published} messages, ${confirmed} confirmed, ${refused} refused${closed ? `, channel closed ${closed} times` : ''}`;
+  }
+}
+
+/** An attack of one connection: it goes on until it is stopped, or has sent everything. */
+export const attackBy = async (account, attack) => {
+  const client = await BrokerClient.open(account);
+  void attack(client);
+  return client;
+};

@@ -1,0 +1,126 @@
+// Services that may ask and wait: they have queues for replies, which the broker names.
+import { connect } from 'amqplib';
+import { attackBy } from './broker-client.mjs';
+import { HEAVY, pause, prepareHeavyPages, unique } from './calls.mjs';
+import { ADD } from './publisher.mjs';
+
+const GET = 'notifications.get.v1';
+
+const queryOf = ({ tenant }, data, replyTo) => [
+  GET,
+  Buffer.from(JSON.stringify(data)),
+  { replyTo, correlationId: unique(), headers: { 'x-api-key': tenant['x-svc-api-key'] } },
+];
+
+const replyQueue = async ({ channel }) => {
+  const { queue } = await channel.assertQueue('', { exclusive: true });
+  await channel.bindQueue(queue, 'replies', queue);
+  return queue;
+};
+
+export const CALLERS = [
+  {
+    name: 'direct queries at once',
+    seconds: 10,
+    why: 'Queries have a queue, too: 20,000 that are more than it holds, again and again.',
+    start: (target) =>
+      attackBy(target.caller, async (client) => {
+        const queue = await replyQueue(client);
+        await client.channel.consume(queue, () => {}, { noAck: true });
+        await client.flood(Infinity, () => queryOf(target, { organizationId: 'the attacker', userId: 'user 1' }, queue), 2000);
+      }),
+  },
+  {
+    name: 'replies that nobody reads',
+    seconds: 10,
+    why: 'Pages of 4 MiB that are asked for and stay in the queue of their caller: the memory is the broker’s.',
+    prepare: prepareHeavyPages,
+    start: (target) =>
+      attackBy(target.caller, async (client) => {
+        const queue = await replyQueue(client);
+        await client.flood(Infinity, () => queryOf(target, { ...HEAVY, pageSize: 1000 }, queue), 25);
+      }),
+  },
+  {
+    name: 'awaited direct commands',
+    seconds: 10,
+    why: 'A direct caller that waits is no gateway: 2,000 commands a second with a deadline and a queue for replies.',
+    start: (target) =>
+      attackBy(target.caller, async (client) => {
+        const queue = await replyQueue(client);
+        await client.channel.consume(queue, () => {}, { noAck: true });
+        const body = Buffer.from(
+          JSON.stringify({
+            organizationId: 'the attacker',
+            documentId: 'document',
+            actionUser: { userId: 'attacker' },
+            displayHeadlineMessageTemplate: 'x',
+          }),
+        );
+        const headers = () => ({ 'x-api-key': target.tenant['x-svc-api-key'], 'x-deadline': Date.now() + 5000 });
+        await client.flood(
+          Infinity,
+          () => [ADD, body, { replyTo: queue, correlationId: unique(), messageId: unique(), headers: headers() }],
+          2000,
+        );
+      }),
+  },
+  {
+    name: 'queues for replies by the thousand',
+    seconds: 10,
+    why: 'What the broker names has no limit by name: 5,000 queues on one connection.',
+    async start({ caller }) {
+      const model = await connect(caller.url);
+      model.on('error', () => {});
+      let declared = 0;
+      let problem = '';
+      void (async () => {
+        const channel = await model.createChannel();
+        channel.on('error', () => {});
+        for (; declared < 5000; declared++) {
+          const { queue } = await channel.assertQueue('', { exclusive: true });
+          await channel.bindQueue(queue, 'replies', queue);
+        }
+      })().catch((error) => (problem = `, then: ${error.message}`));
+      return {
+        stop() {
+          model.close().catch(() => {});
+          return `${declared} queues${problem}`;
+        },
+      };
+    },
+  },
+  {
+    name: 'channels by the thousand',
+    seconds: 10,
+    why: 'Each channel is processes at the broker: 2,000 on each of ten connections.',
+    async start({ caller }) {
+      let [opened, refused] = [0, 0];
+      const models = [];
+      void (async () => {
+        for (let connection = 0; connection < 10; connection++) {
+          const model = await connect(caller.url);
+          model.on('error', () => {});
+          models.push(model);
+          for (let channel = 0; channel < 2000; channel++) {
+            await model.createChannel().then(
+              (one) => {
+                one.on('error', () => {});
+                opened++;
+              },
+              () => refused++,
+            );
+            if (refused > 100) return;
+          }
+        }
+      })().catch(() => refused++);
+      return {
+        async stop() {
+          await pause(0);
+          models.forEach((model) => model.close().catch(() => {}));
+          return `${opened} channels, ${refused} refused`;
+        },
+      };
+    },
+  },
+];

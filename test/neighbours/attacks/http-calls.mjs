@@ -1,0 +1,124 @@
+// Tenants that call as often and as dearly as they may.
+import { Calls, HEAVY, bodyOf, notification, prepareHeavyPages, unique } from './calls.mjs';
+
+const heavyPages = (inFlight) => ({
+  name: `heavy pages, ${inFlight} in a loop`,
+  why: 'Pages of 4 MiB cost a thousand times what an empty one does, and rate limits count calls.',
+  prepare: prepareHeavyPages,
+  start: (target) =>
+    new Calls(target).closedLoop(inFlight, () => ['notifications/get', target.tenant, bodyOf({ ...HEAVY, pageSize: 1000 })]),
+});
+
+const RECIPIENTS = 1000;
+const recipients = (prefix, more = {}) =>
+  Array.from({ length: RECIPIENTS }, (_, number) => ({ userId: `${prefix} ${number}`, ...more }));
+
+/** One call in so many is by a thousand users. */
+const EVERY = 10;
+
+export const HTTP_CALLS = [
+  heavyPages(8),
+  heavyPages(64),
+  heavyPages(200),
+  {
+    name: 'bodies of 1 MiB',
+    why: 'The largest bodies that are taken, as many valid as not: they are read, parsed and checked.',
+    start(target) {
+      const name = 'n'.repeat(320);
+      const valid = bodyOf(
+        notification({ notifyUsers: recipients('u'.repeat(240), { name, email: `${'m'.repeat(300)}@example.com` }) }),
+      );
+      const broken = valid.slice(0, -1) + ' '.repeat(1024 * 1024 - valid.length);
+      let number = 0;
+      return new Calls(target).closedLoop(16, () => ['notifications/add', target.tenant, number++ % 2 ? valid : broken]);
+    },
+  },
+  {
+    name: '1,000 recipients at full speed',
+    why: 'One row for each recipient: a statement takes fifty times as long as that of somebody else.',
+    start(target) {
+      const body = bodyOf(notification({ notifyUsers: recipients('user') }));
+      return new Calls(target).closedLoop(32, () => ['notifications/add', target.tenant, body]);
+    },
+  },
+  {
+    name: 'bad credentials, 2,000 a second',
+    why: 'Each costs a question to the users service, and an answer that nobody keeps.',
+    start(target) {
+      const headers = () => ({
+        'x-svc-api-key': Math.random() < 0.5 ? target.tenant['x-svc-api-key'] : unique(),
+        'x-svc-auth-token': unique(),
+      });
+      return new Calls(target).openLoop(2000, () => ['notifications/get', headers(), '{}']);
+    },
+  },
+  {
+    name: 'invented organizations',
+    why: 'Bounded caches are emptied by what occurs once.',
+    start(target) {
+      const body = () =>
+        bodyOf(notification({ organizationId: unique(), documentId: unique(), notifyUsers: [{ userId: unique() }] }));
+      return new Calls(target)
+        .openLoop(150, () => ['notifications/add', target.tenant, body()])
+        .openLoop(150, () => ['notifications/get', target.tenant, bodyOf({ organizationId: unique(), userId: unique() })]);
+    },
+  },
+  {
+    name: 'a thousand keys at once',
+    why: 'A share for each key is small when keys are many: a thousand calls of a thousand keys, every two seconds.',
+    start(target) {
+      const calls = new Calls(target);
+      const body = bodyOf(notification());
+      const all = () => target.keys.forEach((headers) => void calls.call('notifications/add', headers, body));
+      all();
+      const timer = setInterval(all, 2000);
+      return {
+        stop() {
+          clearInterval(timer);
+          return calls.stop();
+        },
+      };
+    },
+  },
+  {
+    name: 'reads of ever new users of one organization',
+    seconds: 10,
+    why: 'The first read for a user asks the users service for all of them.',
+    start(target) {
+      const body = () => bodyOf({ organizationId: 'the attacker', userId: unique() });
+      return new Calls(target).openLoop(400, () => ['notifications/get', target.tenant, body()]);
+    },
+  },
+  {
+    name: 'one notification id from everywhere',
+    seconds: 10,
+    why: 'Statements of several tenants share a commit, and rows that meet wait for each other.',
+    start(target) {
+      const body = () =>
+        bodyOf(notification({ notificationId: `same ${Math.floor(Math.random() * 5)}`, notifyUsers: recipients('user') }));
+      return new Calls(target).closedLoop(32, () => ['notifications/add', target.tenant, body()]);
+    },
+  },
+  {
+    name: 'a thousand users in every call, in any order',
+    seconds: 10,
+    why: 'Rows that two calls lock in another order wait for each other, and the users service proves credentials, too.',
+    start(target) {
+      const users = () => recipients('user', { name: unique() }).sort(() => Math.random() - 0.5);
+      const body = () => bodyOf({ organizationId: 'the attacker', documentId: 'document', users: users() });
+      return new Calls(target).closedLoop(16, () => ['users/add', target.tenant, body()]);
+    },
+  },
+  {
+    name: 'notifications to all, read by a thousand users',
+    seconds: 10,
+    why: 'A notification to all is one row, and every page of every user has to find it.',
+    start(target) {
+      const calls = new Calls(target);
+      let number = 0;
+      const add = () => ['notifications/add', target.tenant, bodyOf(notification({ notifyAll: true }))];
+      const get = () => bodyOf({ organizationId: 'the attacker', userId: `user ${Math.floor(Math.random() * RECIPIENTS)}` });
+      return calls.closedLoop(32, () => (number++ % EVERY === 0 ? add() : ['notifications/get', target.tenant, get()]));
+    },
+  },
+];

@@ -1,0 +1,132 @@
+// Clients that speak HTTP badly: they do not read, or write a byte at a time.
+import { connect } from 'node:net';
+import { HEAVY, bodyOf, prepareHeavyPages } from './calls.mjs';
+
+/** How often connections that were closed are made again. */
+const AGAIN_MS = 200;
+const DRIP_MS = 1000;
+const DRIP_BYTES = 1024;
+
+/** So many connections, each made again when it is closed. */
+class Sockets {
+  opened = 0;
+  closed = 0;
+  sent = 0;
+  received = 0;
+  #open = new Set();
+  #timer;
+
+  /** @param use is given each new connection; how many bytes were read is counted here */
+  constructor({ gatewayUrl }, count, use) {
+    const { hostname, port } = new URL(gatewayUrl);
+    const fill = () => {
+      while (this.#open.size < count) {
+        const socket = connect({ host: hostname, port: Number(port), noDelay: true });
+        this.#open.add(socket);
+        this.opened++;
+        socket.on('error', () => {});
+        socket.on('data', ({ length }) => (this.received += length));
+        socket.on('close', () => {
+          this.closed++;
+          this.#open.delete(socket);
+        });
+        use(socket, this);
+      }
+    };
+    fill();
+    this.#timer = setInterval(fill, AGAIN_MS);
+  }
+
+  stop() {
+    clearInterval(this.#timer);
+    const { opened, closed, sent, received } = this;
+    this.#open.forEach((socket) => socket.destroy());
+    return `${opened} connections, ${closed} closed meanwhile, ${sent} calls, ${(received / 1024 / 1024).toFixed(1)} MiB read`;
+  }
+}
+
+const callOf = (path, headers, body) =>
+  [
+    `POST /v1/${path} HTTP/1.1`,
+    'host: attacker',
+    'content-type: application/json',
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
+    `content-length: ${Buffer.byteLength(body)}`,
+    '',
+    body,
+  ].join('\r\n');
+
+const heavyCall = ({ tenant }) => callOf('notifications/get', tenant, bodyOf({ ...HEAVY, pageSize: 1000 }));
+
+export const HTTP_SOCKETS = [
+  {
+    name: 'pipelining without reading',
+    why: 'Answers that nobody reads keep their places and their memory: 1,100 pages of 4 MiB on 20 connections.',
+    prepare: prepareHeavyPages,
+    start: (target) =>
+      new Sockets(target, 20, (socket, sockets) => {
+        socket.pause();
+        for (let call = 0; call < 55; call++) socket.write(heavyCall(target));
+        sockets.sent += 55;
+      }),
+  },
+  {
+    name: 'trickle reading',
+    why: 'A page of 4 MiB that is read at 1 KiB a second, on 200 connections.',
+    prepare: prepareHeavyPages,
+    start: (target) =>
+      new Sockets(target, 200, (socket, sockets) => {
+        socket.pause();
+        socket.write(heavyCall(target));
+        sockets.sent++;
+        const drip = setInterval(() => socket.read(DRIP_BYTES), DRIP_MS);
+        socket.on('close', () => clearInterval(drip));
+      }),
+  },
+  {
+    name: 'trickle sending',
+    why: 'Calls that arrive a byte a second, in the headers or in the body, on 500 connections.',
+    start: (target) =>
+      new Sockets(target, 500, (socket, sockets) => {
+        const whole = callOf('notifications/add', target.tenant, ' '.repeat(1000));
+        const begin = sockets.opened % 2 ? 60 : whole.length - 1000;
+        socket.write(whole.slice(0, begin));
+        sockets.sent++;
+        let at = begin;
+        const drip = setInterval(() => socket.write(whole[at++ % whole.length]), DRIP_MS);
+        socket.on('close', () => clearInterval(drip));
+      }),
+  },
+  {
+    name: 'documentation that nobody reads',
+    seconds: 10,
+    why: 'No credentials are needed for it, and the script of a page is large.',
+    start: (target) =>
+      new Sockets(target, 500, (socket, sockets) => {
+        socket.pause();
+        for (let call = 0; call < 20; call++)
+          socket.write(
+            'GET /docs/swagger-ui-bundle.js HTTP/1.1\r\nhost: attacker\r\n\r\nGET /openapi.json HTTP/1.1\r\nhost: attacker\r\n\r\n',
+          );
+        sockets.sent += 40;
+      }),
+  },
+  {
+    name: 'calls given up half way',
+    seconds: 10,
+    why: 'Who goes away leaves work behind that somebody has begun: a call for a heavy page, then the end of the connection.',
+    prepare: prepareHeavyPages,
+    start: (target) =>
+      new Sockets(target, 20, (socket, sockets) => {
+        socket.write(heavyCall(target));
+        sockets.sent++;
+        setTimeout(() => socket.destroy(), 20 + Math.random() * 200);
+      }),
+  },
+  {
+    name: 'connections opened and left',
+    seconds: 10,
+    why: 'Each costs an accept, and places for connections are counted for all together: 9,000 that only stay open.',
+    start: (target) => new Sockets(target, 9000, () => {}),
+  },
+];

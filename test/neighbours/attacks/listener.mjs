@@ -1,0 +1,175 @@
+// Services that listen to events, and whoever only connects.
+import { connect } from 'amqplib';
+import { Calls, bodyOf, notification, pause } from './calls.mjs';
+
+const EVENT = 'notification.added.v1';
+
+/** What an attack does at the broker goes on until it is stopped; what the broker refuses is counted. */
+class AtBroker {
+  done = 0;
+  refused = 0;
+  problem = '';
+  stopped = false;
+  models = new Set();
+
+  constructor(what, work) {
+    this.what = what;
+    void work(this).catch((error) => this.refuse(error));
+  }
+
+  async connect(url) {
+    const model = await connect(url, { timeout: 5000 });
+    model.on('error', () => {});
+    model.on('close', () => this.models.delete(model));
+    this.models.add(model);
+    return model;
+  }
+
+  async channel(url) {
+    const channel = await (await this.connect(url)).createChannel();
+    channel.on('error', (error) => this.refuse(error));
+    return channel;
+  }
+
+  refuse({ message }) {
+    this.refused++;
+    this.problem ||= message.slice(0, 120);
+  }
+
+  stop() {
+    this.stopped = true;
+    this.models.forEach((model) => model.close().catch(() => {}));
+    const { what, done, refused, problem } = this;
+    return `${done} ${what}${refused ? `, ${refused} refused (${problem})` : ''}`;
+  }
+}
+
+/** Connects as fast as it goes, so many at a time. */
+const connectAll = (attack, url, count, atOnce, then) =>
+  Promise.all(
+    Array.from({ length: atOnce }, async () => {
+      while (!attack.stopped && attack.done + attack.refused < count) {
+        try {
+          const model = await attack.connect(url);
+          attack.done++;
+          await then?.(model);
+        } catch (error) {
+          attack.refuse(error);
+          await pause(100);
+        }
+      }
+    }),
+  );
+
+/** An event for each, to fill queues of events with. */
+const fill = (target) => {
+  const body = bodyOf(notification({ notificationSourceData: { text: 'x'.repeat(60_000) } }));
+  return new Calls(target).openLoop(60, () => ['notifications/add', target.tenant, body]);
+};
+
+const both = (...attacks) => ({ stop: () => attacks.map((attack) => attack.stop()).join('; ') });
+
+export const LISTENERS = [
+  {
+    name: 'a stuck listener',
+    why: 'A queue with room for one message that refuses the others, and is never consumed: it is asked for its confirm, too.',
+    start: ({ oldListener: { name, url } }) =>
+      new AtBroker('queues', async (attack) => {
+        const channel = await attack.channel(url);
+        await channel.assertQueue(`${name}.stuck`, { arguments: { 'x-max-length': 1, 'x-overflow': 'reject-publish' } });
+        await channel.bindQueue(`${name}.stuck`, 'events', EVENT);
+        attack.done++;
+      }),
+  },
+  {
+    name: 'a listener that never consumes',
+    why: 'An unbounded queue takes the broker’s memory and disk, and the alarm stops every publisher; with 60 events of 60 KB a second.',
+    start: (target) =>
+      both(
+        new AtBroker('queues', async (attack) => {
+          const { name, url } = target.oldListener;
+          const channel = await attack.channel(url);
+          for (const type of ['classic', 'quorum']) {
+            await channel.assertQueue(`${name}.${type}`, { arguments: { 'x-queue-type': type } });
+            await channel.bindQueue(`${name}.${type}`, 'events', EVENT);
+            attack.done++;
+          }
+        }),
+        fill(target),
+      ),
+  },
+  {
+    name: 'a thousand queues of one listener',
+    seconds: 10,
+    why: 'Every event is copied to each of them.',
+    start: ({ oldListener: { name, url } }) =>
+      new AtBroker('queues', async (attack) => {
+        const channel = await attack.channel(url);
+        for (; attack.done < 1000 && !attack.stopped; attack.done++) {
+          await channel.assertQueue(`${name}.${attack.done}`);
+          await channel.bindQueue(`${name}.${attack.done}`, 'events', EVENT);
+        }
+      }),
+  },
+  {
+    name: 'bindings made and undone',
+    seconds: 10,
+    why: 'Bindings are rows in a database that all publishers read, and each differs by its arguments.',
+    start: ({ oldListener: { name, url } }) =>
+      new AtBroker('bindings', async (attack) => {
+        const channel = await attack.channel(url);
+        await channel.assertQueue(`${name}.bound`, { arguments: { 'x-max-length': 10 } });
+        while (!attack.stopped) {
+          const batch = Array.from({ length: 50 }, (_, number) => ({ number: attack.done + number }));
+          await Promise.all(batch.map((one) => channel.bindQueue(`${name}.bound`, 'events', EVENT, one)));
+          attack.done += batch.length;
+          if (attack.done % 10_000 === 0) await channel.deleteQueue(`${name}.bound`);
+          if (attack.done % 10_000 === 0) await channel.assertQueue(`${name}.bound`, { arguments: { 'x-max-length': 10 } });
+        }
+      }),
+  },
+  {
+    name: '2,000 connections of one account',
+    why: 'Each is processes and memory at the broker.',
+    start: ({ publisher: { url } }) => new AtBroker('connections', (attack) => connectAll(attack, url, 2000, 20)),
+  },
+  {
+    name: 'connections made and ended',
+    seconds: 10,
+    why: 'Passwords are hashed for each, and every end is told to all nodes.',
+    start: ({ publisher: { url } }) =>
+      new AtBroker('connections', (attack) => connectAll(attack, url, Infinity, 8, (model) => model.close())),
+  },
+  {
+    name: 'wrong passwords at the broker',
+    seconds: 10,
+    why: 'No account is needed to ask for one.',
+    start({ publisher }) {
+      const url = new URL(publisher.url);
+      url.password = 'wrong';
+      return new AtBroker('connections', (attack) => connectAll(attack, url.href, Infinity, 16));
+    },
+  },
+  {
+    name: 'a listener that acknowledges nothing',
+    seconds: 10,
+    why: 'What is delivered and not acknowledged stays in the broker, and comes again with each new connection.',
+    start: (target) =>
+      both(
+        new AtBroker('deliveries', async (attack) => {
+          const { name, url } = target.oldListener;
+          const channel = await attack.channel(url);
+          const queue = `${name}.slow`;
+          await channel.assertQueue(queue, { arguments: { 'x-queue-type': 'quorum' } });
+          await channel.bindQueue(queue, 'events', EVENT);
+          while (!attack.stopped) {
+            const { consumerTag } = await channel.consume(queue, () => attack.done++);
+            await pause(1000);
+            await channel.cancel(consumerTag);
+            await channel.recover();
+          }
+        }),
+        fill(target),
+      ),
+  },
+];

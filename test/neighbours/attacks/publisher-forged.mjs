@@ -1,0 +1,68 @@
+// A publisher that pretends: to be a service, to have failed before, to be somebody else.
+import { attackBy } from './broker-client.mjs';
+import { commandOf } from './publisher.mjs';
+
+const BACKLOG = 5000;
+const PER_SECOND = 200;
+
+const death = (queue, exchange, reason) => [
+  {
+    queue,
+    reason,
+    exchange,
+    'routing-keys': ['notifications.add.v1'],
+    count: 1,
+    time: { '!': 'timestamp', value: 1_700_000_000 },
+  },
+];
+
+const OPERATION = { 'x-routing-key': 'notifications.add.v1' };
+/** What a message may carry that services write, each with the key of a tenant that the account may not act for. */
+const FORGERIES = [
+  { 'x-origin-user': 'gateway' },
+  { ...OPERATION, 'x-origin-user': 'gateway', 'x-death': death('notifications.commands', 'retry', 'expired') },
+  { ...OPERATION, 'x-origin-user': 'gateway', 'x-death': death('notifications.commands.retry.1s', 'retry', 'expired') },
+  { ...OPERATION, 'x-origin-user': 'notifications', 'x-death': death('notifications.commands', 'commands', 'rejected') },
+  { 'x-origin-user': 'gateway', 'x-attempt': 3, ...OPERATION },
+  {
+    'x-origin-user': 'gateway',
+    'x-dead-status': 'NOT_FOUND',
+    'x-dead-reason': 'forged',
+    'x-routing-key': 'notifications.add.v1',
+  },
+  { 'x-origin-user': 'users', 'x-delivery-count': 7, 'x-acquired-count': 7 },
+  {
+    'x-first-death-exchange': 'retry',
+    'x-first-death-queue': 'notifications.commands.retry.1s',
+    'x-first-death-reason': 'expired',
+  },
+  { 'x-origin-user': 'gateway', CC: ['notifications.commands', 'users.add.v1'] },
+  { 'x-origin-user': 'gateway', BCC: ['notifications.commands', 'documents.set.v1'] },
+  {},
+];
+/** Whom the message says it is from, beside the account itself. */
+const NOBODY = { userId: undefined };
+
+export const FORGERS = [
+  {
+    name: 'forged headers',
+    why: 'Headers are the word of their writer: x-death, x-origin-user, x-attempt, x-routing-key, x-delivery-count, CC, BCC, no user_id.',
+    start: (target) =>
+      attackBy(target.publisher, async (client) => {
+        // Behind it what has an expiration expires, and the broker adds an entry of its own to a forged x-death.
+        await client.flood(BACKLOG, () => commandOf(target));
+        let number = 0;
+        await client.flood(
+          Infinity,
+          () => {
+            const forgery = FORGERIES[number % FORGERIES.length];
+            const round = Math.floor(number++ / FORGERIES.length);
+            const headers = { ...forgery, 'x-api-key': target.victims[round % target.victims.length] };
+            const expires = round % 2 ? { expiration: '1' } : {};
+            return commandOf(target, { organizationId: 'forged' }, { headers, ...expires, ...(round % 3 === 0 && NOBODY) });
+          },
+          PER_SECOND,
+        );
+      }),
+  },
+];

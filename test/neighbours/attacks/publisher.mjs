@@ -1,0 +1,127 @@
+// Services that may publish notifications for a tenant of their own, and nothing else.
+import { attackBy, BrokerClient } from './broker-client.mjs';
+import { notification, unique } from './calls.mjs';
+
+export const ADD = 'notifications.add.v1';
+const MEBIBYTE = 1024 * 1024;
+
+export const commandOf = ({ tenant }, changes = {}, options = {}) => [
+  ADD,
+  Buffer.from(JSON.stringify(notification(changes))),
+  { persistent: true, messageId: unique(), headers: { 'x-api-key': tenant['x-svc-api-key'] }, ...options },
+];
+
+const rubbish = (bytes) => [ADD, Buffer.alloc(bytes, 'not JSON '), { persistent: true }];
+
+/** More than the queue of dead letters of the first version held. */
+const FILLS = 262;
+
+export const PUBLISHERS = [
+  {
+    name: '100,000 direct commands at once',
+    why: 'Commands that nobody waits for must not make those wait that somebody waits for.',
+    start: (target) => attackBy(target.publisher, (client) => client.flood(100_000, () => commandOf(target))),
+  },
+  {
+    name: 'malformed messages',
+    why: '262 bodies of 1 MiB that are not JSON fill 256 MiB of dead letters; then small ones, 500 a second.',
+    start: (target) =>
+      attackBy(target.publisher, async (client) => {
+        await client.flood(FILLS, () => rubbish(MEBIBYTE));
+        await client.flood(Infinity, () => rubbish(1), 500);
+      }),
+  },
+  {
+    name: '100,000 small malformed messages',
+    seconds: 10,
+    why: 'Dead letters are counted as well as weighed.',
+    start: (target) => attackBy(target.publisher, (client) => client.flood(100_000, () => rubbish(10))),
+  },
+  {
+    name: 'oversized messages',
+    why: '12 bodies of 60 MiB: a consumer holds as many as its prefetch allows.',
+    start: (target) =>
+      attackBy(target.publisher, async (client) => {
+        for (let number = 0; number < 12; number++) await client.publish(...rubbish(60 * MEBIBYTE));
+      }),
+  },
+  {
+    name: 'poisonous messages',
+    why: 'Two messages that kill the process which reads them, as a bug in native code does.',
+    start: (target) =>
+      attackBy(target.publisher, async (client) => {
+        for (let number = 0; number < 2; number++)
+          await client.publish(...commandOf(target, { displayBodyMessage: 'the poison pill' }));
+      }),
+  },
+  {
+    name: 'an expiration flood behind a backlog',
+    why: 'The broker puts away what expires by itself, without any consumer of ours.',
+    start: (target) =>
+      attackBy(target.publisher, async (client) => {
+        await client.flood(20_000, () => commandOf(target));
+        const large = { notificationSourceData: { text: 'x'.repeat(60_000) } };
+        await client.flood(5000, () => commandOf(target, large, { expiration: '1' }));
+        await client.flood(20_000, () => commandOf(target, {}, { expiration: '1' }));
+      }),
+  },
+  {
+    name: 'a full queue of dead letters',
+    why: 'Filled by an operator in place of our own failures; then a publisher sends what has to be put there, too.',
+    async prepare({ operatorUrl }) {
+      const operator = await BrokerClient.open({ url: operatorUrl, exchange: 'dead' });
+      const letter = Buffer.alloc(MEBIBYTE, 'x');
+      const headers = { 'x-dead-status': 'INTERNAL', 'x-dead-reason': 'made for a test' };
+      while (operator.refused === 0 && operator.published < 4 * FILLS) {
+        const batch = Array.from({ length: 16 }, () =>
+          operator.publish('notifications.commands', letter, { persistent: true, headers, userId: undefined }),
+        );
+        await Promise.all(batch);
+      }
+      operator.stop();
+    },
+    start: (target) => attackBy(target.publisher, (client) => client.flood(Infinity, () => rubbish(1), 200)),
+  },
+  {
+    name: 'commands for ever new API keys',
+    seconds: 10,
+    why: 'Each key has to be asked for at the users service, which proves credentials as well.',
+    start: (target) =>
+      attackBy(target.publisher, (client) =>
+        client.flood(Infinity, () => commandOf(target, {}, { headers: { 'x-api-key': unique() } }), 2000),
+      ),
+  },
+  {
+    name: 'large headers',
+    seconds: 10,
+    why: 'Headers are written again with every retry and dead letter; bodies are weighed, and headers perhaps not.',
+    start: (target) =>
+      attackBy(target.publisher, (client) => {
+        const headers = { 'x-api-key': target.victims[0], 'x-large': 'x'.repeat(100_000) };
+        return client.flood(Infinity, () => commandOf(target, {}, { headers }), 300);
+      }),
+  },
+  {
+    name: 'copies to other queues by CC',
+    seconds: 10,
+    why: 'CC goes around the topic permission: a publisher of notifications reaches the queue in which credentials are proved.',
+    start: (target) =>
+      attackBy(target.publisher, (client) => {
+        const headers = {
+          'x-api-key': target.tenant['x-svc-api-key'],
+          CC: ['users.authenticate.v1', 'users.authorize.v1', 'users.exists.v1', 'notifications.get.v1'],
+        };
+        return client.flood(Infinity, () => commandOf(target, {}, { headers }), 1500);
+      }),
+  },
+  {
+    name: 'commands with 1,000 recipients at full speed',
+    seconds: 10,
+    why: 'The same statement as over HTTP, without its rate limit and without anybody who waits.',
+    start: (target) =>
+      attackBy(target.publisher, (client) => {
+        const notifyUsers = Array.from({ length: 1000 }, (_, number) => ({ userId: `user ${number}` }));
+        return client.flood(2000, () => commandOf(target, { notifyUsers }));
+      }),
+  },
+];

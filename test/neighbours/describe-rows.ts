@@ -1,0 +1,73 @@
+import { join } from 'node:path';
+import { report } from '../faults/run-fault';
+import type { Measured } from './good-tenant';
+import { NeighbourSystem } from './neighbour-system';
+import { boundOf, measureQuiet, runRow, tidyUp, type Outcome, type Quiet, type Row } from './row';
+
+const QUIET_SECONDS = 10;
+const LONGEST_ROW_MS = 240_000;
+const POISON = { NODE_OPTIONS: `--require "${join(process.cwd(), 'test/faults/poison.cjs')}"` };
+
+/** One system, and each row as a test on it. @param quietSeconds how long the good tenant is alone, for the bounds */
+export function describeRows(title: string, rows: readonly Row[], quietSeconds = QUIET_SECONDS): void {
+  describe(title, () => {
+    let system: NeighbourSystem;
+    let quiet: Quiet;
+    /** Whether the system is as a new one. */
+    let clean = true;
+
+    beforeAll(async () => {
+      system = await NeighbourSystem.start();
+      const measured = await measureQuiet(system, quietSeconds);
+      quiet = { add: measured.addP99, get: measured.getP99 };
+      report({ attack: 'nobody', ...figuresOf(measured) });
+      expect(measured.statuses).toEqual({ 200: measured.asked });
+    }, 180_000);
+    afterAll(() => system?.remove(), 60_000);
+
+    it.each(rows.map((row) => [row.name, row] as const))(
+      '%s',
+      async (_name, row) => {
+        const needsPoison = row.attacks.includes('poisonous messages');
+        if (needsPoison) await tidyUp(system, false, POISON);
+        const outcome = await runRow(system, row, quiet).catch(async (error: unknown) => {
+          await tidyUp(system, false);
+          throw error;
+        });
+        clean = outcome.violations.length === 0 && !needsPoison;
+        report({ attack: row.name, ...reportOf(outcome) });
+        await tidyUp(system, clean);
+        expect({ bounds: { add: boundOf(quiet.add), get: boundOf(quiet.get) }, violations: outcome.violations }).toEqual({
+          bounds: expect.anything(),
+          violations: [],
+        });
+      },
+      LONGEST_ROW_MS,
+    );
+  });
+}
+
+/** Columns of the table. */
+function reportOf({ offered, measured, taken, recoveryMs, events, violations }: Outcome): Record<string, unknown> {
+  return {
+    offered,
+    ...figuresOf(measured),
+    'events p99 (ms)': events.p99.toFixed(),
+    'most memory (MiB)': `${taken.rss.toFixed()} ${taken.of}`,
+    'broker: memory, disk (MiB)': `${taken.brokerMemory.toFixed()}, ${taken.brokerDisk.toFixed()}`,
+    'recovery (s)': recoveryMs === Infinity ? 'none' : (recoveryMs / 1000).toFixed(1),
+    failed: violations.join('; '),
+  };
+}
+
+function figuresOf({ asked, statuses, addP99, getP99, rawP99, machineP99, lateP99 }: Measured): Record<string, unknown> {
+  return {
+    asked,
+    'not 200': asked - (statuses[200] ?? 0),
+    'add p99 (ms)': addP99.toFixed(),
+    'get p99 (ms)': getP99.toFixed(),
+    'as measured (ms)': rawP99.toFixed(),
+    'machine (ms)': machineP99.toFixed(),
+    'client late (ms)': lateP99.toFixed(),
+  };
+}

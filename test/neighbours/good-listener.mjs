@@ -1,0 +1,23 @@
+// Another service that listens to events: tells when those of one tenant come. A child of good-tenant.ts, for as long as the system runs.
+import { connect } from 'amqplib';
+
+process.once('message', (options) => void main(options));
+process.on('disconnect', () => process.exit(1));
+
+async function main({ url, queue, declare, apiKey }) {
+  const model = await connect(url);
+  const channel = await model.createChannel();
+  if (declare) {
+    await channel.assertQueue(queue, { durable: true, arguments: { 'x-queue-type': 'quorum' } });
+    await channel.bindQueue(queue, 'events', 'notification.added.v1');
+  }
+  await channel.prefetch(1000);
+  await channel.consume(queue, (message) => {
+    channel.ack(message);
+    // Neighbours have large ones by the hundred: only our own are parsed.
+    if (!message.content.includes(apiKey)) return;
+    const { apikey, data } = JSON.parse(message.content.toString());
+    if (apikey === apiKey) process.send({ organizationId: data.organizationId, id: data.notificationId });
+  });
+  process.send({ started: true });
+}

@@ -1,0 +1,102 @@
+// The tenant that must not notice its neighbours: adds and gets at a fixed rate whether answers come or not, in a process of its own. A
+// child of good-tenant.ts, which sends it GoodTenantOptions and gets every answer as it comes.
+import { Agent, request } from 'node:http';
+import { watchMachine } from '../faults/machine-noise.mjs';
+
+const TICK_MS = 5;
+const GIVE_UP_MS = 30_000;
+const PAGE_SIZE = 50;
+/** What a busy machine made us miss stays missed: asked all at once it would be another load. */
+const MOST_AT_ONCE = 10;
+
+process.once('message', (options) => void main(options));
+
+async function main({ url, headers, organizationId, documentId, addsPerSecond, getsPerSecond }) {
+  const machine = await watchMachine();
+  const agent = new Agent({ keepAlive: true, maxSockets: Infinity });
+  const open = new Set();
+  let asked = 0;
+  const start = performance.now();
+  const streams = [
+    { kind: 'add', perSecond: addsPerSecond, due: 0, bodyOf: newNotification },
+    { kind: 'get', perSecond: getsPerSecond, due: 0, bodyOf: () => ({ organizationId, documentId, pageSize: PAGE_SIZE }) },
+  ];
+  const timer = setInterval(() => {
+    const now = performance.now();
+    for (const stream of streams) {
+      const wanted = Math.floor(((now - start) * stream.perSecond) / 1000);
+      for (stream.due = Math.max(stream.due, wanted - MOST_AT_ONCE); stream.due < wanted; stream.due++)
+        ask(stream, start + (stream.due * 1000) / stream.perSecond);
+    }
+  }, TICK_MS);
+
+  process.on('message', (order) => {
+    if (order !== 'stop') return;
+    clearInterval(timer);
+    void Promise.all(open).then(() => process.send({ done: true }, () => process.exit(0)));
+  });
+  process.on('disconnect', () => process.exit(1));
+  process.send({ started: true });
+
+  function newNotification(number) {
+    return {
+      organizationId,
+      documentId,
+      notificationId: `n${number}`,
+      actionUser: { userId: 'somebody', name: 'Somebody' },
+      displayHeadlineMessageTemplate: `${organizationId} mark ${number}`,
+      displayBodyMessage: 'Something happened.',
+      notifyUsers: [{ userId: 'user 0' }],
+    };
+  }
+
+  function ask({ kind, bodyOf }, dueAt) {
+    const number = asked++;
+    const data = bodyOf(number);
+    const from = performance.now();
+    const askedAt = Date.now();
+    const answered = post(`${url}/v1/notifications/${kind}`, headers, JSON.stringify({ data }), agent).then((answer) => {
+      const until = performance.now();
+      const { status, id, retryAfter, text } = answer;
+      const told = { status, id, retryAfter, ms: until - from, noiseMs: machine.between(from, until) };
+      const strange = kind === 'get' && status === 200 ? foreign(text) : 0;
+      process.send({ kind, number, askedAt, lateMs: from - dueAt, told, strange, ...(kind === 'add' && { data }) });
+    });
+    open.add(answered);
+    void answered.finally(() => open.delete(answered));
+  }
+
+  /** How many notifications of a page are none of ours. */
+  function foreign(text) {
+    const { data } = JSON.parse(text).result;
+    return data.filter((item) => !item.displayHeadlineMessageTemplate.startsWith(`${organizationId} mark `)).length;
+  }
+}
+
+/** @returns status 0 when there was no answer */
+function post(url, headers, body, agent) {
+  return new Promise((resolve) => {
+    const call = request(url, {
+      method: 'POST',
+      agent,
+      timeout: GIVE_UP_MS,
+      headers: { ...headers, 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) },
+    });
+    call.on('timeout', () => call.destroy());
+    call.on('error', () => resolve({ status: 0 }));
+    call.on('response', (response) => {
+      const chunks = [];
+      response.on('data', (chunk) => chunks.push(chunk));
+      response.on('error', () => resolve({ status: 0 }));
+      response.on('end', () =>
+        resolve({
+          status: response.statusCode,
+          id: response.headers['x-notification-id'],
+          retryAfter: response.headers['retry-after'],
+          text: Buffer.concat(chunks).toString(),
+        }),
+      );
+    });
+    call.end(body);
+  });
+}

@@ -1,0 +1,223 @@
+import { execFile } from 'node:child_process';
+import { createHash, randomBytes } from 'node:crypto';
+import { EventEmitter } from 'node:events';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { Pool } from 'pg';
+import { ACCOUNTS } from '@app/rabbitmq/accounts';
+import { QUEUES } from '@app/rabbitmq/topology';
+import type { Management } from '@app/testing/broker';
+import { PrivateServer } from '@app/testing/private-server';
+import { ServiceProcess, type AppName } from '@app/testing/service-process';
+import { freePort, type Credentials } from '../faults/cluster';
+import { Child } from './child';
+
+/** A broker account that the accounts tool made for somebody else's service. */
+export interface ForeignAccount {
+  name: string;
+  url: string;
+  /** What it may publish to. */
+  exchange: string;
+  /** What was declared for it; absent when it declares its own, under its name. */
+  queues?: string[];
+}
+
+/** What attackers have: the least of rights, and the names of others. */
+export interface Target {
+  gatewayUrl: string;
+  tenant: Credentials;
+  /** A thousand, all of the attacker's own. */
+  keys: Credentials[];
+  /** API keys are names, and no secrets: of tenants that it may not act for. */
+  victims: string[];
+  publisher: ForeignAccount;
+  caller: ForeignAccount;
+  listener: ForeignAccount;
+  /** With the rights that listeners had in the first version: it declares its own queues. */
+  oldListener: ForeignAccount;
+  /** With full rights, for what fills by our own fault. */
+  operatorUrl: string;
+}
+
+const KEYS = 1000;
+
+/** Gateway, users and two writers as processes, each with a broker account of its own, without anything between them and the servers. */
+export class NeighbourSystem {
+  /** Of whoever adds, of whoever must never see anything of it, and of whoever attacks. */
+  tenants: readonly Credentials[];
+  target: Target;
+  sql: Pool;
+  gatewayUrl: string;
+  /** Events that the good listener hears: by organization, with the id of the notification. */
+  readonly events = new EventEmitter();
+  /** What has crossed between tenants already: it stays, and is the fault of one row only. */
+  readonly found = new Set<string>();
+  private apps: Record<'gateway' | 'users' | 'writer' | 'other writer', ServiceProcess>;
+  private listener?: Child;
+  private readonly password = randomBytes(12).toString('hex');
+
+  private constructor(
+    readonly broker: PrivateServer,
+    readonly database: PrivateServer,
+  ) {}
+
+  static async start(): Promise<NeighbourSystem> {
+    const [broker, database] = await Promise.all([
+      PrivateServer.start('rabbitmq', '--management'),
+      PrivateServer.start('postgres', '--fsync'),
+    ]);
+    const system = new NeighbourSystem(broker, database);
+    try {
+      await system.prepare();
+      return system;
+    } catch (error) {
+      await system.remove();
+      throw error;
+    }
+  }
+
+  get management(): Management {
+    return this.broker.management;
+  }
+
+  get services(): [string, ServiceProcess][] {
+    return Object.entries(this.apps ?? {});
+  }
+
+  get writers(): [ServiceProcess, ServiceProcess] {
+    return [this.apps.writer, this.apps['other writer']];
+  }
+
+  /** Processes that have nothing left of what was, and empty queues. @param writerEnv beside that of all */
+  async renew(writerEnv: Record<string, string> = {}): Promise<void> {
+    await Promise.all(this.services.map(([, process]) => process.stop('SIGKILL')));
+    for (const { name } of QUEUES) await this.management.delete(`queues/%2F/${name}/contents`);
+    this.apps = {
+      gateway: this.app('gateway', { PORT: new URL(this.gatewayUrl).port }),
+      users: this.app('users'),
+      writer: this.app('notifications', writerEnv),
+      'other writer': this.app('notifications', writerEnv),
+    };
+    await Promise.all(this.services.map(([, process]) => process.start()));
+  }
+
+  /** Deletes what attackers have declared. */
+  async forget(): Promise<void> {
+    const queues = await this.management.get<{ name: string }[]>('queues/%2F?columns=name');
+    const declared = queues.filter(({ name }) => name.startsWith(`${this.target.oldListener.name}.`));
+    for (const { name } of declared) await this.management.delete(`queues/%2F/${encodeURIComponent(name)}`);
+  }
+
+  async remove(): Promise<void> {
+    await Promise.all(this.services.map(([, process]) => process.stop('SIGKILL')));
+    await this.listener?.kill();
+    await this.sql?.end();
+    await Promise.all([this.broker.remove(), this.database.remove()]);
+  }
+
+  async tool(program: string, ...parameters: string[]): Promise<string> {
+    const { stdout } = await promisify(execFile)(process.execPath, [join(process.cwd(), program), ...parameters], {
+      env: { PATH: process.env.PATH, ...this.environment },
+      maxBuffer: 64 * 1024 * 1024,
+    });
+    return stdout;
+  }
+
+  private get environment(): Record<string, string> {
+    return {
+      AMQP_URL: this.broker.url,
+      DATABASE_URL: this.database.url,
+      RABBITMQ_MANAGEMENT_URL: this.broker.managementUrl,
+      ...Object.fromEntries(ACCOUNTS.map((account) => [`${account.toUpperCase()}_AMQP_URL`, this.urlOf(account)])),
+    };
+  }
+
+  private urlOf(account: string): string {
+    const url = new URL(this.broker.url);
+    url.username = account;
+    url.password = this.password;
+    return url.href;
+  }
+
+  private app(name: AppName, env: Record<string, string> = {}): ServiceProcess {
+    return new ServiceProcess(name, { ...this.environment, ...env });
+  }
+
+  private async prepare(): Promise<void> {
+    await this.broker.order('memory as deployed');
+    this.sql = new Pool({ connectionString: this.database.url, max: 2 });
+    this.sql.on('error', () => undefined);
+    this.gatewayUrl = `http://127.0.0.1:${await freePort()}`;
+    await this.tool('scripts/setup.mjs');
+    this.tenants = [await this.newTenant(), await this.newTenant(), await this.newTenant()];
+    const apiKey = this.tenants[2]['x-svc-api-key'];
+    const [publisher, caller, listener, goodListener] = [
+      await this.newAccount('bad-publisher', '--operations', 'notifications.add.v1'),
+      await this.newAccount('bad-caller', '--operations', 'notifications.add.v1,notifications.get.v1', '--replies'),
+      await this.newAccount('bad-listener', '--events', 'notification.added.v1,user.added.v1'),
+      await this.newAccount('good-listener', '--events', 'notification.added.v1'),
+    ];
+    for (const { name } of [publisher, caller])
+      await this.tool('dist/apps/users/src/keys.js', 'grant', apiKey, '--publisher', name);
+    this.target = {
+      gatewayUrl: this.gatewayUrl,
+      tenant: this.tenants[2],
+      keys: await this.newKeys(),
+      victims: this.tenants.slice(0, 2).map((tenant) => tenant['x-svc-api-key']),
+      publisher,
+      caller,
+      listener,
+      oldListener: await this.newOldListener(),
+      operatorUrl: this.broker.url,
+    };
+    await this.renew();
+    const [queue] = goodListener.queues ?? ['good-listener.all'];
+    const options = { url: goodListener.url, queue, declare: !goodListener.queues, apiKey: this.tenants[0]['x-svc-api-key'] };
+    this.listener = await Child.start(
+      'good-listener.mjs',
+      options,
+      ({ organizationId, id }: { organizationId?: string; id?: string }) =>
+        organizationId && this.events.emit(organizationId, id),
+    );
+  }
+
+  private async newTenant(): Promise<Credentials> {
+    const { key, token } = JSON.parse(await this.tool('dist/apps/users/src/keys.js', 'create', '--json')) as Record<
+      string,
+      string
+    >;
+    return { 'x-svc-api-key': key, 'x-svc-auth-token': token };
+  }
+
+  private async newAccount(name: string, ...purpose: string[]): Promise<ForeignAccount> {
+    const made = await this.tool('dist/libs/rabbitmq/src/accounts.main.js', 'create', name, ...purpose, '--json');
+    return { exchange: 'commands', ...(JSON.parse(made) as Pick<ForeignAccount, 'name' | 'url'>) };
+  }
+
+  /** As the accounts tool of the first version made it: such accounts stay. */
+  private async newOldListener(): Promise<ForeignAccount> {
+    const name = 'old-listener';
+    const own = `^${name}\\..*$`;
+    const { management } = this;
+    await management.put(`users/${name}`, { password: this.password, tags: 'collaboration-integration' });
+    const events = '^(notification\\.added\\.v1|user\\.added\\.v1)$';
+    await management.put(`topic-permissions/%2F/${name}`, { exchange: 'commands', write: '^$', read: '^$' });
+    await management.put(`topic-permissions/%2F/${name}`, { exchange: 'events', write: '.*', read: events });
+    await management.put(`permissions/%2F/${name}`, { configure: own, write: own, read: `^(events|${name}\\..*)$` });
+    return { name, url: this.urlOf(name), exchange: 'commands' };
+  }
+
+  /** By one statement: the tool makes one at a time. */
+  private async newKeys(): Promise<Credentials[]> {
+    const keys = Array.from({ length: KEYS }, (_, number) => ({
+      'x-svc-api-key': `key-${number}`,
+      'x-svc-auth-token': randomBytes(32).toString('base64url'),
+    }));
+    await this.sql.query(
+      `WITH created AS (INSERT INTO users.api_keys (key, name) SELECT key, key FROM unnest($1::text[]) AS key)
+       INSERT INTO users.tokens (id, api_key, hash) SELECT key, key, hash FROM unnest($1::text[], $2::bytea[]) AS t (key, hash)`,
+      [keys.map((key) => key['x-svc-api-key']), keys.map((key) => createHash('sha256').update(key['x-svc-auth-token']).digest())],
+    );
+    return keys;
+  }
+}

@@ -1,0 +1,8 @@
+import { describeRows } from './describe-rows';
+import type { Row } from './row';
+
+// Chosen by the script, which knows their names.
+const { NEIGHBOUR_ROWS: rows } = process.env;
+if (!rows) throw new Error('NEIGHBOUR_ROWS is not set: run "npm run test:neighbours -- <part of a name>".');
+
+describeRows('neighbours', JSON.parse(rows) as Row[]);

@@ -1,0 +1,203 @@
+import { eventually } from '@app/testing/eventually';
+import { waitingIn } from '../faults/cluster';
+import { lasting } from '../faults/run-fault';
+import { supervise } from '../faults/supervise';
+import { verify } from '../faults/verify';
+import { Child } from './child';
+import { ADDS_PER_SECOND, GETS_PER_SECOND, GoodTenant, type Measured } from './good-tenant';
+import type { NeighbourSystem } from './neighbour-system';
+import { Watch, type Taken } from './watch';
+
+/** The criteria. */
+const RECOVERY_MS = 10_000;
+const MOST_RSS = 512;
+const LEAST_BOUND_MS = 150;
+const QUIET_FACTOR = 3;
+
+/** How long what works again has to work. */
+const HEALTHY_MS = 2000;
+/** The last of what was asked may still be under way. */
+const SHARE_ANSWERED = 0.8;
+/** Longer than may be, for the figure. */
+const GIVE_UP_MS = 20_000;
+const WARM_UP_ANSWERS = 100;
+/** What may still wait of an attacker's own when the next row begins, unless it drains by then. */
+const DRAIN_MS = 20_000;
+
+export interface Row {
+  name: string;
+  /** Of `attacks/all.mjs`, at the same time. */
+  attacks: readonly string[];
+  seconds: number;
+  /** Whether one of the writers is killed in the middle. */
+  kill: boolean;
+}
+
+export interface Outcome {
+  offered: string;
+  measured: Measured;
+  taken: Taken;
+  recoveryMs: number;
+  events: { p99: number; missing: number };
+  /** Criteria that did not hold. */
+  violations: string[];
+}
+
+/** The bounds for adds and gets, of what was measured while nobody else asked. */
+export interface Quiet {
+  add: number;
+  get: number;
+}
+
+export const boundOf = (quietMs: number) => Math.max(LEAST_BOUND_MS, QUIET_FACTOR * quietMs);
+
+/** So slow without any neighbour is the machine, at work for others: it is measured again, and the best counts. */
+const QUIET_ENOUGH_MS = 50;
+const QUIET_TRIES = 3;
+
+/** What the good tenant gets while it is alone. */
+export async function measureQuiet(system: NeighbourSystem, seconds: number): Promise<Measured> {
+  const good = await GoodTenant.start(system, 'nobody');
+  await eventually(() => good.answers.length >= 2 * WARM_UP_ANSWERS, 30_000);
+  let best: Measured | undefined;
+  for (let tries = 0; tries < QUIET_TRIES && !(best && best.addP99 <= QUIET_ENOUGH_MS); tries++) {
+    const from = Date.now();
+    await lasting(seconds * 1000);
+    const measured = good.measured(from);
+    if (!best || measured.addP99 < best.addP99) best = measured;
+  }
+  await good.stop();
+  return best as Measured;
+}
+
+/** Runs the attacks of a row beside the good tenant, and reads everything back. */
+export async function runRow(system: NeighbourSystem, row: Row, quiet: Quiet): Promise<Outcome> {
+  const good = await GoodTenant.start(system, row.name);
+  const watch = new Watch(system);
+  let deaths = 0;
+  const stopSupervision = supervise(system.writers, () => deaths++);
+  const attackers: Child[] = [];
+  try {
+    await eventually(() => good.answers.length >= WARM_UP_ANSWERS, 30_000);
+    for (const name of row.attacks)
+      attackers.push(await Child.start('attacker.mjs', { name, target: system.target }, () => undefined));
+    const from = Date.now();
+    await Promise.all(attackers.map((attacker) => attacker.order('attack')));
+    await lasting((row.seconds * 1000) / 2);
+    if (row.kill) system.writers[1].kill('SIGKILL');
+    await lasting((row.seconds * 1000) / 2);
+    const reports = await Promise.all(attackers.map((attacker) => attacker.stop()));
+    const until = Date.now();
+    const recoveryMs = await recovery(system, good, quiet, until);
+    const events = await eventsAfter(good, from, until);
+    await good.stop();
+    await stopSupervision();
+    if (row.attacks.includes('forged headers')) await replayAll(system);
+    const outcome: Outcome = {
+      offered: reports.map(({ done }) => String(done)).join('; '),
+      measured: good.measured(from, until),
+      taken: watch.stop(),
+      recoveryMs,
+      events,
+      violations: [],
+    };
+    outcome.violations = [
+      ...judge(outcome, quiet),
+      ...(await crossed(system, good)),
+      ...exits(system),
+      ...(row.attacks.includes('poisonous messages') || deaths <= Number(row.kill) ? [] : [`${deaths} writers ended`]),
+    ];
+    return outcome;
+  } finally {
+    watch.stop();
+    await Promise.all(attackers.map((attacker) => attacker.kill()));
+    await good.kill();
+    await stopSupervision().catch(() => undefined);
+  }
+}
+
+/** Leaves nothing of a row to the next one. @param clean false: processes start again as well */
+export async function tidyUp(system: NeighbourSystem, clean: boolean, writerEnv?: Record<string, string>): Promise<void> {
+  await system.forget();
+  const isEmpty = async () => (await backlog(system)) === 0;
+  const drained = clean && !writerEnv && (await eventually(isEmpty, DRAIN_MS, 500).catch(() => false));
+  if (!drained) await system.renew(writerEnv);
+}
+
+function judge({ measured, taken, recoveryMs, events }: Outcome, quiet: Quiet): string[] {
+  const { statuses, asked, addP99, getP99 } = measured;
+  const others = Object.entries(statuses).filter(([status]) => status !== '200');
+  return [
+    ...others.map(([status, count]) => `${count} of ${asked} answered ${status}`),
+    addP99 > boundOf(quiet.add) && `adds: p99 ${addP99.toFixed()} ms`,
+    getP99 > boundOf(quiet.get) && `gets: p99 ${getP99.toFixed()} ms`,
+    taken.rss > MOST_RSS && `${taken.of}: ${taken.rss.toFixed()} MiB`,
+    ...taken.alarms.map((alarm) => `${alarm} alarm`),
+    recoveryMs > RECOVERY_MS &&
+      `recovered after ${recoveryMs === Infinity ? `more than ${GIVE_UP_MS / 1000}` : (recoveryMs / 1000).toFixed(1)} s`,
+    events.missing > 0 && `${events.missing} events not told ${RECOVERY_MS / 1000} s after the end`,
+  ].filter((violation) => violation !== false);
+}
+
+/** @returns milliseconds from the end of the attack until everything was as before */
+async function recovery(system: NeighbourSystem, good: GoodTenant, quiet: Quiet, end: number): Promise<number> {
+  const healthyFrom = async () => {
+    const now = Date.now();
+    const from = now - HEALTHY_MS;
+    if (from < end) return undefined;
+    const { asked, statuses, addP99, getP99 } = good.measured(from, now);
+    const isEnough = asked >= (SHARE_ANSWERED * (ADDS_PER_SECOND + GETS_PER_SECOND) * HEALTHY_MS) / 1000;
+    const isRight = statuses[200] === asked && addP99 <= boundOf(quiet.add) && getP99 <= boundOf(quiet.get);
+    return isEnough && isRight && (await isReady(system)) ? { from } : undefined;
+  };
+  const healthy = await eventually(healthyFrom, GIVE_UP_MS, 100).catch(() => undefined);
+  return healthy ? healthy.from - end : Infinity;
+}
+
+async function isReady(system: NeighbourSystem): Promise<boolean> {
+  const reports = system.services.map(([, process]) => process.health('ready').catch(() => ({ status: 0 })));
+  return (await Promise.all(reports)).every(({ status }) => status === 200);
+}
+
+/** Waits for the events of what was added in that time, as long as they may take. */
+async function eventsAfter(good: GoodTenant, from: number, until: number) {
+  const left = Math.max(0, until + RECOVERY_MS - Date.now());
+  await eventually(() => good.eventsOf(from, until).missing === 0, left, 100).catch(() => undefined);
+  return good.eventsOf(from, until);
+}
+
+/** As an operator does who believes what the tool shows; what it refuses to replay stays. */
+async function replayAll(system: NeighbourSystem): Promise<void> {
+  await system.tool('dist/libs/rabbitmq/src/dead-letters.main.js', 'list', '--json');
+  await system.tool('dist/libs/rabbitmq/src/dead-letters.main.js', 'replay', '--all', '--rate', '2000').catch(() => undefined);
+  await eventually(async () => (await backlog(system)) === 0, DRAIN_MS, 200);
+}
+
+/** What nobody acknowledged yet of commands, wherever it waits for its turn. */
+async function backlog(system: NeighbourSystem): Promise<number> {
+  const queues = await waitingIn(system.broker.url, /^(?!.*(\.dead|\.refused|\.retry\.|\.events$))/);
+  return queues.reduce((sum, { count }) => sum + count, 0);
+}
+
+/** Everything of the good tenant is there once, as it was sent, and nothing of anybody else is with those whom nobody attacks. */
+async function crossed(system: NeighbourSystem, good: GoodTenant): Promise<string[]> {
+  const { lost, duplicated, unasked, malformed } = await verify(system, good);
+  const { rows } = await system.sql.query<{ tenant: string; organization: string }>(
+    `SELECT api_key AS tenant, organization_id AS organization FROM notifications.organizations
+     WHERE api_key = ANY ($1) AND organization_id NOT LIKE 'good tenant beside %'
+     UNION ALL
+     SELECT api_key, organization_id FROM users.organizations
+     WHERE api_key = ANY ($1) AND organization_id NOT LIKE 'good tenant beside %'`,
+    [system.target.victims],
+  );
+  const foreign = rows
+    .map(({ tenant, organization }) => `of somebody else at ${tenant}: ${organization}`)
+    .filter((finding) => !system.found.has(finding));
+  foreign.forEach((finding) => system.found.add(finding));
+  const strange = good.strangePages > 0 ? [`${good.strangePages} pages with something of somebody else`] : [];
+  return [...lost, ...duplicated, ...unasked, ...malformed, ...foreign, ...strange].slice(0, 5);
+}
+
+function exits(system: NeighbourSystem): string[] {
+  return system.services.flatMap(([name, { exitCode }]) => (exitCode === undefined ? [] : [`${name} ended with ${exitCode}`]));
+}

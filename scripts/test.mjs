@@ -71,6 +71,8 @@ async function runSteps(broker, database) {
     await jest(`${project} tests`, ['--selectProjects', project], project === 'unit' ? {} : await settings());
   // The whole of it takes a quarter of an hour: npm run test:faults.
   await jest('fault tests, the short pass', ['--selectProjects', 'faults', '--testPathPatterns', 'short'], {});
+  // The whole of it takes half an hour: npm run test:neighbours.
+  await jest('neighbour tests, the short pass', ['--selectProjects', 'neighbours', '--testPathPatterns', 'short'], {});
 }
 
 // After the broker, whose own installation may be under way.

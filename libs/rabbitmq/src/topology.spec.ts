@@ -1,14 +1,6 @@
 import { ALL_MESSAGES } from '@app/contracts/all-messages';
 import { OPEN_OPERATIONS } from '@app/contracts/open-operations';
-import {
-  BINDINGS,
-  EXCHANGES,
-  LANES,
-  QUEUES,
-  RETRY_DELAYS,
-  SERVICES,
-  type QueueDeclaration,
-} from './topology';
+import { BINDINGS, EXCHANGES, LANES, QUEUES, RETRY_DELAYS, SERVICES, type QueueDeclaration } from './topology';
 
 const queue = (name: string) => QUEUES.find((one) => one.name === name);
 

@@ -32,7 +32,7 @@ describe('dead letters command line', () => {
     ],
     ['--queue says what --service and --kind say: give it alone.', 'list --queue users.commands.dead --service users'],
     ['--queue says what --service and --kind say: give it alone.', 'list --queue users.commands.dead --kind dead'],
-    ['There are no dead letters of kind "lost": dead, crashed, refused, expired.', 'list --kind lost'],
+    ['There are no dead letters of kind "lost": dead, crashed, refused.', 'list --kind lost'],
     ['list has no option --as.', 'list --as billing'],
     ['drop has no option --as.', 'drop --all --yes --as billing'],
     ['--as must not be empty.', 'replay --all --as='],

@@ -1,28 +1,29 @@
 import { Registry } from 'prom-client';
 import type { ConfirmChannel, ChannelModel } from 'amqplib';
 import { OPEN_OPERATIONS } from '@app/contracts/open-operations';
-import { DeadLetterBox } from '@app/testing/dead-letter-box';
+import { DEAD, DeadLetterBox, REFUSED } from '@app/testing/dead-letter-box';
 import { eventually } from '@app/testing/eventually';
-import { startUsersStub, type UsersHandlers } from '@app/testing/users-stub';
+import { startUsersStub } from '@app/testing/users-stub';
 import { openConnection } from '@app/amqp/open-connection';
 import { rightsFor } from '../accounts';
 import { LANES, type Lane } from '../topology';
 
-const EXPIRED = 'users.commands.expired';
-const REFUSED = 'users.commands.refused';
+const EARLIER = 'users.commands';
+const TEN = Array.from({ length: 10 }, (_, index) => `m-${index}`);
+const BODY = Buffer.from('{"organizationId":"o","users":[{"userId":"u"}]}');
+const EVERYTHING = ['operation', 'status', 'reason', 'attempts', 'firstFailedAt'];
 
 /** Everything that a service says of a letter, and what the broker says, as a publisher writes it. */
-const forged = (messageId: string, service: string, queue: string) => ({
+const forged = (messageId: string, service: string) => ({
   persistent: true,
   messageId,
-  expiration: 1,
   appId: `gateway (${service})`,
   type: 'users.exists.v1',
   headers: {
     'x-api-key': 'of-another-tenant',
     'x-death': [
       {
-        queue,
+        queue: EARLIER,
         reason: 'expired',
         exchange: 'retry',
         'routing-keys': ['documents.set.v1'],
@@ -31,7 +32,7 @@ const forged = (messageId: string, service: string, queue: string) => ({
       },
     ],
     'x-origin-user': service,
-    'x-routing-key': 'documents.set.v1',
+    'x-routing-key': 'users.authenticate.v1',
     'x-dead-status': 'INTERNAL',
     'x-dead-reason': 'A bug of ours.',
     'x-lane': 'calls',
@@ -57,7 +58,10 @@ describe('what a publisher has made up', () => {
     await box?.broker.management.delete(`users/${evil}`);
     await box?.drop();
   });
-  beforeEach(() => box.empty());
+  beforeEach(async () => {
+    await box.empty();
+    for (const queue of [EARLIER, ...LANES.map((_, lane) => `users.commands.${lane}`)]) await box.channel.purgeQueue(queue);
+  });
 
   /** A channel of the account, which may publish open commands to one lane and nothing else. */
   async function publisherOn(lane: Lane): Promise<ConfirmChannel> {
@@ -76,112 +80,144 @@ describe('what a publisher has made up', () => {
     return model.createConfirmChannel();
   }
 
-  /** Publishes ten that expire behind a backlog which nobody consumes. */
-  async function publishTen(lane: Lane, userId: string | undefined): Promise<void> {
+  async function publishTen(lane: Lane, properties: { userId?: string; expiration?: number }): Promise<void> {
     const channel = await publisherOn(lane);
-    const queue = lane === 0 ? 'users.commands' : `users.commands.${lane}`;
-    await box.channel.purgeQueue(queue);
-    for (let index = 0; index < 20; index++) {
-      channel.publish(LANES[lane], 'users.add.v1', Buffer.from('{}'), { persistent: true });
-    }
-    for (let index = 0; index < 10; index++) {
-      const properties = { ...forged(`m-${index}`, box.account, queue), userId };
-      channel.publish(LANES[lane], 'users.add.v1', Buffer.from('{"organizationId":"o","users":[{"userId":"u"}]}'), properties);
-    }
+    for (const id of TEN) channel.publish(LANES[lane], 'users.add.v1', BODY, { ...forged(id, box.account), ...properties });
     await channel.waitForConfirms();
-    // It expires at the head of its queue.
-    for (let index = 0; index < 20; index++) await box.channel.get(queue, { noAck: true });
-    await eventually(async () => (await box.ready(EXPIRED)) === 10);
   }
 
-  it.each<Lane>([1, 3])('is shown as what the broker vouches for, 10 of 10 in lane %d', async (lane) => {
-    await publishTen(lane, evil);
-    const letters = await box.listed('list');
-    expect(letters).toHaveLength(10);
-    for (const letter of letters) {
-      expect(letter).toMatchObject({
-        queue: EXPIRED,
-        origin: 'publisher',
-        publisher: evil,
-        operation: 'users.add.v1',
-        status: 'EXPIRED',
-        reason: 'expired in its queue: it was published with an expiration',
-        attempts: null,
-        stub: false,
-        unproved: ['firstFailedAt'],
-      });
-    }
-    const [shown] = (await box.tool('show --id m-0')).printed;
-    expect(shown).toContain(`  publisher: ${evil}\n`);
-    expect(shown).toContain('\nHeaders (unproved)\n');
-    const [, , row] = (await box.tool('list --limit 1')).printed[0].split('\n');
-    expect(row).toContain(`${evil}  "gateway (${box.account})"`);
-  });
-
-  it.each<Lane>([1, 2])('may do what its account may do after a replay, and no more: lane %d', async (lane) => {
-    await publishTen(lane, evil);
-    const carriedOut: string[] = [];
-    const asked = new Set<string>();
-    const add: UsersHandlers['add'] = (_, context) => {
-      carriedOut.push(context.apiKey);
-      return {};
+  /** Runs with a users service that carries out nothing, because nobody may act for any tenant. @param asked the only account it asks about */
+  async function withService(asked: string, work: () => Promise<void>): Promise<void> {
+    const accounts = new Set<string>();
+    const isGranted = async (account: string) => {
+      accounts.add(account);
+      return false;
     };
+    const add = jest.fn();
     const server = await startUsersStub(
       {
         connection: { url: box.broker.url, name: 'users' },
         metrics: new Registry(),
-        publishers: {
-          trusted: [box.account],
-          isGranted: async (publisher, apiKey) => {
-            asked.add(publisher);
-            return publisher === evil && apiKey === 'its-own';
-          },
-        },
+        publishers: { trusted: [box.account], isGranted },
       },
       { add, authenticate: () => ({}), exists: () => ({}) },
     );
     try {
       await eventually(() => server.check() === undefined);
-      const { audited } = await box.tool('replay --kind expired --all');
-      expect(audited.map(({ outcome, publisher }) => [outcome, publisher])).toEqual(Array(10).fill(['replayed', evil]));
-      await eventually(async () => (await box.ready(REFUSED)) === 10);
-      for (const letter of await box.listed('list')) {
-        expect(letter).toMatchObject({ queue: REFUSED, origin: 'service', status: 'PERMISSION_DENIED', publisher: evil });
-        expect(letter.operation).toBe('users.add.v1');
-      }
-      expect([...asked]).toEqual([evil]);
-      expect(carriedOut).toEqual([]);
+      await work();
+      expect([...accounts]).toEqual([asked]);
+      expect(add).not.toHaveBeenCalled();
     } finally {
       await server.close();
     }
+  }
+
+  /** All ten are in the queue of refused letters, as commands of the account that was denied. */
+  async function expectTenDenied(): Promise<void> {
+    await eventually(async () => (await box.ready(REFUSED)) === 10);
+    const letters = await box.listed('list');
+    expect(letters.map(({ id }) => id).sort()).toEqual(TEN);
+    for (const letter of letters) {
+      expect(letter).toMatchObject({
+        queue: REFUSED,
+        origin: 'service',
+        publisher: evil,
+        operation: 'users.add.v1',
+        status: 'PERMISSION_DENIED',
+        attempts: 1,
+        stub: false,
+        sha256: null,
+        unproved: [],
+      });
+      expect(Date.parse(String(letter.firstFailedAt))).toBeGreaterThan(1_600_000_000_000);
+    }
+  }
+
+  it.each<Lane>([0, 3])('is not in a letter of a service, nor after its replay, 10 of 10 in lane %d', async (lane) => {
+    await withService(evil, async () => {
+      await publishTen(lane, { userId: evil });
+      await expectTenDenied();
+      const [shown] = (await box.tool('show --id m-0')).printed;
+      expect(shown).toContain(`  publisher: ${evil}\n`);
+      expect(shown).toContain(`  x-lane: ${LANES[lane]}\n`);
+      expect(shown).not.toMatch(/users\.authenticate|x-death|of a call|bug of ours/);
+      const [, , row] = (await box.tool('list --limit 1')).printed[0].split('\n');
+      expect(row).toContain(`${evil}  "gateway (${box.account})"`);
+
+      const { audited } = await box.tool('replay --all');
+      expect(audited.map(({ outcome, publisher }) => [outcome, publisher])).toEqual(Array(10).fill(['replayed', evil]));
+      await expectTenDenied();
+    });
   });
 
   it('is nobody without user_id', async () => {
-    await publishTen(1, undefined);
+    await withService('', async () => {
+      await publishTen(1, {});
+      await eventually(async () => (await box.ready(REFUSED)) === 10);
+    });
     expect((await box.listed('list')).map(({ origin, publisher }) => [origin, publisher])).toEqual(
-      Array(10).fill(['publisher', null]),
+      Array(10).fill(['service', null]),
     );
     expect((await box.tool('list --limit 1')).printed[0]).toMatch(/ nobody {2}/);
     await box.tool('replay --all');
-    for (const { properties } of await box.take('users.again')) {
+    const replayed = await box.take('users.again');
+    expect(replayed).toHaveLength(10);
+    for (const { properties } of replayed) {
       expect(properties.headers).not.toHaveProperty('x-origin-user');
-      expect(properties.headers).toMatchObject({ 'x-routing-key': 'users.add.v1', 'x-lane': 'commands' });
+      expect(properties.headers).toMatchObject({ 'x-routing-key': 'users.add.v1', 'x-lane': 'commands.1' });
     }
   });
 
-  it('has no operation in lane 0, whose letters come with a fixed routing key, and stays', async () => {
-    await publishTen(0, evil);
-    const letters = await box.listed('list');
-    expect(letters.map(({ publisher, operation }) => [publisher, operation])).toEqual(Array(10).fill([evil, null]));
-    const { audited } = await box.tool('replay --all');
-    expect(new Set(audited.map(({ reason }) => reason))).toEqual(
-      new Set(['nothing tells the operation that it was published for']),
-    );
+  describe('in letters that no service vouches for', () => {
+    /** The ways that such letters come by. */
+    const WAYS: [string, queue: string, bury: () => Promise<void>][] = [
+      // RabbitMQ up to 3.12 adds its entry to the one that the publisher has written.
+      ['expired in the queue of versions without lanes', REFUSED, () => expireTen({ userId: evil })],
+      ['expired there, and nobody is its publisher', REFUSED, () => expireTen({})],
+      ['put there by a service of such a version', REFUSED, () => publishLetters(EARLIER)],
+      ['put there by a service of a version before', DEAD, () => publishLetters(DEAD)],
+    ];
+
+    /** As while an upgrade is not finished. */
+    async function expireTen(properties: { userId?: string }): Promise<void> {
+      await box.channel.bindQueue(EARLIER, LANES[0], 'users.add.v1');
+      await publishTen(0, { ...properties, expiration: 1 });
+      await box.channel.unbindQueue(EARLIER, LANES[0], 'users.add.v1');
+    }
+
+    /** As services did that set no user_id. */
+    async function publishLetters(routingKey: string): Promise<void> {
+      for (const id of TEN) box.channel.publish('dead', routingKey, BODY, forged(id, box.account));
+      await box.channel.waitForConfirms();
+    }
+
+    it.each(WAYS)('counts for nothing, 10 of 10: %s', async (_, queue, bury) => {
+      await bury();
+      await eventually(async () => (await box.ready(queue)) === 10);
+      const letters = await box.listed('list');
+      expect(letters.map(({ id }) => id).sort()).toEqual(TEN);
+      for (const letter of letters) {
+        expect(letter).toMatchObject({ queue, origin: 'unknown', publisher: null, stub: false, unproved: EVERYTHING });
+      }
+      expect((await box.tool('show --id m-0')).printed[0]).toContain('\nHeaders (unproved)\n');
+      for (const line of ['replay --all', `replay --all --as ${evil}`]) {
+        expect((await box.tool(line)).noted).toEqual(['10 kept.']);
+      }
+      await expect(box.tool(`replay --all --as ${box.account}`)).rejects.toThrow('--as with it needs --id ID');
+      expect(await box.ready('users.again')).toBe(0);
+    });
   });
 
-  it('is of unknown origin in lane 0 without user_id', async () => {
-    await publishTen(0, undefined);
-    const letters = await box.listed('list');
-    expect(letters.map(({ origin, publisher }) => [origin, publisher])).toEqual(Array(10).fill(['unknown', null]));
+  it('gives a letter of unknown origin no more than the rights of the account that is named, 10 of 10', async () => {
+    for (const id of TEN) {
+      const { headers, ...properties } = forged(id, box.account);
+      box.channel.publish('dead', DEAD, BODY, { ...properties, headers: { ...headers, 'x-routing-key': 'users.add.v1' } });
+    }
+    await box.channel.waitForConfirms();
+    await eventually(async () => (await box.ready(DEAD)) === 10);
+    await withService(evil, async () => {
+      expect((await box.tool(`replay --all --as ${evil}`)).noted).toEqual(['10 replayed.']);
+      await expectTenDenied();
+    });
   });
 });

@@ -32,7 +32,7 @@ describe('looking at dead letters', () => {
       'notifications.commands.crashed: 1 dead letter(s)',
       '# | ID | OPERATION | STATUS | TENANT | PUBLISHER | APP | TRIES | FIRST FAILED | BYTES | REASON',
       `1 | m-3 | users.add.v1 | CRASHED | key | nobody | - | 1 | ${at} | crashed its consumers, until the broker gave it up`,
-      'Empty: users.commands.crashed, users.commands.refused, users.commands.expired, notifications.commands.dead, notifications.commands.refused, notifications.commands.expired',
+      'Empty: users.commands.crashed, users.commands.refused, notifications.commands.dead, notifications.commands.refused',
     ]);
   });
 

@@ -8,8 +8,8 @@ import { text } from './printable';
 /**
  * The writer of all that a letter says of itself.
  *
- * - `service`: the broker vouches that a service put it here. The headers that services set are the service's own.
- * - `unknown`: letters of versions without lanes, whose services set no `user_id`, and what the broker itself moved there.
+ * - `service`: the broker vouches that a service put it here, or published what the broker moved here. Headers that services set are its own.
+ * - `unknown`: letters of versions without lanes, whose services set no `user_id`, and what expired in their queue of commands.
  */
 export type Origin = 'service' | 'unknown';
 
@@ -36,14 +36,11 @@ export interface Testimony {
   unproved: readonly Claim[];
 }
 
-/** Letters that the broker gave up: each kind has a queue of its own. */
-const BROKERS: Partial<Record<Kind, Pick<Testimony, 'status' | 'reason'>>> = {
-  crashed: { status: 'CRASHED', reason: 'crashed its consumers, until the broker gave it up' },
-};
+const CRASHED = { status: 'CRASHED', reason: 'crashed its consumers, until the broker gave it up' } as const;
 const UNEXPLAINED = { status: 'UNKNOWN', reason: 'came here without a reason' } as const;
 
 /** Statuses that are no errors of a service. */
-export const OTHER_STATUSES: readonly string[] = [BROKERS.crashed!.status, UNEXPLAINED.status];
+export const OTHER_STATUSES: readonly string[] = [CRASHED.status, UNEXPLAINED.status];
 
 /**
  * Judges what a letter says of itself. `x-death` proves nothing: a publisher may write it, and RabbitMQ adds its own entry to what it finds.
@@ -53,7 +50,9 @@ export const OTHER_STATUSES: readonly string[] = [BROKERS.crashed!.status, UNEXP
 export function testimonyOf(message: ConsumeMessage, queue: LetterQueue, services: ReadonlySet<string>): Testimony {
   const userId: unknown = message.properties.userId;
   const byService = typeof userId === 'string' && services.has(userId);
-  return byService ? ofService(message, queue.kind) : ofUnknown(message, queue);
+  if (!byService) return ofUnknown(message, queue);
+  // Services name the operation of all that they put here.
+  return HEADER.routingKey in headersOf(message.properties) ? ofService(message, queue.kind) : asPublished(message);
 }
 
 function ofService({ properties }: ConsumeMessage, kind: Kind): Testimony {
@@ -65,6 +64,19 @@ function ofService({ properties }: ConsumeMessage, kind: Kind): Testimony {
     correlationId: string(headers[HEADER.correlationId]),
     lane: string(headers[HEADER.lane]),
     stubOf: stubOf(headers),
+    unproved: [],
+  };
+}
+
+/** What a service had published, an event above all, and the broker moved here after too many deliveries. */
+function asPublished({ properties }: ConsumeMessage): Testimony {
+  return {
+    origin: 'service',
+    ...CRASHED,
+    account: text(properties.userId),
+    operation: text(properties.type),
+    firstFailedAt: timeOfDeath(headersOf(properties)),
+    correlationId: string(properties.correlationId),
     unproved: [],
   };
 }
@@ -90,7 +102,7 @@ function toldByHeaders(headers: Record<string, unknown>, kind: Kind) {
     operation: text(headers[HEADER.routingKey]),
     attempts: Number.isSafeInteger(attempts) ? (attempts as number) : undefined,
     firstFailedAt: dateOf(headers[HEADER.firstFailedAt]),
-    ...(BROKERS[kind] ?? { ...UNEXPLAINED, ...errorIn(headers) }),
+    ...(kind === 'crashed' ? CRASHED : { ...UNEXPLAINED, ...errorIn(headers) }),
   };
 }
 

@@ -35,6 +35,8 @@ export interface Target {
   listener: ForeignAccount;
   /** With the rights that listeners had in the first version: it declares its own queues. */
   oldListener: ForeignAccount;
+  /** The same, which may publish notifications as well. */
+  oldBoth: ForeignAccount;
   /** With full rights, for what fills by our own fault. */
   operatorUrl: string;
 }
@@ -101,11 +103,15 @@ export class NeighbourSystem {
     await Promise.all(this.services.map(([, process]) => process.start()));
   }
 
-  /** Deletes what attackers have declared. */
+  /** Deletes what attackers have declared, and the letters of their mistakes, as an operator does in the end. */
   async forget(): Promise<void> {
+    const { listener, oldListener, oldBoth } = this.target;
     const queues = await this.management.get<{ name: string }[]>('queues/%2F?columns=name');
-    const declared = queues.filter(({ name }) => name.startsWith(`${this.target.oldListener.name}.`));
+    const isTheirs = (name: string) => [listener, oldListener, oldBoth].some((account) => name.startsWith(`${account.name}.`));
+    const declared = queues.filter(({ name }) => isTheirs(name) && !listener.queues?.includes(name));
     for (const { name } of declared) await this.management.delete(`queues/%2F/${encodeURIComponent(name)}`);
+    const letters = QUEUES.filter(({ name }) => /\.(dead|refused)$/.test(name));
+    for (const { name } of letters) await this.management.delete(`queues/%2F/${name}/contents`);
   }
 
   async remove(): Promise<void> {
@@ -167,7 +173,8 @@ export class NeighbourSystem {
       publisher,
       caller,
       listener,
-      oldListener: await this.newOldListener(),
+      oldListener: await this.newOldAccount('old-listener'),
+      oldBoth: await this.newOldAccount('old-both', 'commands'),
       operatorUrl: this.broker.url,
     };
     await this.renew();
@@ -194,16 +201,17 @@ export class NeighbourSystem {
     return { exchange: 'commands', ...(JSON.parse(made) as Pick<ForeignAccount, 'name' | 'url'>) };
   }
 
-  /** As the accounts tool of the first version made it: such accounts stay. */
-  private async newOldListener(): Promise<ForeignAccount> {
-    const name = 'old-listener';
-    const own = `^${name}\\..*$`;
+  /** A listener as the accounts tool of the first version made it: such accounts stay. @param more what else it may write to */
+  private async newOldAccount(name: string, ...more: string[]): Promise<ForeignAccount> {
+    const own = `${name}\\..*`;
     const { management } = this;
     await management.put(`users/${name}`, { password: this.password, tags: 'collaboration-integration' });
     const events = '^(notification\\.added\\.v1|user\\.added\\.v1)$';
-    await management.put(`topic-permissions/%2F/${name}`, { exchange: 'commands', write: '^$', read: '^$' });
+    const commands = more.length > 0 ? '^notifications\\.add\\.v1$' : '^$';
+    await management.put(`topic-permissions/%2F/${name}`, { exchange: 'commands', write: commands, read: '^$' });
     await management.put(`topic-permissions/%2F/${name}`, { exchange: 'events', write: '.*', read: events });
-    await management.put(`permissions/%2F/${name}`, { configure: own, write: own, read: `^(events|${name}\\..*)$` });
+    const write = `^(${[...more, own].join('|')})$`;
+    await management.put(`permissions/%2F/${name}`, { configure: `^${own}$`, write, read: `^(events|${own})$` });
     return { name, url: this.urlOf(name), exchange: 'commands' };
   }
 

@@ -24,6 +24,8 @@ const WARM_UP_ANSWERS = 100;
 /** What may still wait of an attacker's own when the next row begins, unless it drains by then. */
 const DRAIN_MS = 20_000;
 
+const READ_BACK_MS = 60_000;
+
 export interface Row {
   name: string;
   /** Of `attacks/all.mjs`, at the same time. */
@@ -103,7 +105,7 @@ export async function runRow(system: NeighbourSystem, row: Row, quiet: Quiet): P
     };
     outcome.violations = [
       ...judge(outcome, quiet),
-      ...(await crossed(system, good)),
+      ...(await crossed(system, good).catch((error: unknown) => [String(error)])),
       ...exits(system),
       ...(row.attacks.includes('poisonous messages') || deaths <= Number(row.kill) ? [] : [`${deaths} writers ended`]),
     ];
@@ -181,7 +183,8 @@ async function backlog(system: NeighbourSystem): Promise<number> {
 
 /** Everything of the good tenant is there once, as it was sent, and nothing of anybody else is with those whom nobody attacks. */
 async function crossed(system: NeighbourSystem, good: GoodTenant): Promise<string[]> {
-  const { lost, duplicated, unasked, malformed } = await verify(system, good);
+  // What did not recover is said already: it is read back when it can be.
+  const { lost, duplicated, unasked, malformed } = await eventually(() => verify(system, good), READ_BACK_MS, 1000);
   const { rows } = await system.sql.query<{ tenant: string; organization: string }>(
     `SELECT api_key AS tenant, organization_id AS organization FROM notifications.organizations
      WHERE api_key = ANY ($1) AND organization_id NOT LIKE 'good tenant beside %'

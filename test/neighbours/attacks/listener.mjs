@@ -69,17 +69,19 @@ const fill = (target) => {
 
 const both = (...attacks) => ({ stop: () => attacks.map((attack) => attack.stop()).join('; ') });
 
+const stuckQueue = ({ name, url }) =>
+  new AtBroker('queues', async (attack) => {
+    const channel = await attack.channel(url);
+    await channel.assertQueue(`${name}.stuck`, { arguments: { 'x-max-length': 1, 'x-overflow': 'reject-publish' } });
+    await channel.bindQueue(`${name}.stuck`, 'events', EVENT);
+    attack.done++;
+  });
+
 export const LISTENERS = [
   {
     name: 'a stuck listener',
     why: 'A queue with room for one message that refuses the others, and is never consumed: it is asked for its confirm, too.',
-    start: ({ oldListener: { name, url } }) =>
-      new AtBroker('queues', async (attack) => {
-        const channel = await attack.channel(url);
-        await channel.assertQueue(`${name}.stuck`, { arguments: { 'x-max-length': 1, 'x-overflow': 'reject-publish' } });
-        await channel.bindQueue(`${name}.stuck`, 'events', EVENT);
-        attack.done++;
-      }),
+    start: ({ oldListener, listener }) => both(stuckQueue(oldListener), stuckQueue(listener)),
   },
   {
     name: 'a listener that never consumes',
@@ -127,6 +129,29 @@ export const LISTENERS = [
           if (attack.done % 10_000 === 0) await channel.assertQueue(`${name}.bound`, { arguments: { 'x-max-length': 10 } });
         }
       }),
+  },
+  {
+    name: 'events that become commands',
+    seconds: 10,
+    why: 'A queue of one’s own may dead-letter into commands, with any routing key: events come there with the user_id of a service.',
+    start: (target) =>
+      both(
+        new AtBroker('queues', async (attack) => {
+          const { name, url } = target.oldBoth;
+          const channel = await attack.channel(url);
+          for (const operation of ['users.add.v1', 'documents.set.v1', 'notifications.add.v1', 'users.authenticate.v1']) {
+            const arguments_ = {
+              'x-message-ttl': 0,
+              'x-dead-letter-exchange': 'commands',
+              'x-dead-letter-routing-key': operation,
+            };
+            await channel.assertQueue(`${name}.${operation}`, { arguments: arguments_ });
+            await channel.bindQueue(`${name}.${operation}`, 'events', EVENT);
+            attack.done++;
+          }
+        }),
+        fill(target),
+      ),
   },
   {
     name: '2,000 connections of one account',

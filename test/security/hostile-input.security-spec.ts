@@ -193,7 +193,7 @@ describe('hostile input', () => {
     tally.add(`queue refused ${String(status)}`);
     if (!REFUSALS.includes(String(status)) || typeof reason !== 'string' || reason === '')
       throw new Error(`Dead as ${String(status)}: ${String(reason)}`);
-    const size = (properties.headers)?.['x-dead-size'];
+    const size = properties.headers?.['x-dead-size'];
     const kept = size === undefined ? body : body.subarray(0, 1024);
     if (!content.equals(kept) || (size ?? body.length) !== body.length) throw new Error('The dead letter has another body');
     if (watched.tenants.some((one) => one.apiKey === apiKey) && tenant !== apiKey)

@@ -34,6 +34,18 @@ describe('readEnvelope', () => {
     },
   );
 
+  it('believes a user_id only of what was published to it: a queue that dead-letters passes on that of another', () => {
+    expect(read({ userId: 'billing' }).context.userId).toBe('billing');
+    const headers = { 'x-api-key': 'key', 'x-death': [] };
+    expect(read({ userId: 'users', headers }).context.userId).toBeUndefined();
+    const again = { ...headers, 'x-origin-user': 'billing' };
+    expect(read({ userId: 'users', headers: again }, { exchange: 'retry' }).context.userId).toBe('billing');
+  });
+
+  it('refuses copies, which route themselves', () => {
+    expect(read({ headers: { 'x-api-key': 'key', CC: ['users.add.v1'] } }).problem?.message).toContain('CC and BCC');
+  });
+
   it('keeps a deadline only for who waits', () => {
     const headers = { 'x-api-key': 'key', 'x-deadline': 123 };
     expect(read({ headers }).context.deadline).toBeUndefined();

@@ -56,7 +56,9 @@ export function readEnvelope({ fields, properties }: ConsumeMessage, isTenantles
   if (Buffer.byteLength(pattern) > MAX_PROPERTY_BYTES) problems.push('The routing key is too long.');
   const messageId = property('message_id', properties.messageId);
   const appId = property('app_id', properties.appId);
-  const userId = ours(HEADER.originUser, isString) ?? property('user_id', retried ? undefined : properties.userId);
+  // A queue of another service may have dead-lettered it to us, with the user_id of whoever published it there: a service's, for an event.
+  const vouched = !retried && !('x-death' in headers);
+  const userId = ours(HEADER.originUser, isString) ?? property('user_id', vouched ? properties.userId : undefined);
 
   const { replyTo } = properties as { replyTo: unknown };
   const validReplyTo = typeof replyTo === 'string' && QUEUE_NAME.test(replyTo) ? replyTo : undefined;

@@ -1,5 +1,6 @@
 import { Logger } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
+import { OPEN_OPERATIONS } from '@app/contracts/open-operations';
 import type { Delivery } from './delivery';
 import { FairSchedule, LIGHT, type Work } from './fair-schedule';
 import type { TransportMetrics } from './metrics';
@@ -81,8 +82,16 @@ abstract class Turns {
   }
 }
 
-/** Within the calls API keys take turns, which the gateway has checked; within a lane broker accounts, which the broker vouches for. */
-const flowOf = ({ lane, context }: Delivery): string => (lane === 'calls' ? context.apiKey : (context.userId ?? ''));
+const OPEN: ReadonlySet<string> = new Set(OPEN_OPERATIONS.map(({ pattern }) => pattern));
+
+/**
+ * Within a lane broker accounts take turns, for which the broker vouches; within the calls API keys, which the gateway has checked. What services
+ * ask each other names API keys that anybody may have made up: there the questions of one kind take turns with those of another.
+ */
+function flowOf({ lane, context }: Delivery): string {
+  if (lane !== 'calls') return context.userId ?? '';
+  return OPEN.has(context.pattern) ? `key ${context.apiKey}` : context.pattern;
+}
 
 export class CommandTurns extends Turns {
   constructor(metrics: TransportMetrics, places: number) {
@@ -118,5 +127,4 @@ export class QueryTurns extends Turns {
   }
 }
 
-/** Authentication does not say how large a page is. */
 const expectationOf = (delivery: Delivery): string => `${delivery.context.pattern} ${delivery.lane} ${flowOf(delivery)}`;

@@ -86,7 +86,7 @@ describe('what a publisher has made up', () => {
     await channel.waitForConfirms();
   }
 
-  /** Runs with a users service that carries out nothing, because nobody may act for any tenant. @param asked the only account it asks about */
+  /** Runs with a users service for which nobody may act for any tenant: it asks about one account only, and carries out nothing. */
   async function withService(asked: string, work: () => Promise<void>): Promise<void> {
     const accounts = new Set<string>();
     const isGranted = async (account: string) => {

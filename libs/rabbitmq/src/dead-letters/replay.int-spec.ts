@@ -148,35 +148,6 @@ describe('replaying dead letters', () => {
     expect(await box.ready('notifications.again')).toBe(0);
   });
 
-  it('brings an event back to the service that listens to it', async () => {
-    await box.bury([['e-1', { 'x-routing-key': 'user.added.v1', 'x-dead-status': 'INTERNAL' }]], 'notifications.commands.dead');
-    expect((await box.tool('replay --id e-1')).noted).toEqual(['1 replayed.']);
-    expect(await box.takeIds('notifications.again')).toEqual(['e-1']);
-  });
-
-  it('brings back an event that the broker gave up, as its service had published it', async () => {
-    const properties = { persistent: true, messageId: 'e-1', type: 'user.added.v1', userId: box.account };
-    box.channel.publish('events.own', 'user.added.v1', Buffer.from('{}'), properties);
-    await box.channel.waitForConfirms();
-    // The delivery limit of its queue is 20.
-    for (let delivery = 0; delivery <= 20; delivery++) {
-      const event = await eventually(() => box.channel.get('notifications.events'));
-      if (event) box.channel.nack(event);
-    }
-    await eventually(async () => (await box.ready('notifications.commands.refused')) === 1);
-    expect(await box.listed('list')).toMatchObject([
-      { origin: 'service', publisher: box.account, operation: 'user.added.v1', status: 'CRASHED', unproved: [] },
-    ]);
-    expect((await box.tool('replay --all')).noted).toEqual(['1 replayed.']);
-    const [{ properties: replayed }] = await box.take('notifications.again');
-    expect(replayed.messageId).toBe('e-1');
-    expect(replayed.headers).toEqual({
-      'x-routing-key': 'user.added.v1',
-      'x-lane': 'commands',
-      'x-origin-user': box.account,
-    });
-  });
-
   it('replays what was refused and what crashed; a caller who waited gets the reply', async () => {
     await box.bury([['m-1']], REFUSED);
     await box.bury([['m-2', { 'x-correlation-id': 'c' }, { replyTo: 'r', correlationId: 'of the service' }]], CRASHED);

@@ -8,7 +8,7 @@ import { text } from './printable';
 /**
  * The writer of all that a letter says of itself.
  *
- * - `service`: the broker vouches that a service put it here, or published what the broker moved here. Headers that services set are its own.
+ * - `service`: the broker vouches that a service put it here, or published what the broker moved here. Headers of services are their own.
  * - `unknown`: letters of versions without lanes, whose services set no `user_id`, and what expired in their queue of commands.
  */
 export type Origin = 'service' | 'unknown';

@@ -4,7 +4,7 @@ import { BINDINGS } from './topology';
 
 /**
  * Takes away what only processes of versions without lanes use: to be called when none of them runs any more. Messages that are left in their
- * queue of suspects move to the one of this version; their retry queues empty themselves into lane 0.
+ * queue of suspects move to the one of this version; their retry queues empty themselves into the earlier queue of commands.
  *
  * @returns the queues that are not empty yet: call it again later
  */

@@ -1,5 +1,5 @@
 import { Registry } from 'prom-client';
-import type { ConfirmChannel, ChannelModel } from 'amqplib';
+import type { ConfirmChannel, ChannelModel, Options } from 'amqplib';
 import { OPEN_OPERATIONS } from '@app/contracts/open-operations';
 import { DEAD, DeadLetterBox, REFUSED } from '@app/testing/dead-letter-box';
 import { eventually } from '@app/testing/eventually';
@@ -80,7 +80,7 @@ describe('what a publisher has made up', () => {
     return model.createConfirmChannel();
   }
 
-  async function publishTen(lane: Lane, properties: { userId?: string; expiration?: number }): Promise<void> {
+  async function publishTen(lane: Lane, properties: Options.Publish): Promise<void> {
     const channel = await publisherOn(lane);
     for (const id of TEN) channel.publish(LANES[lane], 'users.add.v1', BODY, { ...forged(id, box.account), ...properties });
     await channel.waitForConfirms();
@@ -135,7 +135,8 @@ describe('what a publisher has made up', () => {
 
   it.each<Lane>([0, 3])('is not in a letter of a service, nor after its replay, 10 of 10 in lane %d', async (lane) => {
     await withService(evil, async () => {
-      await publishTen(lane, { userId: evil });
+      const { 'x-death': _, ...headers } = forged('', box.account).headers;
+      await publishTen(lane, { userId: evil, headers });
       await expectTenDenied();
       const [shown] = (await box.tool('show --id m-0')).printed;
       expect(shown).toContain(`  publisher: ${evil}\n`);
@@ -150,9 +151,13 @@ describe('what a publisher has made up', () => {
     });
   });
 
-  it('is nobody without user_id', async () => {
+  // A queue that dead-letters passes on the user_id of whoever published to it.
+  it.each([
+    ['without user_id', () => ({})],
+    ['with an x-death', () => ({ userId: evil })],
+  ])('is nobody %s', async (_, options) => {
     await withService('', async () => {
-      await publishTen(1, {});
+      await publishTen(1, options());
       await eventually(async () => (await box.ready(REFUSED)) === 10);
     });
     expect((await box.listed('list')).map(({ origin, publisher }) => [origin, publisher])).toEqual(

@@ -12,8 +12,8 @@ const LOG_EVERY_MS = 60_000;
 const MAX_LINES = 100;
 
 /**
- * How many refused letters of each publisher are kept, so that nobody's mistakes push out those of another. What is more is counted and
- * dropped: whoever sent it is told by name in the log.
+ * Bounds the refused letters that are kept of each publisher, so that nobody's mistakes push out those of another. Letters beyond that are
+ * counted and dropped, and the log names their publisher.
  */
 export class LetterQuota {
   private readonly logger = new Logger('RabbitMQ');

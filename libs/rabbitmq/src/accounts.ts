@@ -1,6 +1,5 @@
 import type { Message, ServiceName } from '@app/contracts/message';
 import { AddNotification } from '@app/contracts/notifications.add';
-import { SUBSCRIPTIONS } from '@app/contracts/all-events';
 import { ApiKeyRevoked } from '@app/contracts/events.users';
 import { ListMemberships } from '@app/contracts/memberships.list';
 import { GetNotifications } from '@app/contracts/notifications.get';
@@ -8,19 +7,8 @@ import { AddUsers } from '@app/contracts/users.add';
 import { Authenticate } from '@app/contracts/users.authenticate';
 import { Authorize } from '@app/contracts/users.authorize';
 import { Exists } from '@app/contracts/users.exists';
-import {
-  againQueue,
-  callQueryQueue,
-  callQueue,
-  commandQueue,
-  earlierCommandQueue,
-  eventQueue,
-  LANE_NUMBERS,
-  LANES,
-  queryQueue,
-  suspectQueue,
-  type Lane,
-} from './topology';
+import { consumedQueues } from './consumed-queues';
+import { LANES, type Lane } from './topology';
 
 export const ACCOUNTS = ['gateway', 'users', 'notifications', 'publisher'] as const;
 export type Account = (typeof ACCOUNTS)[number];
@@ -49,15 +37,7 @@ const oneOf = (...names: string[]): string => {
 
 const keysOf = (...messages: Pick<Message<unknown, unknown>, 'pattern'>[]) => oneOf(...messages.map(({ pattern }) => pattern));
 
-const consumed = (service: ServiceName) => [
-  callQueue(service),
-  callQueryQueue(service),
-  ...LANE_NUMBERS.flatMap((lane) => [commandQueue(service, lane), queryQueue(service, lane)]),
-  earlierCommandQueue(service),
-  againQueue(service),
-  suspectQueue(service),
-  ...(SUBSCRIPTIONS[service].length > 0 ? [eventQueue(service)] : []),
-];
+const consumed = (service: ServiceName) => consumedQueues(service, ['commands', 'queries', 'events'], 1).map(({ name }) => name);
 
 /** The least that each account needs. `publisher` is a service that publishes notifications and does not wait. */
 export const RIGHTS: Readonly<Record<Account, Rights>> = {

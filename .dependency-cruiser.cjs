@@ -1,4 +1,4 @@
-const TEST = '(spec\\.ts$|^libs/testing/|^apps/[^/]+/test/|^test/)';
+const TEST = '(spec\\.ts$|^libs/testing/|^(apps|libs)/[^/]+/test/|^test/)';
 const PRODUCTION = { path: '^(apps|libs)/', pathNot: TEST };
 
 /** @type {import('dependency-cruiser').IConfiguration} */
@@ -91,6 +91,20 @@ module.exports = {
       severity: 'error',
       from: { path: '^libs/client/', pathNot: TEST },
       to: { path: ['^libs/(?!(client|amqp|contracts)/)', 'node_modules/(?!amqplib/|@types/)'] },
+    },
+    {
+      name: 'services-load-no-operator-tools',
+      comment: 'They use the full-rights account, which no service has.',
+      severity: 'error',
+      from: { path: '^(apps|libs/(?!(rabbitmq-admin|api-docs)/))', pathNot: TEST },
+      to: { path: '^libs/rabbitmq-admin/' },
+    },
+    {
+      name: 'documents-are-generated-apart',
+      comment: 'Generators need every contract, the topology and the accounts: the gateway serves the committed files.',
+      severity: 'error',
+      from: { path: '^(apps|libs/(?!api-docs/))', pathNot: TEST },
+      to: { path: '^libs/api-docs/' },
     },
     {
       name: 'rabbitmq-and-postgres-apart',

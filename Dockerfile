@@ -30,7 +30,10 @@ WORKDIR /app
 COPY package.json LICENSE ./
 COPY --from=packages /app/node_modules node_modules
 COPY scripts/setup.mjs scripts/healthcheck.mjs scripts/
-COPY scripts/lib scripts/lib
+COPY scripts/processes scripts/processes
+COPY scripts/checkout scripts/checkout
+COPY openapi.json asyncapi.json ./
+COPY docs/messages.html docs/
 COPY --from=build /app/dist dist
 # Everything above belongs to root: the process cannot change its own code.
 USER node

@@ -5,11 +5,11 @@
 //   npm run bench -- --full           with 10 million stored notifications and ten minutes of load
 //   npm run bench -- soak --soak 5m   load for so long
 import { parseArgs } from 'node:util';
-import { endCommands } from '../scripts/lib/command.mjs';
-import { UserError, checkMachine } from '../scripts/lib/machine.mjs';
-import { watchParent } from '../scripts/lib/parent.mjs';
-import { prepare } from '../scripts/lib/prepare.mjs';
-import { report, reportFailure, stage } from '../scripts/lib/progress.mjs';
+import { endCommands } from '../scripts/processes/command.mjs';
+import { UserError, checkMachine } from '../scripts/checkout/machine.mjs';
+import { watchParent } from '../scripts/processes/parent.mjs';
+import { prepare } from '../scripts/checkout/prepare.mjs';
+import { report, reportFailure, stage } from '../scripts/checkout/progress.mjs';
 import { buildBenchmark } from './lib/build.mjs';
 import { Laboratory } from './lib/laboratory.mjs';
 import { MODES } from './lib/modes.mjs';

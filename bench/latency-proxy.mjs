@@ -1,5 +1,5 @@
 // A way to a server that takes longer. Started by rows/writers.mjs.
-//   node bench/latency-proxy.mjs '{"host": …, "port": …, "latencyMs": …, "program": …}'   `program`: the compiled test/faults/fault-proxy.ts
+//   node bench/latency-proxy.mjs '{"host": …, "port": …, "latencyMs": …, "program": …}'   `program`: the compiled test/faults/harness/fault-proxy.ts
 // stdout: the address once it listens. It ends when its stdin does.
 import { createRequire } from 'node:module';
 

@@ -4,7 +4,7 @@ import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'no
 import { builtinModules } from 'node:module';
 import { dirname, join, relative } from 'node:path';
 import ts from 'typescript';
-import { ROOT } from './lib/project.mjs';
+import { ROOT } from './checkout/project.mjs';
 
 const PACKAGE = join(ROOT, 'libs/client');
 const OUT = join(ROOT, 'dist/client');

@@ -1,7 +1,7 @@
 // Part of `npm run lint`: package-lock.json must install the same bytes for everybody, wherever it was written.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ROOT } from './lib/project.mjs';
+import { ROOT } from './checkout/project.mjs';
 
 const REGISTRY = 'https://registry.npmjs.org/';
 

@@ -2,10 +2,10 @@
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { ROOT } from './lib/project.mjs';
-import { STACK_ENV } from './lib/stack-env.mjs';
+import { ROOT } from './checkout/project.mjs';
+import { STACK_ENV } from './stack/stack-env.mjs';
 
-const program = join(ROOT, 'dist/libs/rabbitmq/src/dead-letters.main.js');
+const program = join(ROOT, 'dist/libs/rabbitmq-admin/src/dead-letters/dead-letters.main.js');
 if (!existsSync(program)) {
   console.error('The project is not built yet: run npm start once, or npm run build.');
   process.exit(1);

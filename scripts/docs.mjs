@@ -7,18 +7,19 @@ import { configurationTables, exampleEnvironment } from './docs/configuration.mj
 import { embedExamples } from './docs/examples.mjs';
 import { deadLettersTable, eventsTable, operationsTable, optionalTable } from './docs/messages.mjs';
 import { accountsTable, topologyTables } from './docs/topology.mjs';
-import { prepare } from './lib/prepare.mjs';
-import { ROOT } from './lib/project.mjs';
+import { prepare } from './checkout/prepare.mjs';
+import { ROOT } from './checkout/project.mjs';
 
-const ASYNCAPI = 'dist/apps/gateway/src/asyncapi/print.js';
+const ASYNCAPI = 'dist/libs/api-docs/src/asyncapi/print.main.js';
 
 /** Each file, and what it should hold given what it holds. */
 const TARGETS = {
   'README.md': (text) => between('configuration', text, configurationTables()),
   '.env.example': () => exampleEnvironment(),
-  'openapi.json': () => printed('dist/apps/gateway/src/openapi/print.js'),
+  'openapi.json': () => printed('dist/libs/api-docs/src/openapi/print.main.js'),
   'docs/integrating.md': (text) => embedExamples(text),
   'asyncapi.json': () => printed(ASYNCAPI),
+  'docs/messages.html': () => output('dist/libs/api-docs/src/asyncapi/print-page.main.js'),
   'docs/messages.md': (text) => {
     const document = JSON.parse(printed(ASYNCAPI));
     const tables = {
@@ -57,9 +58,12 @@ if (problems.length > 0) {
   process.exitCode = 1;
 }
 
-/** The document that a program of the gateway prints. */
+/** The JSON document that a program prints. */
 function printed(program) {
+  return `${JSON.stringify(JSON.parse(output(program)), null, 2)}\n`;
+}
+
+function output(program) {
   if (!existsSync(join(ROOT, program))) throw new Error(`${program} is missing.`);
-  const text = execFileSync(process.execPath, [program], { cwd: ROOT, encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 });
-  return `${JSON.stringify(JSON.parse(text), null, 2)}\n`;
+  return execFileSync(process.execPath, [program], { cwd: ROOT, encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 });
 }

@@ -1,4 +1,4 @@
 // npm run keys -- <command>: creates, lists, rotates, disables and revokes API keys and tokens.
-import { runTool } from './lib/tool.mjs';
+import { runTool } from './stack/tool.mjs';
 
-process.exit(await runTool('dist/apps/users/src/keys.js', process.argv.slice(2), 'USERS_DATABASE_URL'));
+process.exit(await runTool('dist/apps/users/src/tools/keys.main.js', process.argv.slice(2), 'USERS_DATABASE_URL'));

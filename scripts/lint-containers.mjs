@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { composeProblems } from './containers/compose.mjs';
 import { dockerfileProblems } from './containers/dockerfile.mjs';
 import { versionProblems } from './containers/versions.mjs';
-import { prepare } from './lib/prepare.mjs';
-import { ROOT } from './lib/project.mjs';
+import { prepare } from './checkout/prepare.mjs';
+import { ROOT } from './checkout/project.mjs';
 
 await prepare();
 

@@ -3,8 +3,8 @@
 import { spawnSync } from 'node:child_process';
 import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ROOT } from './lib/project.mjs';
-import { temporaryDirectory } from './lib/temporary-directory.mjs';
+import { ROOT } from './checkout/project.mjs';
+import { temporaryDirectory } from './processes/temporary-directory.mjs';
 
 const COPIED = [
   'apps',
@@ -18,7 +18,7 @@ const COPIED = [
   'tsconfig.json',
 ];
 const REPOSITORY = 'apps/notifications/src/db/insert-notifications.repository.ts';
-const SERVER = 'libs/rabbitmq/src/rabbit.server.ts';
+const SERVER = 'libs/rabbitmq/src/server/rabbit.server.ts';
 const BACKLOG = 'commands that nobody waits for';
 
 /** Each edit replaces the first text by the second. */
@@ -32,7 +32,7 @@ const MUTANTS = [
     name: 'ack before commit',
     edits: [
       [SERVER, 'const outcome = await', 'delivery.ack();\n      const outcome = await'],
-      ['libs/rabbitmq/src/settlement.ts', 'delivery.ack();', ''],
+      ['libs/rabbitmq/src/settle/settlement.ts', 'delivery.ack();', ''],
     ],
     test: ['short', BACKLOG],
   },
@@ -40,11 +40,11 @@ const MUTANTS = [
     name: 'auto-ack',
     edits: [
       [
-        'libs/rabbitmq/src/queue-consumer.ts',
+        'libs/rabbitmq/src/delivery/queue-consumer.ts',
         'closeQuietly(channel);\n    });',
         'closeQuietly(channel);\n    }, { noAck: true });',
       ],
-      ['libs/rabbitmq/src/settlement.ts', 'delivery.ack();', ''],
+      ['libs/rabbitmq/src/settle/settlement.ts', 'delivery.ack();', ''],
     ],
     test: ['short', BACKLOG],
   },
@@ -62,7 +62,7 @@ const MUTANTS = [
   {
     name: 'no deadline check',
     edits: [
-      ['libs/rabbitmq/src/handler-runner.ts', 'if (delivery.isExpired)', 'if (false as boolean)'],
+      ['libs/rabbitmq/src/server/handler-runner.ts', 'if (delivery.isExpired)', 'if (false as boolean)'],
       [REPOSITORY, '(t.deadline IS NULL OR moment.latest_end <= t.deadline + 500)', 'true'],
       ['apps/notifications/src/writer/notification-writer.ts', 'leaders.has(identity) || left < 0', 'leaders.has(identity)'],
     ],
@@ -70,7 +70,7 @@ const MUTANTS = [
   },
   {
     name: 'no suspects',
-    edits: [['libs/rabbitmq/src/delivery.ts', 'count >= SUSPECT_AFTER', 'count >= Infinity']],
+    edits: [['libs/rabbitmq/src/delivery/delivery.ts', 'count >= SUSPECT_AFTER', 'count >= Infinity']],
     test: ['poison', 'among 1000 good ones'],
   },
   {

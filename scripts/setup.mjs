@@ -1,14 +1,14 @@
 // Brings the database and the broker to what this version expects; safe to repeat. Also the container's one-shot command.
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
-import { exitCode } from './lib/command.mjs';
-import { ROOT } from './lib/project.mjs';
+import { exitCode } from './processes/command.mjs';
+import { ROOT } from './checkout/project.mjs';
 
 const STEPS = {
-  users: 'apps/users/src/migrate.js',
-  notifications: 'apps/notifications/src/migrate.js',
-  accounts: 'libs/rabbitmq/src/declare-accounts.main.js',
-  topology: 'libs/rabbitmq/src/declare-topology.main.js',
+  users: 'apps/users/src/tools/migrate.main.js',
+  notifications: 'apps/notifications/src/tools/migrate.main.js',
+  accounts: 'libs/rabbitmq-admin/src/accounts/declare-accounts.main.js',
+  topology: 'libs/rabbitmq/src/topology/declare-topology.main.js',
 };
 
 // Arguments name the steps to run; without any, all of them. --upgraded: no process of a version without lanes runs any more.

@@ -2,15 +2,15 @@
 // end-to-end tests with its gateway and the services of now, and the reverse. Set-up (schema, queues) is that of now, after the queues of the other.
 import { existsSync, mkdirSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { endCommands, runCommand, runQuietly } from './lib/command.mjs';
-import { runJest } from './lib/jest.mjs';
-import { UserError, checkMachine } from './lib/machine.mjs';
-import { watchParent } from './lib/parent.mjs';
-import { prepare } from './lib/prepare.mjs';
-import { report, reportFailure } from './lib/progress.mjs';
-import { LOCAL, ROOT } from './lib/project.mjs';
-import { temporaryDirectory } from './lib/temporary-directory.mjs';
-import { TestServers } from './lib/test-servers.mjs';
+import { endCommands, runCommand, runQuietly } from './processes/command.mjs';
+import { runJest } from './checkout/jest.mjs';
+import { UserError, checkMachine } from './checkout/machine.mjs';
+import { watchParent } from './processes/parent.mjs';
+import { prepare } from './checkout/prepare.mjs';
+import { report, reportFailure } from './checkout/progress.mjs';
+import { LOCAL, ROOT } from './checkout/project.mjs';
+import { temporaryDirectory } from './processes/temporary-directory.mjs';
+import { TestServers } from './servers/test-servers.mjs';
 
 /** What every version has had since the first one; the tests are those of now. */
 const TESTS = ['users-add', 'notifications-add', 'notifications-get', 'direct-publisher'].map((name) => `test/e2e/${name}`);

@@ -8,14 +8,14 @@ import { parseArgs } from 'node:util';
 import { ROWS } from '../test/neighbours/attacks/all.mjs';
 import { between } from './docs/between.mjs';
 import { table } from './docs/table.mjs';
-import { endCommands } from './lib/command.mjs';
-import { runJest } from './lib/jest.mjs';
-import { UserError, checkMachine } from './lib/machine.mjs';
-import { watchParent } from './lib/parent.mjs';
-import { prepare } from './lib/prepare.mjs';
-import { report, reportFailure } from './lib/progress.mjs';
-import { ROOT } from './lib/project.mjs';
-import { temporaryDirectory } from './lib/temporary-directory.mjs';
+import { endCommands } from './processes/command.mjs';
+import { runJest } from './checkout/jest.mjs';
+import { UserError, checkMachine } from './checkout/machine.mjs';
+import { watchParent } from './processes/parent.mjs';
+import { prepare } from './checkout/prepare.mjs';
+import { report, reportFailure } from './checkout/progress.mjs';
+import { ROOT } from './checkout/project.mjs';
+import { temporaryDirectory } from './processes/temporary-directory.mjs';
 
 const DOCUMENT = join(ROOT, 'docs/reliability.md');
 const COLUMNS = [

@@ -3,14 +3,14 @@
 //   SECURITY_SEED=… SECURITY_PATH=… npm run test:security -- …   one case again, as a failure prints it
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { endCommands } from './lib/command.mjs';
-import { runJest } from './lib/jest.mjs';
-import { checkMachine } from './lib/machine.mjs';
-import { watchParent } from './lib/parent.mjs';
-import { prepare } from './lib/prepare.mjs';
-import { report, reportFailure } from './lib/progress.mjs';
-import { temporaryDirectory } from './lib/temporary-directory.mjs';
-import { TestServers } from './lib/test-servers.mjs';
+import { endCommands } from './processes/command.mjs';
+import { runJest } from './checkout/jest.mjs';
+import { checkMachine } from './checkout/machine.mjs';
+import { watchParent } from './processes/parent.mjs';
+import { prepare } from './checkout/prepare.mjs';
+import { report, reportFailure } from './checkout/progress.mjs';
+import { temporaryDirectory } from './processes/temporary-directory.mjs';
+import { TestServers } from './servers/test-servers.mjs';
 
 const IN_FULL = { SECURITY_HTTP_CASES: '70000', SECURITY_QUEUE_CASES: '30000', SECURITY_ISOLATION_RUNS: '60' };
 

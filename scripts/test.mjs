@@ -1,17 +1,17 @@
 // npm test: everything that can be checked, on a broker and a database of its own.
 //   npm test -- <arguments of Jest>   only the tests that these choose
 import { join } from 'node:path';
-import { exampleTools } from './infra/example-tools.mjs';
-import { endCommands } from './lib/command.mjs';
-import { checkGivenServer } from './lib/given-servers.mjs';
-import { runJest } from './lib/jest.mjs';
-import { UserError, checkMachine } from './lib/machine.mjs';
-import { npm } from './lib/npm.mjs';
-import { watchParent } from './lib/parent.mjs';
-import { prepare } from './lib/prepare.mjs';
-import { report, reportFailure } from './lib/progress.mjs';
-import { temporaryDirectory } from './lib/temporary-directory.mjs';
-import { TestServers } from './lib/test-servers.mjs';
+import { exampleTools } from './servers/example-tools.mjs';
+import { endCommands } from './processes/command.mjs';
+import { checkGivenServer } from './servers/given-servers.mjs';
+import { runJest } from './checkout/jest.mjs';
+import { UserError, checkMachine } from './checkout/machine.mjs';
+import { npm } from './checkout/npm.mjs';
+import { watchParent } from './processes/parent.mjs';
+import { prepare } from './checkout/prepare.mjs';
+import { report, reportFailure } from './checkout/progress.mjs';
+import { temporaryDirectory } from './processes/temporary-directory.mjs';
+import { TestServers } from './servers/test-servers.mjs';
 
 /** Side by side: the first takes as long as all others together. */
 const CHECKS = [['lint'], ['format:check', 'typecheck', 'docs:check', 'lint:containers']];

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import { runQuietly } from '../../scripts/lib/command.mjs';
-import { LOCAL, ROOT } from '../../scripts/lib/project.mjs';
+import { runQuietly } from '../../scripts/processes/command.mjs';
+import { LOCAL, ROOT } from '../../scripts/checkout/project.mjs';
 import { TABLES } from '../direct/statements.mjs';
 import { System } from './system.mjs';
 

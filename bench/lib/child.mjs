@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync, truncateSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { exitCode } from '../../scripts/lib/command.mjs';
-import { signal } from '../../scripts/lib/processes.mjs';
-import { ROOT } from '../../scripts/lib/project.mjs';
-import { startReaper } from '../../scripts/lib/reaper.mjs';
+import { exitCode } from '../../scripts/processes/command.mjs';
+import { signal } from '../../scripts/processes/processes.mjs';
+import { ROOT } from '../../scripts/checkout/project.mjs';
+import { startReaper } from '../../scripts/processes/reaper.mjs';
 
 const STOP_LIMIT_MS = 25_000;
 

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { totalmem } from 'node:os';
 import pg from 'pg';
-import { startPostgres } from '../../scripts/infra/postgres.mjs';
-import { startRabbit } from '../../scripts/infra/rabbitmq.mjs';
-import { report } from '../../scripts/lib/progress.mjs';
-import { temporaryDirectory } from '../../scripts/lib/temporary-directory.mjs';
+import { startPostgres } from '../../scripts/servers/postgres.mjs';
+import { startRabbit } from '../../scripts/servers/rabbitmq.mjs';
+import { report } from '../../scripts/checkout/progress.mjs';
+import { temporaryDirectory } from '../../scripts/processes/temporary-directory.mjs';
 import { Direct, Plain } from './baselines.mjs';
 import { Ours } from './ours.mjs';
 import { purge } from './queues.mjs';

@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { ROOT } from '../../scripts/lib/project.mjs';
-import { startReaper } from '../../scripts/lib/reaper.mjs';
+import { ROOT } from '../../scripts/checkout/project.mjs';
+import { startReaper } from '../../scripts/processes/reaper.mjs';
 import { cpuSeconds } from './proc.mjs';
 import { HEADERS } from './system.mjs';
 

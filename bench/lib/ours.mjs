@@ -1,7 +1,7 @@
 import { join } from 'node:path';
-import { runQuietly } from '../../scripts/lib/command.mjs';
-import { freePorts } from '../../scripts/lib/free-port.mjs';
-import { NODE_FLAGS, ROOT } from '../../scripts/lib/project.mjs';
+import { runQuietly } from '../../scripts/processes/command.mjs';
+import { freePorts } from '../../scripts/processes/free-port.mjs';
+import { NODE_FLAGS, ROOT } from '../../scripts/checkout/project.mjs';
 import { eventually } from './eventually.mjs';
 import { System } from './system.mjs';
 

@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { ROOT } from '../../scripts/lib/project.mjs';
+import { ROOT } from '../../scripts/checkout/project.mjs';
 
 const TABLES = ['notifications', 'recipients'];
 /** Pages are read from up to three ranges, each with one row more than the page. */

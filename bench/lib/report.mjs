@@ -3,8 +3,8 @@ import { cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { between } from '../../scripts/docs/between.mjs';
 import { table } from '../../scripts/docs/table.mjs';
-import { report } from '../../scripts/lib/progress.mjs';
-import { ROOT } from '../../scripts/lib/project.mjs';
+import { report } from '../../scripts/checkout/progress.mjs';
+import { ROOT } from '../../scripts/checkout/project.mjs';
 import { whole } from './statistics.mjs';
 import { chart } from './svg.mjs';
 

@@ -1,4 +1,4 @@
-import { report } from '../../scripts/lib/progress.mjs';
+import { report } from '../../scripts/checkout/progress.mjs';
 import { measure } from './load.mjs';
 import { summaryOf } from './statistics.mjs';
 

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { freePorts } from '../../scripts/lib/free-port.mjs';
+import { freePorts } from '../../scripts/processes/free-port.mjs';
 import { notification } from '../workloads.mjs';
 import { Child } from './child.mjs';
 import { eventually } from './eventually.mjs';

@@ -1,4 +1,4 @@
-import { report } from '../../scripts/lib/progress.mjs';
+import { report } from '../../scripts/checkout/progress.mjs';
 import { FailedRun, measure } from '../lib/load.mjs';
 import { two, whole } from '../lib/statistics.mjs';
 

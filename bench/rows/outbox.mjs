@@ -1,6 +1,6 @@
 import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ROOT } from '../../scripts/lib/project.mjs';
+import { ROOT } from '../../scripts/checkout/project.mjs';
 import { BUILD } from '../lib/baselines.mjs';
 import { cpuTable } from '../lib/findings.mjs';
 import { measure } from '../lib/load.mjs';

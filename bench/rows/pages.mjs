@@ -1,4 +1,4 @@
-import { report } from '../../scripts/lib/progress.mjs';
+import { report } from '../../scripts/checkout/progress.mjs';
 import { measure } from '../lib/load.mjs';
 import { planOf } from '../lib/plans.mjs';
 import { ORGANIZATION, filtersOf, seedOurs, usersOf } from '../lib/seed.mjs';

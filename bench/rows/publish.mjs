@@ -1,7 +1,7 @@
 import { join } from 'node:path';
-import { runQuietly } from '../../scripts/lib/command.mjs';
-import { report } from '../../scripts/lib/progress.mjs';
-import { ROOT } from '../../scripts/lib/project.mjs';
+import { runQuietly } from '../../scripts/processes/command.mjs';
+import { report } from '../../scripts/checkout/progress.mjs';
+import { ROOT } from '../../scripts/checkout/project.mjs';
 import { eventually } from '../lib/eventually.mjs';
 import { median, spread, whole } from '../lib/statistics.mjs';
 

@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { report } from '../../scripts/lib/progress.mjs';
-import { ROOT } from '../../scripts/lib/project.mjs';
+import { report } from '../../scripts/checkout/progress.mjs';
+import { ROOT } from '../../scripts/checkout/project.mjs';
 import { BUILD } from '../lib/baselines.mjs';
 import { measure } from '../lib/load.mjs';
 import { spread, summaryOf, two, whole } from '../lib/statistics.mjs';
@@ -66,7 +66,7 @@ function findings(found) {
 }
 
 async function startProxy({ hostname: host, port }) {
-  const program = join(BUILD, 'test/faults/fault-proxy.js');
+  const program = join(BUILD, 'test/faults/harness/fault-proxy.js');
   const options = JSON.stringify({ host, port: Number(port), latencyMs: LATENCY_MS, program });
   const child = spawn(process.execPath, [join(ROOT, 'bench/latency-proxy.mjs'), options], {
     stdio: ['pipe', 'pipe', 'inherit'],

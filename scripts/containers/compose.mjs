@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { DCLinter } from 'dclint';
 import { parse } from 'yaml';
 import { configurations } from '../docs/configuration.mjs';
-import { NODE_FLAGS, ROOT, SERVICES } from '../lib/project.mjs';
+import { NODE_FLAGS, ROOT, SERVICES } from '../checkout/project.mjs';
 import { imageCommand, imageEnvironment } from './dockerfile.mjs';
 
 // Off: the order of the alphabet. The files are in the order in which things start and are read.
@@ -59,7 +59,7 @@ function ownProblems(name, { command, environment = {} }, image) {
   const problems = existsSync(join(ROOT, program ?? '?')) ? [] : [`the command names ${program}, which does not exist`];
   const flags = (command ?? image.command).filter((word) => word.startsWith('--')).join(' ');
   if (SERVICES.includes(name) && flags !== NODE_FLAGS.join(' '))
-    problems.push(`node's flags are ${flags}; scripts/lib/project.mjs says ${NODE_FLAGS.join(' ')}`);
+    problems.push(`node's flags are ${flags}; scripts/checkout/project.mjs says ${NODE_FLAGS.join(' ')}`);
 
   const all = Object.entries(configurations());
   const isOneOfItsOwn = ([process]) => (SERVICES.includes(name) ? process === name : process.endsWith(' migration'));

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ValidationSeverity, validate } from 'dockerfile-utils';
-import { ROOT } from '../lib/project.mjs';
+import { ROOT } from '../checkout/project.mjs';
 
 const { ERROR } = ValidationSeverity;
 const EVERYTHING_IS_AN_ERROR = {

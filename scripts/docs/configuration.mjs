@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { ROOT, SERVICES } from '../lib/project.mjs';
+import { ROOT, SERVICES } from '../checkout/project.mjs';
 import { table } from './table.mjs';
 
 /**

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
-import { ROOT } from '../lib/project.mjs';
+import { ROOT } from '../checkout/project.mjs';
 import { between } from './between.mjs';
 
 const LANGUAGES = { '.mjs': 'js', '.py': 'python', '.sh': 'sh', '.ts': 'ts' };

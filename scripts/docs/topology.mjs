@@ -1,13 +1,13 @@
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { ROOT } from '../lib/project.mjs';
+import { ROOT } from '../checkout/project.mjs';
 import { table } from './table.mjs';
 
 const code = (text) => `\`${text}\``;
 
 /** What each broker account may do, from the list by which set-up creates them. */
 export function accountsTable() {
-  const { RIGHTS } = createRequire(import.meta.url)(join(ROOT, 'dist/libs/rabbitmq/src/accounts.js'));
+  const { RIGHTS } = createRequire(import.meta.url)(join(ROOT, 'dist/libs/rabbitmq-admin/src/accounts/rights.js'));
   return table(
     [
       'Account',
@@ -26,7 +26,7 @@ export function accountsTable() {
 /** Exchanges, queues and bindings, from the same lists that are declared at set-up. */
 export function topologyTables() {
   const load = createRequire(import.meta.url);
-  const { EXCHANGES, QUEUES, BINDINGS } = load(join(ROOT, 'dist/libs/rabbitmq/src/topology.js'));
+  const { EXCHANGES, QUEUES, BINDINGS } = load(join(ROOT, 'dist/libs/rabbitmq/src/topology/topology.js'));
   const argumentsOf = (queue) =>
     Object.entries(queue.arguments)
       .map(([name, value]) => code(`${name}: ${value}`))

@@ -5,8 +5,7 @@ import { ALL_EVENTS } from '@app/contracts/all-events';
 import { ALL_MESSAGES } from '@app/contracts/all-messages';
 import { fieldsOf } from '@app/contracts/fields';
 import { validateBody } from '@app/contracts/validate';
-// eslint-disable-next-line no-restricted-imports -- schemas are made where they are shown, and by no library
-import { schemasOf } from '../../apps/gateway/src/openapi/schemas';
+import { schemasOf } from '@app/api-docs/openapi/schemas';
 import { breaks, type Schemas } from './breaks';
 import { EVENTS, EXCHANGES, FIXTURES } from './fixtures';
 

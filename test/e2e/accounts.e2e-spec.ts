@@ -1,5 +1,5 @@
 import { connect, type ChannelModel, type ConfirmChannel, type Options } from 'amqplib';
-import { ACCOUNTS } from '@app/rabbitmq/accounts';
+import { ACCOUNTS } from '@app/rabbitmq-admin/accounts/rights';
 import { createTestBroker, type TestBroker } from '@app/testing/broker';
 import { eventually } from '@app/testing/eventually';
 import { requiredEnv } from '@app/testing/required-env';

@@ -5,9 +5,9 @@ import { eventually } from '@app/testing/eventually';
 import { keepCalling } from '@app/testing/keep-calling';
 import { requiredEnv } from '@app/testing/required-env';
 import { System } from '@app/testing/system';
-import { ManagementApi } from '@app/rabbitmq/management-api';
-import { readCommandLine } from '@app/rabbitmq/accounts/command-line';
-import { run } from '@app/rabbitmq/accounts/run';
+import { ManagementApi } from '@app/rabbitmq-admin/management-api';
+import { readCommandLine } from '@app/rabbitmq-admin/accounts/command-line';
+import { run } from '@app/rabbitmq-admin/accounts/run';
 
 const OPERATIONS = 'notifications.add.v1,users.add.v1,notifications.get.v1,access.check.v1,contacts.list.v1';
 const PURPOSE = ['--operations', OPERATIONS, '--events', 'user.added.v1'];

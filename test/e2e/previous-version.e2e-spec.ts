@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { connect, type Channel, type ChannelModel, type ConfirmChannel, type Message } from 'amqplib';
 import { Client } from 'pg';
 import { eventually } from '@app/testing/eventually';
-import { EARLIER_BINDINGS } from '@app/rabbitmq/earlier-topology';
+import { EARLIER_BINDINGS } from '@app/rabbitmq/topology/earlier-topology';
 import { requiredEnv } from '@app/testing/required-env';
 import { System, type Operation } from '@app/testing/system';
 import { EVENTS, EXCHANGES, FIXTURES, type Exchange } from '../compat/fixtures';

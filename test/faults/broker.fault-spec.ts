@@ -1,5 +1,5 @@
-import { alarm, endConnections, fullQueue, malformedMessages, recreateExchange, recreateQueue } from './broker-faults';
-import { describeFaults } from './run-fault';
+import { alarm, endConnections, fullQueue, malformedMessages, recreateExchange, recreateQueue } from './harness/broker-faults';
+import { describeFaults } from './harness/run-fault';
 
 describeFaults('the broker', [
   recreateQueue(5),

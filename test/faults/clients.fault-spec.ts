@@ -1,5 +1,5 @@
-import { greedyTenant, slowConnections } from './client-faults';
-import { describeFaults } from './run-fault';
+import { greedyTenant, slowConnections } from './harness/client-faults';
+import { describeFaults } from './harness/run-fault';
 
 const LIMIT = 200;
 

@@ -1,10 +1,10 @@
 import { connect, type ChannelModel } from 'amqplib';
 import type { CloudEvent } from '@app/contracts/event';
 import { eventually } from '@app/testing/eventually';
-import { Cluster } from './cluster';
-import { Random, seedOfRun } from './random';
-import { report } from './run-fault';
-import { Workload } from './workload';
+import { Cluster } from './harness/cluster';
+import { Random, seedOfRun } from './harness/random';
+import { report } from './harness/run-fault';
+import { Workload } from './harness/workload';
 
 interface User {
   userId: string;

@@ -1,5 +1,5 @@
-import { killEverything, killGateway, killServer, killWriters, killWritersOfBacklog } from './faults';
-import { describeFaults } from './run-fault';
+import { killEverything, killGateway, killServer, killWriters, killWritersOfBacklog } from './harness/faults';
+import { describeFaults } from './harness/run-fault';
 
 describeFaults('killed processes', [
   killWriters(20, 300),

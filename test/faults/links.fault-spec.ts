@@ -1,5 +1,5 @@
-import { badWeather, cutAfterCommit, cutAfterPublish, cutBeforeAck, dropReplies, findBlackHoles, stall } from './faults';
-import { describeFaults } from './run-fault';
+import { badWeather, cutAfterCommit, cutAfterPublish, cutBeforeAck, dropReplies, findBlackHoles, stall } from './harness/faults';
+import { describeFaults } from './harness/run-fault';
 
 describeFaults('links', [
   cutAfterCommit(10),

@@ -1,8 +1,8 @@
 import { eventually } from '@app/testing/eventually';
-import { Cluster } from './cluster';
-import { Random, seedOfRun } from './random';
-import { describeFaults, report, type Fault } from './run-fault';
-import { Workload } from './workload';
+import { Cluster } from './harness/cluster';
+import { Random, seedOfRun } from './harness/random';
+import { describeFaults, report, type Fault } from './harness/run-fault';
+import { Workload } from './harness/workload';
 
 /** As a deployment does: one process after the other, its successor before the next. */
 const rollingRestart: Fault = {

@@ -1,11 +1,11 @@
 import { spawnSync } from 'node:child_process';
 import { availableParallelism } from 'node:os';
-import { Cluster } from './cluster';
-import { Load, type LoadOptions } from './load';
-import { Random, seedOfRun } from './random';
-import { recovery, report } from './run-fault';
-import { verify, type Verdict } from './verify';
-import { Workload } from './workload';
+import { Cluster } from './harness/cluster';
+import { Load, type LoadOptions } from './harness/load';
+import { Random, seedOfRun } from './harness/random';
+import { recovery, report } from './harness/run-fault';
+import { verify, type Verdict } from './harness/verify';
+import { Workload } from './harness/workload';
 
 const WARM_UP_MS = 20_000;
 const PEAK_MS = 10_000;

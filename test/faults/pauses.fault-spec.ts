@@ -1,5 +1,5 @@
-import { expireUnconsumed, pause } from './faults';
-import { describeFaults } from './run-fault';
+import { expireUnconsumed, pause } from './harness/faults';
+import { describeFaults } from './harness/run-fault';
 
 /** Longer than a call waits and a second. */
 const MS = 6000;

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { connect } from 'amqplib';
 import { eventually } from '@app/testing/eventually';
-import { describeFaults, type Fault } from './run-fault';
-import { supervise } from './supervise';
+import { describeFaults, type Fault } from './harness/run-fault';
+import { supervise } from './harness/supervise';
 
 const DEAD_LETTERS = 'notifications.commands.crashed';
 
@@ -35,5 +35,5 @@ const poison = (neighbours: number): Fault => ({
 });
 
 describeFaults('poison', [poison(1000)], {
-  env: { notifications: { NODE_OPTIONS: `--require "${join(process.cwd(), 'test/faults/poison.cjs')}"` } },
+  env: { notifications: { NODE_OPTIONS: `--require "${join(process.cwd(), 'test/faults/harness/poison.cjs')}"` } },
 });

@@ -1,10 +1,10 @@
 import { connect, type ChannelModel, type ConfirmChannel, type ConsumeMessage } from 'amqplib';
 import { eventually } from '@app/testing/eventually';
-import { Cluster } from './cluster';
-import type { Thing } from './journal';
-import { Random, seedOfRun } from './random';
-import { report } from './run-fault';
-import { Workload } from './workload';
+import { Cluster } from './harness/cluster';
+import type { Thing } from './harness/journal';
+import { Random, seedOfRun } from './harness/random';
+import { report } from './harness/run-fault';
+import { Workload } from './harness/workload';
 
 /** Messages that are published and not yet confirmed, at most. */
 const WINDOW = 200;

@@ -1,5 +1,5 @@
-import { cutAfterCommit, expireUnconsumed, killServer, killWriters, killWritersOfBacklog } from './faults';
-import { describeFaults } from './run-fault';
+import { cutAfterCommit, expireUnconsumed, killServer, killWriters, killWritersOfBacklog } from './harness/faults';
+import { describeFaults } from './harness/run-fault';
 
 /** What npm test can afford: once each of the faults that a change breaks most easily. */
 describeFaults('faults, the short pass', [

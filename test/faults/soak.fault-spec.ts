@@ -1,5 +1,5 @@
-import { endConnections, fullQueue, recreateQueue } from './broker-faults';
-import { Cluster } from './cluster';
+import { endConnections, fullQueue, recreateQueue } from './harness/broker-faults';
+import { Cluster } from './harness/cluster';
 import {
   badWeather,
   cutAfterCommit,
@@ -14,9 +14,9 @@ import {
   killWritersOfBacklog,
   pause,
   stall,
-} from './faults';
-import { Random, seedOfRun } from './random';
-import { runFault } from './run-fault';
+} from './harness/faults';
+import { Random, seedOfRun } from './harness/random';
+import { runFault } from './harness/run-fault';
 
 const FAULTS = [
   killWriters(3, 100),

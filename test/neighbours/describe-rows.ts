@@ -1,12 +1,12 @@
 import { join } from 'node:path';
-import { report } from '../faults/run-fault';
+import { report } from '../faults/harness/run-fault';
 import type { Measured } from './good-tenant';
 import { NeighbourSystem } from './neighbour-system';
 import { boundOf, measureQuiet, runRow, tidyUp, type Outcome, type Quiet, type Row } from './row';
 
 const QUIET_SECONDS = 10;
 const LONGEST_ROW_MS = 240_000;
-const POISON = { NODE_OPTIONS: `--require "${join(process.cwd(), 'test/faults/poison.cjs')}"` };
+const POISON = { NODE_OPTIONS: `--require "${join(process.cwd(), 'test/faults/harness/poison.cjs')}"` };
 
 export interface DescribeOptions {
   /** How long the good tenant is alone, for the bounds. Default 10. */

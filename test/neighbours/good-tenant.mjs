@@ -1,7 +1,7 @@
 // The tenant that must not notice its neighbours: adds and gets at a fixed rate whether answers come or not, in a process of its own. A
 // child of good-tenant.ts, which sends it GoodTenantOptions and gets every answer as it comes.
 import { Agent, request } from 'node:http';
-import { watchMachine } from '../faults/machine-noise.mjs';
+import { watchMachine } from '../faults/harness/machine-noise.mjs';
 
 const TICK_MS = 5;
 const GIVE_UP_MS = 30_000;

@@ -1,5 +1,5 @@
-import type { Journal, Ask, Told } from '../faults/journal';
-import { percentile } from '../faults/load';
+import type { Journal, Ask, Told } from '../faults/harness/journal';
+import { percentile } from '../faults/harness/load';
 import { Child } from './child';
 import type { NeighbourSystem } from './neighbour-system';
 

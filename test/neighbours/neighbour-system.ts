@@ -4,12 +4,12 @@ import { EventEmitter } from 'node:events';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Pool } from 'pg';
-import { ACCOUNTS } from '@app/rabbitmq/accounts';
-import { QUEUES } from '@app/rabbitmq/topology';
+import { ACCOUNTS } from '@app/rabbitmq-admin/accounts/rights';
+import { QUEUES } from '@app/rabbitmq/topology/topology';
 import type { Management } from '@app/testing/broker';
 import { PrivateServer } from '@app/testing/private-server';
 import { ServiceProcess, type AppName } from '@app/testing/service-process';
-import { freePort, type Credentials } from '../faults/cluster';
+import { freePort, type Credentials } from '../faults/harness/cluster';
 import { Child } from './child';
 
 /** A broker account that the accounts tool made for somebody else's service. */
@@ -164,7 +164,7 @@ export class NeighbourSystem {
       await this.newAccount('good-listener', '--events', 'notification.added.v1'),
     ];
     for (const { name } of [publisher, caller])
-      await this.tool('dist/apps/users/src/keys.js', 'grant', apiKey, '--publisher', name);
+      await this.tool('dist/apps/users/src/tools/keys.main.js', 'grant', apiKey, '--publisher', name);
     this.target = {
       gatewayUrl: this.gatewayUrl,
       tenant: this.tenants[2],
@@ -189,7 +189,7 @@ export class NeighbourSystem {
   }
 
   private async newTenant(): Promise<Credentials> {
-    const { key, token } = JSON.parse(await this.tool('dist/apps/users/src/keys.js', 'create', '--json')) as Record<
+    const { key, token } = JSON.parse(await this.tool('dist/apps/users/src/tools/keys.main.js', 'create', '--json')) as Record<
       string,
       string
     >;
@@ -197,7 +197,7 @@ export class NeighbourSystem {
   }
 
   private async newAccount(name: string, ...purpose: string[]): Promise<ForeignAccount> {
-    const made = await this.tool('dist/libs/rabbitmq/src/accounts.main.js', 'create', name, ...purpose, '--json');
+    const made = await this.tool('dist/libs/rabbitmq-admin/src/accounts/accounts.main.js', 'create', name, ...purpose, '--json');
     return { exchange: 'commands', ...(JSON.parse(made) as Pick<ForeignAccount, 'name' | 'url'>) };
   }
 

@@ -1,8 +1,8 @@
 import { eventually } from '@app/testing/eventually';
-import { waitingIn } from '../faults/cluster';
-import { lasting } from '../faults/run-fault';
-import { supervise } from '../faults/supervise';
-import { verify } from '../faults/verify';
+import { waitingIn } from '../faults/harness/cluster';
+import { lasting } from '../faults/harness/run-fault';
+import { supervise } from '../faults/harness/supervise';
+import { verify } from '../faults/harness/verify';
 import { Child } from './child';
 import { ADDS_PER_SECOND, GETS_PER_SECOND, GoodTenant, type Measured } from './good-tenant';
 import type { NeighbourSystem } from './neighbour-system';
@@ -170,8 +170,10 @@ async function eventsAfter(good: GoodTenant, from: number, until: number) {
 
 /** As an operator does who believes what the tool shows; what it refuses to replay stays. */
 async function replayAll(system: NeighbourSystem): Promise<void> {
-  await system.tool('dist/libs/rabbitmq/src/dead-letters.main.js', 'list', '--json');
-  await system.tool('dist/libs/rabbitmq/src/dead-letters.main.js', 'replay', '--all', '--rate', '2000').catch(() => undefined);
+  await system.tool('dist/libs/rabbitmq-admin/src/dead-letters/dead-letters.main.js', 'list', '--json');
+  await system
+    .tool('dist/libs/rabbitmq-admin/src/dead-letters/dead-letters.main.js', 'replay', '--all', '--rate', '2000')
+    .catch(() => undefined);
   await eventually(async () => (await backlog(system)) === 0, DRAIN_MS, 200);
 }
 

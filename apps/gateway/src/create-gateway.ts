@@ -2,26 +2,26 @@ import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FastifyReply } from 'fastify';
 import { MAX_BODY_BYTES } from '@app/contracts/json';
-import type { RabbitClient } from '@app/rabbitmq/rabbit.client';
+import type { RabbitClient } from '@app/rabbitmq/client/rabbit.client';
 import type { NestLogger } from '@app/runtime/logger';
 import type { Readiness } from '@app/runtime/readiness';
-import type { Authenticator } from './auth/authenticator';
+import type { Authenticator } from './admission/authenticator';
 import type { GatewayConfig } from './config';
 import { GatewayModule } from './gateway.module';
-import { Admission } from './http/admission';
-import { answerClientErrors, answerConnect } from './http/client-errors';
-import { Connections } from './http/connections';
-import { acceptJsonBodies } from './http/content';
-import { ErrorFilter, sendError } from './http/error.filter';
-import { nothingHere } from './http/http-error';
-import { connectionsRefused } from './http/metrics';
-import { refuseUnread } from './http/overload';
-import { Rate } from './http/rate';
-import { Refusals } from './http/refusals';
-import { requestIdOf } from './http/request-id';
-import { logRequests } from './http/request-log';
-import { SERVER_LIMITS, type ServerLimits } from './http/server-limits';
-import { serveDocumentation } from './openapi/documentation';
+import { Admission } from './admission/admission';
+import { answerClientErrors, answerConnect } from './server/client-errors';
+import { Connections } from './server/connections';
+import { acceptJsonBodies } from './admission/content';
+import { ErrorFilter, sendError } from './server/error.filter';
+import { nothingHere } from './server/http-error';
+import { connectionsRefused } from './server/metrics';
+import { refuseUnread } from './admission/refuse-unread';
+import { KeyRateLimiter } from './admission/key-rate-limiter';
+import { TooManyRequests } from './admission/too-many-requests';
+import { requestIdOf } from './server/request-id';
+import { logRequests } from './server/request-log';
+import { SERVER_LIMITS, type ServerLimits } from './server/server-limits';
+import { serveDocumentation } from './docs/documentation';
 
 export interface GatewayParts {
   config: Pick<GatewayConfig, 'requestTimeoutMs' | 'rateLimitPerSecond' | 'maxInFlight'>;
@@ -44,15 +44,15 @@ export async function createGateway({
 }: GatewayParts): Promise<NestFastifyApplication> {
   const serverLimits = { ...SERVER_LIMITS, ...limits };
   const connections = new Connections(serverLimits, logger);
-  const refusals = new Refusals(logger, readiness);
-  const admission = new Admission(authenticator, new Rate(config.rateLimitPerSecond), refusals, connections, {
+  const tooMany = new TooManyRequests(logger, readiness);
+  const admission = new Admission(authenticator, new KeyRateLimiter(config.rateLimitPerSecond), tooMany, connections, {
     ...serverLimits,
     ...config,
   });
 
   const adapter = createAdapter(connections, logger, serverLimits);
   const fastify = adapter.getInstance();
-  refuseUnread(fastify.server, admission.refusalUnread, refusals);
+  refuseUnread(fastify.server, admission.refusalUnread, tooMany);
   connections.watch(fastify.server);
   // A client that has said all and reads on gets its answer.
   Object.assign(fastify.server, { httpAllowHalfOpen: true });

@@ -1,9 +1,9 @@
 import { Module, type DynamicModule } from '@nestjs/common';
-import { RabbitClient } from '@app/rabbitmq/rabbit.client';
+import { RabbitClient } from '@app/rabbitmq/client/rabbit.client';
 import { Readiness } from '@app/runtime/readiness';
-import { HealthController } from './http/health.controller';
-import { NotificationsController } from './notifications.controller';
-import { UsersController } from './users.controller';
+import { HealthController } from './controllers/health.controller';
+import { NotificationsController } from './controllers/notifications.controller';
+import { UsersController } from './controllers/users.controller';
 
 @Module({})
 export class GatewayModule {

@@ -1,10 +1,10 @@
 import 'reflect-metadata';
 import { ApiKeyRevoked } from '@app/contracts/events.users';
-import { EventSubscriber } from '@app/rabbitmq/event.subscriber';
-import { RabbitClient } from '@app/rabbitmq/rabbit.client';
+import { EventSubscriber } from '@app/rabbitmq/events/event.subscriber';
+import { RabbitClient } from '@app/rabbitmq/client/rabbit.client';
 import { addressToListenOn } from '@app/runtime/listen-address';
 import { runService } from '@app/runtime/run-service';
-import { Authenticator, MAX_FIRST_QUESTIONS } from './auth/authenticator';
+import { Authenticator, MAX_FIRST_QUESTIONS } from './admission/authenticator';
 import { gatewayConfig } from './config';
 import { createGateway } from './create-gateway';
 

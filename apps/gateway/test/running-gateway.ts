@@ -7,7 +7,7 @@ import { pino } from 'pino';
 import { register } from 'prom-client';
 import { NestLogger } from '@app/runtime/logger';
 import { Readiness } from '@app/runtime/readiness';
-import { Authenticator } from '../src/auth/authenticator';
+import { Authenticator } from '../src/admission/authenticator';
 import { createGateway, type GatewayParts } from '../src/create-gateway';
 import { StubRabbit } from './stub-rabbit';
 

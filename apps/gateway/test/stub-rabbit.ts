@@ -1,7 +1,7 @@
 import { ApiError } from '@app/contracts/error';
 import type { Message } from '@app/contracts/message';
 import { Authenticate, type AuthenticateRequest, type Verdict } from '@app/contracts/users.authenticate';
-import type { Answer, CallOptions } from '@app/rabbitmq/rabbit.client';
+import type { Answer, CallOptions } from '@app/rabbitmq/client/rabbit.client';
 
 export const UNAVAILABLE = new ApiError('UNAVAILABLE', 'The broker is not connected. Nothing was done.');
 

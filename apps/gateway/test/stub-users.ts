@@ -1,6 +1,6 @@
 import type { Verdict } from '@app/contracts/users.authenticate';
-import type { RabbitClient } from '@app/rabbitmq/rabbit.client';
-import type { Credentials } from '../src/auth/credentials';
+import type { RabbitClient } from '@app/rabbitmq/client/rabbit.client';
+import type { Credentials } from '../src/admission/credentials';
 import { answer } from './stub-rabbit';
 
 export const who = (name: string): Credentials => ({ apiKey: name, tokenHash: name, cacheKey: name });

@@ -5,18 +5,18 @@ import { connectWhenReady, databaseObstacle, migrationObstacle } from '@app/post
 import { createDataSource } from '@app/postgres/data-source';
 import { isDatabaseAway, isTransient } from '@app/postgres/errors';
 import { OutboxFull, OutboxRelay } from '@app/postgres/outbox';
-import { EventPublisher } from '@app/rabbitmq/event.publisher';
-import { ContractPipe } from '@app/rabbitmq/contract.pipe';
-import { PassThroughFilter } from '@app/rabbitmq/pass-through.filter';
-import { RabbitClient } from '@app/rabbitmq/rabbit.client';
-import { RabbitServer } from '@app/rabbitmq/rabbit.server';
+import { EventPublisher } from '@app/rabbitmq/events/event.publisher';
+import { ContractPipe } from '@app/rabbitmq/server/contract.pipe';
+import { PassThroughFilter } from '@app/rabbitmq/server/pass-through.filter';
+import { RabbitClient } from '@app/rabbitmq/client/rabbit.client';
+import { RabbitServer } from '@app/rabbitmq/server/rabbit.server';
 import { runService } from '@app/runtime/run-service';
 import { notificationsConfig } from './config';
 import { takeEvents } from './db/outbox.repository';
 import { DATABASE } from './db/schema';
 import { NotificationsModule } from './notifications.module';
-import { publisherGrants } from './publisher-grants';
-import { Retention } from './retention';
+import { publisherGrants } from './users-service/publisher-grants';
+import { Retention } from './retention/retention';
 
 void runService('notifications', notificationsConfig, async (config, { logger, readiness, stopping }) => {
   const dataSource = createDataSource({

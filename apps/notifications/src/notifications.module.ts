@@ -1,7 +1,7 @@
 import { Module, type DynamicModule } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { OutboxRelay } from '@app/postgres/outbox';
-import { RabbitClient } from '@app/rabbitmq/rabbit.client';
+import { RabbitClient } from '@app/rabbitmq/client/rabbit.client';
 import { AddNotificationHandler } from './commands/add-notification.handler';
 import { InsertNotificationsRepository } from './db/insert-notifications.repository';
 import { MembersRepository } from './db/members.repository';
@@ -9,8 +9,8 @@ import { OrganizationsRepository } from './db/organizations.repository';
 import { PagesRepository } from './db/pages.repository';
 import { CopyDocumentOnDocumentChanged } from './events/copy-document-on-document-changed';
 import { CopyMembersOnUserAdded } from './events/copy-members-on-user-added';
-import { Existence } from './existence';
-import { Members } from './members';
+import { Existence } from './users-service/existence';
+import { Members } from './users-service/members';
 import { GetNotificationsHandler } from './queries/get-notifications.handler';
 import { NotificationWriter } from './writer/notification-writer';
 

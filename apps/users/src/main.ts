@@ -5,10 +5,10 @@ import { connectWhenReady, databaseObstacle, migrationObstacle } from '@app/post
 import { createDataSource } from '@app/postgres/data-source';
 import { isDatabaseAway, isTransient } from '@app/postgres/errors';
 import { OutboxFull, OutboxRelay } from '@app/postgres/outbox';
-import { EventPublisher } from '@app/rabbitmq/event.publisher';
-import { ContractPipe } from '@app/rabbitmq/contract.pipe';
-import { PassThroughFilter } from '@app/rabbitmq/pass-through.filter';
-import { RabbitServer } from '@app/rabbitmq/rabbit.server';
+import { EventPublisher } from '@app/rabbitmq/events/event.publisher';
+import { ContractPipe } from '@app/rabbitmq/server/contract.pipe';
+import { PassThroughFilter } from '@app/rabbitmq/server/pass-through.filter';
+import { RabbitServer } from '@app/rabbitmq/server/rabbit.server';
 import { runService } from '@app/runtime/run-service';
 import { usersConfig } from './config';
 import { ApiKeysRepository } from './db/api-keys.repository';

@@ -1,7 +1,7 @@
 import { Module, type DynamicModule } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { OutboxRelay } from '@app/postgres/outbox';
-import { AddUsersHandler } from './commands/add-users.handler';
+import { AddUsersHandler } from './commands/add-users/add-users.handler';
 import { SetDocumentHandler } from './commands/set-document.handler';
 import { AccessRepository } from './db/access.repository';
 import { ApiKeysRepository } from './db/api-keys.repository';

@@ -6,9 +6,9 @@ import type { SetDocumentRequest, SetDocumentResult } from '@app/contracts/docum
 import type { AddUsersRequest, AddUsersResult } from '@app/contracts/users.add';
 import { createDataSource } from '@app/postgres/data-source';
 import { OutboxRelay, type OutboxEvent } from '@app/postgres/outbox';
-import { DeliveryContext } from '@app/rabbitmq/delivery-context';
+import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
 import { createTestDatabase, type TestDatabase } from '@app/testing/database';
-import { AddUsersHandler } from '../src/commands/add-users.handler';
+import { AddUsersHandler } from '../src/commands/add-users/add-users.handler';
 import { SetDocumentHandler } from '../src/commands/set-document.handler';
 import { AccessRepository } from '../src/db/access.repository';
 import { DocumentsRepository } from '../src/db/documents.repository';

@@ -3,7 +3,7 @@ import { ALL_EVENTS } from './all-events';
 import { ALL_MESSAGES } from './all-messages';
 import { ApiError } from './error';
 import type { BodyClass } from './message';
-import { arbitrate, validateBody } from './validate';
+import { explain, validateBody } from './validate';
 
 describe(validateBody.name, () => {
   const examples = [
@@ -20,7 +20,7 @@ describe(validateBody.name, () => {
       }
     };
     const arbiter = (value: Record<string, unknown>) => {
-      const body = arbitrate(type, value, '');
+      const body = explain(type, value, '');
       const refusal = type.refuse?.(body);
       if (refusal) throw new ApiError('INVALID_ARGUMENT', refusal, [{ field: '', message: refusal }]);
       return body;

@@ -16,7 +16,7 @@ export function validateBody<T extends object>(type: BodyClass<T>, value: unknow
   const notAnObject = objectProblem(value);
   if (notAnObject) throw invalid([{ field: path, message: `${path || 'The body'}${notAnObject}` }]);
 
-  const body = takeValid(type, value as Values) ?? arbitrate(type, value as Values, path);
+  const body = fastPath(type, value as Values) ?? explain(type, value as Values, path);
   const refusal = type.refuse?.(body);
   if (refusal) throw invalid([{ field: path, message: refusal }]);
   return body;
@@ -29,7 +29,7 @@ type Values = Readonly<Record<string, unknown>>;
  *
  * @returns undefined when anything is wrong: what it is, class-validator says
  */
-function takeValid<T extends object>(type: new () => T, value: Values): T | undefined {
+function fastPath<T extends object>(type: new () => T, value: Values): T | undefined {
   const body = new type();
   for (const { name, check, optional, nested } of fieldsOf(type)) {
     const given = Object.hasOwn(value, name) ? value[name] : undefined;
@@ -46,10 +46,10 @@ function takeValid<T extends object>(type: new () => T, value: Values): T | unde
 }
 
 function takeNested(type: new () => object, given: Values | Values[]): object | undefined {
-  if (!Array.isArray(given)) return takeValid(type, given);
+  if (!Array.isArray(given)) return fastPath(type, given);
   const taken: object[] = [];
   for (const one of given) {
-    const object = takeValid(type, one);
+    const object = fastPath(type, one);
     if (!object) return undefined;
     taken.push(object);
   }
@@ -57,7 +57,7 @@ function takeNested(type: new () => object, given: Values | Values[]): object | 
 }
 
 /** What is valid, and what is wrong with what is not, as class-validator sees it. @throws ApiError */
-export function arbitrate<T extends object>(type: new () => T, value: Values, path: string): T {
+export function explain<T extends object>(type: new () => T, value: Values, path: string): T {
   const body = instantiate(type, value);
   const errors = validateSync(body, {
     stopAtFirstError: true,

@@ -1,11 +1,11 @@
 import type { ChannelModel, ConfirmChannel, GetMessage, Options } from 'amqplib';
 import { openConnection, parseBrokerUrl } from '@app/amqp/open-connection';
-import type { AuditLine } from '@app/rabbitmq/dead-letters/audit';
-import { readCommandLine } from '@app/rabbitmq/dead-letters/command-line';
-import type { Bounds } from '@app/rabbitmq/dead-letters/opened-queue';
-import { run } from '@app/rabbitmq/dead-letters/run';
-import { declareTopology } from '@app/rabbitmq/declare-topology';
-import { QUEUES } from '@app/rabbitmq/topology';
+import type { AuditLine } from '@app/rabbitmq-admin/dead-letters/audit';
+import { readCommandLine } from '@app/rabbitmq-admin/dead-letters/command-line';
+import type { Bounds } from '@app/rabbitmq-admin/dead-letters/opened-queue';
+import { run } from '@app/rabbitmq-admin/dead-letters/run';
+import { declareTopology } from '@app/rabbitmq/topology/declare-topology';
+import { QUEUES } from '@app/rabbitmq/topology/topology';
 import { createTestBroker, type TestBroker } from './broker';
 import { eventually } from './eventually';
 

@@ -25,7 +25,7 @@ export class PrivateServer {
   ) {}
 
   static async start(kind: 'rabbitmq' | 'postgres', ...options: string[]): Promise<PrivateServer> {
-    const program = join(process.cwd(), 'scripts/infra/run.mjs');
+    const program = join(process.cwd(), 'scripts/servers/run.mjs');
     const child = spawn(process.execPath, [program, kind, ...options], { stdio: ['pipe', 'pipe', 'inherit'] });
     const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
     const nextLine = async () => {

@@ -104,7 +104,7 @@ export class System {
   }
 
   async keys(...parameters: string[]): Promise<string> {
-    return (await run('dist/apps/users/src/keys.js', parameters, this.env)).stdout;
+    return (await run('dist/apps/users/src/tools/keys.main.js', parameters, this.env)).stdout;
   }
 
   async stop(): Promise<void> {

@@ -9,10 +9,10 @@ import { AddUsers, AddUsersRequest } from '@app/contracts/users.add';
 import { Authenticate, AuthenticateRequest } from '@app/contracts/users.authenticate';
 import { Authorize, AuthorizeRequest } from '@app/contracts/users.authorize';
 import { Exists, ExistsRequest } from '@app/contracts/users.exists';
-import { ContractPipe } from '@app/rabbitmq/contract.pipe';
-import { DeliveryContext } from '@app/rabbitmq/delivery-context';
-import { PassThroughFilter } from '@app/rabbitmq/pass-through.filter';
-import { RabbitServer, type RabbitServerOptions } from '@app/rabbitmq/rabbit.server';
+import { ContractPipe } from '@app/rabbitmq/server/contract.pipe';
+import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
+import { PassThroughFilter } from '@app/rabbitmq/server/pass-through.filter';
+import { RabbitServer, type RabbitServerOptions } from '@app/rabbitmq/server/rabbit.server';
 
 type Handler<Request> = (body: Request, context: DeliveryContext) => unknown;
 

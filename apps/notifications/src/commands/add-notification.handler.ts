@@ -5,10 +5,10 @@ import { stringify } from 'safe-stable-stringify';
 import { ApiError } from '@app/contracts/error';
 import { identifierProblem } from '@app/contracts/fields';
 import { AddNotification, AddNotificationRequest, type AddNotificationResult } from '@app/contracts/notifications.add';
-import { DeliveryContext } from '@app/rabbitmq/delivery-context';
+import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
 import { Reply } from '@app/amqp/reply';
 import type { NewNotification } from '../db/insert-notifications.repository';
-import { Existence } from '../existence';
+import { Existence } from '../users-service/existence';
 import { NotificationWriter, type Written } from '../writer/notification-writer';
 
 const ADDED = 'Notification added successfully.';

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { queryPrepared } from '@app/postgres/query-prepared';
-import type { NotificationContent } from './notification.entity';
+import type { NotificationContent } from './entities/notification.entity';
 
 /** Operation under which notifications/add keeps its idempotency keys. */
 const OPERATION = 'notifications.add';
@@ -71,9 +71,9 @@ const INSERT = {
     RETURNING organization, id, "timestamp"
   ), stored AS MATERIALIZED (
     SELECT l.*, i."timestamp" FROM inserted i JOIN located l USING (organization, id)
-  ), told AS (
+  ), outboxed AS (
     INSERT INTO outbox (organization, notification_id) SELECT organization, id FROM stored
-  ), named AS (
+  ), inserted_recipients AS (
     INSERT INTO recipients (organization, user_id, "timestamp", notification_id, document_id, location_id)
     SELECT s.organization, r.user_id, s."timestamp", s.id, s.document_id, s.location_id
     FROM stored s JOIN unnest($13::int[], $14::text[]) AS r(position, user_id) USING (position)

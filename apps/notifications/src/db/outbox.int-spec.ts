@@ -80,7 +80,7 @@ async function store(count: number, size = 2): Promise<void> {
     `INSERT INTO organizations (api_key, organization_id) VALUES ('tenant', 'org') RETURNING id`,
   );
   await client.query(
-    `WITH told AS (
+    `WITH outboxed AS (
        INSERT INTO outbox (organization, notification_id) SELECT $1, 'n' || n FROM generate_series(1, $2::int) n
      )
      INSERT INTO notifications (organization, id, "timestamp", document_id, notify_all, size, fingerprint, content)

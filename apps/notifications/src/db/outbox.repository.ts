@@ -6,7 +6,7 @@ const TYPE = 'notification.added.v1';
 const take = (which = '') => `
   WITH locked AS MATERIALIZED (
     SELECT ctid AS place, * FROM outbox ${which} ORDER BY seq LIMIT $1 FOR UPDATE SKIP LOCKED
-  ), told AS MATERIALIZED (
+  ), outboxed AS MATERIALIZED (
     SELECT l.place, l.seq, l.id AS event_id, l.occurred_at, o.api_key, o.organization_id,
            n.id, n."timestamp", n.document_id, n.location_id, n.notify_all, n.content,
            coalesce(sum(n.size) OVER (ORDER BY l.seq) - n.size, 0) AS before
@@ -16,10 +16,10 @@ const take = (which = '') => `
       SELECT * FROM notifications n WHERE n.organization = l.organization AND n.id = l.notification_id OFFSET 0
     ) n ON true
   ), taken AS (
-    DELETE FROM outbox WHERE ctid = ANY (ARRAY(SELECT place FROM told WHERE before < $2))
+    DELETE FROM outbox WHERE ctid = ANY (ARRAY(SELECT place FROM outboxed WHERE before < $2))
   )
   SELECT seq, event_id, occurred_at, api_key, organization_id, id, "timestamp", document_id, location_id, notify_all, content::text AS content
-  FROM told WHERE before < $2 AND id IS NOT NULL AND api_key IS NOT NULL ORDER BY seq`;
+  FROM outboxed WHERE before < $2 AND id IS NOT NULL AND api_key IS NOT NULL ORDER BY seq`;
 
 /**
  * A notification does not change: its event is made of its row when it is published. Planned once, whatever there is then: OFFSET 0 keeps a

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { queryPrepared, type PreparedStatement } from '@app/postgres/query-prepared';
-import type { NotificationContent } from './notification.entity';
+import type { NotificationContent } from './entities/notification.entity';
 
 /** Where a page ends, whatever its number of notifications; it holds at least one. Bounds what is read here, and what is sent. */
 export const PAGE_BYTES = 4 * 1024 * 1024;

@@ -12,13 +12,13 @@ export const DELETE_OLD = `
     SELECT ctid, organization, id, "timestamp", content FROM notifications
     WHERE "timestamp" < (extract(epoch FROM now()) * 1000)::bigint - $1::bigint
     ORDER BY "timestamp" LIMIT $2 FOR UPDATE SKIP LOCKED
-  ), named AS (
+  ), recipients_deleted AS (
     DELETE FROM recipients WHERE ctid = ANY (ARRAY(
       SELECT r.ctid FROM old o CROSS JOIN LATERAL json_array_elements(o.content -> 'notifyUsers') u CROSS JOIN LATERAL (
         SELECT ctid FROM recipients r WHERE r.organization = o.organization
           AND r.user_id = u ->> 'userId' AND r."timestamp" = o."timestamp" AND r.notification_id = o.id OFFSET 0
       ) r))
-  ), gone AS (
+  ), deleted AS (
     DELETE FROM notifications WHERE ctid = ANY (ARRAY(SELECT ctid FROM old))
   )
   SELECT count(*)::int AS count FROM old`;

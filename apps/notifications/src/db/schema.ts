@@ -1,18 +1,18 @@
-import { CompleteMemberEntity } from './complete-member.entity';
-import { DocumentAccessEntity } from './document-access.entity';
-import { DocumentEntity } from './document.entity';
-import { IdempotencyKeyEntity } from './idempotency-key.entity';
-import { MemberEntity } from './member.entity';
+import { CompleteMemberEntity } from './entities/complete-member.entity';
+import { DocumentAccessEntity } from './entities/document-access.entity';
+import { DocumentEntity } from './entities/document.entity';
+import { IdempotencyKeyEntity } from './entities/idempotency-key.entity';
+import { MemberEntity } from './entities/member.entity';
 import { Covering1795651200000 } from './migrations/1795651200000-covering';
 import { Members1795478400000 } from './migrations/1795478400000-members';
 import { Notifications1795132800000 } from './migrations/1795132800000-notifications';
 import { Outbox1795305600000 } from './migrations/1795305600000-outbox';
 import { Retention1795564800000 } from './migrations/1795564800000-retention';
 import { Statistics1795737600000 } from './migrations/1795737600000-statistics';
-import { NotificationEntity } from './notification.entity';
-import { OrganizationEntity } from './organization.entity';
-import { OutboxEntity } from './outbox.entity';
-import { RecipientEntity } from './recipient.entity';
+import { NotificationEntity } from './entities/notification.entity';
+import { OrganizationEntity } from './entities/organization.entity';
+import { OutboxEntity } from './entities/outbox.entity';
+import { RecipientEntity } from './entities/recipient.entity';
 
 /** What every program on this service's database says of it. */
 export const DATABASE = {

@@ -1,7 +1,7 @@
 import { Controller } from '@nestjs/common';
 import { Ctx, MessagePattern, Payload } from '@nestjs/microservices';
 import { DocumentChanged, DocumentChangedEvent } from '@app/contracts/events.users';
-import { DeliveryContext } from '@app/rabbitmq/delivery-context';
+import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
 import { MembersRepository } from '../db/members.repository';
 
 /** A document has another folder or access type: the copy follows, unless it is newer already. */

@@ -1,7 +1,7 @@
 import { Controller } from '@nestjs/common';
 import { Ctx, MessagePattern, Payload } from '@nestjs/microservices';
 import { UserAdded, UserAddedEvent } from '@app/contracts/events.users';
-import { DeliveryContext } from '@app/rabbitmq/delivery-context';
+import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
 import { MembersRepository } from '../db/members.repository';
 
 /** Users were added somewhere: the copy of memberships has them, too. */

@@ -9,9 +9,9 @@ import {
 } from '@app/contracts/notifications.get';
 import { decodePageToken, encodePageToken } from '@app/contracts/page-token';
 import { JsonText } from '@app/amqp/reply';
-import { DeliveryContext } from '@app/rabbitmq/delivery-context';
-import type { KeptUser } from '../db/notification.entity';
-import { Members } from '../members';
+import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
+import type { KeptUser } from '../db/entities/notification.entity';
+import { Members } from '../users-service/members';
 import { PAGE_BYTES, PagesRepository, type StoredNotification } from '../db/pages.repository';
 
 const DEFAULT_PAGE_SIZE = 1000;

@@ -4,7 +4,7 @@ import { DEFAULT_ACCESS } from '@app/contracts/access';
 import { SetDocument, SetDocumentRequest, type SetDocumentResult } from '@app/contracts/documents.set';
 import { ApiError } from '@app/contracts/error';
 import { OutboxRelay } from '@app/postgres/outbox';
-import { DeliveryContext } from '@app/rabbitmq/delivery-context';
+import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
 import { DocumentsRepository } from '../db/documents.repository';
 
 /** Tries of one call. All but the first follow a lost race, and each race is lost to somebody who is done by then. */

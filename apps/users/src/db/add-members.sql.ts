@@ -1,5 +1,5 @@
 import { KEEP_HOURS, OPERATION } from './idempotency-keys.repository';
-import { organizationBefore } from './organization.sql';
+import { organizationCte } from './organization.sql';
 import { EVENTS } from './outbox.repository';
 
 /** Expired keys that one statement deletes: more than it inserts, so the table shrinks back to what is kept. */
@@ -11,7 +11,7 @@ const EXPIRED_AT_ONCE = 10;
  *
  * Rows are locked in the order of their keys, and tables in the same order by all three statements: two of them meet without a deadlock.
  */
-const addMembers = ({ named, added, level }: { named: string; added: string; level: string }) => `${organizationBefore(
+const addMembers = ({ named, added, level }: { named: string; added: string; level: string }) => `${organizationCte(
   8,
   `AND NOT EXISTS (SELECT FROM idempotency_keys WHERE api_key = $1::text AND operation = '${OPERATION}' AND key = $9::text)`,
 )}, sent AS MATERIALIZED (
@@ -41,7 +41,7 @@ const addMembers = ({ named, added, level }: { named: string; added: string; lev
     ${added}
     ON CONFLICT DO NOTHING
     RETURNING user_id
-  ), told AS MATERIALIZED (
+  ), outboxed AS MATERIALIZED (
     SELECT * FROM stored
     UNION ALL
     -- A user whom another call has stored while this one waited for it is invisible here, and just like the one that was sent.
@@ -52,7 +52,7 @@ const addMembers = ({ named, added, level }: { named: string; added: string; lev
     INSERT INTO outbox (type, api_key, organization_id, data)
     SELECT '${EVENTS.userAdded}', $1::text, $2::text, json_strip_nulls(json_build_object('organizationId', $2::text, ${level}
       'users', json_agg(json_build_object('userId', user_id, 'name', name, 'email', email, 'initial', initial, 'version', version))))
-    FROM told HAVING count(*) > 0
+    FROM outboxed HAVING count(*) > 0
   ), expired AS (
     DELETE FROM idempotency_keys WHERE (api_key, operation, key) IN (
       SELECT api_key, operation, key FROM idempotency_keys

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import type { NewToken } from '../credentials';
+import type { NewToken } from './credentials';
 import { EVENTS, WRITTEN_ELSEWHERE } from './outbox.repository';
 
 export interface ListedToken {
@@ -23,8 +23,8 @@ export interface ListedKey {
 const LIVE = 't.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > now())';
 
 /** Tells that tokens end: the rows of `ended` with the columns `api_key` and `id`, which is null for a whole key. */
-const toldRevoked = (ended: string, reason: 'disabled' | 'revoked' | 'rotated', endsAt = 'now()') => `
-  told AS (
+const outboxRevoked = (ended: string, reason: 'disabled' | 'revoked' | 'rotated', endsAt = 'now()') => `
+  outboxed AS (
     INSERT INTO outbox (type, api_key, organization_id, data)
     SELECT '${EVENTS.apiKeyRevoked}', api_key, api_key, json_strip_nulls(json_build_object(
       'apiKey', api_key, 'reason', '${reason}', 'tokenIds', json_agg(id ORDER BY id) FILTER (WHERE id IS NOT NULL),
@@ -78,7 +78,7 @@ export class ApiKeysRepository {
       `WITH expiring AS (
          UPDATE tokens t SET expires_at = least(t.expires_at, now() + make_interval(secs => $5))
          WHERE t.api_key = $1 AND ${LIVE} RETURNING t.api_key, t.id
-       ), ${toldRevoked('expiring', 'rotated', 'now() + make_interval(secs => $5)')}
+       ), ${outboxRevoked('expiring', 'rotated', 'now() + make_interval(secs => $5)')}
        INSERT INTO tokens (id, api_key, hash, expires_at)
        SELECT $2, key, $3, $4::timestamptz FROM api_keys WHERE key = $1 RETURNING id`,
       [key, token.id, token.hash, token.expiresAt ?? null, graceSeconds],
@@ -94,7 +94,7 @@ export class ApiKeysRepository {
          RETURNING key AS api_key, NULL::text AS id
        ), disabled AS (
          SELECT * FROM changed WHERE $2
-       ), ${toldRevoked('disabled', 'disabled')}
+       ), ${outboxRevoked('disabled', 'disabled')}
        SELECT FROM api_keys WHERE key = $1`,
       [key, disabled],
     );
@@ -106,7 +106,7 @@ export class ApiKeysRepository {
     const [row] = await this.dataSource.query<{ ids: string[] }[]>(
       `WITH revoked AS (
          UPDATE tokens t SET revoked_at = now() WHERE t.api_key = $1 AND ${LIVE} RETURNING t.api_key, t.id
-       ), ${toldRevoked('revoked', 'revoked')}
+       ), ${outboxRevoked('revoked', 'revoked')}
        SELECT (SELECT coalesce(array_agg(id), '{}') FROM revoked) AS ids FROM api_keys WHERE key = $1`,
       [key],
     );
@@ -118,7 +118,7 @@ export class ApiKeysRepository {
     const rows = await this.dataSource.query<unknown[]>(
       `WITH revoked AS (
          UPDATE tokens t SET revoked_at = now() WHERE t.id = $1 AND t.revoked_at IS NULL RETURNING t.api_key, t.id
-       ), ${toldRevoked('revoked', 'revoked')}
+       ), ${outboxRevoked('revoked', 'revoked')}
        SELECT FROM tokens WHERE id = $1`,
       [id],
     );

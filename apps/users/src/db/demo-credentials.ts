@@ -1,5 +1,5 @@
 import type { DataSource } from 'typeorm';
-import { hashOf } from '../credentials';
+import { hashOf } from './credentials';
 import { ANYBODY, ApiKeysRepository } from './api-keys.repository';
 
 /**

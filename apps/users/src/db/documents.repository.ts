@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { hasLostRace, violatedConstraint } from '@app/postgres/errors';
 import { queryPrepared } from '@app/postgres/query-prepared';
-import { organizationBefore } from './organization.sql';
+import { organizationCte } from './organization.sql';
 import { EVENTS } from './outbox.repository';
 
 export interface NewDocument {
@@ -25,7 +25,7 @@ export type StoredDocument = { outcome: 'stored'; version: number; changed: bool
 /** The same shape, locks and order of tables as the statements that add members. */
 const SET_DOCUMENT = {
   name: 'set-document',
-  text: `${organizationBefore(6)}, named_folder AS (
+  text: `${organizationCte(6)}, named_folder AS (
     INSERT INTO folders (organization, folder_id) SELECT id, $4::text FROM organization WHERE $4::text IS NOT NULL ON CONFLICT DO NOTHING
   ), stored AS (
     INSERT INTO documents AS d (organization, document_id, folder_id, access, version)

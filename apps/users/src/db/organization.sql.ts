@@ -10,7 +10,7 @@ import { EVENTS } from './outbox.repository';
  * @param deadline number of the parameter with the deadline, in epoch milliseconds or null
  * @param condition what else has to hold, such as `AND …`
  */
-export const organizationBefore = (deadline: number, condition = '') => `
+export const organizationCte = (deadline: number, condition = '') => `
   WITH admitted AS MATERIALIZED (
     SELECT WHERE ($${deadline}::bigint IS NULL
         OR clock_timestamp() + current_setting('statement_timeout')::interval

@@ -15,7 +15,7 @@ export interface WrittenPage {
   last: Position;
 }
 
-const told = (events: string) => `
+const outboxed = (events: string) => `
   written AS (
     INSERT INTO outbox (type, api_key, organization_id, data) ${events} RETURNING pg_notify('${WRITTEN_ELSEWHERE}', '')
   )`;
@@ -63,7 +63,7 @@ export class RepublishRepository {
     const [page] = await this.dataSource.query<{ rows: number; events: number; last: Position | null }[]>(
       `WITH page AS MATERIALIZED (
          SELECT * FROM (${pageOf(kind)}) behind ORDER BY ${ORDER[kind]} LIMIT $4
-       ), ${told(eventsOf(kind))}
+       ), ${outboxed(eventsOf(kind))}
        SELECT (SELECT count(*)::int FROM page) AS rows, (SELECT count(*)::int FROM written) AS events,
          (SELECT ARRAY[organization::text, id, user_id] FROM page
           ORDER BY organization DESC, id DESC, user_id DESC LIMIT 1) AS last`,

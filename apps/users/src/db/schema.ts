@@ -1,20 +1,20 @@
-import { ApiKeyEntity } from './api-key.entity';
-import { DocumentEntity } from './document.entity';
-import { DocumentMemberEntity } from './document-member.entity';
-import { FolderEntity } from './folder.entity';
-import { FolderMemberEntity } from './folder-member.entity';
-import { IdempotencyKeyEntity } from './idempotency-key.entity';
+import { ApiKeyEntity } from './entities/api-key.entity';
+import { DocumentEntity } from './entities/document.entity';
+import { DocumentMemberEntity } from './entities/document-member.entity';
+import { FolderEntity } from './entities/folder.entity';
+import { FolderMemberEntity } from './entities/folder-member.entity';
+import { IdempotencyKeyEntity } from './entities/idempotency-key.entity';
 import { Users1795132800000 } from './migrations/1795132800000-users';
 import { PublisherGrants1795219200000 } from './migrations/1795219200000-publisher-grants';
 import { Access1795392000000 } from './migrations/1795392000000-access';
 import { Memberships1795478400000 } from './migrations/1795478400000-memberships';
 import { Outbox1795305600000 } from './migrations/1795305600000-outbox';
-import { OrganizationEntity } from './organization.entity';
-import { OrganizationMemberEntity } from './organization-member.entity';
-import { OutboxEntity } from './outbox.entity';
-import { PublisherGrantEntity } from './publisher-grant.entity';
-import { TokenEntity } from './token.entity';
-import { UserEntity } from './user.entity';
+import { OrganizationEntity } from './entities/organization.entity';
+import { OrganizationMemberEntity } from './entities/organization-member.entity';
+import { OutboxEntity } from './entities/outbox.entity';
+import { PublisherGrantEntity } from './entities/publisher-grant.entity';
+import { TokenEntity } from './entities/token.entity';
+import { UserEntity } from './entities/user.entity';
 
 /** What every program on this service's database says of it. */
 export const DATABASE = {

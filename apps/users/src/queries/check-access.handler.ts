@@ -2,7 +2,7 @@ import { Controller } from '@nestjs/common';
 import { Ctx, MessagePattern, Payload } from '@nestjs/microservices';
 import { DEFAULT_ACCESS } from '@app/contracts/access';
 import { CheckAccess, CheckAccessRequest, type AccessLevel, type CheckAccessResult } from '@app/contracts/access.check';
-import { DeliveryContext } from '@app/rabbitmq/delivery-context';
+import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
 import { AccessRepository, type Access } from '../db/access.repository';
 
 /** Says whether a user may open a document, and why. */

@@ -1,5 +1,5 @@
 import type { DataSource } from 'typeorm';
-import { DeliveryContext } from '@app/rabbitmq/delivery-context';
+import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
 import type { TestDatabase } from '@app/testing/database';
 import { connectTestDatabase } from '../../test/users';
 import { OrganizationsRepository } from '../db/organizations.repository';

@@ -1,7 +1,7 @@
 import { Controller } from '@nestjs/common';
 import { Ctx, MessagePattern, Payload } from '@nestjs/microservices';
 import { Exists, ExistsRequest, type ExistsResult } from '@app/contracts/users.exists';
-import { DeliveryContext } from '@app/rabbitmq/delivery-context';
+import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
 import { OrganizationsRepository } from '../db/organizations.repository';
 
 /** Says what exists for the API key of the call. */

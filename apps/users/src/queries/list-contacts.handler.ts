@@ -2,7 +2,7 @@ import { Controller } from '@nestjs/common';
 import { Ctx, MessagePattern, Payload } from '@nestjs/microservices';
 import { ListContacts, ListContactsRequest, type Contact, type ListContactsResult } from '@app/contracts/contacts.list';
 import { LIMITS } from '@app/contracts/fields';
-import { DeliveryContext } from '@app/rabbitmq/delivery-context';
+import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
 import { AccessRepository, type StoredContact } from '../db/access.repository';
 
 /** Reads a page of a contact list. */

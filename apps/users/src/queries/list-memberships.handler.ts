@@ -6,7 +6,7 @@ import {
   MEMBERSHIPS_PAGE,
   type ListMembershipsResult,
 } from '@app/contracts/memberships.list';
-import { DeliveryContext } from '@app/rabbitmq/delivery-context';
+import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
 import { AccessRepository } from '../db/access.repository';
 
 /** Reads a page of where a user was added to. */

@@ -1,0 +1,180 @@
+import type { IncomingMessage } from 'node:http';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { ApiError } from '@app/contracts/error';
+import { MAX_BODY_BYTES } from '@app/contracts/json';
+import type { CallOptions } from '@app/rabbitmq/client/rabbit.client';
+import type { Authenticator } from './authenticator';
+import { readCredentials } from './credentials';
+import type { Connections } from '../server/connections';
+import { refuseContent } from './content';
+import { HttpError, refusal } from '../server/http-error';
+import { Answers } from './answers';
+import { Hold, limitOf, type Capacity } from './hold';
+import { kindOf } from './kinds';
+import { bytesArriving, bytesArrivingLimit } from '../server/metrics';
+import { notServed } from '../server/methods';
+import { oddityOf } from './oddities';
+import type { UnreadRefusal } from './refuse-unread';
+import { Places } from './places';
+import type { KeyRateLimiter } from './key-rate-limiter';
+import type { Limit, TooManyRequests } from './too-many-requests';
+import type { ServerLimits } from '../server/server-limits';
+import { Shares } from './shares';
+
+/** Who calls, and how the call is passed on. */
+export type Caller = Omit<CallOptions, 'idempotencyKey'> & { apiKey: string };
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Set by the admission; a handler behind it always finds it. */
+    caller?: Caller;
+    /** What the request was answered with an error for. */
+    failure?: unknown;
+    /** What a call holds that others may want as well. */
+    hold?: Hold;
+    /** Answered by {@link TooManyRequests}, which tell the log of it. */
+    refused: boolean;
+  }
+  interface FastifyContextConfig {
+    /** Served without credentials. Everything else asks for them. */
+    public?: boolean;
+  }
+}
+
+/** Shorter bodies are bounded by the connections that there may be, so that slow callers with large ones leave room for the others. */
+const LARGE_BYTES = 16 * 1024;
+/** Shorter answers that need no API key are bounded in the same way. */
+const LARGE_ANSWER_BYTES = 4096;
+
+export interface AdmissionLimits extends Pick<ServerLimits, 'maxBytesArriving' | 'maxBytesWaiting'> {
+  maxInFlight: number;
+  requestTimeoutMs: number;
+}
+
+/** What a request has to pass, in this order. */
+export class Admission {
+  private readonly capacity: Capacity;
+
+  constructor(
+    private readonly authenticator: Authenticator,
+    private readonly rate: KeyRateLimiter,
+    private readonly tooMany: TooManyRequests,
+    private readonly connections: Connections,
+    private readonly limits: AdmissionLimits,
+  ) {
+    bytesArrivingLimit.set(limits.maxBytesArriving);
+    this.capacity = {
+      places: new Places(limits.maxInFlight),
+      bodies: new Shares(limits.maxBytesArriving, (held) => bytesArriving.set(held)),
+      answers: new Answers(limits.maxBytesWaiting),
+    };
+  }
+
+  /**
+   * Without Fastify: a call that would be refused whoever it is from, and one of a key that has its share, when its credentials were right a
+   * moment ago. What is said of a key is said to nobody else.
+   */
+  refusalUnread = (request: IncomingMessage): UnreadRefusal | undefined => {
+    const kind = kindOf(request.url);
+    if (!kind) return undefined;
+    const { places } = this.capacity;
+    if (places.isFull(kind)) return { limit: 'in_flight' };
+    if (!places.isUneven(kind)) return undefined;
+    const credentials = readCredentials(request.rawHeaders);
+    if (!credentials || !this.authenticator.isAccepted(credentials)) return undefined;
+    const met = places.problem(kind, credentials.apiKey);
+    return met && { limit: limitOf('in_flight', met), apiKey: credentials.apiKey };
+  };
+
+  /** Before the body is read, as a Fastify onRequest hook: a guard of Nest would run after it is parsed. */
+  admit = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void => {
+    this.isAdmitted(request, reply).then((admitted) => admitted && done(), done);
+  };
+
+  /** With its body, as a Fastify preValidation hook: callers who take their time for one have no place that others wait for. */
+  enter = (request: FastifyRequest, reply: FastifyReply, done: () => void): void => {
+    const { caller, hold } = request;
+    const limit = hold?.begin();
+    if (limit) this.refuse(request, reply, limit, caller);
+    else done();
+  };
+
+  /** With its answer, as a Fastify onSend hook. A large answer goes on as bytes, which is what waits until the client has taken them. */
+  leave = (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    payload: unknown,
+    done: (error: null, payload: unknown) => void,
+  ): void => {
+    const sent = typeof payload === 'string' && payload.length > LARGE_BYTES ? Buffer.from(payload) : payload;
+    const bytes = typeof sent === 'string' ? Buffer.byteLength(sent) : Buffer.isBuffer(sent) ? sent.length : 0;
+    const limit = request.hold ? request.hold.answered(bytes) : this.takeForNobody(reply, bytes);
+    done(null, limit ? this.tooMany.instead(reply, limit, request.caller?.apiKey) : sent);
+  };
+
+  private takeForNobody(reply: FastifyReply, bytes: number): Limit | undefined {
+    if (bytes <= LARGE_ANSWER_BYTES) return undefined;
+    const { answers } = this.capacity;
+    const met = answers.takeForNobody(bytes);
+    if (met) return limitOf('waiting', met);
+    this.connections.onClosed(reply.raw, () => answers.giveForNobody(bytes));
+    return undefined;
+  }
+
+  /** @returns false when it has been answered with 429 */
+  private async isAdmitted(request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
+    const oddity = oddityOf(request.raw);
+    if (oddity) throw closing(refusal(400, oddity));
+    if (request.is404) throw notServed(request.server, request.raw.url);
+    if (request.routeOptions.config.public) return true;
+    const apiKey = await this.authenticate(request);
+    const waitMs = await this.rate.excess(apiKey);
+    const limit = waitMs === undefined ? this.limitMet(request, reply, apiKey) : 'rate';
+    if (limit) this.refuse(request, reply, limit, { waitMs, apiKey });
+    else {
+      request.caller = { apiKey, requestId: request.id, timeoutMs: this.limits.requestTimeoutMs };
+      if (request.headers.expect !== undefined) continueWith(request, reply);
+    }
+    return !limit;
+  }
+
+  private refuse(request: FastifyRequest, reply: FastifyReply, limit: Limit, more?: { waitMs?: number; apiKey: string }): void {
+    request.refused = true;
+    reply.hijack();
+    this.tooMany.refuse(reply.raw, request.id, limit, more);
+  }
+
+  private limitMet(request: FastifyRequest, reply: FastifyReply, apiKey: string): Limit | undefined {
+    const kind = kindOf(request.url);
+    if (!kind) return undefined;
+    const met = this.capacity.places.problem(kind, apiKey);
+    if (met) return limitOf('in_flight', met);
+    refuseContent(request.headers);
+    const hold = new Hold(this.capacity, kind, apiKey);
+    const bytes = Number(request.headers['content-length'] ?? MAX_BODY_BYTES);
+    const limit = bytes > LARGE_BYTES ? hold.takeBody(bytes) : undefined;
+    if (limit) return limit;
+    request.hold = hold;
+    this.connections.onClosed(reply.raw, () => hold.close());
+    return undefined;
+  }
+
+  private async authenticate(request: FastifyRequest): Promise<string> {
+    const credentials = readCredentials(request.raw.rawHeaders);
+    const verdict = credentials ? await this.authenticator.verdictOf(credentials, request.id) : 'refused';
+    if (!credentials || verdict === 'refused') {
+      throw new ApiError('UNAUTHENTICATED', 'A valid x-svc-api-key and x-svc-auth-token are required.');
+    }
+    if (verdict === 'disabled') throw new ApiError('PERMISSION_DENIED', 'This API key is disabled.');
+    return credentials.apiKey;
+  }
+}
+
+/** The body may come now: only what is going to be read is asked for. */
+function continueWith({ headers }: FastifyRequest, { raw }: FastifyReply): void {
+  if (/^100-continue$/i.test(headers.expect ?? '')) raw.writeContinue();
+}
+
+/** What comes after it on the connection could mean anything. */
+const closing = ({ httpStatus, status, message, headers }: HttpError) =>
+  new HttpError(httpStatus, status, message, { ...headers, connection: 'close' });

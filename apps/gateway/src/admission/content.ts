@@ -1,0 +1,28 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { FastifyInstance } from 'fastify';
+import { MAX_BODY_BYTES, parseJson } from '@app/contracts/json';
+import { bodyTooLarge, refusal } from '../server/http-error';
+
+const JSON_MEDIA_TYPE = /^application\/json$/i;
+const UTF8_CHARSET = /^charset="?utf-?8"?$/i;
+
+/** @throws HttpError 415 or 413 for a body that is not going to be read */
+export function refuseContent(headers: IncomingHttpHeaders): void {
+  const [mediaType = '', ...parameters] = (headers['content-type'] ?? '').split(';').map((part) => part.trim());
+  if (!JSON_MEDIA_TYPE.test(mediaType)) throw refusal(415, 'The content type must be application/json.');
+  const charset = parameters.find((parameter) => /^charset=/i.test(parameter));
+  if (charset && !UTF8_CHARSET.test(charset)) throw refusal(415, 'The charset must be utf-8.');
+
+  const encoding = headers['content-encoding'];
+  if (encoding && encoding.toLowerCase() !== 'identity') throw refusal(415, 'The content encoding must be identity.');
+
+  if (Number(headers['content-length']) > MAX_BODY_BYTES) throw bodyTooLarge();
+}
+
+/** One parser for every body: the types it is for are checked by {@link refuseContent}. */
+export function acceptJsonBodies(fastify: FastifyInstance): void {
+  fastify.removeAllContentTypeParsers();
+  fastify.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: MAX_BODY_BYTES }, async (_request: unknown, body: Buffer) =>
+    parseJson(body),
+  );
+}

@@ -1,0 +1,22 @@
+import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
+
+/** Calls a second of each API key, in this process. */
+export class KeyRateLimiter {
+  private readonly limiter?: RateLimiterMemory;
+
+  /** @param perSecond 0 switches the limit off */
+  constructor(perSecond: number) {
+    if (perSecond > 0) this.limiter = new RateLimiterMemory({ points: perSecond, duration: 1 });
+  }
+
+  /** Counts one call. @returns the milliseconds to wait when it is one too many */
+  async excess(apiKey: string): Promise<number | undefined> {
+    try {
+      await this.limiter?.consume(apiKey);
+      return undefined;
+    } catch (refused) {
+      if (refused instanceof RateLimiterRes) return refused.msBeforeNext;
+      throw refused;
+    }
+  }
+}

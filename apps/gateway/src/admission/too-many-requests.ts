@@ -1,0 +1,111 @@
+import type { ServerResponse } from 'node:http';
+import type { FastifyReply } from 'fastify';
+import type { NestLogger } from '@app/runtime/logger';
+import type { Readiness } from '@app/runtime/readiness';
+import { errorEnvelope, JSON_TYPE } from '../server/envelope';
+import { rateLimited } from '../server/metrics';
+
+/**
+ * The limits that a call can meet: the rate of its key; the calls in flight, the bytes of large bodies and those of answers, each as what there
+ * is for everybody or as the share of its key.
+ */
+export type Limit = 'rate' | 'in_flight' | 'in_flight_share' | 'arriving' | 'arriving_share' | 'waiting' | 'waiting_share';
+
+const LOG_EVERY_MS = 1000;
+/** Log lines in that time, and request ids in one of them, at most. */
+const MAX_LINES = 100;
+const MAX_REQUEST_IDS = 20;
+
+/** ASCII, and a string: Node writes it in one piece with the headers. */
+const bodyOf = (message: string) => errorEnvelope({ status: 'RESOURCE_EXHAUSTED', message });
+const TOO_MANY = bodyOf('Too many calls at the moment.');
+const TOO_MANY_OF_THE_KEY = bodyOf('Too many calls of this API key at the moment: others have their share, too.');
+const BODY: Record<Limit, string> = {
+  rate: bodyOf('Too many calls of this API key.'),
+  in_flight: TOO_MANY,
+  in_flight_share: TOO_MANY_OF_THE_KEY,
+  arriving: TOO_MANY,
+  arriving_share: TOO_MANY_OF_THE_KEY,
+  waiting: TOO_MANY,
+  waiting_share: TOO_MANY_OF_THE_KEY,
+};
+
+/** For the operator who reads the log. */
+const HINT: Record<Limit, string> = {
+  rate: 'The key is over RATE_LIMIT_PER_SECOND; nobody else is held back.',
+  in_flight: 'A service or the database is slow, or another gateway process is needed.',
+  in_flight_share: 'The key has its share of MAX_IN_FLIGHT; nobody else is held back.',
+  arriving: 'Many large bodies arrive slowly: another gateway process is needed.',
+  arriving_share: 'The key has its share of the bytes of large bodies; nobody else is held back.',
+  waiting: 'Many answers are not read: another gateway process is needed, or a proxy that reads them.',
+  waiting_share: 'The key reads its answers more slowly than it asks; nobody else is held back.',
+};
+
+interface Untold {
+  limit: Limit;
+  apiKey?: string;
+  calls: number;
+  requestIds: string[];
+}
+
+/**
+ * Answers 429 and does nothing else with a request: whoever sends too much must not take the time of the others by being refused. So without
+ * an exception, Fastify's reply and a log line for each: a line a second says how many there were of a key, and names the first ones.
+ */
+export class TooManyRequests {
+  private readonly untold = new Map<string, Untold>();
+
+  constructor(
+    private readonly logger: NestLogger,
+    private readonly readiness: Readiness,
+  ) {}
+
+  /**
+   * Answered when the event loop has been to everybody else: while 1024 sockets are ready libuv looks for more, up to 48 times on end, and
+   * neither publishes nor minds timers in between. Callers that are refused at once are ready again at once.
+   *
+   * @param waitMs until the call may be repeated
+   */
+  refuse(response: ServerResponse, requestId: string, limit: Limit, more: { waitMs?: number; apiKey?: string } = {}): void {
+    const { waitMs = 1000, apiKey = '' } = more;
+    rateLimited.inc({ limit });
+    this.count(requestId, limit, apiKey);
+    setImmediate(() => this.answer(response, requestId, limit, waitMs));
+  }
+
+  /** Refuses what has an answer already, as that answer. @returns the body */
+  instead(reply: FastifyReply, limit: Limit, apiKey?: string): string {
+    rateLimited.inc({ limit });
+    this.count(reply.request.id, limit, apiKey ?? '');
+    void reply.code(429).header('retry-after', '1').type(JSON_TYPE);
+    return BODY[limit];
+  }
+
+  private answer(response: ServerResponse, requestId: string, limit: Limit, waitMs: number): void {
+    response.writeHead(429, {
+      'content-type': JSON_TYPE,
+      'content-length': BODY[limit].length,
+      'retry-after': String(Math.max(1, Math.ceil(waitMs / 1000))),
+      'x-request-id': requestId,
+      ...(this.readiness.draining && { connection: 'close' }),
+    });
+    response.end(BODY[limit]);
+  }
+
+  private count(requestId: string, limit: Limit, apiKey: string): void {
+    const name = `${limit} ${apiKey}`;
+    let entry = this.untold.get(name);
+    if (!entry) {
+      if (this.untold.size === 0) setTimeout(() => this.tell(), LOG_EVERY_MS).unref();
+      if (this.untold.size >= MAX_LINES) return;
+      this.untold.set(name, (entry = { limit, ...(apiKey && { apiKey }), calls: 0, requestIds: [] }));
+    }
+    entry.calls++;
+    if (entry.requestIds.length < MAX_REQUEST_IDS) entry.requestIds.push(requestId);
+  }
+
+  private tell(): void {
+    for (const entry of this.untold.values()) this.logger.warn({ msg: 'calls were refused', ...entry, hint: HINT[entry.limit] });
+    this.untold.clear();
+  }
+}

@@ -1,0 +1,73 @@
+import { readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import type { FastifyInstance } from 'fastify';
+import { JSON_TYPE } from '../server/envelope';
+
+const SCRIPT_TYPE = 'text/javascript; charset=utf-8';
+const HTML_TYPE = 'text/html; charset=utf-8';
+const CSS_TYPE = 'text/css; charset=utf-8';
+
+/** Files of Swagger UI, from the package itself: the page works without the internet. */
+const ASSETS = {
+  'swagger-ui.css': CSS_TYPE,
+  'swagger-ui-bundle.js': SCRIPT_TYPE,
+  'favicon-32x32.png': 'image/png',
+};
+
+const PAGE = `<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8" />
+    <meta name="viewport" content="width=device-width, initial-scale=1" />
+    <title>Collaboration backend API</title>
+    <link rel="icon" type="image/png" href="/docs/favicon-32x32.png" />
+    <link rel="stylesheet" href="/docs/swagger-ui.css" />
+  </head>
+  <body>
+    <nav style="padding: 0.75rem 1rem; font: 16px system-ui, sans-serif"><b>HTTP API</b> &emsp; <a href="/docs/messages">Messages</a></nav>
+    <div id="swagger-ui"></div>
+    <script src="/docs/swagger-ui-bundle.js"></script>
+    <script src="/docs/start.js"></script>
+  </body>
+</html>
+`;
+
+const START = `SwaggerUIBundle({
+  dom_id: '#swagger-ui',
+  url: '/openapi.json',
+  deepLinking: true,
+  displayRequestDuration: true,
+  persistAuthorization: true,
+  tryItOutEnabled: true,
+  // The default asks a server on the internet.
+  validatorUrl: null,
+});
+`;
+
+const CACHED = { 'cache-control': 'max-age=3600' };
+
+/** Swagger UI sets styles of its own, and its icons are data URLs. */
+const CONTENT_SECURITY_POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/** The project, from the sources and from dist/: `npm run docs:generate` writes the documents there, and CI fails when they are out of date. */
+const PROJECT = resolve(__dirname, '../../../..').replace(/[\\/]dist$/, '');
+const generated = (file: string) => readFileSync(join(PROJECT, file));
+
+/** Serves the documents at `/openapi.json` and `/asyncapi.json`, Swagger UI at `/docs` and the messages at `/docs/messages`, without credentials. */
+export function serveDocumentation(fastify: FastifyInstance): void {
+  const serve = (path: string, type: string, content: string | Buffer, headers: Record<string, string> = {}) =>
+    fastify.get(path, { config: { public: true } }, (_request, reply) => reply.headers(headers).type(type).send(content));
+
+  serve('/openapi.json', JSON_TYPE, generated('openapi.json'));
+  serve('/asyncapi.json', JSON_TYPE, generated('asyncapi.json'));
+  const pages = { '/docs': PAGE, '/docs/': PAGE, '/docs/messages': generated('docs/messages.html') };
+  for (const [path, page] of Object.entries(pages)) {
+    serve(path, HTML_TYPE, page, { 'content-security-policy': CONTENT_SECURITY_POLICY });
+  }
+  serve('/docs/start.js', SCRIPT_TYPE, START);
+  for (const [name, type] of Object.entries(ASSETS)) {
+    const content = readFileSync(require.resolve(`swagger-ui-dist/${name}`));
+    serve(`/docs/${name}`, type, content, CACHED);
+  }
+}

@@ -1,0 +1,93 @@
+import { RunningGateway } from './running-gateway';
+
+const nested = (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}`;
+const withUserId = (json: string) => `{"data":{"organizationId":"acme","users":[{"userId":${json}}]}}`;
+/** A valid body of exactly so many bytes. */
+const ofSize = (bytes: number) => {
+  const body = withUserId('"ada"').replace('{"data"', '{"padding":"","data"');
+  return body.replace('"padding":""', `"padding":"${'x'.repeat(bytes - body.length)}"`);
+};
+
+describe('a body', () => {
+  let gateway: RunningGateway;
+  beforeAll(async () => (gateway = await RunningGateway.start()));
+  afterAll(() => gateway.stop());
+  beforeEach(() => (gateway.rabbit.calls.length = 0));
+
+  it.each<[string, string | Buffer]>([
+    ['nothing', ''],
+    ['half of an object', '{"data":'],
+    ['text after the object', `${withUserId('"a"')}x`],
+    ['an array', '[]'],
+    ['null', 'null'],
+    ['a string', '"data"'],
+    ['no data', '{}'],
+    ['data of null', '{"data":null}'],
+    ['data of an array', '{"data":[]}'],
+    ['a byte order mark', Buffer.from(`\ufeff${withUserId('"a"')}`)],
+    ['invalid UTF-8', Buffer.from(withUserId('"\u00ff"'), 'latin1')],
+    ['UTF-16', Buffer.from(withUserId('"a"'), 'utf16le')],
+    ['NUL in a string', withUserId('"\\u0000"')],
+    ['NUL in a string that nobody reads', '{"other":"\\u0000","data":{"organizationId":"a","users":[{"userId":"a"}]}}'],
+    ['half of a surrogate pair', withUserId('"\\ud83d"')],
+    ['half of a surrogate pair in a key', '{"\\udc00":1,"data":{}}'],
+    ['a number beyond all bounds', '{"data":{"organizationId":1e400}}'],
+    ['a key __proto__', '{"data":{"__proto__":{"organizationId":"a"}}}'],
+    ['a key constructor', '{"data":{"constructor":{"prototype":{"x":1}}}}'],
+    ['a depth of 33', `{"data":{},"deep":${nested(32)}}`],
+    ['a depth of 100,000', nested(100_000)],
+    ['a userId of 257 bytes', withUserId(`"${'x'.repeat(257)}"`)],
+    ['a userId of a number', withUserId('1')],
+  ])('of %s is answered 400, and nothing is called', async (_, body) => {
+    for (const path of ['/v1/users/add', '/v1/notifications/add', '/v1/notifications/get']) {
+      const { status, json } = await gateway.post(path, body);
+      expect([status, json().error?.status]).toEqual([400, 'INVALID_ARGUMENT']);
+    }
+    expect(gateway.rabbit.calls).toEqual([]);
+  });
+
+  it('is named by the path of its first problem, with details', async () => {
+    const { json } = await gateway.post('/v1/users/add', { data: { organizationId: '', users: [{ userId: 1 }] } });
+    const message = 'data.organizationId must not be blank';
+    expect(json().error).toEqual({
+      message,
+      status: 'INVALID_ARGUMENT',
+      details: [
+        { field: 'data.organizationId', message },
+        { field: 'data.users[0].userId', message: 'data.users[0].userId must be a string' },
+      ],
+    });
+  });
+
+  it.each([
+    ['"__proto__"', '__proto__'],
+    ['"constructor"', 'constructor'],
+    ['"a\\u00e9\\ud83d\\ude00"', 'aé😀'],
+  ])('may hold the userId %s', async (json, userId) => {
+    expect((await gateway.post('/v1/users/add', withUserId(json))).status).toBe(200);
+    expect(gateway.rabbit.calls[0].body).toEqual({ organizationId: 'acme', users: [{ userId }] });
+  });
+
+  it('counts the last of equal keys', async () => {
+    await gateway.post('/v1/users/add', '{"data":1,"data":{"organizationId":"a","organizationId":"b","users":[{"userId":"u"}]}}');
+    expect(gateway.rabbit.calls[0].body).toMatchObject({ organizationId: 'b' });
+  });
+
+  it('of 1 MiB is read, and of one byte more is answered 413', async () => {
+    expect((await gateway.post('/v1/users/add', ofSize(1024 * 1024))).status).toBe(200);
+    const { status, json } = await gateway.post('/v1/users/add', ofSize(1024 * 1024 + 1));
+    expect([status, json().error?.status]).toEqual([413, 'INVALID_ARGUMENT']);
+  });
+
+  it('of unknown length is answered 413 above 1 MiB as well, and its client can read that', async () => {
+    const body = ofSize(3 * 1024 * 1024);
+    const { status, json } = await gateway.post('/v1/users/add', body, { 'transfer-encoding': 'chunked' });
+    expect([status, json().error?.status]).toEqual([413, 'INVALID_ARGUMENT']);
+  });
+
+  it('that is no JSON leaves its connection open', async () => {
+    const { status, headers } = await gateway.post('/v1/users/add', '{', { connection: 'keep-alive' });
+    expect([status, headers.connection]).not.toContain('close');
+    expect(status).toBe(400);
+  });
+});

@@ -1,0 +1,153 @@
+import { once } from 'node:events';
+import type { Socket } from 'node:net';
+import { eventually } from '@app/testing/eventually';
+import { CREDENTIALS, responsesIn, RunningGateway, textOf } from './running-gateway';
+
+const BODY = '{"data":{"organizationId":"acme","users":[{"userId":"ada"}]}}';
+const FILTERS = { data: { organizationId: 'acme', documentId: 'roadmap' } };
+const OTHER = { 'x-svc-api-key': 'other-key' };
+const head = (length: number, more = '') =>
+  `POST /v1/users/add HTTP/1.1\r\nhost: x\r\nx-svc-api-key: demo-key\r\nx-svc-auth-token: demo-token\r\ncontent-type: application/json\r\ncontent-length: ${length}\r\n${more}\r\n`;
+const CALL = head(BODY.length) + BODY;
+const MEBIBYTE = 1024 * 1024;
+/** More than what is read without being counted. */
+const LARGE = BODY.padEnd(16 * 1024 + 1);
+
+describe('calls in flight', () => {
+  let gateway: RunningGateway;
+  beforeEach(async () => (gateway = await RunningGateway.start({ config: { maxInFlight: 2 } })));
+  afterEach(() => gateway.stop());
+
+  /** Two calls that wait for the service, the way they are sent, and the end of their client. */
+  it.each([
+    ['on two connections', async () => [await started(CALL), await started(CALL)]],
+    ['on one connection, one after the other', async () => [await started(CALL + CALL)]],
+  ])('last as long as the work, also when their client aborts: %s', async (_, start) => {
+    const held = gateway.rabbit.hold(2);
+    const sockets = await start();
+    await held.started;
+    expect((await gateway.post('/v1/users/add', BODY)).status).toBe(429);
+    sockets.forEach((socket) => socket.destroy());
+    expect((await gateway.post('/v1/users/add', BODY)).status).toBe(429);
+    held.finish();
+    await eventually(async () => (await gateway.post('/v1/users/add', BODY)).status === 200);
+    // Once: two find room again, and not three.
+    const { started: full, finish } = gateway.rabbit.hold(2);
+    const calls = [1, 2].map(() => gateway.post('/v1/users/add', BODY));
+    await full;
+    expect((await gateway.post('/v1/users/add', BODY)).status).toBe(429);
+    finish();
+    expect((await Promise.all(calls)).map(({ status }) => status)).toEqual([200, 200]);
+    await eventually(async () => (await gateway.metric('gateway_calls_in_flight')) === 0);
+    await eventually(async () => (await gateway.metric('gateway_bytes_waiting')) === 0);
+  });
+
+  it('are not taken by callers whose body is on its way', async () => {
+    // Node asks for the body when it hands the request on.
+    const slow = await Promise.all([1, 2, 3].map(() => started(head(100, 'expect: 100-continue\r\n'))));
+    await Promise.all(slow.map((socket) => once(socket, 'data')));
+    expect((await gateway.post('/v1/users/add', BODY)).status).toBe(200);
+    slow.forEach((socket) => socket.destroy());
+  });
+
+  it('leave room for small bodies and for other keys while the large ones of a key take all that it may have', async () => {
+    const slow = await Promise.all(Array.from({ length: 104 }, () => started(head(MEBIBYTE))));
+    await eventually(async () => (await gateway.metric('gateway_bytes_arriving')) === 103 * MEBIBYTE);
+    expect((await gateway.post('/v1/users/add', LARGE)).status).toBe(429);
+    expect((await gateway.post('/v1/users/add', LARGE, OTHER)).status).toBe(200);
+    expect((await gateway.post('/v1/users/add', BODY)).status).toBe(200);
+    expect(await gateway.log.line({ limit: 'arriving_share' })).toMatchObject({ apiKey: 'demo-key' });
+    slow.forEach((socket) => socket.destroy());
+    await eventually(async () => (await gateway.metric('gateway_bytes_arriving')) === 0);
+    expect((await gateway.post('/v1/users/add', LARGE)).status).toBe(200);
+    expect(await gateway.metric('gateway_bytes_arriving')).toBe(0);
+  });
+
+  it('count their large bodies until they are answered', async () => {
+    const { started: one, finish } = gateway.rabbit.hold();
+    const call = gateway.post('/v1/users/add', LARGE);
+    await one;
+    expect(await gateway.metric('gateway_bytes_arriving')).toBe(LARGE.length);
+    finish();
+    await call;
+    await eventually(async () => (await gateway.metric('gateway_bytes_arriving')) === 0);
+  });
+
+  it('are refused unread when all of them are in use', async () => {
+    const { started: two, finish } = gateway.rabbit.hold(2);
+    const calls = [1, 2].map(() => gateway.post('/v1/users/add', BODY));
+    await two;
+    const late = await gateway.connect();
+    late.write('POST /v1/users/add HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n');
+    const [refused] = responsesIn(await textOf(late));
+    finish();
+    await Promise.all(calls);
+    // Not 401: nothing was looked at.
+    expect([refused.status, refused.headers['retry-after'], refused.json().error?.status]).toEqual([
+      429,
+      '1',
+      'RESOURCE_EXHAUSTED',
+    ]);
+    const requestId = refused.headers['x-request-id'];
+    expect(requestId).toHaveLength(36);
+    expect(await gateway.log.line({ msg: 'calls were refused' })).toMatchObject({ limit: 'in_flight', requestIds: [requestId] });
+  });
+
+  async function started(bytes: string): Promise<Socket> {
+    const socket = await gateway.connect();
+    socket.write(bytes);
+    return socket;
+  }
+});
+
+describe('places of one key', () => {
+  let gateway: RunningGateway;
+  beforeEach(async () => (gateway = await RunningGateway.start({ config: { maxInFlight: 100 } })));
+  afterEach(() => gateway.stop());
+
+  it('are four fifths of those of a kind: another key, and another kind, find room at once', async () => {
+    const held = gateway.rabbit.hold(48);
+    const calls = Array.from({ length: 60 }, () => gateway.post('/v1/users/add', BODY));
+    const refused = await firstOf(calls, 12);
+    for (const { status, headers, json } of refused)
+      expect([status, headers['retry-after'], json().error]).toEqual([
+        429,
+        '1',
+        { status: 'RESOURCE_EXHAUSTED', message: 'Too many calls of this API key at the moment: others have their share, too.' },
+      ]);
+    await held.started;
+    expect(await gateway.metric('gateway_calls_in_flight', { kind: 'users.commands' })).toBe(48);
+    expect(await gateway.log.line({ limit: 'in_flight_share' })).toMatchObject({
+      apiKey: 'demo-key',
+      hint: expect.stringContaining('MAX_IN_FLIGHT'),
+    });
+
+    const others = gateway.rabbit.hold(11);
+    const more = Array.from({ length: 10 }, () => gateway.post('/v1/users/add', BODY, OTHER));
+    more.push(gateway.post('/v1/notifications/get', FILTERS));
+    await others.started;
+    held.finish();
+    others.finish();
+    const all = await Promise.all([...calls, ...more]);
+    expect(all.filter(({ status }) => status === 200)).toHaveLength(48 + 11);
+  });
+
+  it('are not shown to a caller whose credentials are not those of the key', async () => {
+    const held = gateway.rabbit.hold(48);
+    const calls = Array.from({ length: 48 }, () => gateway.post('/v1/users/add', BODY));
+    await held.started;
+    expect((await gateway.post('/v1/users/add', BODY)).status).toBe(429);
+    gateway.rabbit.verdict = 'refused';
+    expect((await gateway.post('/v1/users/add', BODY, { ...CREDENTIALS, 'x-svc-auth-token': 'wrong' })).status).toBe(401);
+    held.finish();
+    await Promise.all(calls);
+  });
+
+  /** Those that have settled when so many have. */
+  async function firstOf<T>(promises: Promise<T>[], count: number): Promise<T[]> {
+    const settled: T[] = [];
+    promises.forEach((promise) => void promise.then((value) => settled.push(value)));
+    await eventually(() => settled.length >= count);
+    return settled;
+  }
+});

@@ -1,0 +1,166 @@
+import { once } from 'node:events';
+import { eventually } from '@app/testing/eventually';
+import { SERVER_LIMITS } from '../src/server/server-limits';
+import { RunningGateway, textOf, responsesIn } from './running-gateway';
+
+const BODY = '{"data":{"organizationId":"acme","users":[{"userId":"ada"}]}}';
+const head = (length: number, more = '') =>
+  `POST /v1/users/add HTTP/1.1\r\nhost: x\r\nx-svc-api-key: demo-key\r\nx-svc-auth-token: demo-token\r\ncontent-type: application/json\r\ncontent-length: ${length}\r\n${more}\r\n`;
+const CALL = head(BODY.length) + BODY;
+/** More than what is read without being counted. */
+const LARGE = BODY.padEnd(16 * 1024 + 1);
+
+describe('bytes that do not become a request', () => {
+  let gateway: RunningGateway;
+  let impatient: RunningGateway;
+  beforeAll(async () => {
+    gateway = await RunningGateway.start();
+    impatient = await RunningGateway.start({ limits: { headersTimeoutMs: 150, requestTimeoutMs: 150, checkEveryMs: 20 } });
+  });
+  afterAll(async () => {
+    await gateway.stop();
+    await impatient.stop();
+  });
+
+  const expectRefused = async (status: number, ...parts: string[]) => {
+    const responses = await (status === 408 ? impatient : gateway).raw(...parts);
+    expect(responses).toHaveLength(1);
+    const [received] = responses;
+    expect(received.status).toBe(status);
+    expect(received.json().error).toEqual({ status: 'INVALID_ARGUMENT', message: expect.stringMatching(/\.$/) });
+    expect(received.headers).toMatchObject({ 'content-type': 'application/json; charset=utf-8', connection: 'close' });
+    return received.headers['x-request-id'];
+  };
+
+  it('are answered 408 when the body does not come, with the request id of the caller', async () => {
+    expect(await expectRefused(408, head(100, 'x-request-id: slow\r\n'), '{')).toBe('slow');
+    expect(impatient.rabbit.calls).toEqual([]);
+    expect(await impatient.log.line({ requestId: 'slow', status: 408 })).toMatchObject({ msg: 'refused' });
+  });
+
+  it('are answered 408 when the headers do not come', async () => {
+    expect(await expectRefused(408, 'POST /v1/users/add HTTP/1.1\r\nhost: x\r\n')).toHaveLength(36);
+  });
+
+  it('are answered 431 when the headers are too large', async () => {
+    await expectRefused(431, `POST /v1/users/add HTTP/1.1\r\nhost: x\r\nx-padding: ${'x'.repeat(17_000)}\r\n\r\n`);
+  });
+
+  it('are answered 431 when the path is too long, or the headers are too many', async () => {
+    await expectRefused(431, `POST /${'x'.repeat(17_000)} HTTP/1.1\r\nhost: x\r\n\r\n`);
+    await expectRefused(431, `POST /v1/users/add HTTP/1.1\r\nhost: x\r\n${'a: b\r\n'.repeat(9000)}\r\n`);
+  });
+
+  it('are answered 400 when they are not HTTP', async () => {
+    await expectRefused(400, 'BREW /coffee HTTP/1.1\r\n\r\n');
+    await expectRefused(400, 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
+    await expectRefused(400, head(1, 'content-length: 2\r\n'));
+    await expectRefused(400, head(1, 'transfer-encoding: chunked\r\n'));
+    await expectRefused(400, `${head(0).replace('content-length: 0', 'transfer-encoding: chunked')}xyz\r\n`);
+  });
+
+  it('are answered 400 without Host, and any expectation is met', async () => {
+    await expectRefused(400, 'POST /v1/users/add HTTP/1.1\r\nconnection: close\r\n\r\n');
+    const [received] = await gateway.raw(head(BODY.length, 'expect: a miracle\r\nconnection: close\r\n') + BODY);
+    expect(received.status).toBe(200);
+  });
+
+  it('after a request do not take its answer away', async () => {
+    const { started, finish } = gateway.rabbit.hold();
+    const socket = await gateway.connect();
+    const text = textOf(socket);
+    socket.write(`${CALL}NOT HTTP\r\n\r\n`);
+    await started;
+    finish();
+    expect(responsesIn(await text).map(({ status }) => status)).toEqual([200]);
+  });
+});
+
+describe('connections', () => {
+  it('have the limits that are documented', async () => {
+    const gateway = await RunningGateway.start();
+    expect(gateway.app.getHttpServer()).toMatchObject({
+      headersTimeout: 10_000,
+      requestTimeout: 15_000,
+      keepAliveTimeout: 65_000,
+      maxConnections: 10_000,
+      // None: 16 KiB of headers bound it.
+      maxHeadersCount: 0,
+    });
+    expect(SERVER_LIMITS).toMatchObject({ unreadTimeoutMs: 30_000, leastBytesPerSecond: 65_536, maxOwed: 8 });
+    await gateway.stop();
+  });
+
+  it('above the limit are closed unread, and there is room again when one has ended', async () => {
+    const gateway = await RunningGateway.start({ limits: { maxConnections: 2 } });
+    const refused = () => gateway.metric('gateway_connections_refused_total');
+    const before = (await refused()) ?? 0;
+    const [first, second] = [await gateway.connect(), await gateway.connect()];
+    const text = textOf(second);
+    first.write(CALL);
+    await once(first, 'data');
+    const third = await gateway.connect();
+    expect(await textOf(third)).toBe('');
+    expect(await refused()).toBe(before + 1);
+    first.destroy();
+    second.write(CALL.replace('host: x', 'host: x\r\nconnection: close'));
+    expect(responsesIn(await text)[0].status).toBe(200);
+    expect((await gateway.post('/v1/users/add', BODY)).status).toBe(200);
+    await gateway.stop();
+  });
+
+  it('that are idle after an answer, or were never used, are closed', async () => {
+    const gateway = await RunningGateway.start({ limits: { keepAliveTimeoutMs: 50, headersTimeoutMs: 50, checkEveryMs: 20 } });
+    const used = await gateway.connect();
+    used.write(CALL);
+    const [received] = responsesIn(await textOf(used));
+    expect([received.status, received.headers.connection]).toEqual([200, 'keep-alive']);
+    await textOf(await gateway.connect());
+    await gateway.stop();
+  });
+});
+
+describe('close', () => {
+  it('finishes what runs, and does not wait for idle connections', async () => {
+    const gateway = await RunningGateway.start();
+    const idle = await gateway.connect();
+    idle.write(CALL);
+    await once(idle, 'data');
+    const neverUsed = await gateway.connect();
+    const { started, finish } = gateway.rabbit.hold();
+    const running = await gateway.connect();
+    const answers = textOf(running);
+    running.write(CALL);
+    await started;
+
+    gateway.readiness.draining = true;
+    const closed = gateway.stop();
+    await Promise.all([once(idle.resume(), 'close'), once(neverUsed.resume(), 'close')]);
+    finish();
+    const [received] = responsesIn(await answers);
+    expect([received.status, received.headers.connection]).toEqual([200, 'close']);
+    await closed;
+  });
+
+  it('cuts off a request of which the rest does not arrive', async () => {
+    const gateway = await RunningGateway.start({ limits: { lastArrivalMs: 50 } });
+    const socket = await gateway.connect();
+    socket.write(head(100, 'expect: 100-continue\r\n'));
+    await once(socket, 'data');
+    await Promise.all([once(socket, 'close'), gateway.stop()]);
+  });
+
+  it('serves a request of which a part has arrived', async () => {
+    const gateway = await RunningGateway.start();
+    const socket = await gateway.connect();
+    const answers = textOf(socket);
+    const call = head(LARGE.length) + LARGE;
+    socket.write(call.slice(0, -5));
+    await eventually(async () => (await gateway.metric('gateway_bytes_arriving')) === LARGE.length);
+    const closed = gateway.stop();
+    socket.write(call.slice(-5));
+    const [received] = responsesIn(await answers);
+    expect([received.status, received.headers.connection]).toEqual([200, 'close']);
+    await closed;
+  });
+});

@@ -1,0 +1,100 @@
+import { once } from 'node:events';
+import type { Socket } from 'node:net';
+import { responsesIn, RunningGateway, textOf, type Received } from './running-gateway';
+
+const BODY = '{"data":{"organizationId":"acme","users":[{"userId":"ada"}]}}';
+const CREDENTIALS = 'x-svc-api-key: demo-key\r\nx-svc-auth-token: demo-token\r\n';
+const HEAD = `host: x\r\n${CREDENTIALS}content-type: application/json\r\n`;
+const LENGTH = `content-length: ${BODY.length}\r\n`;
+const CHUNKED = `${BODY.length.toString(16)}\r\n${BODY}\r\n0\r\n\r\n`;
+
+describe('HTTP that two programs may read in two ways', () => {
+  let gateway: RunningGateway;
+  beforeAll(async () => (gateway = await RunningGateway.start()));
+  afterAll(() => gateway.stop());
+  beforeEach(() => (gateway.rabbit.calls.length = 0));
+
+  const expectError = ({ status, headers, json }: Received, http: number, error: string) => {
+    expect([status, json().error?.status]).toEqual([http, error]);
+    expect(Object.keys(json())).toEqual(['error']);
+    expect(headers).toMatchObject({ 'content-type': 'application/json; charset=utf-8', connection: 'close' });
+    expect(headers['x-request-id']).toBeTruthy();
+  };
+
+  it.each([
+    ['two Hosts', `POST /v1/users/add HTTP/1.1\r\nHost: y\r\n${HEAD}${LENGTH}\r\n${BODY}`],
+    ['two content types', `POST /v1/users/add HTTP/1.1\r\nContent-Type: text/plain\r\n${HEAD}${LENGTH}\r\n${BODY}`],
+    ['HTTP/2.0 in its line', `POST /v1/users/add HTTP/2.0\r\n${HEAD}${LENGTH}\r\n${BODY}`],
+    ['HTTP/0.9 in its line', `POST /v1/users/add HTTP/0.9\r\n${HEAD}${LENGTH}\r\n${BODY}`],
+    ['gzip in its transfer encoding', `POST /v1/users/add HTTP/1.1\r\n${HEAD}transfer-encoding: gzip, chunked\r\n\r\n${CHUNKED}`],
+    ['chunked twice', `POST /v1/users/add HTTP/1.1\r\n${HEAD}transfer-encoding: chunked, chunked\r\n\r\n${CHUNKED}`],
+    ['two Hosts, where there is nothing', 'GET /nothing HTTP/1.1\r\nhost: x\r\nhost: x\r\n\r\n'],
+  ])('is answered 400 with %s, and the connection ends', async (_, bytes) => {
+    const responses = await gateway.raw(bytes);
+    expect(responses).toHaveLength(1);
+    expectError(responses[0], 400, 'INVALID_ARGUMENT');
+    expect(gateway.rabbit.calls).toEqual([]);
+  });
+
+  it('is served when there is one way only', async () => {
+    const close = 'connection: close\r\n';
+    for (const bytes of [
+      `POST /v1/users/add HTTP/1.0\r\n${HEAD}${LENGTH}\r\n${BODY}`,
+      `POST /v1/users/add HTTP/1.1\r\n${HEAD}${close}transfer-encoding: Chunked\r\n\r\n${CHUNKED}`,
+    ])
+      expect((await gateway.raw(bytes)).map(({ status }) => status)).toEqual([200]);
+  });
+
+  it.each([
+    ['example.com:443', 405, 'INVALID_ARGUMENT', 'GET, HEAD, POST'],
+    ['/v1/users/add', 405, 'INVALID_ARGUMENT', 'POST'],
+    ['/docs', 405, 'INVALID_ARGUMENT', 'GET, HEAD'],
+    ['/nothing', 404, 'NOT_FOUND', undefined],
+  ])('CONNECT %s is answered %i', async (target, http, error, allow) => {
+    const [received] = await gateway.raw(`CONNECT ${target} HTTP/1.1\r\nhost: x\r\n\r\n`);
+    expectError(received, http, error);
+    expect(received.headers.allow).toBe(allow);
+  });
+
+  it('CONNECT after a call takes its answer from nobody', async () => {
+    const { started, finish } = gateway.rabbit.hold();
+    const socket = await gateway.connect();
+    const text = textOf(socket);
+    socket.write(`POST /v1/users/add HTTP/1.1\r\n${HEAD}${LENGTH}\r\n${BODY}CONNECT x:1 HTTP/1.1\r\nhost: x\r\n\r\n`);
+    await started;
+    finish();
+    expect(responsesIn(await text).map(({ status }) => status)).toEqual([200, 405]);
+  });
+
+  it('a client that has said all and reads on gets its answers', async () => {
+    const { started, finish } = gateway.rabbit.hold(2);
+    const server = gateway.app.getHttpServer();
+    // Behind Node's own listener, which decides what becomes of the connection.
+    server.once('connection', (connection: Socket) => connection.once('end', () => server.emit('half-closed')));
+    const socket = await gateway.connect();
+    const text = textOf(socket);
+    socket.write(`POST /v1/users/add HTTP/1.1\r\n${HEAD}${LENGTH}\r\n${BODY}`.repeat(2));
+    await started;
+    const ended = new Promise((resolve) => server.once('half-closed', resolve));
+    socket.end();
+    await ended;
+    finish();
+    expect(responsesIn(await text).map(({ status }) => status)).toEqual([200, 200]);
+  });
+
+  it('a client that asks whether to go on is told when its credentials are right, and not before', async () => {
+    const asking = (headers: string) => `POST /v1/users/add HTTP/1.1\r\n${headers}${LENGTH}expect: 100-continue\r\n\r\n`;
+    const [refused] = await gateway.raw(asking(HEAD.replace('demo-token', 'demo-token\r\nx-svc-auth-token: second')));
+    expectError(refused, 401, 'UNAUTHENTICATED');
+
+    const socket = await gateway.connect();
+    socket.write(asking(HEAD));
+    const [go] = (await once(socket, 'data')) as [Buffer];
+    expect(go.toString()).toBe('HTTP/1.1 100 Continue\r\n\r\n');
+    expect(gateway.rabbit.calls).toEqual([]);
+    socket.write(BODY);
+    const [text] = (await once(socket, 'data')) as [Buffer];
+    expect(responsesIn(text.toString())[0].status).toBe(200);
+    socket.destroy();
+  });
+});

@@ -1,0 +1,129 @@
+import { once } from 'node:events';
+import type { Socket } from 'node:net';
+import { eventually } from '@app/testing/eventually';
+import { RunningGateway, responsesIn, textOf } from './running-gateway';
+import { answer } from './stub-rabbit';
+
+const BODY = '{"data":{"organizationId":"acme","documentId":"roadmap"}}';
+const get = (id: string | number, more = '') =>
+  `POST /v1/notifications/get HTTP/1.1\r\nhost: x\r\nx-svc-api-key: demo-key\r\nx-svc-auth-token: demo-token\r\nx-request-id: ${id}\r\n${more}content-type: application/json\r\ncontent-length: ${BODY.length}\r\n\r\n${BODY}`;
+const OTHER = { 'x-svc-api-key': 'other-key' };
+const MEBIBYTE = 1024 * 1024;
+const page = (bytes: number) => answer({ page: 'x'.repeat(bytes) });
+/** More than what the system takes for a client that does not read. */
+const LARGE = 16 * MEBIBYTE;
+
+describe('answers that are not read', () => {
+  let gateway: RunningGateway;
+  const closed = (reason: string) => gateway.metric('gateway_connections_closed_total', { reason });
+  afterEach(() => gateway.stop());
+
+  async function unread(bytes: string): Promise<Socket> {
+    const socket = await gateway.connect();
+    socket.pause();
+    socket.write(bytes);
+    return socket;
+  }
+
+  it('keep no place in flight, are few for each connection, and end it', async () => {
+    gateway = await RunningGateway.start({
+      config: { maxInFlight: 20 },
+      limits: { unreadTimeoutMs: 500, checkEveryMs: 20, maxBytesWaiting: 1024 * MEBIBYTE },
+    });
+    gateway.rabbit.respond = () => page(LARGE);
+    const before = (await closed('unread')) ?? 0;
+    const socket = await unread(Array.from({ length: 100 }, (_, id) => get(id)).join(''));
+    await eventually(async () => ((await gateway.metric('gateway_bytes_waiting')) ?? 0) > 8 * LARGE);
+    expect(gateway.rabbit.calls).toHaveLength(8);
+    expect(await gateway.metric('gateway_calls_in_flight')).toBe(0);
+    gateway.rabbit.respond = () => page(1);
+    expect((await gateway.post('/v1/notifications/get', BODY)).status).toBe(200);
+    await eventually(async () => (await closed('unread')) === before + 1);
+    await eventually(async () => (await gateway.metric('gateway_bytes_waiting')) === 0);
+    expect(await gateway.log.line({ connections: 1 })).toMatchObject({ level: 40 });
+    socket.destroy();
+  });
+
+  it('end a connection without credentials as well', async () => {
+    gateway = await RunningGateway.start({ limits: { unreadTimeoutMs: 100, checkEveryMs: 20 } });
+    const before = (await closed('unread')) ?? 0;
+    const script = 'GET /docs/swagger-ui-bundle.js HTTP/1.1\r\nhost: x\r\n\r\n';
+    const socket = await unread(script.repeat(100));
+    await eventually(async () => (await closed('unread')) === before + 1);
+    await eventually(async () => (await gateway.metric('gateway_bytes_waiting')) === 0);
+    socket.destroy();
+  });
+
+  it('are bounded for each key: others get theirs', async () => {
+    gateway = await RunningGateway.start({ limits: { maxBytesWaiting: 10 * LARGE } });
+    gateway.rabbit.respond = () => page(LARGE);
+    const sockets = await Promise.all(Array.from({ length: 20 }, (_, id) => unread(get(id))));
+    expect(await gateway.log.line({ limit: 'waiting_share' })).toMatchObject({ apiKey: 'demo-key' });
+    await eventually(async () => (await gateway.metric('gateway_calls_in_flight')) === 0);
+    expect(await gateway.metric('gateway_bytes_waiting')).toBeLessThan(9 * LARGE);
+    const refused = await gateway.post('/v1/notifications/get', BODY);
+    expect([refused.status, refused.headers['retry-after'], refused.json().error?.status]).toEqual([
+      429,
+      '1',
+      'RESOURCE_EXHAUSTED',
+    ]);
+    expect((await gateway.post('/v1/notifications/get', BODY, OTHER)).text.length).toBeGreaterThan(LARGE);
+    expect((await gateway.send({ method: 'GET', path: '/docs/swagger-ui-bundle.js' })).status).toBe(200);
+    sockets.forEach((socket) => socket.destroy());
+    await eventually(async () => (await gateway.metric('gateway_bytes_waiting')) === 0);
+  });
+
+  it('of the documentation are bounded, and health is told all the same', async () => {
+    gateway = await RunningGateway.start({ limits: { maxBytesWaiting: MEBIBYTE } });
+    const refused = await gateway.send({ method: 'GET', path: '/docs/swagger-ui-bundle.js' });
+    expect([refused.status, refused.headers['retry-after'], refused.json().error?.status]).toEqual([
+      429,
+      '1',
+      'RESOURCE_EXHAUSTED',
+    ]);
+    expect((await gateway.send({ method: 'GET', path: '/health/ready' })).status).toBe(200);
+  });
+});
+
+describe('requests that are sent without waiting', () => {
+  let gateway: RunningGateway;
+  afterEach(() => gateway.stop());
+
+  it('are answered in their order, however many they are', async () => {
+    gateway = await RunningGateway.start();
+    let running = 0;
+    let most = 0;
+    gateway.rabbit.respond = async () => {
+      most = Math.max(most, ++running);
+      await new Promise((resolve) => setImmediate(resolve));
+      running--;
+      return page(1000);
+    };
+    const socket = await gateway.connect();
+    const text = textOf(socket);
+    const ids = Array.from({ length: 1000 }, (_, id) => String(id));
+    socket.write(ids.map((id) => get(id)).join('') + get('last', 'connection: close\r\n'));
+    const responses = responsesIn(await text);
+    expect(responses.map(({ headers }) => headers['x-request-id'])).toEqual([...ids, 'last']);
+    expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([200]));
+    expect(most).toBeLessThanOrEqual(8);
+    // Some 64 KiB are read at a time.
+    expect(await gateway.metric('gateway_connections_closed_total', { reason: 'pipelined' })).toBe(0);
+  });
+
+  it('are not read while many are owed, and end the connection when all connections have sent too many', async () => {
+    gateway = await RunningGateway.start({ limits: { maxQueued: 50 } });
+    const { started, finish } = gateway.rabbit.hold(8);
+    const socket = await gateway.connect();
+    const text = textOf(socket);
+    socket.write(Array.from({ length: 8 }, (_, id) => get(id)).join(''));
+    await started;
+    socket.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(51));
+    expect(await text).toBe('');
+    finish();
+    const another = await gateway.connect();
+    another.write(get(1));
+    await once(another, 'data');
+    another.destroy();
+  });
+});

@@ -1,0 +1,87 @@
+import type { DataSource } from 'typeorm';
+import { eventually } from '@app/testing/eventually';
+import { planOf, touchedBy } from '@app/testing/plan';
+import { InsertNotificationsRepository } from '../db/insert-notifications.repository';
+import { DELETE_OLD } from '../db/retention.repository';
+import { Retention } from './retention';
+import { aNotification, connectTestDatabase } from '../../test/notifications';
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+describe(Retention.name, () => {
+  let database: Awaited<ReturnType<typeof connectTestDatabase>>;
+  let dataSources: DataSource[];
+
+  beforeAll(async () => {
+    database = await connectTestDatabase(2);
+    dataSources = database.dataSources;
+  });
+  afterAll(() => database.close());
+  beforeEach(() => dataSources[0].query('TRUNCATE organizations, notifications, recipients, outbox CASCADE'));
+
+  /** Notifications `<name>0` and so on, stored so many days ago. */
+  async function store(name: string, count: number, daysAgo: number): Promise<void> {
+    const to = ['reader', '__proto__', 'a "quoted" one'];
+    const batch = Array.from({ length: count }, (_, n) => aNotification({ id: `${name}${n}`, to }));
+    await new InsertNotificationsRepository(dataSources[0]).insert(batch.sort((a, b) => (a.id < b.id ? -1 : 1)));
+    for (const [table, id] of [
+      ['notifications', 'id'],
+      ['recipients', 'notification_id'],
+    ]) {
+      await dataSources[0].query(`UPDATE ${table} SET "timestamp" = "timestamp" - $1::bigint WHERE ${id} LIKE $2`, [
+        daysAgo * DAY_MS,
+        `${name}%`,
+      ]);
+    }
+  }
+
+  const left = async () => {
+    const [counts] = await dataSources[0].query<{ notifications: string[]; recipients: string[] }[]>(
+      `SELECT (SELECT coalesce(array_agg(DISTINCT left(id, 3)), '{}') FROM notifications) AS notifications,
+              (SELECT coalesce(array_agg(DISTINCT left(notification_id, 3)), '{}') FROM recipients) AS recipients`,
+    );
+    return counts;
+  };
+
+  it('deletes what is older, with its recipients, however many processes do it, and nothing else', async () => {
+    await store('old', 500, 31);
+    await store('new', 50, 29);
+    const processes = dataSources.map((dataSource) => new Retention(dataSource, 30));
+    processes.forEach((one) => one.start());
+    await eventually(async () => (await left()).notifications.length === 1);
+    await Promise.all(processes.map((one) => one.stop()));
+    expect(await left()).toEqual({ notifications: ['new'], recipients: ['new'] });
+    const [{ count }] = await dataSources[0].query<{ count: number }[]>('SELECT count(*)::int FROM recipients');
+    expect(count).toBe(150);
+  });
+
+  it('looks up what it deletes, however many users and notifications there are', async () => {
+    const nodes = await dataSources[0].transaction(async (manager) => {
+      // It is about the plan: a slow machine may take its time to fill the tables.
+      await manager.query('SET LOCAL statement_timeout = 0');
+      await manager.query(
+        `INSERT INTO notifications (organization, id, "timestamp", document_id, notify_all, size, fingerprint, content)
+         SELECT 0, 'n' || n, n, 'doc', false, 2, '\\x00', json_build_object('notifyUsers', json_build_array(json_build_object('userId', 'u' || n)))
+         FROM generate_series(1, 20000) n`,
+      );
+      await manager.query(
+        `INSERT INTO recipients (organization, user_id, "timestamp", notification_id, document_id)
+         SELECT 0, 'u' || n, n, 'n' || n, 'doc' FROM generate_series(1, 20000) n`,
+      );
+      await manager.query('ANALYZE notifications, recipients');
+      await manager.query(`PREPARE delete_old AS ${DELETE_OLD}`);
+      return planOf(manager, 'EXECUTE delete_old (86400000, 64)');
+    });
+    const lookups = nodes.filter((node) => node['Relation Name'] === 'recipients' && node['Index Cond']);
+    expect(lookups.map((node) => node['Index Cond'])).toEqual([expect.stringContaining('(user_id = (u.')]);
+    expect(Math.max(...nodes.map(touchedBy), ...nodes.map((node) => node['Index Searches'] ?? 0))).toBe(64);
+  });
+
+  it('keeps everything when no age is set', async () => {
+    await store('old', 3, 10_000);
+    const retention = new Retention(dataSources[0], 0);
+    retention.start();
+    await retention.stop();
+    expect(await left()).toEqual({ notifications: ['old'], recipients: ['old'] });
+  });
+});

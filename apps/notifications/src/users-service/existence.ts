@@ -1,0 +1,57 @@
+import { Injectable } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
+import { ApiError } from '@app/contracts/error';
+import { Exists } from '@app/contracts/users.exists';
+import type { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
+import { RabbitClient } from '@app/rabbitmq/client/rabbit.client';
+import { askUsers } from './ask-users';
+import { OrganizationsRepository } from '../db/organizations.repository';
+
+/** What exists: known from this service's own tables, and asked of the users service before anything is refused. */
+@Injectable()
+export class Existence {
+  // API keys are never deleted, so what was known once stays known.
+  private readonly knownTenants = new LRUCache<string, true>({ max: 10_000 });
+
+  constructor(
+    private readonly organizations: OrganizationsRepository,
+    private readonly client: RabbitClient,
+  ) {}
+
+  /**
+   * Whoever may publish may claim any API key: one that nobody issued must not create a tenant.
+   *
+   * @throws ApiError UNAUTHENTICATED; UNAVAILABLE when that cannot be known now
+   */
+  async requireTenant(context: DeliveryContext): Promise<void> {
+    if (this.knownTenants.has(context.apiKey)) return;
+    if (!(await this.organizations.hasTenant(context.apiKey))) {
+      const { apiKey } = await askUsers(this.client, Exists, {}, context);
+      if (!apiKey) throw new ApiError('UNAUTHENTICATED', 'The API key is unknown.');
+    }
+    this.knownTenants.set(context.apiKey, true);
+  }
+
+  /** @throws ApiError NOT_FOUND; UNAVAILABLE when that cannot be known now */
+  async require(
+    needed: { organizationId: string; documentId: string; organization: boolean; document: boolean },
+    context: DeliveryContext,
+  ): Promise<void> {
+    const { organizationId, documentId } = needed;
+    const missing = (found: { organization: boolean; document: boolean }) =>
+      needed.organization && !found.organization
+        ? 'The organization does not exist.'
+        : needed.document && !found.document
+          ? 'The document does not exist.'
+          : undefined;
+
+    const own = await this.organizations.find(context.apiKey, organizationId, documentId);
+    if (!missing(own)) return;
+    const users = await askUsers(this.client, Exists, { organizationId, documentId }, context);
+    const problem = missing({
+      organization: own.organization || users.organization,
+      document: own.document || users.document,
+    });
+    if (problem) throw new ApiError('NOT_FOUND', problem);
+  }
+}

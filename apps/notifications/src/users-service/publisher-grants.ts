@@ -1,0 +1,10 @@
+import { Authorize } from '@app/contracts/users.authorize';
+import type { PublisherRules } from '@app/rabbitmq/server/publisher-rights';
+import type { RabbitClient } from '@app/rabbitmq/client/rabbit.client';
+import { askUsers } from './ask-users';
+
+/** The users service knows who may publish for an API key, and is asked. */
+export const publisherGrants =
+  (client: RabbitClient): PublisherRules['isGranted'] =>
+  async (publisher, apiKey, context) =>
+    (await askUsers(client, Authorize, { publisher }, { ...context, apiKey })).granted;

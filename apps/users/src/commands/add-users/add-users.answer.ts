@@ -1,0 +1,33 @@
+import { hash } from 'node:crypto';
+import type { AddedUser, AddUsersResult, UserEntry } from '@app/contracts/users.add';
+import type { Refused } from '../../db/members.repository';
+
+/** What the answer to a call is made of, beside the request. Kept with an Idempotency-Key: a new field must be optional. */
+export interface AddUsersOutcome {
+  /** Users who were not yet at that level. */
+  added: string[];
+  refused: Refused[];
+}
+
+/** The answer, keyed by userId. */
+export function answerOf(entries: readonly UserEntry[], { added, refused }: AddUsersOutcome): AddUsersResult {
+  const isNew = new Set(added);
+  const reasons = new Map(refused);
+  // Without a prototype: `__proto__` is a userId like any other.
+  const data = Object.create(null) as Record<string, AddedUser>;
+  for (const { userId } of entries) {
+    const reason = reasons.get(userId);
+    data[userId] = {
+      success: reason === undefined,
+      id: publicId(userId),
+      message: reason ?? (isNew.has(userId) ? 'User added.' : 'User updated.'),
+    };
+  }
+  return { status: 'success', message: summary(Object.keys(data).length, refused.length), data };
+}
+
+/** An identifier that published clients expect, not a secret. */
+const publicId = (userId: string): string => hash('md5', userId);
+
+const summary = (users: number, failed: number): string =>
+  failed === 0 ? 'User(s) processed successfully.' : `User(s) processed, ${failed} of ${users} failed.`;

@@ -1,0 +1,80 @@
+import { UsersOnDatabase } from '../../../test/users';
+
+describe('users/add tells', () => {
+  let on: UsersOnDatabase;
+
+  beforeAll(async () => {
+    on = await UsersOnDatabase.start();
+  });
+  afterAll(() => on.stop());
+  beforeEach(() => on.clear());
+
+  /** What was told since the last look, once everything is published. */
+  const told = async () => {
+    await on.published();
+    return on.events
+      .splice(0)
+      .map(({ type, data, apiKey, organizationId }) => ({ type, apiKey, organizationId, ...(JSON.parse(data) as object) }))
+      .sort((a, b) => (a.type < b.type ? -1 : 1));
+  };
+  const ada = { userId: 'ada', name: 'Ada', email: 'ada@example.com' };
+  const version = expect.any(Number) as number;
+
+  it('of a new organization and its users, with the tenant', async () => {
+    await on.add({ organizationId: 'org', users: [ada, { userId: 'grace' }] }, { apiKey: 'two' });
+    expect(await told()).toEqual([
+      { type: 'organization.created.v1', apiKey: 'two', organizationId: 'org', version: 1 },
+      {
+        type: 'user.added.v1',
+        apiKey: 'two',
+        organizationId: 'org',
+        users: expect.arrayContaining([
+          { ...ada, initial: 'A', version },
+          { userId: 'grace', version },
+        ]) as unknown[],
+      },
+    ]);
+  });
+
+  it('of a user who is new at a level, though known; not of one who is there unchanged', async () => {
+    await on.add({ organizationId: 'org', users: [ada] });
+    await told();
+    await on.add({ organizationId: 'org', folderId: 'f', users: [ada] });
+    await on.add({ organizationId: 'org', documentId: 'd', folderId: 'f', users: [ada] });
+    const users = [{ ...ada, initial: 'A', version }];
+    expect(await told()).toEqual([
+      { type: 'user.added.v1', apiKey: 'one', organizationId: 'org', folderId: 'f', users },
+      { type: 'user.added.v1', apiKey: 'one', organizationId: 'org', documentId: 'd', users },
+    ]);
+    await on.add({ organizationId: 'org', users: [ada] });
+    await on.add({ organizationId: 'org', folderId: 'f', users: [ada] });
+    expect(await told()).toEqual([]);
+  });
+
+  it('of changed details, with a version that grows', async () => {
+    const versions: number[] = [];
+    for (const name of ['Ada', 'Ada L', 'Ada Lovelace']) {
+      await on.add({ organizationId: 'org', users: [{ ...ada, name }] });
+      const event = (await told()).at(-1) as unknown as { users: { name: string; version: number }[] };
+      expect(event.users[0]?.name).toBe(name);
+      versions.push(event.users[0]?.version ?? 0);
+    }
+    expect(versions).toEqual([...new Set(versions)].sort((a, b) => a - b));
+  });
+
+  it('of everyone who was added by calls at the same time', async () => {
+    const calls = Array.from({ length: 40 }, (_, call) =>
+      on.add({ organizationId: 'org', ...(call % 2 ? { documentId: 'd' } : {}), users: [ada, { userId: `u${call >> 1}` }] }),
+    );
+    await Promise.all(calls);
+    const events = (await told()) as unknown as { type: string; documentId?: string; users?: { userId: string }[] }[];
+    const members = (documentId?: string) =>
+      new Set(
+        events
+          .filter((event) => event.type === 'user.added.v1' && event.documentId === documentId)
+          .flatMap(({ users = [] }) => users.map(({ userId }) => userId)),
+      );
+    expect([...members()].map((userId) => `one/org/${userId}`).sort()).toEqual(await on.organizationMembers());
+    expect([...members('d')].map((userId) => `d/${userId}`).sort()).toEqual(await on.documentMembers());
+  });
+});

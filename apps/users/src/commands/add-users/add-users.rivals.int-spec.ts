@@ -1,0 +1,136 @@
+import { isDatabaseAway } from '@app/postgres/errors';
+import { messages, numbered, refusal, statementsOf, users, UsersOnDatabase } from '../../../test/users';
+
+let on: UsersOnDatabase;
+
+beforeAll(async () => {
+  on = await UsersOnDatabase.start();
+});
+
+afterAll(() => on?.stop());
+
+afterEach(() => on.clear());
+
+const add: UsersOnDatabase['add'] = (...call) => on.add(...call);
+
+const USER_A = `UPDATE users SET email = 'held' WHERE user_id = 'a'`;
+
+describe('users/add: concurrency', () => {
+  it('creates an organization once for 50 calls at the same time', async () => {
+    const answers = await Promise.all(
+      Array.from({ length: 50 }, (_, index) => add({ organizationId: 'o', documentId: 'd', users: users(`u${index}`) })),
+    );
+    expect(answers.flatMap((answer) => Object.values(messages(answer)))).toEqual(Array(50).fill('User added.'));
+    expect(await on.values('SELECT organization_id FROM organizations')).toEqual(['o']);
+    expect(await on.documentMembers()).toHaveLength(50);
+  });
+
+  it('finds an organization that another transaction creates at this moment', async () => {
+    await on.holding(`INSERT INTO organizations (api_key, organization_id) VALUES ('one', 'o')`, async (rival) => {
+      const answers = Promise.all(users('a', 'b', 'c').map((user) => add({ organizationId: 'o', users: [user] })));
+      await rival.waiting(3);
+      await rival.query('COMMIT');
+      expect((await answers).map(({ message }) => message)).toEqual(Array(3).fill('User(s) processed successfully.'));
+    });
+    expect(await on.organizationMembers()).toEqual(['one/o/a', 'one/o/b', 'one/o/c']);
+  });
+
+  it('creates the organization when another transaction does not after all', async () => {
+    await on.holding(`INSERT INTO organizations (api_key, organization_id) VALUES ('one', 'o')`, async (rival) => {
+      const answer = add({ organizationId: 'o', users: users('a') });
+      await rival.waiting(1);
+      await rival.query('ROLLBACK');
+      expect(messages(await answer)).toEqual({ a: 'User added.' });
+    });
+  });
+
+  it('says added to one of many calls that add the same user', async () => {
+    await add({ organizationId: 'o', users: users('other') });
+    const answers = await Promise.all(Array.from({ length: 20 }, () => add({ organizationId: 'o', users: users('a') })));
+    expect(answers.filter((answer) => messages(answer)['a'] === 'User added.')).toHaveLength(1);
+  });
+
+  it('never deadlocks when calls name the same users in opposite orders', async () => {
+    const forwards = numbered(300);
+    const backwards = forwards.toReversed();
+    await add({ organizationId: 'o', users: forwards });
+    const call = (index: number) => {
+      const given = (index % 2 ? forwards : backwards).map(({ userId }) => ({ userId, name: `${index}` }));
+      return add({ organizationId: 'o', ...(index % 3 > 0 && { documentId: 'd' }), users: given });
+    };
+    // A deadlock would show as one more statement: the one of the call that lost.
+    const statements = await statementsOf(() => Promise.all(Array.from({ length: 16 }, (_, index) => call(index))));
+    expect(statements).toBe(16);
+    expect(await on.documentMembers()).toHaveLength(300);
+  });
+});
+
+describe('users/add: a rival of another kind', () => {
+  it('is tried again when it is the victim of a deadlock', async () => {
+    await add({ organizationId: 'o', users: users('a', 'b') });
+    // The first of the two to look for a deadlock is its victim.
+    const patient = `SET LOCAL deadlock_timeout = '10s'; UPDATE users SET email = 'held' WHERE user_id = 'b'`;
+    await on.holding(patient, async (rival) => {
+      const call = add({ organizationId: 'o', users: ['a', 'b'].map((userId) => ({ userId, name: 'New' })) });
+      await rival.waiting(1);
+      await rival.query(USER_A);
+      await rival.query('COMMIT');
+      expect(messages(await call)).toEqual({ a: 'User updated.', b: 'User updated.' });
+    });
+    expect(await on.user('b')).toMatchObject({ name: 'New', email: 'held' });
+  });
+});
+
+describe('users/add: in time or not at all', () => {
+  it('does nothing after its deadline', async () => {
+    const error = await refusal(add({ organizationId: 'o', users: users('a') }, { deadline: Date.now() - 1 }));
+    expect(error).toMatchObject({ status: 'UNAVAILABLE' });
+    expect(await on.values('SELECT organization_id FROM organizations')).toEqual([]);
+  });
+
+  it('does nothing when the statement reaches the database too late', async () => {
+    const late = on.members.add({
+      apiKey: 'one',
+      organizationId: 'o',
+      level: { of: 'organization' },
+      users: [],
+      refused: [],
+      deadline: Date.now() - 500,
+    });
+    expect(await late).toEqual({ outcome: 'missed' });
+    expect(await on.values('SELECT organization_id FROM organizations')).toEqual([]);
+  });
+
+  it('gives up a statement that would end late, and leaves the pool as it was', async () => {
+    await add({ organizationId: 'o', users: users('a') });
+    await on.holding(USER_A, async () => {
+      const deadline = Date.now() + 300;
+      const error = await refusal(add({ organizationId: 'o', users: [{ userId: 'a', name: 'Late' }] }, { deadline }));
+      expect(error).toMatchObject({ status: 'UNAVAILABLE' });
+      expect(Date.now()).toBeLessThan(deadline + 1000);
+    });
+    expect(await on.user('a')).toMatchObject({ name: null });
+    const timeouts = await Promise.all(Array.from({ length: 20 }, () => on.values('SHOW statement_timeout')));
+    expect(new Set(timeouts.flat())).toEqual(new Set(['2s']));
+  });
+
+  it('is stored when there is time, though not much', async () => {
+    const answer = await add({ organizationId: 'o', documentId: 'd', users: numbered(10) }, { deadline: Date.now() + 900 });
+    expect(answer.message).toBe('User(s) processed successfully.');
+  });
+
+  it.each([
+    ['a call without a deadline', () => undefined],
+    ['a call in a hurry', () => Date.now() + 1000],
+  ])('lets the loss of the connection of %s through, because the outcome is unknown', async (_, deadline) => {
+    await add({ organizationId: 'o', users: users('a') });
+    await on.holding(USER_A, async (rival) => {
+      const error = refusal(add({ organizationId: 'o', users: [{ userId: 'a', name: 'Lost' }] }, { deadline: deadline() }));
+      await rival.query('SELECT pg_terminate_backend($1)', await rival.waiting(1));
+      expect(isDatabaseAway(await error)).toBe(true);
+    });
+    // Delivered again, it is stored: at the latest when the pool has noticed, too.
+    while (isDatabaseAway(await refusal(add({ organizationId: 'o', users: [{ userId: 'a', name: 'Lost' }] }))));
+    expect(await on.user('a')).toMatchObject({ name: 'Lost' });
+  });
+});

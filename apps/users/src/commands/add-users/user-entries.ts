@@ -1,0 +1,59 @@
+import { LIMITS, textProblem, type Check } from '@app/contracts/fields';
+import type { UserEntry } from '@app/contracts/users.add';
+import type { NewUser, Refused } from '../../db/members.repository';
+import { initialOf } from './initial';
+
+export interface SortedEntries {
+  /** At most one for each userId. */
+  accepted: NewUser[];
+  refused: Refused[];
+}
+
+/**
+ * Tells entries that can be stored from those that fail on their own. Of entries with the same userId the last one decides which it is;
+ * values that only an earlier one has are kept.
+ */
+export function sortEntries(entries: readonly UserEntry[]): SortedEntries {
+  const merged = new Map<string, { values: UserEntry; problem?: string }>();
+  for (const entry of entries) {
+    const problem = entryProblem(entry);
+    const before = merged.get(entry.userId)?.values ?? { userId: entry.userId };
+    merged.set(entry.userId, problem === undefined ? { values: overwrite(before, entry) } : { values: before, problem });
+  }
+  const accepted: NewUser[] = [];
+  const refused: Refused[] = [];
+  for (const [userId, { values, problem }] of merged) {
+    if (problem === undefined) accepted.push(newUser(values));
+    else refused.push([userId, problem]);
+  }
+  return { accepted, refused };
+}
+
+function overwrite(before: UserEntry, { userId, name, email, initial }: UserEntry): UserEntry {
+  return { userId, name: name ?? before.name, email: email ?? before.email, initial: initial ?? before.initial };
+}
+
+function newUser({ userId, name, email, initial }: UserEntry): NewUser {
+  const generated = name === undefined ? undefined : initialOf(name);
+  return { userId, name, email, initial: initial ?? generated, initialGenerated: initial === undefined };
+}
+
+const emailForm: Check = (value) =>
+  /^[^\s@]+@[^\s@]+$/u.test(value as string) ? undefined : ' must have exactly one @ with text on both sides and no white space';
+
+const CHECKS: readonly ['name' | 'email' | 'initial', Check][] = [
+  ['name', textProblem(LIMITS.nameLength, { singleLine: true })],
+  ['email', textProblem(LIMITS.nameLength, { singleLine: true })],
+  ['email', emailForm],
+  ['initial', textProblem(LIMITS.initialLength, { singleLine: true })],
+];
+
+/** The first thing that is wrong with the values of an entry, as a sentence. */
+export function entryProblem(entry: UserEntry): string | undefined {
+  for (const [field, check] of CHECKS) {
+    const value = entry[field];
+    const problem = value === undefined ? undefined : check(value);
+    if (problem !== undefined) return field + problem;
+  }
+  return undefined;
+}

@@ -1,0 +1,50 @@
+import { readCommandLine, UsageError, type Invocation } from './key-commands';
+import type { ApiKeysRepository } from '../db/api-keys.repository';
+
+/** Usage is judged before the database is asked anything. */
+const untouched = {} as ApiKeysRepository;
+
+async function usageError(args: string[]): Promise<string> {
+  let invocation: Invocation;
+  try {
+    invocation = readCommandLine(args);
+  } catch (error) {
+    if (error instanceof UsageError) return error.message;
+    throw error;
+  }
+  const [outcome] = await Promise.allSettled([invocation.run?.(untouched)]);
+  if (outcome.status === 'rejected' && outcome.reason instanceof UsageError) return outcome.reason.message;
+  throw new Error(`no usage error: ${JSON.stringify(outcome)}`);
+}
+
+describe('keys command line', () => {
+  it.each([
+    ['A command is missing.', ''],
+    ['"destroy" is not a command.', 'destroy'],
+    ['"constructor" is not a command.', 'constructor'],
+    [`Unknown option '--force'.`, 'list --force'],
+    [`Option '--name <value>' argument missing.`, 'create --name'],
+    ['list has no option --name.', 'list --name x'],
+    ['disable has no option --token.', 'disable key_1 --token x'],
+    ['list takes no argument.', 'list key_1'],
+    ['create takes no KEY: keys are random. Name it with --name.', 'create demo-key'],
+    ['issue-token takes one KEY.', 'issue-token'],
+    ['rotate takes one KEY.', 'rotate key_1 key_2'],
+    ['revoke takes a KEY or --token ID.', 'revoke'],
+    ['revoke takes a KEY or --token ID.', 'revoke key_1 --token x'],
+    ['--expires-in must be a number with s, m, h or d, such as 90d.', 'issue-token key_1 --expires-in 90'],
+    ['--expires-in must be a number with s, m, h or d, such as 90d.', 'issue-token key_1 --expires-in 0d'],
+    ['--expires-in must be a number with s, m, h or d, such as 90d.', 'issue-token key_1 --expires-in 9999999999d'],
+    ['--grace must be a number with s, m, h or d, such as 90d.', 'rotate key_1 --grace soon'],
+    ['grant needs --publisher ACCOUNT.', 'grant key_1'],
+    ['grant takes one KEY.', 'grant --publisher billing'],
+    ['--publisher must be at most 256 bytes of UTF-8.', `withdraw key_1 --publisher ${'x'.repeat(257)}`],
+    ['--name must be at most 320 characters.', `create --name ${'x'.repeat(321)}`],
+  ])('says %j to %j', async (message, line) => {
+    expect(await usageError(line.split(' ').filter(Boolean))).toBe(message);
+  });
+
+  it('only helps when help is asked for', () => {
+    expect(readCommandLine(['rotate', '--help']).run).toBeUndefined();
+  });
+});

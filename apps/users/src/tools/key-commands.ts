@@ -1,0 +1,245 @@
+import { parseArgs } from 'node:util';
+import { identifierProblem, LIMITS, textProblem } from '@app/contracts/fields';
+import { newApiKey, newToken } from '../db/credentials';
+import { ANYBODY, type ApiKeysRepository, type ListedKey } from '../db/api-keys.repository';
+
+/** What a command has to say: a person reads the lines, a script reads the data. */
+export interface Output {
+  lines: string[];
+  data: Record<string, unknown>;
+}
+
+/** The command line itself is wrong: exit code 2. */
+export class UsageError extends Error {}
+
+/** The command cannot be carried out: exit code 1. */
+export class KeyError extends Error {}
+
+export const HELP = `Manages API keys and their tokens.
+
+Usage: npm run keys -- <command> [options]
+
+  create [--name NAME] [--expires-in TIME]   a new API key with its first token
+  list                                       all keys, their state and their live tokens
+  issue-token KEY [--expires-in TIME]        one more token
+  rotate KEY [--grace TIME] [--expires-in TIME]
+                                             a new token; those before it expire after the grace (default 24h)
+  disable KEY                                calls with the key are answered with 403
+  enable KEY                                 undoes that
+  revoke KEY | --token ID                    all tokens of a key, or one
+  grant KEY --publisher ACCOUNT              lets a broker account publish for the key, without HTTP
+  withdraw KEY --publisher ACCOUNT           takes that back
+
+Options:
+  --json   the result as one JSON object
+  --help   this text
+
+ACCOUNT is the user name at the broker, which the publisher puts into user_id; '*' lets everybody publish who
+may connect. TIME is a number with s, m, h or d: 90d. A token is shown once and stored only as a hash. Every change holds in all gateways
+within 5 seconds, a revocation at once. The database is the one of USERS_DATABASE_URL or DATABASE_URL, else that of a running "npm start".
+
+Examples:
+  npm run keys -- create --name "Billing service"
+  npm run keys -- rotate key_0123456789abcdef01234567 --grace 1h
+  npm run keys -- revoke --token 3f9c0a71be
+  npm run keys -- grant key_0123456789abcdef01234567 --publisher billing
+  npm run keys -- list --json
+`;
+
+const nameProblem = textProblem(LIMITS.nameLength, { singleLine: true });
+
+const OPTIONS = {
+  name: { type: 'string' },
+  'expires-in': { type: 'string' },
+  grace: { type: 'string' },
+  token: { type: 'string' },
+  publisher: { type: 'string' },
+  json: { type: 'boolean' },
+  help: { type: 'boolean', short: 'h' },
+} as const;
+
+type Values = ReturnType<typeof parse>['values'];
+
+interface Command {
+  /** Options beside --json and --help. */
+  options: readonly (keyof Values)[];
+  run(keys: ApiKeysRepository, positionals: string[], values: Values): Promise<Output>;
+}
+
+const COMMANDS: Record<string, Command> = {
+  create: {
+    options: ['name', 'expires-in'],
+    async run(keys, positionals, values) {
+      if (positionals.length > 0) throw new UsageError('create takes no KEY: keys are random. Name it with --name.');
+      const key = newApiKey();
+      const name = values.name ?? '';
+      const problem = nameProblem(name);
+      if (problem) throw new UsageError(`--name${problem}.`);
+      const { secret, token } = newToken(expiry(values));
+      await keys.create(key, name, token);
+      return {
+        lines: [`API key  ${key}`, ...secretLines(secret, token.expiresAt)],
+        data: { key, name, ...secretData(secret, token) },
+      };
+    },
+  },
+  list: {
+    options: [],
+    async run(keys, positionals) {
+      if (positionals.length > 0) throw new UsageError('list takes no argument.');
+      const listed = await keys.list();
+      return { lines: listed.length > 0 ? listed.flatMap(listLines) : ['There are no API keys.'], data: { keys: listed } };
+    },
+  },
+  'issue-token': {
+    options: ['expires-in'],
+    async run(keys, positionals, values) {
+      const key = onlyKey('issue-token', positionals);
+      const { secret, token } = newToken(expiry(values));
+      if (!(await keys.issueToken(key, token))) throw unknownKey(key);
+      return { lines: secretLines(secret, token.expiresAt), data: { key, ...secretData(secret, token) } };
+    },
+  },
+  rotate: {
+    options: ['grace', 'expires-in'],
+    async run(keys, positionals, values) {
+      const key = onlyKey('rotate', positionals);
+      const grace = values.grace ?? '24h';
+      const graceSeconds = seconds('--grace', grace, 0);
+      const { secret, token } = newToken(expiry(values));
+      if (!(await keys.rotate(key, token, graceSeconds))) throw unknownKey(key);
+      return {
+        lines: [...secretLines(secret, token.expiresAt), `Tokens issued before it expire in ${grace}.`],
+        data: { key, ...secretData(secret, token), graceSeconds },
+      };
+    },
+  },
+  disable: { options: [], run: (keys, positionals) => setDisabled(keys, onlyKey('disable', positionals), true) },
+  enable: { options: [], run: (keys, positionals) => setDisabled(keys, onlyKey('enable', positionals), false) },
+  revoke: {
+    options: ['token'],
+    async run(keys, positionals, { token: id }) {
+      if ((id === undefined) === (positionals.length === 0)) throw new UsageError('revoke takes a KEY or --token ID.');
+      if (id !== undefined) {
+        if (!(await keys.revokeToken(id))) throw new KeyError(`There is no token with the id "${id}".`);
+        return { lines: [`Token ${id} is revoked.`], data: { revoked: [id] } };
+      }
+      const key = onlyKey('revoke', positionals);
+      const revoked = await keys.revokeAll(key);
+      if (!revoked) throw unknownKey(key);
+      return { lines: [`Revoked ${revoked.length} token(s) of ${key}.`], data: { key, revoked } };
+    },
+  },
+  grant: {
+    options: ['publisher'],
+    async run(keys, positionals, values) {
+      const key = onlyKey('grant', positionals);
+      const publisher = account('grant', values);
+      if (!(await keys.grant(key, publisher))) throw unknownKey(key);
+      const who = publisher === ANYBODY ? 'Whoever the broker lets publish' : `The broker account "${publisher}"`;
+      return { lines: [`${who} may publish for ${key}.`], data: { key, publisher } };
+    },
+  },
+  withdraw: {
+    options: ['publisher'],
+    async run(keys, positionals, values) {
+      const key = onlyKey('withdraw', positionals);
+      const publisher = account('withdraw', values);
+      if (!(await keys.withdraw(key, publisher))) throw new KeyError(`"${publisher}" has no grant for the API key "${key}".`);
+      return { lines: [`"${publisher}" may no longer publish for ${key}.`], data: { key, publisher } };
+    },
+  },
+};
+
+async function setDisabled(keys: ApiKeysRepository, key: string, disabled: boolean): Promise<Output> {
+  if (!(await keys.setDisabled(key, disabled))) throw unknownKey(key);
+  return { lines: [`${key} is ${disabled ? 'disabled' : 'enabled'}.`], data: { key, disabled } };
+}
+
+const parse = (args: string[]) => parseArgs({ args, options: OPTIONS, allowPositionals: true });
+
+/** A command line that was understood. */
+export interface Invocation {
+  json: boolean;
+  /** Absent when help was asked for. */
+  run?: (keys: ApiKeysRepository) => Promise<Output>;
+}
+
+/** @throws UsageError */
+export function readCommandLine(args: string[]): Invocation {
+  const { values, positionals } = parsed(args);
+  const json = values.json ?? false;
+  if (values.help) return { json };
+  const [name, ...rest] = positionals;
+  if (name === undefined) throw new UsageError('A command is missing.');
+  const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
+  if (!command) throw new UsageError(`"${name}" is not a command.`);
+  const known: string[] = [...command.options, 'json'];
+  const stray = Object.keys(values).find((option) => !known.includes(option));
+  if (stray !== undefined) throw new UsageError(`${name} has no option --${stray}.`);
+  return { json, run: (keys) => command.run(keys, rest, values) };
+}
+
+function parsed(args: string[]) {
+  try {
+    return parse(args);
+  } catch (error) {
+    // Its first sentence says what is wrong, the others explain how to pass odd values.
+    throw new UsageError(`${(error as Error).message.split(/\.\s/)[0]}.`);
+  }
+}
+
+function onlyKey(command: string, [key, ...more]: string[]): string {
+  if (key === undefined || more.length > 0) throw new UsageError(`${command} takes one KEY.`);
+  return key;
+}
+
+function account(command: string, { publisher }: Values): string {
+  if (publisher === undefined) throw new UsageError(`${command} needs --publisher ACCOUNT.`);
+  const problem = identifierProblem(publisher);
+  if (problem) throw new UsageError(`--publisher${problem}.`);
+  return publisher;
+}
+
+const unknownKey = (key: string) => new KeyError(`There is no API key "${key}".`);
+
+const SECONDS = { s: 1, m: 60, h: 3600, d: 86_400 };
+const LONGEST_SECONDS = 100 * 365 * SECONDS.d;
+
+function seconds(option: string, text: string, min: number): number {
+  const [, digits, unit] = /^(\d{1,10})([smhd])$/.exec(text) ?? [];
+  const value = Number(digits) * SECONDS[unit as keyof typeof SECONDS];
+  if (value >= min && value <= LONGEST_SECONDS) return value;
+  throw new UsageError(`${option} must be a number with s, m, h or d, such as 90d.`);
+}
+
+function expiry({ 'expires-in': text }: Values): Date | undefined {
+  return text === undefined ? undefined : new Date(Date.now() + seconds('--expires-in', text, 1) * 1000);
+}
+
+function secretLines(secret: string, expiresAt: Date | undefined): string[] {
+  return [
+    `Token    ${secret}`,
+    ...(expiresAt ? [`Expires  ${expiresAt.toISOString()}`] : []),
+    'The token is not stored and cannot be shown again.',
+  ];
+}
+
+const secretData = (secret: string, { id, expiresAt }: { id: string; expiresAt?: Date }) => ({
+  token: secret,
+  tokenId: id,
+  expiresAt: expiresAt ?? null,
+});
+
+function listLines({ key, name, disabled, createdAt, tokens, publishers }: ListedKey): string[] {
+  const head = [key, disabled ? 'disabled' : 'enabled', `created ${createdAt.toISOString()}`, ...(name ? [name] : [])];
+  const lines = tokens.map(
+    ({ id, createdAt: since, expiresAt }) =>
+      `  token ${id}  created ${since.toISOString()}  ${expiresAt ? `expires ${expiresAt.toISOString()}` : 'does not expire'}`,
+  );
+  return [
+    head.join('  '),
+    ...(lines.length > 0 ? lines : ['  no live token']),
+    ...publishers.map((publisher) => `  publisher ${publisher}`),
+  ];
+}

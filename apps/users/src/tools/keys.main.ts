@@ -1,0 +1,36 @@
+import 'reflect-metadata';
+import { createDataSource } from '@app/postgres/data-source';
+import { databaseProblem, onDatabase } from '@app/postgres/tool';
+import { configOrExit } from '@app/runtime/run-service';
+import { keysConfig } from '../config';
+import { ApiKeysRepository } from '../db/api-keys.repository';
+import { DATABASE } from '../db/schema';
+import { HELP, KeyError, readCommandLine, UsageError, type Output } from './key-commands';
+
+async function main(args: string[]): Promise<void> {
+  const { json, run } = readCommandLine(args);
+  if (!run) return print(HELP.trimEnd());
+  const output = await onKeys(run);
+  print(json ? JSON.stringify(output.data) : output.lines.join('\n'));
+}
+
+async function onKeys(run: (keys: ApiKeysRepository) => Promise<Output>): Promise<Output> {
+  const config = configOrExit(keysConfig);
+  const dataSource = createDataSource({
+    name: 'users keys',
+    url: config.databaseUrl,
+    caFile: config.databaseCaFile,
+    ...DATABASE,
+    poolSize: 1,
+  });
+  return onDatabase(dataSource, () => run(new ApiKeysRepository(dataSource)));
+}
+
+const print = (text: string): void => console.log(text);
+
+main(process.argv.slice(2)).catch((error: unknown) => {
+  const usage = error instanceof UsageError;
+  const reason = usage || error instanceof KeyError ? error.message : databaseProblem(error);
+  console.error(usage ? `${reason} See npm run keys -- --help` : reason);
+  process.exitCode = usage ? 2 : 1;
+});

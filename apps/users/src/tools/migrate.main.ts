@@ -1,0 +1,23 @@
+import 'reflect-metadata';
+import { createDataSource } from '@app/postgres/data-source';
+import { migrateAndReport } from '@app/postgres/migrate-main';
+import { configOrExit } from '@app/runtime/run-service';
+import { usersMigrationConfig } from '../config';
+import { createDemoCredentials } from '../db/demo-credentials';
+import { DATABASE } from '../db/schema';
+
+async function main(): Promise<void> {
+  const config = configOrExit(usersMigrationConfig);
+  const migrated = await migrateAndReport(DATABASE.schema, DATABASE.migrations, config);
+  if (!migrated || !config.demoCredentials) return;
+  const { adminUrl: url, caFile } = config;
+  const settings = { name: 'users-migrate', url, caFile, ...DATABASE, poolSize: 1 };
+  const dataSource = await createDataSource(settings).initialize();
+  await createDemoCredentials(dataSource);
+  await dataSource.destroy();
+}
+
+main().catch((error: unknown) => {
+  console.error(`schema ${DATABASE.schema}: the demo credentials were not created: ${(error as Error).message}`);
+  process.exitCode = 1;
+});

@@ -1,0 +1,59 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { KINDS, START, type RepublishRepository } from '../db/republish.repository';
+
+/** Rows of one page, and so the users of one event: listeners take at most 1000. */
+const PAGE = 500;
+/** Republished events stand in line with new ones: so many at a time hold these up for a fraction of a second. */
+const MOST_WAITING = 1000;
+const LOOK_MS = 100;
+const TELL_EVERY_MS = 5000;
+
+export interface RepublishOptions {
+  /** Rows of the database a second, at most: listeners have to keep up. */
+  rate: number;
+  print: (line: string) => void;
+  /** Default: {@link PAGE}. */
+  pageSize?: number;
+}
+
+/**
+ * Tells listeners again of all documents and memberships there are, in events of their own that are marked as republished. What changes
+ * meanwhile has its own event, with a greater version; ended half-way it can simply be started again.
+ *
+ * @returns how many events were written
+ */
+export async function republish(
+  repository: RepublishRepository,
+  { rate, print, pageSize = PAGE }: RepublishOptions,
+): Promise<number> {
+  let events = 0;
+  let toldAt = performance.now();
+  for (const kind of KINDS) {
+    let rows = 0;
+    for (let last = START; ;) {
+      await room(repository, print);
+      const startedAt = performance.now();
+      const page = await repository.writePage(kind, last, pageSize);
+      if (!page) break;
+      last = page.last;
+      rows += page.rows;
+      events += page.events;
+      if (performance.now() - toldAt > TELL_EVERY_MS) {
+        print(`${kind}: ${rows} so far`);
+        toldAt = performance.now();
+      }
+      await sleep(Math.max(0, (page.rows / rate) * 1000 - (performance.now() - startedAt)));
+    }
+    print(`${kind}: ${rows}`);
+  }
+  return events;
+}
+
+/** Resolves when the outbox has room for another page. */
+async function room(repository: RepublishRepository, print: (line: string) => void): Promise<void> {
+  for (let toldAt = performance.now(); (await repository.waiting(MOST_WAITING)) === MOST_WAITING; await sleep(LOOK_MS)) {
+    if (performance.now() - toldAt < TELL_EVERY_MS) continue;
+    print('waiting: the events written so far are not published yet');
+    toldAt = performance.now();
+  }
+}

@@ -1,0 +1,119 @@
+import 'reflect-metadata';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Parser } from '@asyncapi/parser';
+import Ajv from 'ajv';
+import { ALL_EVENTS } from '@app/contracts/all-events';
+import { ALL_MESSAGES } from '@app/contracts/all-messages';
+import { validateBody } from '@app/contracts/validate';
+import { HEADER } from '@app/amqp/headers';
+import { BINDINGS, LANES, QUEUES } from '@app/rabbitmq/topology/topology';
+import { asyncApiDocument } from './document';
+import { schemaRows } from './schema-rows';
+
+const document = asyncApiDocument();
+const { messages, schemas } = document.components;
+const found = Object.entries(messages);
+
+const ajv = new Ajv({ strict: false, allErrors: true, validateFormats: false });
+ajv.addSchema({ $id: 'doc', components: document.components });
+/** Problems of a value, by a schema whose references are those of the document. */
+const problemsOf = (schema: object, value: unknown) => {
+  const validate = ajv.compile(JSON.parse(JSON.stringify(schema).replaceAll('"#/', '"doc#/')) as object);
+  return validate(value) ? [] : validate.errors;
+};
+const parser = new Parser();
+const diagnosticsOf = async (text: string) => {
+  const codes = (await parser.parse(text)).diagnostics.map(({ code }) => code);
+  // That there is 3.1 is no problem: more tools read 3.0.
+  return [...new Set(codes)].filter((code) => code !== 'asyncapi-latest-version').sort();
+};
+
+describe('asyncapi.json', () => {
+  it('is what contracts and topology say; npm run docs:generate writes it', () => {
+    const committed = readFileSync(join(__dirname, '../../../../asyncapi.json'), 'utf8');
+    expect(committed).toBe(`${JSON.stringify(document, null, 2)}\n`);
+  });
+
+  it('is valid AsyncAPI', async () => {
+    const text = JSON.stringify(document);
+    expect(await diagnosticsOf(text)).toEqual([]);
+    const broken = text
+      .replace('"is":"queue"', '"is":"topic"')
+      .replace('#/components/schemas/CommandHeaders', '#/components/schemas/NoHeaders')
+      .replaceAll('#/channels/users.add.v1/messages/users.add.v1', '#/channels/replies/messages/users.add.v1.reply');
+    expect(await diagnosticsOf(broken)).toEqual([
+      'asyncapi-document-resolved',
+      'asyncapi3-operation-messages-from-referred-channel',
+      'invalid-ref',
+    ]);
+  });
+
+  it('has every message with its reply, every event, and nothing else but errors and dead letters', () => {
+    const expected = [
+      ...ALL_MESSAGES.flatMap(({ pattern }) => [pattern, `${pattern}.reply`]),
+      ...ALL_EVENTS.map(({ type }) => type),
+    ];
+    expect(Object.keys(messages).filter((name) => !/^(error\.|deadLetter$)/.test(name))).toEqual(
+      expect.arrayContaining(expected),
+    );
+    expect(found.filter(([name]) => !/^(error\.|deadLetter$)/.test(name))).toHaveLength(expected.length);
+    for (const { pattern } of ALL_MESSAGES) expect(document.operations[pattern].action).toBe('receive');
+    for (const { type } of ALL_EVENTS) expect(document.operations[type].action).toBe('send');
+  });
+
+  it.each(found)('has an example of %s that passes its schemas', (_, { payload, headers, examples }) => {
+    for (const example of examples) {
+      expect(problemsOf(payload, example.payload)).toEqual([]);
+      expect(problemsOf(headers, example.headers)).toEqual([]);
+    }
+  });
+
+  it.each(ALL_MESSAGES.map((message) => [message.pattern, message] as const))(
+    'has examples of %s that pass the validation of its contract whole',
+    (_, { request, result, example }) => {
+      expect(validateBody(request, example.request)).toEqual(example.request);
+      expect(validateBody(result, example.result)).toEqual(example.result);
+    },
+  );
+
+  it.each(ALL_EVENTS.map((event) => [event.type, event] as const))(
+    'has an example of %s that passes the validation of its contract whole',
+    (_, { data, example }) => expect(validateBody(data, example)).toEqual(example),
+  );
+
+  it('has schemas that refuse what the validation refuses', () => {
+    for (const { pattern, request, example } of ALL_MESSAGES) {
+      for (const field of Object.keys(example.request)) {
+        const wrong = { ...example.request, [field]: [7] };
+        expect(() => validateBody(request, wrong)).toThrow(field);
+        expect([pattern, field, problemsOf(messages[pattern].payload, wrong)]).not.toEqual([pattern, field, []]);
+      }
+    }
+  });
+
+  it.each(found)('says what every field of %s means', (_, { payload, headers, ...message }) => {
+    const rows = [payload, headers, message['x-amqp-properties']].flatMap((schema) => schemaRows(schema, schemas));
+    expect(rows.filter(({ description }) => description === '').map(({ path }) => path)).toEqual([]);
+  });
+
+  it('explains every header that the transport knows', () => {
+    const explained = new Set(found.flatMap(([, { headers }]) => schemaRows(headers, schemas).map(({ path }) => path)));
+    for (const name of Object.values(HEADER)) expect(explained).toContain(name);
+  });
+
+  it('names for every operation the exchanges it is published to, and the queue that is bound there, as it is declared', () => {
+    const published = ['calls', ...LANES, 'events.own', 'events'];
+    for (const { exchange, routingKey, queue } of BINDINGS.filter((binding) => published.includes(binding.exchange))) {
+      const { bindings, 'x-exchanges': exchanges } = document.channels[routingKey];
+      expect(exchanges?.find(({ name }) => name === exchange)?.queues).toContain(queue);
+      const { exchange: first } = bindings.amqp as { exchange: { name: string } };
+      expect(exchanges?.map(({ name }) => name)).toContain(first.name);
+      expect(document.channels[queue]['x-arguments']).toEqual(QUEUES.find(({ name }) => name === queue)?.arguments);
+      expect(Object.keys(document.channels[queue].messages)).toContain(routingKey);
+    }
+    const { 'user.added.v1': heard, 'notification.added.v1': unheard } = document.channels;
+    expect(heard['x-exchanges']?.map(({ name }) => name)).toEqual(['events.own', 'events']);
+    expect(unheard['x-exchanges']).toEqual([{ name: 'events', queues: [] }]);
+  });
+});

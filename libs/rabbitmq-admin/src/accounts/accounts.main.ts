@@ -1,0 +1,21 @@
+import { ConfigError } from '@app/runtime/settings';
+import { HELP, readCommandLine, UsageError } from './command-line';
+import { run } from './run';
+import { otherAccountsConfig } from '@app/rabbitmq/config';
+import { ManagementApi } from '../management-api';
+
+async function main(args: string[]): Promise<void> {
+  const invocation = readCommandLine(args);
+  if (!invocation) return console.log(HELP.trimEnd());
+  const { amqpUrl, managementUrl } = otherAccountsConfig();
+  if (!managementUrl) throw new ConfigError(['RABBITMQ_MANAGEMENT_URL is not set']);
+  const { lines, data } = await run(new ManagementApi(managementUrl, amqpUrl), amqpUrl, invocation);
+  console.log(invocation.json ? JSON.stringify(data) : lines.join('\n'));
+}
+
+main(process.argv.slice(2)).catch((error: unknown) => {
+  process.exitCode = error instanceof UsageError ? 2 : 1;
+  const { message } = error as Error;
+  if (error instanceof UsageError) console.error(`${message} See npm run accounts -- --help`);
+  else console.error(error instanceof ConfigError ? error.problems.join('\n') : message);
+});

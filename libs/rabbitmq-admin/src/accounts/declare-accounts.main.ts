@@ -1,0 +1,38 @@
+import { ConfigError } from '@app/runtime/settings';
+import { boundEverybody } from './limits';
+import type { Account } from './rights';
+import { accountsConfig, type AccountsConfig } from '@app/rabbitmq/config';
+import { declareAccounts } from './declare-accounts';
+import { ManagementApi } from '../management-api';
+import { parseBrokerUrl } from '@app/amqp/open-connection';
+
+const WAIT_MS = 60_000;
+
+async function main(): Promise<void> {
+  const config = accountsConfig();
+  const { amqpUrl, managementUrl } = config;
+  const accounts = ownAccounts(config);
+  if (Object.keys(accounts).length === 0) console.log('RabbitMQ: every service uses the account of AMQP_URL.');
+  if (!managementUrl) {
+    return console.log(
+      'RabbitMQ: accounts and their limits are taken as they are. To have them set give RABBITMQ_MANAGEMENT_URL.',
+    );
+  }
+  const declared = await declareAccounts({ managementUrl, amqpUrl, accounts, waitMs: WAIT_MS });
+  if (declared.length > 0) console.log(`RabbitMQ has the accounts ${declared.join(', ')}, each with the rights that it needs.`);
+  const others = await boundEverybody(new ManagementApi(managementUrl, amqpUrl, performance.now() + WAIT_MS));
+  console.log(`RabbitMQ bounds reply queues, and what the ${others} account(s) of other services may use.`);
+}
+
+/** Those that differ from the full-rights one. */
+function ownAccounts({ amqpUrl, gateway, users, notifications, publisher }: AccountsConfig): Partial<Record<Account, string>> {
+  const { username: admin } = parseBrokerUrl(amqpUrl);
+  const urls = Object.entries({ gateway, users, notifications, publisher });
+  return Object.fromEntries(urls.filter(([, url]) => url !== undefined && parseBrokerUrl(url).username !== admin));
+}
+
+main().catch((error: unknown) => {
+  const { message } = error as Error;
+  console.error(`The accounts could not be created: ${error instanceof ConfigError ? error.problems.join('; ') : message}`);
+  process.exitCode = 1;
+});

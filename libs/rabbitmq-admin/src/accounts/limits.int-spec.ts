@@ -1,0 +1,98 @@
+import type { ChannelModel, ConfirmChannel } from 'amqplib';
+import { openConnection } from '@app/amqp/open-connection';
+import { createTestBroker, type TestBroker } from '@app/testing/broker';
+import { eventually } from '@app/testing/eventually';
+import { requiredEnv } from '@app/testing/required-env';
+import { declareTopology } from '@app/rabbitmq/topology/declare-topology';
+import { ManagementApi } from '../management-api';
+import { readCommandLine } from './command-line';
+import { boundEverybody, DEFAULT_LIMITS, limitsOf } from './limits';
+import { run } from './run';
+import { TAG } from './tagged-accounts';
+
+/** More than a listener's queue may hold, in messages of nothing. */
+const TOO_MANY = 100_500;
+
+describe('the limits of accounts', () => {
+  let broker: TestBroker;
+  let api: ManagementApi;
+  let admin: ChannelModel;
+  const name = `limited-${Math.random().toString(36).slice(2, 8)}`;
+  const models: ChannelModel[] = [];
+
+  const tool = (...args: string[]) => run(api, broker.url, readCommandLine(args)!);
+  const connect = async (url: unknown) => {
+    const model = await openConnection({ url: url as string, name: 'test' });
+    models.push(model);
+    return model;
+  };
+
+  beforeEach(async () => {
+    broker = await createTestBroker();
+    await declareTopology(broker.url);
+    api = new ManagementApi(requiredEnv('TEST_RABBITMQ_MANAGEMENT_URL'), broker.url);
+    admin = await connect(broker.url);
+  });
+  afterEach(async () => {
+    for (const model of models.splice(0)) await model.close().catch(() => undefined);
+    await broker.management.delete(`users/${name}`).catch(() => undefined);
+    await broker.drop();
+  });
+
+  it('refuse a connection and a channel too many', async () => {
+    const { data } = await tool('create', name, '--operations', 'users.add.v1', '--connections', '3', '--channels', '4');
+    const open = await Promise.all([connect(data.url), connect(data.url), connect(data.url)]);
+    await expect(connect(data.url)).rejects.toThrow();
+    for (let channels = 0; channels < 4; channels++) await open[channels % 3].createChannel();
+    const refused = new Promise<Error>((resolve) => open[0].once('error', resolve));
+    await expect(open[0].createChannel()).rejects.toThrow();
+    expect((await refused).message).toContain('NOT_ALLOWED');
+  });
+
+  it('are 50 connections and 500 channels unless something else is said', async () => {
+    const { data } = await tool('create', name, '--operations', 'users.add.v1');
+    const open = await Promise.all(Array.from({ length: 50 }, () => connect(data.url)));
+    expect(open).toHaveLength(50);
+    await expect(connect(data.url)).rejects.toThrow();
+    expect(await limitsOf(api, name)).toEqual(DEFAULT_LIMITS);
+  });
+
+  it('bound what an account of the version before has declared without a bound, and leave what an operator has set', async () => {
+    await api.put(`users/${name}`, { password: 'secret', tags: TAG });
+    await api.put(`permissions/${api.vhost}/${name}`, { configure: `^${name}\\..*$`, write: '.*', read: '.*' });
+    await api.put(`user-limits/${name}/max-connections`, { value: 2 });
+    const url = new URL(broker.url);
+    url.username = name;
+    url.password = 'secret';
+    const channel = await (await connect(url.href)).createConfirmChannel();
+    await channel.assertQueue(`${name}.endless`, { durable: true });
+    await channel.bindQueue(`${name}.endless`, 'events', '#');
+
+    expect(await boundEverybody(api)).toBeGreaterThan(0);
+    expect(await limitsOf(api, name)).toEqual({ connections: 2, channels: 500 });
+    await publishMany(await admin.createConfirmChannel(), 'user.added.v1');
+    await eventually(async () => (await channel.checkQueue(`${name}.endless`)).messageCount === 100_000, 30_000, 100);
+    const policies = await api.get<{ pattern: string; definition: object }[]>(`operator-policies/${api.vhost}`);
+    expect(policies?.find(({ pattern }) => pattern === '^amq\\.gen-')?.definition).toEqual({
+      'max-length': 20_000,
+      'max-length-bytes': 2 ** 28,
+    });
+  }, 120_000);
+
+  it('go with the account and its queues', async () => {
+    const policies = async () => (await api.get<{ name: string }[]>(`operator-policies/${api.vhost}`)) ?? [];
+    await tool('create', name, '--events', 'user.added.v1');
+    expect(await policies()).toMatchObject([{ name: `collaboration.listener.${name}` }]);
+    await tool('delete', name, '--queues');
+    expect(await policies()).toEqual([]);
+  });
+
+  /** Numbered, in portions that the broker confirms. */
+  async function publishMany(channel: ConfirmChannel, key: string): Promise<void> {
+    for (let count = 0; count < TOO_MANY; count++) {
+      channel.publish('events', key, Buffer.from(String(count)));
+      if (count % 10_000 === 0) await channel.waitForConfirms();
+    }
+    await channel.waitForConfirms();
+  }
+});

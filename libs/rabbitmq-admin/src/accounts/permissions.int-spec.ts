@@ -1,0 +1,208 @@
+import type { ChannelModel, ConfirmChannel } from 'amqplib';
+import { Registry } from 'prom-client';
+import { ALL_EVENTS } from '@app/contracts/all-events';
+import { Authenticate } from '@app/contracts/users.authenticate';
+import { Exists } from '@app/contracts/users.exists';
+import { createTestBroker, type TestBroker } from '@app/testing/broker';
+import { eventually } from '@app/testing/eventually';
+import { requiredEnv } from '@app/testing/required-env';
+import { startUsersStub } from '@app/testing/users-stub';
+import { ACCOUNTS, type Account } from './rights';
+import { consumedQueues } from '@app/rabbitmq/topology/consumed-queues';
+import { declareAccounts } from './declare-accounts';
+import { declareTopology } from '@app/rabbitmq/topology/declare-topology';
+import { openConnection } from '@app/amqp/open-connection';
+import { RabbitClient } from '@app/rabbitmq/client/rabbit.client';
+import { BINDINGS, EXCHANGES, LANES, QUEUES } from '@app/rabbitmq/topology/topology';
+
+const KEYS = BINDINGS.filter(({ exchange }) => exchange === 'commands').map(({ routingKey }) => routingKey);
+
+describe('the accounts', () => {
+  let broker: TestBroker;
+  let vhost: string;
+  const models = new Map<Account, ChannelModel>();
+  const urls = {} as Record<Account, string>;
+
+  beforeAll(async () => {
+    broker = await createTestBroker();
+    vhost = new URL(broker.url).pathname.slice(1);
+    await declareTopology(broker.url);
+    for (const account of ACCOUNTS) {
+      const url = new URL(broker.url);
+      url.username = `${account}-${vhost}`;
+      url.password = 'p@ss word';
+      urls[account] = url.href;
+    }
+    const managementUrl = requiredEnv('TEST_RABBITMQ_MANAGEMENT_URL');
+    const declare = () => declareAccounts({ managementUrl, amqpUrl: broker.url, accounts: urls });
+    expect(await declare()).toEqual(ACCOUNTS.map((account) => `${account}-${vhost}`));
+    await declare();
+    for (const account of ACCOUNTS) models.set(account, await openConnection({ url: urls[account], name: account }));
+  });
+  afterAll(async () => {
+    for (const model of models.values()) await model.close();
+    for (const account of ACCOUNTS) await broker.management.delete(`users/${account}-${vhost}`);
+    await broker.drop();
+  });
+
+  /** @returns whether the broker lets the account do that */
+  async function allowed(account: Account, action: (channel: ConfirmChannel) => Promise<unknown>): Promise<boolean> {
+    const channel = await models.get(account)!.createConfirmChannel();
+    let refusal: { code?: number } | undefined;
+    const ended = new Promise<void>((resolve) => {
+      channel.once('error', (error: { code?: number }) => {
+        refusal = error;
+        resolve();
+      });
+    });
+    await Promise.race([action(channel).catch((error: unknown) => (refusal ??= error as { code?: number })), ended]);
+    if (!refusal) await channel.close();
+    else if (refusal.code !== 403) throw new Error('refused for another reason', { cause: refusal });
+    return refusal === undefined;
+  }
+
+  const allowedOf = async (
+    account: Account,
+    names: readonly string[],
+    action: (channel: ConfirmChannel, name: string) => unknown,
+  ) => {
+    const found: string[] = [];
+    for (const name of names) {
+      if (await allowed(account, async (channel) => action(channel, name))) found.push(name);
+    }
+    return found;
+  };
+
+  const publish = (exchange: string, key: string) => (channel: ConfirmChannel) => {
+    channel.publish(exchange, key, Buffer.from('{}'));
+    return channel.waitForConfirms();
+  };
+
+  it.each<[Account, string[], string[]]>([
+    ['gateway', ['calls', 'commands'], ['users.add.v1', 'users.authenticate.v1', 'notifications.add.v1', 'notifications.get.v1']],
+    ['users', ['replies', 'events.own', 'events', 'retry', 'dead'], []],
+    [
+      'notifications',
+      ['calls', 'commands', 'replies', 'events.own', 'events', 'retry', 'dead'],
+      ['memberships.list.v1', 'users.authorize.v1', 'users.exists.v1'],
+    ],
+    ['publisher', ['commands'], ['notifications.add.v1']],
+  ])('%s publishes to %j, there with %j, and to nothing else', async (account, exchanges, keys) => {
+    const others = ['', 'amq.topic', 'amq.direct', 'amq.fanout', 'amq.headers'];
+    const withKeys: string[] = ['calls', ...LANES];
+    const every = EXCHANGES.map(({ name }) => name).filter((name) => !withKeys.includes(name));
+    const found = await allowedOf(account, [...every, ...others], (channel, exchange) =>
+      publish(exchange, 'users.commands')(channel),
+    );
+    for (const exchange of withKeys) {
+      const foundKeys = await allowedOf(account, [...KEYS, 'users.add.v1.x', 'other', ''], (channel, key) =>
+        publish(exchange, key)(channel),
+      );
+      if (foundKeys.length === 0) continue;
+      found.push(exchange);
+      expect(foundKeys.toSorted()).toEqual(keys.toSorted());
+    }
+    expect(found.toSorted()).toEqual(exchanges.toSorted());
+  });
+
+  it.each<[Account, string[]]>([
+    ['gateway', []],
+    ['users', consumedQueues('users', ['commands', 'queries'], 1).map(({ name }) => name)],
+    ['notifications', consumedQueues('notifications', ['commands', 'queries', 'events'], 1).map(({ name }) => name)],
+    ['publisher', []],
+  ])('%s reads %j, and no other queue', async (account, queues) => {
+    const names = QUEUES.map(({ name }) => name);
+    const found = await allowedOf(account, names, (channel, name) => channel.get(name));
+    expect(found.toSorted()).toEqual(queues.toSorted());
+  });
+
+  it.each<[Account, boolean]>([
+    ['gateway', true],
+    ['users', false],
+    ['notifications', true],
+    ['publisher', false],
+  ])('%s may have a reply queue: %s; none may declare, bind, purge or delete anything else', async (account, replies) => {
+    const own = async (channel: ConfirmChannel) => {
+      const { queue } = await channel.assertQueue('', { exclusive: true, autoDelete: true });
+      await channel.bindQueue(queue, 'replies', queue);
+    };
+    expect(await allowed(account, own)).toBe(replies);
+    const sabotage: [string, (channel: ConfirmChannel) => Promise<unknown>][] = [
+      ['declare a queue', (channel) => channel.assertQueue('mine')],
+      ['declare an exchange', (channel) => channel.assertExchange('mine', 'topic')],
+      ['delete a queue', (channel) => channel.deleteQueue('users.commands')],
+      ['delete an exchange', (channel) => channel.deleteExchange('commands')],
+      ['bind a queue', (channel) => channel.bindQueue('users.commands', 'commands', '#')],
+      [
+        'purge a queue of others',
+        (channel) => channel.purgeQueue(account === 'users' ? 'notifications.commands' : 'users.commands'),
+      ],
+    ];
+    const found = [];
+    for (const [what, action] of sabotage) if (await allowed(account, action)) found.push(what);
+    expect(found).toEqual([]);
+  });
+
+  it.each<[Account, string[]]>([
+    ['gateway', ['api-key.revoked.v1']],
+    ['users', []],
+    ['notifications', []],
+    ['publisher', []],
+  ])('%s may hear %j in a queue of its own, and no other event', async (account, events) => {
+    const types = [...ALL_EVENTS.map(({ type }) => type), '#', 'api-key.*'];
+    const hear = async (channel: ConfirmChannel, type: string) => {
+      const { queue } = await channel.assertQueue('', { exclusive: true, autoDelete: true });
+      await channel.bindQueue(queue, 'events.own', type);
+    };
+    expect(await allowedOf(account, types, hear)).toEqual(events);
+    const another = async (channel: ConfirmChannel, type: string) => {
+      const { queue } = await channel.assertQueue('', { exclusive: true, autoDelete: true });
+      await channel.bindQueue(queue, 'events', type);
+    };
+    expect(await allowedOf(account, types, another)).toEqual([]);
+  });
+
+  it('cannot pretend to be another account', async () => {
+    const channel = await models.get('publisher')!.createConfirmChannel();
+    const refused = new Promise((resolve) => channel.once('error', resolve));
+    channel.publish('commands', 'notifications.add.v1', Buffer.from('{}'), { userId: `gateway-${vhost}` });
+    expect(String(await refused)).toContain('PRECONDITION_FAILED');
+  });
+
+  it.each<Account>(['gateway', 'notifications'])('let %s call, and users answer', async (caller) => {
+    const metrics = new Registry();
+    const server = await startUsersStub(
+      { connection: { url: urls.users, name: 'users' }, prefetch: { commands: 10, queries: 10 }, metrics },
+      {
+        add: () => undefined,
+        authenticate: () => ({ verdict: 'accepted' }),
+        authorize: () => ({ granted: true }),
+        exists: () => ({ apiKey: true, organization: false, document: false }),
+      },
+    );
+    const client = new RabbitClient({ connection: { url: urls[caller], name: caller }, metrics });
+    await client.connect();
+    await eventually(() => client.check() === undefined && server.check() === undefined);
+    const call = { apiKey: 'key', requestId: 'r', timeoutMs: 5000 };
+    const answer =
+      caller === 'gateway'
+        ? await client.call(Authenticate, { apiKey: 'key', tokenHash: 'a'.repeat(64) }, call)
+        : await client.call(Exists, {}, call);
+    expect(answer.parse()).toBeDefined();
+    await client.close();
+    await server.close();
+  });
+
+  it('says why they cannot be created, without a password', async () => {
+    const wrong = new URL(broker.url);
+    wrong.password = 'hunter2';
+    const managementUrl = new URL(requiredEnv('TEST_RABBITMQ_MANAGEMENT_URL'));
+    managementUrl.username = managementUrl.password = '';
+    await expect(declareAccounts({ managementUrl: managementUrl.href, amqpUrl: wrong.href, accounts: urls })).rejects.toThrow(
+      new Error(`the management API answered 401 to PUT users/gateway-${vhost}`),
+    );
+    await expect(declareAccounts({ managementUrl: 'http://127.0.0.1:1', amqpUrl: broker.url, accounts: urls })).rejects.toThrow(
+      'the management API cannot be reached',
+    );
+  });
+});

@@ -1,0 +1,94 @@
+import type { Message, ServiceName } from '@app/contracts/message';
+import { AddNotification } from '@app/contracts/notifications.add';
+import { ApiKeyRevoked } from '@app/contracts/events.users';
+import { ListMemberships } from '@app/contracts/memberships.list';
+import { GetNotifications } from '@app/contracts/notifications.get';
+import { AddUsers } from '@app/contracts/users.add';
+import { Authenticate } from '@app/contracts/users.authenticate';
+import { Authorize } from '@app/contracts/users.authorize';
+import { Exists } from '@app/contracts/users.exists';
+import { consumedQueues } from '@app/rabbitmq/topology/consumed-queues';
+import { LANES, type Lane } from '@app/rabbitmq/topology/topology';
+
+export const ACCOUNTS = ['gateway', 'users', 'notifications', 'publisher'] as const;
+export type Account = (typeof ACCOUNTS)[number];
+
+/** What an account may do, as regular expressions over names; see https://www.rabbitmq.com/docs/access-control. */
+export interface Rights {
+  configure: string;
+  write: string;
+  read: string;
+  /** Routing keys that it may publish to `calls` and to the exchanges of the lanes; counts only where `write` has the exchange. */
+  commands: string;
+  /** Types of events that it may bind a queue of its own to; counts only where `read` has exchange `events` or `events.own`. */
+  events: string;
+}
+
+const NOTHING = '^$';
+/** What the broker calls the queues of one connection: for replies, and for events that each process has to hear. */
+const OWN_QUEUE = 'amq.gen-*';
+
+/** One of these names and nothing else; `*` stands for any rest. */
+const oneOf = (...names: string[]): string => {
+  if (names.length === 0) return NOTHING;
+  const patterns = names.map((name) => name.replaceAll('.', '\\.').replace('*', '.*'));
+  return names.length === 1 ? `^${patterns[0]}$` : `^(${patterns.join('|')})$`;
+};
+
+const keysOf = (...messages: Pick<Message<unknown, unknown>, 'pattern'>[]) => oneOf(...messages.map(({ pattern }) => pattern));
+
+const consumed = (service: ServiceName) => consumedQueues(service, ['commands', 'queries', 'events'], 1).map(({ name }) => name);
+
+/** The least that each account needs. `publisher` is a service that publishes notifications and does not wait. */
+export const RIGHTS: Readonly<Record<Account, Rights>> = {
+  gateway: {
+    configure: oneOf(OWN_QUEUE),
+    // Lane 0 for services of versions without lanes: see CALLS_EXCHANGE.
+    write: oneOf('calls', 'commands', OWN_QUEUE),
+    read: oneOf('replies', 'events.own', OWN_QUEUE),
+    commands: keysOf(AddUsers, Authenticate, AddNotification, GetNotifications),
+    events: oneOf(ApiKeyRevoked.type),
+  },
+  users: {
+    configure: NOTHING,
+    write: oneOf('replies', 'events.own', 'events', 'retry', 'dead'),
+    read: oneOf(...consumed('users')),
+    commands: NOTHING,
+    events: NOTHING,
+  },
+  notifications: {
+    configure: oneOf(OWN_QUEUE),
+    write: oneOf('calls', 'commands', 'replies', 'events.own', 'events', 'retry', 'dead', OWN_QUEUE),
+    read: oneOf('replies', OWN_QUEUE, ...consumed('notifications')),
+    commands: keysOf(Authorize, Exists, ListMemberships),
+    events: NOTHING,
+  },
+  publisher: { configure: NOTHING, write: oneOf('commands'), read: NOTHING, commands: keysOf(AddNotification), events: NOTHING },
+};
+
+/** What an account of another service is for. */
+export interface AccountPurpose {
+  /** Routing keys of `OPEN_OPERATIONS`. */
+  operations: readonly string[];
+  /** Which exchange it publishes to, of `LANES`; undefined when it publishes nothing. */
+  lane?: Lane;
+  /** Whether it waits for replies. */
+  replies: boolean;
+  /** Types of events that it listens to, in queues that the tool declares and whose names begin with its own and a dot. */
+  events: readonly string[];
+}
+
+/** The least that another service needs. It declares and binds no queue but that of its replies: what it could declare might hold up others. */
+export function rightsFor(name: string, { operations, lane, replies, events }: AccountPurpose): Rights {
+  const listens = events.length > 0;
+  const own = replies ? [OWN_QUEUE] : [];
+  return {
+    configure: oneOf(...own),
+    // What a listener cannot do it publishes to the exchange of its dead letters.
+    write: oneOf(...(lane === undefined ? [] : [LANES[lane]]), ...own, ...(listens ? [`${name}.*.dead`] : [])),
+    read: oneOf(...(replies ? ['replies'] : []), ...own, ...(listens ? [`${name}.*`] : [])),
+    commands: oneOf(...operations),
+    // Says what it was made for: without the right to read the exchange it binds nothing.
+    events: oneOf(...events),
+  };
+}

@@ -1,0 +1,179 @@
+import { randomBytes } from 'node:crypto';
+import { rightsFor, type AccountPurpose } from './rights';
+import { setRights } from './declare-accounts';
+import type { ManagementApi } from '../management-api';
+import { LANES } from '@app/rabbitmq/topology/topology';
+import type { AccountRequest, Invocation } from './command-line';
+import { allPermissions, purposeOf, quietestLane, type Permissions } from './existing';
+import { boundQueues, DEFAULT_LIMITS, limitsOf, setLimits, unboundQueues } from './limits';
+import { bindListenerQueue, declareListenerQueue, isRefusing, listenerQueues, ownQueues, queueName } from './listener-queues';
+import { isOurs, TAG, taggedAccounts, type User } from './tagged-accounts';
+
+/** It cannot be done: exit code 1. */
+export class AccountError extends Error {}
+
+/** What a command has to say: a person reads the lines, a script reads the data. */
+export interface Output {
+  lines: string[];
+  data: Record<string, unknown>;
+}
+
+interface Named {
+  name: string;
+}
+
+/**
+ * @param amqpUrl of the full-rights account: the URLs that are printed differ in user and password
+ * @throws AccountError; Error of the management API
+ */
+export async function run(api: ManagementApi, amqpUrl: string, invocation: Invocation): Promise<Output> {
+  switch (invocation.command) {
+    case 'create':
+      return create(api, amqpUrl, invocation.name, invocation.request);
+    case 'change':
+      return change(api, invocation.name, invocation.request);
+    case 'rotate':
+      return rotate(api, amqpUrl, invocation.name);
+    case 'list':
+      return list(api);
+    case 'delete':
+      return remove(api, invocation.name, invocation.queues);
+  }
+}
+
+async function create(api: ManagementApi, amqpUrl: string, name: string, request: AccountRequest): Promise<Output> {
+  if (await api.get<User>(`users/${name}`))
+    throw new AccountError(`The account ${name} exists already: change, rotate or delete it.`);
+  const url = await setPassword(api, amqpUrl, name);
+  const { lines, data } = await settle(api, name, request);
+  return {
+    lines: [
+      `Account ${name} created. Its URL, shown this once:`,
+      url,
+      ...lines,
+      ...(request.operations.length > 0 ? [`It may act for no tenant yet: npm run keys -- grant <key> --publisher ${name}`] : []),
+    ],
+    data: { ...data, url },
+  };
+}
+
+async function change(api: ManagementApi, name: string, request: AccountRequest): Promise<Output> {
+  await requireOurs(api, name);
+  const before = (await allPermissions(api)).get(name);
+  const { lines, data } = await settle(api, name, request, before);
+  const declared = before?.configure.includes(`${name}\\.`);
+  return {
+    lines: [
+      `Account ${name} changed.`,
+      ...lines,
+      ...(declared
+        ? ['It may no longer declare queues: a program that does needs the client of this version, or the queue above.']
+        : []),
+    ],
+    data,
+  };
+}
+
+/** Gives an account what was asked for, and nothing else. @param before what it has now */
+async function settle(api: ManagementApi, name: string, request: AccountRequest, before?: Permissions): Promise<Output> {
+  const { operations, replies, events } = request;
+  const lane = operations.length > 0 ? (request.lane ?? before?.lane ?? (await quietestLane(api))) : undefined;
+  const purpose: AccountPurpose = { operations, lane, replies, events };
+  const existing = await limitsOf(api, name);
+  const limits = {
+    connections: request.connections ?? existing.connections ?? DEFAULT_LIMITS.connections,
+    channels: request.channels ?? existing.channels ?? DEFAULT_LIMITS.channels,
+  };
+  await setLimits(api, name, limits);
+  await boundQueues(api, name);
+  const { queues, lines } = await settleQueues(api, name, request);
+  await setRights(api, name, rightsFor(name, purpose));
+  const exchange = lane === undefined ? undefined : LANES[lane];
+  return {
+    lines: [...(exchange ? [`Publish to exchange ${exchange}: export COMMANDS_EXCHANGE=${exchange}`] : []), ...lines],
+    data: { name, ...purpose, exchange, queues, ...limits },
+  };
+}
+
+/** Declares the queues that are missing, and binds those that were asked for, or that there are, to the events; all others to none. */
+async function settleQueues(api: ManagementApi, name: string, { events, queues }: AccountRequest) {
+  const found = await listenerQueues(api, name);
+  const unnamed = found.length > 0 ? found.map((queue) => queue.name) : [queueName(name)];
+  const wanted = events.length === 0 ? [] : (queues?.map((suffix) => queueName(name, suffix)) ?? unnamed);
+  const lines: string[] = [];
+  for (const queue of wanted) {
+    const existing = found.find((one) => one.name === queue);
+    if (!existing) await declareListenerQueue(api, queue);
+    await bindListenerQueue(api, queue, events);
+    lines.push(`Listen to queue ${queue}.`);
+    if (existing && isRefusing(existing)) {
+      lines.push(
+        `Queue ${queue} refuses events when it is full, and loses them: delete it when it is empty, and change the account again.`,
+      );
+    }
+  }
+  for (const { name: queue } of found.filter((one) => !wanted.includes(one.name))) {
+    await bindListenerQueue(api, queue, []);
+    lines.push(`Queue ${queue} stays, with what is in it, and gets no more events.`);
+  }
+  return { queues: wanted, lines };
+}
+
+async function rotate(api: ManagementApi, amqpUrl: string, name: string): Promise<Output> {
+  await requireOurs(api, name);
+  const url = await setPassword(api, amqpUrl, name);
+  return { lines: [`Account ${name} has a new password. Its URL, shown this once:`, url], data: { name, url } };
+}
+
+async function list(api: ManagementApi): Promise<Output> {
+  const permissions = await allPermissions(api);
+  const accounts = [];
+  for (const name of await taggedAccounts(api)) {
+    const purpose = await purposeOf(api, name, permissions.get(name));
+    const queues = (await listenerQueues(api, name)).map((queue) => queue.name);
+    accounts.push({ name, ...purpose, queues, ...(await limitsOf(api, name)) });
+  }
+  const lines = accounts.map(({ name, operations, lane, replies, events, queues, connections, channels }) =>
+    [
+      name,
+      ...(operations.length > 0 ? [`operations ${operations.join(',')}`] : []),
+      ...(lane === undefined ? [] : [`lane ${lane}`]),
+      ...(replies ? ['replies'] : []),
+      ...(events.length > 0 ? [`events ${events.join(',')}`] : []),
+      ...(queues.length > 0 ? [`queues ${queues.join(',')}`] : []),
+      ...(connections === undefined ? [] : [`connections ${connections}`]),
+      ...(channels === undefined ? [] : [`channels ${channels}`]),
+    ].join('  '),
+  );
+  return { lines: lines.length > 0 ? lines : ['There are no accounts of other services.'], data: { accounts } };
+}
+
+async function remove(api: ManagementApi, name: string, queues: boolean): Promise<Output> {
+  await requireOurs(api, name);
+  await api.delete(`users/${name}`);
+  const left = await ownQueues(api, name);
+  if (!queues && left.length > 0) {
+    const names = left.map((queue) => queue.name).join(', ');
+    return { lines: [`Account ${name} deleted. Its queues stay, with what is in them: ${names}.`], data: { name } };
+  }
+  for (const queue of left) await api.delete(`queues/${api.vhost}/${encodeURIComponent(queue.name)}`);
+  const exchanges = ((await api.get<Named[]>(`exchanges/${api.vhost}`)) ?? []).filter((one) => one.name.startsWith(`${name}.`));
+  for (const exchange of exchanges) await api.delete(`exchanges/${api.vhost}/${encodeURIComponent(exchange.name)}`);
+  await unboundQueues(api, name);
+  return { lines: [`Account ${name} deleted${queues ? `, with ${left.length} queues` : ''}.`], data: { name } };
+}
+
+async function setPassword(api: ManagementApi, amqpUrl: string, name: string): Promise<string> {
+  const password = randomBytes(24).toString('hex');
+  await api.put(`users/${name}`, { password, tags: TAG });
+  const url = new URL(amqpUrl);
+  url.username = name;
+  url.password = password;
+  return url.href;
+}
+
+async function requireOurs(api: ManagementApi, name: string): Promise<void> {
+  const user = await api.get<User>(`users/${name}`);
+  if (!user) throw new AccountError(`There is no account ${name}.`);
+  if (!isOurs(user)) throw new AccountError(`The account ${name} was not made by this tool: it is left alone.`);
+}

@@ -1,0 +1,97 @@
+import { SERVICES, letterQueues } from '@app/rabbitmq/topology/topology';
+import { readCommandLine } from './command-line';
+import { UsageError } from './errors';
+import { HELP } from './help';
+import { LETTER_QUEUES } from './letter-queue';
+
+const NOW = Date.parse('2026-03-01T12:00:00Z');
+const read = (line: string) => readCommandLine(line.split(' ').filter(Boolean), NOW);
+
+describe('dead letters command line', () => {
+  it.each([
+    ['A command is missing.', ''],
+    ['"purge" is not a command.', 'purge'],
+    ['"constructor" is not a command.', 'constructor'],
+    ['list takes options only, not "m-1".', 'list m-1'],
+    [`Unknown option '--force'.`, 'list --force'],
+    ['list has no option --yes.', 'list --yes'],
+    ['show has no option --all.', 'show --all'],
+    ['drop has no option --rate.', 'drop --all --yes --rate 5'],
+    ['replay has no option --json.', 'replay --all --json'],
+    ['show needs --id ID: list shows it.', 'show'],
+    ['replay needs a condition such as --id or --status, or --all.', 'replay'],
+    ['replay needs a condition such as --id or --status, or --all.', 'replay --limit 5 --service users --dry-run'],
+    ['drop needs a condition such as --id or --status, or --all.', 'drop --yes'],
+    ['drop deletes for good: say --yes, or --dry-run to see what.', 'drop --all'],
+    ['--all means no other condition: give one of them.', 'replay --all --id m-1'],
+    ['--id must not be empty.', 'replay --id='],
+    ['There is no service "gateway": users, notifications.', 'list --service gateway'],
+    [
+      `There are no dead letters in "users.commands", only in ${SERVICES.flatMap(letterQueues).join(', ')}.`,
+      'list --queue users.commands',
+    ],
+    ['--queue says what --service and --kind say: give it alone.', 'list --queue users.commands.dead --service users'],
+    ['--queue says what --service and --kind say: give it alone.', 'list --queue users.commands.dead --kind dead'],
+    ['There are no dead letters of kind "lost": dead, crashed, refused.', 'list --kind lost'],
+    ['list has no option --as.', 'list --as billing'],
+    ['drop has no option --as.', 'drop --all --yes --as billing'],
+    ['--as must not be empty.', 'replay --all --as='],
+    ['--limit must be a whole number from 1 to 1000000.', 'list --limit 0'],
+    ['--rate must be a whole number from 1 to 10000.', 'replay --all --rate 0.5'],
+    [
+      '--since must be a time such as 2026-01-31T12:00:00Z, or how long ago with s, m, h or d, such as 2h.',
+      'list --since yesterday',
+    ],
+    [
+      '--until must be a time such as 2026-01-31T12:00:00Z, or how long ago with s, m, h or d, such as 2h.',
+      'list --until 2026-02-31T99:00:00Z',
+    ],
+  ])('says %j to %j', (message, line) => {
+    expect(() => read(line)).toThrow(new UsageError(message));
+  });
+
+  it('refuses a status that no letter has', () => {
+    expect(() => read('list --status OOPS')).toThrow(/^--status must be one of: INVALID_ARGUMENT, .*CRASHED/);
+  });
+
+  it('only helps when help is asked for, and says which command shows a body', () => {
+    expect(read('drop --help')).toBeUndefined();
+    expect(HELP).toContain('its body as well: the only command that prints one');
+  });
+
+  it('looks at every queue of letters', () => {
+    expect(LETTER_QUEUES.map(({ name }) => name)).toEqual(SERVICES.flatMap(letterQueues));
+  });
+
+  it('takes all queues, no limit and 100 a second when nothing is said', () => {
+    expect(read('replay --all')).toEqual({
+      command: 'replay',
+      queues: LETTER_QUEUES,
+      filter: {},
+      limit: Infinity,
+      dryRun: false,
+      rate: 100,
+      json: false,
+    });
+  });
+
+  it('reads every condition', () => {
+    const line =
+      'drop --yes --service users --kind crashed --publisher p --status crashed --operation users.add.v1 --api-key k --id i --reason r --since 2h --until 2026-03-01T11:30:00Z --limit 3 --audit f';
+    expect(read(line)).toMatchObject({
+      queues: [{ name: 'users.commands.crashed', service: 'users', kind: 'crashed' }],
+      filter: {
+        status: 'CRASHED',
+        operation: 'users.add.v1',
+        apiKey: 'k',
+        publisher: 'p',
+        id: 'i',
+        reason: 'r',
+        since: new Date('2026-03-01T10:00:00Z'),
+        until: new Date('2026-03-01T11:30:00Z'),
+      },
+      limit: 3,
+      audit: 'f',
+    });
+  });
+});

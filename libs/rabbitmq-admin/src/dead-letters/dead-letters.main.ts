@@ -1,0 +1,67 @@
+import { existsSync, openSync } from 'node:fs';
+import { Logger } from '@nestjs/common';
+import { ConfigError } from '@app/runtime/settings';
+import { deadLettersConfig } from '@app/rabbitmq/config';
+import { auditTo } from './audit';
+import { readCommandLine, type Invocation } from './command-line';
+import { DeadLetterError, UsageError } from './errors';
+import { HELP } from './help';
+import { run } from './run';
+import { destroySocket, openConnection, parseBrokerUrl } from '@app/amqp/open-connection';
+import { within } from '@app/amqp/within';
+
+const CLOSE_TIMEOUT_MS = 2000;
+
+async function main(args: string[]): Promise<boolean> {
+  const invocation = readCommandLine(args);
+  if (!invocation) {
+    console.log(HELP.trimEnd());
+    return true;
+  }
+  const { amqpUrl, amqpCaFile, services } = deadLettersConfig();
+  const own = parseBrokerUrl(amqpUrl).username;
+  const audit = auditTo((line) => console.log(line), auditFile(invocation));
+  // What is wrong with a message is told with the message; stdout belongs to the result.
+  Logger.overrideLogger(false);
+  const stopping = new AbortController();
+  for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => stopping.abort());
+
+  const model = await openConnection({ url: amqpUrl, caFile: amqpCaFile, name: 'dead letters' });
+  try {
+    return await run(model, invocation, {
+      print: (text) => console.log(text),
+      note: (text) => console.error(text),
+      audit,
+      accounts: { own, services: new Set([...services, own]) },
+      signal: stopping.signal,
+    });
+  } finally {
+    await within(CLOSE_TIMEOUT_MS, (async () => model.close())());
+    destroySocket(model);
+  }
+}
+
+/** A checkout has .local for what it keeps; a container has none, and its output is collected. Opened before anything is done. */
+function auditFile({ command, dryRun, audit }: Invocation): number | undefined {
+  if (dryRun || command === 'list' || command === 'show') return undefined;
+  const file = audit ?? (existsSync('.local') ? '.local/dead-letters.log' : undefined);
+  if (file === undefined) return undefined;
+  try {
+    return openSync(file, 'a', 0o600);
+  } catch (error) {
+    throw new DeadLetterError(`${file} cannot be written: ${(error as Error).message}`);
+  }
+}
+
+main(process.argv.slice(2)).then(
+  (done) => (process.exitCode = done ? 0 : 1),
+  (thrown: unknown) => {
+    // A host name with several addresses fails with an error of errors.
+    const error = (thrown instanceof AggregateError ? thrown.errors[0] : thrown) as NodeJS.ErrnoException;
+    process.exitCode = error instanceof UsageError ? 2 : 1;
+    if (error instanceof UsageError) console.error(`${error.message} See npm run dead-letters -- --help`);
+    else if (error instanceof ConfigError) console.error(error.problems.join('\n'));
+    else if (error instanceof DeadLetterError) console.error(error.message);
+    else console.error(`The broker of AMQP_URL cannot be used: ${error.message || error.code}`);
+  },
+);

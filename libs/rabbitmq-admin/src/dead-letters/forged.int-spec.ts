@@ -1,0 +1,228 @@
+import { Registry } from 'prom-client';
+import type { ConfirmChannel, ChannelModel, Options } from 'amqplib';
+import { OPEN_OPERATIONS } from '@app/contracts/open-operations';
+import { DEAD, DeadLetterBox, REFUSED } from '@app/testing/dead-letter-box';
+import { eventually } from '@app/testing/eventually';
+import { startUsersStub } from '@app/testing/users-stub';
+import { openConnection } from '@app/amqp/open-connection';
+import { rightsFor } from '../accounts/rights';
+import { LANES, type Lane } from '@app/rabbitmq/topology/topology';
+
+const EARLIER = 'users.commands';
+const TEN = Array.from({ length: 10 }, (_, index) => `m-${index}`);
+const BODY = Buffer.from('{"organizationId":"o","users":[{"userId":"u"}]}');
+const EVERYTHING = ['operation', 'status', 'reason', 'attempts', 'firstFailedAt'];
+
+/** Everything that a service says of a letter, and what the broker says, as a publisher writes it. */
+const forged = (messageId: string, service: string) => ({
+  persistent: true,
+  messageId,
+  appId: `gateway (${service})`,
+  type: 'users.exists.v1',
+  headers: {
+    'x-api-key': 'of-another-tenant',
+    'x-death': [
+      {
+        queue: EARLIER,
+        reason: 'expired',
+        exchange: 'retry',
+        'routing-keys': ['documents.set.v1'],
+        count: 1,
+        time: { '!': 'timestamp', value: 1_600_000_000 },
+      },
+    ],
+    'x-origin-user': service,
+    'x-routing-key': 'users.authenticate.v1',
+    'x-dead-status': 'INTERNAL',
+    'x-dead-reason': 'A bug of ours.',
+    'x-lane': 'calls',
+    'x-attempt': 7,
+    'x-first-failed-at': 1_600_000_000_000,
+    'x-correlation-id': 'of a call',
+    'x-dead-size': 1,
+    'x-dead-sha256': 'ab'.repeat(32),
+  },
+});
+
+describe('what a publisher has made up', () => {
+  let box: DeadLetterBox;
+  let evil: string;
+  const models: ChannelModel[] = [];
+
+  beforeAll(async () => {
+    box = await DeadLetterBox.create();
+    evil = `evil-${box.vhost}`;
+  });
+  afterAll(async () => {
+    for (const model of models) await model.close();
+    await box?.broker.management.delete(`users/${evil}`);
+    await box?.drop();
+  });
+  beforeEach(async () => {
+    await box.empty();
+    for (const queue of [EARLIER, ...LANES.map((_, lane) => `users.commands.${lane}`)]) await box.channel.purgeQueue(queue);
+  });
+
+  /** A channel of the account, which may publish open commands to one lane and nothing else. */
+  async function publisherOn(lane: Lane): Promise<ConfirmChannel> {
+    const { management, url } = box.broker;
+    const operations = OPEN_OPERATIONS.map(({ pattern }) => pattern);
+    const rights = rightsFor(evil, { operations, lane, replies: false, events: [] });
+    await management.put(`users/${evil}`, { password: 'secret', tags: '' });
+    const { configure, write, read } = rights;
+    await management.put(`permissions/${box.vhost}/${evil}`, { configure, write, read });
+    await management.put(`topic-permissions/${box.vhost}/${evil}`, { exchange: LANES[lane], write: rights.commands, read: '^$' });
+    const own = new URL(url);
+    own.username = evil;
+    own.password = 'secret';
+    const model = await openConnection({ url: own.href, name: 'evil' });
+    models.push(model);
+    return model.createConfirmChannel();
+  }
+
+  async function publishTen(lane: Lane, properties: Options.Publish): Promise<void> {
+    const channel = await publisherOn(lane);
+    for (const id of TEN) channel.publish(LANES[lane], 'users.add.v1', BODY, { ...forged(id, box.account), ...properties });
+    await channel.waitForConfirms();
+  }
+
+  /** Runs with a users service for which nobody may act for any tenant: it asks about one account only, and carries out nothing. */
+  async function withService(asked: string, work: () => Promise<void>): Promise<void> {
+    const accounts = new Set<string>();
+    const isGranted = async (account: string) => {
+      accounts.add(account);
+      return false;
+    };
+    const add = jest.fn();
+    const server = await startUsersStub(
+      {
+        connection: { url: box.broker.url, name: 'users' },
+        metrics: new Registry(),
+        publishers: { trusted: [box.account], isGranted },
+      },
+      { add, authenticate: () => ({}), exists: () => ({}) },
+    );
+    try {
+      await eventually(() => server.check() === undefined);
+      await work();
+      expect([...accounts]).toEqual([asked]);
+      expect(add).not.toHaveBeenCalled();
+    } finally {
+      await server.close();
+    }
+  }
+
+  /** All ten are in the queue of refused letters, as commands of the account that was denied. */
+  async function expectTenDenied(): Promise<void> {
+    await eventually(async () => (await box.ready(REFUSED)) === 10);
+    const letters = await box.listed('list');
+    expect(letters.map(({ id }) => id).sort()).toEqual(TEN);
+    for (const letter of letters) {
+      expect(letter).toMatchObject({
+        queue: REFUSED,
+        origin: 'service',
+        publisher: evil,
+        operation: 'users.add.v1',
+        status: 'PERMISSION_DENIED',
+        attempts: 1,
+        stub: false,
+        sha256: null,
+        unproved: [],
+      });
+      expect(Date.parse(String(letter.firstFailedAt))).toBeGreaterThan(1_600_000_000_000);
+    }
+  }
+
+  it.each<Lane>([0, 3])('is not in a letter of a service, nor after its replay, 10 of 10 in lane %d', async (lane) => {
+    await withService(evil, async () => {
+      const { 'x-death': _, ...headers } = forged('', box.account).headers;
+      await publishTen(lane, { userId: evil, headers });
+      await expectTenDenied();
+      const [shown] = (await box.tool('show --id m-0')).printed;
+      expect(shown).toContain(`  publisher: ${evil}\n`);
+      expect(shown).toContain(`  x-lane: ${LANES[lane]}\n`);
+      expect(shown).not.toMatch(/users\.authenticate|x-death|of a call|bug of ours/);
+      const [, , row] = (await box.tool('list --limit 1')).printed[0].split('\n');
+      expect(row).toContain(`${evil}  "gateway (${box.account})"`);
+
+      const { audited } = await box.tool('replay --all');
+      expect(audited.map(({ outcome, publisher }) => [outcome, publisher])).toEqual(Array(10).fill(['replayed', evil]));
+      await expectTenDenied();
+    });
+  });
+
+  // A queue that dead-letters passes on the user_id of whoever published to it.
+  it.each([
+    ['without user_id', () => ({})],
+    ['with an x-death', () => ({ userId: evil })],
+  ])('is nobody %s', async (_, options) => {
+    await withService('', async () => {
+      await publishTen(1, options());
+      await eventually(async () => (await box.ready(REFUSED)) === 10);
+    });
+    expect((await box.listed('list')).map(({ origin, publisher }) => [origin, publisher])).toEqual(
+      Array(10).fill(['service', null]),
+    );
+    expect((await box.tool('list --limit 1')).printed[0]).toMatch(/ nobody {2}/);
+    await box.tool('replay --all');
+    const replayed = await box.take('users.again');
+    expect(replayed).toHaveLength(10);
+    for (const { properties } of replayed) {
+      expect(properties.headers).not.toHaveProperty('x-origin-user');
+      expect(properties.headers).toMatchObject({ 'x-routing-key': 'users.add.v1', 'x-lane': 'commands.1' });
+    }
+  });
+
+  describe('in letters that no service vouches for', () => {
+    /** The ways that such letters come by. */
+    const WAYS: [string, queue: string, bury: () => Promise<void>][] = [
+      // RabbitMQ up to 3.12 adds its entry to the one that the publisher has written.
+      ['expired in the queue of versions without lanes', REFUSED, () => expireTen({ userId: evil })],
+      ['expired there, and nobody is its publisher', REFUSED, () => expireTen({})],
+      ['put there by a service of such a version', REFUSED, () => publishLetters(EARLIER)],
+      ['put there by a service of a version before', DEAD, () => publishLetters(DEAD)],
+    ];
+
+    /** As while an upgrade is not finished. */
+    async function expireTen(properties: { userId?: string }): Promise<void> {
+      await box.channel.bindQueue(EARLIER, LANES[0], 'users.add.v1');
+      await publishTen(0, { ...properties, expiration: 1 });
+      await box.channel.unbindQueue(EARLIER, LANES[0], 'users.add.v1');
+    }
+
+    /** As services did that set no user_id. */
+    async function publishLetters(routingKey: string): Promise<void> {
+      for (const id of TEN) box.channel.publish('dead', routingKey, BODY, forged(id, box.account));
+      await box.channel.waitForConfirms();
+    }
+
+    it.each(WAYS)('counts for nothing, 10 of 10: %s', async (_, queue, bury) => {
+      await bury();
+      await eventually(async () => (await box.ready(queue)) === 10);
+      const letters = await box.listed('list');
+      expect(letters.map(({ id }) => id).sort()).toEqual(TEN);
+      for (const letter of letters) {
+        expect(letter).toMatchObject({ queue, origin: 'unknown', publisher: null, stub: false, unproved: EVERYTHING });
+      }
+      expect((await box.tool('show --id m-0')).printed[0]).toContain('\nHeaders (unproved)\n');
+      for (const line of ['replay --all', `replay --all --as ${evil}`]) {
+        expect((await box.tool(line)).noted).toEqual(['10 kept.']);
+      }
+      await expect(box.tool(`replay --all --as ${box.account}`)).rejects.toThrow('--as with it needs --id ID');
+      expect(await box.ready('users.again')).toBe(0);
+    });
+  });
+
+  it('gives a letter of unknown origin no more than the rights of the account that is named, 10 of 10', async () => {
+    for (const id of TEN) {
+      const { headers, ...properties } = forged(id, box.account);
+      box.channel.publish('dead', DEAD, BODY, { ...properties, headers: { ...headers, 'x-routing-key': 'users.add.v1' } });
+    }
+    await box.channel.waitForConfirms();
+    await eventually(async () => (await box.ready(DEAD)) === 10);
+    await withService(evil, async () => {
+      expect((await box.tool(`replay --all --as ${evil}`)).noted).toEqual(['10 replayed.']);
+      await expectTenDenied();
+    });
+  });
+});

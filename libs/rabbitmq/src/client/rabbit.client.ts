@@ -1,0 +1,126 @@
+import { randomUUID } from 'node:crypto';
+import { ClientProxy, type ReadPacket, type WritePacket } from '@nestjs/microservices';
+import type { Registry } from 'prom-client';
+import { notPublished } from '@app/amqp/call-errors';
+import { Caller } from '@app/amqp/caller';
+import { RabbitConnection, type ConnectionOptions, type ConnectionState } from '@app/amqp/connection';
+import type { CallOptions } from '@app/amqp/message-properties';
+import type { Answer } from '@app/amqp/reply-format';
+import { ALL_MESSAGES } from '@app/contracts/all-messages';
+import { ApiError } from '@app/contracts/error';
+import type { Message } from '@app/contracts/message';
+import { TransportMetrics } from '../metrics';
+import { observe } from '../observe';
+
+export type { CallOptions } from '@app/amqp/message-properties';
+export type { Answer } from '@app/amqp/reply-format';
+
+export interface RabbitClientOptions {
+  /** The name is that of the app, and goes with every message as `app_id`. */
+  connection: ConnectionOptions;
+  /** Where calls are published. Default `calls`, to which only the gateway and the services may publish. */
+  exchange?: 'calls' | 'commands';
+  /** Most calls waiting for their reply; more are refused at once. Default 1000. */
+  maxPending?: number;
+  /** How long close() waits for pending calls, in milliseconds. Default 10,000. */
+  drainTimeoutMs?: number;
+  /** Default: prom-client's own register. */
+  metrics?: Registry;
+}
+
+/** Nest's client: calls services over the broker. */
+export class RabbitClient extends ClientProxy {
+  private readonly metrics: TransportMetrics;
+  private readonly connection: RabbitConnection;
+  private readonly caller: Caller;
+  private closed?: Promise<void>;
+
+  /** @throws Error when the broker's URL is not one */
+  constructor(readonly options: RabbitClientOptions) {
+    super();
+    const { connection, maxPending, exchange = 'calls' } = options;
+    this.metrics = TransportMetrics.of(options.metrics);
+    this.connection = new RabbitConnection({ ...connection, name: `${connection.name} calling` }, observe(this.metrics));
+    this.caller = new Caller(this.connection, { appId: connection.name, maxPending, exchange });
+  }
+
+  /** Starts to connect; does not wait for the broker: see {@link check}. */
+  async connect(): Promise<void> {
+    this.connection.start();
+  }
+
+  /** Refuses new calls, waits for the pending ones, disconnects. */
+  close(): Promise<void> {
+    return (this.closed ??= this.drain());
+  }
+
+  /** Calls waiting for their reply. */
+  get pending(): number {
+    return this.caller.pending;
+  }
+
+  get state(): ConnectionState {
+    return this.connection.state;
+  }
+
+  /** undefined when calls can be made, else a short reason without secrets. */
+  check(): string | undefined {
+    return this.caller.check();
+  }
+
+  /** Waits until calls can be made. @returns false when they cannot after so many milliseconds, or never again */
+  whenReady(timeoutMs: number): Promise<boolean> {
+    return this.caller.whenReady(timeoutMs);
+  }
+
+  /**
+   * Publishes a message and waits for its reply.
+   *
+   * @throws ApiError UNAVAILABLE: certainly not executed, and never will be. DEADLINE_EXCEEDED: written, and the outcome is unknown.
+   *   Any other status is the service's answer.
+   */
+  async call<Req, Res>(message: Message<Req, Res>, body: Req, options: CallOptions): Promise<Answer<Res>> {
+    const finish = this.metrics.calls.startTimer({ message: message.pattern });
+    try {
+      const answer = await this.caller.call<Res>(message, body, options);
+      finish({ status: 'OK' });
+      return answer;
+    } catch (error) {
+      finish({ status: error instanceof ApiError ? error.status : 'INTERNAL' });
+      throw error;
+    }
+  }
+
+  unwrap<T>(): T {
+    return this.connection.current as T;
+  }
+
+  /** Nest's `send()`. Without a tenant, so only for messages that need none; {@link call} is the way for the others. */
+  protected publish({ pattern, data }: ReadPacket, callback: (packet: WritePacket) => void): () => void {
+    this.call(messageOf(pattern), data as object, { requestId: randomUUID(), timeoutMs: 5000 })
+      .then((answer) => answer.parse())
+      .then(
+        (response) => callback({ response, isDisposed: true }),
+        (err: unknown) => callback({ err, isDisposed: true }),
+      );
+    return () => undefined;
+  }
+
+  /** Nest's `emit()`: resolves when the broker has the message. The same limits as `send()`. */
+  protected async dispatchEvent<T>({ pattern, data }: ReadPacket): Promise<T> {
+    const error = notPublished(await this.caller.publish(messageOf(pattern), data, { requestId: randomUUID() }));
+    if (error) throw error;
+    return undefined as T;
+  }
+
+  private async drain(): Promise<void> {
+    await this.caller.close(this.options.drainTimeoutMs ?? 10_000);
+    await this.connection.close();
+  }
+}
+
+function messageOf(pattern: unknown): Message<object, object> {
+  const message = ALL_MESSAGES.find((candidate) => candidate.pattern === pattern);
+  if (!message) throw new Error(`There is no message ${String(pattern)}.`);
+  return message;
+}

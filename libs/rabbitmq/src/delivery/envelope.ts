@@ -1,0 +1,118 @@
+import { randomUUID } from 'node:crypto';
+import type { ConsumeMessage } from 'amqplib';
+import { ALL_MESSAGES } from '@app/contracts/all-messages';
+import { ApiError } from '@app/contracts/error';
+import { identifierProblem } from '@app/contracts/fields';
+import { IDEMPOTENCY_KEY, REQUEST_ID } from '@app/contracts/headers';
+import { DeliveryContext } from './delivery-context';
+import { HEADER } from '@app/amqp/headers';
+import { LANES } from '../topology/topology';
+
+/** Where a reply goes. */
+export interface ReplyAddress {
+  replyTo: string;
+  correlationId?: string;
+  /** Whether the caller reads several replies in one message. */
+  batches: boolean;
+}
+
+/** What a message says about itself, judged. */
+export interface Envelope {
+  context: DeliveryContext;
+  /** Present when somebody waits and can be reached. */
+  address?: ReplyAddress;
+  /** The exchange of its lane, when a service has published it again. */
+  lane?: string;
+  /** Why the message is refused as it is. */
+  problem?: ApiError;
+}
+
+/** Bytes in any string property, and in a routing key: a longer one throws when it is published again. */
+const MAX_PROPERTY_BYTES = 255;
+const QUEUE_NAME = /^[A-Za-z0-9._-]{1,255}$/;
+
+/**
+ * Reads the envelope of a delivery. Nothing in it is trusted: invalid UTF-8, for one, grows when it is decoded, beyond what a property may
+ * hold. Headers that only we set count only when the message came out of a retry queue.
+ *
+ * @param isTenantless whether messages of this pattern need no API key
+ */
+export function readEnvelope({ fields, properties }: ConsumeMessage, isTenantless: (pattern: string) => boolean): Envelope {
+  const headers = properties.headers ?? {};
+  const retried = fields.exchange === 'retry';
+  const problems: string[] = [];
+  const property = (name: string, value: unknown): string | undefined => {
+    if (value === undefined) return undefined;
+    if (typeof value === 'string' && Buffer.byteLength(value) <= MAX_PROPERTY_BYTES) return value;
+    problems.push(`${name} must be a string of at most ${MAX_PROPERTY_BYTES} bytes.`);
+    return undefined;
+  };
+  const ours = <T>(name: string, isValid: (value: unknown) => value is T): T | undefined => {
+    const value: unknown = retried ? headers[name] : undefined;
+    return isValid(value) ? value : undefined;
+  };
+
+  const pattern = ours(HEADER.routingKey, isString) ?? fields.routingKey;
+  if (Buffer.byteLength(pattern) > MAX_PROPERTY_BYTES) problems.push('The routing key is too long.');
+  const messageId = property('message_id', properties.messageId);
+  const appId = property('app_id', properties.appId);
+  // A queue of another service may have dead-lettered it to us, with the user_id of whoever published it there: a service's, for an event.
+  const vouched = !retried && !('x-death' in headers);
+  const userId = ours(HEADER.originUser, isString) ?? property('user_id', vouched ? properties.userId : undefined);
+
+  const { replyTo } = properties as { replyTo: unknown };
+  const validReplyTo = typeof replyTo === 'string' && QUEUE_NAME.test(replyTo) ? replyTo : undefined;
+  if (replyTo !== undefined && !validReplyTo) problems.push('reply_to must be the name of a queue.');
+  const callersId: unknown = retried ? headers[HEADER.correlationId] : properties.correlationId;
+  const correlationId = property('correlation_id', callersId);
+  // Without the caller's own correlation id a reply means nothing to it.
+  const reachable = validReplyTo && (correlationId !== undefined || callersId === undefined);
+  const batches = headers[HEADER.replyBatches] === true;
+  const address = reachable
+    ? { replyTo: validReplyTo, ...(correlationId !== undefined && { correlationId }), batches }
+    : undefined;
+
+  const deadline: unknown = headers[HEADER.deadline];
+  const validDeadline = Number.isSafeInteger(deadline) ? (deadline as number) : undefined;
+  if (deadline !== undefined && !validDeadline) problems.push(`The header ${HEADER.deadline} must be whole epoch milliseconds.`);
+
+  const apiKey: unknown = headers[HEADER.apiKey];
+  const tenantProblem = apiKey === undefined && isTenantless(pattern) ? undefined : identifierProblem(apiKey);
+  if (tenantProblem) problems.push(`The header ${HEADER.apiKey}${tenantProblem}.`);
+
+  const idempotencyKey: unknown = headers[HEADER.idempotencyKey];
+  const validIdempotencyKey =
+    typeof idempotencyKey === 'string' && IDEMPOTENCY_KEY.test(idempotencyKey) ? idempotencyKey : undefined;
+  if (idempotencyKey !== undefined && !validIdempotencyKey) {
+    problems.push(`The header ${HEADER.idempotencyKey} must be 1-255 printable ASCII characters.`);
+  }
+
+  // Copies that route themselves: past the right to a routing key, and into the queues of others.
+  if (!retried && ('CC' in headers || 'BCC' in headers)) problems.push('The headers CC and BCC are not allowed.');
+
+  const requestId: unknown = headers[HEADER.requestId];
+  const context = new DeliveryContext({
+    apiKey: typeof apiKey === 'string' && !tenantProblem ? apiKey : '',
+    messageId,
+    requestId: typeof requestId === 'string' && REQUEST_ID.test(requestId) ? requestId : randomUUID(),
+    // A command that nobody waits for never expires.
+    deadline: address && validDeadline,
+    idempotencyKey: validIdempotencyKey,
+    awaited: address !== undefined,
+    redelivered: fields.redelivered,
+    attempt: ours(HEADER.attempt, isAttempt) ?? 1,
+    pattern,
+    appId,
+    userId,
+  });
+  const lane = ours(HEADER.lane, isLane);
+  return { context, address, lane, problem: problems[0] ? new ApiError('INVALID_ARGUMENT', problems[0]) : undefined };
+}
+
+const isString = (value: unknown): value is string => typeof value === 'string';
+const isLane = (value: unknown): value is string => value === 'calls' || (LANES as readonly unknown[]).includes(value);
+const isAttempt = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) > 0;
+
+const TENANTLESS = new Set(ALL_MESSAGES.filter(({ tenantless }) => tenantless).map(({ pattern }) => pattern));
+/** Whether messages of this pattern need no API key. */
+export const isTenantless = (pattern: string) => TENANTLESS.has(pattern);

@@ -1,0 +1,142 @@
+import { randomUUID } from 'node:crypto';
+import type { Channel, ChannelModel } from 'amqplib';
+import { Registry } from 'prom-client';
+import { openConnection } from '@app/amqp/open-connection';
+import { ApiKeyRevoked } from '@app/contracts/events.users';
+import { createTestBroker, type TestBroker } from '@app/testing/broker';
+import { eventually } from '@app/testing/eventually';
+import { declareTopology } from '../topology/declare-topology';
+import { EventPublisher, type PublishedEvent } from './event.publisher';
+import { EventSubscriber } from './event.subscriber';
+
+const PATIENCE_MS = 1000;
+const REFUSING = { 'x-queue-type': 'classic', 'x-max-length': 1, 'x-overflow': 'reject-publish' };
+
+describe(EventPublisher.name, () => {
+  let broker: TestBroker;
+  let model: ChannelModel;
+  let channel: Channel;
+  let publisher: EventPublisher;
+  let metrics: Registry;
+  let subscriber: { close(): Promise<void> } | undefined;
+
+  beforeEach(async () => {
+    broker = await createTestBroker();
+    await declareTopology(broker.url);
+    model = await openConnection({ url: broker.url, name: 'test' });
+    channel = await model.createChannel();
+    metrics = new Registry();
+    const connection = { url: broker.url, name: 'users' };
+    publisher = new EventPublisher({ connection, service: 'users', patienceMs: PATIENCE_MS, metrics });
+    publisher.start();
+    await eventually(() => publisher.check() === undefined);
+  });
+  afterEach(async () => {
+    await subscriber?.close();
+    subscriber = undefined;
+    await publisher.close();
+    await model.close();
+    await broker.drop();
+  });
+
+  const revoked = (key = 'k'): PublishedEvent => ({
+    id: randomUUID(),
+    type: ApiKeyRevoked.type,
+    apiKey: key,
+    organizationId: key,
+    occurredAt: new Date(),
+    data: JSON.stringify({ apiKey: key, reason: 'disabled' }),
+  });
+  const created = (): PublishedEvent => ({
+    ...revoked(),
+    type: 'organization.created.v1',
+    data: '{"organizationId":"o","version":1}',
+  });
+  /** @returns the ids that came to the queue since, in order */
+  const listen = async (key: string, args = {}) => {
+    const ids: string[] = [];
+    const { queue } = await channel.assertQueue('', { exclusive: true, arguments: args });
+    await channel.bindQueue(queue, 'events', key);
+    await channel.consume(queue, (message) => void ids.push(String(message?.properties.messageId)), { noAck: true });
+    return ids;
+  };
+  const stuck = async (key: string) => {
+    await channel.assertQueue('stuck', { arguments: REFUSING });
+    await channel.bindQueue('stuck', 'events', key);
+    channel.sendToQueue('stuck', Buffer.from('full'));
+    await eventually(async () => (await channel.checkQueue('stuck')).messageCount === 1);
+  };
+  const refusals = async () => (await metrics.getSingleMetric('events_refused_total')!.get()).values;
+  const listenHere = async (heard: string[]) => {
+    const hearing = (subscriber = new EventSubscriber({
+      connection: { url: broker.url, name: 'gateway' },
+      event: ApiKeyRevoked,
+      onEvent: ({ apiKey }) => heard.push(apiKey),
+      metrics,
+    }));
+    hearing.start();
+    await eventually(() => hearing.check() === undefined);
+  };
+
+  it('tells the processes of this system at once and once, whatever a listener refuses', async () => {
+    const heard: string[] = [];
+    await listenHere(heard);
+    const good = await listen('#');
+    await stuck('#');
+    const event = revoked('refused');
+    expect(await publisher.publish([event])).toEqual(new Set([event.id]));
+    await eventually(() => heard.length === 1 && good.length === 1);
+    for (let time = 0; time < 3; time++) expect(await publisher.publish([event])).toEqual(new Set([event.id]));
+    await channel.purgeQueue('stuck');
+    const last = revoked('last');
+    expect(await publisher.publish([event])).toEqual(new Set());
+    await channel.deleteQueue('stuck');
+    expect(await publisher.publish([last])).toEqual(new Set());
+    await eventually(() => heard.includes('last'));
+    expect(heard).toEqual(['refused', 'last']);
+    expect(await refusals()).toEqual([]);
+  });
+
+  it('gives up on a listener that refuses for long, for events of that type alone, until it takes one', async () => {
+    const good = await listen('#');
+    await stuck('api-key.revoked.v1');
+    const [first, other] = [revoked(), created()];
+    const since = performance.now();
+    expect(await publisher.publish([first, other])).toEqual(new Set([first.id]));
+    await eventually(async () => (await publisher.publish([first])).size === 0, 10_000, 100);
+    expect(performance.now() - since).toBeGreaterThanOrEqual(PATIENCE_MS);
+    // From now on each once, and without a wait.
+    const later = Array.from({ length: 20 }, () => revoked());
+    expect(await publisher.publish([...later, created()])).toEqual(new Set());
+    await eventually(() => later.every(({ id }) => good.filter((got) => got === id).length === 1));
+    expect(await refusals()).toEqual([{ labels: { type: 'api-key.revoked.v1' }, value: 21 }]);
+    expect(publisher.check()).toBeUndefined();
+
+    await channel.purgeQueue('stuck');
+    expect(await publisher.publish([revoked()])).toEqual(new Set());
+    const [next] = [revoked()];
+    expect(await publisher.publish([next])).toEqual(new Set([next.id]));
+    expect(await refusals()).toMatchObject([{ value: 21 }]);
+  });
+
+  it('publishes once what nobody here listens to', async () => {
+    const own = await channel.assertQueue('', { exclusive: true });
+    await channel.bindQueue(own.queue, 'events.own', '#');
+    const good = await listen('#');
+    const [mine, theirs] = [revoked(), created()];
+    expect(await publisher.publish([mine, theirs])).toEqual(new Set());
+    await eventually(() => good.length === 2);
+    const first = await channel.get(own.queue, { noAck: true });
+    expect(first && first.properties.messageId).toBe(mine.id);
+    expect(await channel.get(own.queue)).toBe(false);
+  });
+
+  it('does not take an event for published that a process of this system has no room for', async () => {
+    await channel.assertQueue('stuck', { arguments: REFUSING });
+    await channel.bindQueue('stuck', 'events.own', '#');
+    const good = await listen('#');
+    await publisher.publish([revoked()]);
+    await expect(publisher.publish([revoked()])).rejects.toThrow('an event was nacked');
+    expect(good).toHaveLength(1);
+  });
+});

@@ -1,0 +1,157 @@
+import type { ConfirmChannel } from 'amqplib';
+import type { Registry } from 'prom-client';
+import { HEARD_HERE } from '@app/contracts/all-events';
+import type { CloudEvent } from '@app/contracts/event';
+import type { ServiceName } from '@app/contracts/message';
+import { RabbitChannel } from '@app/amqp/channel';
+import { checkExchanges } from '@app/amqp/check-topology';
+import { RabbitConnection, type ConnectionOptions } from '@app/amqp/connection';
+import { HEADER } from '@app/amqp/headers';
+import { EventRefusals, type EventOutcome } from './event-refusals';
+import { TransportMetrics } from '../metrics';
+import { observe } from '../observe';
+import { ConfirmedPublisher } from '@app/amqp/publisher';
+import { within } from '@app/amqp/within';
+import type { ExchangeName } from '../topology/topology';
+
+/** A transaction waits for the confirms, and the database ends it after 5 s. */
+const CONFIRM_TIMEOUT_MS = 4000;
+/** How long events are tried again that a listener of another service refuses. */
+const PATIENCE_MS = 30_000;
+/** Events that are out for the processes of this system alone, and remembered for it. One that is forgotten is told to them again. */
+const MAX_REMEMBERED = 10_000;
+
+export interface PublishedEvent {
+  id: string;
+  type: string;
+  apiKey: string;
+  organizationId: string;
+  occurredAt: Date;
+  /** JSON text of the `data`. */
+  data: string;
+}
+
+export interface EventPublisherOptions {
+  connection: ConnectionOptions;
+  service: ServiceName;
+  /** How long events are tried again that a listener of another service refuses, in milliseconds. Default 30,000. */
+  patienceMs?: number;
+  metrics?: Registry;
+}
+
+/**
+ * Publishes events, whether anybody listens or not: first to `events.own`, for the processes of this system, then to `events` for others, so
+ * that no listener of another service can hold up what is heard here.
+ */
+export class EventPublisher {
+  private readonly connection: RabbitConnection;
+  private readonly channel: RabbitChannel<ConfirmChannel>;
+  private readonly publisher: ConfirmedPublisher;
+  private readonly refusals: EventRefusals;
+  /** Ids of events that `events.own` has, and `events` not yet. */
+  private readonly heardHere = new Set<string>();
+
+  constructor(private readonly options: EventPublisherOptions) {
+    const { connection, patienceMs = PATIENCE_MS } = options;
+    const metrics = TransportMetrics.of(options.metrics);
+    const name = `${connection.name} events`;
+    this.connection = new RabbitConnection({ ...connection, name }, observe(metrics));
+    this.channel = new RabbitChannel(this.connection, {
+      name: 'events',
+      open: (model) => model.createConfirmChannel(),
+      setup: (channel) => checkExchanges(channel, ['events.own', 'events']),
+    });
+    this.publisher = new ConfirmedPublisher(this.channel);
+    this.refusals = new EventRefusals(patienceMs, metrics);
+  }
+
+  start(): void {
+    this.connection.start();
+  }
+
+  /** undefined when events can be published, else a short reason without secrets. */
+  check(): string | undefined {
+    return this.channel.check();
+  }
+
+  /**
+   * @returns the ids of those that a listener of another service refuses, and that have to be published again. Everybody else has them.
+   *   After 30 s of refusals they are no longer among them: that listener loses them, and `events_refused_total` counts them
+   * @throws Error when the broker has not answered about every one of them within 4 s: some may be published all the same
+   */
+  async publish(events: readonly PublishedEvent[]): Promise<ReadonlySet<string>> {
+    const until = performance.now() + CONFIRM_TIMEOUT_MS;
+    const own = events.filter(({ id, type }) => HEARD_HERE.has(type) && !this.heardHere.has(id));
+    if (own.length > 0) {
+      const outcomes = await this.publishTo('events.own', own, until);
+      if (outcomes.some(({ refused }) => refused)) throw new Error('an event was nacked');
+      for (const { id } of own) this.remember(id);
+    }
+    const again = this.refusals.judge(await this.publishTo('events', events, until));
+    for (const { id } of events) if (!again.has(id)) this.heardHere.delete(id);
+    return again;
+  }
+
+  async close(): Promise<void> {
+    await this.channel.close();
+    await this.connection.close();
+  }
+
+  private remember(id: string): void {
+    this.heardHere.add(id);
+    for (const oldest of this.heardHere) {
+      if (this.heardHere.size <= MAX_REMEMBERED) return;
+      this.heardHere.delete(oldest);
+    }
+  }
+
+  private async publishTo(exchange: ExchangeName, events: readonly PublishedEvent[], until: number): Promise<EventOutcome[]> {
+    let result: EventOutcome[] | Error = new Error('the broker has not confirmed the events in time');
+    const all = Promise.all(events.map((event) => this.publishOne(exchange, event))).then(
+      (outcomes) => (result = outcomes),
+      (error: unknown) => (result = error as Error),
+    );
+    await within(Math.max(0, until - performance.now()), all);
+    if (result instanceof Error) throw result;
+    return result;
+  }
+
+  private async publishOne(exchange: ExchangeName, event: PublishedEvent): Promise<EventOutcome> {
+    const { id, type, occurredAt } = event;
+    const outcome = await this.publisher.publish({
+      exchange,
+      routingKey: type,
+      // Nobody has to listen.
+      mandatory: false,
+      body: bodyOf(event, this.options.service),
+      properties: {
+        persistent: true,
+        contentType: 'application/cloudevents+json',
+        messageId: id,
+        correlationId: id,
+        type,
+        timestamp: Math.floor(occurredAt.getTime() / 1000),
+        appId: this.options.service,
+        userId: this.connection.username,
+        headers: { [HEADER.apiKey]: event.apiKey },
+      },
+    });
+    if (outcome !== 'confirmed' && outcome !== 'nacked') throw new Error(`an event was ${outcome}`);
+    return { id, type, refused: outcome === 'nacked' };
+  }
+}
+
+/** The data is JSON already: only what stands around it is printed. */
+function bodyOf({ id, type, apiKey, organizationId, occurredAt, data }: PublishedEvent, service: ServiceName): Buffer {
+  const attributes: Omit<CloudEvent<unknown>, 'data'> = {
+    specversion: '1.0',
+    id,
+    source: `/${service}`,
+    type,
+    subject: organizationId,
+    time: occurredAt.toISOString(),
+    datacontenttype: 'application/json',
+    apikey: apiKey,
+  };
+  return Buffer.from(`${JSON.stringify(attributes).slice(0, -1)},"data":${data}}`);
+}

@@ -1,0 +1,88 @@
+import { Logger } from '@nestjs/common';
+import type { Channel, ConsumeMessage } from 'amqplib';
+import type { Registry } from 'prom-client';
+import type { Event } from '@app/contracts/event';
+import { parseJson } from '@app/contracts/json';
+import { validateBody } from '@app/contracts/validate';
+import { closeQuietly, RabbitChannel } from '@app/amqp/channel';
+import { checkExchanges } from '@app/amqp/check-topology';
+import { RabbitConnection, type ConnectionOptions } from '@app/amqp/connection';
+import { TransportMetrics } from '../metrics';
+import { observe } from '../observe';
+
+/** Events that wait for a process which does not read; the oldest are dropped then, because a full queue would hold up the outbox. */
+const MAX_WAITING = 10_000;
+
+export interface EventSubscriberOptions<Data> {
+  connection: ConnectionOptions;
+  event: Event<Data>;
+  onEvent: (data: Data) => void;
+  metrics?: Registry;
+}
+
+/**
+ * Tells this process of every event of one type, in a queue that goes with the connection. What is published while there is none is missed: it is
+ * for what holds without the events, only later.
+ */
+export class EventSubscriber<Data extends object> {
+  private readonly logger = new Logger('RabbitMQ');
+  private readonly connection: RabbitConnection;
+  private readonly channel: RabbitChannel<Channel>;
+
+  constructor(private readonly options: EventSubscriberOptions<Data>) {
+    const { connection, metrics } = options;
+    this.connection = new RabbitConnection(
+      { ...connection, name: `${connection.name} listening` },
+      observe(TransportMetrics.of(metrics)),
+    );
+    this.channel = new RabbitChannel(this.connection, {
+      name: options.event.type,
+      open: (model) => model.createChannel(),
+      setup: (channel) => this.setUp(channel),
+    });
+  }
+
+  start(): void {
+    this.connection.start();
+  }
+
+  /** undefined when events are heard, else a short reason without secrets. */
+  check(): string | undefined {
+    return this.channel.check();
+  }
+
+  async close(): Promise<void> {
+    await this.channel.close();
+    await this.connection.close();
+  }
+
+  private async setUp(channel: Channel): Promise<void> {
+    await checkExchanges(channel, ['events.own']);
+    const { queue } = await channel.assertQueue('', {
+      exclusive: true,
+      autoDelete: true,
+      durable: false,
+      arguments: { 'x-queue-type': 'classic', 'x-max-length': MAX_WAITING, 'x-overflow': 'drop-head' },
+    });
+    await channel.bindQueue(queue, 'events.own', this.options.event.type);
+    await channel.consume(queue, (message) => (message ? this.receive(message) : closeQuietly(channel)), { noAck: true });
+  }
+
+  private receive({ content, properties }: ConsumeMessage): void {
+    const { event, onEvent } = this.options;
+    let data: Data;
+    try {
+      const body = parseJson(content) as { data?: unknown } | null;
+      data = validateBody(event.data, body?.data, 'data');
+    } catch (error) {
+      const { message: reason } = error as Error;
+      return this.logger.warn({
+        msg: 'an event is not understood',
+        type: event.type,
+        messageId: properties.messageId as unknown,
+        reason,
+      });
+    }
+    onEvent(data);
+  }
+}

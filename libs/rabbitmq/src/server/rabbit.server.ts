@@ -1,0 +1,248 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Server, type CustomTransportStrategy, type MessageHandler } from '@nestjs/microservices';
+import type { ConsumeMessage } from 'amqplib';
+import type { Registry } from 'prom-client';
+import { closeQuietly } from '@app/amqp/channel';
+import { RabbitConnection, type ConnectionOptions } from '@app/amqp/connection';
+import { within } from '@app/amqp/within';
+import type { ServiceName } from '@app/contracts/message';
+import { decide, type Decision, type Outcome } from '../settle/ack-policy';
+import type { AckBatcher } from '../delivery/ack-batcher';
+import { consumedQueues, type ConsumedQueue, type QueueKind } from '../topology/consumed-queues';
+import { about, Delivery } from '../delivery/delivery';
+import { isTenantless, readEnvelope } from '../delivery/envelope';
+import { checkHandlers } from './handler-check';
+import { EVENT_TYPES, HandlerRunner } from './handler-runner';
+import { HeldDeliveries } from '../settle/held-deliveries';
+import { TransportMetrics } from '../metrics';
+import { observe } from '../observe';
+import { DatabasePause, type DatabaseState } from './database-pause';
+import { PublisherRights, type PublisherRules } from './publisher-rights';
+import { QueueConsumer } from '../delivery/queue-consumer';
+import { Settlement } from '../settle/settlement';
+import { Solitude } from './solitude';
+import { deadQueue, refusedQueue, RETRY_DELAYS, retryQueue, suspectQueue } from '../topology/topology';
+import { CommandTurns, QueryTurns } from './turns';
+
+export type { QueueKind } from '../topology/consumed-queues';
+
+export interface RabbitServerOptions {
+  /** The name is the prefix of two: consuming and publishing are apart, because a broker short of memory blocks publishers. */
+  connection: ConnectionOptions;
+  service: ServiceName;
+  /** Which of the service's queues this process consumes. */
+  queues: readonly QueueKind[];
+  /** Most deliveries handled at once: commands with the events, and queries. */
+  prefetch: Readonly<Record<'commands' | 'queries', number>>;
+  /** Whether an error says that the database is away. Needs `probe`. */
+  isUnavailable?: (error: unknown) => boolean;
+  /** Whether an error says that the handler did nothing and may succeed when tried again. */
+  isTransient?: (error: unknown) => boolean;
+  /** Resolves when the database is back, rejects while it is not; either within seconds. */
+  probe?: () => Promise<void>;
+  /** Who may publish for which tenant; absent: whoever the broker lets publish, for all. */
+  publishers?: PublisherRules;
+  /** Tries of a command that nobody waits for before it goes to the dead letters. Default 8, over 20 minutes. */
+  maxAttempts?: number;
+  /** How long close() waits for running handlers, in milliseconds. Default 10,000. */
+  drainTimeoutMs?: number;
+  /** Default: prom-client's own register. */
+  metrics?: Registry;
+}
+
+type FinalDecision = Exclude<Decision, { do: 'hold' }>;
+
+const CANCEL_TIMEOUT_MS = 2000;
+const UNEXPECTED_PAUSE_MS = 1000;
+/** Nest transport: consumes the service's queues. Handlers are ordinary `@MessagePattern` methods. */
+export class RabbitServer extends Server implements CustomTransportStrategy {
+  private readonly metrics: TransportMetrics;
+  private readonly consuming: RabbitConnection;
+  private readonly publishing: RabbitConnection;
+  private readonly settlement: Settlement;
+  private readonly pause: DatabasePause;
+  private readonly runner: HandlerRunner;
+  private readonly patterns: string[] = [];
+  private readonly commandTurns: CommandTurns;
+  private readonly queryTurns: QueryTurns;
+  private readonly running = new Set<Promise<void>>();
+  /** Commands and events whose handler may run: a process that ends takes them along. */
+  private readonly handling = new Set<Promise<unknown>>();
+  private readonly consumers = new Map<ConsumedQueue, QueueConsumer>();
+  private readonly held: HeldDeliveries;
+  private readonly solitude = new Solitude(this.handling);
+  private closed?: Promise<void>;
+
+  /** @throws Error when the broker's URL is not one, or `probe` is missing */
+  constructor(readonly options: RabbitServerOptions) {
+    super();
+    const { connection, service, prefetch, isUnavailable, isTransient, probe, publishers } = options;
+    if (isUnavailable && !probe) throw new Error('isUnavailable needs a probe: without it a pause would never end.');
+    this.metrics = TransportMetrics.of(options.metrics);
+    const observer = observe(this.metrics);
+    this.consuming = new RabbitConnection({ ...connection, name: `${connection.name} consuming` }, observer);
+    this.publishing = new RabbitConnection({ ...connection, name: `${connection.name} publishing` }, observer);
+    this.held = new HeldDeliveries(this.consumers, this.metrics);
+    this.settlement = new Settlement(service, this.publishing, this.metrics, this.held);
+    this.commandTurns = new CommandTurns(this.metrics, prefetch.commands);
+    this.queryTurns = new QueryTurns(this.metrics, prefetch.queries);
+    this.runner = new HandlerRunner(
+      this.messageHandlers,
+      isUnavailable,
+      isTransient,
+      publishers && new PublisherRights(publishers, this.consuming.username),
+    );
+    this.pause = new DatabasePause(probe ?? (async () => undefined), (state) => this.onDatabase(state));
+  }
+
+  override addHandler(
+    pattern: string,
+    callback: MessageHandler,
+    isEventHandler?: boolean,
+    extras?: Record<string, unknown>,
+  ): void {
+    this.patterns.push(this.normalizePattern(pattern));
+    super.addHandler(pattern, callback, isEventHandler, extras);
+  }
+
+  /** Checks the handlers and starts to connect; does not wait for the broker: see {@link check}. */
+  listen(callback: (error?: unknown) => void): void {
+    try {
+      checkHandlers(this.options.service, this.patterns);
+    } catch (error) {
+      return callback(error);
+    }
+    const { service, queues, prefetch } = this.options;
+    for (const queue of consumedQueues(service, queues, prefetch.commands)) this.consumers.set(queue, this.consumerOf(queue));
+    this.publishing.start();
+    this.consuming.start();
+    callback();
+  }
+
+  /** Stops consuming, lets running handlers finish, flushes replies and acks, disconnects. */
+  close(): Promise<void> {
+    return (this.closed ??= this.drain());
+  }
+
+  /** undefined when every queue is consumed and replies can be sent, else a short reason without secrets. */
+  check(): string | undefined {
+    if (this.pause.active) return 'the database is away';
+    const consumers = [...this.consumers.values()].map((consumer) => consumer.check());
+    return consumers.find(Boolean) ?? this.settlement.check() ?? this.held.check();
+  }
+
+  on(): never {
+    throw new Error('RabbitServer has no events: use check() and the metrics.');
+  }
+
+  unwrap<T>(): T {
+    return this.consuming.current as T;
+  }
+
+  private consumerOf(queue: ConsumedQueue): QueueConsumer {
+    const { service } = this.options;
+    const failing = [deadQueue, refusedQueue, suspectQueue].map((name) => name(service));
+    return new QueueConsumer(this.consuming, {
+      queue: queue.name,
+      needs: queue.kind === 'queries' ? [] : [...failing, ...RETRY_DELAYS.map((delay) => retryQueue(service, delay))],
+      prefetch: queue.prefetch,
+      onDelivery: (message, acks) => this.receive(queue, message, acks),
+    });
+  }
+
+  private receive(queue: ConsumedQueue, message: ConsumeMessage, acks: AckBatcher): void {
+    const work = this.handle(queue, message, acks).finally(() => {
+      this.running.delete(work);
+      this.metrics.deliveriesInFlight.dec({ queue: queue.name });
+    });
+    this.running.add(work);
+    this.metrics.deliveriesInFlight.inc({ queue: queue.name });
+  }
+
+  private async handle(queue: ConsumedQueue, message: ConsumeMessage, acks: AckBatcher): Promise<void> {
+    let delivery: Delivery | undefined;
+    try {
+      delivery = new Delivery(queue, message, readEnvelope(message, isTenantless), acks);
+      const decision = await this.decide(delivery);
+      const { pattern } = delivery.context;
+      if (decision) await this.settlement.settle(delivery, decision, this.messageHandlers.has(pattern) ? pattern : 'unknown');
+    } catch (error) {
+      // Nothing in there is meant to throw. The message is kept, and comes back slowly.
+      this.logger.error({
+        msg: 'a delivery could not be settled',
+        stack: (error as Error).stack,
+        ...(delivery && about(delivery)),
+      });
+      await sleep(UNEXPECTED_PAUSE_MS);
+      if (delivery) delivery.requeue();
+      else closeQuietly(acks.channel);
+    }
+  }
+
+  /** @returns undefined when the delivery goes back to its queue with its channel */
+  private decide(delivery: Delivery): Promise<FinalDecision | undefined> {
+    const { queue } = delivery;
+    if (queue.alone) return this.decideAlone(delivery);
+    if (queue.kind === 'queries') return this.queryTurns.run(delivery, () => this.decideInTurn(delivery));
+    const decision = this.commandTurns.run(delivery, () => this.decideInTurn(delivery));
+    this.handling.add(decision);
+    return decision.finally(() => this.handling.delete(decision));
+  }
+
+  private async decideAlone(delivery: Delivery): Promise<FinalDecision | undefined> {
+    // Without the database it could not be handled, and the others have to be answered meanwhile.
+    if (this.pause.active) await this.pause.begin();
+    const others = [...this.consumers].flatMap(([{ kind, alone }, consumer]) => (kind === 'queries' || alone ? [] : consumer));
+    return this.solitude.run(others, () => this.decideInTurn(delivery));
+  }
+
+  private async decideInTurn(delivery: Delivery): Promise<FinalDecision | undefined> {
+    const { kind, context } = delivery;
+    const { awaited, attempt, pattern } = context;
+    for (;;) {
+      const mayStart = kind === 'queries' || !this.pause.active || (await this.hasDatabase(delivery));
+      if (delivery.isForgotten || (this.closed && kind !== 'queries' && this.pause.stopped)) return undefined;
+
+      const outcome: Outcome = mayStart ? await this.runner.outcomeOf(delivery) : { kind: 'notStarted' };
+      const { maxAttempts = 8 } = this.options;
+      const isEvent = EVENT_TYPES.has(pattern);
+      const decision = decide(outcome, { kind, isEvent, awaited, attempt, maxAttempts, mayHaveRun: delivery.mayHaveRun });
+      if (outcome.kind === 'result') delivery.answered(outcome.value);
+      if (decision.do !== 'hold') return decision;
+      delivery.mayHaveRun = true;
+      void this.pause.begin();
+    }
+  }
+
+  /** Waits for the database. @returns false for what nobody has begun and somebody waits for, when it takes longer than a restart */
+  private async hasDatabase(delivery: Delivery): Promise<boolean> {
+    if (delivery.context.awaited && !delivery.mayHaveRun) return this.pause.isRestart();
+    await this.pause.begin();
+    return true;
+  }
+
+  private onDatabase(state: DatabaseState): void {
+    const messages: Record<DatabaseState, string> = {
+      away: 'the database is away: commands wait',
+      long: 'the database is still away: commands that somebody waits for are answered UNAVAILABLE',
+      here: 'the database is back',
+    };
+    this.logger.warn({ msg: messages[state] });
+    // What waits for its turn has to be answered, too.
+    if (state === 'long') this.commandTurns.open();
+    else this.commandTurns.close();
+  }
+
+  private async drain(): Promise<void> {
+    const consumers = [...this.consumers.values()];
+    await within(CANCEL_TIMEOUT_MS, Promise.all(consumers.map((consumer) => consumer.pause('closing'))));
+    this.pause.stop();
+    const drained = await within(this.options.drainTimeoutMs ?? 10_000, Promise.allSettled(this.running));
+    if (!drained)
+      this.logger.warn({ msg: 'handlers still run: the broker will deliver their messages again', count: this.running.size });
+    this.solitude.stop();
+    this.settlement.stopWaiting();
+    await Promise.all([this.settlement.close(), ...consumers.map((consumer) => consumer.close())]);
+    await Promise.all([this.consuming.close(), this.publishing.close()]);
+  }
+}

@@ -1,0 +1,58 @@
+import { Logger } from '@nestjs/common';
+import { RateLimiterMemory } from 'rate-limiter-flexible';
+import { BODY_BYTES } from './republication';
+import type { Delivery } from '../delivery/delivery';
+
+const HOUR_S = 3600;
+/** Of each account, in one process. Queues of refused letters hold ten times the letters and 32 times the bytes. */
+const LETTERS_AN_HOUR = 10_000;
+const BYTES_AN_HOUR = 8 * 1024 * 1024;
+const LOG_EVERY_MS = 60_000;
+/** Accounts in one round of log lines, at most. */
+const MAX_LINES = 100;
+
+/**
+ * Bounds the refused letters that are kept of each publisher, so that nobody's mistakes push out those of another. Letters beyond that are
+ * counted and dropped, and the log names their publisher.
+ */
+export class LetterQuota {
+  private readonly logger = new Logger('RabbitMQ');
+  private readonly letters = new RateLimiterMemory({ points: LETTERS_AN_HOUR, duration: HOUR_S, keyPrefix: 'letters' });
+  private readonly bytes = new RateLimiterMemory({ points: BYTES_AN_HOUR, duration: HOUR_S, keyPrefix: 'bytes' });
+  private readonly dropped = new Map<string, number>();
+
+  /** Counts a letter. @returns false when it is one too many of its publisher */
+  async admits(delivery: Delivery, stub: boolean): Promise<boolean> {
+    const publisher = publisherOf(delivery);
+    const bytes = stub ? Math.min(BODY_BYTES, delivery.message.content.length) : delivery.message.content.length;
+    try {
+      await this.letters.consume(publisher);
+      if (bytes > 0) await this.bytes.consume(publisher, bytes);
+      return true;
+    } catch (refused) {
+      if (refused instanceof Error) throw refused;
+      this.count(publisher);
+      return false;
+    }
+  }
+
+  private count(publisher: string): void {
+    if (this.dropped.size === 0) setTimeout(() => this.report(), LOG_EVERY_MS).unref();
+    const counted = this.dropped.get(publisher);
+    if (counted !== undefined || this.dropped.size < MAX_LINES) this.dropped.set(publisher, (counted ?? 0) + 1);
+  }
+
+  private report(): void {
+    for (const [publisher, letters] of this.dropped) {
+      this.logger.warn({
+        msg: 'refused commands of a publisher are dropped, because it has more of them than are kept in an hour',
+        publisher,
+        letters,
+      });
+    }
+    this.dropped.clear();
+  }
+}
+
+/** The broker vouches for the account. Publishers without one share that of their lane. */
+const publisherOf = ({ context, lane }: Delivery): string => context.userId ?? `nobody, by exchange ${lane}`;

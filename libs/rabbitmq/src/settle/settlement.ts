@@ -1,0 +1,213 @@
+import { Logger } from '@nestjs/common';
+import type { Channel, ConfirmChannel } from 'amqplib';
+import type { ServiceName } from '@app/contracts/message';
+import { INTERNAL, type Decision } from './ack-policy';
+import { Backoff } from '@app/amqp/backoff';
+import { RabbitChannel } from '@app/amqp/channel';
+import { checkExchanges } from '@app/amqp/check-topology';
+import type { RabbitConnection } from '@app/amqp/connection';
+import { about, type Delivery } from '../delivery/delivery';
+import type { HeldDeliveries } from './held-deliveries';
+import { LetterQuota } from './letter-quota';
+import type { TransportMetrics } from '../metrics';
+import { ConfirmedPublisher, NotWritten, type Publication, type PublishOutcome } from '@app/amqp/publisher';
+import { encodeReply, type EncodedReply } from '@app/amqp/reply-format';
+import { ReplyBatcher } from './reply-batcher';
+import { republication } from './republication';
+import { deadQueue, refusedQueue, retryQueue, suspectQueue } from '../topology/topology';
+
+/** How long a reply without a deadline waits for a publishing connection, in milliseconds. */
+const REPLY_PATIENCE_MS = 5000;
+/** How long a letter of a publisher is held when it cannot be put away, in milliseconds. One of ours is held as long as it takes. */
+const HOLD_REFUSED_MS = 5 * 60_000;
+/** No length of a queue counts headers: a refused letter with more of them, as JSON, keeps only those that were understood. */
+const MAX_HEADER_CHARACTERS = 4096;
+
+type Republished = Extract<Decision, { do: 'retryThenAck' | 'deadThenAck' | 'refuseThenAck' | 'suspectThenAck' }>;
+
+/** Carries out what the ack policy decided: publishes, then acknowledges. */
+export class Settlement {
+  private readonly logger = new Logger('RabbitMQ');
+  private readonly closing = new AbortController();
+  private readonly replyChannel: RabbitChannel<Channel>;
+  private readonly replies: ReplyBatcher;
+  private readonly confirms: RabbitChannel<ConfirmChannel>;
+  private readonly publisher: ConfirmedPublisher;
+  private readonly quota = new LetterQuota();
+  private readonly account: string;
+
+  /**
+   * @param connection for publishing only: a blocked one must not stop the consumers
+   * @param heldDeliveries what cannot be put away for now
+   */
+  constructor(
+    private readonly service: ServiceName,
+    connection: RabbitConnection,
+    private readonly metrics: TransportMetrics,
+    private readonly heldDeliveries: HeldDeliveries,
+  ) {
+    this.account = connection.username;
+    this.replyChannel = new RabbitChannel(connection, {
+      name: 'replies',
+      open: (model) => model.createChannel(),
+      setup: (channel) => checkExchanges(channel, ['replies']),
+    });
+    this.replies = new ReplyBatcher(this.replyChannel);
+    this.confirms = new RabbitChannel(connection, {
+      name: 'retries and dead letters',
+      open: (model) => model.createConfirmChannel(),
+      setup: (channel) => checkExchanges(channel, ['retry', 'dead']),
+    });
+    this.publisher = new ConfirmedPublisher(this.confirms);
+  }
+
+  check(): string | undefined {
+    return this.replyChannel.check() ?? this.confirms.check();
+  }
+
+  /** From now on nothing waits for the broker to come back. */
+  stopWaiting(): void {
+    this.closing.abort();
+  }
+
+  /** Flushes what was published. */
+  async close(): Promise<void> {
+    await Promise.all([this.replyChannel.close(), this.confirms.close()]);
+  }
+
+  /** @param knownPattern label of the metric: only patterns with a handler, because others are without number */
+  async settle(delivery: Delivery, decision: Exclude<Decision, { do: 'hold' }>, knownPattern: string): Promise<void> {
+    const settled = (outcome: string, status = '') => {
+      delivery.ack();
+      this.metrics.deliveries.inc({ pattern: knownPattern, outcome, status });
+      this.logger.debug({ msg: 'settled', outcome, ...(status && { status }), ...about(delivery) });
+    };
+    switch (decision.do) {
+      case 'ack':
+        return settled(decision.because);
+      case 'replyThenAck': {
+        const { status, sent } = await this.reply(delivery, this.encode(delivery, decision.reply));
+        return settled(sent ? 'replied' : 'reply_lost', status);
+      }
+      case 'suspectThenAck':
+        this.logger.warn({
+          msg: 'a command was delivered several times and never settled: it is handled alone',
+          ...about(delivery),
+        });
+        return void ((await this.republish(delivery, decision)) && settled('suspect'));
+      case 'retryThenAck':
+      case 'deadThenAck': {
+        const outcome = decision.do === 'retryThenAck' ? 'retried' : 'dead';
+        return void ((await this.republish(delivery, decision)) && settled(outcome, decision.error.status));
+      }
+      case 'refuseThenAck': {
+        const { status } = decision.error;
+        if (!(await this.quota.admits(delivery, decision.stub))) return settled('refused_dropped', status);
+        const kept = await this.republish(delivery, decision, HOLD_REFUSED_MS);
+        return void ((kept || !this.isOver(delivery)) && settled(kept ? 'refused' : 'refused_dropped', status));
+      }
+    }
+  }
+
+  private encode({ context }: Delivery, reply: Parameters<typeof encodeReply>[0]): EncodedReply {
+    try {
+      return encodeReply(reply);
+    } catch (error) {
+      const { requestId, pattern } = context;
+      this.logger.error({ msg: 'the result of a handler is not JSON', requestId, pattern, stack: (error as Error).stack });
+      return encodeReply({ error: INTERNAL });
+    }
+  }
+
+  private async reply({ address, context }: Delivery, reply: EncodedReply) {
+    const patience = context.deadline === undefined ? REPLY_PATIENCE_MS : context.deadline - Date.now();
+    let sent = false;
+    if (address && (await this.replyChannel.whenReady(patience))) {
+      try {
+        sent = await this.replies.publish(address, reply);
+      } catch (error) {
+        this.logger.error({
+          msg: 'a reply could not be published',
+          requestId: context.requestId,
+          reason: (error as Error).message,
+        });
+      }
+    }
+    return { status: reply.status, sent };
+  }
+
+  /**
+   * Publishes the message elsewhere. While that fails it is held: going back to its queue would count as a delivery in vain.
+   *
+   * @returns whether the broker has it, so that this delivery can be acknowledged; false at the end of the channel or the process, which
+   *   give it back to its queue, and after so many milliseconds
+   */
+  private async republish(delivery: Delivery, decision: Republished, holdMs = Infinity): Promise<boolean> {
+    const until = performance.now() + holdMs;
+    const backoff = new Backoff(500, 5000);
+    let withHeaders = true;
+    let held = false;
+    try {
+      for (;;) {
+        const publication = this.publicationOf(delivery, decision, withHeaders);
+        const outcome = await this.tryPublish(publication);
+        if (outcome === 'confirmed') return true;
+        const { exchange, routingKey } = publication;
+        const line = { msg: 'publishing again failed', requestId: delivery.context.requestId, exchange, routingKey, outcome };
+        // A publisher, or a connection that ended, can bring this about: nothing of ours is broken, and it is tried again.
+        if (['unencodable', 'not written', 'lost'].includes(outcome)) this.logger.warn(line);
+        else if (!held) this.logger.error(line);
+        if (outcome === 'unencodable') withHeaders = false;
+        if (!held) this.heldDeliveries.change(delivery.queue, 1);
+        held = true;
+        await backoff.wait(this.closing.signal);
+        if (this.isOver(delivery) || performance.now() > until) return false;
+      }
+    } finally {
+      if (held) this.heldDeliveries.change(delivery.queue, -1);
+    }
+  }
+
+  private isOver(delivery: Delivery): boolean {
+    return this.closing.signal.aborted || delivery.isForgotten;
+  }
+
+  private publicationOf(delivery: Delivery, decision: Republished, withHeaders: boolean): Publication {
+    const { service, account } = this;
+    const { attempt } = delivery.context;
+    const common = { account, attempt, withHeaders };
+    switch (decision.do) {
+      case 'suspectThenAck':
+        return republication(delivery, { exchange: 'retry', routingKey: suspectQueue(service) }, common);
+      case 'retryThenAck': {
+        const routingKey = retryQueue(service, decision.delay);
+        return republication(delivery, { exchange: 'retry', routingKey }, { ...common, attempt: attempt + 1 });
+      }
+      case 'deadThenAck':
+        return republication(delivery, { exchange: 'dead', routingKey: deadQueue(service) }, { ...common, dead: decision.error });
+      case 'refuseThenAck': {
+        const target = { exchange: 'dead', routingKey: refusedQueue(service) } as const;
+        const { error: dead, stub } = decision;
+        return republication(delivery, target, { ...common, dead, stub, withHeaders: withHeaders && hasFewHeaders(delivery) });
+      }
+    }
+  }
+
+  private async tryPublish(publication: Publication): Promise<PublishOutcome | 'unencodable' | 'not written'> {
+    try {
+      return await this.publisher.publish(publication);
+    } catch (error) {
+      if (!(error instanceof NotWritten)) throw error;
+      return error.cause ? 'unencodable' : 'not written';
+    }
+  }
+}
+
+function hasFewHeaders({ message }: Delivery): boolean {
+  try {
+    return JSON.stringify(message.properties.headers ?? {}).length <= MAX_HEADER_CHARACTERS;
+  } catch {
+    // A number of 64 bits, for one.
+    return false;
+  }
+}

@@ -1,0 +1,24 @@
+import { ConfigError } from '@app/runtime/settings';
+import { topologyConfig } from '../config';
+import { declareTopology } from './declare-topology';
+import { BINDINGS, EXCHANGES, QUEUES } from './topology';
+
+const WAIT_MS = 60_000;
+
+async function main(): Promise<void> {
+  const { amqpUrl, amqpCaFile } = topologyConfig();
+  const upgraded = process.argv.includes('--upgraded');
+  const left = await declareTopology(amqpUrl, { caFile: amqpCaFile, waitMs: WAIT_MS, upgraded });
+  console.log(`RabbitMQ has ${EXCHANGES.length} exchanges, ${QUEUES.length} queues and ${BINDINGS.length} bindings of ours.`);
+  if (upgraded)
+    console.log(
+      left.length > 0 ? `Not empty yet: ${left.join(', ')}. Run it again in five minutes.` : 'The upgrade is finished.',
+    );
+}
+
+main().catch((error: unknown) => {
+  const { message, code } = error as NodeJS.ErrnoException;
+  const reason = error instanceof ConfigError ? error.problems.join('; ') : message || code;
+  console.error(`The topology could not be declared in the broker of AMQP_URL: ${reason}`);
+  process.exitCode = 1;
+});

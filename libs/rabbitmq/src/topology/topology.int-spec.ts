@@ -1,0 +1,141 @@
+import { connect, createServer, type AddressInfo, type Server } from 'node:net';
+import { pipeline } from 'node:stream';
+import { Registry } from 'prom-client';
+import { AddUsers } from '@app/contracts/users.add';
+import { createTestBroker, type TestBroker } from '@app/testing/broker';
+import { eventually } from '@app/testing/eventually';
+import { requiredEnv } from '@app/testing/required-env';
+import { startUsersStub } from '@app/testing/users-stub';
+import { declareTopology } from './declare-topology';
+import { openConnection } from '@app/amqp/open-connection';
+import { RabbitClient } from '../client/rabbit.client';
+import { BINDINGS, EXCHANGES, QUEUES } from './topology';
+
+describe('declaring the topology', () => {
+  let broker: TestBroker;
+
+  beforeEach(async () => {
+    broker = await createTestBroker();
+  });
+  afterEach(() => broker.drop());
+
+  it('makes what the table says, and changes nothing when it is there', async () => {
+    await declareTopology(broker.url);
+    await declareTopology(broker.url);
+    const { queues, exchanges, bindings } = await broker.management.definitions();
+    expect(queues.map(({ name }) => name).sort()).toEqual(QUEUES.map(({ name }) => name).sort());
+    for (const { name, arguments: args } of QUEUES) {
+      expect(queues.find((queue) => queue.name === name)).toMatchObject({ durable: true, arguments: args });
+    }
+    expect(exchanges.map(({ name, type, durable }) => ({ name, type, durable }))).toEqual(
+      expect.arrayContaining(EXCHANGES.map(({ name, type }) => ({ name, type, durable: true }))),
+    );
+    expect(
+      bindings.map(({ source, destination, routing_key: routingKey }) => ({ exchange: source, queue: destination, routingKey })),
+    ).toEqual(expect.arrayContaining([...BINDINGS]));
+    expect(bindings).toHaveLength(BINDINGS.length);
+  });
+
+  it('names what exists with other arguments', async () => {
+    const model = await openConnection({ url: broker.url, name: 'test' });
+    await (await model.createChannel()).assertQueue('users.queries', { arguments: { 'x-max-length': 5 } });
+    await model.close();
+    await expect(declareTopology(broker.url)).rejects.toThrow(/^the queue users\.queries exists with other settings/);
+  });
+
+  it('keeps a service and a caller that need it not ready, until it is there', async () => {
+    const metrics = new Registry();
+    const server = await startUsersStub(
+      { connection: { url: broker.url, name: 'users' }, metrics },
+      { add: () => ({ fine: true }), authenticate: () => ({}), exists: () => ({}) },
+    );
+    const client = new RabbitClient({ connection: { url: broker.url, name: 'gateway' }, metrics });
+    await client.connect();
+    try {
+      await eventually(() => server.check() === 'the queue users.calls does not exist in the broker: run "npm run setup"');
+      await eventually(() => client.check() === 'the exchange calls does not exist in the broker: run "npm run setup"');
+      await declareTopology(broker.url);
+      await eventually(() => server.check() === undefined && client.check() === undefined);
+      const body = { organizationId: 'o', users: [{ userId: 'u' }] };
+      const answer = await client.call(AddUsers, body, { apiKey: 'k', requestId: 'r', timeoutMs: 5000 });
+      expect(answer.parse()).toEqual({ fine: true });
+    } finally {
+      await client.close();
+      await server.close();
+    }
+  });
+});
+
+describe('a broker that is not up', () => {
+  it('is waited for, as long as asked', async () => {
+    const broker = await createTestBroker();
+    const url = new URL(broker.url);
+    const target = { host: url.hostname, port: Number(url.port) };
+    const forwarder = createServer((socket) => pipeline(socket, connect(target), socket, () => undefined));
+    url.port = String(await listen(forwarder));
+    await new Promise((resolve) => forwarder.close(resolve));
+    await expect(declareTopology(url.href)).rejects.toThrow('ECONNREFUSED');
+
+    const declared = declareTopology(url.href, { waitMs: 20_000 });
+    await listen(forwarder, Number(url.port));
+    await declared;
+    await new Promise((resolve) => forwarder.close(resolve));
+    await broker.drop();
+  });
+});
+
+const listen = (server: Server, port = 0) =>
+  new Promise<number>((resolve) => server.listen(port, '127.0.0.1', () => resolve((server.address() as AddressInfo).port)));
+
+describe('the program', () => {
+  const { AMQP_URL } = process.env;
+  let said: { log: string[]; error: string[] };
+
+  beforeEach(() => {
+    said = { log: [], error: [] };
+    jest.spyOn(console, 'log').mockImplementation((line) => void said.log.push(String(line)));
+    jest.spyOn(console, 'error').mockImplementation((line) => void said.error.push(String(line)));
+  });
+
+  afterEach(() => {
+    process.exitCode = undefined;
+    jest.restoreAllMocks();
+    if (AMQP_URL === undefined) delete process.env.AMQP_URL;
+    else process.env.AMQP_URL = AMQP_URL;
+  });
+
+  const run = async (url: string) => {
+    process.env.AMQP_URL = url;
+    // eslint-disable-next-line @typescript-eslint/no-require-imports -- it runs when it is loaded, so each time in a registry of its own
+    jest.isolateModules(() => require('./declare-topology.main'));
+    await eventually(() => said.log.length + said.error.length > 0);
+    return process.exitCode;
+  };
+
+  it('declares, prints one line and exits 0', async () => {
+    const broker = await createTestBroker();
+    expect(await run(broker.url)).toBeUndefined();
+    expect(said).toEqual({
+      log: [`RabbitMQ has ${EXCHANGES.length} exchanges, ${QUEUES.length} queues and ${BINDINGS.length} bindings of ours.`],
+      error: [],
+    });
+    await broker.drop();
+  });
+
+  it.each([
+    ['', 'AMQP_URL is required: a URL that starts with amqp:// or amqps://'],
+    ['https://user:secret@host/', 'AMQP_URL must be a URL that starts with amqp:// or amqps://'],
+    ['user:secret@host', 'AMQP_URL must be a URL that starts with amqp:// or amqps://'],
+  ])('says what is wrong with %p, names the variable and exits 1', async (url, problem) => {
+    expect(await run(url)).toBe(1);
+    expect(said).toEqual({ log: [], error: [`The topology could not be declared in the broker of AMQP_URL: ${problem}`] });
+  });
+
+  it('does not wait for a wrong password to become right', async () => {
+    const url = new URL(requiredEnv('TEST_AMQP_URL'));
+    url.password = 'wrong-secret';
+    expect(await run(url.href)).toBe(1);
+    expect(said.error[0]).toMatch(/ACCESS_REFUSED/);
+    expect(said.error[0]).not.toContain('wrong-secret');
+  });
+});

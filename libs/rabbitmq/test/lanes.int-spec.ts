@@ -1,0 +1,134 @@
+import type { ConfirmChannel, ChannelModel, Options } from 'amqplib';
+import { Registry } from 'prom-client';
+import { openConnection } from '@app/amqp/open-connection';
+import { ApiError } from '@app/contracts/error';
+import { AddUsers, type AddUsersRequest } from '@app/contracts/users.add';
+import { createTestBroker, type TestBroker } from '@app/testing/broker';
+import { eventually } from '@app/testing/eventually';
+import { startUsersStub, type UsersHandlers } from '@app/testing/users-stub';
+import { declareTopology } from '../src/topology/declare-topology';
+import { RabbitClient } from '../src/client/rabbit.client';
+import type { RabbitServer } from '../src/server/rabbit.server';
+import { LANES } from '../src/topology/topology';
+
+const CALL = { apiKey: 'key', requestId: 'r', timeoutMs: 20_000 };
+const body = (organizationId: string): AddUsersRequest => ({ organizationId, users: [{ userId: 'u' }] });
+
+/** Neighbours that publish to the same service: none of them waits for what another one has published. */
+describe('lanes', () => {
+  let broker: TestBroker;
+  let model: ChannelModel;
+  let channel: ConfirmChannel;
+  let client: RabbitClient;
+  let server: RabbitServer;
+  let metrics: Registry;
+  const handlers = {} as UsersHandlers;
+
+  beforeEach(async () => {
+    broker = await createTestBroker();
+    await declareTopology(broker.url);
+    model = await openConnection({ url: broker.url, name: 'test' });
+    channel = await model.createConfirmChannel();
+    metrics = new Registry();
+    handlers.add = handlers.authenticate = handlers.exists = () => ({});
+    client = new RabbitClient({ connection: { url: broker.url, name: 'gateway' }, metrics });
+    await client.connect();
+    server = await startUsersStub(
+      { connection: { url: broker.url, name: 'users' }, metrics, prefetch: { commands: 20, queries: 20 } },
+      handlers,
+    );
+    await eventually(() => server.check() === undefined && client.check() === undefined);
+  });
+  afterEach(async () => {
+    await client.close();
+    await server.close();
+    await model.close();
+    await broker.drop();
+  });
+
+  const publish = (lane: string, organizationId: string, options: Options.Publish = {}) =>
+    channel.publish(lane, 'users.add.v1', Buffer.from(JSON.stringify(body(organizationId))), {
+      persistent: true,
+      headers: { 'x-api-key': 'key' },
+      ...options,
+    });
+
+  it('do not wait for each other, and calls wait for none of them', async () => {
+    let ended = 0;
+    const endedBefore = new Map<string, number>();
+    handlers.add = async ({ organizationId }) => {
+      // Something that takes its turn of the event loop, as a database does.
+      await new Promise((resolve) => setImmediate(resolve));
+      ended++;
+      if (organizationId !== 'backlog') endedBefore.set(organizationId, ended);
+      return {};
+    };
+    for (let number = 0; number < 5000; number++) publish('commands.1', 'backlog');
+    await channel.waitForConfirms();
+    publish('commands.2', 'neighbour');
+    await client.call(AddUsers, body('call'), CALL);
+    await eventually(() => endedBefore.size === 2);
+    // The backlog was published first. What is in hand of it, and takes turns, is a small part.
+    const remaining = async () => (await channel.checkQueue('users.commands.1')).messageCount;
+    expect(await remaining()).toBeGreaterThan(0);
+    await eventually(() => ended === 5002, 30_000);
+  });
+
+  it('each carry out what is published to them', async () => {
+    const seen: string[] = [];
+    handlers.add = ({ organizationId }) => seen.push(organizationId);
+    for (const lane of LANES) publish(lane, lane);
+    await eventually(() => seen.length === LANES.length);
+    expect(seen.toSorted()).toEqual([...LANES]);
+  });
+
+  it('get back what is tried again, and the letters say where they came from', async () => {
+    handlers.add = (_, { attempt }) => {
+      throw new ApiError(attempt === 1 ? 'UNAVAILABLE' : 'NOT_FOUND', 'Not now, and then not at all.');
+    };
+    publish('commands.3', 'org');
+    const letter = await eventually(() => channel.get('users.commands.refused', { noAck: true }));
+    expect(letter && letter.properties.headers).toMatchObject({ 'x-lane': 'commands.3', 'x-attempt': 2 });
+  });
+
+  it('drop what their publisher published with an expiration, when it is over, and stop nobody by it', async () => {
+    await server.close();
+    for (const lane of LANES) for (let number = 0; number < 50; number++) publish(lane, 'late', { expiration: 1 });
+    await channel.waitForConfirms();
+    const waiting = async () => {
+      const queues = LANES.map((_, lane) => channel.checkQueue(`users.commands.${lane}`));
+      return (await Promise.all(queues)).reduce((sum, { messageCount }) => sum + messageCount, 0);
+    };
+    await eventually(async () => (await waiting()) === 0);
+    for (const letters of ['dead', 'refused', 'crashed'])
+      expect((await channel.checkQueue(`users.commands.${letters}`)).messageCount).toBe(0);
+  });
+
+  it('keep so many refused commands of a publisher and no more, and stubs of what cannot be read', async () => {
+    const garbage = Buffer.alloc(600 * 1024, 'x');
+    const whole = Buffer.from(JSON.stringify({ ...body('org'), padding: 'x'.repeat(900 * 1024) }));
+    handlers.add = () => {
+      throw new ApiError('NOT_FOUND', 'Never.');
+    };
+    for (let number = 0; number < 30; number++)
+      channel.publish('commands.1', 'users.add.v1', garbage, { headers: { 'x-api-key': 'key' } });
+    await channel.waitForConfirms();
+    for (let number = 0; number < 30; number++) {
+      channel.publish('commands.1', 'users.add.v1', whole, { headers: { 'x-api-key': 'key' } });
+      // Another publisher: without user_id that is another lane.
+      if (number < 3) channel.publish('commands.2', 'users.add.v1', whole, { headers: { 'x-api-key': 'key' } });
+    }
+    await channel.waitForConfirms();
+    const outcomes = async () => {
+      const { values } = await metrics.getSingleMetric('rabbitmq_deliveries_total')!.get();
+      const of = (wanted: string) => values.reduce((sum, { labels, value }) => sum + (labels.outcome === wanted ? value : 0), 0);
+      return { refused: of('refused'), dropped: of('refused_dropped') };
+    };
+    await eventually(async () => {
+      const { refused, dropped } = await outcomes();
+      return refused + dropped === 63;
+    }, 20_000);
+    // 30 stubs, 3 of the other, and as many whole ones as 8 MiB hold.
+    expect(await outcomes()).toEqual({ refused: 30 + 3 + 9, dropped: 21 });
+  });
+});

@@ -1,0 +1,104 @@
+import type { ChannelModel, ConfirmChannel } from 'amqplib';
+import { Registry } from 'prom-client';
+import { openConnection } from '@app/amqp/open-connection';
+import { ApiError } from '@app/contracts/error';
+import { eventually } from '@app/testing/eventually';
+import { PrivateServer } from '@app/testing/private-server';
+import { startUsersStub } from '@app/testing/users-stub';
+import { declareTopology } from '../src/topology/declare-topology';
+import { againQueue, BINDINGS, LANES, RETRY_DELAYS, retryQueue, SERVICES } from '../src/topology/topology';
+
+const BODY = Buffer.from('{"organizationId":"o","users":[{"userId":"u"}]}');
+const [SHORTEST] = RETRY_DELAYS;
+
+/** Headers that the broker reads when it dead-letters. The first one ends dead-lettering on the whole node of RabbitMQ up to 3.12. */
+const MADE_UP: [string, unknown][] = [
+  ['no tables', ['x']],
+  ['a table without anything', [{}]],
+  [
+    'a death in a retry queue',
+    SERVICES.map((service) => ({
+      queue: retryQueue(service, SHORTEST),
+      reason: 'expired',
+      exchange: 'retry',
+      'routing-keys': [retryQueue(service, SHORTEST)],
+      count: 1,
+      time: { '!': 'timestamp', value: 1_600_000_000 },
+    })),
+  ],
+];
+
+jest.setTimeout(90_000);
+
+/** On a broker of its own: where it goes wrong, no other virtual host gets its retries any more. */
+describe('an x-death that a publisher has made up', () => {
+  let broker: PrivateServer;
+  let model: ChannelModel;
+  let channel: ConfirmChannel;
+
+  beforeAll(async () => {
+    broker = await PrivateServer.start('rabbitmq', '--management');
+    await declareTopology(broker.url);
+    model = await openConnection({ url: broker.url, name: 'test' });
+    channel = await model.createConfirmChannel();
+  });
+  afterAll(async () => {
+    await model?.close();
+    await broker?.remove();
+  });
+
+  /** What waits in the shortest retry queues comes back: the broker goes on dead-lettering. */
+  async function expectRetries(): Promise<void> {
+    for (const service of SERVICES) {
+      channel.publish('retry', retryQueue(service, SHORTEST), Buffer.from('{}'), { persistent: true, messageId: service });
+    }
+    await channel.waitForConfirms();
+    for (const service of SERVICES) {
+      const back = await eventually(() => channel.get(againQueue(service), { noAck: true }), 15_000);
+      expect(back).toMatchObject({ properties: { messageId: service } });
+    }
+  }
+
+  it.each(MADE_UP)('stops no retry when it expires in the queues of the lanes: %s', async (_, deaths) => {
+    const bindings = BINDINGS.filter(({ exchange }) => LANES.some((lane) => lane === exchange));
+    for (const { exchange, routingKey } of bindings) {
+      const properties = { persistent: true, mandatory: true, expiration: 1, headers: { 'x-death': deaths } };
+      for (let copy = 0; copy < 3; copy++) channel.publish(exchange, routingKey, BODY, properties);
+    }
+    await channel.waitForConfirms();
+    for (const { queue } of bindings) {
+      await eventually(async () => (await channel.checkQueue(queue)).messageCount === 0, 20_000);
+    }
+    await expectRetries();
+  });
+
+  it.each(MADE_UP)('stops no retry when its command is tried again: %s', async (_, deaths) => {
+    const tried: string[] = [];
+    const server = await startUsersStub(
+      { connection: { url: broker.url, name: 'users' }, metrics: new Registry() },
+      {
+        add: (_body, { messageId, attempt }) => {
+          tried.push(`${messageId} ${attempt}`);
+          if (attempt === 1) throw new ApiError('UNAVAILABLE', 'Not now.');
+          return {};
+        },
+        authenticate: () => ({}),
+        exists: () => ({}),
+      },
+    );
+    try {
+      await eventually(() => server.check() === undefined);
+      for (const lane of LANES) {
+        const headers = { 'x-api-key': 'key', 'x-death': deaths };
+        channel.publish(lane, 'users.add.v1', BODY, { persistent: true, messageId: lane, headers });
+      }
+      await channel.waitForConfirms();
+      // One in four waits for 5 s.
+      await eventually(() => tried.length === 2 * LANES.length, 30_000);
+      expect(tried.toSorted()).toEqual(LANES.flatMap((lane) => [`${lane} 1`, `${lane} 2`]).toSorted());
+    } finally {
+      await server.close();
+    }
+    await expectRetries();
+  });
+});

@@ -1,0 +1,207 @@
+import { once } from 'node:events';
+import type { Channel, ChannelModel } from 'amqplib';
+import { Registry } from 'prom-client';
+import type { ApiError } from '@app/contracts/error';
+import { AddUsers, type AddUsersRequest } from '@app/contracts/users.add';
+import { eventually } from '@app/testing/eventually';
+import { PrivateServer } from '@app/testing/private-server';
+import { startUsersStub, type UsersHandlers } from '@app/testing/users-stub';
+import type { ConsumedQueue } from '../src/topology/consumed-queues';
+import { declareTopology } from '../src/topology/declare-topology';
+import type { RabbitConnection } from '@app/amqp/connection';
+import { openConnection } from '@app/amqp/open-connection';
+import { RabbitClient } from '../src/client/rabbit.client';
+import type { RabbitServer } from '../src/server/rabbit.server';
+
+const BODY: AddUsersRequest = { organizationId: 'o', users: [{ userId: 'u' }] };
+const CALL = { apiKey: 'key', requestId: 'r', timeoutMs: 8000 };
+
+jest.setTimeout(90_000);
+
+describe('recovery', () => {
+  let broker: PrivateServer;
+  let client: RabbitClient;
+  let server: RabbitServer;
+  const handlers = {} as UsersHandlers;
+  const metrics = new Registry();
+
+  const ready = () => eventually(() => server.check() === undefined && client.check() === undefined, 30_000);
+
+  const failure = (call: Promise<unknown>): Promise<ApiError> =>
+    call.then(
+      () => {
+        throw new Error('unexpected');
+      },
+      (error: unknown) => error as ApiError,
+    );
+
+  const killConnections = (name: string) => eventually(() => broker.management.killConnections(name), 20_000);
+
+  /** A command whose handler runs until it is let go. */
+  const running = async (timeoutMs = CALL.timeoutMs) => {
+    let runs = 0;
+    let letGo!: () => void;
+    const gone = new Promise<void>((resolve) => (letGo = resolve));
+    handlers.add = async (_, { redelivered }) => {
+      runs++;
+      await gone;
+      return { redelivered };
+    };
+    const call = client.call(AddUsers, BODY, { ...CALL, timeoutMs });
+    call.catch(() => undefined);
+    await eventually(() => runs === 1);
+    return { call, letGo, runs: () => runs };
+  };
+
+  const callsWork = async () => {
+    handlers.add = () => ({ fine: true });
+    await ready();
+    expect((await client.call(AddUsers, BODY, CALL)).parse()).toEqual({ fine: true });
+  };
+
+  beforeAll(async () => {
+    broker = await PrivateServer.start('rabbitmq', '--management');
+    await declareTopology(broker.url);
+    client = new RabbitClient({ connection: { url: broker.url, name: 'gateway' }, metrics });
+    await client.connect();
+    server = await startUsersStub({ connection: { url: broker.url, name: 'users' }, metrics }, handlers);
+    await ready();
+  });
+
+  afterAll(async () => {
+    await client?.close();
+    await server?.close();
+    await broker?.remove();
+  });
+
+  it('a killed connection of the client: the outcome of its calls is unknown at once', async () => {
+    const { call, letGo } = await running();
+    const outcome = failure(call).then((error) => ({ error, at: performance.now() }));
+    await killConnections('gateway calling');
+    const killedAt = performance.now();
+    const { error, at } = await outcome;
+    expect(error.status).toBe('DEADLINE_EXCEEDED');
+    expect(at - killedAt).toBeLessThan(500);
+    letGo();
+    await callsWork();
+  });
+
+  it('a killed publishing connection of the service: the reply waits for the next one', async () => {
+    const { call, letGo } = await running();
+    const { publishing } = server as unknown as { publishing: RabbitConnection };
+    // At the very moment: it may be back before anybody looks.
+    const lost = once(publishing, 'state').then(letGo);
+    await killConnections('users publishing');
+    await lost;
+    expect((await call).parse()).toEqual({ redelivered: false });
+    await callsWork();
+  });
+
+  it('a killed consuming connection of the service: the command is delivered again', async () => {
+    const { call, letGo, runs } = await running();
+    await killConnections('users consuming');
+    await eventually(() => runs() === 2);
+    letGo();
+    await call;
+    await callsWork();
+  });
+
+  it('a channel that the broker closes: consumed by the next one', async () => {
+    const { call, letGo, runs } = await running();
+    const connection = server.unwrap();
+    const { consumers } = server as unknown as { consumers: Map<ConsumedQueue, { acks: { channel: Channel } }> };
+    const [, { acks }] = [...consumers].find(([{ name }]) => name === 'users.calls')!;
+    // Acknowledging what was never delivered.
+    acks.channel.ack({ fields: { deliveryTag: 999 } } as never);
+    await eventually(() => runs() === 2);
+    letGo();
+    await call;
+    await callsWork();
+    // One channel, not everything that shares its connection.
+    expect(server.unwrap()).toBe(connection);
+  });
+
+  it('a deleted queue: not ready, and consumed again when it is declared again', async () => {
+    const model = await openConnection({ url: broker.url, name: 'test' });
+    const channel = await model.createChannel();
+    await channel.deleteQueue('users.calls');
+    await eventually(() => server.check() === 'the queue users.calls does not exist in the broker: run "npm run setup"');
+    expect(await failure(client.call(AddUsers, BODY, CALL))).toMatchObject({ status: 'UNAVAILABLE' });
+    await declareTopology(broker.url);
+    await callsWork();
+
+    const { replyQueue } = (client as unknown as { caller: { replyQueue: string } }).caller;
+    const { call, letGo } = await running();
+    // Only the connection that owns an exclusive queue may delete it.
+    const own = await client.unwrap<ChannelModel>().createChannel();
+    await own.deleteQueue(replyQueue);
+    expect((await failure(call)).status).toBe('DEADLINE_EXCEEDED');
+    letGo();
+    await callsWork();
+    await model.close();
+  });
+
+  it('a memory alarm: refused at once, nothing executed late, works again afterwards', async () => {
+    const executed: unknown[] = [];
+    handlers.add = (_, { messageId }) => executed.push(messageId);
+    await broker.order('memory alarm on');
+    // The broker says that it blocks only when something is published.
+    const first = await failure(client.call(AddUsers, BODY, { ...CALL, timeoutMs: 500, messageId: 'first' }));
+    expect(first.status).toBe('DEADLINE_EXCEEDED');
+    expect(client.state).toBe('blocked');
+    const started = performance.now();
+    const refused = await failure(client.call(AddUsers, BODY, { ...CALL, messageId: 'refused' }));
+    expect(refused.status).toBe('UNAVAILABLE');
+    // At once, and not at the deadline of 5 s.
+    expect(performance.now() - started).toBeLessThan(1000);
+    expect(client.check()).toBe('the broker is short of memory or disk');
+
+    await broker.order('memory alarm off');
+    await ready();
+    await client.call(AddUsers, BODY, { ...CALL, messageId: 'afterwards' });
+    expect(executed).toEqual(['afterwards']);
+  });
+
+  it('a broker that stands still: 504 at the deadline, and it works when the broker goes on', async () => {
+    handlers.add = () => ({ fine: true });
+    await broker.order('pause');
+    const started = performance.now();
+    const errors = await Promise.all(
+      Array.from({ length: 20 }, () => failure(client.call(AddUsers, BODY, { ...CALL, timeoutMs: 300 }))),
+    );
+    expect(errors.map(({ status }) => status)).toEqual(Array.from({ length: 20 }, () => 'DEADLINE_EXCEEDED'));
+    expect(performance.now() - started).toBeLessThan(2300);
+    await broker.order('resume');
+    await callsWork();
+  });
+
+  it.each(['stop', 'kill'] as const)('a broker that goes (%s) and comes back', async (way) => {
+    // A quorum queue that was declared a moment ago may come back without its leader.
+    const { call, letGo } = await running();
+    const outcome = failure(call);
+    await broker.order(way);
+    expect((await outcome).status).toBe('DEADLINE_EXCEEDED');
+    letGo();
+    await eventually(() => client.state === 'down');
+    const started = performance.now();
+    expect((await failure(client.call(AddUsers, BODY, CALL))).status).toBe('UNAVAILABLE');
+    // At once, and not at the deadline of 5 s.
+    expect(performance.now() - started).toBeLessThan(1000);
+    expect(client.check()).toBe('not connected to the broker');
+    expect(server.check()).toBe('not connected to the broker');
+    await broker.order('start');
+    await callsWork();
+  });
+
+  it('closes in time without a broker', async () => {
+    const { letGo } = await running(2000);
+    await broker.order('pause');
+    const other = new RabbitClient({ connection: { url: broker.url, name: 'other' }, metrics });
+    await other.connect();
+    const started = performance.now();
+    letGo();
+    await Promise.all([other.close(), client.close(), server.close()]);
+    expect(performance.now() - started).toBeLessThan(7000);
+    await broker.order('resume');
+  });
+});

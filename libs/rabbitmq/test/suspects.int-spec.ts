@@ -1,0 +1,202 @@
+import type { ChannelModel, ConfirmChannel, Message, Options } from 'amqplib';
+import { Registry } from 'prom-client';
+import type { AddUsersRequest } from '@app/contracts/users.add';
+import { createTestBroker, type TestBroker } from '@app/testing/broker';
+import { eventually } from '@app/testing/eventually';
+import { startUsersStub, type UsersHandlers } from '@app/testing/users-stub';
+import { declareTopology } from '../src/topology/declare-topology';
+import type { DeliveryContext } from '../src/delivery/delivery-context';
+import { openConnection } from '@app/amqp/open-connection';
+import type { RabbitServer } from '../src/server/rabbit.server';
+import { crashedQueue, suspectQueue } from '../src/topology/topology';
+
+const SUSPECTS = suspectQueue('users');
+const CRASHED = crashedQueue('users');
+
+/** Commands whose consumers ended. A channel that closes with a message on it is to the broker what a crash is. */
+describe('suspects', () => {
+  let broker: TestBroker;
+  let model: ChannelModel;
+  let channel: ConfirmChannel;
+  let server: RabbitServer | undefined;
+  let metrics: Registry;
+  let handlers: UsersHandlers;
+
+  beforeAll(async () => {
+    broker = await createTestBroker();
+    await declareTopology(broker.url);
+    model = await openConnection({ url: broker.url, name: 'test' });
+    channel = await model.createConfirmChannel();
+  });
+  afterAll(async () => {
+    await model.close();
+    await broker.drop();
+  });
+  beforeEach(() => {
+    metrics = new Registry();
+    handlers = { add: () => ({}), authenticate: () => ({}), exists: () => ({}) };
+  });
+  afterEach(async () => {
+    await server?.close();
+    server = undefined;
+    for (const queue of ['users.commands.0', SUSPECTS, CRASHED]) await channel.purgeQueue(queue);
+  });
+
+  const startServer = async () => {
+    server = await startUsersStub({ connection: { url: broker.url, name: 'users' }, metrics, drainTimeoutMs: 200 }, handlers);
+    await eventually(() => server?.check() === undefined);
+  };
+  const publish = async (organizationId: string, options: Options.Publish = {}) => {
+    const body: AddUsersRequest = { organizationId, users: [{ userId: 'u' }] };
+    const headers = { 'x-api-key': 'key' };
+    channel.publish('commands', 'users.add.v1', Buffer.from(JSON.stringify(body)), { persistent: true, headers, ...options });
+    await channel.waitForConfirms();
+  };
+  /** Consumers that get everything that is in the queue, and end. */
+  const crash = async (queue: string, times: number) => {
+    for (let time = 0; time < times; time++) {
+      const { messageCount } = await channel.checkQueue(queue);
+      const victim = await model.createChannel();
+      let delivered = 0;
+      await victim.consume(queue, () => delivered++);
+      await eventually(() => delivered === messageCount);
+      await victim.close();
+      await eventually(async () => (await channel.checkQueue(queue)).messageCount === messageCount || (await dead()) > 0);
+    }
+  };
+  const dead = async () => (await channel.checkQueue(CRASHED)).messageCount;
+  const outcomes = async (outcome: string) => {
+    const text = await metrics.metrics();
+    return Number(new RegExp(`^rabbitmq_deliveries_total\\{.*outcome="${outcome}".*\\} (\\d+)$`, 'm').exec(text)?.[1] ?? 0);
+  };
+
+  it('are commands that were delivered twice before; one ended consumer is nothing', async () => {
+    await publish('twice');
+    await crash('users.commands.0', 1);
+    await publish('once');
+    await crash('users.commands.0', 1);
+    const handled: string[] = [];
+    handlers.add = ({ organizationId }) => handled.push(organizationId);
+    await startServer();
+    await eventually(() => handled.length === 2);
+    expect(handled.toSorted()).toEqual(['once', 'twice']);
+    expect(await outcomes('suspect')).toBe(1);
+  });
+
+  it('are not those whose publisher says so', async () => {
+    await publish('liar', { headers: { 'x-api-key': 'key', 'x-delivery-count': 7 } });
+    let handled = 0;
+    handlers.add = () => void handled++;
+    await startServer();
+    await eventually(() => handled === 1);
+    expect(await outcomes('suspect')).toBe(0);
+  });
+
+  it('are handled, and answered to who waits, as what was published', async () => {
+    const { queue } = await channel.assertQueue('', { exclusive: true });
+    await channel.bindQueue(queue, 'replies', queue);
+    const replies: Message[] = [];
+    await channel.consume(queue, (message) => void (message && replies.push(message)), { noAck: true });
+    const deadline = Date.now() + 30_000;
+    const headers = { 'x-api-key': 'key', 'x-deadline': deadline, 'x-idempotency-key': 'i', 'x-request-id': 'r', 'x-mine': 1 };
+    await publish('org', { headers, replyTo: queue, correlationId: 'the caller', messageId: 'm', appId: 'importer' });
+    await publish('org', { headers, replyTo: queue });
+    await crash('users.commands.0', 2);
+    const seen: DeliveryContext[] = [];
+    handlers.add = (_, context) => {
+      seen.push(context);
+      return { done: true };
+    };
+    await startServer();
+    await eventually(() => replies.length === 2);
+    expect(replies.map(({ properties: { correlationId } }) => correlationId as unknown)).toEqual(['the caller', undefined]);
+    expect(replies.map(({ content }) => JSON.parse(content.toString()) as unknown)).toEqual([{ done: true }, { done: true }]);
+    expect(seen[0]).toMatchObject({
+      apiKey: 'key',
+      messageId: 'm',
+      requestId: 'r',
+      deadline,
+      idempotencyKey: 'i',
+      awaited: true,
+      attempt: 1,
+      pattern: 'users.add.v1',
+      appId: 'importer',
+    });
+  });
+
+  it('are handled alone: what runs ends first, and nothing begins beside them', async () => {
+    await publish('suspect 1');
+    await publish('suspect 2');
+    await crash('users.commands.0', 2);
+    const events: string[] = [];
+    const gates = new Map<string, () => void>();
+    handlers.add = async ({ organizationId }) => {
+      events.push(`begin ${organizationId}`);
+      await new Promise<void>((resolve) => gates.set(organizationId, resolve));
+      events.push(`end ${organizationId}`);
+      return {};
+    };
+    const end = async (organizationId: string) => {
+      await eventually(() => gates.has(organizationId));
+      gates.get(organizationId)?.();
+    };
+    // Before them, so that it runs when they arrive.
+    await startServer();
+    await eventually(() => events.length === 1);
+    await publish('other');
+    await end('suspect 1');
+    await expect(eventually(() => gates.has('other'), 200)).rejects.toThrow();
+    await end('suspect 2');
+    await end('other');
+    await eventually(() => events.length === 6);
+    expect(events).toEqual(['suspect 1', 'suspect 2', 'other'].flatMap((name) => [`begin ${name}`, `end ${name}`]));
+    await eventually(() => server?.check() === undefined);
+  });
+
+  it('wait for the commands that run already', async () => {
+    const events: string[] = [];
+    const gates = new Map<string, () => void>();
+    handlers.add = async ({ organizationId }) => {
+      events.push(`begin ${organizationId}`);
+      await new Promise<void>((resolve) => gates.set(organizationId, resolve));
+      events.push(`end ${organizationId}`);
+      return {};
+    };
+    await startServer();
+    await publish('running');
+    await eventually(() => events.length === 1);
+    channel.publish('retry', SUSPECTS, Buffer.from('{"organizationId":"suspect","users":[{"userId":"u"}]}'), {
+      persistent: true,
+      headers: { 'x-api-key': 'key', 'x-routing-key': 'users.add.v1' },
+    });
+    await channel.waitForConfirms();
+    await eventually(async () => (await channel.checkQueue(SUSPECTS)).messageCount === 0);
+    await expect(eventually(() => gates.has('suspect'), 200)).rejects.toThrow();
+    gates.get('running')?.();
+    await eventually(() => gates.has('suspect'));
+    gates.get('suspect')?.();
+    await eventually(() => events.length === 4);
+    expect(events).toEqual(['begin running', 'end running', 'begin suspect', 'end suspect']);
+  });
+
+  it('end in the letters of crashes when four more consumers end with them, as they were published', async () => {
+    await publish('poison', { messageId: 'poison', replyTo: 'q', correlationId: 'c' });
+    await crash('users.commands.0', 2);
+    handlers.add = () => new Promise(() => undefined);
+    await startServer();
+    await eventually(async () => (await outcomes('suspect')) === 1);
+    await server?.close();
+    server = undefined;
+    await eventually(async () => (await channel.checkQueue(SUSPECTS)).messageCount === 1);
+    await crash(SUSPECTS, 3);
+    await eventually(async () => (await dead()) === 1);
+    const letter = await channel.get(CRASHED, { noAck: true });
+    const account = new URL(broker.url).username;
+    expect(letter && letter.properties).toMatchObject({ messageId: 'poison', replyTo: 'q', userId: account });
+    expect(letter && letter.properties.headers).toMatchObject({
+      'x-routing-key': 'users.add.v1',
+      'x-correlation-id': 'c',
+      'x-death': [{ reason: 'delivery_limit', queue: SUSPECTS }],
+    });
+  });
+});

@@ -1,0 +1,19 @@
+import { join } from 'node:path';
+import { build, buildInStep } from './build.mjs';
+import { dependenciesInStep, installDependencies } from './dependencies.mjs';
+import { waitForLock } from '../processes/lock.mjs';
+import { stage, report } from './progress.mjs';
+import { LOCAL } from './project.mjs';
+
+/** Installs and builds what is not in step. One at a time in a checkout: `npm start` and `npm test` may meet. */
+export async function prepare() {
+  const release = await waitForLock(join(LOCAL, 'prepare.lock'), (pid) =>
+    report(`waiting for process ${pid}, which installs or builds here`),
+  );
+  try {
+    if (!dependenciesInStep()) await stage('installing packages (npm ci)', installDependencies);
+    if (!buildInStep()) await stage('building', build);
+  } finally {
+    release();
+  }
+}

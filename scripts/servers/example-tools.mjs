@@ -1,0 +1,42 @@
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { runQuietly } from '../processes/command.mjs';
+import { canInstall } from './rabbitmq-program.mjs';
+
+const INSTALLER = fileURLToPath(new URL('./example-tools-install.sh', import.meta.url));
+
+const runs = (command, args) =>
+  promisify(execFile)(command, args, { timeout: 30_000 }).then(
+    () => true,
+    () => false,
+  );
+
+/**
+ * What the examples in other languages need: Python with pika, and amqp-tools. Installed when they are missing and can be.
+ * @param {(what: string) => void} onProgress told before something that takes long
+ * @returns {Promise<{ python?: string, shell: boolean, missing: string[] }>} the Python to use; what could not be had, for people
+ */
+export async function exampleTools(onProgress) {
+  let found = await look();
+  if (found.missing.length > 0 && canInstall()) {
+    onProgress('installing what the examples need with apt-get (once)');
+    await runQuietly('sh', [INSTALLER], { name: 'The installation of python3-pika and amqp-tools', mayOutliveUs: true });
+    found = await look();
+  }
+  return found;
+}
+
+async function look() {
+  let python;
+  // A Python of one's own, in front in PATH, does not have Debian's packages.
+  for (const candidate of ['python3', '/usr/bin/python3']) {
+    if (!python && (await runs(candidate, ['-c', 'import pika']))) python = candidate;
+  }
+  const shell = (await runs('amqp-publish', ['--help'])) && (await runs('amqp-consume', ['--help']));
+  return {
+    python,
+    shell,
+    missing: [...(python ? [] : ['python3 with pika']), ...(shell ? [] : ['amqp-tools (amqp-publish, amqp-consume)'])],
+  };
+}

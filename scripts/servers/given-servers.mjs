@@ -1,0 +1,36 @@
+import { connectionFailure } from '../processes/free-port.mjs';
+import { UserError } from '../checkout/machine.mjs';
+
+const KINDS = {
+  AMQP_URL: { what: 'RabbitMQ', ports: { 'amqp:': 5672, 'amqps:': 5671 } },
+  DATABASE_URL: { what: 'PostgreSQL', ports: { 'postgres:': 5432, 'postgresql:': 5432 } },
+};
+
+/**
+ * Checks a server that the user has named. A message names the variable and never shows its value: it holds a password.
+ * @param {'AMQP_URL' | 'DATABASE_URL'} name
+ * @param {NodeJS.ProcessEnv} env
+ * @returns {Promise<boolean>} whether it is set
+ */
+export async function checkGivenServer(name, env) {
+  const { what, ports } = KINDS[name];
+  const value = env[name];
+  if (!value) {
+    const own = ['USERS', 'NOTIFICATIONS', 'GATEWAY'].map((service) => `${service}_${name}`).find((candidate) => env[candidate]);
+    if (own) throw new UserError(`${own} is set but ${name} is not: set both, or neither to have ${what} started for you.`);
+    return false;
+  }
+  const schemes = Object.keys(ports)
+    .map((scheme) => `${scheme}//`)
+    .join(' or ');
+  const url = URL.canParse(value) ? new URL(value) : undefined;
+  if (!url || !(url.protocol in ports) || !url.hostname)
+    throw new UserError(`${name} is not a valid URL: it must look like ${schemes}user:password@host:port/name.`);
+  const host = url.hostname.replace(/^\[|\]$/g, '');
+  const failure = await connectionFailure(host, Number(url.port) || ports[url.protocol]);
+  if (failure)
+    throw new UserError(
+      `${what} cannot be reached at the address in ${name} (${failure.code ?? 'no connection'}); start it, correct ${name}, or unset it to have ${what} started for you.`,
+    );
+  return true;
+}

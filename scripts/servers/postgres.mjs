@@ -1,0 +1,93 @@
+import { spawnSync } from 'node:child_process';
+import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { connectionFailure, freePorts } from '../processes/free-port.mjs';
+import { commandLine, endProcess, isAlive } from '../processes/processes.mjs';
+import { ServerProcess } from '../processes/server-process.mjs';
+import { postgresIdentity, postgresPrograms, runAs } from './postgres-program.mjs';
+
+const FAST_AND_UNSAFE = ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off'];
+
+/**
+ * Starts a PostgreSQL of our own.
+ * @param {object} options
+ * @param {string} options.directory an existing one for data and log; started again with the same, it has the same data
+ * @param {string} [options.password] of the superuser; absent: none is asked for
+ * @param {number} [options.port] taken when free
+ * @param {boolean} [options.fsync] false for data that nobody will miss
+ * @param {string[]} [options.settings] others than these, each `name=value`
+ * @param {() => void} [options.onDeath] called when it goes without having been told to
+ * @param {AbortSignal} [options.abort] ends a start that is under way
+ */
+export async function startPostgres({ directory, password, port: preferred, fsync = true, settings: more = [], onDeath, abort }) {
+  const programs = await postgresPrograms();
+  const identity = postgresIdentity();
+  const data = join(directory, 'data');
+  const logFile = join(directory, 'postgres.log');
+  const [port] = await freePorts([preferred]);
+  if (identity) chmodSync(directory, 0o711); // its user has to pass through it
+
+  const settings = [
+    'listen_addresses=127.0.0.1',
+    'unix_socket_directories=',
+    'max_connections=200',
+    'shared_buffers=128MB',
+    'timezone=UTC',
+    ...(fsync ? [] : FAST_AND_UNSAFE),
+    ...more,
+  ];
+  const args = ['-D', data, '-p', String(port), ...settings.flatMap((setting) => ['-c', setting])];
+  const pidFile = join(data, 'postmaster.pid');
+  const server = new ServerProcess({
+    name: 'PostgreSQL',
+    describe: () => runAs(programs.postgres, args, identity, data),
+    logFile,
+    // The server itself says when it takes connections, which is later than when its port is open.
+    isReady: async () =>
+      existsSync(pidFile) && /^ready\s*$/m.test(readFileSync(pidFile, 'utf8')) && !(await connectionFailure('127.0.0.1', port)),
+    stopSignal: 'SIGINT', // the fast shutdown: ends sessions, keeps what is committed
+    onOrphaned: { script: 'end_group INT 50' },
+    onDeath,
+    abort,
+  });
+  // Only now: from here on somebody cleans up should we be killed.
+  if (existsSync(data)) await clearTheWay(data);
+  else initialise(programs.initdb, identity, data, password);
+  await server.start();
+  const credentials = password ? `postgres:${password}` : 'postgres';
+  return { server, url: `postgres://${credentials}@127.0.0.1:${port}/postgres`, port };
+}
+
+function initialise(initdb, identity, data, password) {
+  // Made beside and moved, so that an interrupted first start is not taken for a database.
+  const fresh = `${data}.new`;
+  rmSync(fresh, { recursive: true, force: true });
+  mkdirSync(fresh, { mode: 0o700 });
+  const passwordFile = `${data}.password`;
+  if (password) writeFileSync(passwordFile, password, { mode: 0o600 });
+  if (identity) for (const path of password ? [fresh, passwordFile] : [fresh]) chownSync(path, identity.uid, identity.gid);
+  const authentication = password ? ['-A', 'scram-sha-256', `--pwfile=${passwordFile}`] : ['-A', 'trust'];
+  // The builtin provider: the same sort order on every platform, whatever locales are installed.
+  const locale = ['-E', 'UTF8', '--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8'];
+  const { command, args, options } = runAs(
+    initdb,
+    ['-D', fresh, '-U', 'postgres', ...authentication, ...locale, '--no-sync', '--no-instructions'],
+    identity,
+    fresh,
+  );
+  const made = spawnSync(command, args, { ...options, encoding: 'utf8' });
+  rmSync(passwordFile, { force: true });
+  if (made.status !== 0) throw new Error(`PostgreSQL could not make its data directory: ${made.stderr || made.error?.message}`);
+  renameSync(fresh, data);
+}
+
+// After a crash the server may still run, or its pid file may name a process that has nothing to do with it:
+// PostgreSQL would refuse to start in both cases.
+async function clearTheWay(data) {
+  const pidFile = join(data, 'postmaster.pid');
+  if (!existsSync(pidFile)) return;
+  const pid = Number.parseInt(readFileSync(pidFile, 'utf8'), 10);
+  if (!(pid > 1) || !isAlive(pid)) return;
+  if (commandLine(pid).includes(data)) await endProcess(pid, { politely: 'SIGINT' });
+  else rmSync(pidFile, { force: true });
+}

@@ -1,0 +1,132 @@
+import { execFile, spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { runQuietly } from '../processes/command.mjs';
+import { connectionFailure, freePorts } from '../processes/free-port.mjs';
+import { startReaper } from '../processes/reaper.mjs';
+import { BROKER_SETTINGS } from './rabbitmq-settings.mjs';
+
+const IMAGE = 'rabbitmq:4.2-management';
+
+const docker = async (...args) => (await promisify(execFile)('docker', args, { timeout: 60_000 })).stdout.trim();
+
+/**
+ * Starts a RabbitMQ of our own in a container. Its data is in a volume named after the directory, or goes with it.
+ * @param {import('./rabbitmq.mjs').RabbitOptions} options
+ * @param {(what: string) => void} onProgress
+ */
+export async function startContainerRabbit(options, onProgress) {
+  const { directory, management, disposable, user, password, ports: preferred = {}, onDeath, abort } = options;
+  // Each checkout its own; the password is part of it because RabbitMQ reads it only when its data is new.
+  const name = `collaboration-rabbitmq-${createHash('sha256').update(`${directory}:${password}`).digest('hex').slice(0, 12)}`;
+  const [port, managementPort] = await freePorts([preferred.amqp, preferred.management]);
+  await docker('image', 'inspect', IMAGE).catch(() => {
+    onProgress(`pulling the image ${IMAGE} (once)`);
+    return runQuietly('docker', ['pull', IMAGE], { name: `docker pull ${IMAGE}` });
+  });
+  await docker('rm', '--force', '--volumes', name).catch(() => {}); // left by a crash
+  const remove = 'docker rm --force --volumes "$NAME"';
+  const reaper = startReaper(disposable ? remove : `docker stop -t 5 "$NAME"; ${remove}`, {
+    ...dockerVariables(),
+    NAME: name,
+  });
+  const settings = Object.entries(BROKER_SETTINGS).map(([setting, value]) => `-rabbit ${setting} ${value}`);
+  await runQuietly(
+    'docker',
+    [
+      'create',
+      ...['--name', name, '--hostname', 'rabbit'], // the host name is part of the data's path
+      ...['--publish', `127.0.0.1:${port}:5672`],
+      ...(management ? ['--publish', `127.0.0.1:${managementPort}:15672`] : []),
+      ...(disposable ? [] : ['--volume', `${name}:/var/lib/rabbitmq`]),
+      ...['--env', `RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS=${settings.join(' ')}`],
+      ...['--env', 'RABBITMQ_DEFAULT_USER', '--env', 'RABBITMQ_DEFAULT_PASS'], // by name: a value would show in the process list
+      IMAGE,
+    ],
+    { name: 'docker create', env: { ...process.env, RABBITMQ_DEFAULT_USER: user, RABBITMQ_DEFAULT_PASS: password } },
+  );
+  const server = new ContainerServer(name, reaper, () => answers(name, port, management && managementPort), onDeath, abort);
+  await server.start();
+  const control = (...args) => docker('exec', name, 'rabbitmqctl', ...args);
+  return { server, port, managementPort: management ? managementPort : undefined, control };
+}
+
+const succeeds = (work) =>
+  work.then(
+    () => true,
+    () => false,
+  );
+
+// Docker's proxy opens the published port before anything listens inside, so the node itself is asked.
+async function answers(name, port, managementPort) {
+  const listening = docker('exec', name, 'rabbitmq-diagnostics', '--quiet', 'check_port_connectivity');
+  if (!(await succeeds(listening)) || (await connectionFailure('127.0.0.1', port))) return false;
+  return !managementPort || succeeds(fetch(`http://127.0.0.1:${managementPort}/`));
+}
+
+// How the client finds its engine: by context (below HOME) or by variables.
+function dockerVariables() {
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => name === 'HOME' || name.startsWith('DOCKER_')));
+}
+
+/** The same verbs as ServerProcess, for a container. */
+class ContainerServer {
+  #expected = true;
+  running = false;
+
+  constructor(name, reaper, isReady, onDeath, abort) {
+    Object.assign(this, { name, reaper, isReady, onDeath, abort });
+  }
+
+  get pid() {
+    return undefined;
+  }
+
+  async start(timeoutMs = 90_000) {
+    if (this.running) return;
+    await docker('start', this.name);
+    this.running = true;
+    for (const since = Date.now(); !(await this.isReady()); await sleep(250)) {
+      if (Date.now() - since < timeoutMs && !this.abort?.aborted) continue;
+      await this.kill();
+      throw new Error(`RabbitMQ was not ready after ${timeoutMs / 1000} s; see docker logs ${this.name}`);
+    }
+    this.#expected = false;
+    const waiter = spawn('docker', ['wait', this.name], { stdio: 'ignore' });
+    waiter.once('exit', () => {
+      if (this.#expected) return;
+      this.running = false;
+      this.onDeath?.();
+    });
+  }
+
+  async #end(...command) {
+    if (!this.running) return;
+    this.#expected = true;
+    this.running = false;
+    await docker(...command, this.name).catch(() => {});
+  }
+
+  stop() {
+    return this.#end('stop', '-t', '15');
+  }
+
+  kill() {
+    return this.#end('kill');
+  }
+
+  pause() {
+    return docker('pause', this.name);
+  }
+
+  resume() {
+    return docker('unpause', this.name);
+  }
+
+  /** Takes the container away as well; a named volume stays. */
+  async dismissReaper() {
+    await docker('rm', '--force', '--volumes', this.name).catch(() => {});
+    this.reaper.dismiss();
+  }
+}

@@ -1,0 +1,125 @@
+import { execFile, spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { connectionFailure, freePorts } from '../processes/free-port.mjs';
+import { commandLine, endProcess, isAlive, signal } from '../processes/processes.mjs';
+import { ServerProcess } from '../processes/server-process.mjs';
+import { BROKER_SETTINGS } from './rabbitmq-settings.mjs';
+
+// epmd tells Erlang nodes where the others are. Started by a node it becomes a daemon that outlives it; started here it
+// stays in the node's process group and ends with it.
+const LAUNCH = `
+epmd -port "$ERL_EPMD_PORT" -address 127.0.0.1 >/dev/null 2>&1 </dev/null &
+i=0
+until epmd -port "$ERL_EPMD_PORT" -names >/dev/null 2>&1 || [ $i -ge 100 ]; do sleep 0.05; i=$((i + 1)); done
+exec "$0"
+`;
+
+// Should that one have been killed, the node has started another, as a daemon.
+const END_EPMD = 'epmd -kill >/dev/null 2>&1';
+
+/**
+ * Starts a RabbitMQ node of our own from the programs of this machine. It shares nothing with a system-wide node.
+ * @param {import('./rabbitmq.mjs').RabbitOptions} options
+ * @param {{ server: string, path: string }} programs
+ */
+export async function startNativeRabbit(options, programs) {
+  const { directory, management, disposable, user, password, ports: preferred = {}, onDeath, abort } = options;
+  const [port, managementPort, distributionPort, epmdPort] = await freePorts([
+    preferred.amqp,
+    preferred.management,
+    undefined,
+    undefined,
+  ]);
+  const pidFile = join(directory, 'node.pid');
+  await endOrphan(pidFile, directory);
+  const environment = writeConfiguration({ directory, management, user, password, port, managementPort });
+  const env = {
+    ...environment,
+    PATH: programs.path,
+    RABBITMQ_DIST_PORT: String(distributionPort),
+    ERL_EPMD_PORT: String(epmdPort),
+    ERL_EPMD_ADDRESS: '127.0.0.1',
+  };
+  const server = new ServerProcess({
+    name: 'RabbitMQ',
+    describe: () => ({ command: 'sh', args: ['-c', LAUNCH, programs.server], options: { cwd: directory, env } }),
+    logFile: join(directory, 'console.log'),
+    isReady: () => accepts(port, management && managementPort),
+    stopSignal: 'SIGTERM',
+    onOrphaned: {
+      script: disposable ? `end_group KILL 10; ${END_EPMD}` : `end_group TERM 60; ${END_EPMD}`,
+      variables: { PATH: programs.path, ERL_EPMD_PORT: String(epmdPort) },
+    },
+    onStart: (pid) => writeFileSync(pidFile, String(pid)),
+    onExit: () => {
+      rmSync(pidFile, { force: true });
+      spawnSync('sh', ['-c', END_EPMD], { env, stdio: 'ignore' });
+    },
+    onDeath,
+    abort,
+  });
+  await server.start();
+  const control = (...args) => promisify(execFile)(join(dirname(programs.server), 'rabbitmqctl'), args, { env });
+  return { server, port, managementPort: management ? managementPort : undefined, control };
+}
+
+function writeConfiguration({ directory, management, user, password, port, managementPort }) {
+  for (const name of ['mnesia', 'log', 'schema', 'config', 'conf.d'])
+    mkdirSync(join(directory, name), { recursive: true, mode: 0o700 });
+  const cookie = join(directory, '.erlang.cookie');
+  // It guards a port on the loopback address, yet whoever knows it may run code as us: as secret as the password.
+  if (!existsSync(cookie)) writeFileSync(cookie, password, { mode: 0o400 });
+  writeFileSync(join(directory, 'enabled_plugins'), management ? '[rabbitmq_management].' : '[].');
+  const configuration = [
+    `listeners.tcp.1 = 127.0.0.1:${port}`,
+    `default_user = ${user}`,
+    `default_pass = ${password}`,
+    'disk_free_limit.absolute = 50MB',
+    'log.console = false',
+    'log.file.rotation.size = 10485760',
+    'log.file.rotation.count = 1',
+    ...(management ? ['management.tcp.ip = 127.0.0.1', `management.tcp.port = ${managementPort}`] : []),
+  ];
+  const configurationFile = join(directory, 'rabbitmq.conf');
+  rmSync(configurationFile, { force: true });
+  writeFileSync(configurationFile, `${configuration.join('\n')}\n`, { mode: 0o600 });
+  const advanced = Object.entries(BROKER_SETTINGS).map(([name, value]) => `{${name}, ${value}}`);
+  writeFileSync(join(directory, 'advanced.config'), `[{rabbit, [${advanced.join(', ')}]}].\n`, { mode: 0o600 });
+  return {
+    HOME: directory, // where Erlang looks for the cookie
+    LANG: 'C.UTF-8',
+    RABBITMQ_NODENAME: 'rabbit@localhost', // part of the data's path; unique by its own epmd
+    RABBITMQ_CONF_ENV_FILE: '/dev/null',
+    RABBITMQ_MNESIA_BASE: join(directory, 'mnesia'),
+    RABBITMQ_LOG_BASE: join(directory, 'log'),
+    RABBITMQ_SCHEMA_DIR: join(directory, 'schema'),
+    RABBITMQ_GENERATED_CONFIG_DIR: join(directory, 'config'),
+    RABBITMQ_CONFIG_FILE: configurationFile,
+    RABBITMQ_CONFIG_FILES: join(directory, 'conf.d'),
+    RABBITMQ_ADVANCED_CONFIG_FILE: join(directory, 'advanced.config'),
+    RABBITMQ_ENABLED_PLUGINS_FILE: join(directory, 'enabled_plugins'),
+    RABBITMQ_PID_FILE: join(directory, 'rabbit.pid'),
+    // Makes the start script become the node instead of waiting for it: one process less, and signals arrive.
+    RUNNING_UNDER_SYSTEMD: 'true',
+    // No busy waiting: an idle broker leaves the processor alone.
+    RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS: '+sbwt none +sbwtdcpu none +sbwtdio none -kernel inet_dist_use_interface {127,0,0,1}',
+  };
+}
+
+// RabbitMQ opens its listeners last, when it is ready to serve.
+async function accepts(port, managementPort) {
+  if (await connectionFailure('127.0.0.1', port)) return false;
+  return !managementPort || !(await connectionFailure('127.0.0.1', managementPort));
+}
+
+async function endOrphan(pidFile, directory) {
+  if (!existsSync(pidFile)) return;
+  const pid = Number(readFileSync(pidFile, 'utf8'));
+  if (pid > 1 && isAlive(pid) && commandLine(pid).includes(directory)) {
+    await endProcess(pid);
+    signal(-pid, 'SIGKILL');
+  }
+  rmSync(pidFile, { force: true });
+}

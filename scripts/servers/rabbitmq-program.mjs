@@ -1,0 +1,88 @@
+import { execFile } from 'node:child_process';
+import { accessSync, constants, readFileSync, readdirSync, realpathSync } from 'node:fs';
+import { delimiter, dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { runQuietly } from '../processes/command.mjs';
+
+const INSTALLER = fileURLToPath(new URL('./rabbitmq-install.sh', import.meta.url));
+const HOMEBREW = ['/opt/homebrew', '/usr/local', '/home/linuxbrew/.linuxbrew'];
+
+const isExecutable = (path) => {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+const pathDirectories = () => (process.env.PATH ?? '').split(delimiter).filter(Boolean);
+
+/**
+ * The RabbitMQ of this machine.
+ * @returns {{ server: string, path: string } | undefined} its start script and the PATH they need for Erlang
+ */
+export function findRabbit() {
+  const unpacked = ['/opt', '/usr/local', '/usr/lib/rabbitmq/lib'].flatMap((base) => {
+    try {
+      return readdirSync(base)
+        .filter((name) => /^rabbitmq/i.test(name))
+        .map((name) => join(base, name, 'sbin'));
+    } catch {
+      return [];
+    }
+  });
+  const directories = [
+    // Debian's and Red Hat's own directory first: their /usr/sbin/rabbitmq-server is a wrapper that switches user.
+    '/usr/lib/rabbitmq/bin',
+    ...HOMEBREW.map((base) => join(base, 'opt/rabbitmq/sbin')),
+    ...unpacked,
+    ...pathDirectories().filter((directory) => !['/usr/sbin', '/sbin'].includes(directory)),
+  ];
+  const home = directories.find((directory) => isExecutable(join(directory, 'rabbitmq-server')));
+  if (!home) return undefined;
+  const path = erlangDirectories().concat(pathDirectories());
+  if (!path.some((directory) => isExecutable(join(directory, 'erl')))) return undefined;
+  return { server: join(home, 'rabbitmq-server'), path: path.join(delimiter) };
+}
+
+// epmd lies beside the real `erl`, which need not be where PATH finds the link to it.
+function erlangDirectories() {
+  const candidates = [...pathDirectories(), ...HOMEBREW.map((base) => join(base, 'opt/erlang/bin')), '/usr/lib/erlang/bin'];
+  return candidates
+    .filter((directory) => isExecutable(join(directory, 'erl')))
+    .map((directory) => dirname(realpathSync(join(directory, 'erl'))));
+}
+
+/** @returns {Promise<boolean>} whether a Docker engine answers */
+export async function dockerAnswers() {
+  return promisify(execFile)('docker', ['info', '--format', '{{.ServerVersion}}'], { timeout: 10_000 }).then(
+    ({ stdout }) => /\d/.test(stdout),
+    () => false,
+  );
+}
+
+/** @returns {boolean} whether we may and can install Debian packages */
+export function canInstall() {
+  if (process.getuid() !== 0 || !pathDirectories().some((directory) => isExecutable(join(directory, 'apt-get')))) return false;
+  try {
+    return /^ID(_LIKE)?=.*\b(debian|ubuntu)\b/m.test(readFileSync('/etc/os-release', 'utf8'));
+  } catch {
+    return false;
+  }
+}
+
+/** Installs RabbitMQ with apt-get. A dpkg interrupted half-way needs repair by hand, so this one is left to finish even if we are stopped. */
+export async function installRabbit() {
+  await runQuietly('sh', [INSTALLER], { name: 'Installing RabbitMQ', mayOutliveUs: true });
+}
+
+/** What to tell a user who has none of what we can use. */
+export const HOW_TO_GET_RABBIT = [
+  'RabbitMQ is needed and was not found. Any one of these will do:',
+  '  Debian, Ubuntu   sudo apt-get install rabbitmq-server',
+  '  Fedora, RHEL     sudo dnf install rabbitmq-server',
+  '  macOS            brew install rabbitmq',
+  '  anywhere         start Docker, or set AMQP_URL to a RabbitMQ 3.10 or later that you have',
+].join('\n');

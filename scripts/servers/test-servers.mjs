@@ -1,0 +1,41 @@
+import { randomBytes } from 'node:crypto';
+import { startPostgres } from './postgres.mjs';
+import { startRabbit } from './rabbitmq.mjs';
+import { temporaryDirectory } from '../processes/temporary-directory.mjs';
+
+/** A RabbitMQ and a PostgreSQL for one test run, with data that nobody will miss. */
+export class TestServers {
+  #directories = [];
+  #starting = [];
+  #leaving = new AbortController();
+
+  /** @returns {Promise<Record<string, string>>} the settings by which the tests find it */
+  async startRabbit(onProgress) {
+    const password = randomBytes(16).toString('hex');
+    const rabbit = await this.#start(startRabbit, 'rabbitmq', { password, management: true, disposable: true, onProgress });
+    return { TEST_AMQP_URL: rabbit.url, TEST_RABBITMQ_MANAGEMENT_URL: rabbit.managementUrl };
+  }
+
+  /** @returns {Promise<Record<string, string>>} the settings by which the tests find it */
+  async startPostgres() {
+    const postgres = await this.#start(startPostgres, 'postgres', { fsync: false });
+    return { TEST_DATABASE_URL: postgres.url };
+  }
+
+  async remove() {
+    this.#leaving.abort();
+    for (const { value } of await Promise.allSettled(this.#starting)) {
+      await value?.server.kill();
+      await value?.server.dismissReaper();
+    }
+    for (const directory of this.#directories) directory.remove();
+  }
+
+  #start(start, name, options) {
+    const directory = temporaryDirectory(`tests-${name}`);
+    this.#directories.push(directory);
+    const started = start({ directory: directory.path, abort: this.#leaving.signal, ...options });
+    this.#starting.push(started);
+    return started;
+  }
+}

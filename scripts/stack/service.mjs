@@ -1,0 +1,117 @@
+import { spawn } from 'node:child_process';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { exitCode } from '../processes/command.mjs';
+import { freePorts } from '../processes/free-port.mjs';
+import { signal } from '../processes/processes.mjs';
+import { report } from '../checkout/progress.mjs';
+import { NODE_FLAGS, ROOT, mainOf } from '../checkout/project.mjs';
+import { startReaper } from '../processes/reaper.mjs';
+
+const FIRST_DELAY_MS = 500;
+const LONGEST_DELAY_MS = 15_000;
+/** A service that ran this long was well: the next restart is a quick one again. */
+const WELL_AFTER_MS = 30_000;
+const ATTEMPTS_BEFORE_FIRST_READY = 3;
+const STOP_LIMIT_MS = 25_000;
+
+/** One service as a child process that is started again when it dies. */
+export class Service {
+  #name;
+  #env;
+  #log;
+  #child;
+  #reaper = startReaper('end_group TERM 20');
+  #leaving = new AbortController();
+  #loop;
+  #wasReady = false;
+
+  /**
+   * @param {string} name
+   * @param {NodeJS.ProcessEnv} env
+   * @param {import('./service-log.mjs').ServiceLog} log
+   */
+  constructor(name, env, log) {
+    this.#name = name;
+    this.#env = env;
+    this.#log = log;
+  }
+
+  /** @returns {Promise<void>} resolves when it is ready for the first time, rejects when it does not get there */
+  async start(timeoutMs = 60_000) {
+    [this.healthPort] = await freePorts([undefined]);
+    const gaveUp = new Promise((_, reject) => (this.#loop = this.#keepRunning(reject)));
+    await Promise.race([gaveUp, this.#firstReady(timeoutMs)]);
+  }
+
+  async #keepRunning(giveUp) {
+    let delay = FIRST_DELAY_MS;
+    for (let attempt = 1; !this.#leaving.signal.aborted; attempt++) {
+      const since = Date.now();
+      const ending = await this.#runOnce();
+      if (this.#leaving.signal.aborted) return;
+      if (!this.#wasReady && attempt >= ATTEMPTS_BEFORE_FIRST_READY)
+        return giveUp(new Error(`The ${this.#name} service does not start (${ending}).`));
+      if (Date.now() - since > WELL_AFTER_MS) delay = FIRST_DELAY_MS;
+      report(`${this.#name} ended (${ending}); starting it again in ${delay / 1000} s`);
+      await sleep(delay, undefined, { signal: this.#leaving.signal }).catch(() => {});
+      delay = Math.min(delay * 2, LONGEST_DELAY_MS);
+    }
+  }
+
+  async #runOnce() {
+    [this.healthPort] = await freePorts([this.healthPort]);
+    const child = spawn(process.execPath, [...NODE_FLAGS, mainOf(this.#name)], {
+      cwd: ROOT,
+      env: { ...this.#env, HEALTH_PORT: String(this.healthPort) },
+      stdio: ['ignore', 'pipe', 'pipe'],
+      detached: true, // Ctrl-C in the terminal is ours to handle, in order
+    });
+    this.#child = child;
+    if (child.pid) this.#reaper.watch(child.pid);
+    for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text) => this.#log.write(text));
+    const ending = await exitCode(child);
+    this.#reaper.watch(0);
+    this.#child = undefined;
+    return typeof ending === 'number' ? `exit code ${ending}` : ending;
+  }
+
+  async #firstReady(timeoutMs) {
+    for (const since = Date.now(); !(await this.isReady()); await sleep(50)) {
+      if (this.#leaving.signal.aborted) return;
+      if (Date.now() - since > timeoutMs) throw new Error(`The ${this.#name} service was not ready after ${timeoutMs / 1000} s.`);
+    }
+    this.#wasReady = true;
+  }
+
+  /** @returns {Promise<boolean>} */
+  async isReady() {
+    try {
+      const response = await fetch(`http://127.0.0.1:${this.healthPort}/health/ready`, { signal: AbortSignal.timeout(2_000) });
+      await response.arrayBuffer();
+      return response.ok;
+    } catch {
+      return false;
+    }
+  }
+
+  /** Lets it finish what it does, within limits. */
+  async stop() {
+    this.#leaving.abort();
+    const child = this.#child;
+    if (child?.pid) {
+      child.kill('SIGTERM');
+      const timer = setTimeout(() => signal(-child.pid, 'SIGKILL'), STOP_LIMIT_MS);
+      await this.#loop;
+      clearTimeout(timer);
+    }
+    this.#reaper.dismiss();
+  }
+
+  /** Ends it at once. */
+  async kill() {
+    this.#leaving.abort();
+    if (this.#child?.pid) signal(-this.#child.pid, 'SIGKILL');
+    await this.#loop;
+    this.#reaper.dismiss();
+  }
+}

@@ -1,0 +1,35 @@
+import { randomBytes } from 'node:crypto';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { LOCAL } from '../checkout/project.mjs';
+
+const FILE = join(LOCAL, 'stack.json');
+/** What the passwords of the broker's accounts are kept under, in front of the account's name. */
+export const BROKER_ACCOUNT = 'broker_';
+const BROKER_ACCOUNTS = ['gateway', 'users', 'notifications', 'publisher'].map((name) => BROKER_ACCOUNT + name);
+const ACCOUNTS = ['rabbitmq', 'postgres', 'users_service', 'notifications_service', ...BROKER_ACCOUNTS];
+
+/**
+ * What the private servers of this checkout were set up with, made at the first start: passwords, and the ports they had
+ * last, so that a replica started by hand finds them again.
+ * @returns {{ passwords: Record<string, string>, ports: { amqp?: number, management?: number, postgres?: number } }}
+ */
+export function readStackSecrets() {
+  let kept = {};
+  try {
+    kept = JSON.parse(readFileSync(FILE, 'utf8'));
+  } catch (error) {
+    if (error.code !== 'ENOENT') throw new Error(`${FILE} cannot be read; delete ${LOCAL} to start afresh`, { cause: error });
+  }
+  const passwords = Object.fromEntries(
+    ACCOUNTS.map((account) => [account, kept.passwords?.[account] ?? randomBytes(24).toString('hex')]),
+  );
+  const secrets = { passwords, ports: kept.ports ?? {} };
+  writeStackSecrets(secrets);
+  return secrets;
+}
+
+export function writeStackSecrets(secrets) {
+  mkdirSync(LOCAL, { recursive: true });
+  writeFileSync(FILE, `${JSON.stringify(secrets, null, 2)}\n`, { mode: 0o600 });
+}

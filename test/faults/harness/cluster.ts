@@ -1,0 +1,202 @@
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { connect } from 'amqplib';
+import { Pool } from 'pg';
+import { QUEUES } from '@app/rabbitmq/topology/topology';
+import type { Management } from '@app/testing/broker';
+import { PrivateServer } from '@app/testing/private-server';
+import { ServiceProcess, type AppName } from '@app/testing/service-process';
+import { FaultProxy } from './fault-proxy';
+import { LoadBalancer } from './load-balancer';
+import type { Random } from './random';
+
+/** How long the gateway lets a call wait. Longer than a statement may take, so that both ways of bounding one are used. */
+export const REQUEST_TIMEOUT_MS = 3000;
+
+export interface Credentials {
+  'x-svc-api-key': string;
+  'x-svc-auth-token': string;
+}
+
+/** One service process and the links it has. */
+export interface Node {
+  process: ServiceProcess;
+  toBroker: FaultProxy;
+  toDatabase?: FaultProxy;
+}
+
+export interface Gateway extends Node {
+  url: string;
+}
+
+export interface ClusterOptions {
+  gateways?: number;
+  users?: number;
+  writers?: number;
+  /** Settings beside those that make it a cluster. */
+  env?: Partial<Record<AppName, Record<string, string>>>;
+  /** false: everything but the services runs. */
+  started?: boolean;
+}
+
+/** The queues of commands that are to be carried out, of those that are tried again, and of letters for people. */
+const COMMANDS = /^\w+\.(calls|commands(\.\d)?|again|suspects)$/;
+const RETRIES = /^\w+\.retry\.\w+$/;
+const LETTERS = /^\w+\.commands\.(dead|refused|crashed)$/;
+
+/** The whole system on servers of its own, with a fault proxy in every link. PostgreSQL writes to disk as in production. */
+export class Cluster {
+  readonly gateways: Gateway[] = [];
+  readonly usersReplicas: Node[] = [];
+  readonly writers: Node[] = [];
+  /** Two for workloads, so that a row which crosses between them shows, and one that misbehaves. */
+  tenants: readonly Credentials[];
+  /** Straight to the database, past the proxies. */
+  sql: Pool;
+  management: Management;
+  private balancer?: LoadBalancer;
+
+  private constructor(
+    readonly broker: PrivateServer,
+    readonly database: PrivateServer,
+  ) {}
+
+  static async start(random: Random, options: ClusterOptions = {}): Promise<Cluster> {
+    const [broker, database] = await Promise.all([
+      PrivateServer.start('rabbitmq', '--management'),
+      PrivateServer.start('postgres', '--fsync'),
+    ]);
+    const cluster = new Cluster(broker, database);
+    try {
+      await cluster.prepare(random, options);
+      if (options.started !== false) await Promise.all(cluster.nodes.map(({ process }) => process.start()));
+      if (cluster.gateways.length > 1) cluster.balancer = new LoadBalancer(cluster.gateways);
+      return cluster;
+    } catch (error) {
+      await cluster.remove();
+      throw error;
+    }
+  }
+
+  /** The only one, or the first. */
+  get gateway(): Gateway {
+    return this.gateways[0];
+  }
+
+  get users(): Node {
+    return this.usersReplicas[0];
+  }
+
+  get nodes(): Node[] {
+    return [...this.gateways, ...this.usersReplicas, ...this.writers];
+  }
+
+  get links(): FaultProxy[] {
+    return this.nodes.flatMap(({ toBroker, toDatabase }) => [toBroker, toDatabase ?? []].flat());
+  }
+
+  /** Where the next call goes. Stays the same when a gateway starts again. */
+  get gatewayUrl(): string {
+    return this.balancer?.next() ?? this.gateway.url;
+  }
+
+  get environment(): Record<string, string> {
+    return { AMQP_URL: this.broker.url, DATABASE_URL: this.database.url };
+  }
+
+  /**
+   * Messages that wait to be delivered from the queues of a kind, at this moment: the management API tells what was, seconds ago. Suspects
+   * are commands, too.
+   */
+  async waiting(kind: 'commands' | 'dead' | 'retry'): Promise<number> {
+    const ofKind = { commands: COMMANDS, dead: LETTERS, retry: RETRIES }[kind];
+    return (await waitingIn(this.broker.url, ofKind)).reduce((sum, { count }) => sum + count, 0);
+  }
+
+  /** One more of them, not started. */
+  async addWriter(random: Random, env?: Record<string, string>): Promise<void> {
+    this.writers.push(await this.node('notifications', random, env));
+  }
+
+  async remove(): Promise<void> {
+    this.balancer?.stop();
+    await Promise.all(this.nodes.map(({ process }) => process.stop('SIGKILL')));
+    await Promise.all(this.links.map((link) => link.close()));
+    await this.sql?.end();
+    await Promise.all([this.broker.remove(), this.database.remove()]);
+  }
+
+  private async prepare(random: Random, options: ClusterOptions): Promise<void> {
+    this.management = this.broker.management;
+    // A pool forgets connections that end, instead of failing with them.
+    this.sql = new Pool({ connectionString: this.database.url, max: 2, connectionTimeoutMillis: 2000 });
+    this.sql.on('error', () => undefined);
+    await this.run('scripts/setup.mjs', [], { DEMO_CREDENTIALS: 'true' });
+    const demo = { 'x-svc-api-key': 'demo-key', 'x-svc-auth-token': 'demo-token' };
+    this.tenants = [demo, await this.newTenant(), await this.newTenant()];
+    const { gateways = 1, users = 1, writers = 2 } = options;
+    for (let number = 0; number < gateways; number++) {
+      const port = await freePort();
+      const env = { PORT: String(port), SHUTDOWN_DELAY_MS: gateways > 1 ? '1000' : '0', ...options.env?.gateway };
+      this.gateways.push({ ...(await this.node('gateway', random, env)), url: `http://127.0.0.1:${port}` });
+    }
+    for (let number = 0; number < users; number++) this.usersReplicas.push(await this.node('users', random, options.env?.users));
+    for (let number = 0; number < writers; number++) await this.addWriter(random, options.env?.notifications);
+  }
+
+  private async newTenant(): Promise<Credentials> {
+    const created = await this.run('dist/apps/users/src/tools/keys.main.js', ['create', '--json']);
+    const { key, token } = JSON.parse(created) as { key: string; token: string };
+    // What workloads publish themselves, they publish as the account with full rights.
+    await this.run('dist/apps/users/src/tools/keys.main.js', ['grant', key, '--publisher', '*']);
+    return { 'x-svc-api-key': key, 'x-svc-auth-token': token };
+  }
+
+  private async node(app: AppName, random: Random, env: Record<string, string> = {}): Promise<Node> {
+    const toBroker = await proxyTo(this.broker.url, random);
+    const toDatabase = app === 'gateway' ? undefined : await proxyTo(this.database.url, random);
+    const process = new ServiceProcess(app, {
+      AMQP_URL: toBroker.through(this.broker.url),
+      ...(toDatabase && { DATABASE_URL: toDatabase.through(this.database.url) }),
+      REQUEST_TIMEOUT_MS: String(REQUEST_TIMEOUT_MS),
+      ...env,
+    });
+    return { process, toBroker, toDatabase };
+  }
+
+  private async run(program: string, parameters: string[], env: Record<string, string> = {}): Promise<string> {
+    const { stdout } = await promisify(execFile)(process.execPath, [join(process.cwd(), program), ...parameters], {
+      env: { PATH: process.env.PATH, ...this.environment, ...env },
+    });
+    return stdout;
+  }
+}
+
+/** What waits to be delivered from each of our queues with such a name, as the full-rights account sees it. */
+export async function waitingIn(brokerUrl: string, names: RegExp): Promise<{ name: string; count: number }[]> {
+  const connection = await connect(brokerUrl);
+  try {
+    const channel = await connection.createChannel();
+    const chosen = QUEUES.filter(({ name }) => names.test(name));
+    return await Promise.all(chosen.map(async ({ name }) => ({ name, count: (await channel.checkQueue(name)).messageCount })));
+  } finally {
+    await connection.close();
+  }
+}
+
+async function proxyTo(url: string, random: Random): Promise<FaultProxy> {
+  const { hostname: host, port } = new URL(url);
+  return FaultProxy.start({ host, port: Number(port) }, random.next);
+}
+
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}

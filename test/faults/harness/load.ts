@@ -1,0 +1,82 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import type { Cluster } from './cluster';
+import { Journal, type Ask } from './journal';
+
+export interface LoadOptions {
+  /** Where a tenant asks. */
+  tenant: number;
+  ms: number;
+  /** Open loop: asks at this rate whether answers come or not. */
+  ratePerSecond?: number;
+  /** Closed loop: so many calls at any time. */
+  inFlight?: number;
+}
+
+/** What a client in a process of its own asked, and was told. */
+export class Load {
+  readonly documentId = 'document';
+  readonly journal = new Journal();
+  private asks: Ask[] = [];
+
+  private constructor(
+    readonly organizationId: string,
+    private readonly options: LoadOptions,
+  ) {}
+
+  /** Resolves when every call has its answer. */
+  static async run(cluster: Cluster, name: string, options: LoadOptions): Promise<Load> {
+    const load = new Load(name, options);
+    const parameters = {
+      ...options,
+      url: cluster.gatewayUrl,
+      headers: cluster.tenants[options.tenant],
+      organizationId: load.organizationId,
+      documentId: load.documentId,
+      path: load.journal.path,
+    };
+    const program = join(process.cwd(), 'test/faults/harness/load-generator.mjs');
+    const child = spawn(process.execPath, [program, JSON.stringify(parameters)], { stdio: ['ignore', 'inherit', 'inherit'] });
+    const [code] = (await once(child, 'exit')) as [number | null];
+    if (code !== 0) throw new Error(`the load generator ended with ${code}`);
+    load.asks = load.journal.read();
+    return load;
+  }
+
+  count(...statuses: number[]): number {
+    return this.of(statuses).length;
+  }
+
+  get asked(): number {
+    return this.asks.length;
+  }
+
+  /** Answers of 200 a second. */
+  get goodput(): number {
+    return this.count(200) / (this.options.ms / 1000);
+  }
+
+  /** So many of a hundred answers took at most these milliseconds, beside what the machine itself took. */
+  percentile(percent: number, ...statuses: number[]): number {
+    return percentile(
+      percent,
+      this.of(statuses).map(({ told }) => Math.max(0, (told?.ms ?? Infinity) - (told?.noiseMs ?? 0))),
+    );
+  }
+
+  /** Refusals that do not say when to come again. */
+  get withoutRetryAfter(): number {
+    return this.of([429]).filter(({ told }) => told?.retryAfter === undefined).length;
+  }
+
+  private of(statuses: number[]): Ask[] {
+    return this.asks.filter(({ told }) => told && statuses.includes(told.status));
+  }
+}
+
+/** The value that so many of a hundred do not exceed. */
+export function percentile(percent: number, values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor((sorted.length * percent) / 100))] ?? 0;
+}

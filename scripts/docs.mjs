@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { between } from './docs/between.mjs';
+import { clientOperations } from './docs/client-operations.mjs';
 import { configurationTables, exampleEnvironment } from './docs/configuration.mjs';
 import { embedExamples } from './docs/examples.mjs';
 import { deadLettersTable, eventsTable, operationsTable, optionalTable } from './docs/messages.mjs';
@@ -17,6 +18,7 @@ const TARGETS = {
   'README.md': (text) => between('configuration', text, configurationTables()),
   '.env.example': () => exampleEnvironment(),
   'openapi.json': () => printed('dist/libs/api-docs/src/openapi/print.main.js'),
+  'libs/client/src/operations.ts': () => clientOperations(),
   'docs/integrating.md': (text) => embedExamples(text),
   'asyncapi.json': () => printed(ASYNCAPI),
   'docs/messages.html': () => output('dist/libs/api-docs/src/asyncapi/print-page.main.js'),
@@ -42,7 +44,7 @@ for (const [file, generate] of Object.entries(TARGETS)) {
   try {
     const path = join(ROOT, file);
     const current = existsSync(path) ? readFileSync(path, 'utf8') : '';
-    const wanted = generate(current);
+    const wanted = await generate(current);
     if (wanted === current) continue;
     if (check) problems.push(`${file} is not what the code says: run npm run docs:generate and commit it.`);
     else {

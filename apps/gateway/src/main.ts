@@ -1,5 +1,7 @@
 import 'reflect-metadata';
+import { HTTP_MESSAGES } from '@app/contracts/all-messages';
 import { ApiKeyRevoked } from '@app/contracts/events.users';
+import { Authenticate } from '@app/contracts/users.authenticate';
 import { EventSubscriber } from '@app/rabbitmq/events/event.subscriber';
 import { RabbitClient } from '@app/rabbitmq/client/rabbit.client';
 import { addressToListenOn } from '@app/runtime/listen-address';
@@ -12,6 +14,7 @@ void runService('gateway', gatewayConfig, async (config, { logger, readiness }) 
   const connection = { url: config.amqpUrl, caFile: config.amqpCaFile, name: 'gateway' };
   const rabbit = new RabbitClient({
     connection,
+    calls: { as: 'gateway', messages: [Authenticate, ...HTTP_MESSAGES] },
     exchange: config.callsExchange,
     // Every call in flight and its credentials' renewal, and the first questions: the gateway's own limits are met before this one.
     maxPending: 2 * config.maxInFlight + MAX_FIRST_QUESTIONS,

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
+import { HTTP_MESSAGES } from '@app/contracts/all-messages';
 import { ApiError } from '@app/contracts/error';
 import { CREDENTIALS, RunningGateway, type Received } from './running-gateway';
 import { UNAVAILABLE } from './stub-rabbit';
 
-const OPERATIONS = ['/v1/users/add', '/v1/notifications/add', '/v1/notifications/get'];
+const OPERATIONS = HTTP_MESSAGES.map(({ http }) => http.path);
 const PUBLIC = ['/health/live', '/health/ready', '/openapi.json', '/docs', '/docs/', '/docs/start.js', '/docs/swagger-ui.css'];
 const USERS = { data: { organizationId: 'acme', users: [{ userId: 'ada' }] } };
 

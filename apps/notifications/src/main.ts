@@ -1,6 +1,9 @@
 import 'reflect-metadata';
 import { NestFactory } from '@nestjs/core';
 import type { MicroserviceOptions } from '@nestjs/microservices';
+import { ListMemberships } from '@app/contracts/memberships.list';
+import { Authorize } from '@app/contracts/users.authorize';
+import { Exists } from '@app/contracts/users.exists';
 import { connectWhenReady, databaseObstacle, migrationObstacle } from '@app/postgres/connect';
 import { createDataSource } from '@app/postgres/data-source';
 import { isDatabaseAway, isTransient } from '@app/postgres/errors';
@@ -29,6 +32,7 @@ void runService('notifications', notificationsConfig, async (config, { logger, r
   const broker = { url: config.amqpUrl, caFile: config.amqpCaFile };
   const client = new RabbitClient({
     connection: { ...broker, name: 'notifications' },
+    calls: { as: 'notifications', messages: [Authorize, Exists, ListMemberships] },
     exchange: config.callsExchange,
     drainTimeoutMs: 2000,
   });

@@ -1,9 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { ALL_EVENTS } from '@app/contracts/all-events';
-import { ALL_MESSAGES } from '@app/contracts/all-messages';
-import { OPEN_OPERATIONS } from '@app/contracts/open-operations';
 import type { EventType } from './events';
-import { KINDS } from './operations';
 
 const packageOf = (directory: string) =>
   JSON.parse(readFileSync(`${directory}package.json`, 'utf8')) as {
@@ -13,12 +10,6 @@ const packageOf = (directory: string) =>
   };
 
 describe('the client', () => {
-  it('knows every operation that is open to other services, as what it is', () => {
-    const kinds = Object.fromEntries(OPEN_OPERATIONS.map(({ pattern, kind }) => [pattern, kind]));
-    expect(KINDS).toEqual(kinds);
-    expect(ALL_MESSAGES.map(({ pattern }) => pattern)).toEqual(expect.arrayContaining(Object.keys(kinds)));
-  });
-
   it('knows every event', () => {
     // Complete, because the compiler says so.
     const types: Record<EventType, true> = {

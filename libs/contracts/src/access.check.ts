@@ -34,6 +34,7 @@ export class CheckAccessResult {
 
 export const CheckAccess = query('access.check.v1', CheckAccessRequest, CheckAccessResult, {
   service: 'users',
+  open: true,
   purpose: 'Asks whether a user may open a document.',
   example: {
     request: { organizationId: 'acme', documentId: 'roadmap', userId: 'ada' },

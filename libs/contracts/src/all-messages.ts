@@ -23,3 +23,11 @@ export const ALL_MESSAGES: readonly Message<object, object>[] = [
   AddNotification,
   GetNotifications,
 ];
+
+/** Messages that accounts of other services may be allowed to publish; every other message is between the services of this system. */
+export const OPEN_MESSAGES = ALL_MESSAGES.filter(({ open }) => open);
+
+/** Messages that have an HTTP operation. */
+export const HTTP_MESSAGES = ALL_MESSAGES.filter(
+  (message): message is typeof message & Required<Pick<typeof message, 'http'>> => message.http !== undefined,
+);

@@ -39,6 +39,7 @@ export class ListContactsResult {
 
 export const ListContacts = query('contacts.list.v1', ListContactsRequest, ListContactsResult, {
   service: 'users',
+  open: true,
   purpose:
     'Reads a contact list, a page at a time. In that of an organization appear those who were added to it, in that of a document those who were added to it: who was added to a folder appears in neither.',
   example: {

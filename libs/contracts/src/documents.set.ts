@@ -28,6 +28,7 @@ export class SetDocumentResult {
 
 export const SetDocument = command('documents.set.v1', SetDocumentRequest, SetDocumentResult, {
   service: 'users',
+  open: true,
   purpose:
     'Says where a document is and who may open it. Sets both: what is absent has its default afterwards, whatever was there before.',
   example: {

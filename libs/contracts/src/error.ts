@@ -17,6 +17,20 @@ export const ERROR_STATUSES = [
 
 export type ErrorStatus = (typeof ERROR_STATUSES)[number];
 
+/** The HTTP status of each. */
+export const HTTP_STATUS: Readonly<Record<ErrorStatus, number>> = {
+  INVALID_ARGUMENT: 400,
+  FAILED_PRECONDITION: 400,
+  UNAUTHENTICATED: 401,
+  PERMISSION_DENIED: 403,
+  NOT_FOUND: 404,
+  ALREADY_EXISTS: 409,
+  RESOURCE_EXHAUSTED: 429,
+  INTERNAL: 500,
+  UNAVAILABLE: 503,
+  DEADLINE_EXCEEDED: 504,
+};
+
 /** One invalid field: where it is, and what it must be. */
 export interface FieldProblem {
   field: string;

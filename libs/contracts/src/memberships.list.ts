@@ -49,6 +49,7 @@ export class ListMembershipsResult {
 
 export const ListMemberships = query('memberships.list.v1', ListMembershipsRequest, ListMembershipsResult, {
   service: 'users',
+  callers: ['notifications'],
   purpose: 'Reads where a user was added to, a page at a time. A user who was added nowhere has no memberships.',
   example: {
     request: { organizationId: 'acme', userId: 'ada', afterLevel: 'organization', afterId: '' },

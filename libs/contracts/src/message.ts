@@ -10,9 +10,42 @@ export interface BodyClass<T> {
   refuse?(body: T): string | undefined;
 }
 
+/** A process of this system that publishes messages: see {@link Message.callers}. */
+export type CallerName = 'gateway' | ServiceName;
+
+/** An error that an operation has for reasons of its own. */
+export interface OwnError {
+  /** As prose with code in backticks. */
+  readonly when: string;
+  /** The text of the error, as an example. */
+  readonly message: string;
+}
+
+interface Example<T> {
+  readonly summary: string;
+  readonly value: T;
+}
+
+/** The HTTP operation of a message: POST with the body `{"data": <request>}`, answered with `{"result": <result>}`. */
+export interface HttpOperation<Request, Result> {
+  /** `/v1/<resource>/<operation>` */
+  readonly path: `/v1/${string}/${string}`;
+  readonly summary: string;
+  /** As prose in Markdown. */
+  readonly description: string;
+  /** Whether the header `Idempotency-Key` makes the call repeatable. */
+  readonly idempotent?: boolean;
+  readonly examples: {
+    readonly request: Readonly<Record<string, Example<Request>>>;
+    readonly result: Readonly<Record<string, Example<Result>>>;
+  };
+}
+
 /**
  * A command changes something and is published persistent, to a quorum queue, with a confirm. A query reads, waits in a queue of its own
  * so that a backlog of writes cannot delay it, and expires with its caller's deadline.
+ *
+ * The only declaration of an operation: bindings, rights at the broker, OpenAPI, AsyncAPI and the client's list are derived from it.
  *
  * @typeParam Request the body: the class as JSON, nothing around it
  * @typeParam Result  the body of a successful reply
@@ -25,13 +58,18 @@ export interface Message<Request, Result> {
   readonly request: BodyClass<Request>;
   /** The class that describes a successful reply. */
   readonly result: new () => Result;
-  /** What it is for, as prose with code in backticks; documentation is made of it. */
+  /** Prose with code in backticks, for the documentation. */
   readonly purpose: string;
   /** A body that a new system accepts for `demo-key`, and the body of a reply to it. */
   readonly example: { readonly request: Request; readonly result: Result };
-  /** When it fails for reasons of its own, beside those that every message has. */
-  readonly errors?: Readonly<Partial<Record<ErrorStatus, string>>>;
-  /** Headers of a successful reply beside `x-status`: all strings, always there. */
+  /** Processes of this system that may publish it: no other has the right at the broker. The gateway is one where there is `http`. */
+  readonly callers: readonly CallerName[];
+  /** Whether accounts of other services may be allowed to publish it. */
+  readonly open: boolean;
+  readonly http?: HttpOperation<Request, Result>;
+  /** Errors of its own, beside those that every message has. */
+  readonly errors?: Readonly<Partial<Record<ErrorStatus, OwnError>>>;
+  /** Headers of a successful reply beside `x-status`: all strings, always there. Over HTTP they are percent-encoded. */
   readonly replyHeaders?: Readonly<Record<string, { description: string; example: string }>>;
   /** Needs no `x-api-key`. */
   readonly tenantless?: boolean;
@@ -40,10 +78,14 @@ export interface Message<Request, Result> {
 type Pattern = `${string}.${string}.v${number}`;
 type MessageOptions<Request, Result> = Pick<
   Message<Request, Result>,
-  'purpose' | 'example' | 'errors' | 'replyHeaders' | 'tenantless'
+  'purpose' | 'example' | 'http' | 'errors' | 'replyHeaders' | 'tenantless'
 > & {
   /** Default: the first word of the pattern. */
   service?: ServiceName;
+  /** Default: none beside the gateway of `http`. */
+  callers?: readonly CallerName[];
+  /** Default: false. */
+  open?: boolean;
 };
 
 function message<Request, Result>(
@@ -51,10 +93,11 @@ function message<Request, Result>(
   pattern: Pattern,
   request: BodyClass<Request>,
   result: new () => Result,
-  options: MessageOptions<NoInfer<Request>, NoInfer<Result>>,
+  { callers = [], open = false, ...options }: MessageOptions<NoInfer<Request>, NoInfer<Result>>,
 ): Message<Request, Result> {
   const service = pattern.slice(0, pattern.indexOf('.')) as ServiceName;
-  return { kind, pattern, request, result, service, ...options };
+  const publishers = options.http ? (['gateway', ...callers] as const) : callers;
+  return { kind, pattern, request, result, service, open, callers: publishers, ...options };
 }
 
 /** Declares a command under its routing key. */

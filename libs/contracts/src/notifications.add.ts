@@ -13,6 +13,7 @@ import {
   textProblem,
   Described,
 } from './fields';
+import { USED_BEFORE } from './idempotency';
 import { command } from './message';
 
 /** A user named in a notification. Other fields are dropped. */
@@ -137,7 +138,16 @@ export class AddNotificationResult {
   data: AddedNotification;
 }
 
+const ADA = { userId: 'ada', name: 'Ada Lovelace', email: 'ada@example.com' };
+const GRACE = { userId: 'grace', name: 'Grace Hopper', email: 'grace@example.com' };
+const ADDED: AddNotificationResult = {
+  status: 'success',
+  message: 'Notification added successfully.',
+  data: { success: true, message: 'Notification added successfully.' },
+};
+
 export const AddNotification = command('notifications.add.v1', AddNotificationRequest, AddNotificationResult, {
+  open: true,
   purpose:
     'Stores one notification and whom it is for. A success means that it is committed: the very next query returns it. Its id is `notificationId`, else the `message_id` of the command: published again with the same one, nothing happens twice.',
   example: {
@@ -153,16 +163,67 @@ export const AddNotification = command('notifications.add.v1', AddNotificationRe
       notifyUsers: [{ userId: 'grace', name: 'Grace Hopper' }],
       notificationSourceData: { release: { version: '1.0', notes: ['first'] } },
     },
-    result: {
-      status: 'success',
-      message: 'Notification added successfully.',
-      data: { success: true, message: 'Notification added successfully.' },
-    },
+    result: ADDED,
   },
   errors: {
-    FAILED_PRECONDITION: 'The idempotency key was used before, with another body.',
-    NOT_FOUND: 'The organization or the document does not exist, and its `create…` flag is `false`. Nothing was stored.',
-    ALREADY_EXISTS: 'The notificationId exists, with other content. What was stored stays as it is.',
+    FAILED_PRECONDITION: USED_BEFORE,
+    NOT_FOUND: {
+      when: 'The organization or the document does not exist, and its `create…` flag is `false`. Nothing was stored.',
+      message: 'The document does not exist.',
+    },
+    ALREADY_EXISTS: {
+      when: 'The notificationId exists, with other content, which stays as it is.',
+      message: 'A notification with this notificationId and other content exists.',
+    },
+  },
+  http: {
+    path: '/v1/notifications/add',
+    summary: 'Add a notification',
+    description: `Stores one notification and whom it is for. An answer of 200 means that it is committed: the very next get returns it.
+
+The id is in the header \`x-notification-id\`. Organization and document are created when they do not exist, unless their \`create…\` flag is
+\`false\`. \`notifyAll\` reaches everyone who may open the document, someone who gains access later included.`,
+    idempotent: true,
+    examples: {
+      request: {
+        mention: {
+          summary: 'To the users it names',
+          value: {
+            organizationId: 'acme',
+            documentId: 'roadmap',
+            actionUser: ADA,
+            displayHeadlineMessageTemplate: '{actionUser} mentioned {recipientUser} in {place}',
+            displayHeadlineMessageTemplateData: { actionUser: ADA, recipientUser: GRACE, place: 'the roadmap' },
+            displayBodyMessage: 'Please have a look.',
+            notifyUsers: [GRACE],
+          },
+        },
+        everyone: {
+          summary: 'To everyone with access to the document',
+          value: {
+            organizationId: 'acme',
+            documentId: 'roadmap',
+            locationId: 'chapter-2',
+            actionUser: ADA,
+            displayHeadlineMessageTemplate: '{actionUser} finished the chapter',
+            notifyAll: true,
+          },
+        },
+        identified: {
+          summary: 'With an id of its own: may be repeated',
+          value: {
+            organizationId: 'acme',
+            documentId: 'roadmap',
+            notificationId: 'release-1.0',
+            actionUser: ADA,
+            displayHeadlineMessageTemplate: '{actionUser} released {version}',
+            displayHeadlineMessageTemplateData: { version: '1.0' },
+            notificationSourceData: { release: { version: '1.0', notes: ['first'] } },
+          },
+        },
+      },
+      result: { added: { summary: 'It is stored', value: ADDED } },
+    },
   },
   replyHeaders: { 'x-notification-id': { description: 'Identifier of the notification, in UTF-8.', example: 'release-1.0' } },
 });

@@ -148,6 +148,7 @@ export class GetNotificationsResult {
 }
 
 export const GetNotifications = query('notifications.get.v1', GetNotificationsRequest, GetNotificationsResult, {
+  open: true,
   purpose: `Reads notifications, newest first, a page at a time. Supported filters, each with \`organizationId\`: ${SUPPORTED}.`,
   example: {
     request: { organizationId: 'acme', documentId: 'roadmap', userId: 'grace', pageSize: 50 },
@@ -169,6 +170,61 @@ export const GetNotifications = query('notifications.get.v1', GetNotificationsRe
           timestamp: 1769860682117,
         },
       ],
+    },
+  },
+  http: {
+    path: '/v1/notifications/get',
+    summary: 'Get notifications',
+    description: `Reads notifications, newest first, a page at a time: while \`result.pageToken\` is present there is more.
+
+These combinations of filters are supported, each with \`organizationId\`; combined filters must all match:
+
+${FILTER_COMBINATIONS.map((filters) => `- ${filters.map((filter) => `\`${filter}\``).join(' + ')}`).join('\n')}
+
+Meant for SDK v3 or earlier clients.`,
+    examples: {
+      request: {
+        user: {
+          summary: 'Of a user in a document',
+          value: { organizationId: 'acme', documentId: 'roadmap', userId: 'grace' },
+        },
+        page: {
+          summary: 'Of a document, oldest first, in pages',
+          value: { organizationId: 'acme', documentId: 'roadmap', order: 'asc', pageSize: 50 },
+        },
+        identified: {
+          summary: 'By their ids',
+          value: { organizationId: 'acme', documentId: 'roadmap', notificationIds: ['release-1.0'] },
+        },
+      },
+      result: {
+        found: {
+          summary: 'One notification',
+          value: {
+            status: 'success',
+            message: 'Notification(s) retrieved successfully.',
+            data: [
+              {
+                id: '0b6d4c0e-7f43-4a57-9d8c-2f9b1a3c5e70',
+                notificationSource: 'custom',
+                notificationSourceData: {},
+                actionUser: { userId: 'ada', name: 'Ada Lovelace', email: 'ada@example.com' },
+                displayBodyMessage: 'Please have a look.',
+                displayHeadlineMessageTemplate: '{actionUser} finished {place}',
+                displayHeadlineMessageTemplateData: { place: 'the roadmap' },
+                metadata: { apiKey: 'demo-key', organizationId: 'acme', documentId: 'roadmap' },
+                notifyUsers: { grace: true },
+                notifyUsersByUserId: { grace: true },
+                timestamp: 1767225600000,
+              },
+            ],
+          },
+        },
+        nothing: {
+          summary: 'Nothing found',
+          value: { status: 'success', message: 'Notification(s) retrieved successfully.', data: [] },
+        },
+      },
     },
   },
 });

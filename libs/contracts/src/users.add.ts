@@ -1,6 +1,7 @@
 import { JSONSchema } from 'class-validator-jsonschema';
 import { Field, Identifier, LIMITS, NestedList, Described } from './fields';
 import { command } from './message';
+import { USED_BEFORE } from './idempotency';
 
 const isString = (value: unknown) => (typeof value === 'string' ? undefined : ' must be a string');
 
@@ -84,7 +85,11 @@ export class AddUsersResult {
   data: Record<string, AddedUser>;
 }
 
+const ADA = { userId: 'ada', name: 'Ada Lovelace', email: 'ada@example.com' };
+const GRACE = { userId: 'grace', name: 'Grace Hopper', email: 'grace@example.com' };
+
 export const AddUsers = command('users.add.v1', AddUsersRequest, AddUsersResult, {
+  open: true,
   purpose:
     'Adds users to an organization, a folder or a document. Those who are there already are updated: fields that are not sent keep their values. One that cannot be stored fails alone. A success reflects committed rows only.',
   example: {
@@ -105,5 +110,38 @@ export const AddUsers = command('users.add.v1', AddUsersRequest, AddUsersResult,
       },
     },
   },
-  errors: { FAILED_PRECONDITION: 'The idempotency key was used before, with another body.' },
+  errors: { FAILED_PRECONDITION: USED_BEFORE },
+  http: {
+    path: '/v1/users/add',
+    summary: 'Add users',
+    description: `Adds users to an organization, a folder or a document, at exactly one level:
+
+- neither \`documentId\` nor \`folderId\`: to the organization, whose documents they may open unless access is restricted;
+- \`folderId\`: to that folder and its documents only;
+- \`documentId\`: to that document only, whatever \`folderId\` says.
+
+What does not exist is created. A user who is there already is updated: fields that are not sent keep their values. A user whose name,
+e-mail or initial is unusable fails alone, with \`success: false\` and the reason, and the others are stored.`,
+    idempotent: true,
+    examples: {
+      request: {
+        document: { summary: 'To a document', value: { organizationId: 'acme', documentId: 'roadmap', users: [ADA, GRACE] } },
+        folder: { summary: 'To a folder', value: { organizationId: 'acme', folderId: 'plans', users: [GRACE] } },
+        organization: { summary: 'To the organization', value: { organizationId: 'acme', users: [{ ...ADA, initial: 'A' }] } },
+      },
+      result: {
+        added: {
+          summary: 'Both are stored',
+          value: {
+            status: 'success',
+            message: 'User(s) processed successfully.',
+            data: {
+              ada: { success: true, id: '8c8d357b5e872bbacd45197626bd5759', message: 'User added.' },
+              grace: { success: true, id: '15e5c87b18c1289d45bb4a72961b58e8', message: 'User added.' },
+            },
+          },
+        },
+      },
+    },
+  },
 });

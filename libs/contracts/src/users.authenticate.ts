@@ -25,6 +25,7 @@ export class AuthenticateResult {
 }
 
 export const Authenticate = query('users.authenticate.v1', AuthenticateRequest, AuthenticateResult, {
+  callers: ['gateway'],
   tenantless: true,
   purpose: 'Asks what an API key and a token are worth. Needs no tenant: it is how a tenant is established.',
   example: {

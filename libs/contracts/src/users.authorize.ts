@@ -22,6 +22,7 @@ export class AuthorizeResult {
 }
 
 export const Authorize = query('users.authorize.v1', AuthorizeRequest, AuthorizeResult, {
+  callers: ['notifications'],
   purpose: 'Asks whether a broker account may publish commands and queries for the API key of the call.',
   example: { request: { publisher: 'billing' }, result: { granted: true } },
 });

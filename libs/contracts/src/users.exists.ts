@@ -21,6 +21,7 @@ export class ExistsResult {
 }
 
 export const Exists = query('users.exists.v1', ExistsRequest, ExistsResult, {
+  callers: ['notifications'],
   purpose: 'Asks what the users service knows to exist for the API key of the call.',
   example: {
     request: { organizationId: 'acme', documentId: 'roadmap' },

@@ -1,10 +1,10 @@
-import { OPERATIONS } from '@app/api-docs/openapi/operations';
+import { HTTP_MESSAGES } from '@app/contracts/all-messages';
 
 /** Calls that hang together, when they do: those that wait in one queue. */
 export type Kind = `${'users' | 'notifications'}.${'commands' | 'queries'}`;
 
 const KIND_OF_PATH = new Map<string, Kind>(
-  OPERATIONS.map(({ path, message }) => [path, `${message.service}.${message.kind === 'command' ? 'commands' : 'queries'}`]),
+  HTTP_MESSAGES.map(({ http, service, kind }) => [http.path, `${service}.${kind === 'command' ? 'commands' : 'queries'}`]),
 );
 
 export const KINDS: readonly Kind[] = [...new Set(KIND_OF_PATH.values())];

@@ -1,31 +1,56 @@
-import { applyDecorators, Body, createParamDecorator, HttpCode, Post, type ExecutionContext } from '@nestjs/common';
+import { applyDecorators, createParamDecorator, HttpCode, Post, type ExecutionContext } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError } from '@app/contracts/error';
 import { IDEMPOTENCY_KEY } from '@app/contracts/headers';
-import type { BodyClass } from '@app/contracts/message';
+import type { Message } from '@app/contracts/message';
 import { validateBody } from '@app/contracts/validate';
-import type { Answer } from '@app/rabbitmq/client/rabbit.client';
+import type { CallOptions, RabbitClient } from '@app/rabbitmq/client/rabbit.client';
 import { JSON_TYPE, resultEnvelope } from '../server/envelope';
 
-const NOTIFICATION_ID = 'x-notification-id';
+/** A validated HTTP request: the call to make, and the reply to answer with. */
+export interface Call<M = Message<object, object>> {
+  message: M;
+  data: M extends Message<infer Request, object> ? Request : never;
+  options: CallOptions;
+  reply: FastifyReply;
+}
 
-const requestOf = (context: ExecutionContext) => context.switchToHttp().getRequest<FastifyRequest>();
+/** A method that answers POST on the path of a message with 200: what it created has no address to point to. */
+export function Operation({
+  http,
+  pattern,
+}: Pick<Message<never, never>, 'pattern'> & { http?: { path: string } }): MethodDecorator {
+  if (!http) throw new Error(`${pattern} is declared without an HTTP operation.`);
+  return applyDecorators(Post(http.path), HttpCode(200));
+}
 
-/** A method that answers POST on the path as 200: what it created has no address to point to. */
-export const Operation = (path: string) => applyDecorators(Post(path), HttpCode(200));
+/** The request to an operation, as a {@link Call}. The admission has established its caller. */
+export const Called = createParamDecorator((message: Message<object, object>, context: ExecutionContext): Call => {
+  const http = context.switchToHttp();
+  const request = http.getRequest<FastifyRequest>();
+  const idempotencyKey = message.http?.idempotent ? idempotencyKeyOf(request) : undefined;
+  return {
+    message,
+    data: validateBody(message.request, dataOf(request.body), 'data'),
+    options: { ...request.caller!, ...(idempotencyKey !== undefined && { idempotencyKey }) },
+    reply: http.getResponse<FastifyReply>(),
+  };
+});
 
-/** Answers with what a service replied. */
-export function resultOf({ json, headers }: Answer<unknown>, reply: FastifyReply): string {
-  const notificationId = headers[NOTIFICATION_ID];
-  // A header holds ASCII only, an identifier any Unicode.
-  if (typeof notificationId === 'string') void reply.header(NOTIFICATION_ID, encodeURIComponent(notificationId));
+/** Calls the service of the message, and answers with its reply. */
+export async function answer<Request extends object, Result extends object>(
+  rabbit: Pick<RabbitClient, 'call'>,
+  { message, data, options, reply }: Omit<Call, 'message' | 'data'> & { message: Message<Request, Result>; data: Request },
+): Promise<string> {
+  const { json, headers } = await rabbit.call(message, data, options);
+  for (const name of Object.keys(message.replyHeaders ?? {})) {
+    const value = headers[name];
+    // A header holds ASCII only, an identifier any Unicode.
+    if (typeof value === 'string') void reply.header(name, encodeURIComponent(value));
+  }
   void reply.type(JSON_TYPE);
   return resultEnvelope(json);
 }
-
-/** The validated `data` of the body. */
-export const Data = <T extends object>(type: BodyClass<T>): ParameterDecorator =>
-  Body({ transform: (body: unknown) => validateBody(type, dataOf(body), 'data') });
 
 /** Other keys beside `data` are ignored: clients of later versions may send them. */
 function dataOf(body: unknown): unknown {
@@ -33,16 +58,11 @@ function dataOf(body: unknown): unknown {
   throw new ApiError('INVALID_ARGUMENT', 'The body must be a JSON object with the key data.');
 }
 
-/** Who calls, as the admission has established it: the options of the call to the service. */
-export const Caller = createParamDecorator((_: unknown, context: ExecutionContext) => requestOf(context).caller);
-
-/** The header `Idempotency-Key`, or undefined. */
-export const IdempotencyKey = createParamDecorator((_: unknown, context: ExecutionContext) => {
-  const request = requestOf(context);
-  const value = request.headers['idempotency-key'];
+function idempotencyKeyOf({ headers, raw }: FastifyRequest): string | undefined {
+  const value = headers['idempotency-key'];
   if (value === undefined) return undefined;
   // Node joins headers that are sent twice: two keys would become a third one.
-  const once = request.raw.headersDistinct['idempotency-key']?.length === 1;
+  const once = raw.headersDistinct['idempotency-key']?.length === 1;
   if (once && typeof value === 'string' && IDEMPOTENCY_KEY.test(value)) return value;
   throw new ApiError('INVALID_ARGUMENT', 'The header Idempotency-Key must be 1-255 printable ASCII characters, and sent once.');
-});
+}

@@ -1,20 +1,14 @@
-import { Controller, Res } from '@nestjs/common';
-import type { FastifyReply } from 'fastify';
-import { AddUsers, AddUsersRequest } from '@app/contracts/users.add';
-import { RabbitClient, type CallOptions } from '@app/rabbitmq/client/rabbit.client';
-import { Caller, Data, IdempotencyKey, Operation, resultOf } from './operation';
+import { Controller } from '@nestjs/common';
+import { AddUsers } from '@app/contracts/users.add';
+import { RabbitClient } from '@app/rabbitmq/client/rabbit.client';
+import { answer, Called, Operation, type Call } from './operation';
 
-@Controller('v1/users')
+@Controller()
 export class UsersController {
   constructor(private readonly rabbit: RabbitClient) {}
 
-  @Operation('add')
-  async add(
-    @Data(AddUsersRequest) data: AddUsersRequest,
-    @Caller() caller: Omit<CallOptions, 'idempotencyKey'>,
-    @IdempotencyKey() idempotencyKey: string | undefined,
-    @Res({ passthrough: true }) reply: FastifyReply,
-  ) {
-    return resultOf(await this.rabbit.call(AddUsers, data, { idempotencyKey, ...caller }), reply);
+  @Operation(AddUsers)
+  add(@Called(AddUsers) call: Call<typeof AddUsers>) {
+    return answer(this.rabbit, call);
   }
 }

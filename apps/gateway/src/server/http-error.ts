@@ -1,17 +1,4 @@
-import { ApiError, type ErrorStatus } from '@app/contracts/error';
-
-const HTTP_STATUS: Record<ErrorStatus, number> = {
-  INVALID_ARGUMENT: 400,
-  FAILED_PRECONDITION: 400,
-  UNAUTHENTICATED: 401,
-  PERMISSION_DENIED: 403,
-  NOT_FOUND: 404,
-  ALREADY_EXISTS: 409,
-  RESOURCE_EXHAUSTED: 429,
-  INTERNAL: 500,
-  UNAVAILABLE: 503,
-  DEADLINE_EXCEEDED: 504,
-};
+import { ApiError, HTTP_STATUS, type ErrorStatus } from '@app/contracts/error';
 
 /** Seconds. Whoever is refused for lack of room may try again soon: nothing was done. */
 const RETRY_AFTER = { 'retry-after': '1' };

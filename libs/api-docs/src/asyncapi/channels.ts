@@ -1,8 +1,7 @@
 import { ALL_EVENTS, HEARD_HERE } from '@app/contracts/all-events';
-import { ALL_MESSAGES } from '@app/contracts/all-messages';
+import { ALL_MESSAGES, OPEN_MESSAGES } from '@app/contracts/all-messages';
 import type { Event } from '@app/contracts/event';
 import type { Message } from '@app/contracts/message';
-import { OPEN_OPERATIONS } from '@app/contracts/open-operations';
 import {
   BINDINGS,
   EXCHANGES,
@@ -48,7 +47,7 @@ const queuesOf = (exchange: ExchangeName, key: string) =>
 
 /** AsyncAPI knows one exchange for a channel: that of others, where others may publish it. */
 function messageChannel({ pattern, purpose }: Message<object, object>): ChannelObject {
-  const isOpen = OPEN_OPERATIONS.some((operation) => operation.pattern === pattern);
+  const isOpen = OPEN_MESSAGES.some((operation) => operation.pattern === pattern);
   const exchanges = ['calls' as const, ...LANES].filter((exchange) => queuesOf(exchange, pattern).length > 0);
   return keyChannel(isOpen ? 'commands' : 'calls', exchanges, pattern, purpose);
 }

@@ -32,7 +32,7 @@ const COMMON: readonly (PossibleError & { appliesTo?: (message: AnyMessage) => b
 
 /** What a message may be answered with instead of its result. */
 export function errorsOf(message: AnyMessage): PossibleError[] {
-  const own = Object.entries(message.errors ?? {}).map(([status, when]) => ({ status: status as ErrorStatus, when }));
+  const own = Object.entries(message.errors ?? {}).map(([status, { when }]) => ({ status: status as ErrorStatus, when }));
   const common = COMMON.filter(({ appliesTo }) => appliesTo?.(message) ?? true).map(({ status, when }) => ({ status, when }));
   return [...common.filter(({ status }) => !(status in (message.errors ?? {}))), ...own];
 }

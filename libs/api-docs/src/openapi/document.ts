@@ -1,7 +1,8 @@
+import { HTTP_MESSAGES } from '@app/contracts/all-messages';
 import { LIMITS } from '@app/contracts/fields';
 import { MAX_DEPTH } from '@app/contracts/json';
 import { ERROR_TABLE, FAILURE_SCHEMA } from './errors';
-import { OPERATIONS, pathItemOf } from './operations';
+import { pathItemOf } from './operations';
 import { schemasOf } from './schemas';
 
 const DESCRIPTION = `Users and notifications of a collaboration backend, server to server.
@@ -53,7 +54,7 @@ export function openApiDocument() {
       { name: 'Notifications', description: 'Who is told what.' },
     ],
     security: [{ ApiKey: [], AuthToken: [] }],
-    paths: Object.fromEntries(OPERATIONS.map((operation) => [operation.path, pathItemOf(operation)])),
+    paths: Object.fromEntries(HTTP_MESSAGES.map((message) => [message.http.path, pathItemOf(message)])),
     components: {
       securitySchemes: {
         ApiKey: { type: 'apiKey', in: 'header', name: 'x-svc-api-key', description: 'The API key of the caller.' },
@@ -76,15 +77,10 @@ export function openApiDocument() {
       },
       headers: {
         RequestId: { description: 'That of the request, or a new one.', required: true, schema: REQUEST_ID },
-        NotificationId: {
-          description: 'Id of the notification, as percent-encoded UTF-8.',
-          required: true,
-          schema: { type: 'string', minLength: 1, maxLength: 3 * LIMITS.identifierBytes },
-        },
         RetryAfter: { description: 'Seconds to wait.', required: true, schema: { type: 'integer', minimum: 1 } },
       },
       schemas: {
-        ...schemasOf(OPERATIONS.flatMap(({ message }) => [message.request, message.result])),
+        ...schemasOf(HTTP_MESSAGES.flatMap(({ request, result }) => [request, result])),
         Failure: FAILURE_SCHEMA,
       },
     },

@@ -1,9 +1,11 @@
-import { ERROR_STATUSES, type ErrorBody, type ErrorStatus } from '@app/contracts/error';
+import { HTTP_MESSAGES } from '@app/contracts/all-messages';
+import { ERROR_STATUSES, HTTP_STATUS, type ErrorBody, type ErrorStatus } from '@app/contracts/error';
+import type { Message } from '@app/contracts/message';
 
-/** What a status code is answered for. */
-export interface DocumentedError {
-  /** What it can happen to; absent: every operation. A path with its right method never meets those of `routing`. */
-  scope?: 'routing' | 'repeatable operations' | 'notifications/add';
+/** A reason for an error answer. */
+interface DocumentedError {
+  /** Only for requests that reach no operation. */
+  routing?: true;
   http: number;
   status: ErrorStatus;
   when: string;
@@ -11,17 +13,17 @@ export interface DocumentedError {
   details?: ErrorBody['details'];
 }
 
-/** In the order in which they are decided. */
-export const ERRORS: readonly DocumentedError[] = [
+/** Decided before the operation, in this order. */
+const BEFORE: readonly DocumentedError[] = [
   {
-    scope: 'routing',
+    routing: true,
     http: 404,
     status: 'NOT_FOUND',
     when: 'There is nothing at the path.',
     message: 'There is nothing at this path.',
   },
   {
-    scope: 'routing',
+    routing: true,
     http: 405,
     status: 'INVALID_ARGUMENT',
     when: 'The path exists, for another method: see `Allow`.',
@@ -66,27 +68,10 @@ export const ERRORS: readonly DocumentedError[] = [
     message: 'data.organizationId is required and must be a string',
     details: [{ field: 'data.organizationId', message: 'data.organizationId is required and must be a string' }],
   },
-  {
-    scope: 'repeatable operations',
-    http: 400,
-    status: 'FAILED_PRECONDITION',
-    when: 'The `Idempotency-Key` was used before, with another request.',
-    message: 'The Idempotency-Key was used with another request.',
-  },
-  {
-    scope: 'notifications/add',
-    http: 404,
-    status: 'NOT_FOUND',
-    when: 'The organization or the document does not exist, and its `create…` flag is `false`. Nothing was stored.',
-    message: 'The document does not exist.',
-  },
-  {
-    scope: 'notifications/add',
-    http: 409,
-    status: 'ALREADY_EXISTS',
-    when: 'The notificationId exists, with other content.',
-    message: 'A notification with this notificationId and other content exists.',
-  },
+];
+
+/** Decided in the operation or after it. */
+const AFTER: readonly DocumentedError[] = [
   {
     http: 503,
     status: 'UNAVAILABLE',
@@ -107,11 +92,17 @@ export const ERRORS: readonly DocumentedError[] = [
   },
 ];
 
-/** The same list for people. */
+/** Errors that an operation declares. */
+const ownErrors = ({ errors = {} }: Message<object, object>): DocumentedError[] =>
+  (Object.keys(errors) as ErrorStatus[]).map((status) => ({ http: HTTP_STATUS[status], status, ...errors[status]! }));
+
+const OWN = new Map(HTTP_MESSAGES.flatMap(ownErrors).map((error) => [JSON.stringify(error), error])).values();
+
+/** In the order in which they are decided, for people. */
 export const ERROR_TABLE = [
   '| HTTP | `error.status` | when |',
   '|---|---|---|',
-  ...ERRORS.map(({ http, status, when }) => `| ${http} | \`${status}\` | ${when} |`),
+  ...[...BEFORE, ...OWN, ...AFTER].map(({ http, status, when }) => `| ${http} | \`${status}\` | ${when} |`),
 ].join('\n');
 
 const HEADERS: Record<number, Record<string, object>> = {
@@ -119,10 +110,10 @@ const HEADERS: Record<number, Record<string, object>> = {
   503: { 'Retry-After': { $ref: '#/components/headers/RetryAfter' } },
 };
 
-/** The answers of an operation to what can go wrong with it. */
-export function errorResponses(applies: (scope: DocumentedError['scope']) => boolean): Record<string, object> {
+/** The error answers of an operation. */
+export function errorResponses(message: Message<object, object>): Record<string, object> {
   const responses: Record<string, object> = {};
-  const possible = ERRORS.filter(({ scope }) => applies(scope));
+  const possible = [...BEFORE.filter(({ routing }) => !routing), ...ownErrors(message), ...AFTER];
   for (const http of new Set(possible.map((error) => error.http))) {
     const errors = possible.filter((error) => error.http === http);
     responses[http] = {

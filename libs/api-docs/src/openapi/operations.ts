@@ -1,102 +1,56 @@
-import type { Message } from '@app/contracts/message';
-import { AddNotification } from '@app/contracts/notifications.add';
-import { FILTER_COMBINATIONS, GetNotifications } from '@app/contracts/notifications.get';
-import { AddUsers } from '@app/contracts/users.add';
+import type { HTTP_MESSAGES } from '@app/contracts/all-messages';
+import { LIMITS } from '@app/contracts/fields';
 import { errorResponses } from './errors';
-import { ADD_NOTIFICATION, ADD_USERS, GET_NOTIFICATIONS } from './examples';
 import { schemaRef } from './schemas';
 
-interface Operation {
-  path: string;
-  message: Message<object, object>;
-  tag: 'Users' | 'Notifications';
-  summary: string;
-  description: string;
-  examples: { request: object; answer: object };
-  /** Takes an Idempotency-Key. */
-  repeatable: boolean;
-}
-
-export const OPERATIONS: readonly Operation[] = [
-  {
-    path: '/v1/users/add',
-    message: AddUsers,
-    tag: 'Users',
-    summary: 'Add users',
-    description: `Adds users to an organization, a folder or a document, at exactly one level:
-
-- neither \`documentId\` nor \`folderId\`: to the organization, whose documents they may open unless access is restricted;
-- \`folderId\`: to that folder and its documents only;
-- \`documentId\`: to that document only, whatever \`folderId\` says.
-
-What does not exist is created. A user who is there already is updated: fields that are not sent keep their values. A user whose name,
-e-mail or initial is unusable fails alone, with \`success: false\` and the reason, and the others are stored.`,
-    examples: ADD_USERS,
-    repeatable: true,
-  },
-  {
-    path: '/v1/notifications/add',
-    message: AddNotification,
-    tag: 'Notifications',
-    summary: 'Add a notification',
-    description: `Stores one notification and whom it is for. An answer of 200 means that it is committed: the very next get returns it.
-
-The id is in the header \`x-notification-id\`. Organization and document are created when they do not exist, unless their \`create…\` flag is
-\`false\`. \`notifyAll\` reaches everyone who may open the document, someone who gains access later included.`,
-    examples: ADD_NOTIFICATION,
-    repeatable: true,
-  },
-  {
-    path: '/v1/notifications/get',
-    message: GetNotifications,
-    tag: 'Notifications',
-    summary: 'Get notifications',
-    description: `Reads notifications, newest first, a page at a time: while \`result.pageToken\` is present there is more.
-
-These combinations of filters are supported, each with \`organizationId\`; combined filters must all match:
-
-${FILTER_COMBINATIONS.map((filters) => `- ${filters.map((filter) => `\`${filter}\``).join(' + ')}`).join('\n')}
-
-Meant for SDK v3 or earlier clients.`,
-    examples: GET_NOTIFICATIONS,
-    repeatable: false,
-  },
-];
+type HttpMessage = (typeof HTTP_MESSAGES)[number];
 
 /** The Path Item of one operation. */
-export function pathItemOf({ message, repeatable, examples, ...operation }: Operation): object {
-  const isAddNotification = message === AddNotification;
+export function pathItemOf(message: HttpMessage): object {
+  const { path, summary, description, idempotent, examples } = message.http;
+  const [resource, operation] = path.slice('/v1/'.length).split('/');
   return {
     post: {
-      operationId: operation.path.slice('/v1/'.length).replace(/\/(\w)/, (_, letter: string) => letter.toUpperCase()),
-      tags: [operation.tag],
-      summary: operation.summary,
-      description: operation.description,
+      operationId: `${resource}${capitalized(operation)}`,
+      tags: [capitalized(resource)],
+      summary,
+      description,
       parameters: [
-        ...(repeatable ? [{ $ref: '#/components/parameters/IdempotencyKey' }] : []),
+        ...(idempotent ? [{ $ref: '#/components/parameters/IdempotencyKey' }] : []),
         { $ref: '#/components/parameters/RequestId' },
       ],
       requestBody: { required: true, content: envelope('data', schemaRef(message.request), examples.request) },
       responses: {
         200: {
           description: message.kind === 'command' ? 'Done, and committed.' : 'What was found.',
-          headers: {
-            'x-request-id': { $ref: '#/components/headers/RequestId' },
-            ...(isAddNotification && { 'x-notification-id': { $ref: '#/components/headers/NotificationId' } }),
-          },
-          content: envelope('result', schemaRef(message.result), examples.answer),
+          headers: { 'x-request-id': { $ref: '#/components/headers/RequestId' }, ...replyHeaders(message) },
+          content: envelope('result', schemaRef(message.result), examples.result),
         },
-        ...errorResponses(
-          (scope) =>
-            scope === undefined ||
-            (scope === 'repeatable operations' && repeatable) ||
-            (scope === 'notifications/add' && isAddNotification),
-        ),
+        ...errorResponses(message),
       },
     },
   };
 }
 
-const envelope = (key: 'data' | 'result', schema: object, examples: object) => ({
-  'application/json': { schema: { type: 'object', required: [key], properties: { [key]: schema } }, examples },
+const capitalized = (word: string) => word.charAt(0).toUpperCase() + word.slice(1);
+
+const envelope = (key: 'data' | 'result', schema: object, examples: HttpMessage['http']['examples']['request']) => ({
+  'application/json': {
+    schema: { type: 'object', required: [key], properties: { [key]: schema } },
+    examples: Object.fromEntries(
+      Object.entries(examples).map(([name, { summary, value }]) => [name, { summary, value: { [key]: value } }]),
+    ),
+  },
 });
+
+const replyHeaders = ({ replyHeaders: headers = {} }: HttpMessage) =>
+  Object.fromEntries(
+    Object.entries(headers).map(([name, { description }]) => [
+      name,
+      {
+        description: `${description} Percent-encoded.`,
+        required: true,
+        schema: { type: 'string', minLength: 1, maxLength: 3 * LIMITS.identifierBytes },
+      },
+    ]),
+  );

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import { ALL_EVENTS } from '@app/contracts/all-events';
-import { OPEN_OPERATIONS } from '@app/contracts/open-operations';
+import { OPEN_MESSAGES } from '@app/contracts/all-messages';
 import { ACCOUNTS, type AccountPurpose } from './rights';
 import { EXCHANGES, LANE_NUMBERS, QUEUES, type Lane } from '@app/rabbitmq/topology/topology';
 import { DEFAULT_LIMITS, type AccountLimits } from './limits';
@@ -8,8 +8,8 @@ import { DEFAULT_LIMITS, type AccountLimits } from './limits';
 /** The command line itself is wrong: exit code 2. */
 export class UsageError extends Error {}
 
-const OPERATIONS = OPEN_OPERATIONS.map(({ pattern }) => pattern);
-const QUERIES = OPEN_OPERATIONS.filter(({ kind }) => kind === 'query').map(({ pattern }) => pattern);
+const OPERATIONS = OPEN_MESSAGES.map(({ pattern }) => pattern);
+const QUERIES = OPEN_MESSAGES.filter(({ kind }) => kind === 'query').map(({ pattern }) => pattern);
 const EVENTS = ALL_EVENTS.map(({ type }) => type);
 
 export const HELP = `Creates broker accounts for other services, each with the least rights that it needs.

@@ -1,12 +1,7 @@
-import type { Message, ServiceName } from '@app/contracts/message';
-import { AddNotification } from '@app/contracts/notifications.add';
+import { ALL_MESSAGES } from '@app/contracts/all-messages';
 import { ApiKeyRevoked } from '@app/contracts/events.users';
-import { ListMemberships } from '@app/contracts/memberships.list';
-import { GetNotifications } from '@app/contracts/notifications.get';
-import { AddUsers } from '@app/contracts/users.add';
-import { Authenticate } from '@app/contracts/users.authenticate';
-import { Authorize } from '@app/contracts/users.authorize';
-import { Exists } from '@app/contracts/users.exists';
+import type { CallerName, Message, ServiceName } from '@app/contracts/message';
+import { AddNotification } from '@app/contracts/notifications.add';
 import { consumedQueues } from '@app/rabbitmq/topology/consumed-queues';
 import { LANES, type Lane } from '@app/rabbitmq/topology/topology';
 
@@ -39,36 +34,41 @@ const keysOf = (...messages: Pick<Message<unknown, unknown>, 'pattern'>[]) => on
 
 const consumed = (service: ServiceName) => consumedQueues(service, ['commands', 'queries', 'events'], 1).map(({ name }) => name);
 
+/** Messages that a process of this system publishes, as their declarations say. */
+const publishedBy = (caller: CallerName) => ALL_MESSAGES.filter(({ callers }) => callers.includes(caller));
+
+/** The exchange for calls, lane 0 for services of versions without lanes (see CALLS_EXCHANGE), and the queue for replies. */
+const TO_CALL = ['calls', 'commands', OWN_QUEUE];
+
+function rightsOf(service: ServiceName): Rights {
+  const asked = publishedBy(service);
+  const asks = asked.length > 0;
+  return {
+    configure: oneOf(...(asks ? [OWN_QUEUE] : [])),
+    write: oneOf(...(asks ? TO_CALL : []), 'replies', 'events.own', 'events', 'retry', 'dead'),
+    read: oneOf(...(asks ? ['replies', OWN_QUEUE] : []), ...consumed(service)),
+    commands: keysOf(...asked),
+    events: NOTHING,
+  };
+}
+
 /** The least that each account needs. `publisher` is a service that publishes notifications and does not wait. */
 export const RIGHTS: Readonly<Record<Account, Rights>> = {
   gateway: {
     configure: oneOf(OWN_QUEUE),
-    // Lane 0 for services of versions without lanes: see CALLS_EXCHANGE.
-    write: oneOf('calls', 'commands', OWN_QUEUE),
+    write: oneOf(...TO_CALL),
     read: oneOf('replies', 'events.own', OWN_QUEUE),
-    commands: keysOf(AddUsers, Authenticate, AddNotification, GetNotifications),
+    commands: keysOf(...publishedBy('gateway')),
     events: oneOf(ApiKeyRevoked.type),
   },
-  users: {
-    configure: NOTHING,
-    write: oneOf('replies', 'events.own', 'events', 'retry', 'dead'),
-    read: oneOf(...consumed('users')),
-    commands: NOTHING,
-    events: NOTHING,
-  },
-  notifications: {
-    configure: oneOf(OWN_QUEUE),
-    write: oneOf('calls', 'commands', 'replies', 'events.own', 'events', 'retry', 'dead', OWN_QUEUE),
-    read: oneOf('replies', OWN_QUEUE, ...consumed('notifications')),
-    commands: keysOf(Authorize, Exists, ListMemberships),
-    events: NOTHING,
-  },
+  users: rightsOf('users'),
+  notifications: rightsOf('notifications'),
   publisher: { configure: NOTHING, write: oneOf('commands'), read: NOTHING, commands: keysOf(AddNotification), events: NOTHING },
 };
 
 /** What an account of another service is for. */
 export interface AccountPurpose {
-  /** Routing keys of `OPEN_OPERATIONS`. */
+  /** Routing keys of messages that are open to accounts. */
   operations: readonly string[];
   /** Which exchange it publishes to, of `LANES`; undefined when it publishes nothing. */
   lane?: Lane;

@@ -1,6 +1,6 @@
 import { Registry } from 'prom-client';
 import type { ConfirmChannel, ChannelModel, Options } from 'amqplib';
-import { OPEN_OPERATIONS } from '@app/contracts/open-operations';
+import { OPEN_MESSAGES } from '@app/contracts/all-messages';
 import { DEAD, DeadLetterBox, REFUSED } from '@app/testing/dead-letter-box';
 import { eventually } from '@app/testing/eventually';
 import { startUsersStub } from '@app/testing/users-stub';
@@ -66,7 +66,7 @@ describe('what a publisher has made up', () => {
   /** A channel of the account, which may publish open commands to one lane and nothing else. */
   async function publisherOn(lane: Lane): Promise<ConfirmChannel> {
     const { management, url } = box.broker;
-    const operations = OPEN_OPERATIONS.map(({ pattern }) => pattern);
+    const operations = OPEN_MESSAGES.map(({ pattern }) => pattern);
     const rights = rightsFor(evil, { operations, lane, replies: false, events: [] });
     await management.put(`users/${evil}`, { password: 'secret', tags: '' });
     const { configure, write, read } = rights;

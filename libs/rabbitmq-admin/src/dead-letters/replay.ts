@@ -1,5 +1,5 @@
 import type { ConfirmChannel, Options } from 'amqplib';
-import { OPEN_OPERATIONS } from '@app/contracts/open-operations';
+import { OPEN_MESSAGES } from '@app/contracts/all-messages';
 import { HEADER } from '@app/amqp/headers';
 import { patternsOf } from '@app/rabbitmq/server/handler-check';
 import { OURS, DROPPED_HEADERS } from '@app/rabbitmq/settle/republication';
@@ -47,7 +47,7 @@ export function replayObstacle(letter: DeadLetter, { services }: Accounts): stri
 }
 
 const isOpenCommand = (operation: string) =>
-  OPEN_OPERATIONS.some(({ kind, pattern }) => kind === 'command' && pattern === operation);
+  OPEN_MESSAGES.some(({ kind, pattern }) => kind === 'command' && pattern === operation);
 
 const NOT_ITS_OWN = [...DROPPED_HEADERS, ...Object.values(OURS), HEADER.lane, HEADER.deadSize, HEADER.deadHash];
 const KNOWN_LANES: readonly string[] = ['calls', ...LANES];

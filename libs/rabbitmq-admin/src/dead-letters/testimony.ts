@@ -1,6 +1,6 @@
 import type { ConsumeMessage } from 'amqplib';
 import type { ServiceName } from '@app/contracts/message';
-import { OPEN_OPERATIONS } from '@app/contracts/open-operations';
+import { OPEN_MESSAGES } from '@app/contracts/all-messages';
 import { HEADER } from '@app/amqp/headers';
 import type { Kind, LetterQueue } from './letter-queue';
 import { text } from './printable';
@@ -120,7 +120,7 @@ function stubOf(headers: Record<string, unknown>): Testimony['stubOf'] {
 
 /** The operation of every command that other services send to this one; undefined when there are several. */
 function onlyCommandOf(service: ServiceName): string | undefined {
-  const [only, ...others] = OPEN_OPERATIONS.filter((message) => message.service === service && message.kind === 'command');
+  const [only, ...others] = OPEN_MESSAGES.filter((message) => message.service === service && message.kind === 'command');
   return others.length === 0 ? only?.pattern : undefined;
 }
 

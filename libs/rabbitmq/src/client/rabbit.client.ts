@@ -8,7 +8,7 @@ import type { CallOptions } from '@app/amqp/message-properties';
 import type { Answer } from '@app/amqp/reply-format';
 import { ALL_MESSAGES } from '@app/contracts/all-messages';
 import { ApiError } from '@app/contracts/error';
-import type { Message } from '@app/contracts/message';
+import type { CallerName, Message } from '@app/contracts/message';
 import { TransportMetrics } from '../metrics';
 import { observe } from '../observe';
 
@@ -18,6 +18,8 @@ export type { Answer } from '@app/amqp/reply-format';
 export interface RabbitClientOptions {
   /** The name is that of the app, and goes with every message as `app_id`. */
   connection: ConnectionOptions;
+  /** The process whose declared rights count, and every message that it calls. Default: any message, for tests. */
+  calls?: { as: CallerName; messages: readonly Message<object, object>[] };
   /** Where calls are published. Default `calls`, to which only the gateway and the services may publish. */
   exchange?: 'calls' | 'commands';
   /** Most calls waiting for their reply; more are refused at once. Default 1000. */
@@ -35,10 +37,11 @@ export class RabbitClient extends ClientProxy {
   private readonly caller: Caller;
   private closed?: Promise<void>;
 
-  /** @throws Error when the broker's URL is not one */
+  /** @throws Error when the broker's URL is not one, or the declaration of a message does not name the process among its callers */
   constructor(readonly options: RabbitClientOptions) {
     super();
-    const { connection, maxPending, exchange = 'calls' } = options;
+    const { connection, maxPending, exchange = 'calls', calls } = options;
+    if (calls) requireRights(calls);
     this.metrics = TransportMetrics.of(options.metrics);
     this.connection = new RabbitConnection({ ...connection, name: `${connection.name} calling` }, observe(this.metrics));
     this.caller = new Caller(this.connection, { appId: connection.name, maxPending, exchange });
@@ -80,6 +83,7 @@ export class RabbitClient extends ClientProxy {
    *   Any other status is the service's answer.
    */
   async call<Req, Res>(message: Message<Req, Res>, body: Req, options: CallOptions): Promise<Answer<Res>> {
+    this.requireDeclared(message);
     const finish = this.metrics.calls.startTimer({ message: message.pattern });
     try {
       const answer = await this.caller.call<Res>(message, body, options);
@@ -113,10 +117,22 @@ export class RabbitClient extends ClientProxy {
     return undefined as T;
   }
 
+  private requireDeclared({ pattern }: { pattern: string }): void {
+    const { calls } = this.options;
+    if (calls && !calls.messages.some((message) => message.pattern === pattern))
+      throw new Error(`${pattern} is not among the messages that ${calls.as} calls.`);
+  }
+
   private async drain(): Promise<void> {
     await this.caller.close(this.options.drainTimeoutMs ?? 10_000);
     await this.connection.close();
   }
+}
+
+function requireRights({ as, messages }: NonNullable<RabbitClientOptions['calls']>): void {
+  const missing = messages.filter(({ callers }) => !callers.includes(as)).map(({ pattern }) => pattern);
+  if (missing.length > 0)
+    throw new Error(`The broker refuses ${missing.join(', ')} of ${as}: its declaration does not name ${as} among its callers.`);
 }
 
 function messageOf(pattern: unknown): Message<object, object> {

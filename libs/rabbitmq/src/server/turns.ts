@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
-import { OPEN_OPERATIONS } from '@app/contracts/open-operations';
+import { OPEN_MESSAGES } from '@app/contracts/all-messages';
 import type { Delivery } from '../delivery/delivery';
 import { FairSchedule, LIGHT, type Work } from './fair-schedule';
 import type { TransportMetrics } from '../metrics';
@@ -82,7 +82,7 @@ abstract class Turns {
   }
 }
 
-const OPEN: ReadonlySet<string> = new Set(OPEN_OPERATIONS.map(({ pattern }) => pattern));
+const OPEN: ReadonlySet<string> = new Set(OPEN_MESSAGES.map(({ pattern }) => pattern));
 
 /**
  * Within a lane broker accounts take turns, for which the broker vouches; within the calls API keys, which the gateway has checked. What services

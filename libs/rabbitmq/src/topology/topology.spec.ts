@@ -1,5 +1,4 @@
-import { ALL_MESSAGES } from '@app/contracts/all-messages';
-import { OPEN_OPERATIONS } from '@app/contracts/open-operations';
+import { ALL_MESSAGES, OPEN_MESSAGES } from '@app/contracts/all-messages';
 import { BINDINGS, EXCHANGES, LANES, QUEUES, RETRY_DELAYS, SERVICES, type QueueDeclaration } from './topology';
 
 const queue = (name: string) => QUEUES.find((one) => one.name === name);
@@ -9,7 +8,7 @@ describe('topology', () => {
     const keysAt = (wanted: string) =>
       BINDINGS.flatMap(({ exchange, routingKey }) => (exchange === wanted ? routingKey : [])).sort();
     const all = ALL_MESSAGES.map(({ pattern }) => pattern).sort();
-    const open = OPEN_OPERATIONS.map(({ pattern }) => pattern).sort();
+    const open = OPEN_MESSAGES.map(({ pattern }) => pattern).sort();
     expect(['calls', ...LANES].map(keysAt)).toEqual([all, all, open, open, open]);
     for (const { routingKey } of BINDINGS) expect(routingKey).not.toMatch(/[*#]/);
   });

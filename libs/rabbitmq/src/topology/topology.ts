@@ -1,7 +1,6 @@
 import { SUBSCRIPTIONS } from '@app/contracts/all-events';
-import { ALL_MESSAGES } from '@app/contracts/all-messages';
+import { ALL_MESSAGES, OPEN_MESSAGES } from '@app/contracts/all-messages';
 import type { Message, ServiceName } from '@app/contracts/message';
-import { OPEN_OPERATIONS } from '@app/contracts/open-operations';
 
 /**
  * The exchanges and who publishes to them. All durable. Right to write to an exchange is what the broker vouches for: so each lane has one.
@@ -212,7 +211,7 @@ export const laneZeroBindings = (commandsTo: (service: ServiceName) => string): 
 export const BINDINGS: readonly BindingDeclaration[] = [
   ...ALL_MESSAGES.map(callBinding),
   ...laneZeroBindings((service) => commandQueue(service, 0)),
-  ...LANE_NUMBERS.slice(1).flatMap((lane) => OPEN_OPERATIONS.map((message) => laneBinding(message, lane))),
+  ...LANE_NUMBERS.slice(1).flatMap((lane) => OPEN_MESSAGES.map((message) => laneBinding(message, lane))),
   ...SERVICES.flatMap((service) =>
     SUBSCRIPTIONS[service].map(({ type }) => ({ exchange: 'events.own' as const, routingKey: type, queue: eventQueue(service) })),
   ),

@@ -1,0 +1,20 @@
+import { randomUUID } from 'node:crypto';
+import { AddUsers } from '@app/contracts/users.add';
+import { Exists } from '@app/contracts/users.exists';
+import { RabbitClient } from './rabbit.client';
+
+const connection = { url: 'amqp://localhost', name: 'test' };
+
+describe('the calls of a RabbitClient', () => {
+  it('are messages whose declarations name the process, which fails at start otherwise', () => {
+    expect(() => new RabbitClient({ connection, calls: { as: 'notifications', messages: [Exists, AddUsers] } })).toThrow(
+      'The broker refuses users.add.v1 of notifications: its declaration does not name notifications among its callers.',
+    );
+  });
+
+  it('are the ones that the process has named', async () => {
+    const client = new RabbitClient({ connection, calls: { as: 'notifications', messages: [Exists] } });
+    const call = client.call(AddUsers, AddUsers.example.request, { requestId: randomUUID(), timeoutMs: 1000 });
+    await expect(call).rejects.toThrow('users.add.v1 is not among the messages that notifications calls.');
+  });
+});

@@ -7,6 +7,7 @@ import { clientOperations } from './docs/client-operations.mjs';
 import { configurationTables, exampleEnvironment } from './docs/configuration.mjs';
 import { embedExamples } from './docs/examples.mjs';
 import { deadLettersTable, eventsTable, operationsTable, optionalTable } from './docs/messages.mjs';
+import { pageStatements } from './docs/page-statements.mjs';
 import { accountsTable, topologyTables } from './docs/topology.mjs';
 import { prepare } from './checkout/prepare.mjs';
 import { ROOT } from './checkout/project.mjs';
@@ -19,6 +20,7 @@ const TARGETS = {
   '.env.example': () => exampleEnvironment(),
   'openapi.json': () => printed('dist/libs/api-docs/src/openapi/print.main.js'),
   'libs/client/src/operations.ts': () => clientOperations(),
+  'docs/page-statements.sql': () => pageStatements(),
   'docs/integrating.md': (text) => embedExamples(text),
   'asyncapi.json': () => printed(ASYNCAPI),
   'docs/messages.html': () => output('dist/libs/api-docs/src/asyncapi/print-page.main.js'),

@@ -1,3 +1,4 @@
+import type { EventType } from './event-types';
 import type { ServiceName } from './message';
 
 /**
@@ -9,7 +10,7 @@ import type { ServiceName } from './message';
 export interface Event<Data> {
   readonly service: ServiceName;
   /** `<noun>.<what happened>.v<major>`: routing key in exchange `events`, and CloudEvents `type`. */
-  readonly type: string;
+  readonly type: EventType;
   readonly data: new () => Data;
   /** What has happened, as prose with code in backticks; documentation is made of it. */
   readonly purpose: string;
@@ -37,7 +38,7 @@ export interface CloudEvent<Data> {
 /** Declares an event under its type. */
 export const event = <Data>(
   service: ServiceName,
-  type: `${string}.v${number}`,
+  type: EventType,
   data: new () => Data,
   about: Pick<Event<NoInfer<Data>>, 'purpose' | 'example'>,
 ): Event<Data> => ({ service, type, data, ...about });

@@ -1,5 +1,6 @@
 import { Described, Identifier, Nested, NestedList } from './fields';
 import { event } from './event';
+import { EVENT_TYPES } from './event-types';
 import { NotificationUser } from './notifications.add';
 
 export class NotificationAddedData {
@@ -43,7 +44,7 @@ export class NotificationAddedData {
   version: number;
 }
 
-export const NotificationAdded = event('notifications', 'notification.added.v1', NotificationAddedData, {
+export const NotificationAdded = event('notifications', EVENT_TYPES.notificationAdded, NotificationAddedData, {
   purpose: 'A notification was stored. The event has what an e-mail or push service needs.',
   example: {
     notificationId: 'release-1.0',

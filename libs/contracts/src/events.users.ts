@@ -1,6 +1,7 @@
 import { ACCESS_TYPES, type AccessType } from './access';
 import { Described, Flag, Identifier, Nested, NestedList, OneOf } from './fields';
 import { event } from './event';
+import { EVENT_TYPES } from './event-types';
 
 const Republished = () =>
   Flag('Present, and true, when nothing has happened now: what there is was told again, see `npm run events`.', {
@@ -106,7 +107,7 @@ export class ApiKeyRevokedData {
   endsAt: number;
 }
 
-export const UserAdded = event('users', 'user.added.v1', UserAddedData, {
+export const UserAdded = event('users', EVENT_TYPES.userAdded, UserAddedData, {
   purpose:
     'Users were added to an organization, a folder or a document, or their details have changed: one event for each call that did so.',
   example: {
@@ -119,17 +120,17 @@ export const UserAdded = event('users', 'user.added.v1', UserAddedData, {
   },
 });
 
-export const OrganizationCreated = event('users', 'organization.created.v1', OrganizationCreatedData, {
+export const OrganizationCreated = event('users', EVENT_TYPES.organizationCreated, OrganizationCreatedData, {
   purpose: '`users.add.v1` or `documents.set.v1` has named an organization for the first time.',
   example: { organizationId: 'acme', version: 1 },
 });
 
-export const DocumentChanged = event('users', 'document.changed.v1', DocumentChangedData, {
+export const DocumentChanged = event('users', EVENT_TYPES.documentChanged, DocumentChangedData, {
   purpose: '`documents.set.v1` has changed the folder of a document, or who may open it.',
   example: { organizationId: 'acme', documentId: 'roadmap', folderId: 'plans', access: 'restricted', version: 18 },
 });
 
-export const ApiKeyRevoked = event('users', 'api-key.revoked.v1', ApiKeyRevokedData, {
+export const ApiKeyRevoked = event('users', EVENT_TYPES.apiKeyRevoked, ApiKeyRevokedData, {
   purpose: 'An API key was disabled, or tokens of it end: what a listener has kept about the key has to be asked for anew.',
   example: { apiKey: 'demo-key', reason: 'rotated', tokenIds: ['1'], endsAt: 1769860682117 },
 });

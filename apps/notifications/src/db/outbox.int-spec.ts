@@ -1,5 +1,7 @@
 import type { PoolClient } from 'pg';
 import type { QueryRunner } from 'typeorm';
+import { NotificationAdded, NotificationAddedData } from '@app/contracts/events.notifications';
+import { validateBody } from '@app/contracts/validate';
 import { planOf, touchedBy } from '@app/testing/plan';
 import { TAKE, takeEvents } from './outbox.repository';
 import { connectTestDatabase } from '../../test/notifications';
@@ -66,12 +68,61 @@ it('drops those of notifications and organizations that are gone', async () => {
   expect((await client.query('SELECT FROM outbox')).rowCount).toBe(0);
 });
 
+it('leaves events of a type that it does not know to a process that does', async () => {
+  await store(2);
+  await client.query(`UPDATE outbox SET type = 'notification.praised.v1' WHERE notification_id = 'n1'`);
+  expect(await taken(NO_LIMITS)).toEqual(['n2']);
+  const { rows } = await client.query<{ type: string }>('SELECT type FROM outbox');
+  expect(rows).toEqual([{ type: 'notification.praised.v1' }]);
+});
+
+it('publishes a body of its own as it is, and its bytes count', async () => {
+  await store(1);
+  const body = JSON.stringify({ notificationId: 'kept', note: 'x'.repeat(1000) });
+  await client.query(`INSERT INTO outbox (organization, body) SELECT organization, $1 FROM notifications`, [body]);
+  await client.query(`INSERT INTO outbox (organization, notification_id) SELECT organization, id FROM notifications`);
+  const events = await takeEvents(client, { ...NO_LIMITS, bytes: 1000 });
+  expect(events.map(({ data }) => data)).toEqual([expect.stringContaining('"n1"'), body]);
+  expect(await taken(NO_LIMITS)).toEqual(['n1']);
+});
+
+it('publishes the fields of the contract, and no other key that the content has', async () => {
+  await store(1);
+  const user = { userId: 'ada', name: 'Ada', email: 'ada@example.com' };
+  const content = {
+    actionUser: { ...user, secret: 1 },
+    displayHeadlineMessageTemplate: 'Hello',
+    displayHeadlineMessageTemplateData: { place: 'here' },
+    displayBodyMessage: 'Body',
+    notificationSourceData: { as: 'sent' },
+    notifyUsers: [{ userId: 'grace', secret: 1 }],
+    secret: 1,
+  };
+  await client.query('UPDATE notifications SET content = $1', [content]);
+  const [event] = await takeEvents(client, NO_LIMITS);
+  const data = JSON.parse(event.data) as NotificationAddedData;
+  expect(event.type).toBe(NotificationAdded.type);
+  expect(data).toEqual({
+    notificationId: 'n1',
+    organizationId: 'org',
+    documentId: 'doc',
+    notifyAll: false,
+    timestamp: 1,
+    version: 1,
+    ...content,
+    actionUser: user,
+    notifyUsers: [{ userId: 'grace' }],
+    secret: undefined,
+  });
+  expect(() => validateBody(NotificationAddedData, data)).not.toThrow();
+});
+
 it('reads what it takes, though it was planned when there was nothing', async () => {
   await client.query(`PREPARE take AS ${TAKE.text}`);
-  await planOf(runner, 'EXECUTE take (100, 1000000)');
+  await planOf(runner, `EXECUTE take (100, 1000000, '{notification.added.v1}')`);
   await store(20_000);
   await client.query(`INSERT INTO organizations (api_key, organization_id) SELECT 'other', n FROM generate_series(1, 20000) n`);
-  const nodes = await planOf(runner, 'EXECUTE take (100, 1000000)');
+  const nodes = await planOf(runner, `EXECUTE take (100, 1000000, '{notification.added.v1}')`);
   expect(Math.max(...nodes.map(touchedBy))).toBe(100);
 });
 
@@ -84,7 +135,7 @@ async function store(count: number, size = 2): Promise<void> {
        INSERT INTO outbox (organization, notification_id) SELECT $1, 'n' || n FROM generate_series(1, $2::int) n
      )
      INSERT INTO notifications (organization, id, "timestamp", document_id, notify_all, size, fingerprint, content)
-     SELECT $1, 'n' || n, n, 'doc', false, $3, '\\x00', '{"notifyUsers":[]}' FROM generate_series(1, $2::int) n`,
+     SELECT $1, 'n' || n, n, 'doc', false, $3, '\\x00', '{"actionUser":{"userId":"ada"},"notifyUsers":[]}' FROM generate_series(1, $2::int) n`,
     [rows[0]?.id, count, size],
   );
 }

@@ -1,15 +1,19 @@
 import type { PoolClient } from 'pg';
+import { EVENT_TYPES } from '@app/contracts/event-types';
 import type { OutboxEvent, OutboxLimits } from '@app/postgres/outbox';
+import type { KeptUser, NotificationContent } from './entities/notification.entity';
 
-const TYPE = 'notification.added.v1';
+/** Rows of a later version wait for a process that knows their type. */
+const TYPES = Object.values(EVENT_TYPES);
 
-const take = (which = '') => `
+const take = (condition = '') => `
   WITH locked AS MATERIALIZED (
-    SELECT ctid AS place, * FROM outbox ${which} ORDER BY seq LIMIT $1 FOR UPDATE SKIP LOCKED
+    SELECT ctid AS place, *, octet_length(body::text) AS body_size FROM outbox
+    WHERE type = ANY ($3::text[]) ${condition} ORDER BY seq LIMIT $1 FOR UPDATE SKIP LOCKED
   ), outboxed AS MATERIALIZED (
-    SELECT l.place, l.seq, l.id AS event_id, l.occurred_at, o.api_key, o.organization_id,
+    SELECT l.place, l.seq, l.id AS event_id, l.type, l.body, l.occurred_at, o.api_key, o.organization_id,
            n.id, n."timestamp", n.document_id, n.location_id, n.notify_all, n.content,
-           coalesce(sum(n.size) OVER (ORDER BY l.seq) - n.size, 0) AS before
+           coalesce(sum(coalesce(l.body_size, n.size)) OVER (ORDER BY l.seq) - coalesce(l.body_size, n.size), 0) AS before
     FROM locked l
     LEFT JOIN LATERAL (SELECT * FROM organizations o WHERE o.id = l.organization OFFSET 0) o ON true
     LEFT JOIN LATERAL (
@@ -18,21 +22,24 @@ const take = (which = '') => `
   ), taken AS (
     DELETE FROM outbox WHERE ctid = ANY (ARRAY(SELECT place FROM outboxed WHERE before < $2))
   )
-  SELECT seq, event_id, occurred_at, api_key, organization_id, id, "timestamp", document_id, location_id, notify_all, content::text AS content
-  FROM outboxed WHERE before < $2 AND id IS NOT NULL AND api_key IS NOT NULL ORDER BY seq`;
+  SELECT seq, event_id, type, body::text AS body, occurred_at, api_key, organization_id,
+         id, "timestamp", document_id, location_id, notify_all, content
+  FROM outboxed WHERE before < $2 AND (body IS NOT NULL OR id IS NOT NULL) AND api_key IS NOT NULL ORDER BY seq`;
 
 /**
- * A notification does not change: its event is made of its row when it is published. Planned once, whatever there is then: OFFSET 0 keeps a
- * lookup one, and a ctid stays that of its row, because rows are never updated. Exported for the test of its plan.
+ * An event has a body of its own, or is made of its notification, which does not change. The statement is planned once, for any number of
+ * rows: OFFSET 0 keeps a lookup one, and a ctid stays that of its row, because rows are never updated. Exported for the test of its plan.
  */
 export const TAKE = { name: 'take-events', text: take() };
 
 /** The same while some have to wait. */
-const TAKE_OTHERS = { name: 'take-other-events', text: take('WHERE seq NOT IN (SELECT unnest($3::bigint[]))') };
+const TAKE_OTHERS = { name: 'take-other-events', text: take('AND seq NOT IN (SELECT unnest($4::bigint[]))') };
 
 interface Row {
   seq: string;
   event_id: string;
+  type: string;
+  body: string | null;
   occurred_at: Date;
   api_key: string;
   organization_id: string;
@@ -41,7 +48,7 @@ interface Row {
   document_id: string;
   location_id: string | null;
   notify_all: boolean;
-  content: string;
+  content: NotificationContent;
 }
 
 /**
@@ -53,22 +60,24 @@ export async function takeEvents(
   { events, bytes }: OutboxLimits,
   without: readonly string[] = [],
 ): Promise<OutboxEvent[]> {
-  const query = without.length > 0 ? { values: [events, bytes, without], ...TAKE_OTHERS } : { values: [events, bytes], ...TAKE };
+  const values = [events, bytes, TYPES];
+  const query = without.length > 0 ? { values: [...values, without], ...TAKE_OTHERS } : { values, ...TAKE };
   const { rows } = await client.query<Row>(query);
   return rows.map((row) => ({
     seq: row.seq,
     id: row.event_id,
-    type: TYPE,
+    type: row.type,
     apiKey: row.api_key,
     organizationId: row.organization_id,
     occurredAt: row.occurred_at,
-    data: dataOf(row),
+    data: row.body ?? JSON.stringify(notificationAdded(row)),
   }));
 }
 
-/** The content is a JSON object of several members: it is put behind the others as it is. */
-function dataOf(row: Row): string {
-  const head = JSON.stringify({
+/** The body of notification.added.v1, field by field: what else is kept of a notification is not published by itself. */
+function notificationAdded(row: Row) {
+  const { content } = row;
+  return {
     notificationId: row.id,
     organizationId: row.organization_id,
     documentId: row.document_id,
@@ -76,6 +85,13 @@ function dataOf(row: Row): string {
     notifyAll: row.notify_all,
     timestamp: Number(row.timestamp),
     version: 1,
-  });
-  return `${head.slice(0, -1)},${row.content.slice(1)}`;
+    actionUser: published(content.actionUser),
+    displayHeadlineMessageTemplate: content.displayHeadlineMessageTemplate,
+    displayHeadlineMessageTemplateData: content.displayHeadlineMessageTemplateData,
+    displayBodyMessage: content.displayBodyMessage,
+    notificationSourceData: content.notificationSourceData,
+    notifyUsers: content.notifyUsers.map(published),
+  };
 }
+
+const published = ({ userId, name, email }: KeptUser) => ({ userId, name, email });

@@ -9,6 +9,7 @@ import { Notifications1795132800000 } from './migrations/1795132800000-notificat
 import { Outbox1795305600000 } from './migrations/1795305600000-outbox';
 import { Retention1795564800000 } from './migrations/1795564800000-retention';
 import { Statistics1795737600000 } from './migrations/1795737600000-statistics';
+import { EventTypes1795824000000 } from './migrations/1795824000000-event-types';
 import { NotificationEntity } from './entities/notification.entity';
 import { OrganizationEntity } from './entities/organization.entity';
 import { OutboxEntity } from './entities/outbox.entity';
@@ -35,6 +36,7 @@ export const DATABASE = {
     Retention1795564800000,
     Covering1795651200000,
     Statistics1795737600000,
+    EventTypes1795824000000,
   ],
   // Each statement has an index to go by.
   genericPlans: true,

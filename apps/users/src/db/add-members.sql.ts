@@ -1,6 +1,6 @@
+import { EVENT_TYPES } from '@app/contracts/event-types';
 import { KEEP_HOURS, OPERATION } from './idempotency-keys.repository';
 import { organizationCte } from './organization.sql';
-import { EVENTS } from './outbox.repository';
 
 /** Expired keys that one statement deletes: more than it inserts, so the table shrinks back to what is kept. */
 const EXPIRED_AT_ONCE = 10;
@@ -50,7 +50,7 @@ const addMembers = ({ named, added, level }: { named: string; added: string; lev
     WHERE NOT EXISTS (SELECT FROM stored WHERE stored.user_id = s.user_id)
   ), user_added AS (
     INSERT INTO outbox (type, api_key, organization_id, data)
-    SELECT '${EVENTS.userAdded}', $1::text, $2::text, json_strip_nulls(json_build_object('organizationId', $2::text, ${level}
+    SELECT '${EVENT_TYPES.userAdded}', $1::text, $2::text, json_strip_nulls(json_build_object('organizationId', $2::text, ${level}
       'users', json_agg(json_build_object('userId', user_id, 'name', name, 'email', email, 'initial', initial, 'version', version))))
     FROM outboxed HAVING count(*) > 0
   ), expired AS (

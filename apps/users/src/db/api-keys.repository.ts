@@ -1,7 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import { EVENT_TYPES } from '@app/contracts/event-types';
 import type { NewToken } from './credentials';
-import { EVENTS, WRITTEN_ELSEWHERE } from './outbox.repository';
+import { WRITTEN_ELSEWHERE } from './outbox.repository';
 
 export interface ListedToken {
   id: string;
@@ -26,7 +27,7 @@ const LIVE = 't.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > n
 const outboxRevoked = (ended: string, reason: 'disabled' | 'revoked' | 'rotated', endsAt = 'now()') => `
   outboxed AS (
     INSERT INTO outbox (type, api_key, organization_id, data)
-    SELECT '${EVENTS.apiKeyRevoked}', api_key, api_key, json_strip_nulls(json_build_object(
+    SELECT '${EVENT_TYPES.apiKeyRevoked}', api_key, api_key, json_strip_nulls(json_build_object(
       'apiKey', api_key, 'reason', '${reason}', 'tokenIds', json_agg(id ORDER BY id) FILTER (WHERE id IS NOT NULL),
       'endsAt', floor(extract(epoch FROM ${endsAt}) * 1000)::bigint))
     FROM ${ended} GROUP BY api_key

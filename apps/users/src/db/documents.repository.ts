@@ -2,8 +2,8 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { hasLostRace, violatedConstraint } from '@app/postgres/errors';
 import { queryPrepared } from '@app/postgres/query-prepared';
+import { EVENT_TYPES } from '@app/contracts/event-types';
 import { organizationCte } from './organization.sql';
-import { EVENTS } from './outbox.repository';
 
 export interface NewDocument {
   apiKey: string;
@@ -39,7 +39,7 @@ const SET_DOCUMENT = {
     RETURNING version
   ), document_changed AS (
     INSERT INTO outbox (type, api_key, organization_id, data)
-    SELECT '${EVENTS.documentChanged}', $1::text, $2::text, json_strip_nulls(json_build_object(
+    SELECT '${EVENT_TYPES.documentChanged}', $1::text, $2::text, json_strip_nulls(json_build_object(
       'organizationId', $2::text, 'documentId', $3::text, 'folderId', $4::text, 'access', $5::text, 'version', version))
     FROM stored
   )

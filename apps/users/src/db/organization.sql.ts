@@ -1,4 +1,4 @@
-import { EVENTS } from './outbox.repository';
+import { EVENT_TYPES } from '@app/contracts/event-types';
 
 /**
  * The beginning of every statement that changes something in an organization: parameters 1 api key, 2 organizationId; its number is in
@@ -25,7 +25,7 @@ export const organizationCte = (deadline: number, condition = '') => `
     RETURNING id
   ), organization_created AS (
     INSERT INTO outbox (type, api_key, organization_id, data)
-    SELECT '${EVENTS.organizationCreated}', $1::text, $2::text, json_build_object('organizationId', $2::text, 'version', 1) FROM created
+    SELECT '${EVENT_TYPES.organizationCreated}', $1::text, $2::text, json_build_object('organizationId', $2::text, 'version', 1) FROM created
   ), organization AS MATERIALIZED (
     SELECT id FROM known UNION ALL SELECT id FROM created
   )`;

@@ -60,23 +60,31 @@ it('leaves what another has locked', async () => {
   expect(await taken(NO_LIMITS)).toEqual(['e1', 'e2']);
 });
 
+it('leaves events of a type that it does not know to a process that does', async () => {
+  await store(2);
+  await client.query(`UPDATE outbox SET type = 'user.praised.v1' WHERE organization_id = 'e1'`);
+  expect(await taken(NO_LIMITS)).toEqual(['e2']);
+  const { rows } = await client.query<{ type: string }>('SELECT type FROM outbox');
+  expect(rows).toEqual([{ type: 'user.praised.v1' }]);
+});
+
 it('reads what it takes, though it was planned when there was nothing', async () => {
   for (const [name, value] of Object.entries(GENERIC_PLANS)) await client.query(`SET ${name} = ${value}`);
   await client.query(`PREPARE take AS ${TAKE.text}`);
-  await planOf(runner, 'EXECUTE take (100, 1000000)');
+  await planOf(runner, `EXECUTE take (100, 1000000, '{user.added.v1}')`);
   await store(20_000);
-  const nodes = await planOf(runner, 'EXECUTE take (100, 1000000)');
+  const nodes = await planOf(runner, `EXECUTE take (100, 1000000, '{user.added.v1}')`);
   expect(Math.max(...nodes.map(touchedBy))).toBe(100);
 });
 
 /** Each with data of two bytes. */
 async function store(count: number): Promise<void> {
   await client.query(
-    `INSERT INTO outbox (type, api_key, organization_id, data) SELECT 'e' || n, 'tenant', 'org', '{}' FROM generate_series(1, $1::int) n`,
+    `INSERT INTO outbox (type, api_key, organization_id, data) SELECT 'user.added.v1', 'tenant', 'e' || n, '{}' FROM generate_series(1, $1::int) n`,
     [count],
   );
 }
 
 async function taken(limits: typeof NO_LIMITS, by = client, without: string[] = []): Promise<string[]> {
-  return (await takeEvents(by, limits, without)).map(({ type }) => type);
+  return (await takeEvents(by, limits, without)).map(({ organizationId }) => organizationId);
 }

@@ -1,20 +1,17 @@
 import type { PoolClient } from 'pg';
+import { EVENT_TYPES } from '@app/contracts/event-types';
 import type { OutboxEvent, OutboxLimits } from '@app/postgres/outbox';
-
-/** Types of the events that statements of this service write. */
-export const EVENTS = {
-  organizationCreated: 'organization.created.v1',
-  userAdded: 'user.added.v1',
-  documentChanged: 'document.changed.v1',
-  apiKeyRevoked: 'api-key.revoked.v1',
-} as const;
 
 /** NOTIFY on it wakes the relays of the running service: for whoever writes events and has no relay. */
 export const WRITTEN_ELSEWHERE = 'users_outbox_written_elsewhere';
 
-const take = (which = '') => `
+/** Rows of a later version wait for a process that knows their type. */
+const TYPES = Object.values(EVENT_TYPES);
+
+const take = (condition = '') => `
   WITH locked AS MATERIALIZED (
-    SELECT ctid AS place, seq, octet_length(data::text) AS size FROM outbox ${which} ORDER BY seq LIMIT $1 FOR UPDATE SKIP LOCKED
+    SELECT ctid AS place, seq, octet_length(data::text) AS size FROM outbox
+    WHERE type = ANY ($3::text[]) ${condition} ORDER BY seq LIMIT $1 FOR UPDATE SKIP LOCKED
   ), chosen AS (
     SELECT place FROM (SELECT place, sum(size) OVER (ORDER BY seq) - size AS before FROM locked) sized WHERE before < $2
   ), taken AS (
@@ -27,7 +24,7 @@ const take = (which = '') => `
 export const TAKE = { name: 'take-events', text: take() };
 
 /** The same while some have to wait. */
-const TAKE_OTHERS = { name: 'take-other-events', text: take('WHERE seq NOT IN (SELECT unnest($3::bigint[]))') };
+const TAKE_OTHERS = { name: 'take-other-events', text: take('AND seq NOT IN (SELECT unnest($4::bigint[]))') };
 
 /** Deletes the oldest events that nobody else has locked, but for those with one of these `seq`, and returns them. */
 export async function takeEvents(
@@ -35,6 +32,7 @@ export async function takeEvents(
   { events, bytes }: OutboxLimits,
   without: readonly string[] = [],
 ): Promise<OutboxEvent[]> {
-  const query = without.length > 0 ? { values: [events, bytes, without], ...TAKE_OTHERS } : { values: [events, bytes], ...TAKE };
+  const values = [events, bytes, TYPES];
+  const query = without.length > 0 ? { values: [...values, without], ...TAKE_OTHERS } : { values, ...TAKE };
   return (await client.query<OutboxEvent>(query)).rows;
 }

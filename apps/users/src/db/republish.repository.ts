@@ -1,5 +1,6 @@
 import type { DataSource } from 'typeorm';
-import { EVENTS, WRITTEN_ELSEWHERE } from './outbox.repository';
+import { EVENT_TYPES } from '@app/contracts/event-types';
+import { WRITTEN_ELSEWHERE } from './outbox.repository';
 
 /** What is told again, in this order: who may be shown a document is known before those who are members of something. */
 export const KINDS = ['documents', 'organization members', 'folder members', 'document members'] as const;
@@ -34,12 +35,12 @@ const pageOf = (kind: Kind): string => {
 
 const eventsOf = (kind: Kind): string => {
   if (kind === 'documents')
-    return `SELECT '${EVENTS.documentChanged}', o.api_key, o.organization_id, json_strip_nulls(json_build_object(
+    return `SELECT '${EVENT_TYPES.documentChanged}', o.api_key, o.organization_id, json_strip_nulls(json_build_object(
         'organizationId', o.organization_id, 'documentId', p.id, 'folderId', p.folder_id, 'access', p.access,
         'version', p.version, 'republished', true))
       FROM page p JOIN organizations o ON o.id = p.organization`;
   const [level] = kind.split(' ');
-  return `SELECT '${EVENTS.userAdded}', o.api_key, o.organization_id, json_strip_nulls(json_build_object(
+  return `SELECT '${EVENT_TYPES.userAdded}', o.api_key, o.organization_id, json_strip_nulls(json_build_object(
         'organizationId', o.organization_id, ${level === 'organization' ? '' : `'${level}Id', p.id,`} 'republished', true,
         'users', json_agg(json_build_object(
           'userId', u.user_id, 'name', u.name, 'email', u.email, 'initial', u.initial, 'version', nullif(u.version, 0)))))

@@ -10,6 +10,7 @@ import { Access1795392000000 } from './migrations/1795392000000-access';
 import { Memberships1795478400000 } from './migrations/1795478400000-memberships';
 import { Outbox1795305600000 } from './migrations/1795305600000-outbox';
 import { OrganizationEntity } from './entities/organization.entity';
+import { OutboxTrace1795824000000 } from './migrations/1795824000000-outbox-trace';
 import { OrganizationMemberEntity } from './entities/organization-member.entity';
 import { OutboxEntity } from './entities/outbox.entity';
 import { PublisherGrantEntity } from './entities/publisher-grant.entity';
@@ -39,5 +40,6 @@ export const DATABASE = {
     Outbox1795305600000,
     Access1795392000000,
     Memberships1795478400000,
+    OutboxTrace1795824000000,
   ],
 };

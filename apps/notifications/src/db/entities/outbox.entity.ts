@@ -1,6 +1,6 @@
 import { Column, Entity, PrimaryGeneratedColumn } from 'typeorm';
 
-/** A notification whose event is not published yet. */
+/** An event that is not published yet. */
 @Entity('outbox')
 export class OutboxEntity {
   @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'ALWAYS', primaryKeyConstraintName: 'outbox_pkey' })
@@ -12,9 +12,20 @@ export class OutboxEntity {
   @Column('bigint')
   organization: string;
 
-  @Column({ type: 'text', name: 'notification_id', collation: 'C' })
-  notificationId: string;
+  /** The notification that it is made of, unless it has a body of its own. */
+  @Column({ type: 'text', name: 'notification_id', collation: 'C', nullable: true })
+  notificationId: string | null;
 
   @Column('timestamptz', { name: 'occurred_at', default: () => 'clock_timestamp()' })
   occurredAt: Date;
+
+  @Column({ type: 'text', collation: 'C', default: 'notification.added.v1' })
+  type: string;
+
+  @Column('json', { nullable: true })
+  body: object | null;
+
+  /** W3C trace context of the call that wrote the event, when it had one. */
+  @Column({ type: 'text', collation: 'C', nullable: true })
+  trace: string | null;
 }

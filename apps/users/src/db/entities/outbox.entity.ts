@@ -24,4 +24,8 @@ export class OutboxEntity {
 
   @Column('json')
   data: object;
+
+  /** W3C trace context of the call that wrote the event, when it had one. */
+  @Column({ type: 'text', collation: 'C', nullable: true })
+  trace: string | null;
 }

@@ -31,7 +31,9 @@ export async function startContainerRabbit(options, onProgress) {
     ...dockerVariables(),
     NAME: name,
   });
-  const settings = Object.entries(BROKER_SETTINGS).map(([setting, value]) => `-rabbit ${setting} ${value}`);
+  const settings = Object.entries(BROKER_SETTINGS).flatMap(([application, values]) =>
+    Object.entries(values).map(([setting, value]) => `-${application} ${setting} ${value}`),
+  );
   await runQuietly(
     'docker',
     [

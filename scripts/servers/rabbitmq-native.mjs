@@ -85,8 +85,13 @@ function writeConfiguration({ directory, management, user, password, port, manag
   const configurationFile = join(directory, 'rabbitmq.conf');
   rmSync(configurationFile, { force: true });
   writeFileSync(configurationFile, `${configuration.join('\n')}\n`, { mode: 0o600 });
-  const advanced = Object.entries(BROKER_SETTINGS).map(([name, value]) => `{${name}, ${value}}`);
-  writeFileSync(join(directory, 'advanced.config'), `[{rabbit, [${advanced.join(', ')}]}].\n`, { mode: 0o600 });
+  const term = (name, value) => `{${name}, ${value}}`;
+  const listOf = (values) =>
+    `[${Object.entries(values)
+      .map(([name, value]) => term(name, value))
+      .join(', ')}]`;
+  const advanced = Object.entries(BROKER_SETTINGS).map(([application, values]) => term(application, listOf(values)));
+  writeFileSync(join(directory, 'advanced.config'), `[${advanced.join(', ')}].\n`, { mode: 0o600 });
   return {
     HOME: directory, // where Erlang looks for the cookie
     LANG: 'C.UTF-8',

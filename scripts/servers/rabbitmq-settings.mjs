@@ -1,7 +1,13 @@
-/** Of application `rabbit`, for the brokers that are started here. deploy/compose has the same; one of an operator's own should. */
+/** By application. Brokers that are started here have them, deploy/compose has the same, and one of an operator's own should. */
 export const BROKER_SETTINGS = {
-  // Bytes. The largest of ours are pages of 4 MiB; RabbitMQ 3.10 takes 128 MiB by itself.
-  max_message_size: 16 * 1024 * 1024,
-  // Milliseconds until the broker tries again to put away what it could not: 180,000 by itself.
-  dead_letter_worker_publisher_confirm_timeout: 5000,
+  rabbit: {
+    // Bytes. The largest messages of this system are pages of 4 MiB; RabbitMQ 3.10 takes 128 MiB by default.
+    max_message_size: 16 * 1024 * 1024,
+    // Milliseconds until the broker tries again to dead-letter a message that its target did not take: 180,000 by default.
+    dead_letter_worker_publisher_confirm_timeout: 5000,
+  },
+  ra: {
+    // Bytes. Quorum queues keep in memory what is in the current file of their log: 512 MiB by default, close to the memory limit of the node.
+    wal_max_size_bytes: 64 * 1024 * 1024,
+  },
 };

@@ -1,4 +1,5 @@
-// npm run docs:generate: what the documentation says twice is written from the code. With --check: fails when it differs.
+// npm run docs:generate: what the documentation says twice is written from the code. With --check: fails when it differs, when the Layout
+// of ARCHITECTURE.md is not the tree, and when a page names a page, a heading or a path that is not there.
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,8 +7,10 @@ import { between } from './docs/between.mjs';
 import { clientOperations } from './docs/client-operations.mjs';
 import { configurationTables, exampleEnvironment } from './docs/configuration.mjs';
 import { embedExamples } from './docs/examples.mjs';
+import { layoutProblems } from './docs/layout.mjs';
 import { deadLettersTable, eventsTable, operationsTable, optionalTable } from './docs/messages.mjs';
 import { pageStatements } from './docs/page-statements.mjs';
+import { referenceProblems } from './docs/references.mjs';
 import { accountsTable, topologyTables } from './docs/topology.mjs';
 import { prepare } from './checkout/prepare.mjs';
 import { ROOT } from './checkout/project.mjs';
@@ -57,6 +60,7 @@ for (const [file, generate] of Object.entries(TARGETS)) {
     problems.push(`${file} cannot be generated: ${error.message}`);
   }
 }
+if (check) problems.push(...layoutProblems(), ...referenceProblems());
 if (problems.length > 0) {
   console.error(problems.join('\n'));
   process.exitCode = 1;

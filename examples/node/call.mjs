@@ -8,7 +8,7 @@ const exchange = process.env.COMMANDS_EXCHANGE ?? 'commands';
 const connection = await amqp.connect(url, { noDelay: true });
 const channel = await connection.createConfirmChannel();
 
-// The broker names the queue; it goes with the connection.
+// The broker names the queue, and deletes it with the connection.
 const { queue } = await channel.assertQueue('', { exclusive: true, autoDelete: true, durable: false });
 await channel.bindQueue(queue, 'replies', queue);
 const waiting = new Map();
@@ -18,13 +18,13 @@ async function call(operation, body) {
   const correlationId = randomUUID();
   const reply = new Promise((resolve, reject) => {
     waiting.set(correlationId, resolve);
-    setTimeout(() => reject(new Error('DEADLINE_EXCEEDED: nothing is known')), TIMEOUT_MS).unref();
+    setTimeout(() => reject(new Error('DEADLINE_EXCEEDED: the outcome is unknown')), TIMEOUT_MS).unref();
   });
   channel.publish(exchange, operation, Buffer.from(JSON.stringify(body)), {
     persistent: true,
     mandatory: true,
     contentType: 'application/json',
-    messageId: randomUUID(), // the same again when you repeat the call
+    messageId: randomUUID(), // use the same id when you repeat the call
     correlationId,
     replyTo: queue,
     userId: decodeURIComponent(new URL(url).username),

@@ -13,7 +13,7 @@ connection = pika.BlockingConnection(parameters)
 channel = connection.channel()
 channel.confirm_delivery()
 
-# The broker names the queue; it goes with the connection.
+# The broker names the queue, and deletes it with the connection.
 queue = channel.queue_declare("", exclusive=True, auto_delete=True).method.queue
 channel.queue_bind(queue, "replies", queue)
 replies = {}
@@ -32,7 +32,7 @@ def call(operation, body):
         properties=pika.BasicProperties(
             delivery_mode=2,
             content_type="application/json",
-            message_id=str(uuid.uuid4()),  # the same again when you repeat the call
+            message_id=str(uuid.uuid4()),  # use the same id when you repeat the call
             correlation_id=correlation_id,
             reply_to=queue,
             user_id=parameters.credentials.username,
@@ -42,7 +42,7 @@ def call(operation, body):
     until = time.monotonic() + TIMEOUT_S
     while correlation_id not in replies:
         if time.monotonic() > until:
-            raise TimeoutError("DEADLINE_EXCEEDED: nothing is known")
+            raise TimeoutError("DEADLINE_EXCEEDED: the outcome is unknown")
         connection.process_data_events(time_limit=max(0, until - time.monotonic()))
     properties, content = replies.pop(correlation_id)
     result = json.loads(content)

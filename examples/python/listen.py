@@ -1,4 +1,4 @@
-"""Prints the users that are added, until Ctrl-C."""
+"""Prints added users, until Ctrl-C."""
 
 import json
 import os
@@ -8,7 +8,7 @@ import pika
 connection = pika.BlockingConnection(pika.URLParameters(os.environ["BILLING_AMQP_URL"]))
 channel = connection.channel()
 
-# Declared and bound when the account was made. It keeps what is told while this program is down: 100,000 events, then the oldest go.
+# The queue was declared and bound with the account. It keeps 100,000 events while this program is down, then it drops the oldest.
 channel.basic_qos(prefetch_count=20)
 
 
@@ -16,7 +16,7 @@ def on_event(channel, method, _, body):
     event = json.loads(body)
     users = ",".join(user["userId"] for user in event["data"]["users"])
     print(event["type"], event["id"], event["data"]["organizationId"], users, flush=True)
-    channel.basic_ack(method.delivery_tag)  # after the work, so that it comes again when the work was not done
+    channel.basic_ack(method.delivery_tag)  # after the work: an event whose work was not done comes again
 
 
 channel.basic_consume("billing.events", on_event)

@@ -1,4 +1,4 @@
-"""Publishes a command and does not wait for what becomes of it: exit code 0 means that the broker has it."""
+"""Publishes a command and does not wait for its outcome: exit code 0 means that the broker has it."""
 
 import json
 import os
@@ -13,7 +13,7 @@ channel.confirm_delivery()  # basic_publish raises UnroutableError or NackError
 notification = {
     "organizationId": "acme",
     "documentId": "plan",
-    "notificationId": "python-invoice-7",  # publish it again, and nothing happens twice
+    "notificationId": "python-invoice-7",  # a repetition has no second effect
     "actionUser": {"userId": "billing"},
     "displayHeadlineMessageTemplate": "Invoice 7 is paid",
     "notifyUsers": [{"userId": "ada"}],
@@ -26,7 +26,7 @@ channel.basic_publish(
     properties=pika.BasicProperties(
         delivery_mode=2,
         content_type="application/json",
-        user_id=parameters.credentials.username,  # who you are; the broker checks it
+        user_id=parameters.credentials.username,  # your account; the broker checks it
         headers={"x-api-key": "demo-key"},
     ),
 )

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Prints the next event, and takes it from the queue: for a look, not beside a service.
+# Prints the next event and removes it from the queue. Use it for a look, not beside a service.
 set -eu
 
 exec amqp-consume --url "$BILLING_AMQP_URL" --queue billing.events --count 1 cat

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Publishes a command. amqp-publish can set no user_id: only for API keys that are granted to everybody, as demo-key is. It does not wait
-# for a confirm either: for scripts, where a lost notification does no harm.
+# Publishes a command. amqp-publish can set no user_id, so it works only for API keys that are granted to all, as demo-key is. It does not
+# wait for a confirm either. It suits scripts in which a lost notification does no harm.
 set -eu
 
 amqp-publish --url "$BILLING_AMQP_URL" --exchange "${COMMANDS_EXCHANGE:-commands}" --routing-key notifications.add.v1 --persistent \

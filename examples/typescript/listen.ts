@@ -1,4 +1,4 @@
-// Prints the users that are added, until Ctrl-C.
+// Prints added users, until Ctrl-C.
 import { CollaborationClient } from '@collaboration-backend/client';
 
 const client = new CollaborationClient({ url: process.env.BILLING_AMQP_URL ?? '', name: 'billing', logger: console });
@@ -6,7 +6,7 @@ const client = new CollaborationClient({ url: process.env.BILLING_AMQP_URL ?? ''
 await client.listen({
   queue: 'billing.events',
   handlers: {
-    // Resolved is done; an error is tried again, and goes to queue billing.events.dead after the eighth time.
+    // A resolved handler is done. After an error it runs again; after the eighth error the event goes to queue billing.events.dead.
     'user.added.v1': async (event) => {
       console.log(event.type, event.id, event.data.organizationId, event.data.users.map(({ userId }) => userId).join());
     },

@@ -3,7 +3,7 @@ import { table } from './table.mjs';
 const code = (text) => `\`${text}\``;
 const list = (names) => names.map(code).join(', ');
 
-/** Told by hand, above the rest. */
+/** Described by hand, above the rest. */
 const REQUIRED = ['x-api-key', 'message_id'];
 
 /** The first sentence: the page at /docs/messages has them all. */
@@ -18,7 +18,7 @@ const fieldsOf = (document, schema) => Object.keys(document.components.schemas[n
 export function operationsTable(document) {
   const { operations, components } = document;
   return table(
-    ['Operation', 'Kind', 'What it is for', 'Body', 'Body of the reply'],
+    ['Operation', 'Kind', 'Purpose', 'Body', 'Body of the reply'],
     Object.values(operations)
       .filter(({ reply }) => reply)
       .map(({ title, tags: [, kind], summary }) => [
@@ -43,7 +43,7 @@ export function eventsTable(document) {
   );
 }
 
-/** What a command may have around its body, beside what it must have. */
+/** Optional properties and headers of a command. */
 export function optionalTable({ components: { schemas } }) {
   const row =
     (prefix) =>
@@ -53,12 +53,12 @@ export function optionalTable({ components: { schemas } }) {
     ];
   const optional = ({ properties }) => Object.entries(properties).filter(([name]) => !REQUIRED.includes(name));
   return table(
-    ['What', 'Value'],
+    ['Part', 'Value'],
     [...optional(schemas.CommandProperties).map(row('')), ...optional(schemas.CommandHeaders).map(row('header '))],
   );
 }
 
-/** What a dead letter has beside its own headers. */
+/** Headers of a dead letter, beside those of the command. */
 export function deadLettersTable({ components: { schemas } }) {
   return table(
     ['Header', 'Meaning'],

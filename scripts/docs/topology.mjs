@@ -33,7 +33,7 @@ export function topologyTables() {
       .join('<br>');
   return [
     table(
-      ['Exchange', 'Type', 'Who publishes what'],
+      ['Exchange', 'Type', 'Purpose'],
       EXCHANGES.map(({ name, type, purpose }) => [code(name), type, purpose]),
     ),
     table(

@@ -1,4 +1,4 @@
-// npm run docs:generate: what the documentation says twice is written from the code. With --check: fails when it differs.
+// npm run docs:generate: what the documentation says twice is written from the code.
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,6 +7,7 @@ import { configurationTables, exampleEnvironment } from './docs/configuration.mj
 import { embedExamples } from './docs/examples.mjs';
 import { deadLettersTable, eventsTable, operationsTable, optionalTable } from './docs/messages.mjs';
 import { accountsTable, topologyTables } from './docs/topology.mjs';
+import { commandLine } from './processes/command-line.mjs';
 import { prepare } from './checkout/prepare.mjs';
 import { ROOT } from './checkout/project.mjs';
 
@@ -34,7 +35,16 @@ const TARGETS = {
   },
 };
 
-const check = process.argv.includes('--check');
+const check = commandLine(
+  {
+    command: 'npm run docs:generate --',
+    about: 'Writes what the documentation says twice from the code.',
+    options: { check: { help: 'writes nothing, and fails when something differs: npm run docs:check' } },
+    notes: [`Files: ${Object.keys(TARGETS).join(', ')}.`],
+    examples: { '': 'after a change of a setting, a contract or an example', '--check': 'whether that was done' },
+  },
+  ({ values }) => values.check,
+);
 await prepare();
 
 const problems = [];

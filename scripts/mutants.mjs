@@ -1,9 +1,9 @@
 // Whether the fault suite notices: breaks one promise at a time in a copy of this checkout, and runs the test that has to fail then.
-//   npm run test:mutants [-- part of a name]
 import { spawnSync } from 'node:child_process';
 import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from './checkout/project.mjs';
+import { commandLine, unknown } from './processes/command-line.mjs';
 import { temporaryDirectory } from './processes/temporary-directory.mjs';
 
 const COPIED = [
@@ -101,7 +101,25 @@ const MUTANTS = [
   },
 ];
 
-const chosen = MUTANTS.filter(({ name }) => name.includes(process.argv[2] ?? ''));
+const chosen = commandLine(
+  {
+    command: 'npm run test:mutants --',
+    about: 'Breaks one promise at a time in a copy of this checkout, and runs the fault test that has to fail then.',
+    words: { name: 'PART', help: 'only the mutants with it in their names, see below; without one, all', most: 1 },
+    notes: [`Mutants:\n${MUTANTS.map(({ name }) => `  ${name}`).join('\n')}`],
+    examples: { '': 'all of them', 'auto-ack': 'one of them' },
+  },
+  ({ words: [part = ''] }) => {
+    const found = MUTANTS.filter(({ name }) => name.includes(part));
+    if (found.length === 0)
+      throw unknown(
+        'mutant',
+        part,
+        MUTANTS.map(({ name }) => name),
+      );
+    return found;
+  },
+);
 let survivors = 0;
 for (const mutant of chosen) {
   const { caught, output } = run(mutant);

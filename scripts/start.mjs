@@ -1,7 +1,7 @@
 // npm start: the whole system in the foreground, from a fresh clone. Everything it starts ends with it.
 import { isIP } from 'node:net';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
+import { commandLine } from './processes/command-line.mjs';
 import { endCommands, runQuietly } from './processes/command.mjs';
 import { probePort } from './processes/free-port.mjs';
 import { checkGivenServer } from './servers/given-servers.mjs';
@@ -17,6 +17,19 @@ import { Service } from './stack/service.mjs';
 import { removeStackEnv, writeStackEnv } from './stack/stack-env.mjs';
 import { readStackSecrets, writeStackSecrets } from './stack/stack-secrets.mjs';
 import { welcome } from './stack/welcome.mjs';
+
+const verbose = commandLine(
+  {
+    command: 'npm start --',
+    about: 'Runs the whole system in the foreground, with a broker and a database of its own. Everything it starts ends with it.',
+    options: { verbose: { help: 'every line that the services log, instead of warnings and errors' } },
+    notes: [
+      'HOST, PORT, AMQP_URL and DATABASE_URL of the environment say where it listens, and which servers it uses instead of its own.',
+    ],
+    examples: { '': 'on http://localhost:3000', '--verbose': 'to see each call' },
+  },
+  ({ values }) => values.verbose,
+);
 
 const LOOPBACK = '127.0.0.1';
 const DEMO = { key: 'demo-key', token: 'demo-token' };
@@ -34,7 +47,6 @@ main().catch((error) => {
 });
 
 async function main() {
-  const { values } = parseArgs({ options: { verbose: { type: 'boolean', default: false } } });
   checkMachine();
   const lock = takeLock(join(LOCAL, 'start.lock'));
   if (lock.holder)
@@ -67,7 +79,7 @@ async function main() {
   const env = { ...process.env, ...settings, PORT: String(port), HOST: host, HEALTH_HOST: LOOPBACK };
   writeStackEnv(env, ['AMQP_URL', 'DATABASE_URL', ...Object.keys(settings)]);
 
-  const everything = values.verbose || Boolean(process.env.LOG_LEVEL);
+  const everything = Boolean(verbose || process.env.LOG_LEVEL);
   services = SERVICES.map((name) => new Service(name, env, new ServiceLog(name, join(LOCAL, 'logs', `${name}.log`), everything)));
   await stage('starting services', () => Promise.all(services.map((service) => service.start())));
   if (leavingSince) return;

@@ -1,7 +1,7 @@
 // npm test: everything that can be checked, on a broker and a database of its own.
-//   npm test -- <arguments of Jest>   only the tests that these choose
 import { join } from 'node:path';
 import { exampleTools } from './servers/example-tools.mjs';
+import { commandLine } from './processes/command-line.mjs';
 import { endCommands } from './processes/command.mjs';
 import { checkGivenServer } from './servers/given-servers.mjs';
 import { runJest } from './checkout/jest.mjs';
@@ -18,7 +18,23 @@ const CHECKS = [['lint'], ['format:check', 'typecheck', 'docs:check', 'lint:cont
 // A short share of security: npm run test:security does the whole.
 const PROJECTS = ['unit', 'integration', 'e2e', 'security'];
 
-const chosen = process.argv.slice(2);
+const chosen = commandLine(
+  {
+    command: 'npm test --',
+    about:
+      'Checks everything that can be checked, on a broker and a database of its own. Arguments of Jest choose tests instead.',
+    passedOn: 'Jest',
+    notes: [
+      'AMQP_URL with TEST_RABBITMQ_MANAGEMENT_URL, and DATABASE_URL, say which servers the tests use instead of their own.',
+    ],
+    examples: {
+      '': 'everything: linter, types, documents, and every test',
+      '--selectProjects unit': 'the tests that need no server',
+      "apps/users -t 'two of them'": 'the tests of some files with some words in their names',
+    },
+  },
+  ({ words }) => words,
+);
 const totals = { passed: 0, failed: 0 };
 const reports = temporaryDirectory('jest-reports');
 const servers = new TestServers();

@@ -113,10 +113,16 @@ function checkWords(words, given) {
  * @param {readonly string[]} known
  */
 export function unknown(kind, given, known) {
-  const near = known.find((name) => distance(given, name) <= Math.min(2, given.replace(/^-+/, '').length / 2));
+  const near = known.find((name) => isNear(given, name));
   const quoted = (/** @type {string} */ name) => (/^[\w.-]+$/.test(name) ? name : `"${name}"`);
   const advice = near ? `did you mean ${quoted(near)}?` : `there are: ${known.map(quoted).join(', ')}.`;
   return new UsageError(`There is no ${kind} ${quoted(given)}; ${advice}`);
+}
+
+/** Whether one may be the other, misspelt. @param {string} given @param {string} name */
+function isNear(given, name) {
+  const anagram = [...given].sort().join('') === [...name].sort().join('');
+  return anagram || (distance(given, name) <= 2 && distance(given, name) < given.replace(/^-+/, '').length / 2);
 }
 
 /** How many letters must be put in, left out or changed. @param {string} a @param {string} b @returns {number} */

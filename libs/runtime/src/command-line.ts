@@ -62,8 +62,14 @@ export function readArguments<C extends string, O extends Options>(
 
 /** The name that was meant, or else all. */
 function advice(given: string, known: readonly string[]): string {
-  const near = known.find((name) => distance(given, name) <= Math.min(2, given.replace(/^-+/, '').length / 2));
+  const near = known.find((name) => isNear(given, name));
   return near === undefined ? `there are: ${known.join(', ')}.` : `did you mean ${near}?`;
+}
+
+/** Whether one may be the other, misspelt. */
+function isNear(given: string, name: string): boolean {
+  const anagram = [...given].sort().join('') === [...name].sort().join('');
+  return anagram || (distance(given, name) <= 2 && distance(given, name) < given.replace(/^-+/, '').length / 2);
 }
 
 /** How many letters must be put in, left out or changed. */

@@ -13,7 +13,10 @@ import { ROOT } from './checkout/project.mjs';
 
 const ASYNCAPI = 'dist/libs/api-docs/src/asyncapi/print.main.js';
 
-/** Each file, and what it should hold given what it holds. */
+/**
+ * Each file, and what it should hold given what it holds.
+ * @type {Record<string, (text: string) => string>}
+ */
 const TARGETS = {
   'README.md': (text) => between('configuration', text, configurationTables()),
   '.env.example': () => exampleEnvironment(),
@@ -68,11 +71,15 @@ if (problems.length > 0) {
   process.exitCode = 1;
 }
 
-/** The JSON document that a program prints. */
+/**
+ * The JSON document that a program prints.
+ * @param {string} program
+ */
 function printed(program) {
   return `${JSON.stringify(JSON.parse(output(program)), null, 2)}\n`;
 }
 
+/** @param {string} program */
 function output(program) {
   if (!existsSync(join(ROOT, program))) throw new Error(`${program} is missing.`);
   return execFileSync(process.execPath, [program], { cwd: ROOT, encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 });

@@ -21,7 +21,11 @@ const REPOSITORY = 'apps/notifications/src/db/insert-notifications.repository.ts
 const SERVER = 'libs/rabbitmq/src/server/rabbit.server.ts';
 const BACKLOG = 'commands that nobody waits for';
 
-/** Each edit replaces the first text by the second. */
+/**
+ * Each edit, of a file, replaces the first text by the second; the test is a file, and a part of a name in it.
+ * @typedef {{ name: string, edits: string[][], test: string[] }} Mutant
+ * @type {Mutant[]}
+ */
 const MUTANTS = [
   {
     name: 'conflict clause removed',
@@ -129,6 +133,7 @@ for (const mutant of chosen) {
 }
 process.exit(survivors > 0 ? 1 : 0);
 
+/** @param {Mutant} mode */
 function run({ edits, test: [file, title] }) {
   const copy = temporaryDirectory('mutant');
   try {
@@ -142,6 +147,7 @@ function run({ edits, test: [file, title] }) {
         source.replace(from, () => to),
       );
     }
+    /** @param {string[]} args */
     const node = (...args) => spawnSync(process.execPath, args, { cwd: copy.path, encoding: 'utf8' });
     const built = node('node_modules/@nestjs/cli/bin/nest.js', 'build', '--all');
     if (built.status !== 0) throw new Error(`The mutant does not build:\n${built.stdout}${built.stderr}`);

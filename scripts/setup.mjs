@@ -33,6 +33,7 @@ for (const [name, program] of Object.entries(STEPS)) {
   if (wanted.length > 0 && !wanted.includes(name)) continue;
   const command = [join(ROOT, 'dist', program), ...(options[name] ?? [])];
   const child = spawn(process.execPath, command, { cwd: ROOT, stdio: ['ignore', 'inherit', 'inherit'] });
+  /** @param {NodeJS.Signals} signalName */
   const pass = (signalName) => child.kill(signalName);
   for (const signalName of ['SIGINT', 'SIGTERM']) process.once(signalName, pass);
   const code = await exitCode(child);

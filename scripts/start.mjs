@@ -38,6 +38,7 @@ const DEMO = { key: 'demo-key', token: 'demo-token' };
 let servers;
 /** @type {Service[]} */
 let services = [];
+/** @type {number | undefined} */
 let leavingSince;
 
 main().catch((error) => {
@@ -63,11 +64,12 @@ async function main() {
   stopOnRequest();
 
   const secrets = readStackSecrets();
-  servers = new OwnServers(secrets);
+  const own = new OwnServers(secrets);
+  servers = own;
   // The broker takes longest and needs no package of ours, so it starts beside the installation.
-  const broker = given.broker ? {} : startBroker();
+  const broker = given.broker ? {} : stage('starting RabbitMQ', () => own.startRabbit(report));
   const prepared = prepare().then(async () => {
-    const settings = given.database ? {} : await stage('starting PostgreSQL', () => servers.startPostgres());
+    const settings = given.database ? {} : await stage('starting PostgreSQL', () => own.startPostgres());
     if (!leavingSince) await setUp('migrating', ['users', 'notifications'], settings);
     return settings;
   });
@@ -88,15 +90,13 @@ async function main() {
 }
 
 // The demo credentials exist only here and in the compose file: the services know nothing of them.
+/** @param {string} what @param {string[]} steps @param {NodeJS.ProcessEnv} settings */
 function setUp(what, steps, settings) {
   const env = { ...process.env, NODE_ENV: 'production', ...settings, DEMO_CREDENTIALS: process.env.DEMO_CREDENTIALS || 'true' };
   return stage(what, () => runQuietly(process.execPath, ['scripts/setup.mjs', ...steps], { cwd: ROOT, env, name: 'Setup' }));
 }
 
-function startBroker() {
-  return stage('starting RabbitMQ', () => servers.startRabbit(report));
-}
-
+/** @param {string} text @param {string} host */
 async function checkPort(text, host) {
   const port = Number(text);
   if (!isIP(host)) throw new UserError('HOST must be an IP address: 127.0.0.1, which is the default, or :: for every one.');
@@ -126,6 +126,7 @@ function stopOnRequest() {
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
 }
 
+/** @param {number} code */
 async function leave(code) {
   if (leavingSince) {
     // One Ctrl-C arrives twice: from the terminal and handed on by npm.

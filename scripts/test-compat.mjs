@@ -47,10 +47,12 @@ async function main() {
   await checkOut();
   const settings = { ...(await servers.startRabbit(report)), ...(await servers.startPostgres()) };
   const failed = [];
-  for (const [name, apps] of [
+  /** @type {[string, string[]][]} */
+  const combinations = [
     [`gateway of ${ref}, services of now`, ['GATEWAY']],
     [`gateway of now, services of ${ref}`, ['USERS', 'NOTIFICATIONS']],
-  ]) {
+  ];
+  for (const [name, apps] of combinations) {
     const others = Object.fromEntries(apps.map((app) => [`TEST_${app}_ROOT`, WORKTREE]));
     const result = await runJest(
       // One after the other: what is looked for is not how fast they start.
@@ -87,6 +89,7 @@ async function removeWorktree() {
   await runQuietly('git', ['worktree', 'prune'], { cwd: ROOT });
 }
 
+/** @param {number} code */
 async function leave(code) {
   if (leaving) return;
   leaving = true;

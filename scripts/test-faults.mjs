@@ -85,15 +85,23 @@ try {
 
 function reported() {
   try {
-    return readFileSync(matrixFile, 'utf8').trim().split('\n').map(JSON.parse);
+    return readFileSync(matrixFile, 'utf8')
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
   } catch {
     return []; // nothing was injected
   }
 }
 
-/** A Markdown table of what the tests have reported, with the sums. */
+/**
+ * A Markdown table of what the tests have reported, with the sums.
+ * @param {Record<string, any>[]} rows
+ */
 function matrixOf(rows) {
+  /** @param {string} column */
   const sum = (column) => rows.reduce((all, row) => all + (row[column] ?? 0), 0);
+  /** @type {Record<string, unknown>} */
   const totals = { fault: '**all**', ...Object.fromEntries(COUNTED.map((column) => [column, sum(column)])) };
   const columns = [...COLUMNS, 'figures'];
   return table(
@@ -102,6 +110,7 @@ function matrixOf(rows) {
   );
 }
 
+/** @param {number} code */
 function leave(code) {
   if (leaving) return;
   leaving = true;

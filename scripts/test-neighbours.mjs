@@ -84,6 +84,7 @@ try {
 /** @param {string[]} parts of names; none means every row */
 function chosen(parts) {
   const names = ROWS.map(({ name }) => name);
+  /** @param {string} name @param {string} part */
   const isMeant = (name, part) => (names.includes(part) ? name === part : name.includes(part));
   const stray = parts.find((part) => !names.some((name) => isMeant(name, part)));
   if (stray !== undefined) throw unknown('row', stray, names);
@@ -92,14 +93,22 @@ function chosen(parts) {
 
 function reported() {
   try {
-    return readFileSync(reportFile, 'utf8').trim().split('\n').map(JSON.parse);
+    return readFileSync(reportFile, 'utf8')
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
   } catch {
     return []; // nothing was attacked
   }
 }
 
-/** A Markdown table of what the tests have reported. */
+/**
+ * A Markdown table of what the tests have reported.
+ * @param {Record<string, unknown>[]} rows
+ * @param {string[]} columns
+ */
 function tableOf(rows, columns) {
+  /** @param {unknown} attack */
   const whyOf = (attack) => ROWS.find(({ name }) => name === attack)?.why;
   return table(
     columns,
@@ -113,6 +122,7 @@ function interrupted() {
   leave(130);
 }
 
+/** @param {number} code */
 function leave(code) {
   if (leaving) return;
   leaving = true;

@@ -67,6 +67,7 @@ function counts() {
   }
 }
 
+/** @param {number} code */
 async function leave(code) {
   if (leaving) return;
   leaving = true;

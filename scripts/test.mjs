@@ -35,6 +35,8 @@ const chosen = commandLine(
   },
   ({ words }) => words,
 );
+/** @typedef {NodeJS.ProcessEnv} Settings */
+
 const totals = { passed: 0, failed: 0 };
 const reports = temporaryDirectory('jest-reports');
 const servers = new TestServers();
@@ -75,6 +77,7 @@ async function main() {
   await Promise.race([prepared.then(() => runSteps(broker, database)), failureOf(broker), failureOf(database)]);
 }
 
+/** @param {Settings | Promise<Settings>} broker @param {Settings | Promise<Settings>} database */
 async function runSteps(broker, database) {
   const settings = async () => ({ ...(await broker), ...(await database), ...(await examples()) });
   if (chosen.length > 0) return jest('the chosen tests', chosen, await settings());
@@ -102,11 +105,13 @@ async function examples() {
 }
 
 // Settles only when the work fails, so that a failure is not noticed minutes later.
+/** @param {unknown} work */
 async function failureOf(work) {
   await work;
   return new Promise(() => {});
 }
 
+/** @param {string} name @param {string[]} args @param {NodeJS.ProcessEnv} settings */
 async function jest(name, args, settings) {
   await step(name, async () => {
     const { passed, failed } = await runJest(args, settings, join(reports.path, `${totals.passed}-${name}.json`));
@@ -117,6 +122,7 @@ async function jest(name, args, settings) {
   });
 }
 
+/** @param {string} name @param {() => Promise<void>} work */
 async function step(name, work) {
   if (leaving) throw new Error('stopped');
   const since = Date.now();
@@ -130,6 +136,7 @@ async function step(name, work) {
   }
 }
 
+/** @param {number} code */
 async function leave(code) {
   if (leaving) return;
   leaving = true;

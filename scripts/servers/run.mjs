@@ -23,12 +23,14 @@ const { kind, management, fsync } = commandLine(
   ({ words: [server], values }) => ({ kind: server, ...values }),
 );
 
+/** @param {object} line */
 const say = (line) => process.stdout.write(`${JSON.stringify(line)}\n`);
 process.stdout.on('error', () => {}); // whoever listened is gone; stdin tells us so, too
 
 const temporary = temporaryDirectory(kind);
 const directory = temporary.path;
 let leaving;
+/** @param {number} code */
 const leave = (code) =>
   (leaving ??= (async () => {
     const { server } = (await started.catch(() => undefined)) ?? {};
@@ -38,6 +40,7 @@ const leave = (code) =>
     process.exit(code);
   })());
 
+/** @type {Promise<Awaited<ReturnType<typeof startRabbit>> | Awaited<ReturnType<typeof startPostgres>> & { control?: undefined, managementUrl?: undefined }>} */
 const started =
   kind === 'postgres'
     ? startPostgres({ directory, fsync: fsync ?? false })
@@ -48,7 +51,10 @@ for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, () => leave
 const commands = createInterface({ input: process.stdin });
 commands.on('close', () => leave(0));
 
+const VERBS = /** @type {const} */ (['stop', 'kill', 'start', 'pause', 'resume']);
+
 // A limit that is exceeded at once, and the default.
+/** @type {Record<string, string[]>} */
 const LIMITS = {
   'memory alarm on': ['set_vm_memory_high_watermark', '0.000001'],
   'memory alarm off': ['set_vm_memory_high_watermark', '0.6'],
@@ -58,14 +64,16 @@ const LIMITS = {
   'disk alarm off': ['set_disk_free_limit', '50MB'],
 };
 
+/** @param {string} command */
 const obey = async (command) => {
   const { server, control } = await started;
   if (control && command in LIMITS) {
     await control(...LIMITS[command]);
     return { ok: true, command, pid: server.pid ?? null };
   }
-  if (!['stop', 'kill', 'start', 'pause', 'resume'].includes(command)) throw new Error(`unknown command: ${command}`);
-  await server[command]();
+  const verb = VERBS.find((one) => one === command);
+  if (!verb) throw new Error(`unknown command: ${command}`);
+  await server[verb]();
   return { ok: true, command, pid: server.pid ?? null };
 };
 

@@ -63,7 +63,7 @@ describe('the lock of a checkout', () => {
     stranger.kill('SIGKILL');
   });
 
-  it('is waited for, and its holder named once', async () => {
+  it('is waited for, and its holder named', async () => {
     const holder = new Script(HOLDER, [file]);
     await holder.next();
     const waiter = new Script(WAITER, [file]);

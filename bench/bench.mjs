@@ -1,12 +1,8 @@
 // npm run bench: how fast this is, beside what people build otherwise, on servers of its own. Prints a table, and writes
 // docs/benchmarks.md and its plots when everything was measured.
-//   npm run bench -- --quick          in two minutes, to see whether it runs: the figures are nothing to quote
-//   npm run bench -- add pages        only these rows, see ROWS
-//   npm run bench -- --full           with 10 million stored notifications and ten minutes of load
-//   npm run bench -- soak --soak 5m   load for so long
-import { parseArgs } from 'node:util';
+import { UsageError, commandLine, secondsOf } from '../scripts/processes/command-line.mjs';
 import { endCommands } from '../scripts/processes/command.mjs';
-import { UserError, checkMachine } from '../scripts/checkout/machine.mjs';
+import { checkMachine } from '../scripts/checkout/machine.mjs';
 import { watchParent } from '../scripts/processes/parent.mjs';
 import { prepare } from '../scripts/checkout/prepare.mjs';
 import { report, reportFailure, stage } from '../scripts/checkout/progress.mjs';
@@ -33,6 +29,30 @@ import * as writers from './rows/writers.mjs';
 /** In this order: what fills tables by the million comes late. */
 const ROWS = { add, alone, recipients, users, get, publish, writers, connections, latency, outbox, members, idle, soak, pages };
 
+const { names, modeName, mode } = commandLine(
+  {
+    command: 'npm run bench --',
+    about:
+      'Measures how fast this is, beside what people build otherwise, on servers of its own. Prints a table, and writes docs/benchmarks.md\nand its plots when everything was measured.',
+    words: { name: 'ROW', help: 'only these; without one, all:', known: Object.keys(ROWS) },
+    options: {
+      quick: { help: 'in two minutes, to see whether it runs: the figures are nothing to quote' },
+      full: { help: 'with 10 million stored notifications and ten minutes of load' },
+      soak: { value: 'TIME', help: 'how long the load of the row soak lasts: a number with s, m or h' },
+    },
+    examples: { '': 'everything', 'add pages': 'two rows', 'soak --soak 5m': 'five minutes of load' },
+  },
+  ({ words, values }) => {
+    if (values.quick && values.full) throw new UsageError('--quick and --full exclude each other.');
+    const named = values.quick ? 'quick' : values.full ? 'full' : 'default';
+    return {
+      names: words.length > 0 ? words : Object.keys(ROWS),
+      modeName: named,
+      mode: { ...MODES[named], ...(values.soak && { soakSeconds: secondsOf('--soak', values.soak) }) },
+    };
+  },
+);
+
 /** @type {Laboratory | undefined} */
 let laboratory;
 let leaving = false;
@@ -42,7 +62,6 @@ watchParent(() => void leave(1));
 
 try {
   checkMachine();
-  const { names, modeName, mode } = readArguments();
   laboratory = new Laboratory(mode);
   await prepare();
   await buildBenchmark();
@@ -59,29 +78,6 @@ try {
 } catch (error) {
   if (!leaving) reportFailure(error);
   await leave(1);
-}
-
-function readArguments() {
-  const options = { quick: { type: 'boolean' }, full: { type: 'boolean' }, soak: { type: 'string' } };
-  let read;
-  try {
-    read = parseArgs({ allowPositionals: true, options });
-  } catch (error) {
-    throw new UserError(error.message);
-  }
-  const { values, positionals } = read;
-  const unknown = positionals.filter((name) => !Object.hasOwn(ROWS, name));
-  if (unknown.length > 0) throw new UserError(`Unknown: ${unknown.join(', ')}. There are: ${Object.keys(ROWS).join(', ')}.`);
-  if (values.quick && values.full) throw new UserError('--quick and --full exclude each other.');
-  const modeName = values.quick ? 'quick' : values.full ? 'full' : 'default';
-  const mode = { ...MODES[modeName], ...(values.soak && { soakSeconds: secondsOf(values.soak) }) };
-  return { names: positionals.length > 0 ? positionals : Object.keys(ROWS), modeName, mode };
-}
-
-function secondsOf(duration) {
-  const [, amount, unit] = /^(\d+)([sm])$/.exec(duration) ?? [];
-  if (!amount) throw new UserError(`--soak takes a duration like 90s or 10m, not ${duration}.`);
-  return Number(amount) * { s: 1, m: 60 }[unit];
 }
 
 /** A row that fails has no figures, and does not keep the others from theirs. */

@@ -41,12 +41,16 @@ function compile() {
   return files;
 }
 
-/** Writes a file and what it imports, to the end. Types lead to contract classes that run time never loads. */
+/**
+ * Writes a file and what it imports, to the end. Types lead to contract classes that run time never loads.
+ * @param {string} entry
+ * @param {string} kind
+ */
 function writeReachable(entry, kind) {
   const found = new Set([entry]);
   for (const path of found) {
     const text = emitted.get(path);
-    if (text === undefined) fail(`${relative(OUT, path)} is imported and was not compiled.`);
+    if (text === undefined) return fail(`${relative(OUT, path)} is imported and was not compiled.`);
     const resolved = text.replace(IMPORT, (name) => {
       const target = ours(path, name);
       if (target) {
@@ -63,17 +67,23 @@ function writeReachable(entry, kind) {
   return [...found];
 }
 
-/** The compiled file, without its ending, that an import of another of our files means. */
+/**
+ * The compiled file, without its ending, that an import of another of our files means.
+ * @param {string} from
+ * @param {string} name
+ */
 function ours(from, name) {
   if (name.startsWith('.')) return join(dirname(from), name);
   const [, library, file] = /^@app\/([^/]+)\/(.+)$/.exec(name) ?? [];
   return library && join(OUT, library, 'src', file);
 }
 
+/** @param {string} name */
 function isAllowed(name) {
   return name.startsWith('node:') || builtinModules.includes(name) || Object.hasOwn(dependencies, name);
 }
 
+/** @param {string} message @returns {never} */
 function fail(message) {
   console.error(message);
   process.exit(1);

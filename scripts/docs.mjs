@@ -12,12 +12,16 @@ import { deadLettersTable, eventsTable, operationsTable, optionalTable } from '.
 import { pageStatements } from './docs/page-statements.mjs';
 import { referenceProblems } from './docs/references.mjs';
 import { accountsTable, topologyTables } from './docs/topology.mjs';
+import { commandLine } from './processes/command-line.mjs';
 import { prepare } from './checkout/prepare.mjs';
 import { ROOT } from './checkout/project.mjs';
 
 const ASYNCAPI = 'dist/libs/api-docs/src/asyncapi/print.main.js';
 
-/** Each file, and what it should hold given what it holds. */
+/**
+ * Each file, and what it should hold given what it holds.
+ * @type {Record<string, (text: string) => string | Promise<string>>}
+ */
 const TARGETS = {
   'README.md': (text) => between('configuration', text, configurationTables()),
   '.env.example': () => exampleEnvironment(),
@@ -41,7 +45,16 @@ const TARGETS = {
   },
 };
 
-const check = process.argv.includes('--check');
+const check = commandLine(
+  {
+    command: 'npm run docs:generate --',
+    about: 'Writes what the documentation says twice from the code.',
+    options: { check: { help: 'writes nothing, and fails when something differs: npm run docs:check' } },
+    notes: [`Files: ${Object.keys(TARGETS).join(', ')}.`],
+    examples: { '': 'after a change of a setting, a contract or an example', '--check': 'whether that was done' },
+  },
+  ({ values }) => values.check,
+);
 await prepare();
 
 const problems = [];
@@ -66,11 +79,15 @@ if (problems.length > 0) {
   process.exitCode = 1;
 }
 
-/** The JSON document that a program prints. */
+/**
+ * The JSON document that a program prints.
+ * @param {string} program
+ */
 function printed(program) {
   return `${JSON.stringify(JSON.parse(output(program)), null, 2)}\n`;
 }
 
+/** @param {string} program */
 function output(program) {
   if (!existsSync(join(ROOT, program))) throw new Error(`${program} is missing.`);
   return execFileSync(process.execPath, [program], { cwd: ROOT, encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 });

@@ -1,9 +1,9 @@
 // Whether the fault suite notices: breaks one promise at a time in a copy of this checkout, and runs the test that has to fail then.
-//   npm run test:mutants [-- part of a name]
 import { spawnSync } from 'node:child_process';
 import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from './checkout/project.mjs';
+import { commandLine, unknown } from './processes/command-line.mjs';
 import { temporaryDirectory } from './processes/temporary-directory.mjs';
 
 const COPIED = [
@@ -21,7 +21,11 @@ const REPOSITORY = 'apps/notifications/src/db/insert-notifications.repository.ts
 const SERVER = 'libs/rabbitmq/src/server/rabbit.server.ts';
 const BACKLOG = 'commands that nobody waits for';
 
-/** Each edit replaces the first text by the second. */
+/**
+ * Each edit, of a file, replaces the first text by the second; the test is a file, and a part of a name in it.
+ * @typedef {{ name: string, edits: string[][], test: string[] }} Mutant
+ * @type {Mutant[]}
+ */
 const MUTANTS = [
   {
     name: 'conflict clause removed',
@@ -101,7 +105,25 @@ const MUTANTS = [
   },
 ];
 
-const chosen = MUTANTS.filter(({ name }) => name.includes(process.argv[2] ?? ''));
+const chosen = commandLine(
+  {
+    command: 'npm run test:mutants --',
+    about: 'Breaks one promise at a time in a copy of this checkout, and runs the fault test that has to fail then.',
+    words: { name: 'PART', help: 'only the mutants with it in their names, see below; without one, all', most: 1 },
+    notes: [`Mutants:\n${MUTANTS.map(({ name }) => `  ${name}`).join('\n')}`],
+    examples: { '': 'all of them', 'auto-ack': 'one of them' },
+  },
+  ({ words: [part = ''] }) => {
+    const found = MUTANTS.filter(({ name }) => name.includes(part));
+    if (found.length === 0)
+      throw unknown(
+        'mutant',
+        part,
+        MUTANTS.map(({ name }) => name),
+      );
+    return found;
+  },
+);
 let survivors = 0;
 for (const mutant of chosen) {
   const { caught, output } = run(mutant);
@@ -111,6 +133,7 @@ for (const mutant of chosen) {
 }
 process.exit(survivors > 0 ? 1 : 0);
 
+/** @param {Mutant} mode */
 function run({ edits, test: [file, title] }) {
   const copy = temporaryDirectory('mutant');
   try {
@@ -124,6 +147,7 @@ function run({ edits, test: [file, title] }) {
         source.replace(from, () => to),
       );
     }
+    /** @param {string[]} args */
     const node = (...args) => spawnSync(process.execPath, args, { cwd: copy.path, encoding: 'utf8' });
     const built = node('node_modules/@nestjs/cli/bin/nest.js', 'build', '--all');
     if (built.status !== 0) throw new Error(`The mutant does not build:\n${built.stdout}${built.stderr}`);

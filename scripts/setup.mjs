@@ -1,6 +1,7 @@
 // Brings the database and the broker to what this version expects; safe to repeat. Also the container's one-shot command.
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
+import { commandLine } from './processes/command-line.mjs';
 import { exitCode } from './processes/command.mjs';
 import { ROOT } from './checkout/project.mjs';
 
@@ -11,20 +12,28 @@ const STEPS = {
   topology: 'libs/rabbitmq/src/topology/declare-topology.main.js',
 };
 
-// Arguments name the steps to run; without any, all of them. --upgraded: no process of a version without lanes runs any more.
-const UPGRADED = '--upgraded';
-const wanted = process.argv.slice(2).filter((argument) => argument !== UPGRADED);
-const options = { topology: process.argv.includes(UPGRADED) ? [UPGRADED] : [] };
-const unknown = wanted.filter((name) => !Object.hasOwn(STEPS, name));
-if (unknown.length > 0) {
-  console.error(`Unknown step ${unknown.join(', ')}; there are: ${Object.keys(STEPS).join(', ')}; and the option ${UPGRADED}.`);
-  process.exit(2);
-}
+const { wanted, options } = commandLine(
+  {
+    command: 'npm run setup --',
+    about: 'Brings the database and the broker to what this version expects. Safe to repeat.',
+    words: { name: 'STEP', help: 'only these; without one, all, in this order:', known: Object.keys(STEPS) },
+    options: { upgraded: { help: 'no process of a version without lanes runs any more: removes what only those needed' } },
+    notes: [
+      'The servers are those of AMQP_URL, RABBITMQ_MANAGEMENT_URL and DATABASE_URL. In a container: node scripts/setup.mjs',
+    ],
+    examples: { '': 'everything', 'users notifications': 'the schemas of the database', '--upgraded': 'the end of an upgrade' },
+  },
+  ({ words, values }) => ({
+    wanted: words,
+    options: /** @type {Record<string, string[]>} */ ({ topology: values.upgraded ? ['--upgraded'] : [] }),
+  }),
+);
 
 for (const [name, program] of Object.entries(STEPS)) {
   if (wanted.length > 0 && !wanted.includes(name)) continue;
   const command = [join(ROOT, 'dist', program), ...(options[name] ?? [])];
   const child = spawn(process.execPath, command, { cwd: ROOT, stdio: ['ignore', 'inherit', 'inherit'] });
+  /** @param {NodeJS.Signals} signalName */
   const pass = (signalName) => child.kill(signalName);
   for (const signalName of ['SIGINT', 'SIGTERM']) process.once(signalName, pass);
   const code = await exitCode(child);

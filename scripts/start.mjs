@@ -1,7 +1,7 @@
 // npm start: the whole system in the foreground, from a fresh clone. Everything it starts ends with it.
 import { isIP } from 'node:net';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
+import { commandLine } from './processes/command-line.mjs';
 import { endCommands, runQuietly } from './processes/command.mjs';
 import { probePort } from './processes/free-port.mjs';
 import { checkGivenServer } from './servers/given-servers.mjs';
@@ -18,6 +18,19 @@ import { removeStackEnv, writeStackEnv } from './stack/stack-env.mjs';
 import { readStackSecrets, writeStackSecrets } from './stack/stack-secrets.mjs';
 import { welcome } from './stack/welcome.mjs';
 
+const verbose = commandLine(
+  {
+    command: 'npm start --',
+    about: 'Runs the whole system in the foreground, with a broker and a database of its own. Everything it starts ends with it.',
+    options: { verbose: { help: 'every line that the services log, instead of warnings and errors' } },
+    notes: [
+      'HOST, PORT, AMQP_URL and DATABASE_URL of the environment say where it listens, and which servers it uses instead of its own.',
+    ],
+    examples: { '': 'on http://localhost:3000', '--verbose': 'to see each call' },
+  },
+  ({ values }) => values.verbose,
+);
+
 const LOOPBACK = '127.0.0.1';
 const DEMO = { key: 'demo-key', token: 'demo-token' };
 
@@ -25,6 +38,7 @@ const DEMO = { key: 'demo-key', token: 'demo-token' };
 let servers;
 /** @type {Service[]} */
 let services = [];
+/** @type {number | undefined} */
 let leavingSince;
 
 main().catch((error) => {
@@ -34,7 +48,6 @@ main().catch((error) => {
 });
 
 async function main() {
-  const { values } = parseArgs({ options: { verbose: { type: 'boolean', default: false } } });
   checkMachine();
   const lock = takeLock(join(LOCAL, 'start.lock'));
   if (lock.holder)
@@ -51,11 +64,12 @@ async function main() {
   stopOnRequest();
 
   const secrets = readStackSecrets();
-  servers = new OwnServers(secrets);
+  const own = new OwnServers(secrets);
+  servers = own;
   // The broker takes longest and needs no package of ours, so it starts beside the installation.
-  const broker = given.broker ? {} : startBroker();
+  const broker = given.broker ? {} : stage('starting RabbitMQ', () => own.startRabbit(report));
   const prepared = prepare().then(async () => {
-    const settings = given.database ? {} : await stage('starting PostgreSQL', () => servers.startPostgres());
+    const settings = given.database ? {} : await stage('starting PostgreSQL', () => own.startPostgres());
     if (!leavingSince) await setUp('migrating', ['users', 'notifications'], settings);
     return settings;
   });
@@ -67,7 +81,7 @@ async function main() {
   const env = { ...process.env, ...settings, PORT: String(port), HOST: host, HEALTH_HOST: LOOPBACK };
   writeStackEnv(env, ['AMQP_URL', 'DATABASE_URL', ...Object.keys(settings)]);
 
-  const everything = values.verbose || Boolean(process.env.LOG_LEVEL);
+  const everything = Boolean(verbose || process.env.LOG_LEVEL);
   services = SERVICES.map((name) => new Service(name, env, new ServiceLog(name, join(LOCAL, 'logs', `${name}.log`), everything)));
   await stage('starting services', () => Promise.all(services.map((service) => service.start())));
   if (leavingSince) return;
@@ -76,15 +90,13 @@ async function main() {
 }
 
 // The demo credentials exist only here and in the compose file: the services know nothing of them.
+/** @param {string} what @param {string[]} steps @param {NodeJS.ProcessEnv} settings */
 function setUp(what, steps, settings) {
   const env = { ...process.env, NODE_ENV: 'production', ...settings, DEMO_CREDENTIALS: process.env.DEMO_CREDENTIALS || 'true' };
   return stage(what, () => runQuietly(process.execPath, ['scripts/setup.mjs', ...steps], { cwd: ROOT, env, name: 'Setup' }));
 }
 
-function startBroker() {
-  return stage('starting RabbitMQ', () => servers.startRabbit(report));
-}
-
+/** @param {string} text @param {string} host */
 async function checkPort(text, host) {
   const port = Number(text);
   if (!isIP(host)) throw new UserError('HOST must be an IP address: 127.0.0.1, which is the default, or :: for every one.');
@@ -114,6 +126,7 @@ function stopOnRequest() {
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
 }
 
+/** @param {number} code */
 async function leave(code) {
   if (leavingSince) {
     // One Ctrl-C arrives twice: from the terminal and handed on by npm.

@@ -1,7 +1,8 @@
-// npm run test:compat -- <git ref>: whether this version and another one work together. Builds the other one in a worktree and runs
+// npm run test:compat: whether this version and another one work together. Builds the other one in a worktree and runs
 // end-to-end tests with its gateway and the services of now, and the reverse. Set-up (schema, queues) is that of now, after the queues of the other.
 import { existsSync, mkdirSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
+import { commandLine } from './processes/command-line.mjs';
 import { endCommands, runCommand, runQuietly } from './processes/command.mjs';
 import { runJest } from './checkout/jest.mjs';
 import { UserError, checkMachine } from './checkout/machine.mjs';
@@ -16,7 +17,15 @@ import { TestServers } from './servers/test-servers.mjs';
 const TESTS = ['users-add', 'notifications-add', 'notifications-get', 'direct-publisher'].map((name) => `test/e2e/${name}`);
 const WORKTREE = join(LOCAL, 'compat');
 
-const [ref, ...rest] = process.argv.slice(2);
+const ref = commandLine(
+  {
+    command: 'npm run test:compat --',
+    about: 'Runs end-to-end tests with the gateway of another version and the services of this one, and the reverse.',
+    words: { name: 'VERSION', help: 'a git tag or commit', least: 1, most: 1 },
+    examples: { 'v0.1.0': 'with a released version', 'HEAD~1': 'with the commit before this one' },
+  },
+  ({ words: [version] }) => version,
+);
 const servers = new TestServers();
 const reports = temporaryDirectory('jest-reports');
 let leaving = false;
@@ -33,16 +42,17 @@ try {
 }
 
 async function main() {
-  if (!ref || ref.startsWith('-') || rest.length > 0) throw new UserError('Usage: npm run test:compat -- <git tag or commit>');
   checkMachine();
   await prepare();
   await checkOut();
   const settings = { ...(await servers.startRabbit(report)), ...(await servers.startPostgres()) };
   const failed = [];
-  for (const [name, apps] of [
+  /** @type {[string, string[]][]} */
+  const combinations = [
     [`gateway of ${ref}, services of now`, ['GATEWAY']],
     [`gateway of now, services of ${ref}`, ['USERS', 'NOTIFICATIONS']],
-  ]) {
+  ];
+  for (const [name, apps] of combinations) {
     const others = Object.fromEntries(apps.map((app) => [`TEST_${app}_ROOT`, WORKTREE]));
     const result = await runJest(
       // One after the other: what is looked for is not how fast they start.
@@ -79,6 +89,7 @@ async function removeWorktree() {
   await runQuietly('git', ['worktree', 'prune'], { cwd: ROOT });
 }
 
+/** @param {number} code */
 async function leave(code) {
   if (leaving) return;
   leaving = true;

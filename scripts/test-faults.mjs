@@ -1,16 +1,12 @@
 // npm run test:faults: breaks a system of its own in every way that the promises cover, and prints what came of it.
-//   npm run test:faults -- kills         only the files whose path contains this
-//   npm run test:faults -- --soak 10m    one random fault after the other, until the time is over
-//   npm run test:faults -- --write       writes the figures into docs/reliability.md, when everything has passed
-//   FAULT_SEED=… npm run test:faults     makes the same choices again
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { between } from './docs/between.mjs';
 import { table } from './docs/table.mjs';
+import { UsageError, commandLine, secondsOf } from './processes/command-line.mjs';
 import { endCommands } from './processes/command.mjs';
 import { runJest } from './checkout/jest.mjs';
-import { UserError, checkMachine } from './checkout/machine.mjs';
+import { checkMachine } from './checkout/machine.mjs';
 import { watchParent } from './processes/parent.mjs';
 import { prepare } from './checkout/prepare.mjs';
 import { report, reportFailure } from './checkout/progress.mjs';
@@ -35,6 +31,25 @@ const COLUMNS = [
 /** What the promises are about: shown even when they are 0 everywhere. */
 const COUNTED = COLUMNS.slice(1, -1);
 
+const { parts, soakSeconds, write } = commandLine(
+  {
+    command: 'npm run test:faults --',
+    about: 'Breaks a system of its own in every way that the promises cover, and prints what came of it.',
+    words: { name: 'PART', help: 'only the files whose path contains it; without one, all but the soak' },
+    options: {
+      soak: { value: 'TIME', help: 'one random fault after the other until the time is over' },
+      write: { help: 'writes the figures into docs/reliability.md when everything has passed' },
+    },
+    notes: [
+      'TIME is a number with s, m or h. FAULT_SEED in the environment makes the same choices again, as a failure prints it.',
+    ],
+    examples: { '': 'everything, in a quarter of an hour', kills: 'the kills', '--soak 10m': 'ten minutes of anything' },
+  },
+  ({ words, values }) => {
+    if (values.write && (words.length > 0 || values.soak)) throw new UsageError('--write is for the full run only.');
+    return { parts: words, soakSeconds: values.soak && secondsOf('--soak', values.soak), write: values.write };
+  },
+);
 const directory = temporaryDirectory('faults');
 const matrixFile = join(directory.path, 'matrix.jsonl');
 let leaving = false;
@@ -44,11 +59,9 @@ watchParent(() => leave(1));
 
 try {
   checkMachine();
-  const { positionals, values } = readArguments();
-  const soakSeconds = values.soak && secondsOf(values.soak);
   await prepare();
-  const all = positionals.length === 0 && !soakSeconds;
-  const files = all ? ['^(?!.*(short|soak))'] : soakSeconds ? ['soak'] : positionals;
+  const all = parts.length === 0 && !soakSeconds;
+  const files = all ? ['^(?!.*(short|soak))'] : soakSeconds ? ['soak'] : parts;
   const since = Date.now();
   const { passed, failed } = await runJest(
     // One file at a time: the systems under test would compete for the machine, and one of them is load enough.
@@ -59,7 +72,7 @@ try {
   const matrix = matrixOf(reported());
   process.stdout.write(`\n${matrix}\n`);
   report(`${passed} passed, ${failed} failed`);
-  if (values.write && failed === 0) {
+  if (write && failed === 0) {
     const minutes = Math.ceil((Date.now() - since) / 60_000);
     const when = `${new Date().toISOString().slice(0, 10)}, ${minutes} minutes`;
     writeFileSync(DOCUMENT, between('matrix', readFileSync(DOCUMENT, 'utf8'), `Last full run: ${when}.\n\n${matrix}`));
@@ -70,35 +83,25 @@ try {
   leave(1);
 }
 
-function readArguments() {
-  const options = { soak: { type: 'string' }, write: { type: 'boolean', default: false } };
-  try {
-    const read = parseArgs({ allowPositionals: true, options });
-    if (read.values.write && (read.positionals.length > 0 || read.values.soak))
-      throw new Error('--write is for the full run only.');
-    return read;
-  } catch (error) {
-    throw new UserError(error.message);
-  }
-}
-
-function secondsOf(duration) {
-  const [, amount, unit] = /^(\d+)([smh])$/.exec(duration) ?? [];
-  if (!amount) throw new UserError(`--soak takes a duration like 90s, 10m or 2h, not ${duration}.`);
-  return Number(amount) * { s: 1, m: 60, h: 3600 }[unit];
-}
-
 function reported() {
   try {
-    return readFileSync(matrixFile, 'utf8').trim().split('\n').map(JSON.parse);
+    return readFileSync(matrixFile, 'utf8')
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
   } catch {
     return []; // nothing was injected
   }
 }
 
-/** A Markdown table of what the tests have reported, with the sums. */
+/**
+ * A Markdown table of what the tests have reported, with the sums.
+ * @param {Record<string, any>[]} rows
+ */
 function matrixOf(rows) {
+  /** @param {string} column */
   const sum = (column) => rows.reduce((all, row) => all + (row[column] ?? 0), 0);
+  /** @type {Record<string, unknown>} */
   const totals = { fault: '**all**', ...Object.fromEntries(COUNTED.map((column) => [column, sum(column)])) };
   const columns = [...COLUMNS, 'figures'];
   return table(
@@ -107,6 +110,7 @@ function matrixOf(rows) {
   );
 }
 
+/** @param {number} code */
 function leave(code) {
   if (leaving) return;
   leaving = true;

@@ -1,16 +1,13 @@
 // npm run test:neighbours: a tenant that does no harm, and beside it, one after the other, everything that somebody else may do to it.
-//   npm run test:neighbours -- heavy stuck   only the rows whose name is or contains one of these
-//   npm run test:neighbours -- --seconds 8   each row for so long: to see which of them fail
-//   npm run test:neighbours -- --write       writes the figures into docs/reliability.md, when everything has passed
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { ROWS } from '../test/neighbours/attacks/all.mjs';
 import { between } from './docs/between.mjs';
 import { table } from './docs/table.mjs';
+import { UsageError, commandLine, unknown, wholeNumber } from './processes/command-line.mjs';
 import { endCommands } from './processes/command.mjs';
 import { runJest } from './checkout/jest.mjs';
-import { UserError, checkMachine } from './checkout/machine.mjs';
+import { checkMachine } from './checkout/machine.mjs';
 import { watchParent } from './processes/parent.mjs';
 import { prepare } from './checkout/prepare.mjs';
 import { report, reportFailure } from './checkout/progress.mjs';
@@ -35,6 +32,24 @@ const COLUMNS = [
   'recovery (s)',
 ];
 
+const { rows, write } = commandLine(
+  {
+    command: 'npm run test:neighbours --',
+    about: 'A tenant that does no harm, and beside it, one after the other, everything that somebody else may do to it.',
+    words: { name: 'ROW', help: 'only the rows whose name is or contains it; without one, all' },
+    options: {
+      seconds: { value: 'N', help: 'how long each row takes: a few show which of them fail' },
+      write: { help: 'writes the figures into docs/reliability.md when everything has passed' },
+    },
+    notes: [`Rows:\n${ROWS.map(({ name }) => `  ${name}`).join('\n')}`],
+    examples: { '': 'everything, in half an hour', 'heavy stuck --seconds 8': 'two kinds of rows, in short' },
+  },
+  ({ words, values }) => {
+    if (values.write && (words.length > 0 || values.seconds)) throw new UsageError('--write is for the full run only.');
+    const seconds = values.seconds && { seconds: wholeNumber('--seconds', values.seconds, 3600) };
+    return { rows: chosen(words).map((row) => ({ ...row, ...seconds })), write: values.write };
+  },
+);
 const directory = temporaryDirectory('neighbours');
 const reportFile = join(directory.path, 'rows.jsonl');
 let leaving = false;
@@ -43,7 +58,6 @@ for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, () => inter
 watchParent(() => leave(1));
 
 try {
-  const { rows, write } = readArguments();
   checkMachine();
   await prepare();
   const since = Date.now();
@@ -67,38 +81,34 @@ try {
   leave(1);
 }
 
-function readArguments() {
-  try {
-    const options = { write: { type: 'boolean', default: false }, seconds: { type: 'string' } };
-    const { positionals, values } = parseArgs({ allowPositionals: true, options });
-    if (values.write && (positionals.length > 0 || values.seconds)) throw new Error('--write is for the full run only.');
-    if (values.seconds && !(Number(values.seconds) >= 1)) throw new Error('--seconds takes a number from 1 on.');
-    const seconds = values.seconds && { seconds: Number(values.seconds) };
-    return { rows: chosen(positionals).map((row) => ({ ...row, ...seconds })), write: values.write };
-  } catch (error) {
-    throw new UserError(error.message);
-  }
-}
-
 /** @param {string[]} parts of names; none means every row */
 function chosen(parts) {
   const names = ROWS.map(({ name }) => name);
+  /** @param {string} name @param {string} part */
   const isMeant = (name, part) => (names.includes(part) ? name === part : name.includes(part));
-  const unknown = parts.find((part) => !names.some((name) => isMeant(name, part)));
-  if (unknown !== undefined) throw new Error(`No row has "${unknown}" in its name; there are:\n  ${names.join('\n  ')}`);
+  const stray = parts.find((part) => !names.some((name) => isMeant(name, part)));
+  if (stray !== undefined) throw unknown('row', stray, names);
   return parts.length === 0 ? ROWS : ROWS.filter(({ name }) => parts.some((part) => isMeant(name, part)));
 }
 
 function reported() {
   try {
-    return readFileSync(reportFile, 'utf8').trim().split('\n').map(JSON.parse);
+    return readFileSync(reportFile, 'utf8')
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
   } catch {
     return []; // nothing was attacked
   }
 }
 
-/** A Markdown table of what the tests have reported. */
+/**
+ * A Markdown table of what the tests have reported.
+ * @param {Record<string, unknown>[]} rows
+ * @param {string[]} columns
+ */
 function tableOf(rows, columns) {
+  /** @param {unknown} attack */
   const whyOf = (attack) => ROWS.find(({ name }) => name === attack)?.why;
   return table(
     columns,
@@ -112,6 +122,7 @@ function interrupted() {
   leave(130);
 }
 
+/** @param {number} code */
 function leave(code) {
   if (leaving) return;
   leaving = true;

@@ -1,8 +1,7 @@
 // npm run test:security: the security tests in full, on a broker and a database of their own.
-//   npm run test:security -- -t 'over HTTP'   only the tests that these arguments of Jest choose
-//   SECURITY_SEED=… SECURITY_PATH=… npm run test:security -- …   one case again, as a failure prints it
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { commandLine } from './processes/command-line.mjs';
 import { endCommands } from './processes/command.mjs';
 import { runJest } from './checkout/jest.mjs';
 import { checkMachine } from './checkout/machine.mjs';
@@ -14,6 +13,18 @@ import { TestServers } from './servers/test-servers.mjs';
 
 const IN_FULL = { SECURITY_HTTP_CASES: '70000', SECURITY_QUEUE_CASES: '30000', SECURITY_ISOLATION_RUNS: '60' };
 
+const chosen = commandLine(
+  {
+    command: 'npm run test:security --',
+    about: 'Runs the security tests in full, on a broker and a database of their own. Arguments of Jest choose some of them.',
+    passedOn: 'Jest',
+    notes: [
+      `${Object.keys(IN_FULL).join(', ')} say how much of it;\nSECURITY_SEED and SECURITY_PATH repeat one case, as a failure prints them.`,
+    ],
+    examples: { '': 'all of it', "-t 'over HTTP'": 'the tests with these words in their names' },
+  },
+  ({ words }) => words,
+);
 const directory = temporaryDirectory('security');
 const reportFile = join(directory.path, 'report.jsonl');
 const servers = new TestServers();
@@ -28,8 +39,8 @@ try {
   const settings = { ...(await servers.startRabbit(report)), ...(await servers.startPostgres()) };
   const { passed, failed } = await runJest(
     // One file at a time: the systems under test would compete for the machine.
-    ['--selectProjects', 'security', '--runInBand', ...process.argv.slice(2)],
-    { ...IN_FULL, ...chosen(), ...settings, SECURITY_REPORT: reportFile },
+    ['--selectProjects', 'security', '--runInBand', ...chosen],
+    { ...IN_FULL, ...amounts(), ...settings, SECURITY_REPORT: reportFile },
     join(directory.path, 'jest.json'),
   );
   for (const [name, value] of counts()) process.stdout.write(`${String(value).padStart(8)}  ${name}\n`);
@@ -41,7 +52,7 @@ try {
 }
 
 /** Amounts that the environment asks for instead. */
-function chosen() {
+function amounts() {
   return Object.fromEntries(Object.keys(IN_FULL).flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : [])));
 }
 
@@ -56,6 +67,7 @@ function counts() {
   }
 }
 
+/** @param {number} code */
 async function leave(code) {
   if (leaving) return;
   leaving = true;

@@ -1,7 +1,7 @@
 // npm test: everything that can be checked, on a broker and a database of its own.
-//   npm test -- <arguments of Jest>   only the tests that these choose
 import { join } from 'node:path';
 import { exampleTools } from './servers/example-tools.mjs';
+import { commandLine } from './processes/command-line.mjs';
 import { endCommands } from './processes/command.mjs';
 import { checkGivenServer } from './servers/given-servers.mjs';
 import { runJest } from './checkout/jest.mjs';
@@ -18,7 +18,25 @@ const CHECKS = [['lint'], ['format:check', 'typecheck', 'docs:check', 'lint:cont
 // A short share of security: npm run test:security does the whole.
 const PROJECTS = ['unit', 'integration', 'e2e', 'security'];
 
-const chosen = process.argv.slice(2);
+const chosen = commandLine(
+  {
+    command: 'npm test --',
+    about:
+      'Checks everything that can be checked, on a broker and a database of its own. Arguments of Jest choose tests instead.',
+    passedOn: 'Jest',
+    notes: [
+      'AMQP_URL with TEST_RABBITMQ_MANAGEMENT_URL, and DATABASE_URL, say which servers the tests use instead of their own.',
+    ],
+    examples: {
+      '': 'everything: linter, types, documents, and every test',
+      '--selectProjects unit': 'the tests that need no server',
+      "apps/users -t 'two of them'": 'the tests of some files with some words in their names',
+    },
+  },
+  ({ words }) => words,
+);
+/** @typedef {NodeJS.ProcessEnv} Settings */
+
 const totals = { passed: 0, failed: 0 };
 const reports = temporaryDirectory('jest-reports');
 const servers = new TestServers();
@@ -59,6 +77,7 @@ async function main() {
   await Promise.race([prepared.then(() => runSteps(broker, database)), failureOf(broker), failureOf(database)]);
 }
 
+/** @param {Settings | Promise<Settings>} broker @param {Settings | Promise<Settings>} database */
 async function runSteps(broker, database) {
   const settings = async () => ({ ...(await broker), ...(await database), ...(await examples()) });
   if (chosen.length > 0) return jest('the chosen tests', chosen, await settings());
@@ -86,11 +105,13 @@ async function examples() {
 }
 
 // Settles only when the work fails, so that a failure is not noticed minutes later.
+/** @param {unknown} work */
 async function failureOf(work) {
   await work;
   return new Promise(() => {});
 }
 
+/** @param {string} name @param {string[]} args @param {NodeJS.ProcessEnv} settings */
 async function jest(name, args, settings) {
   await step(name, async () => {
     const { passed, failed } = await runJest(args, settings, join(reports.path, `${totals.passed}-${name}.json`));
@@ -101,6 +122,7 @@ async function jest(name, args, settings) {
   });
 }
 
+/** @param {string} name @param {() => Promise<void>} work */
 async function step(name, work) {
   if (leaving) throw new Error('stopped');
   const since = Date.now();
@@ -114,6 +136,7 @@ async function step(name, work) {
   }
 }
 
+/** @param {number} code */
 async function leave(code) {
   if (leaving) return;
   leaving = true;

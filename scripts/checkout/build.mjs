@@ -11,11 +11,13 @@ const SETTINGS = /^(package-lock\.json|nest-cli\.json|\.swcrc|tsconfig.*\.json)$
 /** A fingerprint of everything the build reads. By content: git gives a file a new time without changing it. */
 function sourcesFingerprint() {
   const hash = createHash('sha256');
+  /** @param {string} path */
   const add = (path) =>
     hash
       .update(`${path}\0`)
       .update(readFileSync(join(ROOT, path)))
       .update('\0');
+  /** @param {string} directory */
   const walk = (directory) => {
     for (const entry of readdirSync(join(ROOT, directory), { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1))) {
       const path = `${directory}/${entry.name}`;

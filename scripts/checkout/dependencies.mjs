@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { npm } from './npm.mjs';
 import { ROOT } from './project.mjs';
 
+/** @param {string} file */
 const readPackages = (file) => JSON.parse(readFileSync(file, 'utf8')).packages;
 
 /**

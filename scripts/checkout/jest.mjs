@@ -27,6 +27,7 @@ export async function runJest(args, env, outputFile) {
   return { passed, failed: code === 0 ? failed : Math.max(failed, 1) };
 }
 
+/** @param {string} file */
 function readReport(file) {
   try {
     return JSON.parse(readFileSync(file, 'utf8'));

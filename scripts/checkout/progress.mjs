@@ -1,7 +1,10 @@
 const began = Date.now();
 const elapsed = () => `${((Date.now() - began) / 1000).toFixed(1).padStart(5)} s`;
 
-/** One line about what goes on, with the time since the start. */
+/**
+ * One line about what goes on, with the time since the start.
+ * @param {string} line
+ */
 export function report(line) {
   process.stdout.write(`${elapsed()}  ${line}\n`);
 }
@@ -24,7 +27,10 @@ export async function stage(what, work) {
   }
 }
 
-/** Shows why something ended: one line, and the output of a command that failed. Only a bug of ours shows its stack. */
+/**
+ * Shows why something ended: one line, and the output of a command that failed. Only a bug of ours shows its stack.
+ * @param {any} error
+ */
 export function reportFailure(error) {
   if (error.output) process.stderr.write(`${error.output.trimEnd()}\n`);
   const isBug = error instanceof TypeError || error instanceof ReferenceError;

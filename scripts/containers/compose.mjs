@@ -6,14 +6,33 @@ import { configurations } from '../docs/configuration.mjs';
 import { NODE_FLAGS, ROOT, SERVICES } from '../checkout/project.mjs';
 import { imageCommand, imageEnvironment } from './dockerfile.mjs';
 
+/**
+ * @typedef {object} ComposeService
+ * @property {string} [image]
+ * @property {string} [restart]
+ * @property {{ disable?: boolean }} [healthcheck]
+ * @property {string} [container_name]
+ * @property {string[]} [ports]
+ * @property {object} [depends_on]
+ * @property {string[]} [networks]
+ * @property {string[]} [volumes]
+ * @property {string[]} [command]
+ * @property {Record<string, string>} [environment]
+ */
+
+/** @typedef {{ services: Record<string, ComposeService>, networks: object, volumes: object }} ComposeDocument */
+
 // Off: the order of the alphabet. The files are in the order in which things start and are read.
 const OFF = ['service-dependencies', 'services', 'service-ports'].map((what) => [`${what}-alphabetical-order`, 0]);
 const RULES = { ...Object.fromEntries(OFF), 'service-keys-order': 0, 'top-level-properties-order': 0 };
 
+/** @param {string} composeFile @param {string} dockerfile */
 export async function composeProblems(composeFile, dockerfile) {
+  /** @type {{ messages: { line: number, message: string }[] }[]} */
   const results = new DCLinter({ rules: RULES }).lintFiles([join(ROOT, 'docker-compose.yml')], false);
   const problems = results.flatMap(({ messages }) => messages.map(({ line, message }) => `line ${line}: ${message}`));
 
+  /** @type {ComposeDocument} */
   const document = parse(withDefaults(composeFile), { merge: true });
   const { services } = document;
   const ownImage = services.setup?.image;
@@ -26,13 +45,19 @@ export async function composeProblems(composeFile, dockerfile) {
   return problems;
 }
 
-/** What a fresh clone gets: every variable at its default. */
+/**
+ * What a fresh clone gets: every variable at its default.
+ * @param {string} text
+ */
 const withDefaults = (text) => text.replace(/\$\{\w+:-([^}]*)\}/g, '$1');
 
+/** @param {ComposeService} service */
 function operationProblems(service) {
   const once = service.restart === 'no';
   const wanted = once ? ['mem_limit', 'healthcheck'] : ['healthcheck', 'mem_limit', 'restart', 'stop_grace_period'];
-  const problems = wanted.filter((key) => service[key] === undefined).map((key) => `${key} is missing`);
+  const problems = wanted
+    .filter((key) => /** @type {Record<string, unknown>} */ (service)[key] === undefined)
+    .map((key) => `${key} is missing`);
   if (!once && service.healthcheck?.disable) problems.push('the health check is switched off');
   if (service.container_name) problems.push('container_name does not let it have replicas');
   for (const port of service.ports ?? []) {
@@ -41,7 +66,11 @@ function operationProblems(service) {
   return problems;
 }
 
-/** Names that only the engine would miss, at the start. */
+/**
+ * Names that only the engine would miss, at the start.
+ * @param {ComposeService} service
+ * @param {ComposeDocument} document
+ */
 function referenceProblems(service, document) {
   const named = {
     services: Object.keys(service.depends_on ?? {}),
@@ -49,11 +78,18 @@ function referenceProblems(service, document) {
     volumes: (service.volumes ?? []).map((volume) => volume.split(':')[0]).filter((source) => !source.startsWith('.')),
   };
   return Object.entries(named).flatMap(([kind, names]) =>
-    names.filter((name) => !Object.hasOwn(document[kind], name)).map((name) => `${name} is not one of the ${kind}`),
+    names
+      .filter((name) => !Object.hasOwn(document[/** @type {keyof ComposeDocument} */ (kind)], name))
+      .map((name) => `${name} is not one of the ${kind}`),
   );
 }
 
-/** Runs the process's own check of its configuration on the environment that the container would have. */
+/**
+ * Runs the process's own check of its configuration on the environment that the container would have.
+ * @param {string} name
+ * @param {ComposeService} options
+ * @param {{ environment: Record<string, string>, command: string[] }} image
+ */
 function ownProblems(name, { command, environment = {} }, image) {
   const program = (command ?? image.command).find((word) => /\.m?js$/.test(word));
   const problems = existsSync(join(ROOT, program ?? '?')) ? [] : [`the command names ${program}, which does not exist`];
@@ -62,6 +98,7 @@ function ownProblems(name, { command, environment = {} }, image) {
     problems.push(`node's flags are ${flags}; scripts/checkout/project.mjs says ${NODE_FLAGS.join(' ')}`);
 
   const all = Object.entries(configurations());
+  /** @param {[string, unknown]} options */
   const isOneOfItsOwn = ([process]) => (SERVICES.includes(name) ? process === name : process.endsWith(' migration'));
   const readable = SERVICES.includes(name) ? all.filter(isOneOfItsOwn) : all;
   const known = new Set(readable.flatMap(([, { settings }]) => Object.values(settings).flatMap(({ names }) => names)));

@@ -16,7 +16,10 @@ const EVERYTHING_IS_AN_ERROR = {
   instructionWorkdirRelative: ERROR,
 };
 
-/** Logical lines of a Dockerfile: comments gone, continued lines joined. */
+/**
+ * Logical lines of a Dockerfile: comments gone, continued lines joined.
+ * @param {string} dockerfile
+ */
 export function instructions(dockerfile) {
   return dockerfile
     .replace(/^\s*#.*\n/gm, '')
@@ -29,7 +32,10 @@ export function instructions(dockerfile) {
     });
 }
 
-/** The base image of each stage, with the defaults of ARG filled in. */
+/**
+ * The base image of each stage, with the defaults of ARG filled in.
+ * @param {string} dockerfile
+ */
 export function baseImages(dockerfile) {
   const args = Object.fromEntries(
     instructions(dockerfile)
@@ -41,29 +47,38 @@ export function baseImages(dockerfile) {
     .map(({ words }) => words[0].replace(/\$\{(\w+)\}/g, (_, name) => args[name] ?? ''));
 }
 
-/** The environment that the image gives to every process in it. */
+/**
+ * The environment that the image gives to every process in it.
+ * @param {string} dockerfile
+ */
 export function imageEnvironment(dockerfile) {
   const pairs = finalStage(dockerfile).filter(({ keyword }) => keyword === 'ENV');
   return Object.fromEntries(pairs.flatMap(({ words }) => words.map((word) => word.split(/=(.*)/s).slice(0, 2))));
 }
 
-/** The words of the command of a container that chooses none. */
+/**
+ * The words of the command of a container that chooses none.
+ * @param {string} dockerfile
+ */
 export const imageCommand = (dockerfile) =>
   (finalStage(dockerfile).findLast(({ keyword }) => keyword === 'CMD')?.rest ?? '').split(/[\s",[\]]+/);
 
+/** @param {string} dockerfile */
 function finalStage(dockerfile) {
   const all = instructions(dockerfile);
   return all.slice(all.findLastIndex(({ keyword }) => keyword === 'FROM') + 1);
 }
 
+/** @param {string} dockerfile */
 export function dockerfileProblems(dockerfile) {
   const problems = validate(dockerfile, EVERYTHING_IS_AN_ERROR).map(
     ({ range, message }) => `line ${range.start.line + 1}: ${message}`,
   );
   const final = finalStage(dockerfile);
+  /** @param {string} keyword */
   const last = (keyword) => final.findLast((instruction) => instruction.keyword === keyword)?.rest;
 
-  if (!last('USER') || /^(root|0)(:|$)/.test(last('USER'))) problems.push('the last stage needs a USER other than root');
+  if (!last('USER') || /^(root|0)(:|$)/.test(last('USER') ?? '')) problems.push('the last stage needs a USER other than root');
   if (last('STOPSIGNAL') !== 'SIGTERM') problems.push('STOPSIGNAL must be SIGTERM, which is what starts a drain');
   for (const { keyword, rest } of final.filter(({ keyword }) => keyword === 'CMD' || keyword === 'ENTRYPOINT')) {
     // npm and a shell keep SIGTERM to themselves.
@@ -85,6 +100,7 @@ export function dockerfileProblems(dockerfile) {
 }
 
 // Enough of the format for a file that excludes everything and then lets some paths in.
+/** @param {string} path */
 function isIgnored(path) {
   const lines = readFileSync(join(ROOT, '.dockerignore'), 'utf8').split('\n');
   const allowed = lines.filter((line) => line.startsWith('!')).map((line) => line.slice(1));

@@ -1,4 +1,9 @@
-/** Replaces what stands between the two markers of this name; the rest of the file is written by people. */
+/**
+ * Replaces what stands between the two markers of this name; the rest of the file is written by people.
+ * @param {string} name
+ * @param {string} text
+ * @param {string} content
+ */
 export function between(name, text, content) {
   const [begin, end] = [`<!-- ${name}:begin -->`, `<!-- ${name}:end -->`];
   const parts = text.split(begin);

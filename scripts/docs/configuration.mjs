@@ -9,6 +9,9 @@ import { table } from './table.mjs';
  * @typedef {{ name: string, description: string, fallback: string, processes: string[] }} Variable
  */
 
+/** @typedef {{ names: [string, ...string[]], description: string, fallback: string }} Setting as libs/runtime has it */
+
+/** @type {Record<string, string>} */
 const PLACEHOLDERS = {
   AMQP_URL: 'amqp://user:password@localhost:5672',
   DATABASE_URL: 'postgres://user:password@localhost:5432/collaboration',
@@ -16,6 +19,7 @@ const PLACEHOLDERS = {
 
 /** Every class with settings in a config.ts, under the name of the process that it configures. */
 export function configurations() {
+  /** @type {Record<string, { new (env: NodeJS.ProcessEnv): object, settings: Record<string, Setting> }>} */
   const found = {};
   for (const file of configFiles()) {
     for (const [name, exported] of Object.entries(createRequire(import.meta.url)(file))) {
@@ -37,6 +41,7 @@ function configFiles() {
 /** @returns {Variable[]} each name once, whoever reads it */
 function variables() {
   const found = new Map();
+  /** @param {string} name */
   const entryOf = (name) => {
     if (!found.has(name))
       found.set(name, { name, meanings: new Map(), processes: new Set(), standsInFor: new Set(), fallback: 'unset' });
@@ -63,6 +68,7 @@ function variables() {
   });
 }
 
+/** @param {string[]} processes */
 function listOf(processes) {
   const all = SERVICES.every((service) => processes.includes(service));
   return (all ? ['every service', ...processes.filter((one) => !SERVICES.includes(one))] : processes).join(', ');
@@ -70,15 +76,19 @@ function listOf(processes) {
 
 /** @returns {Map<string, Variable[]>} by process; what several of them read is under "several processes", the required ones first */
 function groups() {
-  const found = new Map([['several processes', []]]);
+  /** @type {Variable[]} */
+  const shared = [];
+  const found = new Map([['several processes', shared]]);
   for (const variable of variables()) {
     const group = variable.processes.length > 1 ? 'several processes' : variable.processes[0];
     found.set(group, [...(found.get(group) ?? []), variable]);
   }
-  found.get('several processes').sort((a, b) => (b.fallback === 'required') - (a.fallback === 'required'));
+  const rank = (/** @type {Variable} */ { fallback }) => (fallback === 'required' ? 0 : 1);
+  found.get('several processes')?.sort((a, b) => rank(a) - rank(b));
   return found;
 }
 
+/** @param {string} text */
 const asCode = (text) => (text === 'required' || text === 'unset' || text.startsWith('`') ? text : `\`${text}\``);
 
 /** One table for each process. */
@@ -118,7 +128,10 @@ export function exampleEnvironment() {
   return `${text}\n\n${composeVariables(text)}\n`;
 }
 
-/** docker compose reads .env too, but only what the compose file names. */
+/**
+ * docker compose reads .env too, but only what the compose file names.
+ * @param {string} above
+ */
 function composeVariables(above) {
   const text = readFileSync(join(ROOT, 'docker-compose.yml'), 'utf8');
   const defaults = new Map([...text.matchAll(/\$\{(\w+):-([^}]*)\}/g)].map(([, name, value]) => [name, value]));

@@ -12,6 +12,7 @@ const PLACEHOLDER = /^<.*>$/;
 export function layoutProblems() {
   const shown = shownFolders(layoutOf(readFileSync(join(ROOT, PAGE), 'utf8')));
   const actual = actualFolders();
+  /** @param {string} one @param {string} other */
   const matches = (one, other) => {
     const [parts, others] = [one.split('/'), other.split('/')];
     return parts.length === others.length && parts.every((part, index) => PLACEHOLDER.test(part) || part === others[index]);
@@ -22,15 +23,20 @@ export function layoutProblems() {
   ].map((problem) => `${PAGE}: the Layout ${problem}.`);
 }
 
+/** @param {string} page */
 function layoutOf(page) {
   const [, tree] = /^## Layout$[^]*?^```$\n([^]*?)^```$/m.exec(page) ?? [];
   if (!tree) throw new Error('it needs a section "Layout" with a block of code.');
   return tree;
 }
 
-/** A line is two spaces for each level, a path that ends with a slash, and words about it. Lines without such a path go on with the words. */
+/**
+ * A line is two spaces for each level, a path that ends with a slash, and words about it. Lines without such a path go on with the words.
+ * @param {string} tree
+ */
 function shownFolders(tree) {
   const found = new Set();
+  /** @type {string[]} */
   const above = [];
   for (const line of tree.split('\n')) {
     const [, indentation, path] = /^( *)(\S+)\/( |$)/.exec(line) ?? [];
@@ -46,7 +52,9 @@ function shownFolders(tree) {
 function actualFolders() {
   const ignored = readFileSync(join(ROOT, '.gitignore'), 'utf8').match(/^[^#\s*]+(?=\/$)/gm) ?? [];
   const skipped = new Set([...FOREIGN, ...ignored]);
+  /** @type {string[]} */
   const found = [];
+  /** @param {string} folder */
   const walk = (folder) => {
     const entries = readdirSync(join(ROOT, folder), { withFileTypes: true });
     const before = found.length;

@@ -1,20 +1,45 @@
 import { table } from './table.mjs';
 
+/** @param {string} text */
 const code = (text) => `\`${text}\``;
+/** @param {string[]} names */
 const list = (names) => names.map(code).join(', ');
 
-/** Described by hand, above the rest. */
+/** @typedef {{ $ref: string }} Reference */
+/** @typedef {{ const?: unknown, description: string, allOf?: any }} Property */
+/** @typedef {{ properties: Record<string, Property> }} Schema */
+/** @typedef {{ title: string, summary: string, reply?: object, tags: { name: string }[] }} Operation */
+
+/**
+ * The parts of asyncapi.json that are read.
+ * @typedef {object} Document
+ * @property {Record<string, Operation>} operations
+ * @property {{ schemas: Record<string, Schema>, messages: Record<string, { payload: any }> }} components
+ */
+
+/** Written by hand, above the rest. */
 const REQUIRED = ['x-api-key', 'message_id'];
 
-/** The first sentence: the page at /docs/messages has them all. */
+/**
+ * The first sentence: the page at /docs/messages has them all.
+ * @param {string} text
+ */
 const inShort = (text) => text.replace(/(?<=\.) .*/s, '');
 
+/** @param {Reference} options */
 const nameOf = ({ $ref }) => $ref.slice($ref.lastIndexOf('/') + 1);
 
-/** The fields that a body has, those inside others left out. */
+/**
+ * The fields that a body has, those inside others left out.
+ * @param {Document} document
+ * @param {Reference} schema
+ */
 const fieldsOf = (document, schema) => Object.keys(document.components.schemas[nameOf(schema)].properties);
 
-/** Every command and query. */
+/**
+ * Every command and query.
+ * @param {Document} document
+ */
 export function operationsTable(document) {
   const { operations, components } = document;
   return table(
@@ -31,7 +56,10 @@ export function operationsTable(document) {
   );
 }
 
-/** Every event. */
+/**
+ * Every event.
+ * @param {Document} document
+ */
 export function eventsTable(document) {
   const events = Object.values(document.operations).filter(({ tags }) => tags.some(({ name }) => name === 'event'));
   return table(
@@ -43,14 +71,19 @@ export function eventsTable(document) {
   );
 }
 
-/** Optional properties and headers of a command. */
+/**
+ * Optional properties and headers of a command.
+ * @param {Document} options
+ */
 export function optionalTable({ components: { schemas } }) {
+  /** @param {string} prefix */
   const row =
     (prefix) =>
-    ([name, { const: value, description }]) => [
+    (/** @type {[string, Property]} */ [name, { const: value, description }]) => [
       `${prefix}${code(name)}`,
       value === undefined ? description : `${code(String(value))}: ${description}`,
     ];
+  /** @param {Schema} options */
   const optional = ({ properties }) => Object.entries(properties).filter(([name]) => !REQUIRED.includes(name));
   return table(
     ['Part', 'Value'],
@@ -58,7 +91,10 @@ export function optionalTable({ components: { schemas } }) {
   );
 }
 
-/** Headers of a dead letter, beside those of the command. */
+/**
+ * Headers of a dead letter, beside those of the command.
+ * @param {Document} options
+ */
 export function deadLettersTable({ components: { schemas } }) {
   return table(
     ['Header', 'Meaning'],

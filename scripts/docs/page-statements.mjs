@@ -2,6 +2,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { ROOT } from '../checkout/project.mjs';
 
+/** @param {string} file */
 const built = (file) => createRequire(import.meta.url)(join(ROOT, 'dist', file));
 
 /**
@@ -9,13 +10,14 @@ const built = (file) => createRequire(import.meta.url)(join(ROOT, 'dist', file))
  * @returns {string} SQL, for people
  */
 export function pageStatements() {
+  /** @type {{ FILTER_COMBINATIONS: string[][] }} */
   const { FILTER_COMBINATIONS } = built('libs/contracts/src/notifications.get.js');
   const { pageQuery } = built('apps/notifications/src/db/pages.repository.js');
   const statements = FILTER_COMBINATIONS.flatMap((filters) =>
     [true, false].flatMap((newestFirst) =>
       [undefined, { timestamp: 0, notificationId: '' }].map((after) => {
         const given = new Set(filters);
-        const valueOf = (name) => (given.has(name) ? '' : undefined);
+        const valueOf = (/** @type {string} */ name) => (given.has(name) ? '' : undefined);
         const ids = given.has('notificationIds') ? [''] : undefined;
         const [documentId, locationId, userId] = ['documentId', 'locationId', 'userId'].map(valueOf);
         const filter = { apiKey: '', organizationId: '', documentId, locationId, userId, ids };
@@ -31,7 +33,10 @@ export function pageStatements() {
 ${statements.join('\n')}`;
 }
 
-/** Without the empty lines and the spaces that absent filters leave. */
+/**
+ * Without the empty lines and the spaces that absent filters leave.
+ * @param {string} text
+ */
 const tidy = (text) =>
   text
     .split('\n')

@@ -25,8 +25,10 @@ function pages() {
   );
 }
 
+/** @param {string} text */
 const withoutBlocks = (text) => text.replace(/^```[^]*?^```$/gm, '');
 
+/** @param {string} page @param {string} target */
 function linkProblem(page, target) {
   if (/^[a-z]+:/.test(target)) return undefined;
   const [path, heading] = target.split('#');
@@ -36,7 +38,10 @@ function linkProblem(page, target) {
   return undefined;
 }
 
-/** As the forge names them in links. */
+/**
+ * As the forge names them in links.
+ * @param {string} file
+ */
 function headingsOf(file) {
   const headings = withoutBlocks(readFileSync(file, 'utf8')).match(/^#+ .*$/gm) ?? [];
   return new Set(
@@ -50,7 +55,10 @@ function headingsOf(file) {
   );
 }
 
-/** Spans with a placeholder or a pattern name no file. The beginning of a name is enough: Jest takes it as well. */
+/**
+ * Spans with a placeholder or a pattern name no file. The beginning of a name is enough: Jest takes it as well.
+ * @param {string} span
+ */
 function pathProblem(span) {
   if (/[*<>…{}$]/.test(span)) return undefined;
   const [path] = PATH.exec(span) ?? [];

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { ROOT } from '../checkout/project.mjs';
 import { table } from './table.mjs';
 
+/** @param {string} text */
 const code = (text) => `\`${text}\``;
 
 /** What each broker account may do, from the list by which set-up creates them. */
@@ -26,7 +27,9 @@ export function accountsTable() {
 /** Exchanges, queues and bindings, from the same lists that are declared at set-up. */
 export function topologyTables() {
   const load = createRequire(import.meta.url);
+  /** @type {typeof import('../../libs/rabbitmq/src/topology/topology.ts')} */
   const { EXCHANGES, QUEUES, BINDINGS } = load(join(ROOT, 'dist/libs/rabbitmq/src/topology/topology.js'));
+  /** @param {{ arguments: Record<string, string | number> }} queue */
   const argumentsOf = (queue) =>
     Object.entries(queue.arguments)
       .map(([name, value]) => code(`${name}: ${value}`))

@@ -10,6 +10,7 @@ const KILL_AFTER_MS = 5_000;
 
 /** A command that did not end well, with what it had to say. */
 export class CommandFailure extends Error {
+  /** @param {string} command @param {number | string} code @param {string} output */
   constructor(command, code, output) {
     super(`${command} failed (${code})`);
     this.output = output;
@@ -29,13 +30,14 @@ const running = new Set();
 export async function runCommand(command, args, options) {
   const reaper = startReaper('end_group TERM 20');
   const child = spawn(command, args, { ...options, detached: true });
-  if (child.pid) {
-    reaper.watch(child.pid);
-    running.add(child.pid);
-    child.once('exit', () => signal(-child.pid, 'SIGKILL'));
+  const { pid } = child;
+  if (pid) {
+    reaper.watch(pid);
+    running.add(pid);
+    child.once('exit', () => signal(-pid, 'SIGKILL'));
   }
   const code = await exitCode(child);
-  running.delete(child.pid);
+  if (pid) running.delete(pid);
   reaper.dismiss();
   return code;
 }
@@ -57,6 +59,7 @@ export function endCommands() {
  */
 export async function runQuietly(command, args, { name = command, mayOutliveUs = false, ...options } = {}) {
   const log = openNamelessFile();
+  /** @type {import('node:child_process').SpawnOptions} */
   const spawnOptions = { ...options, stdio: ['ignore', log, log] };
   try {
     const code = mayOutliveUs
@@ -76,6 +79,7 @@ function openNamelessFile() {
   return file;
 }
 
+/** @param {number} file */
 function contentsOf(file) {
   const content = Buffer.alloc(fstatSync(file).size);
   return content.toString('utf8', 0, readSync(file, content, 0, content.length, 0));
@@ -87,7 +91,7 @@ function contentsOf(file) {
  */
 export function exitCode(child) {
   return new Promise((resolve) => {
-    child.once('error', (error) => resolve(error.code ?? error.message));
-    child.once('exit', (code, signalName) => resolve(code ?? signalName));
+    child.once('error', (/** @type {NodeJS.ErrnoException} */ error) => resolve(error.code ?? error.message));
+    child.once('exit', (code, signalName) => resolve(code ?? signalName ?? 'no exit code'));
   });
 }

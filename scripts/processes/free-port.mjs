@@ -11,7 +11,7 @@ export function probePort(port, host) {
     const server = createServer();
     server.once('error', reject);
     server.listen({ port, host, exclusive: true }, () => {
-      const { port: bound } = server.address();
+      const { port: bound } = /** @type {import('node:net').AddressInfo} */ (server.address());
       server.close(() => resolve(bound));
     });
   });
@@ -23,8 +23,10 @@ export function probePort(port, host) {
  * @returns {Promise<number[]>}
  */
 export async function freePorts(preferred) {
+  /** @type {number[]} */
   const found = [];
   for (const wish of preferred) {
+    /** @type {number} */
     let port = wish && !found.includes(wish) ? await probePort(wish, '127.0.0.1').catch(() => 0) : 0;
     while (port === 0 || found.includes(port)) port = await probePort(0, '127.0.0.1');
     found.push(port);
@@ -41,6 +43,7 @@ export async function freePorts(preferred) {
 export function connectionFailure(host, port, timeoutMs = 3_000) {
   return new Promise((resolve) => {
     const socket = connect({ host, port });
+    /** @param {NodeJS.ErrnoException | undefined} error */
     const settle = (error) => {
       socket.destroy();
       resolve(error);

@@ -6,7 +6,7 @@ import { commandLine } from './processes.mjs';
 /**
  * Takes a lock file that names its holder. One left by a crash is taken over.
  * @param {string} file
- * @returns {{ release: () => void } | { holder: number }}
+ * @returns {{ release: () => void, holder?: undefined } | { holder: number, release?: undefined }}
  */
 export function takeLock(file) {
   mkdirSync(dirname(file), { recursive: true });
@@ -38,17 +38,22 @@ export function takeLock(file) {
   throw new Error(`${file} cannot be locked; delete it`);
 }
 
-/** Takes the lock, waiting for its holder to be done. */
+/**
+ * Takes the lock, waiting for its holder to be done.
+ * @param {string} file
+ * @param {(holder: number) => void} onWait
+ */
 export async function waitForLock(file, onWait) {
-  for (let told = false; ; await sleep(250)) {
+  for (let isNamed = false; ; await sleep(250)) {
     const lock = takeLock(file);
     if (lock.release) return lock.release;
-    if (!told) onWait(lock.holder);
-    told = true;
+    if (!isNamed) onWait(lock.holder);
+    isNamed = true;
   }
 }
 
 // A process id may belong to someone else by now: ours are Node processes that run one of these scripts.
+/** @param {string} file */
 function holderOf(file) {
   try {
     const pid = Number(readFileSync(file, 'utf8'));

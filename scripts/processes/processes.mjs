@@ -4,6 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
  * Sends a signal to a process, or to a whole process group when the number is negative.
+ * @param {number} pid
+ * @param {NodeJS.Signals | 0} name
  * @returns {boolean} false when there was nothing to receive it
  */
 export function signal(pid, name) {
@@ -16,7 +18,10 @@ export function signal(pid, name) {
   }
 }
 
-/** Whether a process of that id exists, ours or not. */
+/**
+ * Whether a process of that id exists, ours or not.
+ * @param {number} pid
+ */
 export function isAlive(pid) {
   try {
     return signal(pid, 0);
@@ -28,6 +33,7 @@ export function isAlive(pid) {
 /**
  * The command line of a process, so that a process id read from a file is not taken for a process that merely got the
  * same number later. Linux has /proc (and slim images have no ps); macOS has ps.
+ * @param {number} pid
  * @returns {string} empty when there is no such process
  */
 export function commandLine(pid) {
@@ -44,11 +50,12 @@ export function commandLine(pid) {
 
 /**
  * The parent of a process.
+ * @param {number} pid
  * @returns {number} 0 when it cannot be found out
  */
 export function parentOf(pid) {
   try {
-    if (process.platform === 'linux') return Number(/^PPid:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))[1]);
+    if (process.platform === 'linux') return Number(/^PPid:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
     return Number(
       execFileSync('ps', ['-o', 'ppid=', '-p', String(pid)], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }),
     );
@@ -59,6 +66,7 @@ export function parentOf(pid) {
 
 /**
  * The direct children of a process.
+ * @param {number} pid
  * @returns {number[]}
  */
 export function childrenOf(pid) {

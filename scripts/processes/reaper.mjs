@@ -41,7 +41,8 @@ export function startReaper(cleanup, variables = {}) {
     detached: true,
   });
   shell.unref();
-  shell.stdin.unref?.();
+  // A pipe keeps this process alive, which the type of a stream does not say.
+  /** @type {import('node:net').Socket} */ (shell.stdin).unref();
   shell.stdin.on('error', () => {}); // it was killed: nothing to tell it any more
   shell.on('error', () => {});
   return {

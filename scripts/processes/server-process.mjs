@@ -11,7 +11,9 @@ import { startReaper } from './reaper.mjs';
 export class ServerProcess {
   #describe;
   #reaper;
+  /** @type {import('node:child_process').ChildProcess & { pid: number } | undefined} */
   #child;
+  /** @type {Promise<void>} */
   #exited = Promise.resolve();
   #expected = true;
 
@@ -52,11 +54,13 @@ export class ServerProcess {
       this.#reaper.watch(child.pid);
       onStart?.(child.pid);
     }
-    this.#child = child;
+    // One that could not be started has none, and is gone before anybody asks.
+    this.#child = /** @type {typeof child & { pid: number }} */ (child);
     this.#expected = false;
-    let failure;
+    /** @type {Error[]} */
+    const failures = [];
     let ready = false;
-    child.once('error', (error) => (failure = error));
+    child.once('error', (error) => failures.push(error));
     this.#exited = new Promise((resolve) => {
       const gone = () => {
         // Helpers in its group (epmd) outlive it. Synchronous, so that the group's number cannot be reused in between.
@@ -71,7 +75,7 @@ export class ServerProcess {
       child.once('error', gone);
     });
     for (const since = Date.now(); ; await sleep(25)) {
-      if (failure) throw new Error(`${name} could not be started: ${failure.message}`);
+      if (failures.length > 0) throw new Error(`${name} could not be started: ${failures[0].message}`);
       if (this.#child !== child) throw new Error(`${name} ended while starting; see ${logFile}`);
       if (await isReady()) {
         ready = true;
@@ -118,6 +122,7 @@ export class ServerProcess {
   }
 
   // A PostgreSQL backend leads a session of its own, so the group alone is not everyone.
+  /** @param {NodeJS.Signals} name */
   #signalAll(name) {
     if (!this.#child) return;
     const { pid } = this.#child;

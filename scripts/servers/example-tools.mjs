@@ -6,6 +6,7 @@ import { canInstall } from './rabbitmq-program.mjs';
 
 const INSTALLER = fileURLToPath(new URL('./example-tools-install.sh', import.meta.url));
 
+/** @param {string} command @param {string[]} args */
 const runs = (command, args) =>
   promisify(execFile)(command, args, { timeout: 30_000 }).then(
     () => true,

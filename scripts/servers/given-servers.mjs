@@ -1,6 +1,7 @@
 import { connectionFailure } from '../processes/free-port.mjs';
 import { UserError } from '../checkout/machine.mjs';
 
+/** @type {Record<'AMQP_URL' | 'DATABASE_URL', { what: string, ports: Record<string, number> }>} */
 const KINDS = {
   AMQP_URL: { what: 'RabbitMQ', ports: { 'amqp:': 5672, 'amqps:': 5671 } },
   DATABASE_URL: { what: 'PostgreSQL', ports: { 'postgres:': 5432, 'postgresql:': 5432 } },

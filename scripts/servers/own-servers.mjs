@@ -10,10 +10,14 @@ import { BROKER_ACCOUNT } from '../stack/stack-secrets.mjs';
 
 const DATABASE = 'collaboration';
 
+/** @typedef {Awaited<ReturnType<typeof startRabbit>>['server'] | Awaited<ReturnType<typeof startPostgres>>['server']} Server */
+
 /** The private RabbitMQ and PostgreSQL of this checkout. One that dies is started again with its data. */
 export class OwnServers {
   #secrets;
+  /** @type {Server[]} */
   #servers = [];
+  /** @type {Promise<unknown>[]} */
   #starting = [];
   #leaving = new AbortController();
 
@@ -22,7 +26,10 @@ export class OwnServers {
     this.#secrets = secrets;
   }
 
-  /** @returns {Promise<Record<string, string>>} the settings that lead to it */
+  /**
+   * @param {(what: string) => void} onProgress
+   * @returns {Promise<Record<string, string>>} the settings that lead to it
+   */
   startRabbit(onProgress) {
     return this.#track(this.#startRabbit(onProgress));
   }
@@ -32,6 +39,7 @@ export class OwnServers {
     return this.#track(this.#startPostgres());
   }
 
+  /** @param {(what: string) => void} onProgress */
   async #startRabbit(onProgress) {
     const { passwords, ports } = this.#secrets;
     const rabbit = await startRabbit({
@@ -72,6 +80,7 @@ export class OwnServers {
     this.#servers.push(postgres.server);
     const { users_service, notifications_service } = passwords;
     await ensureDatabase(postgres.url, DATABASE, { users_service, notifications_service });
+    /** @param {string} role */
     const url = (role) => `postgres://${role}:${passwords[role]}@127.0.0.1:${postgres.port}/${DATABASE}`;
     return {
       DATABASE_URL: url('postgres'),
@@ -90,6 +99,7 @@ export class OwnServers {
     return this.#endAll((server) => server.kill());
   }
 
+  /** @param {(server: Server) => Promise<unknown>} end */
   async #endAll(end) {
     this.#leaving.abort();
     await Promise.allSettled(this.#starting);
@@ -101,15 +111,17 @@ export class OwnServers {
     );
   }
 
+  /** @template T @param {Promise<T>} start */
   #track(start) {
     this.#starting.push(start);
     return start;
   }
 
+  /** @param {string} name @param {Server} server */
   async #revive(name, server) {
     for (let delay = 500; !this.#leaving.signal.aborted; delay = Math.min(delay * 2, 10_000)) {
       report(`${name} ended unexpectedly; starting it again`);
-      const failure = await server.start().catch((error) => error);
+      const failure = await server.start().catch((/** @type {Error} */ error) => error);
       if (!failure) return report(`${name} is back`);
       report(failure.message);
       await sleep(delay);
@@ -117,6 +129,7 @@ export class OwnServers {
   }
 }
 
+/** @param {string} name */
 function directoryOf(name) {
   const directory = join(LOCAL, name);
   mkdirSync(directory, { recursive: true, mode: 0o700 });

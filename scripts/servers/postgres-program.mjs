@@ -20,6 +20,7 @@ export async function postgresPrograms() {
 }
 
 // An npm package holds no symbolic links; its install script makes them, unless npm was told to run no scripts.
+/** @param {string} native */
 function restoreLibraryLinks(native) {
   const list = join(native, 'pg-symlinks.json');
   if (!existsSync(list)) return;
@@ -34,7 +35,8 @@ function restoreLibraryLinks(native) {
  * @returns {{ uid: number, gid: number } | undefined} undefined when we are not root
  */
 export function postgresIdentity() {
-  if (process.getuid() !== 0) return undefined;
+  if (process.getuid?.() !== 0) return undefined;
+  /** @param {string} flag */
   const id = (flag) => spawnSync('id', [flag, 'postgres'], { encoding: 'utf8' });
   if (id('-u').status !== 0) {
     // As Debian's own package would make it, should that be installed one day.
@@ -57,6 +59,7 @@ export function postgresIdentity() {
 export function runAs(program, args, identity, dataDir) {
   const options = { cwd: '/', env: { PATH: process.env.PATH, LC_ALL: 'C', TZ: 'UTC' } };
   if (!identity) return { command: program, args, options };
+  /** @param {string} path */
   const reaches = (path) => spawnSync('test', ['-x', path], { ...identity, cwd: '/' }).status === 0;
   if (reaches(program) && reaches(dataDir)) return { command: program, args, options: { ...options, ...identity } };
   const capability = traversalCapability();
@@ -79,7 +82,7 @@ export function runAs(program, args, identity, dataDir) {
 // Enough to pass closed directories; the first is the narrower one, containers grant only the second.
 function traversalCapability() {
   if (process.platform !== 'linux' || spawnSync('setpriv', ['--version']).status !== 0) return undefined;
-  const effective = BigInt(`0x${/^CapEff:\s+(\w+)/m.exec(readFileSync('/proc/self/status', 'utf8'))[1]}`);
+  const effective = BigInt(`0x${/^CapEff:\s+(\w+)/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1] ?? 0}`);
   if (effective & (1n << 2n)) return 'dac_read_search';
   if (effective & (1n << 1n)) return 'dac_override';
   return undefined;

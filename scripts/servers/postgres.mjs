@@ -58,6 +58,12 @@ export async function startPostgres({ directory, password, port: preferred, fsyn
   return { server, url: `postgres://${credentials}@127.0.0.1:${port}/postgres`, port };
 }
 
+/**
+ * @param {string} initdb
+ * @param {ReturnType<typeof postgresIdentity>} identity
+ * @param {string} data
+ * @param {string | undefined} password
+ */
 function initialise(initdb, identity, data, password) {
   // Made beside and moved, so that an interrupted first start is not taken for a database.
   const fresh = `${data}.new`;
@@ -83,6 +89,7 @@ function initialise(initdb, identity, data, password) {
 
 // After a crash the server may still run, or its pid file may name a process that has nothing to do with it:
 // PostgreSQL would refuse to start in both cases.
+/** @param {string} data */
 async function clearTheWay(data) {
   const pidFile = join(data, 'postmaster.pid');
   if (!existsSync(pidFile)) return;

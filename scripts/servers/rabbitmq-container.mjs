@@ -9,11 +9,12 @@ import { BROKER_SETTINGS } from './rabbitmq-settings.mjs';
 
 const IMAGE = 'rabbitmq:4.2-management';
 
+/** @param {string[]} args */
 const docker = async (...args) => (await promisify(execFile)('docker', args, { timeout: 60_000 })).stdout.trim();
 
 /**
  * Starts a RabbitMQ of our own in a container. Its data is in a volume named after the directory, or goes with it.
- * @param {import('./rabbitmq.mjs').RabbitOptions} options
+ * @param {import('./rabbitmq.mjs').CompleteOptions} options
  * @param {(what: string) => void} onProgress
  */
 export async function startContainerRabbit(options, onProgress) {
@@ -48,12 +49,20 @@ export async function startContainerRabbit(options, onProgress) {
     ],
     { name: 'docker create', env: { ...process.env, RABBITMQ_DEFAULT_USER: user, RABBITMQ_DEFAULT_PASS: password } },
   );
-  const server = new ContainerServer(name, reaper, () => answers(name, port, management && managementPort), onDeath, abort);
+  const server = new ContainerServer(
+    name,
+    reaper,
+    () => answers(name, port, management ? managementPort : undefined),
+    onDeath,
+    abort,
+  );
   await server.start();
+  /** @param {string[]} args */
   const control = (...args) => docker('exec', name, 'rabbitmqctl', ...args);
   return { server, port, managementPort: management ? managementPort : undefined, control };
 }
 
+/** @param {Promise<unknown>} work */
 const succeeds = (work) =>
   work.then(
     () => true,
@@ -61,6 +70,7 @@ const succeeds = (work) =>
   );
 
 // Docker's proxy opens the published port before anything listens inside, so the node itself is asked.
+/** @param {string} name @param {number} port @param {number | undefined} managementPort */
 async function answers(name, port, managementPort) {
   const listening = docker('exec', name, 'rabbitmq-diagnostics', '--quiet', 'check_port_connectivity');
   if (!(await succeeds(listening)) || (await connectionFailure('127.0.0.1', port))) return false;
@@ -77,8 +87,19 @@ class ContainerServer {
   #expected = true;
   running = false;
 
+  /**
+   * @param {string} name
+   * @param {import('../processes/reaper.mjs').Reaper} reaper
+   * @param {() => Promise<boolean>} isReady
+   * @param {(() => void) | undefined} onDeath
+   * @param {AbortSignal | undefined} abort
+   */
   constructor(name, reaper, isReady, onDeath, abort) {
-    Object.assign(this, { name, reaper, isReady, onDeath, abort });
+    this.name = name;
+    this.reaper = reaper;
+    this.isReady = isReady;
+    this.onDeath = onDeath;
+    this.abort = abort;
   }
 
   get pid() {
@@ -103,6 +124,7 @@ class ContainerServer {
     });
   }
 
+  /** @param {string[]} command */
   async #end(...command) {
     if (!this.running) return;
     this.#expected = true;

@@ -21,7 +21,7 @@ const END_EPMD = 'epmd -kill >/dev/null 2>&1';
 
 /**
  * Starts a RabbitMQ node of our own from the programs of this machine. It shares nothing with a system-wide node.
- * @param {import('./rabbitmq.mjs').RabbitOptions} options
+ * @param {import('./rabbitmq.mjs').CompleteOptions} options
  * @param {{ server: string, path: string }} programs
  */
 export async function startNativeRabbit(options, programs) {
@@ -46,7 +46,7 @@ export async function startNativeRabbit(options, programs) {
     name: 'RabbitMQ',
     describe: () => ({ command: 'sh', args: ['-c', LAUNCH, programs.server], options: { cwd: directory, env } }),
     logFile: join(directory, 'console.log'),
-    isReady: () => accepts(port, management && managementPort),
+    isReady: () => accepts(port, management ? managementPort : undefined),
     stopSignal: 'SIGTERM',
     onOrphaned: {
       script: disposable ? `end_group KILL 10; ${END_EPMD}` : `end_group TERM 60; ${END_EPMD}`,
@@ -61,10 +61,14 @@ export async function startNativeRabbit(options, programs) {
     abort,
   });
   await server.start();
+  /** @param {string[]} args */
   const control = (...args) => promisify(execFile)(join(dirname(programs.server), 'rabbitmqctl'), args, { env });
   return { server, port, managementPort: management ? managementPort : undefined, control };
 }
 
+/**
+ * @param {{ directory: string, management: boolean, user: string, password: string, port: number, managementPort: number }} options
+ */
 function writeConfiguration({ directory, management, user, password, port, managementPort }) {
   for (const name of ['mnesia', 'log', 'schema', 'config', 'conf.d'])
     mkdirSync(join(directory, name), { recursive: true, mode: 0o700 });
@@ -85,7 +89,9 @@ function writeConfiguration({ directory, management, user, password, port, manag
   const configurationFile = join(directory, 'rabbitmq.conf');
   rmSync(configurationFile, { force: true });
   writeFileSync(configurationFile, `${configuration.join('\n')}\n`, { mode: 0o600 });
+  /** @param {string} name @param {number | string} value */
   const term = (name, value) => `{${name}, ${value}}`;
+  /** @param {Record<string, number>} values */
   const listOf = (values) =>
     `[${Object.entries(values)
       .map(([name, value]) => term(name, value))
@@ -114,11 +120,13 @@ function writeConfiguration({ directory, management, user, password, port, manag
 }
 
 // RabbitMQ opens its listeners last, when it is ready to serve.
+/** @param {number} port @param {number | undefined} managementPort */
 async function accepts(port, managementPort) {
   if (await connectionFailure('127.0.0.1', port)) return false;
   return !managementPort || !(await connectionFailure('127.0.0.1', managementPort));
 }
 
+/** @param {string} pidFile @param {string} directory */
 async function endOrphan(pidFile, directory) {
   if (!existsSync(pidFile)) return;
   const pid = Number(readFileSync(pidFile, 'utf8'));

@@ -8,6 +8,7 @@ import { runQuietly } from '../processes/command.mjs';
 const INSTALLER = fileURLToPath(new URL('./rabbitmq-install.sh', import.meta.url));
 const HOMEBREW = ['/opt/homebrew', '/usr/local', '/home/linuxbrew/.linuxbrew'];
 
+/** @param {string} path */
 const isExecutable = (path) => {
   try {
     accessSync(path, constants.X_OK);
@@ -65,7 +66,7 @@ export async function dockerAnswers() {
 
 /** @returns {boolean} whether we may and can install Debian packages */
 export function canInstall() {
-  if (process.getuid() !== 0 || !pathDirectories().some((directory) => isExecutable(join(directory, 'apt-get')))) return false;
+  if (process.getuid?.() !== 0 || !pathDirectories().some((directory) => isExecutable(join(directory, 'apt-get')))) return false;
   try {
     return /^ID(_LIKE)?=.*\b(debian|ubuntu)\b/m.test(readFileSync('/etc/os-release', 'utf8'));
   } catch {

@@ -15,6 +15,8 @@ import { HOW_TO_GET_RABBIT, canInstall, dockerAnswers, findRabbit, installRabbit
  * @property {(what: string) => void} [onProgress] told before something that takes long
  */
 
+/** @typedef {RabbitOptions & { user: string, management: boolean }} CompleteOptions */
+
 /**
  * Starts a RabbitMQ of our own: the program on this machine, else a container, else after installing the program.
  * What it returns has, beside addresses, `control(...args)`: rabbitmqctl for this node.
@@ -23,6 +25,7 @@ import { HOW_TO_GET_RABBIT, canInstall, dockerAnswers, findRabbit, installRabbit
 export async function startRabbit({ user = 'collaboration', management = false, onProgress = () => {}, ...rest }) {
   const options = { user, management, ...rest };
   const started = await startOneOf(options, onProgress);
+  /** @param {string} scheme @param {number} port */
   const origin = (scheme, port) => `${scheme}://${user}:${options.password}@127.0.0.1:${port}`;
   return {
     server: started.server,
@@ -30,10 +33,11 @@ export async function startRabbit({ user = 'collaboration', management = false, 
     port: started.port,
     url: origin('amqp', started.port),
     managementPort: started.managementPort,
-    managementUrl: started.managementPort && origin('http', started.managementPort),
+    managementUrl: started.managementPort ? origin('http', started.managementPort) : undefined,
   };
 }
 
+/** @param {CompleteOptions} options @param {(what: string) => void} onProgress */
 async function startOneOf(options, onProgress) {
   const programs = findRabbit();
   if (programs) return startNativeRabbit(options, programs);
@@ -47,6 +51,7 @@ async function startOneOf(options, onProgress) {
 }
 
 // The installation goes on without us: half an installation would have to be repaired by hand.
+/** @param {AbortSignal | undefined} signal */
 function abortionOf(signal) {
   return new Promise((_, reject) => {
     signal?.addEventListener('abort', () => reject(new Error('stopped while installing RabbitMQ')), { once: true });

@@ -1,31 +1,36 @@
 // One private server for a test that wants to break it. Jest cannot import these modules, so it talks to a child:
-//   node scripts/servers/run.mjs rabbitmq|postgres [--management] [--fsync]
 // stdout: one JSON line when ready, then one for each command line on stdin: stop, kill, start, pause, resume, and for RabbitMQ
 // memory alarm on, memory alarm off, and the same for disk: an alarm blocks every connection that publishes; and memory as deployed.
 // When stdin closes, the server and its data are removed.
 import { randomBytes } from 'node:crypto';
 import { createInterface } from 'node:readline';
-import { parseArgs } from 'node:util';
+import { commandLine } from '../processes/command-line.mjs';
 import { temporaryDirectory } from '../processes/temporary-directory.mjs';
 import { startPostgres } from './postgres.mjs';
 import { startRabbit } from './rabbitmq.mjs';
 
-const { positionals, values } = parseArgs({
-  allowPositionals: true,
-  options: { management: { type: 'boolean', default: false }, fsync: { type: 'boolean', default: false } },
-});
-const [kind] = positionals;
-if (positionals.length !== 1 || !['rabbitmq', 'postgres'].includes(kind)) {
-  console.error('Usage: node scripts/servers/run.mjs rabbitmq|postgres [--management] [--fsync]');
-  process.exit(2);
-}
+const { kind, management, fsync } = commandLine(
+  {
+    command: 'node scripts/servers/run.mjs',
+    about: 'Runs one private server for a test that breaks it, until its input closes.',
+    words: { name: 'SERVER', help: 'which one:', known: ['rabbitmq', 'postgres'], least: 1, most: 1 },
+    options: {
+      management: { help: "RabbitMQ's HTTP API as well" },
+      fsync: { help: 'PostgreSQL keeps its promises when the machine fails' },
+    },
+    examples: { 'rabbitmq --management': 'a broker', postgres: 'a database' },
+  },
+  ({ words: [server], values }) => ({ kind: server, ...values }),
+);
 
+/** @param {object} line */
 const say = (line) => process.stdout.write(`${JSON.stringify(line)}\n`);
 process.stdout.on('error', () => {}); // whoever listened is gone; stdin tells us so, too
 
 const temporary = temporaryDirectory(kind);
 const directory = temporary.path;
 let leaving;
+/** @param {number} code */
 const leave = (code) =>
   (leaving ??= (async () => {
     const { server } = (await started.catch(() => undefined)) ?? {};
@@ -35,17 +40,21 @@ const leave = (code) =>
     process.exit(code);
   })());
 
+/** @type {Promise<Awaited<ReturnType<typeof startRabbit>> | Awaited<ReturnType<typeof startPostgres>> & { control?: undefined, managementUrl?: undefined }>} */
 const started =
   kind === 'postgres'
-    ? startPostgres({ directory, fsync: values.fsync })
-    : startRabbit({ directory, disposable: true, management: values.management, password: randomBytes(16).toString('hex') });
+    ? startPostgres({ directory, fsync: fsync ?? false })
+    : startRabbit({ directory, disposable: true, management, password: randomBytes(16).toString('hex') });
 
 // Signals end the process without cleaning up otherwise; a closed stdin says that the test is over or dead.
 for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, () => leave(1));
 const commands = createInterface({ input: process.stdin });
 commands.on('close', () => leave(0));
 
+const VERBS = /** @type {const} */ (['stop', 'kill', 'start', 'pause', 'resume']);
+
 // A limit that is exceeded at once, and the default.
+/** @type {Record<string, string[]>} */
 const LIMITS = {
   'memory alarm on': ['set_vm_memory_high_watermark', '0.000001'],
   'memory alarm off': ['set_vm_memory_high_watermark', '0.6'],
@@ -55,14 +64,16 @@ const LIMITS = {
   'disk alarm off': ['set_disk_free_limit', '50MB'],
 };
 
+/** @param {string} command */
 const obey = async (command) => {
   const { server, control } = await started;
   if (control && command in LIMITS) {
     await control(...LIMITS[command]);
     return { ok: true, command, pid: server.pid ?? null };
   }
-  if (!['stop', 'kill', 'start', 'pause', 'resume'].includes(command)) throw new Error(`unknown command: ${command}`);
-  await server[command]();
+  const verb = VERBS.find((one) => one === command);
+  if (!verb) throw new Error(`unknown command: ${command}`);
+  await server[verb]();
   return { ok: true, command, pid: server.pid ?? null };
 };
 

@@ -2,6 +2,7 @@ import { closeSync, mkdirSync, openSync, renameSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 const LIMIT_BYTES = 10 * 1024 * 1024;
+/** @type {Record<number, string>} */
 const LEVELS = { 10: 'trace', 20: 'debug', 30: 'info', 40: 'WARN', 50: 'ERROR', 60: 'FATAL' };
 const WARN = 40;
 
@@ -14,6 +15,7 @@ export class ServiceLog {
   #size = 0;
   #rest = '';
 
+  /** @param {string} name @param {string} file @param {boolean} everything */
   constructor(name, file, everything) {
     this.#name = name;
     this.#file = file;
@@ -27,7 +29,7 @@ export class ServiceLog {
     this.#size += writeSync(this.#handle, text);
     if (this.#size > LIMIT_BYTES) this.#turnOver();
     const lines = (this.#rest + text).split('\n');
-    this.#rest = lines.pop();
+    this.#rest = lines.pop() ?? '';
     for (const line of lines) this.#show(line);
   }
 
@@ -38,6 +40,7 @@ export class ServiceLog {
     this.#size = 0;
   }
 
+  /** @param {string} line */
   #show(line) {
     const entry = parse(line);
     if (entry && entry.level < WARN && !this.#everything) return;
@@ -48,6 +51,7 @@ export class ServiceLog {
   }
 }
 
+/** @param {string} line */
 function parse(line) {
   try {
     const entry = JSON.parse(line);

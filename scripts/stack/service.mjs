@@ -19,11 +19,15 @@ export class Service {
   #name;
   #env;
   #log;
+  /** @type {import('node:child_process').ChildProcess | undefined} */
   #child;
   #reaper = startReaper('end_group TERM 20');
   #leaving = new AbortController();
+  /** @type {Promise<void> | undefined} */
   #loop;
   #wasReady = false;
+  /** @type {number | undefined} */
+  #healthPort;
 
   /**
    * @param {string} name
@@ -38,11 +42,12 @@ export class Service {
 
   /** @returns {Promise<void>} resolves when it is ready for the first time, rejects when it does not get there */
   async start(timeoutMs = 60_000) {
-    [this.healthPort] = await freePorts([undefined]);
+    [this.#healthPort] = await freePorts([undefined]);
     const gaveUp = new Promise((_, reject) => (this.#loop = this.#keepRunning(reject)));
     await Promise.race([gaveUp, this.#firstReady(timeoutMs)]);
   }
 
+  /** @param {(reason: Error) => void} giveUp */
   async #keepRunning(giveUp) {
     let delay = FIRST_DELAY_MS;
     for (let attempt = 1; !this.#leaving.signal.aborted; attempt++) {
@@ -59,10 +64,10 @@ export class Service {
   }
 
   async #runOnce() {
-    [this.healthPort] = await freePorts([this.healthPort]);
+    [this.#healthPort] = await freePorts([this.#healthPort]);
     const child = spawn(process.execPath, [...NODE_FLAGS, mainOf(this.#name)], {
       cwd: ROOT,
-      env: { ...this.#env, HEALTH_PORT: String(this.healthPort) },
+      env: { ...this.#env, HEALTH_PORT: String(this.#healthPort) },
       stdio: ['ignore', 'pipe', 'pipe'],
       detached: true, // Ctrl-C in the terminal is ours to handle, in order
     });
@@ -75,6 +80,7 @@ export class Service {
     return typeof ending === 'number' ? `exit code ${ending}` : ending;
   }
 
+  /** @param {number} timeoutMs */
   async #firstReady(timeoutMs) {
     for (const since = Date.now(); !(await this.isReady()); await sleep(50)) {
       if (this.#leaving.signal.aborted) return;
@@ -86,7 +92,7 @@ export class Service {
   /** @returns {Promise<boolean>} */
   async isReady() {
     try {
-      const response = await fetch(`http://127.0.0.1:${this.healthPort}/health/ready`, { signal: AbortSignal.timeout(2_000) });
+      const response = await fetch(`http://127.0.0.1:${this.#healthPort}/health/ready`, { signal: AbortSignal.timeout(2_000) });
       await response.arrayBuffer();
       return response.ok;
     } catch {
@@ -98,9 +104,10 @@ export class Service {
   async stop() {
     this.#leaving.abort();
     const child = this.#child;
-    if (child?.pid) {
+    const pid = child?.pid;
+    if (pid) {
       child.kill('SIGTERM');
-      const timer = setTimeout(() => signal(-child.pid, 'SIGKILL'), STOP_LIMIT_MS);
+      const timer = setTimeout(() => signal(-pid, 'SIGKILL'), STOP_LIMIT_MS);
       await this.#loop;
       clearTimeout(timer);
     }

@@ -18,7 +18,7 @@ export function writeStackEnv(env, always) {
   const lines = [...names]
     .filter((name) => env[name] && !NOT_SHARED.includes(name))
     .sort()
-    .map((name) => `${name}=${quote(env[name])}`);
+    .map((name) => `${name}=${quote(env[name] ?? '')}`);
   const head = [
     '# Written by npm start for the system that is running now. A further replica of a service:',
     '#   node --env-file=.local/stack.env dist/apps/<users|notifications>/src/main.js',
@@ -34,6 +34,7 @@ export function removeStackEnv() {
 }
 
 // The names that a service's configuration class declares.
+/** @param {string} service */
 function settingsOf(service) {
   const exported = createRequire(import.meta.url)(join(ROOT, 'dist/apps', service, 'src/config.js'));
   return Object.values(exported)
@@ -41,6 +42,7 @@ function settingsOf(service) {
     .flatMap((setting) => setting.names ?? []);
 }
 
+/** @param {string} value */
 function quote(value) {
   const mark = ["'", '"', '`'].find((candidate) => !value.includes(candidate)) ?? "'";
   return `${mark}${value}${mark}`;

@@ -15,6 +15,7 @@ const ACCOUNTS = ['rabbitmq', 'postgres', 'users_service', 'notifications_servic
  * @returns {{ passwords: Record<string, string>, ports: { amqp?: number, management?: number, postgres?: number } }}
  */
 export function readStackSecrets() {
+  /** @type {Partial<ReturnType<typeof readStackSecrets>>} */
   let kept = {};
   try {
     kept = JSON.parse(readFileSync(FILE, 'utf8'));
@@ -29,6 +30,7 @@ export function readStackSecrets() {
   return secrets;
 }
 
+/** @param {ReturnType<typeof readStackSecrets>} secrets */
 export function writeStackSecrets(secrets) {
   mkdirSync(LOCAL, { recursive: true });
   writeFileSync(FILE, `${JSON.stringify(secrets, null, 2)}\n`, { mode: 0o600 });

@@ -3,6 +3,7 @@ const DOCUMENT = 'roadmap';
 const ADA = { userId: 'ada', name: 'Ada Lovelace', email: 'ada@example.com' };
 const GRACE = { userId: 'grace', name: 'Grace Hopper', email: 'grace@example.com' };
 
+/** @type {[string, object][]} */
 const CALLS = [
   ['users/add', { organizationId: ORGANIZATION, documentId: DOCUMENT, users: [ADA, GRACE] }],
   [
@@ -28,6 +29,7 @@ const CALLS = [
  */
 export function welcome(baseUrl, { key, token }, { foreignDatabase }) {
   const headers = ['content-type: application/json', `x-svc-api-key: ${key}`, `x-svc-auth-token: ${token}`];
+  /** @param {[string, object]} options */
   const curl = ([path, data]) =>
     ['curl -s', `${baseUrl}/v1/${path}`, ...headers.map((header) => `-H '${header}'`), `-d '${JSON.stringify({ data })}'`].join(
       ' ',

@@ -88,7 +88,7 @@ describe('the copy of memberships', () => {
       `UPDATE notifications.document_access SET version = version + 1000, access = 'public' WHERE document_id = 'filed'`,
     );
 
-    const tool = spawn(process.execPath, ['scripts/copy.mjs', 'rebuild'], {
+    const tool = spawn(process.execPath, ['scripts/tool.mjs', 'copy', 'rebuild'], {
       env: { PATH: process.env.PATH, DATABASE_URL: system.databaseUrl },
       stdio: ['ignore', 'pipe', 'inherit'],
     });

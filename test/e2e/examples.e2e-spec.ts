@@ -39,7 +39,7 @@ describe('the examples', () => {
     const { stdout } = await run(
       process.execPath,
       [
-        ...['scripts/accounts.mjs', 'create', account, '--json', '--events', 'user.added.v1', '--replies'],
+        ...['scripts/tool.mjs', 'accounts', 'create', account, '--json', '--events', 'user.added.v1', '--replies'],
         ...['--operations', 'notifications.add.v1,users.add.v1,access.check.v1'],
       ],
       { env: { PATH: process.env.PATH, ...tools } },

@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import { milliseconds } from './duration';
 
 /** One environment variable: how it is read, and what the documentation says about it. */
 export interface Setting<T> {
@@ -70,14 +71,9 @@ export function integer(
   });
 }
 
-const UNITS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 } as const;
-
 /** A duration such as `500ms`, `30s`, `10m` or `1h`; a bare number counts milliseconds. The value is in milliseconds. */
 export function duration(names: Names, fallback: string, { max }: { max: string }, description: string): Setting<number> {
-  const parse = (raw: string): number => {
-    const parts = /^(\d{1,12})(ms|s|m|h)?$/.exec(raw);
-    return parts ? Number(parts[1]) * UNITS[(parts[2] ?? 'ms') as keyof typeof UNITS] : NaN;
-  };
+  const parse = (raw: string): number => milliseconds(/^\d+$/.test(raw) ? `${raw}ms` : raw, ['ms', 's', 'm', 'h']);
   return setting<number>(names, description, fallback, (raw) => {
     const value = parse(raw ?? fallback);
     return value <= parse(max) ? { value } : { problem: `must be a duration such as 500ms, 30s or 10m, at most ${max}` };

@@ -1,4 +1,5 @@
-import { readCommandLine, UsageError, type Invocation } from './key-commands';
+import { UsageError } from '@app/runtime/command-line';
+import { readCommandLine, type Invocation } from './key-commands';
 import type { ApiKeysRepository } from '../db/api-keys.repository';
 
 /** Usage is judged before the database is asked anything. */
@@ -17,15 +18,17 @@ async function usageError(args: string[]): Promise<string> {
   throw new Error(`no usage error: ${JSON.stringify(outcome)}`);
 }
 
+const NAMES = 'create, list, issue-token, rotate, disable, enable, revoke, grant, withdraw';
+
 describe('keys command line', () => {
   it.each([
-    ['A command is missing.', ''],
-    ['"destroy" is not a command.', 'destroy'],
-    ['"constructor" is not a command.', 'constructor'],
-    [`Unknown option '--force'.`, 'list --force'],
-    [`Option '--name <value>' argument missing.`, 'create --name'],
-    ['list has no option --name.', 'list --name x'],
-    ['disable has no option --token.', 'disable key_1 --token x'],
+    [`A command is missing; there are: ${NAMES}.`, ''],
+    [`There is no command constructor; there are: ${NAMES}.`, 'constructor'],
+    ['There is no command isue-token; did you mean issue-token?', 'isue-token key_1'],
+    ['create has no option --force; there are: --name, --expires-in, --json, --help.', 'create --force'],
+    ['--name needs a value.', 'create --name'],
+    ['list has no option --name; there are: --json, --help.', 'list --name x'],
+    ['disable has no option --token; there are: --json, --help.', 'disable key_1 --token x'],
     ['list takes no argument.', 'list key_1'],
     ['create takes no KEY: keys are random. Name it with --name.', 'create demo-key'],
     ['issue-token takes one KEY.', 'issue-token'],

@@ -1,5 +1,6 @@
-import { parseArgs } from 'node:util';
 import { identifierProblem, LIMITS, textProblem } from '@app/contracts/fields';
+import { readArguments, UsageError, type ValuesOf } from '@app/runtime/command-line';
+import { milliseconds } from '@app/runtime/duration';
 import { newApiKey, newToken } from '../db/credentials';
 import { ANYBODY, type ApiKeysRepository, type ListedKey } from '../db/api-keys.repository';
 
@@ -8,9 +9,6 @@ export interface Output {
   lines: string[];
   data: Record<string, unknown>;
 }
-
-/** The command line itself is wrong: exit code 2. */
-export class UsageError extends Error {}
 
 /** The command cannot be carried out: exit code 1. */
 export class KeyError extends Error {}
@@ -37,6 +35,7 @@ Options:
 ACCOUNT is the user name at the broker, which the publisher puts into user_id; '*' lets everybody publish who
 may connect. TIME is a number with s, m, h or d: 90d. A token is shown once and stored only as a hash. Every change holds in all gateways
 within 5 seconds, a revocation at once. The database is the one of USERS_DATABASE_URL or DATABASE_URL, else that of a running "npm start".
+Exit codes: 0 done, 1 it cannot be done, 2 wrong usage.
 
 Examples:
   npm run keys -- create --name "Billing service"
@@ -49,19 +48,18 @@ Examples:
 const nameProblem = textProblem(LIMITS.nameLength, { singleLine: true });
 
 const OPTIONS = {
-  name: { type: 'string' },
-  'expires-in': { type: 'string' },
-  grace: { type: 'string' },
-  token: { type: 'string' },
-  publisher: { type: 'string' },
-  json: { type: 'boolean' },
-  help: { type: 'boolean', short: 'h' },
+  name: 'value',
+  'expires-in': 'value',
+  grace: 'value',
+  token: 'value',
+  publisher: 'value',
+  json: 'switch',
 } as const;
 
-type Values = ReturnType<typeof parse>['values'];
+type Values = ValuesOf<typeof OPTIONS>;
 
 interface Command {
-  /** Options beside --json and --help. */
+  /** Options beside --json. */
   options: readonly (keyof Values)[];
   run(keys: ApiKeysRepository, positionals: string[], values: Values): Promise<Output>;
 }
@@ -156,8 +154,6 @@ async function setDisabled(keys: ApiKeysRepository, key: string, disabled: boole
   return { lines: [`${key} is ${disabled ? 'disabled' : 'enabled'}.`], data: { key, disabled } };
 }
 
-const parse = (args: string[]) => parseArgs({ args, options: OPTIONS, allowPositionals: true });
-
 /** A command line that was understood. */
 export interface Invocation {
   json: boolean;
@@ -167,26 +163,13 @@ export interface Invocation {
 
 /** @throws UsageError */
 export function readCommandLine(args: string[]): Invocation {
-  const { values, positionals } = parsed(args);
-  const json = values.json ?? false;
-  if (values.help) return { json };
-  const [name, ...rest] = positionals;
-  if (name === undefined) throw new UsageError('A command is missing.');
-  const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
-  if (!command) throw new UsageError(`"${name}" is not a command.`);
-  const known: string[] = [...command.options, 'json'];
-  const stray = Object.keys(values).find((option) => !known.includes(option));
-  if (stray !== undefined) throw new UsageError(`${name} has no option --${stray}.`);
-  return { json, run: (keys) => command.run(keys, rest, values) };
-}
-
-function parsed(args: string[]) {
-  try {
-    return parse(args);
-  } catch (error) {
-    // Its first sentence says what is wrong, the others explain how to pass odd values.
-    throw new UsageError(`${(error as Error).message.split(/\.\s/)[0]}.`);
-  }
+  const commands = Object.fromEntries(
+    Object.entries(COMMANDS).map(([name, { options }]) => [name, [...options, 'json'] as const]),
+  );
+  const understood = readArguments({ options: OPTIONS, commands }, args);
+  if (!understood) return { json: false };
+  const { command, words, values } = understood;
+  return { json: values.json ?? false, run: (keys) => COMMANDS[command].run(keys, words, values) };
 }
 
 function onlyKey(command: string, [key, ...more]: string[]): string {
@@ -203,12 +186,10 @@ function account(command: string, { publisher }: Values): string {
 
 const unknownKey = (key: string) => new KeyError(`There is no API key "${key}".`);
 
-const SECONDS = { s: 1, m: 60, h: 3600, d: 86_400 };
-const LONGEST_SECONDS = 100 * 365 * SECONDS.d;
+const LONGEST_SECONDS = 100 * 365 * 86_400;
 
 function seconds(option: string, text: string, min: number): number {
-  const [, digits, unit] = /^(\d{1,10})([smhd])$/.exec(text) ?? [];
-  const value = Number(digits) * SECONDS[unit as keyof typeof SECONDS];
+  const value = milliseconds(text, ['s', 'm', 'h', 'd']) / 1000;
   if (value >= min && value <= LONGEST_SECONDS) return value;
   throw new UsageError(`${option} must be a number with s, m, h or d, such as 90d.`);
 }

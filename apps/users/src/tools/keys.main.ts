@@ -1,11 +1,12 @@
 import 'reflect-metadata';
 import { createDataSource } from '@app/postgres/data-source';
 import { databaseProblem, onDatabase } from '@app/postgres/tool';
+import { reportToolFailure } from '@app/runtime/command-line';
 import { configOrExit } from '@app/runtime/run-service';
 import { keysConfig } from '../config';
 import { ApiKeysRepository } from '../db/api-keys.repository';
 import { DATABASE } from '../db/schema';
-import { HELP, KeyError, readCommandLine, UsageError, type Output } from './key-commands';
+import { HELP, KeyError, readCommandLine, type Output } from './key-commands';
 
 async function main(args: string[]): Promise<void> {
   const { json, run } = readCommandLine(args);
@@ -29,8 +30,5 @@ async function onKeys(run: (keys: ApiKeysRepository) => Promise<Output>): Promis
 const print = (text: string): void => console.log(text);
 
 main(process.argv.slice(2)).catch((error: unknown) => {
-  const usage = error instanceof UsageError;
-  const reason = usage || error instanceof KeyError ? error.message : databaseProblem(error);
-  console.error(usage ? `${reason} See npm run keys -- --help` : reason);
-  process.exitCode = usage ? 2 : 1;
+  reportToolFailure('keys', error, (one) => (one instanceof KeyError ? one.message : databaseProblem(one)));
 });

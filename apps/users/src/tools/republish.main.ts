@@ -1,7 +1,7 @@
 import 'reflect-metadata';
-import { parseArgs } from 'node:util';
 import { createDataSource } from '@app/postgres/data-source';
 import { databaseProblem, onDatabase } from '@app/postgres/tool';
+import { readArguments, reportToolFailure, UsageError, wholeNumber } from '@app/runtime/command-line';
 import { configOrExit } from '@app/runtime/run-service';
 import { republishConfig } from '../config';
 import { RepublishRepository } from '../db/republish.repository';
@@ -16,8 +16,14 @@ Usage: npm run events -- republish [--rate N]
   --help     this text
 
 For a listener that begins late or has lost something. The system goes on meanwhile. The events have ids of their own, are marked
-"republished", and have the versions of now: whoever keeps versions takes each for what it is. The service publishes what this tool writes; it
+"republished", and have the versions of now: a listener that keeps versions takes each for what it is. The service publishes what this tool writes; it
 waits while too much is unpublished. Ended half-way, it can be started again.
+The database is the one of USERS_DATABASE_URL or DATABASE_URL, else that of a running "npm start".
+Exit codes: 0 done, 1 it cannot be done, 2 wrong usage.
+
+Examples:
+  npm run events -- republish
+  npm run events -- republish --rate 500
 `;
 
 const DEFAULT_RATE = '5000';
@@ -39,30 +45,13 @@ async function main(args: string[]): Promise<void> {
   });
 }
 
-/** Exit code 2 with this message. */
-class UsageError extends Error {}
-
 /** @returns undefined when help was asked for */
 function readRate(args: string[]): number | undefined {
-  let parsed;
-  try {
-    parsed = parseArgs({
-      args,
-      options: { rate: { type: 'string', default: DEFAULT_RATE }, help: { type: 'boolean', short: 'h' } },
-      allowPositionals: true,
-    });
-  } catch (error) {
-    throw new UsageError((error as Error).message);
-  }
-  const { values, positionals } = parsed;
-  if (values.help) return undefined;
-  if (positionals.length !== 1 || positionals[0] !== 'republish') throw new UsageError('The only command is republish.');
-  if (!/^[1-9]\d{0,6}$/.test(values.rate)) throw new UsageError('--rate must be a whole number from 1 to 9999999.');
-  return Number(values.rate);
+  const understood = readArguments({ options: { rate: 'value' }, commands: { republish: ['rate'] } }, args);
+  if (!understood) return undefined;
+  const { words, values } = understood;
+  if (words.length > 0) throw new UsageError(`"${words[0]}" is one word too many.`);
+  return wholeNumber('--rate', values.rate ?? DEFAULT_RATE, 9_999_999);
 }
 
-main(process.argv.slice(2)).catch((error: unknown) => {
-  const usage = error instanceof UsageError;
-  console.error(usage ? error.message : databaseProblem(error));
-  process.exitCode = usage ? 2 : 1;
-});
+main(process.argv.slice(2)).catch((error: unknown) => reportToolFailure('events', error, databaseProblem));

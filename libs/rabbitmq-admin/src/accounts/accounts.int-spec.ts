@@ -5,7 +5,8 @@ import { requiredEnv } from '@app/testing/required-env';
 import { declareTopology } from '@app/rabbitmq/topology/declare-topology';
 import { ManagementApi } from '../management-api';
 import { BINDINGS, LANES } from '@app/rabbitmq/topology/topology';
-import { readCommandLine, UsageError } from './command-line';
+import { UsageError } from '@app/runtime/command-line';
+import { readCommandLine } from './command-line';
 import { AccountError, run } from './run';
 
 const KEYS = BINDINGS.filter(({ exchange }) => exchange === 'commands').map(({ routingKey }) => routingKey);

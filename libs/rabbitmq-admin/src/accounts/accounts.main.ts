@@ -1,5 +1,6 @@
+import { reportToolFailure } from '@app/runtime/command-line';
 import { ConfigError } from '@app/runtime/settings';
-import { HELP, readCommandLine, UsageError } from './command-line';
+import { HELP, readCommandLine } from './command-line';
 import { run } from './run';
 import { otherAccountsConfig } from '@app/rabbitmq/config';
 import { ManagementApi } from '../management-api';
@@ -14,8 +15,5 @@ async function main(args: string[]): Promise<void> {
 }
 
 main(process.argv.slice(2)).catch((error: unknown) => {
-  process.exitCode = error instanceof UsageError ? 2 : 1;
-  const { message } = error as Error;
-  if (error instanceof UsageError) console.error(`${message} See npm run accounts -- --help`);
-  else console.error(error instanceof ConfigError ? error.problems.join('\n') : message);
+  reportToolFailure('accounts', error, (one) => (one instanceof ConfigError ? one.problems.join('\n') : (one as Error).message));
 });

@@ -1,12 +1,9 @@
-import { parseArgs } from 'node:util';
 import { ALL_EVENTS } from '@app/contracts/all-events';
 import { OPEN_MESSAGES } from '@app/contracts/all-messages';
+import { readArguments, UsageError, wholeNumber, type ValuesOf } from '@app/runtime/command-line';
 import { ACCOUNTS, type AccountPurpose } from './rights';
 import { EXCHANGES, LANE_NUMBERS, QUEUES, type Lane } from '@app/rabbitmq/topology/topology';
 import { DEFAULT_LIMITS, type AccountLimits } from './limits';
-
-/** The command line itself is wrong: exit code 2. */
-export class UsageError extends Error {}
 
 const OPERATIONS = OPEN_MESSAGES.map(({ pattern }) => pattern);
 const QUERIES = OPEN_MESSAGES.filter(({ kind }) => kind === 'query').map(({ pattern }) => pattern);
@@ -52,35 +49,22 @@ Examples:
 /** Of one account: each may hold 256 MiB, and as much in its dead letters. */
 const MAX_QUEUES = 10;
 
-const COMMANDS = ['create', 'change', 'rotate', 'list', 'delete'] as const;
-
 const OPTIONS = {
-  operations: { type: 'string' },
-  replies: { type: 'boolean' },
-  events: { type: 'string' },
-  lane: { type: 'string' },
-  queue: { type: 'string' },
-  connections: { type: 'string' },
-  channels: { type: 'string' },
-  queues: { type: 'boolean' },
-  json: { type: 'boolean' },
-  help: { type: 'boolean', short: 'h' },
+  operations: 'value',
+  replies: 'switch',
+  events: 'value',
+  lane: 'value',
+  queue: 'value',
+  connections: 'value',
+  channels: 'value',
+  queues: 'switch',
+  json: 'switch',
 } as const;
 
-type Values = ReturnType<typeof parse>['values'];
+type Values = ValuesOf<typeof OPTIONS>;
 
-const ABOUT_ONE = ['create', 'change'] as const;
-const ONLY: Partial<Record<keyof Values, readonly string[]>> = {
-  operations: ABOUT_ONE,
-  replies: ABOUT_ONE,
-  events: ABOUT_ONE,
-  lane: ABOUT_ONE,
-  queue: ABOUT_ONE,
-  connections: ABOUT_ONE,
-  channels: ABOUT_ONE,
-  queues: ['delete'],
-  json: ['create', 'change', 'rotate', 'list'],
-};
+const PURPOSE = ['operations', 'replies', 'events', 'lane', 'queue', 'connections', 'channels', 'json'] as const;
+const COMMANDS = { create: PURPOSE, change: PURPOSE, rotate: ['json'], list: ['json'], delete: ['queues'] } as const;
 
 /** What an account shall be. What is undefined is for the tool to choose, or stays. */
 export interface AccountRequest extends AccountPurpose, Partial<AccountLimits> {
@@ -101,16 +85,11 @@ export type Invocation = { json: boolean } & (
  * @throws UsageError
  */
 export function readCommandLine(args: string[]): Invocation | undefined {
-  const { values, positionals } = parsed(args);
+  const understood = readArguments({ options: OPTIONS, commands: COMMANDS }, args);
+  if (!understood) return undefined;
+  const { command, values } = understood;
   const { json = false, queues = false } = values;
-  if (values.help) return undefined;
-  const [word, name, stray] = positionals;
-  if (word === undefined) throw new UsageError('A command is missing.');
-  const command = COMMANDS.find((known) => known === word);
-  if (!command) throw new UsageError(`"${word}" is not a command.`);
-  for (const option of Object.keys(values) as (keyof Values)[]) {
-    if (ONLY[option]?.includes(command) === false) throw new UsageError(`${command} has no option --${option}.`);
-  }
+  const [name, stray] = understood.words;
   const tooMany = command === 'list' ? name : stray;
   if (tooMany !== undefined) throw new UsageError(`"${tooMany}" is one word too many.`);
   if (command === 'list') return { command, json };
@@ -167,9 +146,7 @@ function suffixesOf(list: string): string[] {
 }
 
 function numberOf(option: string, text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
-  if (!/^[1-9]\d{0,4}$/.test(text)) throw new UsageError(`${option} must be a whole number from 1 to 99999.`);
-  return Number(text);
+  return text === undefined ? undefined : wholeNumber(option, text, 99_999);
 }
 
 function listOf(option: string, list: string | undefined, known: readonly string[]): string[] {
@@ -177,15 +154,4 @@ function listOf(option: string, list: string | undefined, known: readonly string
   const unknown = names.find((name) => !known.includes(name));
   if (unknown !== undefined) throw new UsageError(`${option} has no "${unknown}"; there are ${known.join(', ')}.`);
   return names;
-}
-
-const parse = (args: string[]) => parseArgs({ args, options: OPTIONS, allowPositionals: true });
-
-function parsed(args: string[]) {
-  try {
-    return parse(args);
-  } catch (error) {
-    // Its first sentence says what is wrong, the others explain how to pass odd values.
-    throw new UsageError(`${(error as Error).message.split('. ')[0]}.`);
-  }
 }

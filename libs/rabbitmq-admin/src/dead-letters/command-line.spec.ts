@@ -1,23 +1,26 @@
 import { SERVICES, letterQueues } from '@app/rabbitmq/topology/topology';
+import { UsageError } from '@app/runtime/command-line';
 import { readCommandLine } from './command-line';
-import { UsageError } from './errors';
 import { HELP } from './help';
 import { LETTER_QUEUES } from './letter-queue';
 
 const NOW = Date.parse('2026-03-01T12:00:00Z');
 const read = (line: string) => readCommandLine(line.split(' ').filter(Boolean), NOW);
 
+const WHICH =
+  '--status, --operation, --api-key, --publisher, --id, --reason, --since, --until, --limit, --queue, --service, --kind';
+
 describe('dead letters command line', () => {
   it.each([
-    ['A command is missing.', ''],
-    ['"purge" is not a command.', 'purge'],
-    ['"constructor" is not a command.', 'constructor'],
+    ['A command is missing; there are: list, show, replay, drop.', ''],
+    ['There is no command purge; there are: list, show, replay, drop.', 'purge'],
+    ['There is no command relay; did you mean replay?', 'relay'],
     ['list takes options only, not "m-1".', 'list m-1'],
-    [`Unknown option '--force'.`, 'list --force'],
-    ['list has no option --yes.', 'list --yes'],
-    ['show has no option --all.', 'show --all'],
-    ['drop has no option --rate.', 'drop --all --yes --rate 5'],
-    ['replay has no option --json.', 'replay --all --json'],
+    ['list has no option --limits; did you mean --limit?', 'list --limits 5'],
+    [`list has no option --yes; there are: ${WHICH}, --all, --json, --help.`, 'list --yes'],
+    [`show has no option --all; there are: ${WHICH}, --json, --help.`, 'show --all'],
+    [`drop has no option --rate; there are: ${WHICH}, --all, --dry-run, --yes, --audit, --help.`, 'drop --all --yes --rate 5'],
+    [`replay has no option --json; there are: ${WHICH}, --all, --dry-run, --rate, --as, --audit, --help.`, 'replay --all --json'],
     ['show needs --id ID: list shows it.', 'show'],
     ['replay needs a condition such as --id or --status, or --all.', 'replay'],
     ['replay needs a condition such as --id or --status, or --all.', 'replay --limit 5 --service users --dry-run'],
@@ -33,8 +36,6 @@ describe('dead letters command line', () => {
     ['--queue says what --service and --kind say: give it alone.', 'list --queue users.commands.dead --service users'],
     ['--queue says what --service and --kind say: give it alone.', 'list --queue users.commands.dead --kind dead'],
     ['There are no dead letters of kind "lost": dead, crashed, refused.', 'list --kind lost'],
-    ['list has no option --as.', 'list --as billing'],
-    ['drop has no option --as.', 'drop --all --yes --as billing'],
     ['--as must not be empty.', 'replay --all --as='],
     ['--limit must be a whole number from 1 to 1000000.', 'list --limit 0'],
     ['--rate must be a whole number from 1 to 10000.', 'replay --all --rate 0.5'],

@@ -1,48 +1,43 @@
-import { parseArgs } from 'node:util';
 import { SERVICES } from '@app/rabbitmq/topology/topology';
+import { readArguments, UsageError, wholeNumber, type ValuesOf } from '@app/runtime/command-line';
+import { milliseconds } from '@app/runtime/duration';
 import { LETTER_STATUSES } from './dead-letter';
-import { UsageError } from './errors';
 import type { Filter } from './filter';
 import { KINDS, LETTER_QUEUES, type LetterQueue } from './letter-queue';
 
-const COMMANDS = ['list', 'show', 'replay', 'drop'] as const;
-export type Command = (typeof COMMANDS)[number];
-
 const OPTIONS = {
-  status: { type: 'string' },
-  operation: { type: 'string' },
-  'api-key': { type: 'string' },
-  publisher: { type: 'string' },
-  id: { type: 'string' },
-  reason: { type: 'string' },
-  since: { type: 'string' },
-  until: { type: 'string' },
-  all: { type: 'boolean' },
-  limit: { type: 'string' },
-  queue: { type: 'string' },
-  service: { type: 'string' },
-  kind: { type: 'string' },
-  as: { type: 'string' },
-  'dry-run': { type: 'boolean' },
-  rate: { type: 'string' },
-  yes: { type: 'boolean' },
-  audit: { type: 'string' },
-  json: { type: 'boolean' },
-  help: { type: 'boolean', short: 'h' },
+  status: 'value',
+  operation: 'value',
+  'api-key': 'value',
+  publisher: 'value',
+  id: 'value',
+  reason: 'value',
+  since: 'value',
+  until: 'value',
+  all: 'switch',
+  limit: 'value',
+  queue: 'value',
+  service: 'value',
+  kind: 'value',
+  as: 'value',
+  'dry-run': 'switch',
+  rate: 'value',
+  yes: 'switch',
+  audit: 'value',
+  json: 'switch',
 } as const;
 
-type Values = ReturnType<typeof parse>['values'];
+type Values = ValuesOf<typeof OPTIONS>;
 
-/** Options that only some commands have. */
-const ONLY: Partial<Record<keyof Values, readonly Command[]>> = {
-  all: ['list', 'replay', 'drop'],
-  'dry-run': ['replay', 'drop'],
-  rate: ['replay'],
-  as: ['replay'],
-  yes: ['drop'],
-  audit: ['replay', 'drop'],
-  json: ['list', 'show'],
-};
+const CONDITIONS = ['status', 'operation', 'api-key', 'publisher', 'id', 'reason', 'since', 'until'] as const;
+const WHICH = [...CONDITIONS, 'limit', 'queue', 'service', 'kind'] as const;
+const COMMANDS = {
+  list: [...WHICH, 'all', 'json'],
+  show: [...WHICH, 'json'],
+  replay: [...WHICH, 'all', 'dry-run', 'rate', 'as', 'audit'],
+  drop: [...WHICH, 'all', 'dry-run', 'yes', 'audit'],
+} as const;
+export type Command = keyof typeof COMMANDS;
 
 /** A command line that was understood. */
 export interface Invocation {
@@ -64,16 +59,10 @@ export interface Invocation {
  * @throws UsageError
  */
 export function readCommandLine(args: string[], now = Date.now()): Invocation | undefined {
-  const { values, positionals } = parsed(args);
-  if (values.help) return undefined;
-  const [name, stray] = positionals;
-  if (name === undefined) throw new UsageError('A command is missing.');
-  const command = COMMANDS.find((known) => known === name);
-  if (!command) throw new UsageError(`"${name}" is not a command.`);
-  if (stray !== undefined) throw new UsageError(`${name} takes options only, not "${stray}".`);
-  for (const option of Object.keys(values) as (keyof Values)[]) {
-    if (ONLY[option]?.includes(command) === false) throw new UsageError(`${name} has no option --${option}.`);
-  }
+  const understood = readArguments({ options: OPTIONS, commands: COMMANDS }, args);
+  if (!understood) return undefined;
+  const { command, words, values } = understood;
+  if (words.length > 0) throw new UsageError(`${command} takes options only, not "${words[0]}".`);
 
   const filter = filterOf(values, now);
   const { all = false, yes = false, json = false, 'dry-run': dryRun = false } = values;
@@ -88,24 +77,13 @@ export function readCommandLine(args: string[], now = Date.now()): Invocation | 
     command,
     queues: queuesOf(values),
     filter,
-    limit: values.limit === undefined ? Infinity : whole('--limit', values.limit, 1_000_000),
+    limit: values.limit === undefined ? Infinity : wholeNumber('--limit', values.limit, 1_000_000),
     dryRun,
     ...(values.as !== undefined && { as: values.as }),
-    rate: values.rate === undefined ? 100 : whole('--rate', values.rate, 10_000),
+    rate: values.rate === undefined ? 100 : wholeNumber('--rate', values.rate, 10_000),
     ...(values.audit !== undefined && { audit: values.audit }),
     json,
   };
-}
-
-const parse = (args: string[]) => parseArgs({ args, options: OPTIONS, allowPositionals: true });
-
-function parsed(args: string[]) {
-  try {
-    return parse(args);
-  } catch (error) {
-    // Its first sentence says what is wrong, the others explain how to pass odd values.
-    throw new UsageError(`${(error as Error).message.split('. ')[0]}.`);
-  }
 }
 
 function filterOf(values: Values, now: number): Filter {
@@ -147,19 +125,10 @@ function queuesOf({ queue, service, kind }: Values): LetterQueue[] {
   return found;
 }
 
-function whole(option: string, value: string, max: number): number {
-  const number = Number(value);
-  if (/^\d+$/.test(value) && number >= 1 && number <= max) return number;
-  throw new UsageError(`${option} must be a whole number from 1 to ${max}.`);
-}
-
-const MILLISECONDS = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 const ISO_TIME = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?$/;
 
 function time(option: string, value: string, now: number): Date {
-  const [, digits, unit] = /^(\d{1,6})([smhd])$/.exec(value) ?? [];
-  const ago = Number(digits) * MILLISECONDS[unit as keyof typeof MILLISECONDS];
-  const date = new Date(digits !== undefined ? now - ago : ISO_TIME.test(value) ? value : NaN);
+  const date = new Date(ISO_TIME.test(value) ? value : now - milliseconds(value, ['s', 'm', 'h', 'd']));
   if (!Number.isNaN(date.getTime())) return date;
   throw new UsageError(`${option} must be a time such as 2026-01-31T12:00:00Z, or how long ago with s, m, h or d, such as 2h.`);
 }

@@ -1,10 +1,11 @@
 import { existsSync, openSync } from 'node:fs';
 import { Logger } from '@nestjs/common';
+import { reportToolFailure } from '@app/runtime/command-line';
 import { ConfigError } from '@app/runtime/settings';
 import { deadLettersConfig } from '@app/rabbitmq/config';
 import { auditTo } from './audit';
 import { readCommandLine, type Invocation } from './command-line';
-import { DeadLetterError, UsageError } from './errors';
+import { DeadLetterError } from './errors';
 import { HELP } from './help';
 import { run } from './run';
 import { destroySocket, openConnection, parseBrokerUrl } from '@app/amqp/open-connection';
@@ -55,13 +56,14 @@ function auditFile({ command, dryRun, audit }: Invocation): number | undefined {
 
 main(process.argv.slice(2)).then(
   (done) => (process.exitCode = done ? 0 : 1),
-  (thrown: unknown) => {
-    // A host name with several addresses fails with an error of errors.
-    const error = (thrown instanceof AggregateError ? thrown.errors[0] : thrown) as NodeJS.ErrnoException;
-    process.exitCode = error instanceof UsageError ? 2 : 1;
-    if (error instanceof UsageError) console.error(`${error.message} See npm run dead-letters -- --help`);
-    else if (error instanceof ConfigError) console.error(error.problems.join('\n'));
-    else if (error instanceof DeadLetterError) console.error(error.message);
-    else console.error(`The broker of AMQP_URL cannot be used: ${error.message || error.code}`);
-  },
+  (thrown: unknown) => reportToolFailure('dead-letters', thrown, reasonOf),
 );
+
+function reasonOf(thrown: unknown): string {
+  // A host name with several addresses fails with an error of errors.
+  const error = (thrown instanceof AggregateError ? thrown.errors[0] : thrown) as NodeJS.ErrnoException;
+  if (error instanceof ConfigError) return error.problems.join('\n');
+  return error instanceof DeadLetterError
+    ? error.message
+    : `The broker of AMQP_URL cannot be used: ${error.message || error.code}`;
+}

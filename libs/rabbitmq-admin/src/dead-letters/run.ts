@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ChannelModel } from 'amqplib';
+import { UsageError } from '@app/runtime/command-line';
 import { auditLine, type Audit, type AuditLine } from './audit';
 import type { Invocation } from './command-line';
 import { readDeadLetter, type DeadLetter, type LetterSummary } from './dead-letter';
-import { DeadLetterError, UsageError } from './errors';
+import { DeadLetterError } from './errors';
 import { matches } from './filter';
 import { letterData, listLines, showLines, summaryData } from './format';
 import { countLetters, OpenedQueue, type Bounds } from './opened-queue';

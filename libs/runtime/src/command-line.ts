@@ -1,0 +1,102 @@
+import { parseArgs } from 'node:util';
+
+/** The command line itself is wrong: exit code 2. */
+export class UsageError extends Error {}
+
+type Options = Record<string, 'value' | 'switch'>;
+
+/** The options that were given. */
+export type ValuesOf<O extends Options> = { [K in keyof O]?: O[K] extends 'value' ? string : boolean };
+
+/** What a tool understands. `--help` goes without saying. */
+export interface CommandLine<C extends string, O extends Options> {
+  options: O;
+  /** Each command, and the options that it has. */
+  commands: Record<C, readonly (keyof O & string)[]>;
+}
+
+/** A command line that was understood. */
+export interface Understood<C extends string, O extends Options> {
+  command: C;
+  /** After the command, without options. */
+  words: string[];
+  values: ValuesOf<O>;
+}
+
+/**
+ * @returns undefined when help was asked for
+ * @throws UsageError
+ */
+export function readArguments<C extends string, O extends Options>(
+  { options, commands }: CommandLine<C, O>,
+  args: string[],
+): Understood<C, O> | undefined {
+  const own = args.includes('--') ? args.slice(0, args.indexOf('--')) : args;
+  if (own.some((word) => word === '--help' || word === '-h')) return undefined;
+  const types = Object.entries(options).map(
+    ([name, kind]) => [name, { type: kind === 'value' ? 'string' : 'boolean' } as const] as const,
+  );
+  // Not strict: its own messages explain odd values at length and name no option that there is.
+  const read = parseArgs({ args, strict: false, tokens: true, options: Object.fromEntries(types) });
+  const [word, ...words] = read.positionals;
+  const names = Object.keys(commands) as C[];
+  if (word === undefined) throw new UsageError(`A command is missing; there are: ${names.join(', ')}.`);
+  const command = names.find((name) => name === word);
+  if (command === undefined) throw new UsageError(`There is no command ${word}; ${advice(word, names)}`);
+  const values: Record<string, string | boolean> = {};
+  for (const token of read.tokens) {
+    if (token.kind !== 'option') continue;
+    const { name, rawName, value, inlineValue } = token;
+    if (!rawName.startsWith('--') || !commands[command].includes(name)) {
+      const known = [...commands[command], 'help'].map((option) => `--${option}`);
+      throw new UsageError(`${command} has no option ${rawName}; ${advice(rawName, known)}`);
+    }
+    const takesValue = options[name] === 'value';
+    if (takesValue && (value === undefined || (!inlineValue && value.startsWith('-'))))
+      throw new UsageError(`${rawName} needs a value.`);
+    if (!takesValue && value !== undefined) throw new UsageError(`${rawName} takes no value.`);
+    values[name] = value ?? true;
+  }
+  return { command, words, values: values as ValuesOf<O> };
+}
+
+/** The name that was meant, or else all. */
+function advice(given: string, known: readonly string[]): string {
+  const near = known.find((name) => isNear(given, name));
+  return near === undefined ? `there are: ${known.join(', ')}.` : `did you mean ${near}?`;
+}
+
+/** Whether one may be the other, misspelt. */
+function isNear(given: string, name: string): boolean {
+  const anagram = [...given].sort().join('') === [...name].sort().join('');
+  return anagram || (distance(given, name) <= 2 && distance(given, name) < given.replace(/^-+/, '').length / 2);
+}
+
+/** How many letters must be put in, left out or changed. */
+function distance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
+  for (const [i, letter] of [...a].entries()) {
+    const next = [i + 1];
+    for (const [j, other] of [...b].entries())
+      next.push(Math.min(row[j + 1] + 1, next[j] + 1, row[j] + (letter === other ? 0 : 1)));
+    row = next;
+  }
+  return row[b.length];
+}
+
+/**
+ * A whole number from 1 to `max`.
+ * @throws UsageError
+ */
+export function wholeNumber(option: string, text: string, max: number): number {
+  const number = Number(text);
+  if (/^[1-9]\d*$/.test(text) && number <= max) return number;
+  throw new UsageError(`${option} must be a whole number from 1 to ${max}.`);
+}
+
+/** Says on stderr why a tool ended, and sets its exit code. */
+export function reportToolFailure(tool: string, error: unknown, reasonOf: (error: unknown) => string): void {
+  const usage = error instanceof UsageError;
+  process.stderr.write(`${usage ? `${error.message} See npm run ${tool} -- --help` : reasonOf(error)}\n`);
+  process.exitCode = usage ? 2 : 1;
+}

@@ -1,0 +1,118 @@
+// npm run keys, events, copy, accounts, dead-letters: the operators' tools, on the system of the environment, else on a running npm start.
+import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { ROOT } from './checkout/project.mjs';
+import { exitCode } from './processes/command.mjs';
+import { UsageError, commandLine, unknown, wholeNumber } from './processes/command-line.mjs';
+import { STACK_ENV } from './stack/stack-env.mjs';
+
+const REPUBLISH = 'dist/apps/users/src/tools/republish.main.js';
+
+/**
+ * @typedef {object} Step
+ * @property {string} program below the checkout
+ * @property {string} [database] the variable that counts before DATABASE_URL; without one the program uses the broker
+ * @property {(given: string[]) => string[]} [args] as given by itself
+ */
+
+/** @type {Record<string, { about: string, steps: Step[] }>} */
+const TOOLS = {
+  keys: {
+    about: 'API keys and their tokens',
+    steps: [{ program: 'dist/apps/users/src/tools/keys.main.js', database: 'USERS_DATABASE_URL' }],
+  },
+  events: {
+    about: 'events of everything that the users service has, once more',
+    steps: [{ program: REPUBLISH, database: 'USERS_DATABASE_URL' }],
+  },
+  copy: {
+    about: 'the copy of memberships in notifications, brought in line with users while both run',
+    steps: [
+      {
+        program: 'dist/apps/notifications/src/tools/distrust-copy.main.js',
+        database: 'NOTIFICATIONS_DATABASE_URL',
+        args: () => [],
+      },
+      {
+        program: REPUBLISH,
+        database: 'USERS_DATABASE_URL',
+        args: (given) => ['republish', ...given.filter((word) => word !== 'rebuild')],
+      },
+    ],
+  },
+  accounts: {
+    about: 'broker accounts of other services',
+    steps: [{ program: 'dist/libs/rabbitmq-admin/src/accounts/accounts.main.js' }],
+  },
+  'dead-letters': {
+    about: 'dead letters: looks at them, replays them, drops them',
+    steps: [{ program: 'dist/libs/rabbitmq-admin/src/dead-letters/dead-letters.main.js' }],
+  },
+};
+
+const name = commandLine(
+  {
+    command: 'node scripts/tool.mjs',
+    about: 'Runs a tool for operators. Each has a help of its own.',
+    passedOn: 'the tool',
+    notes: [
+      Object.entries(TOOLS)
+        .map(([tool, { about }]) => `  ${tool.padEnd(12)}   ${about}`)
+        .join('\n'),
+    ],
+    examples: { 'keys --help': 'what npm run keys -- --help says' },
+  },
+  ({ words: [tool] }) => {
+    if (tool === undefined) throw new UsageError(`The name of the tool is missing; there are: ${Object.keys(TOOLS).join(', ')}.`);
+    if (!Object.hasOwn(TOOLS, tool)) throw unknown('tool', tool, Object.keys(TOOLS));
+    return tool;
+  },
+);
+// The rest is the tool's own command line, also for one that runs in this process.
+process.argv.splice(2, 1);
+if (name === 'copy') checkCopy();
+for (const step of TOOLS[name].steps) {
+  const code = await run(step);
+  if (code !== undefined && code !== 0) process.exit(code);
+}
+
+/** Before the first step, which is not undone when the second one refuses its arguments. */
+function checkCopy() {
+  commandLine(
+    {
+      command: 'npm run copy --',
+      about: 'Brings the copy of memberships in the notifications service in line with the users service, while both run.',
+      words: { name: 'COMMAND', help: 'what to do:', known: ['rebuild'], least: 1, most: 1 },
+      options: { rate: { value: 'N', help: 'rows of the database a second, at most (default 5000)' } },
+      notes: [
+        'The databases are those of NOTIFICATIONS_DATABASE_URL and USERS_DATABASE_URL or of DATABASE_URL, else those of a running "npm start".',
+      ],
+      examples: { rebuild: 'can be repeated', 'rebuild --rate 500': 'beside a system that has much to do' },
+    },
+    ({ values: { rate } }) => rate && wholeNumber('--rate', rate, 9_999_999),
+  );
+}
+
+/**
+ * @param {Step} step
+ * @returns {Promise<number | undefined>} its exit code, absent while it goes on in this process
+ */
+async function run({ program, database, args = (given) => given }) {
+  const path = join(ROOT, program);
+  if (!existsSync(path)) {
+    console.error('The project is not built yet: run npm start once, or npm run build.');
+    return 1;
+  }
+  const named = () => (database ? process.env[database] || process.env.DATABASE_URL : process.env.AMQP_URL);
+  if (!named() && existsSync(STACK_ENV)) process.loadEnvFile(STACK_ENV);
+  if (!database) {
+    // In this process: a Ctrl-C must reach the tool once, which then ends between two letters.
+    createRequire(import.meta.url)(path);
+    return undefined;
+  }
+  const code = await exitCode(spawn(process.execPath, [path, ...args(process.argv.slice(2))], { stdio: 'inherit' }));
+  if (code === 1 && !named()) console.error('Run npm start in another terminal, or set one of them.');
+  return typeof code === 'number' ? code : 1;
+}

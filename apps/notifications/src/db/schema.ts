@@ -14,7 +14,7 @@ import { OrganizationEntity } from './entities/organization.entity';
 import { OutboxEntity } from './entities/outbox.entity';
 import { RecipientEntity } from './entities/recipient.entity';
 
-/** What every program on this service's database says of it. */
+/** Database settings that all programs of this service share. */
 export const DATABASE = {
   schema: 'notifications',
   entities: [
@@ -36,6 +36,6 @@ export const DATABASE = {
     Covering1795651200000,
     Statistics1795737600000,
   ],
-  // Each statement has an index to go by.
+  // Allowed, because each statement has a matching index.
   genericPlans: true,
 };

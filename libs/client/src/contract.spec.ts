@@ -13,14 +13,14 @@ const packageOf = (directory: string) =>
   };
 
 describe('the client', () => {
-  it('knows every operation that is open to other services, as what it is', () => {
+  it('knows every operation that is open to other services, with its kind', () => {
     const kinds = Object.fromEntries(OPEN_OPERATIONS.map(({ pattern, kind }) => [pattern, kind]));
     expect(KINDS).toEqual(kinds);
     expect(ALL_MESSAGES.map(({ pattern }) => pattern)).toEqual(expect.arrayContaining(Object.keys(kinds)));
   });
 
   it('knows every event', () => {
-    // Complete, because the compiler says so.
+    // The compiler checks that this is complete.
     const types: Record<EventType, true> = {
       'organization.created.v1': true,
       'user.added.v1': true,

@@ -6,7 +6,7 @@ import { AddNotification } from './notifications.add';
 import { GetNotifications } from './notifications.get';
 import { AddUsers } from './users.add';
 
-/** What accounts of other services may be allowed to publish; every other message is between the services of this system. */
+/** Operations that accounts of other services may be allowed to publish. All other messages are internal to this system. */
 export const OPEN_OPERATIONS: readonly Message<object, object>[] = [
   AddUsers,
   AddNotification,

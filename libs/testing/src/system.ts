@@ -113,7 +113,7 @@ export class System {
   }
 }
 
-/** Runs the steps of `npm run setup`. With another version, its setup runs first: see scripts/test-compat.mjs. */
+/** Runs the steps of `npm run setup`. If TEST_EARLIER_ROOT is set, that version declares its topology first: see scripts/test-compat.mjs. */
 async function setUp(env: Record<string, string>): Promise<{ stdout: string; stderr: string }> {
   const { TEST_EARLIER_ROOT: earlier } = process.env;
   if (earlier) await run('scripts/setup.mjs', ['topology'], env, earlier);

@@ -21,7 +21,7 @@ async function main(args: string[]): Promise<boolean> {
   const { amqpUrl, amqpCaFile, services } = deadLettersConfig();
   const own = parseBrokerUrl(amqpUrl).username;
   const audit = auditTo((line) => console.log(line), auditFile(invocation));
-  // What is wrong with a message is told with the message; stdout belongs to the result.
+  // No log lines: problems of a message are printed with the message, and stdout is for the result.
   Logger.overrideLogger(false);
   const stopping = new AbortController();
   for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => stopping.abort());
@@ -41,7 +41,7 @@ async function main(args: string[]): Promise<boolean> {
   }
 }
 
-/** A checkout has .local for what it keeps; a container has none, and its output is collected. Opened before anything is done. */
+/** Opens the audit file before any action. Default: in .local of a checkout. A container has no .local, and its output is collected. */
 function auditFile({ command, dryRun, audit }: Invocation): number | undefined {
   if (dryRun || command === 'list' || command === 'show') return undefined;
   const file = audit ?? (existsSync('.local') ? '.local/dead-letters.log' : undefined);
@@ -56,7 +56,7 @@ function auditFile({ command, dryRun, audit }: Invocation): number | undefined {
 main(process.argv.slice(2)).then(
   (done) => (process.exitCode = done ? 0 : 1),
   (thrown: unknown) => {
-    // A host name with several addresses fails with an error of errors.
+    // A host name with several addresses fails with an AggregateError.
     const error = (thrown instanceof AggregateError ? thrown.errors[0] : thrown) as NodeJS.ErrnoException;
     process.exitCode = error instanceof UsageError ? 2 : 1;
     if (error instanceof UsageError) console.error(`${error.message} See npm run dead-letters -- --help`);

@@ -85,7 +85,7 @@ describe('beside processes of the version before', () => {
     } finally {
       await sql.end();
     }
-    expect(system.services.gateway.output.filter((line) => line.includes('an event is not understood'))).toEqual([]);
+    expect(system.services.gateway.output.filter((line) => line.includes('an event is invalid'))).toEqual([]);
   });
 
   it('the gateway passes on what the services of before reply', async () => {

@@ -10,7 +10,7 @@ export class GatewayConfig extends Settings({
   host: address(
     'HOST',
     '::',
-    'Address of that port; `::` is every one of the machine, IPv4 as well. `npm start` takes `127.0.0.1`.',
+    'Address of that port. `::` means all addresses of the machine, IPv4 included. `npm start` uses `127.0.0.1`.',
   ),
   requestTimeoutMs: integer(
     'REQUEST_TIMEOUT_MS',
@@ -22,13 +22,13 @@ export class GatewayConfig extends Settings({
     'RATE_LIMIT_PER_SECOND',
     1000,
     { min: 0, max: 1_000_000 },
-    'Calls a second of one API key in one gateway process; 0 switches the limit off.',
+    'Calls per second of one API key in one gateway process; 0 switches the limit off.',
   ),
   maxInFlight: integer(
     'MAX_IN_FLIGHT',
     1000,
     { min: 1, max: 100_000 },
-    'Calls in flight in one gateway process; more are answered with 429. Those of one queue may be 60 % of them, those of one API key 80 % of that. Near what it does in a quarter of a second, refusals stay quick under overload.',
+    'Calls in flight in one gateway process; further ones are answered with 429. One queue may have 60 % of them, one API key 80 % of that. Choose about the number of calls that the process handles in a quarter of a second: then refusals stay quick under overload.',
   ),
   authStaleMaxMs: duration(
     'AUTH_STALE_MAX',

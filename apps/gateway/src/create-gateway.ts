@@ -29,11 +29,11 @@ export interface GatewayParts {
   authenticator: Authenticator;
   logger: NestLogger;
   readiness: Readiness;
-  /** Other than {@link SERVER_LIMITS}. */
+  /** Overrides of {@link SERVER_LIMITS}. */
   limits?: Partial<ServerLimits>;
 }
 
-/** Puts the HTTP side together; it does not listen yet. close() finishes what runs and does not close the client. */
+/** Creates the HTTP application, which does not listen yet. Its close() finishes the running requests and does not close the client. */
 export async function createGateway({
   config,
   rabbit,
@@ -54,15 +54,14 @@ export async function createGateway({
   const fastify = adapter.getInstance();
   refuseUnread(fastify.server, admission.refusalUnread, tooMany);
   connections.watch(fastify.server);
-  // A client that has said all and reads on gets its answer.
+  // A client that has closed its sending side still gets its answers.
   Object.assign(fastify.server, { httpAllowHalfOpen: true });
   fastify.server.on('connect', answerConnect(fastify, connections, logger));
-  // Node would drop the headers after the 2000th without a word, a repeated credential among them; 16 KiB bound them already.
+  // By default Node silently drops headers after the 2000th, perhaps a repeated credential. maxHeaderSize limits them already.
   fastify.server.maxHeadersCount = 0;
   fastify.server.maxConnections = serverLimits.maxConnections;
   fastify.server.on('drop', () => connectionsRefused.inc());
-  // Any other expectation than 100-continue may be ignored; Node would answer 417 by itself, without a body.
-  // The body is asked for when the credentials are right.
+  // 100-continue is answered after the credentials are checked. Other expectations are ignored; by default Node answers 417 without a body.
   for (const event of ['checkContinue', 'checkExpectation'])
     fastify.server.on(event, (request, response) => fastify.server.emit('request', request, response));
 
@@ -71,7 +70,7 @@ export async function createGateway({
   fastify.decorateRequest('failure', undefined);
   fastify.decorateRequest('hold', undefined);
   fastify.decorateRequest('refused', false);
-  // With callbacks: a promise for each of them would cost every call more than they do.
+  // Hooks with callbacks, because a promise for each hook would cost more than the hook itself.
   fastify.addHook('onRequest', (request, reply, done) => {
     void reply.header('x-request-id', request.id);
     logRequests(request, reply, connections, logger);
@@ -81,7 +80,7 @@ export async function createGateway({
   fastify.addHook('preValidation', admission.enter);
   fastify.addHook('onSend', admission.leave);
   fastify.addHook('onSend', (_request, reply, _payload, done) => {
-    // While draining, every answer tells its client to go elsewhere with the next request.
+    // While draining, clients must send their next request on a new connection, to another process.
     if (readiness.draining) void reply.header('connection', 'close');
     done();
   });
@@ -105,10 +104,10 @@ function createAdapter(connections: Connections, logger: NestLogger, limits: Ser
   return new FastifyAdapter({
     genReqId: requestIdOf,
     bodyLimit: MAX_BODY_BYTES,
-    // Answered like any other path that leads nowhere: Fastify comes here for one that cannot be decoded, before any hook.
+    // Fastify calls this, before any hook, for a path that cannot be decoded: answer it like any unknown path.
     frameworkErrors: (_error: unknown, _request: unknown, reply: FastifyReply) => sendError(reply, nothingHere()),
     clientErrorHandler: answerClientErrors(connections, logger),
-    // What still arrives on an open connection while the server closes is served: it is cheaper than a retry.
+    // Requests that arrive on an open connection while the server closes are served: that is cheaper than a retry.
     return503OnClosing: false,
     skipMiddie: true,
     keepAliveTimeout: limits.keepAliveTimeoutMs,
@@ -118,7 +117,7 @@ function createAdapter(connections: Connections, logger: NestLogger, limits: Ser
       requestTimeout: limits.requestTimeoutMs,
       connectionsCheckingInterval: limits.checkEveryMs,
       maxHeaderSize: limits.maxHeaderBytes,
-      // Refused by the admission instead, with a body.
+      // The admission refuses a missing Host instead, with a body.
       requireHostHeader: false,
     },
   });

@@ -16,19 +16,19 @@ void runService('gateway', gatewayConfig, async (config, { logger, readiness }) 
     connection,
     calls: { as: 'gateway', messages: [Authenticate, ...HTTP_MESSAGES] },
     exchange: config.callsExchange,
-    // Every call in flight and its credentials' renewal, and the first questions: the gateway's own limits are met before this one.
+    // Every call in flight with the renewal of its credentials, plus the first questions: the gateway's own limits are reached first.
     maxPending: 2 * config.maxInFlight + MAX_FIRST_QUESTIONS,
   });
   readiness.add('broker', () => rabbit.check());
   const authenticator = new Authenticator(rabbit, config.authStaleMaxMs);
-  // Not in the readiness: without it a revocation holds all the same, within 5 s.
+  // Not part of the readiness: without it a revocation still takes effect, within 5 s.
   const revocations = new EventSubscriber({
     connection,
     event: ApiKeyRevoked,
     onEvent: ({ apiKey }) => authenticator.forget(apiKey),
   });
   const app = await createGateway({ config, rabbit, authenticator, logger, readiness });
-  // Does not wait for the broker: until it is there, calls are answered with 503.
+  // Does not wait for the broker: until it is connected, calls are answered with 503.
   await rabbit.connect();
   revocations.start();
   await app.listen(config.port, await addressToListenOn(config.host));

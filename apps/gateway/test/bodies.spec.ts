@@ -2,7 +2,7 @@ import { RunningGateway } from './running-gateway';
 
 const nested = (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}`;
 const withUserId = (json: string) => `{"data":{"organizationId":"acme","users":[{"userId":${json}}]}}`;
-/** A valid body of exactly so many bytes. */
+/** A valid body of exactly this size. */
 const ofSize = (bytes: number) => {
   const body = withUserId('"ada"').replace('{"data"', '{"padding":"","data"');
   return body.replace('"padding":""', `"padding":"${'x'.repeat(bytes - body.length)}"`);
@@ -46,7 +46,7 @@ describe('a body', () => {
     expect(gateway.rabbit.calls).toEqual([]);
   });
 
-  it('is named by the path of its first problem, with details', async () => {
+  it('is refused with the path of its first problem, and all problems in the details', async () => {
     const { json } = await gateway.post('/v1/users/add', { data: { organizationId: '', users: [{ userId: 1 }] } });
     const message = 'data.organizationId must not be blank';
     expect(json().error).toEqual({
@@ -68,24 +68,24 @@ describe('a body', () => {
     expect(gateway.rabbit.calls[0].body).toEqual({ organizationId: 'acme', users: [{ userId }] });
   });
 
-  it('counts the last of equal keys', async () => {
+  it('uses the last of duplicate keys', async () => {
     await gateway.post('/v1/users/add', '{"data":1,"data":{"organizationId":"a","organizationId":"b","users":[{"userId":"u"}]}}');
     expect(gateway.rabbit.calls[0].body).toMatchObject({ organizationId: 'b' });
   });
 
-  it('of 1 MiB is read, and of one byte more is answered 413', async () => {
+  it('of 1 MiB is read, and one byte more is answered 413', async () => {
     expect((await gateway.post('/v1/users/add', ofSize(1024 * 1024))).status).toBe(200);
     const { status, json } = await gateway.post('/v1/users/add', ofSize(1024 * 1024 + 1));
     expect([status, json().error?.status]).toEqual([413, 'INVALID_ARGUMENT']);
   });
 
-  it('of unknown length is answered 413 above 1 MiB as well, and its client can read that', async () => {
+  it('of unknown length is also answered 413 above 1 MiB, and its client can read the answer', async () => {
     const body = ofSize(3 * 1024 * 1024);
     const { status, json } = await gateway.post('/v1/users/add', body, { 'transfer-encoding': 'chunked' });
     expect([status, json().error?.status]).toEqual([413, 'INVALID_ARGUMENT']);
   });
 
-  it('that is no JSON leaves its connection open', async () => {
+  it('that is not JSON leaves its connection open', async () => {
     const { status, headers } = await gateway.post('/v1/users/add', '{', { connection: 'keep-alive' });
     expect([status, headers.connection]).not.toContain('close');
     expect(status).toBe(400);

@@ -10,7 +10,7 @@ const head = (length: number, more = '') =>
   `POST /v1/users/add HTTP/1.1\r\nhost: x\r\nx-svc-api-key: demo-key\r\nx-svc-auth-token: demo-token\r\ncontent-type: application/json\r\ncontent-length: ${length}\r\n${more}\r\n`;
 const CALL = head(BODY.length) + BODY;
 const MEBIBYTE = 1024 * 1024;
-/** More than what is read without being counted. */
+/** A body above the size that is not counted. */
 const LARGE = BODY.padEnd(16 * 1024 + 1);
 
 describe('calls in flight', () => {
@@ -18,7 +18,7 @@ describe('calls in flight', () => {
   beforeEach(async () => (gateway = await RunningGateway.start({ config: { maxInFlight: 2 } })));
   afterEach(() => gateway.stop());
 
-  /** Two calls that wait for the service, the way they are sent, and the end of their client. */
+  /** Name, how two waiting calls are sent, and how their client ends. */
   it.each([
     ['on two connections', async () => [await started(CALL), await started(CALL)]],
     ['on one connection, one after the other', async () => [await started(CALL + CALL)]],
@@ -31,7 +31,7 @@ describe('calls in flight', () => {
     expect((await gateway.post('/v1/users/add', BODY)).status).toBe(429);
     held.finish();
     await eventually(async () => (await gateway.post('/v1/users/add', BODY)).status === 200);
-    // Once: two find room again, and not three.
+    // The places are returned only once: two calls find room again, not three.
     const { started: full, finish } = gateway.rabbit.hold(2);
     const calls = [1, 2].map(() => gateway.post('/v1/users/add', BODY));
     await full;
@@ -42,15 +42,15 @@ describe('calls in flight', () => {
     await eventually(async () => (await gateway.metric('gateway_bytes_waiting')) === 0);
   });
 
-  it('are not taken by callers whose body is on its way', async () => {
-    // Node asks for the body when it hands the request on.
+  it('are not occupied by callers whose body is arriving', async () => {
+    // The answer 100 shows that the request was accepted.
     const slow = await Promise.all([1, 2, 3].map(() => started(head(100, 'expect: 100-continue\r\n'))));
     await Promise.all(slow.map((socket) => once(socket, 'data')));
     expect((await gateway.post('/v1/users/add', BODY)).status).toBe(200);
     slow.forEach((socket) => socket.destroy());
   });
 
-  it('leave room for small bodies and for other keys while the large ones of a key take all that it may have', async () => {
+  it('leave room for small bodies and other keys while the large bodies of one key use its share', async () => {
     const slow = await Promise.all(Array.from({ length: 104 }, () => started(head(MEBIBYTE))));
     await eventually(async () => (await gateway.metric('gateway_bytes_arriving')) === 103 * MEBIBYTE);
     expect((await gateway.post('/v1/users/add', LARGE)).status).toBe(429);
@@ -73,7 +73,7 @@ describe('calls in flight', () => {
     await eventually(async () => (await gateway.metric('gateway_bytes_arriving')) === 0);
   });
 
-  it('are refused unread when all of them are in use', async () => {
+  it('are refused unread when all places are taken', async () => {
     const { started: two, finish } = gateway.rabbit.hold(2);
     const calls = [1, 2].map(() => gateway.post('/v1/users/add', BODY));
     await two;
@@ -82,7 +82,7 @@ describe('calls in flight', () => {
     const [refused] = responsesIn(await textOf(late));
     finish();
     await Promise.all(calls);
-    // Not 401: nothing was looked at.
+    // Not 401, because the credentials were not checked.
     expect([refused.status, refused.headers['retry-after'], refused.json().error?.status]).toEqual([
       429,
       '1',
@@ -105,7 +105,7 @@ describe('places of one key', () => {
   beforeEach(async () => (gateway = await RunningGateway.start({ config: { maxInFlight: 100 } })));
   afterEach(() => gateway.stop());
 
-  it('are four fifths of those of a kind: another key, and another kind, find room at once', async () => {
+  it('are four fifths of the places of a kind: another key and another kind find room at once', async () => {
     const held = gateway.rabbit.hold(48);
     const calls = Array.from({ length: 60 }, () => gateway.post('/v1/users/add', BODY));
     const refused = await firstOf(calls, 12);
@@ -132,7 +132,7 @@ describe('places of one key', () => {
     expect(all.filter(({ status }) => status === 200)).toHaveLength(48 + 11);
   });
 
-  it('are not shown to a caller whose credentials are not those of the key', async () => {
+  it('are not shown to a caller with wrong credentials', async () => {
     const held = gateway.rabbit.hold(48);
     const calls = Array.from({ length: 48 }, () => gateway.post('/v1/users/add', BODY));
     await held.started;
@@ -143,7 +143,7 @@ describe('places of one key', () => {
     await Promise.all(calls);
   });
 
-  /** Those that have settled when so many have. */
+  /** Waits until `count` promises have settled. @returns their values */
   async function firstOf<T>(promises: Promise<T>[], count: number): Promise<T[]> {
     const settled: T[] = [];
     promises.forEach((promise) => void promise.then((value) => settled.push(value)));

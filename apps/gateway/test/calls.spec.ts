@@ -37,7 +37,7 @@ describe('a call', () => {
     expect(gateway.rabbit.calls[0].body).toEqual(USERS);
   });
 
-  it('is answered with the reply as the service wrote it', async () => {
+  it('is answered with the exact reply of the service', async () => {
     const json = '{"status":"success", "n": 1e2,"data":{"__proto__":{"success":true}}}';
     gateway.rabbit.respond = () => ({ json, headers: {}, parse: () => undefined });
     const received = await gateway.post('/v1/users/add', { data: { organizationId: 'acme', users: [{ userId: '__proto__' }] } });
@@ -78,7 +78,7 @@ describe('a call', () => {
     expect(gateway.rabbit.calls).toEqual([]);
   });
 
-  it('of notifications/get has no use for an Idempotency-Key', async () => {
+  it('of notifications/get ignores an Idempotency-Key', async () => {
     expect((await gateway.post('/v1/notifications/get', { data: FILTERS }, { 'idempotency-key': '' })).status).toBe(200);
   });
 
@@ -122,7 +122,7 @@ describe('health', () => {
   afterAll(() => gateway.stop());
   const get = (path: string) => gateway.send({ method: 'GET', path });
 
-  it('follows what the process needs, and liveness nothing', async () => {
+  it('readiness depends on what the process needs; liveness on nothing', async () => {
     let broker: string | undefined;
     gateway.readiness.add('broker', () => broker);
     expect((await get('/health/ready')).status).toBe(200);

@@ -7,7 +7,7 @@ const BODY = '{"data":{"organizationId":"acme","users":[{"userId":"ada"}]}}';
 const head = (length: number, more = '') =>
   `POST /v1/users/add HTTP/1.1\r\nhost: x\r\nx-svc-api-key: demo-key\r\nx-svc-auth-token: demo-token\r\ncontent-type: application/json\r\ncontent-length: ${length}\r\n${more}\r\n`;
 const CALL = head(BODY.length) + BODY;
-/** More than what is read without being counted. */
+/** A body above the size that is not counted. */
 const LARGE = BODY.padEnd(16 * 1024 + 1);
 
 describe('bytes that do not become a request', () => {
@@ -59,7 +59,7 @@ describe('bytes that do not become a request', () => {
     await expectRefused(400, `${head(0).replace('content-length: 0', 'transfer-encoding: chunked')}xyz\r\n`);
   });
 
-  it('are answered 400 without Host, and any expectation is met', async () => {
+  it('are answered 400 without Host, and expectations are ignored', async () => {
     await expectRefused(400, 'POST /v1/users/add HTTP/1.1\r\nconnection: close\r\n\r\n');
     const [received] = await gateway.raw(head(BODY.length, 'expect: a miracle\r\nconnection: close\r\n') + BODY);
     expect(received.status).toBe(200);
@@ -84,7 +84,7 @@ describe('connections', () => {
       requestTimeout: 15_000,
       keepAliveTimeout: 65_000,
       maxConnections: 10_000,
-      // None: 16 KiB of headers bound it.
+      // No limit, because maxHeaderSize of 16 KiB limits it.
       maxHeadersCount: 0,
     });
     expect(SERVER_LIMITS).toMatchObject({ unreadTimeoutMs: 30_000, leastBytesPerSecond: 65_536, maxOwed: 8 });
@@ -121,7 +121,7 @@ describe('connections', () => {
 });
 
 describe('close', () => {
-  it('finishes what runs, and does not wait for idle connections', async () => {
+  it('finishes running requests, and does not wait for idle connections', async () => {
     const gateway = await RunningGateway.start();
     const idle = await gateway.connect();
     idle.write(CALL);
@@ -142,7 +142,7 @@ describe('close', () => {
     await closed;
   });
 
-  it('cuts off a request of which the rest does not arrive', async () => {
+  it('cuts off a request whose rest does not arrive', async () => {
     const gateway = await RunningGateway.start({ limits: { lastArrivalMs: 50 } });
     const socket = await gateway.connect();
     socket.write(head(100, 'expect: 100-continue\r\n'));
@@ -150,7 +150,7 @@ describe('close', () => {
     await Promise.all([once(socket, 'close'), gateway.stop()]);
   });
 
-  it('serves a request of which a part has arrived', async () => {
+  it('serves a request that has partly arrived', async () => {
     const gateway = await RunningGateway.start();
     const socket = await gateway.connect();
     const answers = textOf(socket);

@@ -29,7 +29,7 @@ describe('what is decided, in this order', () => {
     gateway.rabbit.respond = () => ({ json: '{"status":"success"}', headers: {}, parse: () => undefined });
   });
 
-  it('answers a request that is wrong in every way by the first way, until nothing is left', async () => {
+  it('answers a request with every problem by the first one, then by the next, until none is left', async () => {
     // A fresh token each time: its verdict must not come from the cache.
     const known = () => ({ 'x-svc-api-key': 'demo-key', 'x-svc-auth-token': randomUUID() });
     const tooLarge = 'x'.repeat(1024 * 1024 + 1);
@@ -90,7 +90,7 @@ describe('what is decided, in this order', () => {
     }
   });
 
-  it('answers 401 with one identical body, whatever is wrong with the credentials', async () => {
+  it('answers 401 with the same body for all wrong credentials', async () => {
     const bad = [
       {},
       { 'x-svc-api-key': 'demo-key' },
@@ -148,7 +148,7 @@ describe('what is decided, in this order', () => {
 });
 
 describe('limits of calls', () => {
-  it('answers 429 above the rate of a key, and asks nobody', async () => {
+  it('answers 429 above the rate of a key, and calls no service', async () => {
     const gateway = await RunningGateway.start({ config: { rateLimitPerSecond: 2 } });
     const answers = await Promise.all([1, 2, 3].map(() => gateway.post('/v1/users/add', USERS)));
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 200, 429]);

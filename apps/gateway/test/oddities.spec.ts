@@ -8,7 +8,7 @@ const HEAD = `host: x\r\n${CREDENTIALS}content-type: application/json\r\n`;
 const LENGTH = `content-length: ${BODY.length}\r\n`;
 const CHUNKED = `${BODY.length.toString(16)}\r\n${BODY}\r\n0\r\n\r\n`;
 
-describe('HTTP that two programs may read in two ways', () => {
+describe('HTTP that two programs may interpret differently', () => {
   let gateway: RunningGateway;
   beforeAll(async () => (gateway = await RunningGateway.start()));
   afterAll(() => gateway.stop());
@@ -36,7 +36,7 @@ describe('HTTP that two programs may read in two ways', () => {
     expect(gateway.rabbit.calls).toEqual([]);
   });
 
-  it('is served when there is one way only', async () => {
+  it('is served when it is unambiguous', async () => {
     const close = 'connection: close\r\n';
     for (const bytes of [
       `POST /v1/users/add HTTP/1.0\r\n${HEAD}${LENGTH}\r\n${BODY}`,
@@ -56,7 +56,7 @@ describe('HTTP that two programs may read in two ways', () => {
     expect(received.headers.allow).toBe(allow);
   });
 
-  it('CONNECT after a call takes its answer from nobody', async () => {
+  it('CONNECT after a call does not disturb the answer of the call', async () => {
     const { started, finish } = gateway.rabbit.hold();
     const socket = await gateway.connect();
     const text = textOf(socket);
@@ -66,10 +66,10 @@ describe('HTTP that two programs may read in two ways', () => {
     expect(responsesIn(await text).map(({ status }) => status)).toEqual([200, 405]);
   });
 
-  it('a client that has said all and reads on gets its answers', async () => {
+  it('a client that has closed its sending side gets its answers', async () => {
     const { started, finish } = gateway.rabbit.hold(2);
     const server = gateway.app.getHttpServer();
-    // Behind Node's own listener, which decides what becomes of the connection.
+    // Runs after Node's own listener, which decides whether to end the connection.
     server.once('connection', (connection: Socket) => connection.once('end', () => server.emit('half-closed')));
     const socket = await gateway.connect();
     const text = textOf(socket);
@@ -82,7 +82,7 @@ describe('HTTP that two programs may read in two ways', () => {
     expect(responsesIn(await text).map(({ status }) => status)).toEqual([200, 200]);
   });
 
-  it('a client that asks whether to go on is told when its credentials are right, and not before', async () => {
+  it('a client that expects 100-continue gets it after its credentials are checked', async () => {
     const asking = (headers: string) => `POST /v1/users/add HTTP/1.1\r\n${headers}${LENGTH}expect: 100-continue\r\n\r\n`;
     const [refused] = await gateway.raw(asking(HEAD.replace('demo-token', 'demo-token\r\nx-svc-auth-token: second')));
     expectError(refused, 401, 'UNAUTHENTICATED');

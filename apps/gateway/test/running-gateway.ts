@@ -29,7 +29,7 @@ interface Sent {
 
 type Line = Record<string, unknown>;
 
-/** What the gateway logs, as it comes. */
+/** Collects the log lines of the gateway. */
 export class Log extends Writable {
   readonly lines: Line[] = [];
 
@@ -43,7 +43,7 @@ export class Log extends Writable {
     });
   }
 
-  /** The first line that has these values, now or later: the signal that something has happened inside. */
+  /** Waits for the first line with these values. Tests use it as the signal of an internal event. */
   async line(wanted: Line): Promise<Line> {
     for (;;) {
       const found = this.lines.find((line) => Object.entries(wanted).every(([key, value]) => line[key] === value));
@@ -80,7 +80,7 @@ export class RunningGateway {
     return new RunningGateway(app, port, rabbit, readiness, log);
   }
 
-  /** A POST with credentials and a JSON body, unless told otherwise. */
+  /** A POST with credentials and a JSON body; `headers` may override them. */
   post(path: string, body: unknown, headers: OutgoingHttpHeaders = {}): Promise<Received> {
     const json = typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body);
     return this.send({ path, body: json, headers: { ...CREDENTIALS, 'content-type': 'application/json', ...headers } });
@@ -106,7 +106,7 @@ export class RunningGateway {
 
   async connect(): Promise<Socket> {
     const socket = connect(this.port, '127.0.0.1');
-    // A server that closes early is what some tests are about.
+    // Some tests make the server close early.
     socket.on('error', () => undefined);
     await once(socket, 'connect');
     return socket;
@@ -119,7 +119,7 @@ export class RunningGateway {
     return responsesIn(await textOf(socket));
   }
 
-  /** The value of a metric, the sum over those of its labels that are not named. All gateways of a process share it. */
+  /** The value of a metric, summed over all labels that are not given. All gateways of a process share it. */
   async metric(name: string, labels: Record<string, string> = {}): Promise<number | undefined> {
     const metric = await register.getSingleMetric(name)?.get();
     const wanted = Object.entries(labels);
@@ -133,7 +133,7 @@ export class RunningGateway {
   }
 }
 
-/** Everything that arrives until the other side closes. */
+/** All text that arrives until the other side closes. */
 export async function textOf(socket: Socket): Promise<string> {
   let text = '';
   socket.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));

@@ -17,11 +17,11 @@ interface Call {
   options: CallOptions;
 }
 
-/** Stands where the broker and the services are: what is tested with it is HTTP alone. */
+/** Replaces the broker and the services, to test only HTTP. */
 export class StubRabbit {
   readonly calls: Call[] = [];
   verdict: Verdict | Error = 'accepted';
-  /** Every other one is refused. */
+  /** Accepted API keys. */
   readonly keys = new Set(['demo-key', 'other-key']);
   respond: (call: Call) => Answer<unknown> | Promise<Answer<unknown>> = () => answer({ status: 'success' });
 
@@ -32,7 +32,7 @@ export class StubRabbit {
     return (await this.respond(call)) as Answer<Res>;
   }
 
-  /** Keeps calls waiting. @returns what resolves when that many have come, and what answers all of them and those to come */
+  /** Keeps calls waiting. @returns `started` resolves after `calls` calls; `finish` answers all calls, present and future */
   hold(calls = 1): { started: Promise<void>; finish: () => void } {
     let finish = (): void => undefined;
     const finished = new Promise<void>((resolve) => (finish = resolve));

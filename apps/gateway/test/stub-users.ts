@@ -5,10 +5,10 @@ import { answer } from './stub-rabbit';
 
 export const who = (name: string): Credentials => ({ apiKey: name, tokenHash: name, cacheKey: name });
 
-/** Answers when the test says so. */
+/** A users service whose answers the test controls. */
 export class StubUsers {
   readonly asked: { apiKey: string; settle: (verdict: Verdict | Error) => void }[] = [];
-  /** Answers at once, instead. */
+  /** `once`: answers at once. `hand`: the test answers. */
   at: 'once' | 'hand' = 'once';
   verdict: Verdict | Error = 'accepted';
 

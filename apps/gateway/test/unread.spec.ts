@@ -10,7 +10,7 @@ const get = (id: string | number, more = '') =>
 const OTHER = { 'x-svc-api-key': 'other-key' };
 const MEBIBYTE = 1024 * 1024;
 const page = (bytes: number) => answer({ page: 'x'.repeat(bytes) });
-/** More than what the system takes for a client that does not read. */
+/** More than the socket buffers hold for a client that does not read. */
 const LARGE = 16 * MEBIBYTE;
 
 describe('answers that are not read', () => {
@@ -25,7 +25,7 @@ describe('answers that are not read', () => {
     return socket;
   }
 
-  it('keep no place in flight, are few for each connection, and end it', async () => {
+  it('occupy no place in flight, are limited for each connection, and end the connection', async () => {
     gateway = await RunningGateway.start({
       config: { maxInFlight: 20 },
       limits: { unreadTimeoutMs: 500, checkEveryMs: 20, maxBytesWaiting: 1024 * MEBIBYTE },
@@ -54,7 +54,7 @@ describe('answers that are not read', () => {
     socket.destroy();
   });
 
-  it('are bounded for each key: others get theirs', async () => {
+  it('are limited for each key: other keys get their answers', async () => {
     gateway = await RunningGateway.start({ limits: { maxBytesWaiting: 10 * LARGE } });
     gateway.rabbit.respond = () => page(LARGE);
     const sockets = await Promise.all(Array.from({ length: 20 }, (_, id) => unread(get(id))));
@@ -73,7 +73,7 @@ describe('answers that are not read', () => {
     await eventually(async () => (await gateway.metric('gateway_bytes_waiting')) === 0);
   });
 
-  it('of the documentation are bounded, and health is told all the same', async () => {
+  it('of the documentation are limited, and health is still answered', async () => {
     gateway = await RunningGateway.start({ limits: { maxBytesWaiting: MEBIBYTE } });
     const refused = await gateway.send({ method: 'GET', path: '/docs/swagger-ui-bundle.js' });
     expect([refused.status, refused.headers['retry-after'], refused.json().error?.status]).toEqual([
@@ -89,7 +89,7 @@ describe('requests that are sent without waiting', () => {
   let gateway: RunningGateway;
   afterEach(() => gateway.stop());
 
-  it('are answered in their order, however many they are', async () => {
+  it('are answered in order, even when there are many', async () => {
     gateway = await RunningGateway.start();
     let running = 0;
     let most = 0;
@@ -107,11 +107,11 @@ describe('requests that are sent without waiting', () => {
     expect(responses.map(({ headers }) => headers['x-request-id'])).toEqual([...ids, 'last']);
     expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([200]));
     expect(most).toBeLessThanOrEqual(8);
-    // Some 64 KiB are read at a time.
+    // Node reads about 64 KiB at a time.
     expect(await gateway.metric('gateway_connections_closed_total', { reason: 'pipelined' })).toBe(0);
   });
 
-  it('are not read while many are owed, and end the connection when all connections have sent too many', async () => {
+  it('are not read while many responses are owed, and end the connection when all connections have sent too many', async () => {
     gateway = await RunningGateway.start({ limits: { maxQueued: 50 } });
     const { started, finish } = gateway.rabbit.hold(8);
     const socket = await gateway.connect();

@@ -17,36 +17,36 @@ export class NotificationsConfig extends Settings({
   queues: choices(
     'NOTIFICATIONS_QUEUES',
     ['commands', 'queries', 'events'] as const,
-    'Queues that this replica consumes. All replicas together must consume all three: events that nobody takes hold up the users service in the end.',
+    'Queues that this replica consumes. All replicas together must consume all three: events that are not consumed block the users service in the end.',
   ),
   commandPrefetch: integer(
     'NOTIFICATIONS_COMMAND_PREFETCH',
     256,
     { min: 1, max: 2000 },
-    'Commands that one process works on at a time; up to 128 share a commit.',
+    'Commands that one process handles at a time; up to 128 share a commit.',
   ),
   queryPrefetch: integer(
     'NOTIFICATIONS_QUERY_PREFETCH',
     7,
     { min: 1, max: 2000 },
-    'Queries that one process works on at a time. Three below DATABASE_POOL_SIZE, so that slow reads leave connections to the writer.',
+    'Queries that one process handles at a time. Three below DATABASE_POOL_SIZE, so that slow reads leave connections to the writer.',
   ),
   retentionDays: integer(
     'RETENTION_DAYS',
     0,
     { min: 0, max: 36_500 },
-    'Notifications older than that are deleted, within ten minutes; 0 keeps them all.',
+    'Notifications older than this are deleted within ten minutes. 0 keeps all notifications.',
   ),
 }) {}
 
 /** Configuration of the one-shot migration of schema `notifications`. */
 export class NotificationsMigrationConfig extends Settings({
-  adminUrl: url('DATABASE_URL', ['postgres:', 'postgresql:'], 'PostgreSQL as the full-rights account that migrates.'),
-  serviceUrl: text('NOTIFICATIONS_DATABASE_URL', 'The role in it is created, with rights on schema `notifications` only.'),
+  adminUrl: url('DATABASE_URL', ['postgres:', 'postgresql:'], 'PostgreSQL with the full-rights account, for migrations.'),
+  serviceUrl: text('NOTIFICATIONS_DATABASE_URL', 'Its role is created, with rights on schema `notifications` only.'),
   caFile: text('DATABASE_CA_FILE', 'PEM file of the authority that signed the certificate of PostgreSQL.'),
 }) {}
 
-/** Configuration of the tool that has the copy of memberships asked for again. */
+/** Configuration of the tool that marks the copy of memberships as not trusted. */
 export class CopyConfig extends Settings({ ...databaseSettings('notifications') }) {}
 
 export const copyConfig = () => new CopyConfig(process.env);

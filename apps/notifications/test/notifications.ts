@@ -6,7 +6,7 @@ import type { NewNotification } from '../src/db/insert-notifications.repository'
 import type { PageFilter } from '../src/db/pages.repository';
 import { DATABASE } from '../src/db/schema';
 
-/** The filters of notifications/get that are allowed. */
+/** The allowed filter combinations of notifications/get. */
 export const COMBINATIONS: (keyof PageFilter)[][] = [
   ['documentId'],
   ['documentId', 'ids'],
@@ -19,7 +19,7 @@ export const COMBINATIONS: (keyof PageFilter)[][] = [
   ['documentId', 'locationId', 'userId'],
 ];
 
-/** A migrated database and `count` data sources on it, each like that of one writer process. */
+/** A migrated database and `count` data sources, each like the data source of one writer process. */
 export async function connectTestDatabase(
   count = 1,
 ): Promise<{ url: string; dataSources: DataSource[]; close(): Promise<void> }> {

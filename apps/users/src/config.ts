@@ -11,15 +11,15 @@ export class UsersConfig extends Settings({
     'USERS_COMMAND_PREFETCH',
     8,
     { min: 1, max: 2000 },
-    'Commands that one process works on at a time. Below DATABASE_POOL_SIZE, so that credentials can be looked up meanwhile.',
+    'Commands that one process handles at a time. Below DATABASE_POOL_SIZE, so that credentials can be looked up meanwhile.',
   ),
-  queryPrefetch: integer('USERS_QUERY_PREFETCH', 64, { min: 1, max: 2000 }, 'Queries that one process works on at a time.'),
+  queryPrefetch: integer('USERS_QUERY_PREFETCH', 64, { min: 1, max: 2000 }, 'Queries that one process handles at a time.'),
 }) {}
 
 /** Configuration of the one-shot migration of schema `users`. */
 export class UsersMigrationConfig extends Settings({
-  adminUrl: url('DATABASE_URL', ['postgres:', 'postgresql:'], 'PostgreSQL as the full-rights account that migrates.'),
-  serviceUrl: text('USERS_DATABASE_URL', 'The role in it is created, with rights on schema `users` only.'),
+  adminUrl: url('DATABASE_URL', ['postgres:', 'postgresql:'], 'PostgreSQL with the full-rights account, for migrations.'),
+  serviceUrl: text('USERS_DATABASE_URL', 'Its role is created, with rights on schema `users` only.'),
   caFile: text('DATABASE_CA_FILE', 'PEM file of the authority that signed the certificate of PostgreSQL.'),
   demoCredentials: flag('DEMO_CREDENTIALS', false, 'Creates `demo-key` with `demo-token`. Never in production.'),
 }) {}

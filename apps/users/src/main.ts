@@ -22,7 +22,7 @@ void runService('users', usersConfig, async (config, { logger, readiness, stoppi
     url: config.databaseUrl,
     caFile: config.databaseCaFile,
     ...DATABASE,
-    // One for the outbox to listen on.
+    // One more connection, on which the outbox listens.
     poolSize: config.databasePoolSize + 1,
   });
   const apiKeys = new ApiKeysRepository(dataSource);
@@ -68,7 +68,7 @@ void runService('users', usersConfig, async (config, { logger, readiness, stoppi
     if (dataSource.isInitialized) await dataSource.destroy();
   };
 
-  // Nothing is consumed before it can be stored.
+  // Do not consume before the database is ready.
   if (await connectWhenReady(dataSource, stopping)) {
     events.start();
     outbox.start();

@@ -19,7 +19,7 @@ import { MembersRepository } from '../src/db/members.repository';
 import { takeEvents } from '../src/db/outbox.repository';
 import { DATABASE } from '../src/db/schema';
 
-/** What a call of users/add carries beside its body. */
+/** Options of a users/add call in addition to its body. */
 export interface Call {
   apiKey?: string;
   deadline?: number;
@@ -29,17 +29,17 @@ export interface Call {
 const contextOf = (pattern: string, apiKey: string, call: Call = {}) =>
   new DeliveryContext({ requestId: 'r', awaited: true, redelivered: false, attempt: 1, pattern, apiKey, ...call });
 
-/** A migrated database, and a data source on it like that of one process. */
+/** A migrated database, and a data source like the one of a users process. */
 export async function connectTestDatabase(poolSize: number): Promise<{ database: TestDatabase; dataSource: DataSource }> {
   const database = await createTestDatabase({ [DATABASE.schema]: DATABASE.migrations });
   const settings = { name: 'users test', url: database.url, ...DATABASE };
   return { database, dataSource: await createDataSource({ ...settings, poolSize }).initialize() };
 }
 
-/** The handler of users/add on a database of its own, with the API keys `one` and `two`. */
+/** The handler of users/add on its own database, with the API keys `one` and `two`. */
 export class UsersOnDatabase {
   readonly members: MembersRepository;
-  /** In the order in which they were published. */
+  /** Events in the order of publishing. */
   readonly events: OutboxEvent[] = [];
   private outbox: OutboxRelay;
 
@@ -68,13 +68,13 @@ export class UsersOnDatabase {
     await this.database.drop();
   }
 
-  /** Publishes what there is, at most 200 events; nothing is published then until the next call. An empty outbox does not tell that: a relay looks once more. */
+  /** Publishes the waiting events, at most 200, and stops. An empty outbox is not a sufficient sign, because a relay checks once more. */
   async published(): Promise<void> {
     await this.outbox.stop();
     this.outbox = this.relay();
   }
 
-  /** Removes everything but the API keys. */
+  /** Deletes all rows except the API keys. */
   async clear(): Promise<void> {
     await this.dataSource.query('TRUNCATE organizations, idempotency_keys, outbox CASCADE');
     this.events.length = 0;
@@ -137,7 +137,7 @@ export class UsersOnDatabase {
   }
 }
 
-/** Another transaction that has something others wait for. */
+/** Another transaction that holds locks. */
 export class Rival {
   constructor(private readonly client: Client) {}
 
@@ -145,10 +145,10 @@ export class Rival {
     await this.client.query(sql, parameters);
   }
 
-  /** Resolves with the process ids of the server sessions that wait for this transaction or for one that does, once there are so many. */
+  /** Waits until `count` server sessions wait for this transaction, directly or indirectly. @returns their process ids */
   async waiting(count: number): Promise<number[]> {
     for (;;) {
-      // Inside a transaction the view is a copy of the first look at it.
+      // Within a transaction the view is a snapshot of its first read.
       await this.client.query('SELECT pg_stat_clear_snapshot()');
       const { rows } = await this.client.query<{ pid: number }>(
         `WITH RECURSIVE waiting AS (
@@ -164,10 +164,10 @@ export class Rival {
   }
 }
 
-/** User objects with nothing but these ids. */
+/** User objects with only these ids. */
 export const users = (...userIds: string[]) => userIds.map((userId) => ({ userId }));
 
-/** So many users with a name. */
+/** `count` users with a name. */
 export const numbered = (count: number) =>
   Array.from({ length: count }, (_, index) => ({ userId: `u${index}`, name: `User ${index}` }));
 
@@ -175,13 +175,13 @@ export const numbered = (count: number) =>
 export const messages = ({ data }: AddUsersResult) =>
   Object.fromEntries(Object.entries(data).map(([userId, { message }]) => [userId, message]));
 
-/** What a call fails with; undefined when it does not. */
+/** The error of a call; undefined when it succeeds. */
 export async function refusal(call: Promise<unknown>): Promise<unknown> {
   const [outcome] = await Promise.allSettled([call]);
   return outcome.status === 'rejected' ? outcome.reason : undefined;
 }
 
-/** How many queries are sent to PostgreSQL while `work` runs, beside those by which events are published. */
+/** Number of queries sent to PostgreSQL while `work` runs, without the queries that publish events. */
 export async function statementsOf(work: () => Promise<unknown>): Promise<number> {
   const query = jest.spyOn(Client.prototype, 'query');
   await work();

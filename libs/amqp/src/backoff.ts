@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 const STABLE_MS = 10_000;
 
-/** Waits that grow twofold from `firstMs` to `mostMs` milliseconds, each with half of it random so that many do not return as one. */
+/** Waits that double from `firstMs` to `mostMs` milliseconds. Half of each wait is random, so that many clients do not return at once. */
 export class Backoff {
   private failures = 0;
   private succeededAt = Infinity;
@@ -12,7 +12,7 @@ export class Backoff {
     private readonly mostMs = 5000,
   ) {}
 
-  /** What was tried works. The waits start from the first again only when it goes on working for 10 s. */
+  /** Reports a success. The waits start again from the first one only after 10 s without a failure. */
   succeeded(): void {
     this.succeededAt = performance.now();
   }

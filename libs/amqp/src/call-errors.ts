@@ -1,15 +1,15 @@
 import { ApiError } from '@app/contracts/error';
 import type { PublishOutcome } from './publisher';
 
-/** Certainly not executed, and never will be. The reason is for the log. */
+/** Error of a call that was not executed and never will be. The reason is for the log. */
 export const unavailable = (reason: string) =>
   new ApiError('UNAVAILABLE', 'The service is unavailable; nothing was executed.', undefined, { cause: new Error(reason) });
 
-/** Written to the broker, and no answer. */
+/** Error of a call that was written to the broker and got no answer. */
 export const outcomeUnknown = (reason: string) =>
   new ApiError('DEADLINE_EXCEEDED', `The outcome is unknown: ${reason}. It is safe to repeat with the same identity.`);
 
-/** Why a message that was handed to the broker is not, or perhaps not, in a queue. */
+/** Error of a message that is not, or perhaps not, in a queue. undefined when the broker has confirmed it. */
 export function notPublished(outcome: PublishOutcome): ApiError | undefined {
   switch (outcome) {
     case 'confirmed':

@@ -12,15 +12,15 @@ import { BATCH_TYPE, decodeBatch, decodeReply, type Answer, type ReceivedReply }
 import { within } from './within';
 
 export interface CallerOptions {
-  /** Of every message, as `app_id`. */
+  /** The `app_id` of every message. */
   appId: string;
   /** Most calls waiting for their reply; more are refused at once. Default 1000. */
   maxPending?: number;
-  /** Where messages are published to; the account needs the right to. Default `commands`. */
+  /** Exchange for the messages; the account needs write permission. Default `commands`. */
   exchange?: string;
 }
 
-/** Publishes commands and queries and waits for their replies, in a queue of its own. */
+/** Publishes commands and queries, and waits for their replies in its own reply queue. */
 export class Caller {
   private readonly channel: RabbitChannel<ConfirmChannel>;
   private readonly publisher: ConfirmedPublisher;
@@ -41,7 +41,7 @@ export class Caller {
       open: (model) => model.createConfirmChannel(),
       setup: (channel) => this.setUp(channel),
     });
-    // A tick later: those that were certainly refused say so first.
+    // Deferred, so that calls that were certainly refused are rejected with that reason first.
     this.channel.on('lost', () =>
       setImmediate(() => this.calls.rejectAll(() => outcomeUnknown('the connection was lost before the answer came'))),
     );
@@ -58,7 +58,7 @@ export class Caller {
     return this.channel.check();
   }
 
-  /** Waits until calls can be made. @returns false when they cannot after so many milliseconds, or never again */
+  /** Waits until calls can be made. @returns false after `timeoutMs` milliseconds, or when the caller is closed */
   whenReady(timeoutMs: number): Promise<boolean> {
     return this.channel.whenReady(timeoutMs);
   }
@@ -66,8 +66,8 @@ export class Caller {
   /**
    * Publishes a message and waits for its reply.
    *
-   * @throws ApiError UNAVAILABLE: certainly not executed, and never will be. DEADLINE_EXCEEDED: written, and the outcome is unknown.
-   *   Any other status is the service's answer.
+   * @throws ApiError UNAVAILABLE: not executed, and never will be. DEADLINE_EXCEEDED: written, and the outcome is unknown. Any other status is
+   *   the service's answer
    */
   async call<Res>(operation: Operation, body: unknown, options: CallOptions): Promise<Answer<Res>> {
     try {
@@ -77,7 +77,7 @@ export class Caller {
     }
   }
 
-  /** Publishes a message whose reply nobody waits for. @throws NotWritten at once when the broker cannot take it now */
+  /** Publishes a message without waiting for a reply. @throws NotWritten at once when the broker cannot take it now */
   async publish(operation: Operation, body: unknown, options: Omit<CallOptions, 'timeoutMs'>): Promise<PublishOutcome> {
     return this.publisher.publish({
       exchange: this.exchange,
@@ -87,7 +87,7 @@ export class Caller {
     });
   }
 
-  /** Refuses new calls and waits so many milliseconds for the pending ones. */
+  /** Refuses new calls, and waits up to `drainTimeoutMs` milliseconds for the pending ones. */
   async close(drainTimeoutMs: number): Promise<void> {
     this.closed = true;
     await within(drainTimeoutMs, this.calls.whenEmpty());
@@ -97,7 +97,7 @@ export class Caller {
 
   private async setUp(channel: ConfirmChannel): Promise<void> {
     await checkExchanges(channel, [this.exchange, 'replies']);
-    // Named by the broker: a name of ours would be locked by the connection before while that is half open.
+    // The broker chooses the name: an exclusive queue with a fixed name stays locked while the previous connection is half open.
     const { queue } = await channel.assertQueue('', {
       exclusive: true,
       autoDelete: true,

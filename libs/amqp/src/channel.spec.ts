@@ -4,11 +4,11 @@ import { RabbitConnection } from './connection';
 import { silent } from './observer';
 
 describe('RabbitChannel', () => {
-  it('may be waited for by many, and by none of them for longer than until it is closed', async () => {
+  it('lets many callers wait, and ends all waits when it is closed', async () => {
     const warnings: string[] = [];
     const onWarning = ({ message }: Error) => warnings.push(message);
     process.on('warning', onWarning);
-    // Never started, so never there.
+    // Never started, so never ready.
     const options = { url: 'amqp://127.0.0.1:1', name: 'test' };
     const connection = new RabbitConnection(options, silent);
     const channel = new RabbitChannel<Channel>(connection, {

@@ -10,12 +10,12 @@ export interface ChannelOptions<C extends Channel> {
   /** For the log. */
   name: string;
   open: (model: ChannelModel) => Promise<C>;
-  /** Makes a fresh channel ready for use. When it fails the channel is opened again, after a wait. */
+  /** Makes a new channel ready for use. When it fails, the channel is opened again after a wait. */
   setup: (channel: C) => Promise<void>;
 }
 
 /**
- * A channel that is opened and set up again whenever it, or the connection below it, is lost.
+ * A channel that is opened and set up again whenever the channel or its connection is lost.
  *
  * Events: `open` once it is set up, `lost` when it no longer is.
  */
@@ -31,7 +31,7 @@ export class RabbitChannel<C extends Channel> extends EventEmitter<{ open: [C]; 
   ) {
     super();
     this.setMaxListeners(0);
-    // Every reply that waits for the channel listens.
+    // Every reply that waits for the channel adds a listener.
     setMaxListeners(0, this.closing.signal);
     this.ended = this.run();
   }
@@ -49,7 +49,7 @@ export class RabbitChannel<C extends Channel> extends EventEmitter<{ open: [C]; 
     return this.channel ? undefined : (this.problem ?? 'the channel is being opened');
   }
 
-  /** Waits until it is usable. @returns false when it is not after so many milliseconds, or is closed for good */
+  /** Waits until it is usable. @returns false after `timeoutMs` milliseconds, or when it is closed for good */
   async whenReady(timeoutMs: number): Promise<boolean> {
     if (this.check() === undefined) return true;
     if (this.closing.signal.aborted || timeoutMs <= 0) return false;
@@ -70,7 +70,7 @@ export class RabbitChannel<C extends Channel> extends EventEmitter<{ open: [C]; 
     });
   }
 
-  /** Closes politely: what was written before has reached the broker then. At most 1 s. */
+  /** Closes after everything written before has reached the broker. Takes at most 1 s. */
   async close(): Promise<void> {
     this.closing.abort();
     if (this.channel) closeQuietly(this.channel);
@@ -84,7 +84,7 @@ export class RabbitChannel<C extends Channel> extends EventEmitter<{ open: [C]; 
       const model = this.connection.current ?? (await this.nextConnection());
       if (!model) return;
       await this.live(model, backoff);
-      // With the connection gone the next one sets the pace.
+      // Without the connection there is nothing to retry: the next connection opens the channel.
       if (this.connection.current === model) await backoff.wait(signal);
     }
   }
@@ -149,16 +149,16 @@ function endOf(channel: Channel, onListenerError: (error: Error, event: string) 
       CLOSED.add(channel);
       resolve(cause);
     });
-    // Without it an exception in any listener, the callback of a consumer included, makes amqplib close the whole connection.
+    // Without this listener, an exception in any listener or consumer callback makes amqplib close the whole connection.
     channel.on('handler-error', onListenerError);
   });
 }
 
-/** Closes without waiting: the answer never comes when the connection ends first. */
+/** Closes without waiting: the answer never arrives when the connection ends first. */
 export function closeQuietly(channel: Channel): void {
   try {
     channel.close().catch(() => undefined);
   } catch {
-    // Closed already.
+    // It is closed already.
   }
 }

@@ -3,8 +3,8 @@ import type { Channel } from 'amqplib';
 const NOT_FOUND = 404;
 
 /**
- * Services have no right to declare anything: they look whether it is there. The broker does not tell a passive check whether arguments or
- * bindings are those of our table; only declaring does.
+ * Checks that exchanges exist. Services may not declare anything, so they only check. A passive check does not compare arguments or bindings;
+ * only declaring does.
  *
  * @throws Error that says what is missing and what to run
  */

@@ -7,21 +7,21 @@ import { within } from './within';
 
 export type { ConnectionOptions } from './open-connection';
 
-/** `blocked`: the broker is short of memory or disk and takes no messages. It says so only once something was published. */
+/** `blocked`: the broker is short of memory or disk and takes no messages. It reports that only after a publication. */
 export type ConnectionState = 'up' | 'blocked' | 'down';
 
 const CLOSE_TIMEOUT_MS = 1000;
 
 /**
- * One AMQP connection that comes back for ever, with growing waits of at most 5 s.
+ * One AMQP connection that reconnects for ever, with growing waits of at most 5 s.
  *
- * A loop of its own instead of amqplib's recovery: that one restores the connection and nothing on it, so channels and consumers, which the
- * broker closes alone as well, would need the same loop beside it.
+ * It has its own loop, because amqplib's recovery restores only the connection. Channels and consumers, which the broker may also close alone,
+ * would need the same loop again.
  *
  * Events: `up` with the new connection, `state` after each change of {@link state}.
  */
 export class RabbitConnection extends EventEmitter<{ up: [ChannelModel]; state: [ConnectionState] }> {
-  /** Broker account, as the broker checks it in `user_id`. */
+  /** Broker account. The broker accepts only this name in `user_id`. */
   readonly username: string;
   private readonly closing = new AbortController();
   private readonly backoff = new Backoff();
@@ -30,14 +30,14 @@ export class RabbitConnection extends EventEmitter<{ up: [ChannelModel]; state: 
   private ended: Promise<void> = Promise.resolve();
   private started = false;
 
-  /** @throws Error when the URL is not one of a broker */
+  /** @throws Error when the URL is not a valid broker URL */
   constructor(
     readonly options: ConnectionOptions,
     readonly observer: Observer,
   ) {
     super();
     this.username = parseBrokerUrl(options.url).username;
-    // One for each channel, and for each reply that waits for one.
+    // Each channel and each reply that waits for a channel adds a listener.
     this.setMaxListeners(0);
   }
 
@@ -57,18 +57,18 @@ export class RabbitConnection extends EventEmitter<{ up: [ChannelModel]; state: 
     this.ended = this.run();
   }
 
-  /** Closes politely, which delivers what was written before, within 1 s; then at once. */
+  /** Closes the connection. Data written before is delivered, if that takes less than 1 s. */
   async close(): Promise<void> {
     this.closing.abort();
     const { model } = this;
     if (model) {
-      // The promise of close() stays pending when the connection ends in another way.
+      // The promise of close() never settles when the connection ends in another way.
       model.close().catch(() => undefined);
       const timer = setTimeout(() => destroySocket(model), CLOSE_TIMEOUT_MS);
       await this.ended;
       clearTimeout(timer);
     }
-    // An attempt to connect that is under way is not waited for: it closes what it opens.
+    // A running attempt to connect is not awaited: it closes its connection itself.
     await within(CLOSE_TIMEOUT_MS, this.ended);
   }
 

@@ -1,14 +1,14 @@
 /** Names of the AMQP headers. */
 export const HEADER = {
-  // Of a command or query.
+  // Headers of a command or query.
   apiKey: 'x-api-key',
   requestId: 'x-request-id',
   deadline: 'x-deadline',
   idempotencyKey: 'x-idempotency-key',
   replyBatches: 'x-reply-batches',
-  // Of a reply.
+  // Headers of a reply.
   status: 'x-status',
-  // Of a command that a service publishes again.
+  // Headers of a command that a service publishes again.
   attempt: 'x-attempt',
   routingKey: 'x-routing-key',
   correlationId: 'x-correlation-id',

@@ -1,7 +1,7 @@
 import { InFlight } from './in-flight';
 
 describe(InFlight.name, () => {
-  it('gives what is under way, and takes it once', () => {
+  it('returns an item in flight, and removes it once', () => {
     const calls = new InFlight<{ name: string }>();
     const first = { name: 'first' };
     calls.set('a', first);
@@ -15,7 +15,7 @@ describe(InFlight.name, () => {
     expect(calls.size).toBe(1);
   });
 
-  it('may be changed while its keys are looked at', () => {
+  it('may be changed while iterating over its keys', () => {
     const calls = new InFlight<number>();
     for (const key of ['a', 'b', 'c']) calls.set(key, 1);
     for (const key of calls.keys()) {

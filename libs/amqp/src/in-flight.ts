@@ -1,9 +1,9 @@
 /**
- * What is under way, by a key that is never used again.
+ * Items in flight, by a key that is never used again.
  *
- * V8's Map leaves a table that is full of deleted entries for a new one, and the old table points to the new one and to what was in it. Once
- * such a table has survived two collections, everything that passes through the Map survives too, until the next full collection. Through
- * this one only empty boxes do.
+ * V8's Map replaces a table full of deleted entries by a new one, and the old table keeps pointers to the new table and to the old entries. Once
+ * such a table has survived two collections, all later entries of the Map survive until the next full collection. Here these entries are only
+ * empty boxes.
  */
 export class InFlight<Value> {
   private readonly boxes = new Map<string, { value?: Value }>();
@@ -20,7 +20,7 @@ export class InFlight<Value> {
     this.boxes.set(key, { value });
   }
 
-  /** Removes it. @returns what it was, undefined when it is gone already */
+  /** Removes an item. @returns the item, or undefined when the key is unknown or was taken before */
   take(key: string): Value | undefined {
     const box = this.boxes.get(key);
     if (!box) return undefined;
@@ -30,7 +30,7 @@ export class InFlight<Value> {
     return value;
   }
 
-  /** Of now: what is added or taken while they are looked at makes no difference. */
+  /** A snapshot: changes made while iterating do not affect it. */
   keys(): string[] {
     return [...this.boxes.keys()];
   }

@@ -6,28 +6,28 @@ export interface CallOptions {
   /** The tenant. Required unless the message is tenantless. */
   apiKey?: string;
   requestId: string;
-  /** From now to the deadline, in milliseconds. */
+  /** Time from now to the deadline, in milliseconds. */
   timeoutMs: number;
   /** Identity of the effect, at most 255 bytes; a random UUID when absent. */
   messageId?: string;
   idempotencyKey?: string;
 }
 
-/** What is asked for: `pattern` is the routing key. */
+/** The called operation: `pattern` is the routing key. */
 export interface Operation {
   readonly kind: 'command' | 'query';
   readonly pattern: string;
 }
 
-/** Who publishes. */
+/** The publisher of a message. */
 export interface Sender {
-  /** As the app calls itself. */
+  /** Name that the app gives itself. */
   appId: string;
-  /** Its broker account; the broker refuses any other. */
+  /** Its broker account. The broker refuses any other name. */
   userId: string;
 }
 
-/** How the sender waits for the reply. */
+/** Reply queue and timeout of a sender that waits. */
 export interface Awaited {
   replyTo?: string;
   timeoutMs: number;
@@ -36,8 +36,8 @@ export interface Awaited {
 /**
  * The AMQP properties of a command or query.
  *
- * @param correlationId unique among those in flight
- * @param awaited undefined when nobody waits for a reply
+ * @param correlationId unique among the messages in flight
+ * @param awaited undefined when the sender does not wait for a reply
  */
 export function messageProperties(
   { kind, pattern }: Operation,
@@ -52,7 +52,7 @@ export function messageProperties(
     messageId,
     correlationId,
     replyTo: awaited?.replyTo,
-    // A command would be dead-lettered; its deadline is looked at by the consumer.
+    // Only queries expire in their queue. The consumer checks the deadline of a command.
     expiration: kind === 'query' ? awaited?.timeoutMs : undefined,
     type: pattern,
     timestamp: Math.floor(Date.now() / 1000),

@@ -1,22 +1,22 @@
-/** Told what happens on a connection, to log it and to count it. */
+/** Gets the events of a connection, to log and to count them. */
 export interface Observer {
-  /** Never called with a payload, a tenant or a connection string. */
+  /** Fields never contain a payload, a tenant or a connection string. */
   log: (level: 'info' | 'warn' | 'error', fields: { msg: string; [field: string]: unknown }) => void;
-  /** It connects again, after a failed attempt or a lost connection. */
+  /** The connection is opened again, after a failed attempt or a loss. */
   reconnecting(connection: string): void;
   /** Whether the broker is short of memory or disk and takes no messages. */
   blocked(connection: string, blocked: boolean): void;
   /** A message was returned: no queue is bound to its routing key. */
   returned(exchange: string): void;
-  /** A message was refused, as a full queue does. */
+  /** A message was nacked, for example because a queue is full. */
   nacked(exchange: string): void;
-  /** So many calls wait for their reply. */
+  /** The number of calls that wait for their reply has changed. */
   pending(connection: string, calls: number): void;
-  /** A reply came that no call waits for: a late one, mostly. */
+  /** A reply arrived without a pending call: mostly a late one. */
   unknownReply(): void;
 }
 
-/** Says and counts nothing. */
+/** Logs and counts nothing. */
 export const silent: Observer = {
   log: () => undefined,
   reconnecting: () => undefined,

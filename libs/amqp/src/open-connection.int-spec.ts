@@ -15,9 +15,9 @@ describe(openConnection.name, () => {
     await broker?.drop();
   });
 
-  it('has the confirm of 5 KB within 10 ms, where delayed acknowledgements of TCP make it 44', async () => {
+  it('gets the confirm of 5 KB within 10 ms (44 ms with delayed acknowledgements of TCP)', async () => {
     const channel = await model.createConfirmChannel();
-    // Kept in memory, so that the time of a disk does not count.
+    // A transient queue in memory, so that the disk does not count.
     const { queue } = await channel.assertQueue('', { exclusive: true, arguments: { 'x-max-length': 10 } });
     const confirm = () =>
       new Promise<void>((resolve, reject) =>
@@ -31,7 +31,7 @@ describe(openConnection.name, () => {
       await confirm();
       times.push(performance.now() - start);
     }
-    // The delay hits every confirm, a busy machine only some: the median tells them apart.
+    // The delay affects every confirm, a busy machine only a few: the median separates the two.
     expect(times.sort((a, b) => a - b)[20]).toBeLessThan(10);
   });
 });

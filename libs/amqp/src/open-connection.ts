@@ -7,7 +7,7 @@ import type { Observer } from './observer';
 export interface ConnectionOptions {
   /** `amqp:` or `amqps:`, with credentials and virtual host. */
   url: string;
-  /** PEM file of the authority that signed the broker's certificate; absent: the system's. */
+  /** PEM file of the authority that signed the broker's certificate. Default: the authorities of the system. */
   caFile?: string;
   /** Shown in the broker's list of connections. */
   name: string;
@@ -15,13 +15,13 @@ export interface ConnectionOptions {
 
 const CONNECT_TIMEOUT_MS = 10_000;
 
-/** Seconds; the broker gives a sign of life twice in it. */
+/** Heartbeat in seconds. The broker sends a frame at least twice in this time. */
 const HEARTBEAT_S = 10;
 
-/** Seconds without one, after which the connection is given up. amqplib by itself takes two to three heartbeats. */
+/** Seconds without a byte from the broker, after which the connection is given up. amqplib itself waits for two to three heartbeats. */
 const MOST_SILENCE_S = 15;
 
-/** What stream and state lie below amqplib's public types. */
+/** Members of amqplib's connection that its public types lack. */
 interface Underlying {
   expectSocketClose: boolean;
   stream: Socket;
@@ -29,12 +29,12 @@ interface Underlying {
 
 const underlying = (model: ChannelModel) => model.connection as unknown as Underlying;
 
-/** Whether the connection ended while it opened: its close event came before anyone could listen. */
+/** Whether the connection ended while it was opened: then its close event came before a listener could be added. */
 export const isClosed = (model: ChannelModel): boolean => underlying(model).expectSocketClose;
 
 /**
- * Lets go of the socket, and of all channels if that has not happened. amqplib only ends its own half of the socket, and without an error
- * it does not notice that the socket is gone.
+ * Destroys the socket, and ends all channels that are still open. amqplib ends only its own half of the socket, and it notices the loss of a
+ * socket only by an error.
  */
 export const destroySocket = (model: ChannelModel, reason = 'given up'): void =>
   void underlying(model).stream.destroy(new Error(reason));
@@ -42,7 +42,7 @@ export const destroySocket = (model: ChannelModel, reason = 'given up'): void =>
 /**
  * Opens one AMQP connection.
  *
- * @param log told of messages that cannot be decoded
+ * @param log gets a line for each message that cannot be decoded
  * @throws Error of the network, of the handshake, or of {@link parseBrokerUrl}; never with the URL in it
  */
 export async function openConnection(
@@ -50,7 +50,7 @@ export async function openConnection(
   log: Observer['log'] = () => undefined,
 ): Promise<ChannelModel> {
   const model = await connect(parseBrokerUrl(url), {
-    // Else what is written in the next turn of the event loop may wait 40 ms: Nagle waits for the peer's delayed acknowledgement.
+    // Otherwise a write may wait 40 ms: Nagle's algorithm waits for the peer's delayed acknowledgement.
     noDelay: true,
     keepAlive: true,
     timeout: CONNECT_TIMEOUT_MS,
@@ -66,7 +66,7 @@ export async function openConnection(
   return model;
 }
 
-/** What is written in one turn of the event loop goes out in one system call instead of one for each frame. */
+/** Sends the writes of one turn of the event loop in one system call, instead of one for each frame. */
 function writeTogether(socket: Socket): void {
   const write = socket.write.bind(socket) as (...args: unknown[]) => boolean;
   let corked = false;
@@ -83,7 +83,7 @@ function writeTogether(socket: Socket): void {
   };
 }
 
-/** Counts looks and not time: a process that was frozen has not listened meanwhile. */
+/** Ends a silent connection. It counts checks and not time, because a process that was frozen has not listened meanwhile. */
 function endWhenSilent(model: ChannelModel): void {
   const { stream } = underlying(model);
   let heard = stream.bytesRead;
@@ -96,7 +96,7 @@ function endWhenSilent(model: ChannelModel): void {
   stream.once('close', () => clearInterval(timer));
 }
 
-/** @throws Error that does not quote the URL, because it holds a password */
+/** @throws Error that does not quote the URL, because it contains a password */
 export function parseBrokerUrl(url: string): Options.Connect & { username: string } {
   const parsed = URL.canParse(url) ? new URL(url) : undefined;
   if (!parsed?.hostname || (parsed.protocol !== 'amqp:' && parsed.protocol !== 'amqps:')) {

@@ -19,8 +19,8 @@ export class PendingCalls {
   /**
    * Waits for the reply.
    *
-   * @param timeoutMs a timer for each call: Node keeps those of equal length in one list, so that it costs next to nothing
-   * @param onTimeout makes the error for when it has not come by then
+   * @param timeoutMs each call has its own timer; that is cheap, because Node keeps timers of equal length in one list
+   * @param onTimeout creates the error for a call without a reply in time
    */
   wait(correlationId: string, timeoutMs: number, onTimeout: () => Error): Promise<ReceivedReply> {
     return new Promise((resolve, reject) => {
@@ -29,7 +29,7 @@ export class PendingCalls {
     });
   }
 
-  /** @returns false when nobody waits for it, or no longer */
+  /** @returns false when no call waits for this reply any more */
   resolve(correlationId: string, reply: ReceivedReply): boolean {
     const call = this.take(correlationId);
     call?.resolve(reply);
@@ -44,7 +44,7 @@ export class PendingCalls {
     for (const correlationId of this.calls.keys()) this.reject(correlationId, makeError());
   }
 
-  /** Resolves when nothing is pending. */
+  /** Resolves when no call is pending. */
   async whenEmpty(): Promise<void> {
     if (this.calls.size > 0) await new Promise<void>((resolve) => (this.onEmpty = resolve));
   }

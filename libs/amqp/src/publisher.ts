@@ -3,35 +3,35 @@ import type { RabbitChannel } from './channel';
 import { InFlight } from './in-flight';
 import { writeMessage, type Properties } from './write-message';
 
-/** Bytes written and not confirmed, at most: a broker that stopped reading must not fill our memory. */
+/** Most bytes written and not confirmed: a broker that stops reading must not fill the memory of this process. */
 const MAX_UNCONFIRMED_BYTES = 64 * 1024 * 1024;
 
 /**
  * `confirmed`: the broker has it. `returned` and `nacked`: no queue has it, and none will. `lost`: the channel ended first, so the broker
- * may have it. `forbidden`: the account may not publish that, and the channel ended.
+ * may have it. `forbidden`: the account may not publish it, and the channel ended.
  */
 export type PublishOutcome = 'confirmed' | 'returned' | 'nacked' | 'forbidden' | 'lost';
 
 const ACCESS_REFUSED = 403;
 
-/** Nothing was written. */
+/** The message was not written to the connection. */
 export class NotWritten extends Error {}
 
 export interface Publication {
   exchange: string;
   routingKey: string;
   body: Buffer;
-  /** `correlationId` must be unique among those in flight: it tells which message was returned. */
+  /** `correlationId` must be unique among the messages in flight: it identifies a returned message. */
   properties: Properties & { correlationId: string };
-  /** Default true: without a queue for it, it is returned. */
+  /** Whether the broker returns a message that no queue is bound for. Default true. */
   mandatory?: boolean;
 }
 
-/** Publishes with confirm and, unless nobody has to get it, mandatory. */
+/** Publishes messages and waits for the broker's confirms. */
 export class ConfirmedPublisher {
   private readonly unconfirmed = new InFlight<(outcome: PublishOutcome) => void>();
   private unconfirmedBytes = 0;
-  /** What the broker said when it closed the channel because of missing rights. */
+  /** The broker's message when it closed the channel because of a missing permission. */
   private refusal = '';
 
   constructor(private readonly channel: RabbitChannel<ConfirmChannel>) {
@@ -44,7 +44,7 @@ export class ConfirmedPublisher {
     });
   }
 
-  /** @throws NotWritten at once when the broker cannot take it now, or the protocol cannot carry it */
+  /** @throws NotWritten at once when the broker cannot take the message now, or AMQP cannot encode it (then with a `cause`) */
   async publish({ exchange, routingKey, body, properties, mandatory = true }: Publication): Promise<PublishOutcome> {
     const { current } = this.channel;
     const problem = this.channel.check();
@@ -66,12 +66,12 @@ export class ConfirmedPublisher {
         throw new NotWritten((error as Error).message, { cause: error });
       }
       this.unconfirmedBytes += body.length;
-      // The return of a message comes before its confirm, and resolving twice does nothing.
+      // The broker sends a return before the confirm. Resolving twice has no effect.
       this.unconfirmed.set(correlationId, resolve);
     });
   }
 
-  /** Rights are those of the account: every message of this exchange, or with this routing key, on the channel was refused. */
+  /** Permissions belong to the account: all unconfirmed messages with this exchange or this routing key were refused. */
   private isRefused(exchange: string, routingKey: string): boolean {
     return [`exchange '${exchange}'`, `topic '${routingKey}'`].some((what) => this.refusal.includes(`access to ${what}`));
   }

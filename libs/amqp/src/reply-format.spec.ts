@@ -17,15 +17,15 @@ describe('replies', () => {
     expect(through({ result }).parse()).toEqual(result);
   });
 
-  it('carry nothing as null', () => {
+  it('carry undefined as null', () => {
     expect(through({ result: undefined }).json).toBe('null');
   });
 
-  it('carry text that is JSON already as it is', () => {
+  it('carry JSON text unchanged', () => {
     expect(through({ result: new JsonText('{"a": 1}') }).json).toBe('{"a": 1}');
   });
 
-  it('carry headers, but not the status as one', () => {
+  it('carry headers, but a handler cannot set x-status', () => {
     const answer = through({ result: new Reply({ a: 1 }, { 'x-notification-id': 'n', 'x-status': 'NOT_FOUND' }) });
     expect(answer).toMatchObject({ json: '{"a":1}', headers: { 'x-notification-id': 'n', 'x-status': 'OK' } });
   });
@@ -48,18 +48,18 @@ describe('replies', () => {
     expect(() => decodeReply(reply)).toThrow(new ApiError('INTERNAL', 'The service gave an answer that cannot be read.'));
   });
 
-  it('that are not JSON are a bug of the service', () => {
+  it('cannot carry a result that is not JSON', () => {
     const answer = decodeReply(received('{', { 'x-status': 'OK' }));
     expect(() => answer.parse()).toThrow(ApiError);
   });
 
-  it('keep of the details what are details', () => {
+  it('drop details of another shape', () => {
     const details = [null, 5, { field: 'f' }, { field: 'f', message: 'm' }];
     const reply = received(JSON.stringify({ message: 'text', details }), { 'x-status': 'INVALID_ARGUMENT' });
     expect(() => decodeReply(reply)).toThrow(expect.objectContaining({ details: [{ field: 'f', message: 'm' }] }) as Error);
   });
 
-  it('share a message, each with its headers and its body to the byte', () => {
+  it('share a message, and each keeps its headers and its exact body', () => {
     const replies = [
       { correlationId: 'é "1"', reply: encodeReply({ result: new Reply({ text: 'ünïcode 😀' }, { 'x-notification-id': 'ü' }) }) },
       { correlationId: '2', reply: encodeReply({ error: { status: 'NOT_FOUND', message: 'text' } }) },

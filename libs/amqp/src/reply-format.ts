@@ -3,7 +3,7 @@ import { HEADER } from './headers';
 import { JsonText, Reply } from './reply';
 import type { Properties } from './write-message';
 
-/** A reply as it is published: `x-status` says `OK` or names the error, the body is the result or the error as JSON. */
+/** A reply for publishing. The header `x-status` is `OK` or the status of the error; the body is the result or the error as JSON. */
 export interface EncodedReply {
   status: 'OK' | ErrorStatus;
   body: Buffer;
@@ -29,7 +29,7 @@ function encode(status: EncodedReply['status'], value: unknown, headers?: Reply<
   };
 }
 
-/** A reply as it comes, alone or out of a batch. */
+/** A received reply, alone or from a batch. */
 export interface ReceivedReply {
   content: Buffer;
   headers: Readonly<Record<string, unknown>>;
@@ -38,12 +38,12 @@ export interface ReceivedReply {
 /** AMQP `type` of a message that holds several replies. */
 export const BATCH_TYPE = 'replies';
 
-/** Of each reply its correlation id, its headers and the length of its body. */
+/** Index of a batch: correlation id, headers and body length of each reply. */
 type BatchIndex = [correlationId: string, headers: Record<string, unknown>, bytes: number][];
 
 /**
- * Several replies in one message, for a caller that can read it (header `x-reply-batches`): the length of the index as an unsigned 32-bit
- * integer in network order, the index as JSON, and the bodies as they are.
+ * Encodes several replies as one message, for a caller that can read it (header `x-reply-batches`): the length of the index as an unsigned
+ * 32-bit integer in network byte order, the index as JSON, then the bodies.
  */
 export function encodeBatch(replies: readonly { correlationId: string; reply: EncodedReply }[]): Buffer {
   const index: BatchIndex = replies.map(({ correlationId, reply }) => [
@@ -57,7 +57,7 @@ export function encodeBatch(replies: readonly { correlationId: string; reply: En
   return Buffer.concat([length, json, ...replies.map(({ reply }) => reply.body)]);
 }
 
-/** @throws Error when it is no batch */
+/** @throws Error when the content is not a batch */
 export function decodeBatch(content: Buffer): { correlationId: string; reply: ReceivedReply }[] {
   let from = 4 + content.readUInt32BE(0);
   const index = JSON.parse(content.toString('utf8', 4, from)) as BatchIndex;
@@ -71,7 +71,7 @@ export function decodeBatch(content: Buffer): { correlationId: string; reply: Re
 /** A successful reply. */
 export class Answer<Res> {
   constructor(
-    /** Its body as it came. */
+    /** The body as it was received. */
     readonly json: string,
     readonly headers: Readonly<Record<string, unknown>>,
   ) {}
@@ -86,7 +86,7 @@ export class Answer<Res> {
   }
 }
 
-/** @throws ApiError the error that was replied; INTERNAL when the reply makes no sense */
+/** @throws ApiError the replied error; INTERNAL when the reply is invalid */
 export function decodeReply<Res>({ content, headers }: ReceivedReply): Answer<Res> {
   const status: unknown = headers[HEADER.status];
   if (status === 'OK') return new Answer<Res>(content.toString(), headers);

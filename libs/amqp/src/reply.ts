@@ -1,19 +1,19 @@
 /**
- * What a handler returns when its reply needs headers of its own; else it returns the result itself.
+ * Return value of a handler whose reply needs extra headers. Other handlers return the result itself.
  *
  * @typeParam T the result: the JSON body of the reply
  */
 export class Reply<T> {
-  /** @param headers AMQP headers of the reply, together well below 64 KiB; `x-status` is the transport's and cannot be set */
+  /** @param headers AMQP headers of the reply, in total well below 64 KiB. `x-status` is reserved for the transport */
   constructor(
     readonly result: T,
     readonly headers: Readonly<Record<string, string | number | boolean>> = {},
   ) {}
 }
 
-/** A result that is JSON text already: it is sent as it is. */
+/** A result that is JSON text already. It is sent unchanged. */
 export class JsonText<T> {
-  /** Only for the compiler: what the text stands for. */
+  /** Type of the JSON value, only for the compiler. */
   declare readonly value: T;
 
   constructor(readonly text: string) {}

@@ -1,4 +1,4 @@
-/** Waits for a promise, but no longer than so many milliseconds. @returns whether it has settled by then; its error is ignored */
+/** Waits for a promise, at most this many milliseconds. @returns whether it has settled by then; its error is ignored */
 export async function within(milliseconds: number, promise: Promise<unknown>): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;
   const tooLong = new Promise<false>((resolve) => (timer = setTimeout(() => resolve(false), milliseconds)));

@@ -50,7 +50,7 @@ describe(writeMessage.name, () => {
     ['a transient message', { persistent: false, headers: {} }],
     ['properties that are undefined', { persistent: true, headers: {}, messageId: undefined, expiration: undefined }],
   ])('writes %s as amqplib does', async (_, properties) => {
-    // Any other is refused by the broker.
+    // The broker refuses any other user_id.
     const userId = properties.userId && new URL(broker.url).username;
     expect(await published({ ...properties, userId })).toBeNull();
     expect(await written({ ...properties, userId })).toBeNull();
@@ -59,7 +59,7 @@ describe(writeMessage.name, () => {
     expect(ours.content).toEqual(theirs.content);
   });
 
-  it('has what no queue takes returned before it is confirmed, when it is mandatory', async () => {
+  it('gets a mandatory message without a queue returned before the confirm', async () => {
     const order: string[] = [];
     channel.once('return', () => order.push('returned'));
     await written({}, { ...target(), routingKey: 'nobody', mandatory: false }).then(() => order.push('confirmed'));
@@ -73,11 +73,11 @@ describe(writeMessage.name, () => {
     expect(() => writeMessage(closed, target(), {}, Buffer.from('body'))).toThrow(/closed/i);
   });
 
-  it('has V8 make one class for the properties of all messages, and one for their headers', async () => {
+  it('makes V8 use one hidden class for the properties of all messages, and one for their headers', async () => {
     const sent = jest.spyOn(channel as unknown as { sendMessage(method: object, properties: object): boolean }, 'sendMessage');
     const operation = { kind: 'command', pattern: 'x' } as const;
     const sender = { appId: 'test', userId: new URL(broker.url).username };
-    // What runs seldom is not looked at closely: a class of its own for each message begins about with the tenth.
+    // V8 optimizes only code that runs often: separate classes appear from about the tenth message.
     for (let n = 0; n < 100; n++)
       await written(
         messageProperties(operation, { requestId: `r${n}`, apiKey: 'k' }, sender, `c${n}`, { replyTo: 'q', timeoutMs: 1000 }),
@@ -89,7 +89,7 @@ describe(writeMessage.name, () => {
   });
 });
 
-/** As V8 knows it. Only after a flag it knows the question, which it reads when it is first asked. */
+/** Asks V8 itself. The native function exists only after the flag is set, and V8 reads the flag when it compiles the call. */
 function haveOneClass(one: object, other: object): unknown {
   setFlagsFromString('--allow-natives-syntax');
   try {

@@ -3,11 +3,11 @@ import type { Channel, ConfirmChannel, Options } from 'amqplib';
 interface Target {
   exchange: string;
   routingKey: string;
-  /** Without a queue for it, it is returned; else it is gone. */
+  /** True: the broker returns a message that no queue is bound for. False: it drops it. */
   mandatory: boolean;
 }
 
-/** Properties of a message. Those that are undefined are not sent, and neither are headers that are. */
+/** Properties of a message. Properties and headers that are undefined are not sent. */
 export type Properties = Pick<
   Options.Publish,
   | 'contentType'
@@ -24,18 +24,18 @@ export type Properties = Pick<
   | 'appId'
 >;
 
-/** Beneath amqplib's `publish`, and not in its types. */
+/** The method below amqplib's `publish`, which its types lack. */
 interface Sending {
   sendMessage(method: object, properties: object, body: Buffer): boolean;
   pushConfirmCallback(onConfirm: (error: Error | null) => void): void;
 }
 
 /**
- * Publishes a message. amqplib's own `publish` makes the headers of each message the prototype of another object: V8 makes up a class for
- * each of them and reads them the slow way, and the classes keep what the message was made of until the next full collection.
+ * Publishes a message. amqplib's own `publish` makes the headers of each message the prototype of another object. V8 then creates a hidden class
+ * for each message and reads it slowly, and these classes keep the message alive until the next full collection.
  *
- * @param onConfirm once the broker has it, or never will: of a confirm channel, and for each of its messages
- * @throws Error when the channel is closing, or the protocol cannot carry it
+ * @param onConfirm called when the broker has confirmed or nacked the message. Required for every message of a confirm channel
+ * @throws Error when the channel is closing, or the protocol cannot carry the message
  */
 export function writeMessage(
   channel: Channel | ConfirmChannel,
@@ -46,7 +46,7 @@ export function writeMessage(
 ): void {
   const sending = channel as unknown as Sending;
   const deliveryMode = persistent ? 2 : 1;
-  // Node 20 gives a literal that begins with a spread a V8 class of its own each time.
+  // The spread must not come first: Node 20 gives each object literal that begins with a spread its own hidden class.
   sending.sendMessage(target, { deliveryMode, expiration: expiration?.toString(), ...properties }, body);
   if (onConfirm) sending.pushConfirmCallback(onConfirm);
 }

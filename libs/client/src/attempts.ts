@@ -2,22 +2,22 @@ import { Backoff } from '@app/amqp/backoff';
 import { ApiError } from '@app/contracts/error';
 
 export interface Attempts {
-  /** From now to the deadline, in milliseconds. */
+  /** Time from now to the deadline, in milliseconds. */
   timeoutMs: number;
-  /** Aborted: no further attempt is made. */
+  /** When aborted, no further attempt is made. */
   signal: AbortSignal;
-  /** Resolves with false when the broker cannot be used within so many milliseconds. */
+  /** Resolves with false when the broker cannot be used within `timeoutMs` milliseconds. */
   whenReady: (timeoutMs: number) => Promise<boolean>;
-  /** Why it cannot. */
+  /** The reason why the broker cannot be used. */
   whyNot: () => ApiError;
 }
 
 /**
- * Tries until it works, fails for good, or the deadline comes. As soon as one attempt may have worked, a later failure does not say that
- * nothing was done.
+ * Repeats attempts until one succeeds, one fails permanently, or the deadline passes. Once an attempt may have succeeded, a later UNAVAILABLE is
+ * not reported, because it would claim that nothing was done.
  *
- * @param once one attempt within so many milliseconds
- * @throws ApiError UNAVAILABLE: certainly nothing was done. DEADLINE_EXCEEDED: unknown. Any other status: as `once` threw it
+ * @param once makes one attempt, within `timeoutMs` milliseconds
+ * @throws ApiError UNAVAILABLE: nothing was done. DEADLINE_EXCEEDED: unknown. Any other status: as thrown by `once`
  */
 export async function attempt<T>({ timeoutMs, signal, whenReady, whyNot }: Attempts, once: (timeoutMs: number) => Promise<T>) {
   const deadline = performance.now() + timeoutMs;

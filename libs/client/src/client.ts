@@ -23,7 +23,7 @@ export type { Listener, ListenOptions } from './listener';
 export type { Commands, Operations, Queries } from './operations';
 export type { SendOptions } from './send-options';
 
-/** What console and pino are. Told of lost connections and failed handlers; never of payloads, tenants or connection strings. */
+/** A logger such as console or pino. It gets lost connections and failed handlers; never payloads, tenants or connection strings. */
 export interface Logger {
   info(fields: object): void;
   warn(fields: object): void;
@@ -31,33 +31,33 @@ export interface Logger {
 }
 
 export interface ClientOptions {
-  /** RabbitMQ as the account of your service: `amqp:`, or `amqps:` for TLS. */
+  /** RabbitMQ with the account of your service: `amqp:`, or `amqps:` for TLS. */
   url: string;
-  /** PEM file of the authority that signed the broker's certificate; absent: the system's. */
+  /** PEM file of the authority that signed the broker's certificate. Default: the authorities of the system. */
   caFile?: string;
-  /** Your service: goes with every message as `app_id`, and names the connections in the broker's list. At most 200 bytes. */
+  /** Name of your service: the `app_id` of every message, and part of the connection names in the broker. At most 200 bytes. */
   name: string;
-  /** The tenant of everything that does not name another. */
+  /** Default tenant. */
   apiKey?: string;
-  /** From a call to its deadline when it names no other, in milliseconds. Default 5000. */
+  /** Default time from a call to its deadline, in milliseconds. Default 5000. */
   timeoutMs?: number;
-  /** Where commands and calls are published to, as the operator's tool has said when it made the account. Default `commands`. */
+  /** Exchange for commands and calls, as printed by the operator's tool when it created the account. Default `commands`. */
   exchange?: string;
   /** Most calls waiting for their reply; more fail with UNAVAILABLE. Default 1000. */
   maxPending?: number;
-  /** Default: none. */
+  /** Default: no logger. */
   logger?: Logger;
 }
 
 const MAX_NAME_BYTES = 200;
 
 /**
- * Publishes commands, calls, asks and listens, over connections that come back by themselves. One client for a process is enough; it
- * connects with the first use.
+ * Publishes commands, calls operations and listens to events, over connections that reconnect by themselves. One client for a process is enough. It
+ * connects on first use.
  */
 export class CollaborationClient {
   private readonly publishing: RabbitConnection;
-  /** Apart, because a broker that is short of memory reads nothing from a connection that publishes, acknowledgements included. */
+  /** A separate connection, because a broker short of memory reads nothing from a publishing connection, not even acknowledgements. */
   private readonly consuming: RabbitConnection;
   private readonly channel: RabbitChannel<ConfirmChannel>;
   private readonly publisher: ConfirmedPublisher;
@@ -69,7 +69,7 @@ export class CollaborationClient {
   private lastProblem?: string;
   private closed?: Promise<void>;
 
-  /** @throws Error when the URL is not one of a broker, without quoting it; RangeError about another option */
+  /** @throws Error when the URL is not a valid broker URL (without quoting it); RangeError for another invalid option */
   constructor(private readonly options: ClientOptions) {
     const { url, caFile, name } = options;
     if (name === '' || Buffer.byteLength(name) > MAX_NAME_BYTES) throw new RangeError('name must have 1 to 200 bytes.');
@@ -86,13 +86,12 @@ export class CollaborationClient {
   }
 
   /**
-   * Publishes a command that nobody waits for. Resolves when the broker has it, on disk and in its queue; whether it can be carried out
-   * shows later, in the dead letters if it cannot. Until the deadline it is published again, with the same message id, when it is
-   * not certain that the broker has it.
+   * Publishes a command without waiting for its reply. Resolves when the broker has it on disk and in its queue. If it cannot be executed later,
+   * it becomes a dead letter. Until the deadline it is published again, with the same message id, while it is not certain that the broker has it.
    *
    * @returns its message id, which is the id of a notification without `notificationId`
-   * @throws ApiError UNAVAILABLE: the broker certainly does not have it. DEADLINE_EXCEEDED: it may have it. PERMISSION_DENIED: the account
-   *   may not publish this operation. INVALID_ARGUMENT: the body or an option cannot be sent
+   * @throws ApiError UNAVAILABLE: the broker does not have it. DEADLINE_EXCEEDED: the broker may have it. PERMISSION_DENIED: the account may not
+   *   publish this operation. INVALID_ARGUMENT: the body or an option cannot be sent
    */
   async publish<Name extends keyof Commands>(
     name: Name,
@@ -119,12 +118,12 @@ export class CollaborationClient {
   }
 
   /**
-   * Publishes a command or a query and waits for its reply. Until the deadline it is repeated, with the same message id, when the broker
-   * or the service is away; past the deadline nothing is executed any more.
+   * Publishes a command or a query and waits for its reply. Until the deadline it is repeated, with the same message id, while the broker or the
+   * service is away. After the deadline it is not executed any more.
    *
    * @returns the result, and the message id, which is the id of a notification without `notificationId`
-   * @throws ApiError UNAVAILABLE: certainly nothing was done, and nothing will be. DEADLINE_EXCEEDED: unknown; final one second after the
-   *   deadline. Any other status is the service's answer, as over HTTP
+   * @throws ApiError UNAVAILABLE: nothing was done, and nothing will be. DEADLINE_EXCEEDED: unknown; final one second after the deadline. Any
+   *   other status is the service's answer, as over HTTP
    */
   async call<Name extends keyof Operations>(
     name: Name,
@@ -145,10 +144,10 @@ export class CollaborationClient {
   }
 
   /**
-   * Listens to events in a durable queue of its own. Several processes that name the same queue share its events.
+   * Listens to events in its own durable queue. Several processes with the same queue share its events.
    *
-   * @returns once events are consumed
-   * @throws ApiError UNAVAILABLE when that does not begin in time, with the reason; RangeError about an option
+   * @returns the listener, once it consumes
+   * @throws ApiError UNAVAILABLE with the reason when it does not consume in time; RangeError for an invalid option
    */
   async listen(options: ListenOptions): Promise<Listener> {
     this.start(this.publishing);
@@ -165,13 +164,13 @@ export class CollaborationClient {
     }
   }
 
-  /** undefined when the broker can be used as far as it was used before, else a short reason without secrets: for a readiness check. */
+  /** For readiness: undefined when all connections used so far work, else a short reason without secrets. */
   check(): string | undefined {
     const used = [this.channel, this.caller, ...this.listeners].filter((one) => one !== undefined);
     return this.closing.signal.aborted ? 'closed' : used.map((one) => one.check()).find((problem) => problem !== undefined);
   }
 
-  /** Begins nothing more, waits up to so many milliseconds for what is under way, and disconnects. */
+  /** Accepts no new work, waits up to `drainTimeoutMs` milliseconds for running work, and disconnects. */
   close(drainTimeoutMs = 10_000): Promise<void> {
     return (this.closed ??= this.drain(drainTimeoutMs));
   }
@@ -200,7 +199,7 @@ export class CollaborationClient {
     };
   }
 
-  /** The broker's own words, which say which right is missing, or that the password is wrong. */
+  /** Adds the broker's message, which names a missing permission or a wrong password. */
   private explained(error: ApiError): ApiError {
     const reason = this.lastProblem ?? (error.cause as Error | undefined)?.message ?? error.message;
     return new ApiError(error.status, `The broker cannot be used; nothing was done: ${reason}`);

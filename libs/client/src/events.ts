@@ -2,15 +2,15 @@ import type { CloudEvent } from '@app/contracts/event';
 import type { NotificationAddedData } from '@app/contracts/events.notifications';
 import type { ApiKeyRevokedData, DocumentChangedData, OrganizationCreatedData, UserAddedData } from '@app/contracts/events.users';
 
-/** What is told, by the type of the event. */
+/** Data of each event type. */
 export interface Events {
   /** An organization was named for the first time. */
   'organization.created.v1': OrganizationCreatedData;
-  /** Users are new somewhere, or their details have changed. */
+  /** Users were added, or their details have changed. */
   'user.added.v1': UserAddedData;
-  /** The folder of a document, or who may open it, has changed. */
+  /** The folder or the access type of a document has changed. */
   'document.changed.v1': DocumentChangedData;
-  /** An API key was disabled, or tokens of it end. */
+  /** An API key was disabled, or some of its tokens end. */
   'api-key.revoked.v1': ApiKeyRevokedData;
   /** A notification was stored. */
   'notification.added.v1': NotificationAddedData;
@@ -19,12 +19,12 @@ export interface Events {
 export type EventType = keyof Events;
 
 /**
- * What a listener does with each type that it wants. Resolving means done: the event is acknowledged. An error means: try again, and after
- * the last try into the dead letters. The same event may come again after a failure, with the same `id`.
+ * Handlers by event type. When a handler resolves, the event is acknowledged. When it fails, the event is retried, and becomes a dead letter after
+ * the last attempt. The same event may arrive again after a failure, with the same `id`.
  */
 export type Handlers = { [Type in EventType]?: (event: CloudEvent<Events[Type]>) => unknown };
 
-/** The body of an event, or undefined when it is none. What `data` holds is the word of the service that told it. */
+/** Parses the body of an event; undefined when it is not an event. `data` is not validated: the publishing service is trusted. */
 export function readEvent(content: Buffer): CloudEvent<unknown> | undefined {
   try {
     const event = JSON.parse(content.toString()) as Partial<CloudEvent<unknown>> | null;

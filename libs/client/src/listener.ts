@@ -11,17 +11,17 @@ import { readEvent, type EventType, type Handlers } from './events';
 
 export interface ListenOptions {
   /**
-   * Its queue, as `npm run accounts` has printed it: `billing.events`. An account of a version before 0.2 may name one that does not exist, with
-   * its own name, a dot, and a word: it is created then.
+   * Its queue, as printed by `npm run accounts`: `billing.events`. An account created before version 0.2 may give a queue that does not exist, named
+   * `<account>.<word>`. Then it is created.
    */
   queue: string;
-  /** Of the types that the operator has bound the queue to. */
+  /** Handlers for the event types that the operator has bound to the queue. */
   handlers: Handlers;
-  /** Most events that are handled at a time, 1 to 1000. Default 20; 1 keeps the order of arrival. */
+  /** Most events handled at a time, 1 to 1000. Default 20; 1 keeps the order of arrival. */
   prefetch?: number;
-  /** How often an event is tried before it goes to the dead letters, 1 to 20. Default 8: the waits between take a minute together. */
+  /** Attempts before an event becomes a dead letter, 1 to 20. Default 8: the waits between them take a minute in total. */
   tries?: number;
-  /** Most events that wait in a queue that is created here, default 100,000: beyond it the oldest go to the dead letters. */
+  /** Most waiting events in a queue that is created here. Above it the oldest become dead letters. Default 100,000. */
   maxLength?: number;
   /** How long to wait for the broker, in milliseconds. Default 10,000. */
   timeoutMs?: number;
@@ -36,8 +36,7 @@ const ACCESS_REFUSED = 403;
 const deadOf = (queue: string) => `${queue}.dead`;
 
 /**
- * Consumes a queue of events. What the handlers cannot do is tried again with growing waits, then published to `<queue>.dead` with the
- * reason in `x-dead-reason`.
+ * Consumes a queue of events. A failed event is retried with growing waits, then published to `<queue>.dead` with the reason in `x-dead-reason`.
  */
 export class Listener {
   private readonly channel: RabbitChannel<Channel>;
@@ -47,7 +46,7 @@ export class Listener {
   private tag?: string;
   private mayBind = true;
 
-  /** @throws RangeError about an option */
+  /** @throws RangeError for an invalid option */
   constructor(
     private readonly connection: RabbitConnection,
     private readonly publisher: ConfirmedPublisher,
@@ -72,14 +71,14 @@ export class Listener {
     return this.channel.check();
   }
 
-  /** Waits until it consumes. @throws ApiError UNAVAILABLE with the reason when it does not in time */
+  /** Waits until it consumes. @throws ApiError UNAVAILABLE with the reason when it does not consume in time */
   async ready(): Promise<void> {
     if (!(await this.channel.whenReady(this.options.timeoutMs ?? 10_000))) {
       throw unavailable(this.check() ?? 'closed');
     }
   }
 
-  /** Takes no more events and waits so many milliseconds for those in hand; what is not done by then comes again. */
+  /** Takes no more events, and waits up to `drainTimeoutMs` milliseconds for the running handlers. Unfinished events are delivered again. */
   async close(drainTimeoutMs = 10_000): Promise<void> {
     this.closing.abort();
     const { current } = this.channel;
@@ -94,7 +93,7 @@ export class Listener {
     else await this.declare(channel, maxLength);
     await channel.prefetch(prefetch);
     const { consumerTag } = await channel.consume(queue, (message) => {
-      // The broker cancels the consumers of a queue that is deleted or moved.
+      // The broker cancels consumers when the queue is deleted or moves to another node.
       if (!message) return closeQuietly(channel);
       if (this.closing.signal.aborted) return;
       const work = this.handle(message, channel).finally(() => this.running.delete(work));
@@ -103,7 +102,7 @@ export class Listener {
     this.tag = consumerTag;
   }
 
-  /** Whether it was declared for this account: the queue, and where its dead letters go. */
+  /** Whether the operator has declared the queue and its dead-letter exchange for this account. */
   private isThere(): Promise<boolean> {
     const { queue } = this.options;
     return this.allowed(NOT_FOUND, async (channel) => {
@@ -112,7 +111,7 @@ export class Listener {
     });
   }
 
-  /** An account that did not declare its queue may not bind it either: that was done for it. */
+  /** Binds the queue if the account may. Otherwise the operator has bound it. */
   private async bindAsFarAsAllowed(): Promise<void> {
     this.mayBind &&= await this.allowed(ACCESS_REFUSED, (channel) => this.bind(channel));
   }
@@ -131,13 +130,13 @@ export class Listener {
     await channel.bindQueue(dead, dead, '');
     await channel.assertQueue(queue, {
       durable: true,
-      // A queue that refuses when it is full loses the newest.
+      // drop-head, because a full queue that rejects loses the newest events.
       arguments: { ...bounded, 'x-overflow': 'drop-head', 'x-delivery-limit': 20, 'x-dead-letter-exchange': dead },
     });
     await this.bind(channel);
   }
 
-  /** What the broker refuses ends a channel: so it has one of its own. @returns false when it was refused with this code */
+  /** Runs an action on its own channel, because the broker closes the channel on a refusal. @returns false when refused with this code */
   private async allowed(code: number, action: (channel: Channel) => Promise<void>): Promise<boolean> {
     const model = this.connection.current;
     if (!model) throw new Error('the connection was lost');
@@ -153,7 +152,7 @@ export class Listener {
     }
   }
 
-  /** Ends with the ack, or without one: then the broker delivers the message again. */
+  /** Handles and acknowledges an event. If it ends without an ack, the broker delivers the event again. */
   private async handle(message: ConsumeMessage, channel: Channel): Promise<void> {
     const { signal } = this.closing;
     const event = readEvent(message.content);
@@ -170,7 +169,7 @@ export class Listener {
         if (tries >= this.tries) return this.bury(message, channel, reason, tries);
       }
       await backoff.wait(signal);
-      // Delivered again on another channel, or given back.
+      // The broker delivers it again: the channel is lost, or will be closed.
       if (signal.aborted || isChannelClosed(channel)) return;
     }
     settle(channel, () => channel.ack(message));
@@ -215,7 +214,7 @@ function settle(channel: Channel, send: () => void): void {
   try {
     send();
   } catch {
-    // The channel is closing, and its close event is still to come.
+    // The channel is closing; its close event follows.
   }
 }
 

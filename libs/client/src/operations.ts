@@ -10,19 +10,19 @@ import type { GetNotificationsRequest, GetNotificationsResult } from '@app/contr
 export interface Commands {
   /** Adds users to an organization, a folder or a document. */
   'users.add.v1': { request: AddUsersRequest; result: AddUsersResult };
-  /** Says where a document is and who may open it. */
+  /** Sets the folder and the access type of a document. */
   'documents.set.v1': { request: SetDocumentRequest; result: SetDocumentResult };
-  /** Stores one notification and whom it is for. */
+  /** Stores one notification and its recipients. */
   'notifications.add.v1': { request: AddNotificationRequest; result: AddNotificationResult };
 }
 
 /** Queries by their routing keys: they change nothing and are always waited for. */
 export interface Queries {
-  /** Asks whether a user may open a document. */
+  /** Checks whether a user may open a document. */
   'access.check.v1': { request: CheckAccessRequest; result: CheckAccessResult };
-  /** Reads a contact list, a page at a time. */
+  /** Reads a contact list in pages. */
   'contacts.list.v1': { request: ListContactsRequest; result: ListContactsResult };
-  /** Reads notifications, newest first, a page at a time. */
+  /** Reads notifications in pages, newest first. */
   'notifications.get.v1': { request: GetNotificationsRequest; result: GetNotificationsResult };
 }
 

@@ -4,24 +4,24 @@ import { ApiError } from '@app/contracts/error';
 import { IDEMPOTENCY_KEY, REQUEST_ID } from '@app/contracts/headers';
 import { MAX_BODY_BYTES } from '@app/contracts/json';
 
-/** How one command or query is sent. */
+/** Options of one command or query. */
 export interface SendOptions {
-  /** The tenant; absent: that of the client. */
+  /** The tenant. Default: that of the client. */
   apiKey?: string;
-  /** From now to the deadline, in milliseconds, at most 5 minutes; absent: that of the client. */
+  /** Time from now to the deadline, in milliseconds, at most 5 minutes. Default: that of the client. */
   timeoutMs?: number;
-  /** Identity of the effect, 1-255 bytes: sent again with the same one, a notification is stored once. Default: a random UUID. */
+  /** Identity of the effect, 1-255 bytes. A notification sent twice with the same id is stored once. Default: a random UUID. */
   messageId?: string;
-  /** The first answer to it is kept with its effect for 24 hours and given again: 1-255 printable ASCII characters. */
+  /** 1-255 printable ASCII characters. The first answer is stored for 24 hours, and returned to a repetition. */
   idempotencyKey?: string;
-  /** In all logs of this command: 1-128 printable ASCII characters. Default: a random UUID. */
+  /** Id in all logs of this command, 1-128 printable ASCII characters. Default: a random UUID. */
   requestId?: string;
 }
 
 const MAX_TIMEOUT_MS = 300_000;
 const MAX_PROPERTY_BYTES = 255;
 
-/** @throws ApiError INVALID_ARGUMENT when it could not be sent as it is */
+/** @throws ApiError INVALID_ARGUMENT when an option or the body cannot be sent */
 export function readOptions(
   { pattern }: Operation,
   body: unknown,

@@ -1,7 +1,7 @@
 import { Described, Flag, Identifier } from './fields';
 import { query } from './message';
 
-/** Why a user may open a document; the first that holds, in this order. */
+/** Reasons why a user may open a document, in this order: the first one that applies is returned. */
 export const ACCESS_LEVELS = ['document', 'folder', 'organization', 'public'] as const;
 export type AccessLevel = (typeof ACCESS_LEVELS)[number];
 
@@ -9,7 +9,7 @@ export class CheckAccessRequest {
   @Identifier('Organization of the document.')
   organizationId: string;
 
-  @Identifier('The document. One that is not known is organizationPrivate and in no folder.')
+  @Identifier('The document. An unknown document is organizationPrivate and in no folder.')
   documentId: string;
 
   @Identifier('The user.')
@@ -25,7 +25,7 @@ export class CheckAccessResult {
       type: 'string',
       enum: [...ACCESS_LEVELS],
       description:
-        'Through which level: added to the document, to its folder, or to the organization; or because it is public. Absent when not allowed.',
+        'Reason: the user was added to the document, to its folder or to the organization, or the document is public. Absent when not allowed.',
     },
     { optional: true },
   )
@@ -35,7 +35,7 @@ export class CheckAccessResult {
 export const CheckAccess = query('access.check.v1', CheckAccessRequest, CheckAccessResult, {
   service: 'users',
   open: true,
-  purpose: 'Asks whether a user may open a document.',
+  purpose: 'Checks whether a user may open a document.',
   example: {
     request: { organizationId: 'acme', documentId: 'roadmap', userId: 'ada' },
     result: { allowed: true, level: 'document' },

@@ -12,13 +12,13 @@ export const ALL_EVENTS: readonly Event<object>[] = [
   NotificationAdded,
 ];
 
-/** What each service listens to, in a queue of its own that all its processes share. */
+/** Events that each service listens to. All processes of a service share one queue. */
 export const SUBSCRIPTIONS: Readonly<Record<ServiceName, readonly Event<object>[]>> = {
   users: [],
   notifications: [UserAdded, DocumentChanged],
 };
 
-/** Types of the events that processes of this system hear: the gateway listens to one beside {@link SUBSCRIPTIONS}, in a queue for each process. */
+/** Event types that processes of this system listen to: {@link SUBSCRIPTIONS}, and one of the gateway, with a queue for each process. */
 export const HEARD_HERE: ReadonlySet<string> = new Set(
   [...Object.values(SUBSCRIPTIONS).flat(), ApiKeyRevoked].map(({ type }) => type),
 );

@@ -10,7 +10,7 @@ import { Authenticate } from './users.authenticate';
 import { Authorize } from './users.authorize';
 import { Exists } from './users.exists';
 
-/** Every message of the system: each becomes one binding in the broker and must have exactly one handler in its service. */
+/** Every message of the system. Each has bindings in the broker, and must have exactly one handler in its service. */
 export const ALL_MESSAGES: readonly Message<object, object>[] = [
   AddUsers,
   SetDocument,

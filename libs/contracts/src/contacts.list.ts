@@ -5,10 +5,10 @@ export class ListContactsRequest {
   @Identifier('The organization.')
   organizationId: string;
 
-  @Identifier('Its contact list instead of that of the organization.', { optional: true })
+  @Identifier('Reads the contact list of this document instead of that of the organization.', { optional: true })
   documentId?: string;
 
-  @Identifier('`next` of the page before: only users behind this one.', { optional: true })
+  @Identifier('`next` of the previous page: only users after this one.', { optional: true })
   after?: string;
 
   @WholeNumber('Most users in a page. Default 1000.', 1, LIMITS.listLength, { optional: true })
@@ -25,7 +25,7 @@ export class Contact {
   @Described({ type: 'string', description: 'E-mail address; absent when none was sent.' }, { optional: true })
   email?: string;
 
-  @Described({ type: 'string', description: 'Initial; absent when there is neither one nor a name.' }, { optional: true })
+  @Described({ type: 'string', description: 'Initial; absent when neither an initial nor a name was sent.' }, { optional: true })
   initial?: string;
 }
 
@@ -41,7 +41,7 @@ export const ListContacts = query('contacts.list.v1', ListContactsRequest, ListC
   service: 'users',
   open: true,
   purpose:
-    'Reads a contact list, a page at a time. In that of an organization appear those who were added to it, in that of a document those who were added to it: who was added to a folder appears in neither.',
+    'Reads a contact list in pages. The list of an organization has the users who were added to the organization. The list of a document has the users who were added to the document. Users who were added only to a folder are in neither list.',
   example: {
     request: { organizationId: 'acme', documentId: 'roadmap', pageSize: 50 },
     result: { users: [{ userId: 'ada', name: 'Ada Lovelace', email: 'ada@example.com', initial: 'A' }], next: 'ada' },

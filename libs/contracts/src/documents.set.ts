@@ -9,17 +9,21 @@ export class SetDocumentRequest {
   @Identifier('The document; created when it does not exist.')
   documentId: string;
 
-  @Identifier('The folder that it is in; created when it does not exist. Absent: in none.', { optional: true })
+  @Identifier('The folder of the document; created when it does not exist. Absent: no folder.', { optional: true })
   folderId?: string;
 
-  @OneOf('Who may open it beside its own users and those of its folder. Absent: organizationPrivate.', ACCESS_TYPES, {
-    optional: true,
-  })
+  @OneOf(
+    'Access type: users who may open it in addition to its own users and the users of its folder. Absent: organizationPrivate.',
+    ACCESS_TYPES,
+    {
+      optional: true,
+    },
+  )
   access?: AccessType;
 }
 
 export class SetDocumentResult {
-  @Described({ type: 'integer', minimum: 1, description: 'Version of the document: grows with every change.' })
+  @Described({ type: 'integer', minimum: 1, description: 'Version of the document. It grows with every change.' })
   version: number;
 
   @Described({ type: 'boolean', description: 'Whether this call has changed anything.' })
@@ -29,8 +33,7 @@ export class SetDocumentResult {
 export const SetDocument = command('documents.set.v1', SetDocumentRequest, SetDocumentResult, {
   service: 'users',
   open: true,
-  purpose:
-    'Says where a document is and who may open it. Sets both: what is absent has its default afterwards, whatever was there before.',
+  purpose: 'Sets the folder and the access type of a document. It always sets both: an absent field gets its default.',
   example: {
     request: { organizationId: 'acme', documentId: 'roadmap', folderId: 'plans', access: 'restricted' },
     result: { version: 18, changed: true },

@@ -1,6 +1,6 @@
 /**
- * Names of google.rpc.Code that this system answers with. Published callable-function clients turn any other name into `internal`
- * and lose the message. https://github.com/googleapis/googleapis/blob/master/google/rpc/code.proto
+ * Error statuses of this system, from google.rpc.Code. Published callable-function clients turn any other name into `internal` and lose the
+ * message. https://github.com/googleapis/googleapis/blob/master/google/rpc/code.proto
  */
 export const ERROR_STATUSES = [
   'INVALID_ARGUMENT',
@@ -31,13 +31,13 @@ export const HTTP_STATUS: Readonly<Record<ErrorStatus, number>> = {
   DEADLINE_EXCEEDED: 504,
 };
 
-/** One invalid field: where it is, and what it must be. */
+/** One invalid field: its path and the problem. */
 export interface FieldProblem {
   field: string;
   message: string;
 }
 
-/** What an error looks like on the wire: the value of `error` in an HTTP response, and the whole body of an error reply over AMQP. */
+/** An error on the wire: the value of `error` in an HTTP response, and the whole body of an error reply over AMQP. */
 export interface ErrorBody {
   message: string;
   status: ErrorStatus;
@@ -46,7 +46,7 @@ export interface ErrorBody {
 }
 
 /**
- * An error that may be shown to the caller as it is. Anything else that is thrown is a bug and is shown as INTERNAL with a fixed text.
+ * An error that may be shown to the caller. Any other thrown value is a bug, and the caller sees INTERNAL with a fixed text.
  *
  * `UNAVAILABLE` is a promise: nothing was executed and nothing will be. `DEADLINE_EXCEEDED` says that the outcome is unknown.
  */

@@ -2,8 +2,8 @@ import type { EventType } from './event-types';
 import type { ServiceName } from './message';
 
 /**
- * Something that has happened, told to whoever listens: at least once, in no order. Repetitions have the same `id`; what has changed carries
- * a `version` that only grows, so that a listener keeps the newest.
+ * An event type. Events are published to all listeners at least once, in no particular order. A repetition has the same `id`. Changed objects carry
+ * a growing `version`, so that a listener can keep the newest.
  *
  * @typeParam Data the `data` of the event
  */
@@ -12,7 +12,7 @@ export interface Event<Data> {
   /** `<noun>.<what happened>.v<major>`: routing key in exchange `events`, and CloudEvents `type`. */
   readonly type: EventType;
   readonly data: new () => Data;
-  /** What has happened, as prose with code in backticks; documentation is made of it. */
+  /** Meaning of the event, as prose with code in backticks; part of the documentation. */
   readonly purpose: string;
   readonly example: Data;
 }
@@ -25,9 +25,9 @@ export interface CloudEvent<Data> {
   /** `/users` or `/notifications`: the service. */
   source: string;
   type: string;
-  /** The organization; of an event about an API key, that key. */
+  /** The organization, or the API key if the event is about one. */
   subject: string;
-  /** When it happened, RFC 3339 in UTC. */
+  /** Time of the event, RFC 3339 in UTC. */
   time: string;
   datacontenttype: 'application/json';
   /** The tenant. */
@@ -35,7 +35,7 @@ export interface CloudEvent<Data> {
   data: Data;
 }
 
-/** Declares an event under its type. */
+/** Declares an event type. */
 export const event = <Data>(
   service: ServiceName,
   type: EventType,

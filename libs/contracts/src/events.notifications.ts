@@ -34,10 +34,10 @@ export class NotificationAddedData {
   @NestedList(() => NotificationUser, 'Users to notify by name.')
   notifyUsers: NotificationUser[];
 
-  @Described({ type: 'boolean', description: 'Whether everyone who can see the document is notified as well.' })
+  @Described({ type: 'boolean', description: 'Whether all users who can see the document are notified too.' })
   notifyAll: boolean;
 
-  @Described({ type: 'integer', description: 'When it was stored, in milliseconds since 1970.' })
+  @Described({ type: 'integer', description: 'Time of storing, in milliseconds since 1970.' })
   timestamp: number;
 
   @Described({ type: 'integer', minimum: 1, description: 'Always 1: a notification does not change.' })
@@ -45,7 +45,7 @@ export class NotificationAddedData {
 }
 
 export const NotificationAdded = event('notifications', EVENT_TYPES.notificationAdded, NotificationAddedData, {
-  purpose: 'A notification was stored. The event has what an e-mail or push service needs.',
+  purpose: 'A notification was stored. The event has all data that an e-mail or push service needs.',
   example: {
     notificationId: 'release-1.0',
     organizationId: 'acme',

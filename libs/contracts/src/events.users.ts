@@ -4,11 +4,11 @@ import { event } from './event';
 import { EVENT_TYPES } from './event-types';
 
 const Republished = () =>
-  Flag('Present, and true, when nothing has happened now: what there is was told again, see `npm run events`.', {
+  Flag('Present and true when the event repeats existing data and nothing has changed, see `npm run events`.', {
     optional: true,
   });
 
-/** A user as it is now. */
+/** The current details of a user. */
 export class UserOfEvent {
   @Identifier('Identifier of the user inside the organization.')
   userId: string;
@@ -19,7 +19,7 @@ export class UserOfEvent {
   @Described({ type: 'string', description: 'E-mail address; absent when none was sent.' }, { optional: true })
   email?: string;
 
-  @Described({ type: 'string', description: 'Initial; absent when there is neither one nor a name.' }, { optional: true })
+  @Described({ type: 'string', description: 'Initial; absent when neither an initial nor a name was sent.' }, { optional: true })
   initial?: string;
 
   @Described(
@@ -27,7 +27,7 @@ export class UserOfEvent {
       type: 'integer',
       minimum: 1,
       description:
-        'Grows with every change of this user. Absent when another call changes the user at the same moment: its event has it.',
+        'Grows with every change of this user. Absent when another call changes the user at the same time: the event of that call has it.',
     },
     { optional: true },
   )
@@ -38,13 +38,13 @@ export class UserAddedData {
   @Identifier('Organization of the users.')
   organizationId: string;
 
-  @Identifier('Present when they were added to this folder only.', { optional: true })
+  @Identifier('Present when the users were added only to this folder.', { optional: true })
   folderId?: string;
 
-  @Identifier('Present when they were added to this document only.', { optional: true })
+  @Identifier('Present when the users were added only to this document.', { optional: true })
   documentId?: string;
 
-  @NestedList(() => UserOfEvent, 'Those who are new there, and those whose name, e-mail address or initial has changed.', {
+  @NestedList(() => UserOfEvent, 'New users, and users whose name, e-mail address or initial has changed.', {
     min: 1,
   })
   users: UserOfEvent[];
@@ -57,7 +57,7 @@ export class OrganizationCreatedData {
   @Identifier('The organization.')
   organizationId: string;
 
-  @Described({ type: 'integer', minimum: 1, description: 'Always 1: an organization has nothing that could change.' })
+  @Described({ type: 'integer', minimum: 1, description: 'Always 1: an organization does not change.' })
   version: number;
 }
 
@@ -68,10 +68,10 @@ export class DocumentChangedData {
   @Identifier('The document.')
   documentId: string;
 
-  @Identifier('The folder that it is in; absent: in none.', { optional: true })
+  @Identifier('The folder of the document; absent: no folder.', { optional: true })
   folderId?: string;
 
-  @OneOf('Who may open it beside its own users and those of its folder.', ACCESS_TYPES)
+  @OneOf('Access type: users who may open it in addition to its own users and the users of its folder.', ACCESS_TYPES)
   access: AccessType;
 
   @Described({ type: 'integer', minimum: 1, description: 'Grows with every change of this document.' })
@@ -87,14 +87,15 @@ export class ApiKeyRevokedData {
   @Identifier('The API key.')
   apiKey: string;
 
-  @OneOf('What was done: a whole key was disabled, tokens were revoked, or replaced by a new one.', REVOCATION_REASONS)
+  @OneOf('Reason: the whole key was disabled, tokens were revoked, or tokens were replaced by a new one.', REVOCATION_REASONS)
   reason: (typeof REVOCATION_REASONS)[number];
 
   @Described(
     {
       type: 'array',
       items: { type: 'string' },
-      description: 'Ids of the tokens that end, as `keys list` shows them; absent: all of the key, until it is enabled again.',
+      description:
+        'Ids of the tokens that end, as shown by `keys list`. Absent: all tokens of the key, until it is enabled again.',
     },
     { optional: true },
   )
@@ -102,14 +103,15 @@ export class ApiKeyRevokedData {
 
   @Described({
     type: 'integer',
-    description: 'When they end at the latest, in milliseconds since 1970: later than the event after a rotation with a grace.',
+    description:
+      'Latest time at which the tokens end, in milliseconds since 1970. After a rotation with a grace it is later than the event.',
   })
   endsAt: number;
 }
 
 export const UserAdded = event('users', EVENT_TYPES.userAdded, UserAddedData, {
   purpose:
-    'Users were added to an organization, a folder or a document, or their details have changed: one event for each call that did so.',
+    'Users were added to an organization, a folder or a document, or their details have changed. There is one event for each such call.',
   example: {
     organizationId: 'acme',
     documentId: 'roadmap',
@@ -126,23 +128,24 @@ export const OrganizationCreated = event('users', EVENT_TYPES.organizationCreate
 });
 
 export const DocumentChanged = event('users', EVENT_TYPES.documentChanged, DocumentChangedData, {
-  purpose: '`documents.set.v1` has changed the folder of a document, or who may open it.',
+  purpose: '`documents.set.v1` has changed the folder or the access type of a document.',
   example: { organizationId: 'acme', documentId: 'roadmap', folderId: 'plans', access: 'restricted', version: 18 },
 });
 
 export const ApiKeyRevoked = event('users', EVENT_TYPES.apiKeyRevoked, ApiKeyRevokedData, {
-  purpose: 'An API key was disabled, or tokens of it end: what a listener has kept about the key has to be asked for anew.',
+  purpose:
+    'An API key was disabled, or some of its tokens end. A listener must drop everything that it has cached about the key.',
   example: { apiKey: 'demo-key', reason: 'rotated', tokenIds: ['1'], endsAt: 1769860682117 },
 });
 
-/** What a listener of {@link UserAdded} needs of the message; the tenant is in its header. */
+/** Body of {@link UserAdded} as its handlers read it; the tenant is in a header. */
 export class UserAddedEvent {
-  @Nested(() => UserAddedData, 'What happened.')
+  @Nested(() => UserAddedData, 'Data of the event.')
   data: UserAddedData;
 }
 
-/** What a listener of {@link DocumentChanged} needs of the message; the tenant is in its header. */
+/** Body of {@link DocumentChanged} as its handlers read it; the tenant is in a header. */
 export class DocumentChangedEvent {
-  @Nested(() => DocumentChangedData, 'What happened.')
+  @Nested(() => DocumentChangedData, 'Data of the event.')
   data: DocumentChangedData;
 }

@@ -18,12 +18,12 @@ export const LIMITS = {
   listLength: 1000,
 } as const;
 
-/** What is wrong with a value, as the rest of a sentence that starts with the field's path; undefined when nothing is. */
+/** Returns the problem of a value, as the rest of a sentence that starts with the field's path; undefined when the value is valid. */
 export type Check = (value: unknown) => string | undefined;
 
 type Schema = Extract<Parameters<typeof JSONSchema>[0], object>;
 
-// eslint-disable-next-line no-control-regex -- control characters are what it looks for
+// eslint-disable-next-line no-control-regex -- it searches for control characters
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
 
 export const identifierProblem: Check = (value) => {
@@ -41,7 +41,7 @@ export const textProblem =
   (value) => {
     if (typeof value !== 'string') return ' must be a string';
     if (value.length < min) return ' must not be empty';
-    // Code points are at most as many as UTF-16 units: the exact count is only needed above the limit.
+    // A string has at most as many code points as UTF-16 units, so count exactly only above the limit.
     if (value.length > max && Array.from(value).length > max) return ` must be at most ${max} characters`;
     if (singleLine && CONTROL.test(value)) return ' must not contain control characters';
     return undefined;
@@ -73,7 +73,7 @@ const isPlainObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 interface FieldOptions {
-  /** May be absent. null is never the same as absent. */
+  /** The field may be absent. null does not count as absent. */
   optional?: boolean;
 }
 
@@ -82,7 +82,7 @@ export interface ContractField {
   readonly name: string;
   readonly check: Check;
   readonly optional: boolean;
-  /** The contract class whose objects it holds, alone or in a list; undefined: its value is taken as it is. */
+  /** The contract class of its object or list of objects; undefined: the value is kept unchanged. */
   readonly nested?: () => new () => object;
 }
 
@@ -98,7 +98,7 @@ function register(prototype: object, field: ContractField): void {
   else FIELDS.set(prototype, [field]);
 }
 
-/** One check, its JSON Schema and its place among the class's fields. Every decorator below is made of it. */
+/** Declares a field with its check and its JSON Schema. All decorators below use it. */
 export function Field(
   check: Check,
   schema: Schema,
@@ -127,11 +127,11 @@ const IDENTIFIER_SCHEMA = {
   type: 'string',
   minLength: 1,
   maxLength: LIMITS.identifierBytes,
-  // Bytes cannot be counted by JSON Schema: the pattern says what it can, the validation is the arbiter.
+  // JSON Schema cannot count bytes. The pattern says what it can; the check decides.
   pattern: '^(?=[\\s\\S]*\\S)[^\\u0000-\\u001f\\u007f-\\u009f]*$',
 } as const;
 
-/** A field of a reply: described for the reader, never checked. */
+/** A field of a reply: documented, never checked. */
 export const Described = (schema: Schema, options?: FieldOptions) => Field(() => undefined, schema, options);
 
 /** Any identifier: 1-256 bytes of UTF-8, not blank, no control characters, well-formed. */

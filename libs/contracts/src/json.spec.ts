@@ -5,7 +5,7 @@ import { MAX_DEPTH, parseJson } from './json';
 const nested = (depth: number) => '['.repeat(depth) + ']'.repeat(depth);
 
 describe(parseJson.name, () => {
-  it('parses any ordinary JSON to the value it stands for', () => {
+  it('parses any ordinary JSON', () => {
     const ordinary = fc
       .jsonValue({ maxDepth: 20 })
       .filter((value) => !/constructor|prototype|__proto__|\\u0000|\\ud/i.test(JSON.stringify(value)));
@@ -16,11 +16,11 @@ describe(parseJson.name, () => {
     );
   });
 
-  it('counts the last of equal keys', () => {
+  it('uses the last of duplicate keys', () => {
     expect(parseJson(Buffer.from('{"a":1,"a":2}'))).toEqual({ a: 2 });
   });
 
-  it('accepts the deepest body that is allowed', () => {
+  it('accepts a body of the greatest allowed depth', () => {
     expect(() => parseJson(Buffer.from(nested(MAX_DEPTH)))).not.toThrow();
   });
 
@@ -43,7 +43,7 @@ describe(parseJson.name, () => {
     expect(() => parseJson(Buffer.from(text))).toThrow(ApiError);
   });
 
-  it('refuses bytes that are no UTF-8, which a decoder would replace silently', () => {
+  it('refuses invalid UTF-8, which a decoder would replace silently', () => {
     expect(() => parseJson(Buffer.from([0x22, 0xc3, 0x28, 0x22]))).toThrow('The body must be UTF-8.');
   });
 

@@ -10,11 +10,11 @@ export const MAX_BODY_BYTES = 1024 * 1024;
 const PROTOTYPE_KEYS = new Set(['__proto__', 'constructor', 'prototype']);
 
 /**
- * Parses untrusted JSON. What PostgreSQL cannot store or JavaScript cannot carry is refused here, so that it never becomes a 5xx further
- * on: NUL (not storable in text or json), lone surrogates (silently replaced on encoding), numbers beyond the double range, nesting that
- * JSON.stringify could not print again, and keys that touch prototypes. Of equal keys in an object the last one counts.
+ * Parses untrusted JSON. It refuses values that PostgreSQL cannot store or JavaScript cannot represent, because they would cause a 5xx later: NUL
+ * (not storable in text or json), lone surrogates (silently replaced on encoding), numbers beyond the double range, nesting too deep for
+ * JSON.stringify, and keys that touch prototypes. The last of duplicate keys counts.
  *
- * @throws ApiError INVALID_ARGUMENT that says what is wrong, never quoting the body
+ * @throws ApiError INVALID_ARGUMENT that names the problem, without quoting the body
  */
 export function parseJson(bytes: Buffer): unknown {
   if (!isUtf8(bytes)) throw refused('The body must be UTF-8.');
@@ -26,12 +26,12 @@ export function parseJson(bytes: Buffer): unknown {
     // The parser's own message quotes the body.
     throw refused('The body must be JSON.');
   }
-  // Valid UTF-8 has no surrogates, and JSON no raw NUL: only an escape can bring either.
+  // Valid UTF-8 has no surrogates, and JSON has no raw NUL: only an escape can produce them.
   refuseHostile(value, 1, text.includes('\\u'));
   return value;
 }
 
-/** Its depth is bounded by the one it allows. */
+/** The recursion is limited by MAX_DEPTH. */
 function refuseHostile(value: unknown, depth: number, hasEscapes: boolean): void {
   if (typeof value === 'string') {
     if (hasEscapes) refuseText(value, 'A string');

@@ -4,15 +4,15 @@ import { query } from './message';
 export const LEVELS = ['organization', 'folder', 'document'] as const;
 export type MembershipLevel = (typeof LEVELS)[number];
 
-/** Memberships in one answer, at most. */
+/** Most memberships in one answer. */
 export const MEMBERSHIPS_PAGE = 5000;
 
-/** Where a user was added to. */
+/** A membership of a user. */
 export class Membership {
   @OneOf('Level of the membership.', LEVELS)
   level: MembershipLevel;
 
-  @Described({ type: 'string', description: 'The folder or document; empty for the organization.' })
+  @Described({ type: 'string', description: 'Id of the folder or document; empty for the organization.' })
   id: string;
 }
 
@@ -23,7 +23,7 @@ export class ListMembershipsRequest {
   @Identifier('The user.')
   userId: string;
 
-  @OneOf('With `afterId`, the last membership of the page before.', LEVELS, { optional: true })
+  @OneOf('With `afterId`: the last membership of the previous page.', LEVELS, { optional: true })
   afterLevel?: MembershipLevel;
 
   @Field(
@@ -39,18 +39,18 @@ export class ListMembershipsResult {
     type: 'array',
     items: { $ref: '#/components/schemas/Membership' },
     maxItems: MEMBERSHIPS_PAGE,
-    description: 'Where the user was added to, in a fixed order.',
+    description: 'Memberships of the user, in a fixed order.',
   })
   memberships: Membership[];
 
-  @Flag('Whether there are more.')
+  @Flag('Whether there are more memberships.')
   more: boolean;
 }
 
 export const ListMemberships = query('memberships.list.v1', ListMembershipsRequest, ListMembershipsResult, {
   service: 'users',
   callers: ['notifications'],
-  purpose: 'Reads where a user was added to, a page at a time. A user who was added nowhere has no memberships.',
+  purpose: 'Reads the memberships of a user in pages. A user who was never added has none.',
   example: {
     request: { organizationId: 'acme', userId: 'ada', afterLevel: 'organization', afterId: '' },
     result: {

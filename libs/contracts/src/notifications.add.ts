@@ -68,7 +68,7 @@ export class AddNotificationRequest {
   actionUser: NotificationUser;
 
   @Identifier(
-    'Identity of the notification inside the organization: the same id with the same content stores nothing again, with other content it is ALREADY_EXISTS. Made by the service when absent.',
+    'Identity of the notification inside the organization. A repetition with the same content stores nothing again; with other content the error is ALREADY_EXISTS. The service creates it when absent.',
     { optional: true },
   )
   notificationId?: string;
@@ -94,7 +94,7 @@ export class AddNotificationRequest {
         },
       },
       additionalProperties: { type: 'string', description: 'Text for the variable of this name.' },
-      description: 'Values of the variables. Returned as sent; nothing is evaluated. At most 64 KiB as JSON.',
+      description: 'Values of the variables. They are returned as sent and not evaluated. At most 64 KiB as JSON.',
     },
     { optional: true },
   )
@@ -128,7 +128,7 @@ export class AddedNotification {
 }
 
 export class AddNotificationResult {
-  @Described({ type: 'string', enum: ['success'], description: 'Always the same: a failure is an error.' })
+  @Described({ type: 'string', enum: ['success'], description: 'Always the same: a failed call is answered with an error.' })
   status: 'success';
 
   @Described({ type: 'string', description: '`Notification added successfully.`' })
@@ -149,7 +149,7 @@ const ADDED: AddNotificationResult = {
 export const AddNotification = command('notifications.add.v1', AddNotificationRequest, AddNotificationResult, {
   open: true,
   purpose:
-    'Stores one notification and whom it is for. A success means that it is committed: the very next query returns it. Its id is `notificationId`, else the `message_id` of the command: published again with the same one, nothing happens twice.',
+    'Stores one notification and its recipients. A success means that it is committed: the next query returns it. Its id is `notificationId`, else the `message_id` of the command: published again with the same id, it is stored once.',
   example: {
     request: {
       organizationId: 'acme',

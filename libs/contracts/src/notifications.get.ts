@@ -4,7 +4,7 @@ import { pageTokenProblem } from './page-token';
 
 const FILTERS = ['documentId', 'locationId', 'userId', 'notificationIds'] as const;
 
-/** The sets of filters that are supported, each with organizationId. */
+/** The supported sets of filters, each with organizationId. */
 export const FILTER_COMBINATIONS: readonly (readonly (typeof FILTERS)[number][])[] = [
   ['documentId'],
   ['documentId', 'notificationIds'],
@@ -20,7 +20,7 @@ export const FILTER_COMBINATIONS: readonly (readonly (typeof FILTERS)[number][])
 const SUPPORTED = FILTER_COMBINATIONS.map((filters) => filters.join(' + ')).join('; ');
 
 export class GetNotificationsRequest {
-  @Identifier('Organization to read; one that does not exist has no notifications.')
+  @Identifier('Organization to read. An unknown organization has no notifications.')
   organizationId: string;
 
   @Identifier('Only notifications of this document.', { optional: true })
@@ -29,7 +29,7 @@ export class GetNotificationsRequest {
   @Identifier('Only notifications at this location.', { optional: true })
   locationId?: string;
 
-  @Identifier('Only what this user was notified of: named in notifyUsers, or reached by notifyAll.', { optional: true })
+  @Identifier('Only notifications of this user: named in notifyUsers, or reached by notifyAll.', { optional: true })
   userId?: string;
 
   @Identifiers('Only these notifications. An empty list matches nothing.', { optional: true })
@@ -43,7 +43,7 @@ export class GetNotificationsRequest {
 
   @Field(
     pageTokenProblem,
-    { type: 'string', maxLength: 2200, description: '`result.pageToken` of the page before. Opaque.' },
+    { type: 'string', maxLength: 2200, description: '`result.pageToken` of the previous page. Opaque.' },
     { optional: true },
   )
   pageToken?: string;
@@ -59,7 +59,7 @@ export class GetNotificationsRequest {
   }
 }
 
-/** A user as it comes back: what was not sent is empty. */
+/** A user as returned. Fields that were not sent are empty. */
 export class StoredUser {
   @Identifier('Identifier of the user.')
   userId: string;
@@ -107,7 +107,10 @@ export class NotificationItem {
   @Described({ type: 'object', additionalProperties: true, description: 'As sent, else {}.' })
   displayHeadlineMessageTemplateData: Record<string, unknown>;
 
-  @Described({ $ref: '#/components/schemas/NotificationMetadata', description: 'Where it belongs.' })
+  @Described({
+    $ref: '#/components/schemas/NotificationMetadata',
+    description: 'Organization, document and location of the notification.',
+  })
   metadata: NotificationMetadata;
 
   @Described({
@@ -120,16 +123,16 @@ export class NotificationItem {
   @Described({
     type: 'object',
     additionalProperties: { type: 'boolean', enum: [true], description: 'The key is the userId.' },
-    description: 'The same, by userId.',
+    description: 'The same users, by userId.',
   })
   notifyUsersByUserId: Record<string, true>;
 
-  @Described({ type: 'integer', description: 'When it was stored, in epoch milliseconds.' })
+  @Described({ type: 'integer', description: 'Time of storing, in epoch milliseconds.' })
   timestamp: number;
 }
 
 export class GetNotificationsResult {
-  @Described({ type: 'string', enum: ['success'], description: 'Always the same: a failure is an error.' })
+  @Described({ type: 'string', enum: ['success'], description: 'Always the same: a failed call is answered with an error.' })
   status: 'success';
 
   @Described({ type: 'string', description: '`Notification(s) retrieved successfully.`' })
@@ -143,13 +146,13 @@ export class GetNotificationsResult {
   })
   data: NotificationItem[];
 
-  @Described({ type: 'string', description: 'Present when there is more.' }, { optional: true })
+  @Described({ type: 'string', description: 'Present when there are more notifications.' }, { optional: true })
   pageToken?: string;
 }
 
 export const GetNotifications = query('notifications.get.v1', GetNotificationsRequest, GetNotificationsResult, {
   open: true,
-  purpose: `Reads notifications, newest first, a page at a time. Supported filters, each with \`organizationId\`: ${SUPPORTED}.`,
+  purpose: `Reads notifications in pages, newest first. Supported filters, each with \`organizationId\`: ${SUPPORTED}.`,
   example: {
     request: { organizationId: 'acme', documentId: 'roadmap', userId: 'grace', pageSize: 50 },
     result: {

@@ -12,7 +12,7 @@ describe('page token', () => {
     );
   });
 
-  it('is nothing when it is not one of ours', () => {
+  it('is rejected when this system has not made it', () => {
     const json = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
     for (const token of [
       '',

@@ -1,6 +1,6 @@
 import { identifierProblem, type Check } from './fields';
 
-/** The place after which a page starts: the last notification of the page before. */
+/** Position after which a page starts: the last notification of the previous page. */
 export interface PagePosition {
   /** Epoch milliseconds. */
   timestamp: number;
@@ -12,9 +12,9 @@ export function encodePageToken({ timestamp, notificationId }: PagePosition): st
   return Buffer.from(JSON.stringify([timestamp, notificationId])).toString('base64url');
 }
 
-/** The position in a token, or undefined when it is none of ours. */
+/** The position in a token; undefined when this system has not made the token. */
 export function decodePageToken(token: string): PagePosition | undefined {
-  // 256 bytes of identifier, escaped as JSON at worst sixfold, and a third more as base64.
+  // An identifier of 256 bytes grows at worst sixfold as JSON, and by a third as base64.
   if (token.length > 2200 || !/^[A-Za-z0-9_-]+$/.test(token)) return undefined;
   try {
     const parsed = JSON.parse(Buffer.from(token, 'base64url').toString('utf8')) as unknown;
@@ -23,7 +23,7 @@ export function decodePageToken(token: string): PagePosition | undefined {
     if (!Number.isSafeInteger(timestamp) || (timestamp as number) < 0) return undefined;
     if (identifierProblem(notificationId)) return undefined;
     const position = { timestamp: timestamp as number, notificationId: notificationId as string };
-    // base64 has several ways to write the same: only ours is one that we have returned.
+    // base64 has several spellings of the same bytes: accept only the one that is returned.
     return encodePageToken(position) === token ? position : undefined;
   } catch {
     return undefined;

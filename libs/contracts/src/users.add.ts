@@ -6,8 +6,8 @@ import { USED_BEFORE } from './idempotency';
 const isString = (value: unknown) => (typeof value === 'string' ? undefined : ' must be a string');
 
 /**
- * One user to add. Only types and the userId are judged for the call as a whole: a name, e-mail or initial of a bad length, bad characters
- * or a bad form fails its own entry and the others are stored.
+ * One user to add. Wrong types and a bad userId refuse the whole call. A name, e-mail or initial with a bad length, bad characters or a bad form
+ * fails only its own entry, and the others are stored.
  */
 export class UserEntry {
   @Identifier('Identifier of the user inside the organization.')
@@ -57,8 +57,8 @@ export class AddUsersRequest {
   users: UserEntry[];
 }
 
-/** What happened to one user. */
-@JSONSchema({ description: 'What happened to one user.' })
+/** Outcome for one user. */
+@JSONSchema({ description: 'Outcome for one user.' })
 export class AddedUser {
   @Described({ type: 'boolean', description: 'Whether the user is stored.' })
   success: boolean;
@@ -71,10 +71,14 @@ export class AddedUser {
 }
 
 export class AddUsersResult {
-  @Described({ type: 'string', enum: ['success'], description: 'Also when some users failed: see their entries.' })
+  @Described({
+    type: 'string',
+    enum: ['success'],
+    description: 'Always the same, also when some users failed: see their entries.',
+  })
   status: 'success';
 
-  @Described({ type: 'string', description: '`User(s) processed successfully.`, or how many failed.' })
+  @Described({ type: 'string', description: '`User(s) processed successfully.`, or the number of failed users.' })
   message: string;
 
   @Described({
@@ -91,7 +95,7 @@ const GRACE = { userId: 'grace', name: 'Grace Hopper', email: 'grace@example.com
 export const AddUsers = command('users.add.v1', AddUsersRequest, AddUsersResult, {
   open: true,
   purpose:
-    'Adds users to an organization, a folder or a document. Those who are there already are updated: fields that are not sent keep their values. One that cannot be stored fails alone. A success reflects committed rows only.',
+    'Adds users to an organization, a folder or a document. Existing users are updated: fields that are not sent keep their values. A user who cannot be stored fails alone. A success means that the users are committed.',
   example: {
     request: {
       organizationId: 'acme',

@@ -1,7 +1,7 @@
 import { Field, Flag } from './fields';
 import { query } from './message';
 
-/** The longest name that a broker account may have: it travels as an AMQP short string. */
+/** Longest name of a broker account, because it is sent as an AMQP short string. */
 const MAX_BYTES = 255;
 
 export class AuthorizeRequest {
@@ -10,7 +10,7 @@ export class AuthorizeRequest {
       typeof value === 'string' && Buffer.byteLength(value) <= MAX_BYTES ? undefined : ' must be the name of an account',
     {
       type: 'string',
-      description: 'Broker account that published a message, as the broker has checked it; empty when the message does not tell.',
+      description: 'Broker account that published a message, checked by the broker; empty when the message has no user_id.',
     },
   )
   publisher: string;
@@ -23,6 +23,6 @@ export class AuthorizeResult {
 
 export const Authorize = query('users.authorize.v1', AuthorizeRequest, AuthorizeResult, {
   callers: ['notifications'],
-  purpose: 'Asks whether a broker account may publish commands and queries for the API key of the call.',
+  purpose: 'Checks whether a broker account may publish commands and queries for the API key of the call.',
   example: { request: { publisher: 'billing' }, result: { granted: true } },
 });

@@ -13,16 +13,16 @@ export class ExistsResult {
   @Flag('Whether the API key of the call is known.')
   apiKey: boolean;
 
-  @Flag('Whether users/add has named the organization. False when none was asked for.')
+  @Flag('Whether the organization exists. False when none was given.')
   organization: boolean;
 
-  @Flag('Whether users/add has named the document. False when none was asked for.')
+  @Flag('Whether the document exists. False when none was given.')
   document: boolean;
 }
 
 export const Exists = query('users.exists.v1', ExistsRequest, ExistsResult, {
   callers: ['notifications'],
-  purpose: 'Asks what the users service knows to exist for the API key of the call.',
+  purpose: 'Checks whether the API key of the call, an organization and a document exist in the users service.',
   example: {
     request: { organizationId: 'acme', documentId: 'roadmap' },
     result: { apiKey: true, organization: true, document: true },

@@ -11,7 +11,7 @@ describe(validateBody.name, () => {
     ...ALL_EVENTS.map(({ data, example }) => [data.name, data as BodyClass<object>, example] as const),
   ];
 
-  it.each(examples)('judges %s as class-validator does', (_, type, example) => {
+  it.each(examples)('accepts and refuses %s like class-validator', (_, type, example) => {
     const outcomeOf = (judge: () => object) => {
       try {
         return { body: judge() };
@@ -33,7 +33,7 @@ describe(validateBody.name, () => {
     fc.assert(
       fc.property(changes, (chosen) => {
         const value = structuredClone(example) as Record<string, unknown>;
-        // A copy, because a later change may go inside it, and the constants are every run's.
+        // A copy, because a later change may modify it, and all runs share the constants.
         for (const [place, other, inside] of chosen) change(value, place, structuredClone(other), inside);
         expect(outcomeOf(() => validateBody(type, value))).toEqual(outcomeOf(() => arbiter(value)));
       }),
@@ -42,7 +42,7 @@ describe(validateBody.name, () => {
   });
 });
 
-/** Puts something else into one place, or takes out what is there. */
+/** Replaces or removes the value at one place. */
 function change(value: object, place: number, other: unknown, inside: boolean): void {
   const keys = Object.keys(value);
   if (keys.length === 0) return;

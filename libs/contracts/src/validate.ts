@@ -6,11 +6,11 @@ import type { BodyClass } from './message';
 const MAX_DETAILS = 20;
 
 /**
- * Turns parsed JSON into an instance of a contract class: the same check at the gateway and at every consumer. Fields that the class does
- * not know are dropped, because clients of later versions send more.
+ * Turns parsed JSON into an instance of a contract class: the same check in the gateway and in every consumer. Unknown fields are dropped, because
+ * clients of later versions send more fields.
  *
  * @param path prefix of the paths in messages: `data` over HTTP, nothing over AMQP
- * @throws ApiError INVALID_ARGUMENT whose message states the first problem and whose details list up to 20
+ * @throws ApiError INVALID_ARGUMENT with the first problem as message and up to 20 problems in the details
  */
 export function validateBody<T extends object>(type: BodyClass<T>, value: unknown, path = ''): T {
   const notAnObject = objectProblem(value);
@@ -25,9 +25,9 @@ export function validateBody<T extends object>(type: BodyClass<T>, value: unknow
 type Values = Readonly<Record<string, unknown>>;
 
 /**
- * Nearly every body is valid, and is found so by running the checks of the fields alone: class-validator takes ten times as long.
+ * Runs only the checks of the fields. Nearly every body is valid, and class-validator takes ten times as long.
  *
- * @returns undefined when anything is wrong: what it is, class-validator says
+ * @returns undefined when the body is invalid: then class-validator finds the problems
  */
 function fastPath<T extends object>(type: new () => T, value: Values): T | undefined {
   const body = new type();
@@ -56,7 +56,7 @@ function takeNested(type: new () => object, given: Values | Values[]): object | 
   return taken;
 }
 
-/** What is valid, and what is wrong with what is not, as class-validator sees it. @throws ApiError */
+/** Validates with class-validator. @returns the instance @throws ApiError with the problems */
 export function explain<T extends object>(type: new () => T, value: Values, path: string): T {
   const body = instantiate(type, value);
   const errors = validateSync(body, {
@@ -68,8 +68,8 @@ export function explain<T extends object>(type: new () => T, value: Values, path
 }
 
 /**
- * Takes the fields of a class, and free data as it is. class-transformer is not for untrusted input: it drops keys that are named like the
- * methods of an object, and takes quadratic time for many keys.
+ * Copies the fields of a class, with free data unchanged. Not class-transformer, which is unsafe for untrusted input: it drops keys named like
+ * object methods, and takes quadratic time for many keys.
  */
 function instantiate<T extends object>(type: new () => T, value: Values): T {
   const body = new type();
@@ -98,7 +98,7 @@ function problemsOf(errors: ValidationError[], path: string): FieldProblem[] {
   return problems.slice(0, MAX_DETAILS);
 }
 
-/** A check may name a place further inside (`[3] must be …`, `.actionUser must be …`): the path ends at the first space. */
+/** A check may name an inner place (`[3] must be …`, `.actionUser must be …`), so the path ends at the first space. */
 function fieldProblem(path: string, problem: string): FieldProblem {
   const end = problem.indexOf(' ');
   return { field: path + problem.slice(0, end), message: path + problem };

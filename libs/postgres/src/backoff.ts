@@ -1,10 +1,10 @@
-/** Waits after failures grow twofold from the first to the second, in milliseconds. */
+/** Waits after failures double from the first to the second number, in milliseconds. */
 const BACKOFF_MS = [100, 5000] as const;
 
 /**
- * How long to wait, in milliseconds. Half of it is random, so that many processes do not come as one.
+ * Wait after a failure, in milliseconds. Half of it is random, so that many processes do not retry at once.
  *
- * @param failures in a row so far, from 1
+ * @param failures number of consecutive failures, from 1
  */
 export function waitAfter(failures: number): number {
   const [first, most] = BACKOFF_MS;

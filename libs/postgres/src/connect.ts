@@ -5,8 +5,8 @@ const FIRST_DELAY_MS = 200;
 const LONGEST_DELAY_MS = 5000;
 
 /**
- * Connects, and waits for as long as it takes until the database is there and every migration that this build knows has run. A service
- * that started on an old schema would fail request by request instead.
+ * Connects, and waits without limit until the database is reachable and every migration of this build has run. A service that starts on an old
+ * schema would fail on each request instead.
  *
  * @returns false when `stopping` was aborted first
  */
@@ -32,7 +32,7 @@ async function obstacleTo(dataSource: DataSource): Promise<string | undefined> {
   return migrationObstacle(dataSource);
 }
 
-/** Readiness of the schema: undefined, or what to run. */
+/** Readiness of the schema. @returns undefined, or a reason that names the command to run */
 export async function migrationObstacle(dataSource: DataSource): Promise<string | undefined> {
   const known = dataSource.migrations.map((migration) => migration.name ?? migration.constructor.name);
   try {
@@ -48,7 +48,7 @@ export async function migrationObstacle(dataSource: DataSource): Promise<string 
   }
 }
 
-/** Readiness of the connection. */
+/** Readiness of the connection. @returns undefined, or a short reason */
 export async function databaseObstacle(dataSource: DataSource): Promise<string | undefined> {
   if (!dataSource.isInitialized) return 'is not connected';
   try {
@@ -59,7 +59,7 @@ export async function databaseObstacle(dataSource: DataSource): Promise<string |
   }
 }
 
-/** The code of an error: messages of the driver may name users and databases. */
+/** Only the code or name of an error, because messages of the driver may contain users and databases. */
 const reasonOf = (error: unknown): string => (error as { code?: string }).code ?? (error as Error).name;
 
 function pause(ms: number, stopping: AbortSignal): Promise<void> {

@@ -9,15 +9,15 @@ export interface DataSourceSettings {
   name: string;
   url: string;
   caFile?: string;
-  /** The one schema that this service owns. */
+  /** The schema that this service owns. */
   schema: string;
   entities: (EntityTarget<ObjectLiteral> & { new (): unknown })[];
   migrations: (new () => MigrationInterface)[];
   poolSize: number;
   /**
-   * Plans are made without values, and so once for a connection: for statements that each have an index to go by. Left to itself, PostgreSQL
-   * takes an unknown LIMIT for a tenth of all rows, finds that dear, and plans anew for each call. A table is never read without an index
-   * then: the plan may be older than most of its rows.
+   * Uses generic plans: a statement is planned once for each connection, without its values. Every statement must have a matching index.
+   * By default PostgreSQL assumes that an unknown LIMIT returns a tenth of all rows, finds the generic plan expensive, and plans each call again.
+   * Sequential scans are off, because the plan may be older than most rows of the table.
    */
   genericPlans?: boolean;
 }
@@ -27,7 +27,7 @@ export const GENERIC_PLANS = { plan_cache_mode: 'force_generic_plan', enable_seq
 
 const CONNECT_TIMEOUT_MS = 2000;
 
-/** A data source that is not connected yet: {@link connectWhenReady} does that, so that a process starts before its database. */
+/** Creates a data source without connecting: {@link connectWhenReady} connects, so a process can start before its database. */
 export function createDataSource(settings: DataSourceSettings): DataSource {
   const logger = new Logger('Postgres');
   const parameters = { search_path: settings.schema, ...(settings.genericPlans && GENERIC_PLANS) };
@@ -42,7 +42,7 @@ export function createDataSource(settings: DataSourceSettings): DataSource {
     migrationsTableName: 'migrations',
     poolSize: settings.poolSize,
     connectTimeoutMS: CONNECT_TIMEOUT_MS,
-    // Without a listener an idle connection that the server closes takes the process down.
+    // Without this handler the process ends when the server closes an idle connection.
     poolErrorHandler: (error: Error) => logger.warn(`an idle connection was lost: ${error.message}`),
     extra: {
       Client: ImpatientClient,

@@ -17,7 +17,7 @@ describe('ImpatientClient', () => {
   });
   afterEach(() => link.close());
 
-  it.each([0, 2])('gives up on a silent server, after %d times of having been idle for as long', async (times) => {
+  it.each([0, 2])('gives up on a silent server, also after %d idle timeouts', async (times) => {
     const { stream } = (client as unknown as { connection: { stream: Socket } }).connection;
     for (let time = 0; time < times; time++) {
       await once(stream, 'timeout');

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import { Client, type ClientConfig } from 'pg';
 import { STATEMENT_TIMEOUT_MS } from './statement-timeout';
 
-/** The server ends every statement before that: who is silent for longer is gone. */
+/** Longest silence during a statement, in milliseconds. The server ends each statement earlier, so a longer silence means that it is gone. */
 const SILENCE_MS = STATEMENT_TIMEOUT_MS + 1000;
 
 interface Internals {
@@ -12,8 +12,8 @@ interface Internals {
 }
 
 /**
- * A connection that gives up on a silent server. The timeouts of statements are kept by the server, and nothing else ends a statement whose
- * server has failed over or whose packets are swallowed on the way: TCP goes on trying for a quarter of an hour.
+ * A connection that gives up on a silent server. Statement timeouts are enforced by the server only. After a failover, or when packets are
+ * dropped, nothing else would end a statement: TCP retries for a quarter of an hour.
  */
 export class ImpatientClient extends Client {
   constructor(config?: ClientConfig) {
@@ -22,7 +22,7 @@ export class ImpatientClient extends Client {
     this.once('connect', () => {
       const { stream } = internals.connection;
       stream.setTimeout(SILENCE_MS);
-      // Given to setTimeout() it would be called once only, and that may be while nothing is asked.
+      // on(), because a callback passed to setTimeout() runs only once, and that may be while no statement runs.
       stream.on('timeout', () => {
         if (!internals.readyForQuery) stream.destroy(new Error('Connection terminated: the server is silent'));
       });

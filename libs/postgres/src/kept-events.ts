@@ -1,19 +1,19 @@
 import { waitAfter } from './backoff';
 
-/** Where those events of the outbox are that have to be published again. They are left out for a while, so that they hold up no others. */
+/** Events of the outbox that must be published again, by `seq`. The relay skips them for a while, so that they do not block other events. */
 export class KeptEvents {
   private readonly seqs = new Set<string>();
   private rounds = 0;
   private timer?: NodeJS.Timeout;
 
-  /** @param comeBack called when their time has come: none is left out any more */
+  /** @param comeBack called when no event is skipped any more */
   constructor(private readonly comeBack: () => void) {}
 
   get all(): string[] {
     return [...this.seqs];
   }
 
-  /** @returns how often there was something to keep since all was well, when this begins a wait; the waits grow with it */
+  /** @returns the number of waits since the outbox was empty, if this call starts a wait; else undefined. The waits grow with this number */
   add(seqs: readonly string[]): number | undefined {
     for (const seq of seqs) this.seqs.add(seq);
     if (this.timer) return undefined;
@@ -21,7 +21,7 @@ export class KeptEvents {
     return this.rounds;
   }
 
-  /** The outbox was emptied as far as it goes. */
+  /** Reports that the relay has published all other events. */
   emptied(): void {
     if (this.seqs.size === 0) this.rounds = 0;
   }

@@ -8,8 +8,8 @@ export interface MigrationConfig {
 }
 
 /**
- * The body of a service's migrate.ts: migrates, says what ran in one line, and sets the exit code. A failure names the reason without the
- * connection string.
+ * Main function of a service's migrate program. It migrates, prints the migrations that ran in one line, and sets the exit code. An error line
+ * never contains the connection string.
  */
 export async function migrateAndReport(
   schema: string,

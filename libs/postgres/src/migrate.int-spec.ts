@@ -67,7 +67,7 @@ describe(migrate.name, () => {
     });
   });
 
-  it('leaves a service waiting while migrations that it knows have not run', async () => {
+  it('lets a service wait while migrations of its build have not run', async () => {
     await migrate(settings('one'));
     const newer = dataSource(settings('one').serviceUrl ?? '', [First1795132800001, Second1795132800002]);
     const stopping = new AbortController();
@@ -77,7 +77,7 @@ describe(migrate.name, () => {
     await newer.destroy();
   });
 
-  it('says what is missing, and stops waiting when the process stops', async () => {
+  it('logs the missing migrations, and stops waiting when the process stops', async () => {
     const empty = await createTestDatabase({});
     const source = await dataSource(empty.url, [First1795132800001]).initialize();
     await expect(migrationObstacle(source)).resolves.toContain('npm run setup');

@@ -4,9 +4,9 @@ import { DataSource, type MigrationInterface } from 'typeorm';
 import { isDatabaseAway } from './errors';
 
 export interface MigrationSettings {
-  /** The full-rights account. */
+  /** Connection string of the full-rights account. */
   adminUrl: string;
-  /** The service's own account: its role is created when missing. Absent, or the same user: no role. */
+  /** Connection string of the service. Its role is created when missing. Absent, or the same user as `adminUrl`: no role is created. */
   serviceUrl?: string;
   caFile?: string;
   schema: string;
@@ -16,8 +16,8 @@ export interface MigrationSettings {
 const PATIENCE_MS = 60_000;
 
 /**
- * Brings one schema to the state of this build: schema, role, migrations, rights. Safe to run from several places at once (an advisory
- * lock lets one through at a time) and again. Waits up to 60 s for a database that is still starting.
+ * Brings one schema to the state of this build: schema, role, migrations, permissions. Safe to repeat and to run concurrently: an advisory lock
+ * lets one run at a time. Waits up to 60 s for a database that is still starting.
  *
  * @returns names of the migrations that ran
  */
@@ -30,7 +30,7 @@ export async function migrate(settings: MigrationSettings): Promise<string[]> {
     await grantOwnSchema(client, settings);
     return ran;
   } finally {
-    // Ends the session and with it the advisory lock.
+    // The end of the session also releases the advisory lock.
     await client.end();
   }
 }
@@ -38,7 +38,7 @@ export async function migrate(settings: MigrationSettings): Promise<string[]> {
 async function connect(settings: MigrationSettings): Promise<Client> {
   for (const deadline = Date.now() + PATIENCE_MS; ;) {
     const client = new Client({ connectionString: settings.adminUrl, ...tls(settings) });
-    // A connection lost while idle is reported by the next query.
+    // Without a listener a lost idle connection would end the process. The next query reports the loss.
     client.on('error', () => undefined);
     try {
       await client.connect();
@@ -69,7 +69,7 @@ async function runMigrations(settings: MigrationSettings): Promise<string[]> {
   }
 }
 
-/** The service's role may use the rows of its own schema and nothing else: it owns no table and cannot change one. */
+/** Grants the service's role access to the rows of its own schema and nothing else: it owns no table and cannot alter one. */
 async function grantOwnSchema(client: Client, { adminUrl, serviceUrl, schema }: MigrationSettings): Promise<void> {
   if (!serviceUrl) return;
   const service = new URL(serviceUrl);

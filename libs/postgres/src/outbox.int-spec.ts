@@ -5,7 +5,7 @@ import { eventually } from '@app/testing/eventually';
 import { createDataSource } from './data-source';
 import { OutboxFull, OutboxRelay, type OutboxEvent, type OutboxOptions } from './outbox';
 
-/** The relay with a table as simple as can be; the services' own are tested with what writes to them. */
+/** The relay with a minimal table. The tables of the services are tested with their writers. */
 describe(OutboxRelay.name, () => {
   let database: TestDatabase;
   let dataSource: DataSource;
@@ -73,7 +73,7 @@ describe(OutboxRelay.name, () => {
   const left = async () => (await sql.query<{ id: string }>('SELECT id FROM outbox ORDER BY seq')).rows.map(({ id }) => id);
   const numbered = (count: number) => Array.from({ length: count }, (_, index) => `e${index}`);
 
-  it('publishes what was written when it is woken, in order, and empties the table', async () => {
+  it('publishes the events in order when it is woken, and empties the table', async () => {
     const relay = relayTo(toList);
     const ids = numbered(1000);
     await write(...ids);
@@ -83,13 +83,13 @@ describe(OutboxRelay.name, () => {
     expect(published).toEqual(ids);
   });
 
-  it('begins with what another process has left', async () => {
+  it('begins with events that another process has left', async () => {
     await write('left');
     relayTo(toList).start();
     await eventually(() => published.length === 1);
   });
 
-  it('does not publish what is not committed, or was rolled back', async () => {
+  it('does not publish uncommitted or rolled-back events', async () => {
     const relay = relayTo(toList);
     await sql.query('BEGIN');
     await write('pending');
@@ -102,7 +102,7 @@ describe(OutboxRelay.name, () => {
     expect(published).toEqual(['committed']);
   });
 
-  it('keeps what could not be published, and tries again', async () => {
+  it('keeps events that could not be published, and tries again', async () => {
     let failuresLeft = 3;
     const relay = relayTo(async (events) => {
       if (failuresLeft-- > 0) throw new Error('nacked');
@@ -114,7 +114,7 @@ describe(OutboxRelay.name, () => {
     expect(published).toEqual(['a', 'b']);
   });
 
-  it('keeps what has to be published again, lets the others pass at once, and comes back', async () => {
+  it('keeps events that must be published again, does not delay the others, and publishes them later', async () => {
     const old = numbered(450);
     let refusing = true;
     let rounds = 0;
@@ -139,7 +139,7 @@ describe(OutboxRelay.name, () => {
     expect(published.filter((id) => id.startsWith('e')).toSorted()).toEqual(old.toSorted());
   });
 
-  it('leaves to the others what a process had in hand when its connection ended', async () => {
+  it('leaves the events of a process whose connection ended to the other processes', async () => {
     let inHand: () => void = () => undefined;
     const taken = new Promise<void>((resolve) => (inHand = resolve));
     const dying = relayTo(() => {
@@ -191,7 +191,7 @@ describe(OutboxRelay.name, () => {
   });
 
   describe('woken by NOTIFY', () => {
-    it('publishes at once what another process has written', async () => {
+    it('publishes at once the events of another process', async () => {
       relayTo(toList, { wokenBy: 'written_elsewhere' }).start();
       await eventually(
         async () => {
@@ -206,7 +206,7 @@ describe(OutboxRelay.name, () => {
     });
 
     it('gives its connection back', async () => {
-      // More often than the pool has connections.
+      // More repetitions than the pool has connections.
       for (let time = 0; time < 11; time++) {
         const relay = relayTo(toList, { wokenBy: 'written_elsewhere' });
         relay.start();
@@ -216,7 +216,7 @@ describe(OutboxRelay.name, () => {
     });
   });
 
-  it('publishes what there is before it stops', async () => {
+  it('publishes the remaining events before it stops', async () => {
     const relay = relayTo(toList);
     await write('last');
     relay.wake();

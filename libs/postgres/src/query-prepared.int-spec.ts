@@ -25,19 +25,19 @@ const SLEEP = { name: 'sleep', text: 'SELECT pg_sleep(60)' };
 const outcomeOf = async (work: Promise<unknown>) => (await Promise.allSettled([work]))[0];
 
 describe('queryPrepared', () => {
-  it('leaves a statement the usual time when nobody waits, or for long enough', async () => {
+  it('keeps the usual timeout without a deadline, or with one far away', async () => {
     expect(await timeout()).toEqual([{ statement_timeout: '2s' }]);
     expect(await timeout(Date.now() + 60_000)).toEqual([{ statement_timeout: '2s' }]);
   });
 
-  it('hurries a statement near its deadline, and leaves the connection as it was', async () => {
+  it('shortens the timeout near the deadline, and restores the connection afterwards', async () => {
     expect(await timeout(Date.now() + 1000)).toEqual([{ statement_timeout: '400ms' }]);
     const late = await outcomeOf(queryPrepared(dataSource, SLEEP, [], Date.now() + 1000));
     expect(late.status === 'rejected' && isTransient(late.reason)).toBe(true);
     expect(await timeout()).toEqual([{ statement_timeout: '2s' }]);
   });
 
-  it.each([undefined, 1000])('tells that the connection was lost, with %s ms left', async (left) => {
+  it.each([undefined, 1000])('reports a lost connection, with %s ms left', async (left) => {
     const query = jest.spyOn(Client.prototype, 'query');
     const work = outcomeOf(queryPrepared(dataSource, SLEEP, [], left && Date.now() + left));
     while (!query.mock.calls.some(([config]) => (config as unknown as { text?: string }).text === SLEEP.text))

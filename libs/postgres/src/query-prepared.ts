@@ -2,21 +2,21 @@ import type { PoolClient, QueryResultRow } from 'pg';
 import type { DataSource } from 'typeorm';
 import { STATEMENT_TIMEOUT_MS } from './statement-timeout';
 
-/** Leaves a statement that starts at the deadline finished well within the second after it, clocks half a second apart included. */
+/** Timeout near the deadline, in milliseconds. A statement that starts at the deadline ends within 1 s, even if clocks differ by 0.5 s. */
 const HURRIED_TIMEOUT_MS = 400;
 
-/** A statement that each connection prepares once: planning one of a dozen parts takes longer than running it. */
+/** A statement that each connection prepares once: planning a statement with a dozen parts takes longer than running it. */
 export interface PreparedStatement {
-  /** At most 63 bytes; one name, one text. */
+  /** At most 63 bytes. A name must always have the same text. */
   name: string;
   text: string;
 }
 
 /**
- * Runs one statement that its connection has prepared. With a `deadline` nothing of it becomes visible later than a second after: one
- * autocommitted statement and no transaction, because a process that is stopped between two of them could commit late.
+ * Runs one prepared statement. With a `deadline`, its effect becomes visible at most a second after the deadline, or never. So it is one
+ * autocommitted statement without a transaction: a process that is stopped before COMMIT could commit late.
  *
- * @param deadline epoch milliseconds; undefined: nobody waits
+ * @param deadline epoch milliseconds; undefined when no caller waits
  * @throws the driver's error
  */
 export async function queryPrepared<Row extends QueryResultRow>(
@@ -28,13 +28,13 @@ export async function queryPrepared<Row extends QueryResultRow>(
   const hurried = deadline !== undefined && deadline - Date.now() < STATEMENT_TIMEOUT_MS;
   const runner = dataSource.createQueryRunner();
   try {
-    // TypeORM's own query() cannot name a statement.
+    // TypeORM's query() cannot name a prepared statement.
     const client = (await runner.connect()) as PoolClient;
     if (hurried) await client.query(`SET statement_timeout = ${HURRIED_TIMEOUT_MS}`);
     try {
       return (await client.query<Row>({ values, ...statement })).rows;
     } finally {
-      // A lost connection has released the runner: its complaint would hide the reason.
+      // A lost connection has released the runner: the error of another query would hide the reason.
       if (hurried && !runner.isReleased) await client.query('RESET statement_timeout');
     }
   } finally {

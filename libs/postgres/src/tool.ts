@@ -1,13 +1,13 @@
 import type { DataSource } from 'typeorm';
 import { migrationObstacle } from './connect';
 
-/** The schema is not what the tool was made for. */
+/** The schema does not match the tool: migrations have not run. */
 export class SchemaObstacle extends Error {}
 
 /**
- * Opens the database for a command line tool, and closes it when the work is over.
+ * Opens the database for a command line tool, and closes it after the work.
  *
- * @throws SchemaObstacle, with a message for people
+ * @throws SchemaObstacle with a message for the operator
  */
 export async function onDatabase<T>(dataSource: DataSource, work: () => Promise<T>): Promise<T> {
   try {
@@ -20,7 +20,7 @@ export async function onDatabase<T>(dataSource: DataSource, work: () => Promise<
   }
 }
 
-/** What may be said of an error of the driver: its message may name users and databases, and a refused connection has none. */
+/** Printable text for an error of the driver: only its code or name, because the message may contain users and databases. */
 export function databaseProblem(error: unknown): string {
   if (error instanceof SchemaObstacle) return error.message;
   const { code, name } = error as { code?: string; name: string };

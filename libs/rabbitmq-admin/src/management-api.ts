@@ -6,15 +6,15 @@ const NOT_FOUND = 404;
 
 /** The broker's management API, with the full-rights account. */
 export class ManagementApi {
-  /** Of the broker's URL, as it stands in a path: encoded. */
+  /** Virtual host of the broker's URL, encoded for a path. */
   readonly vhost: string;
   private readonly base: string;
   private readonly authorization: string;
   private readonly backoff = new Backoff();
 
   /**
-   * @param managementUrl `http://host:15672`; user and password, if not in it, are those of the broker's URL
-   * @param waitUntil as `performance.now()` tells it: until then a broker that is not up yet is waited for
+   * @param managementUrl `http://host:15672`. Without user and password it uses those of the broker's URL
+   * @param waitUntil time of `performance.now()` until which it waits for a broker that is not up yet
    */
   constructor(
     managementUrl: string,
@@ -25,14 +25,14 @@ export class ManagementApi {
     const admin = parseBrokerUrl(amqpUrl);
     const username = decodeURIComponent(url.username) || admin.username;
     const password = decodeURIComponent(url.password) || admin.password;
-    // fetch() refuses a URL that holds credentials.
+    // fetch() refuses a URL with credentials.
     url.username = url.password = '';
     this.vhost = String(admin.vhost);
     this.base = `${url.href.replace(/\/$/, '')}/api/`;
     this.authorization = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
   }
 
-  /** @throws Error that says what was answered; never with a password in it, and the same for the others */
+  /** @throws Error with the answered status, never with a password. The same holds for the other methods */
   async put(path: string, body: unknown): Promise<void> {
     await this.request('PUT', path, body);
   }
@@ -41,7 +41,7 @@ export class ManagementApi {
     await this.request('POST', path, body);
   }
 
-  /** What does not exist is deleted already. */
+  /** Deletes; a missing object is not an error. */
   async delete(path: string): Promise<void> {
     await this.request('DELETE', path, undefined, NOT_FOUND);
   }

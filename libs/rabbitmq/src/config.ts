@@ -2,7 +2,7 @@ import { accountSetting, publisherSettings } from '@app/runtime/common-settings'
 import { list, optionalUrl, Settings, text, url } from '@app/runtime/settings';
 
 const adminBroker = {
-  amqpUrl: url('AMQP_URL', ['amqp:', 'amqps:'], 'RabbitMQ as the full-rights account that sets up and looks after dead letters.'),
+  amqpUrl: url('AMQP_URL', ['amqp:', 'amqps:'], 'RabbitMQ with the full-rights account, for setup and dead letters.'),
   amqpCaFile: text('AMQP_CA_FILE', 'PEM file of the authority that signed the certificate of RabbitMQ.'),
 };
 
@@ -12,7 +12,7 @@ export class TopologyConfig extends Settings(adminBroker) {}
 const managementUrl = optionalUrl(
   'RABBITMQ_MANAGEMENT_URL',
   ['http:', 'https:'],
-  'Management API of RabbitMQ, where accounts are created as `AMQP_URL`. Set-up without it: those of the services are there already.',
+  'Management API of RabbitMQ. Accounts are created there, with the login of `AMQP_URL`. Setup without it: the accounts of the services must exist.',
 );
 
 /** Configuration of the command line tool for the broker accounts of other services. */
@@ -28,7 +28,7 @@ export class AccountsConfig extends Settings({
   publisher: optionalUrl(
     'PUBLISHER_AMQP_URL',
     ['amqp:', 'amqps:'],
-    'RabbitMQ as a service that publishes notifications and does not wait: set-up creates that account, too.',
+    'RabbitMQ as a service that publishes notifications without waiting for replies. Setup creates this account too.',
   ),
 }) {}
 
@@ -38,7 +38,7 @@ export class DeadLettersConfig extends Settings({
   services: list(
     'TRUSTED_PUBLISHERS',
     publisherSettings.trustedPublishers.fallback.split(','),
-    'Broker accounts of all services, beside that of `AMQP_URL`: what they say of a letter is believed.',
+    'Broker accounts of all services, in addition to that of `AMQP_URL`. The headers that they write into dead letters are trusted.',
   ),
 }) {}
 

@@ -2,7 +2,7 @@ import { Counter, Gauge, Histogram, register, type Registry } from 'prom-client'
 
 const CALL_BUCKETS_S = [0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10];
 
-/** What the transport measures. Made once for a registry: several clients and servers of a process share it. */
+/** Metrics of the transport. One instance for each registry: several clients and servers of a process share it. */
 export class TransportMetrics {
   readonly reconnects: Counter<'connection'>;
   readonly blocked: Gauge<'connection'>;
@@ -61,7 +61,7 @@ export class TransportMetrics {
     this.nacked = new Counter({
       registers,
       name: 'rabbitmq_nacked_total',
-      help: 'Messages refused by the broker, as a full queue does.',
+      help: 'Messages refused (nacked) by the broker, for example because a queue is full.',
       labelNames: ['exchange'],
     });
     this.eventsRefused = new Counter({
@@ -73,30 +73,30 @@ export class TransportMetrics {
     this.unknownReplies = new Counter({
       registers,
       name: 'rabbitmq_unknown_replies_total',
-      help: 'Replies that no pending call waits for: late ones, mostly.',
+      help: 'Replies without a pending call: mostly late ones.',
     });
     this.deliveries = new Counter({
       registers,
       name: 'rabbitmq_deliveries_total',
-      help: 'Deliveries by what became of them; status is that of the reply, or of the error.',
+      help: 'Settled deliveries by outcome. The status is that of the reply or of the error.',
       labelNames: ['pattern', 'outcome', 'status'],
     });
     this.deliveriesInFlight = new Gauge({
       registers,
       name: 'rabbitmq_deliveries_in_flight',
-      help: 'Deliveries received and not settled.',
+      help: 'Unsettled deliveries.',
       labelNames: ['queue'],
     });
     this.deliveriesWaiting = new Gauge({
       registers,
       name: 'rabbitmq_deliveries_waiting',
-      help: 'Deliveries received that wait for their turn, because others are under way: commands and events, or queries.',
+      help: 'Deliveries that wait for their turn in the fair schedule, by kind: commands (with the events) or queries.',
       labelNames: ['kind'],
     });
     this.lettersHeld = new Gauge({
       registers,
       name: 'rabbitmq_letters_held',
-      help: 'Deliveries that cannot be put away, neither to be tried again nor to the dead letters: the broker does not take them. With more than 16 the queue is not consumed.',
+      help: 'Deliveries held because the broker does not take their retry or dead letter. With more than 16 the queue is not consumed.',
       labelNames: ['queue'],
     });
   }

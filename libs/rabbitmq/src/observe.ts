@@ -2,7 +2,7 @@ import { Logger } from '@nestjs/common';
 import type { Observer } from '@app/amqp/observer';
 import type { TransportMetrics } from './metrics';
 
-/** Logs and counts as the services do. */
+/** Observer of the services: logs with Nest's logger and counts in the metrics. */
 export function observe(metrics: TransportMetrics): Observer {
   const logger = new Logger('RabbitMQ');
   return {

@@ -23,7 +23,7 @@ const unexpected = () => {
   throw new Error('unexpected');
 };
 
-/** Resolves when it is let go, so that a handler runs for as long as the test wants. */
+/** A promise that the test resolves, so that a handler runs for as long as the test wants. */
 function gate() {
   let open!: () => void;
   const opened = new Promise<void>((resolve) => (open = resolve));
@@ -68,7 +68,7 @@ describe('calls', () => {
       (error: unknown) => error as ApiError,
     );
 
-  it('brings the replies of commands that end together in one message, each to its call', async () => {
+  it('sends the replies of commands that end together in one message, and each reaches its call', async () => {
     const { open, opened } = gate();
     let arrived = 0;
     handlers.add = async (body) => {
@@ -88,7 +88,7 @@ describe('calls', () => {
     messages.mockRestore();
   });
 
-  it('carries a command with its context there, and the result with its headers back', async () => {
+  it('sends a command with its context, and returns the result with its headers', async () => {
     let seen: DeliveryContext | undefined;
     handlers.add = (body, context) => {
       seen = context;
@@ -117,7 +117,7 @@ describe('calls', () => {
     expect(client.pending).toBe(0);
   });
 
-  it('carries a query that needs no tenant', async () => {
+  it('sends a query that needs no tenant', async () => {
     handlers.authenticate = () => ({ verdict: 'accepted' });
     const request = { apiKey: 'key', tokenHash: 'a'.repeat(64) };
     const answer = await client.call(Authenticate, request, { requestId: 'r', timeoutMs: 5000 });
@@ -179,7 +179,7 @@ describe('calls', () => {
         { organizationId: 'o', documentId: 'd', actionUser: { userId: 'u' }, displayHeadlineMessageTemplate: 't' },
         { ...OPTIONS, timeoutMs: 300 },
       );
-    // Nobody consumes that queue here, and its limit takes effect a moment later.
+    // That queue has no consumer here, and its limit takes effect a moment later.
     const refusals = await eventually(async () => {
       const errors = await Promise.all(Array.from({ length: 10 }, () => failure(call())));
       const found = errors.filter(({ status }) => status === 'UNAVAILABLE');
@@ -188,7 +188,7 @@ describe('calls', () => {
     expect((refusals?.[0].cause as Error).message).toBe('its queue is full');
   });
 
-  it('refuses more than the bound of pending calls', async () => {
+  it('refuses calls above the limit of pending calls', async () => {
     const { open, opened } = gate();
     handlers.add = () => opened;
     const calls = Array.from({ length: 100 }, () => client.call(AddUsers, BODY, OPTIONS));
@@ -253,7 +253,7 @@ describe('calls', () => {
     const call = client.call(AddUsers, BODY, OPTIONS);
     await running.opened;
     const closed = server?.close();
-    // Nothing tells that it waits, but that it is not done.
+    // The only sign of waiting is that close() has not resolved.
     expect(await within(200, closed ?? Promise.resolve())).toBe(false);
     open();
     expect((await call).parse()).toEqual({ done: true });
@@ -290,10 +290,10 @@ describe('calls', () => {
       await client.call(AddUsers, { organizationId: 'o', users: [{ userId: 'u', name: text }] }, OPTIONS);
       return performance.now() - started;
     };
-    // One beside the other: a machine that is slow for a while is so for both.
+    // Alternating, so that a machine that is slow for a while affects both.
     const longer: number[] = [];
     for (let round = 0; round < 15; round++) longer.push((await timeOf(5000)) - (await timeOf(10)));
-    // From 4 KB on amqplib writes the frames of a message one by one: neither corked nor with noDelay, they wait 40 ms in each direction.
+    // From 4 KB on amqplib writes each frame of a message separately. Without cork and without noDelay they wait 40 ms in each direction.
     expect(longer.sort((a, b) => a - b)[7]).toBeLessThan(20);
   });
 });

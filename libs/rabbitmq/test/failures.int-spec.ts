@@ -91,8 +91,8 @@ describe('failures', () => {
     expect((await client.call(AddUsers, BODY, CALL)).parse()).toEqual({});
   };
 
-  describe('a command that nobody waits for', () => {
-    it('goes to the refused letters when trying again cannot help', async () => {
+  describe('a command without a caller that waits', () => {
+    it('goes to the refused queue when a retry cannot help', async () => {
       handlers.add = () => {
         throw new ApiError('NOT_FOUND', 'No such organization.');
       };
@@ -114,7 +114,7 @@ describe('failures', () => {
         },
       });
       const { content, properties, fields } = await nextRefused();
-      // The queue's own.
+      // The dead-letter queue adds this header itself.
       delete properties.headers?.['x-delivery-count'];
 
       expect(JSON.parse(content.toString())).toEqual(BODY);
@@ -136,7 +136,7 @@ describe('failures', () => {
       expect(await channel.get(REFUSED)).toBe(false);
     });
 
-    it('is tried again after a second, and is dead after the last try', async () => {
+    it('is retried after a second, and is a dead letter after the last attempt', async () => {
       const seen: { context: DeliveryContext; at: number }[] = [];
       handlers.add = (_, context) => {
         seen.push({ context, at: performance.now() });
@@ -158,11 +158,11 @@ describe('failures', () => {
       });
       expect(properties.headers).toMatchObject({ 'x-attempt': 2, 'x-dead-status': 'INTERNAL', 'x-dead-reason': 'Error: a bug' });
       expect(properties.headers?.['x-first-failed-at']).toBeLessThan(Date.now() - 900);
-      // Of the retry queue: it would grow with every try.
+      // From the retry queue: it would grow with every retry.
       expect(properties.headers).not.toHaveProperty('x-death');
     });
 
-    it('keeps its tenant and its Idempotency-Key when it has headers that can be read and not written again', async () => {
+    it('keeps its tenant and its Idempotency-Key when other headers cannot be encoded again', async () => {
       const seen: DeliveryContext[] = [];
       handlers.add = (_, context) => {
         seen.push(context);
@@ -179,7 +179,7 @@ describe('failures', () => {
       expect(properties.headers).not.toHaveProperty('x-odd');
     });
 
-    it('is done when a later try succeeds', async () => {
+    it('is done when a later attempt succeeds', async () => {
       const attempts: number[] = [];
       handlers.add = (_, { attempt }) => {
         attempts.push(attempt);
@@ -193,7 +193,7 @@ describe('failures', () => {
       expect(await channel.get(DEAD)).toBe(false);
     });
 
-    it('keeps only what was understood of a refused one with many headers, which no limit of a queue counts', async () => {
+    it('keeps only its own headers when it is refused with many headers, because queue limits do not count headers', async () => {
       handlers.add = () => {
         throw new ApiError('NOT_FOUND', 'No such organization.');
       };
@@ -204,7 +204,7 @@ describe('failures', () => {
       expect(JSON.parse(content.toString())).toEqual(BODY);
     });
 
-    it('is held until the letters can take it, and nothing else waits for that', async () => {
+    it('is held until the dead-letter queue takes it, and no other command waits for that', async () => {
       handlers.add = () => {
         throw new ApiError('NOT_FOUND', 'No such organization.');
       };
@@ -221,7 +221,7 @@ describe('failures', () => {
         await channel.bindQueue(REFUSED, 'dead', REFUSED);
       }
       const { properties } = await nextRefused();
-      // Once delivered: going back to its queue would have counted as a delivery in vain.
+      // Delivered once: a requeue would have counted as another delivery.
       expect([properties.messageId, properties.headers?.['x-dead-status']]).toEqual(['kept', 'NOT_FOUND']);
     });
   });
@@ -247,7 +247,7 @@ describe('failures', () => {
       expect(await channel.get(DEAD)).toBe(false);
     });
 
-    it('for longer: what somebody waits for is refused unless it was begun, what nobody waits for waits', async () => {
+    it('for longer: a new command with a caller is refused, a started one and one without a caller wait', async () => {
       let back = false;
       databaseIsBack = () => back;
       probes = 0;
@@ -260,7 +260,7 @@ describe('failures', () => {
       const begun = client.call(AddUsers, BODY, { ...CALL, messageId: 'begun' });
       await eventually(() => server.check() === 'the database is away');
       publish(BODY, { messageId: 'background' });
-      // More than are in hand at a time: those in the queue have to be answered, too.
+      // More than the prefetch, because commands in the queue must be answered too.
       const refused = await Promise.allSettled(Array.from({ length: 200 }, () => client.call(AddUsers, BODY, CALL)));
       for (const outcome of refused) expect(outcome).toMatchObject({ status: 'rejected', reason: { status: 'UNAVAILABLE' } });
       // At once from now on.
@@ -341,11 +341,11 @@ describe('failures', () => {
       await expectEverythingWorks();
     });
 
-    it('an unknown routing key in the queue, or copies: refused', async () => {
+    it('an unknown routing key in the queue, or CC: refused', async () => {
       await channel.bindQueue('users.commands.0', 'commands', 'users.add.v99');
       publish(BODY, {}, 'users.add.v99');
       expect((await nextRefused()).properties.headers).toMatchObject({ 'x-routing-key': 'users.add.v99' });
-      // A copy by CC arrives in this queue under the key of another.
+      // A copy by CC arrives in this queue with the routing key of another queue.
       publish(BODY, { headers: { ...headers, CC: ['users.add.v1'] } }, 'users.exists.v1');
       expect((await nextRefused()).properties.headers).toMatchObject({ 'x-routing-key': 'users.exists.v1' });
       publish(BODY, { headers: { ...headers, CC: ['nothing'] } });
@@ -355,7 +355,7 @@ describe('failures', () => {
       await expectEverythingWorks();
     });
 
-    it('properties that do not fit any more once decoded: refused', async () => {
+    it('properties that are too long once decoded: refused', async () => {
       publishInvalidUtf8(channel, { headers, messageId: MARK, appId: MARK, type: MARK, contentType: MARK });
       const { properties } = await nextRefused();
       expect(properties.headers).toMatchObject({ 'x-dead-reason': 'message_id must be a string of at most 255 bytes.' });
@@ -374,7 +374,7 @@ describe('failures', () => {
       expect(server.unwrap()).toBe(connection);
     });
 
-    it('refuses by reply when somebody waits', async () => {
+    it('refuses with a reply when a caller waits', async () => {
       const { queue } = await channel.assertQueue('', { exclusive: true });
       await channel.bindQueue(queue, 'replies', queue);
       publish(Buffer.from('{'), { replyTo: queue, correlationId: 'error', headers });
@@ -384,7 +384,7 @@ describe('failures', () => {
       expect(await channel.get(DEAD)).toBe(false);
     });
 
-    it('drops a query that nobody waits for', async () => {
+    it('drops a query without reply_to', async () => {
       let ran = false;
       handlers.exists = () => (ran = true);
       publish({}, {}, 'users.exists.v1');
@@ -413,7 +413,7 @@ describe('failures', () => {
 const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
 const MARK = 'Q'.repeat(200);
 
-/** Publishes what amqplib itself would not write: the frames are changed on their way to the socket. */
+/** Publishes frames that amqplib itself would not write: they are changed on their way to the socket. */
 function publishChanged(channel: Channel, options: Options.Publish, change: (frame: Buffer) => void): void {
   const { connection, ch } = channel as unknown as {
     connection: { channels: { buffer: { write(frame: Buffer): boolean } }[] };
@@ -432,13 +432,13 @@ function publishChanged(channel: Channel, options: Options.Publish, change: (fra
   }
 }
 
-/** Every MARK becomes as many invalid bytes: decoded, each of them takes three. */
+/** Each byte of MARK becomes an invalid byte. Decoded, an invalid byte takes three bytes. */
 const publishInvalidUtf8 = (channel: Channel, options: Options.Publish) =>
   publishChanged(channel, options, (frame) => {
     for (let at = frame.indexOf(MARK); at >= 0; at = frame.indexOf(MARK)) frame.fill(0xff, at, at + MARK.length);
   });
 
-/** A header that is a table in a table in a table. */
+/** Publishes a header of nested tables. */
 function publishNestedHeader(channel: Channel, levels: number): void {
   const LEVEL_BYTES = 7;
   const placeholder = Buffer.alloc(levels * LEVEL_BYTES, 'Q');
@@ -450,7 +450,7 @@ function publishNestedHeader(channel: Channel, levels: number): void {
   publishChanged(channel, { headers: { 'x-api-key': 'key', deep: placeholder.toString() } }, (frame) => {
     const at = frame.indexOf(placeholder);
     if (at < 0) return;
-    // The type goes before the length: a string becomes a table.
+    // The type byte stands before the length: change the string into a table.
     frame.write('F', at - 5);
     tables.copy(frame, at);
   });

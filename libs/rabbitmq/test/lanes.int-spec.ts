@@ -14,7 +14,7 @@ import { LANES } from '../src/topology/topology';
 const CALL = { apiKey: 'key', requestId: 'r', timeoutMs: 20_000 };
 const body = (organizationId: string): AddUsersRequest => ({ organizationId, users: [{ userId: 'u' }] });
 
-/** Neighbours that publish to the same service: none of them waits for what another one has published. */
+/** Several publishers of one service: none of them waits for the backlog of another. */
 describe('lanes', () => {
   let broker: TestBroker;
   let model: ChannelModel;
@@ -53,11 +53,11 @@ describe('lanes', () => {
       ...options,
     });
 
-  it('do not wait for each other, and calls wait for none of them', async () => {
+  it('do not wait for each other, and calls do not wait for lanes', async () => {
     let ended = 0;
     const endedBefore = new Map<string, number>();
     handlers.add = async ({ organizationId }) => {
-      // Something that takes its turn of the event loop, as a database does.
+      // Takes a turn of the event loop, as a database query does.
       await new Promise((resolve) => setImmediate(resolve));
       ended++;
       if (organizationId !== 'backlog') endedBefore.set(organizationId, ended);
@@ -68,13 +68,13 @@ describe('lanes', () => {
     publish('commands.2', 'neighbour');
     await client.call(AddUsers, body('call'), CALL);
     await eventually(() => endedBefore.size === 2);
-    // The backlog was published first. What is in hand of it, and takes turns, is a small part.
+    // The backlog was published first. Only a small part of it is prefetched and takes turns.
     const remaining = async () => (await channel.checkQueue('users.commands.1')).messageCount;
     expect(await remaining()).toBeGreaterThan(0);
     await eventually(() => ended === 5002, 30_000);
   });
 
-  it('each carry out what is published to them', async () => {
+  it('all execute their commands', async () => {
     const seen: string[] = [];
     handlers.add = ({ organizationId }) => seen.push(organizationId);
     for (const lane of LANES) publish(lane, lane);
@@ -82,7 +82,7 @@ describe('lanes', () => {
     expect(seen.toSorted()).toEqual([...LANES]);
   });
 
-  it('get back what is tried again, and the letters say where they came from', async () => {
+  it('keep their name during retries and in dead letters', async () => {
     handlers.add = (_, { attempt }) => {
       throw new ApiError(attempt === 1 ? 'UNAVAILABLE' : 'NOT_FOUND', 'Not now, and then not at all.');
     };
@@ -91,7 +91,7 @@ describe('lanes', () => {
     expect(letter && letter.properties.headers).toMatchObject({ 'x-lane': 'commands.3', 'x-attempt': 2 });
   });
 
-  it('drop what their publisher published with an expiration, when it is over, and stop nobody by it', async () => {
+  it('drop expired messages, and do not block other messages by it', async () => {
     await server.close();
     for (const lane of LANES) for (let number = 0; number < 50; number++) publish(lane, 'late', { expiration: 1 });
     await channel.waitForConfirms();
@@ -104,7 +104,7 @@ describe('lanes', () => {
       expect((await channel.checkQueue(`users.commands.${letters}`)).messageCount).toBe(0);
   });
 
-  it('keep so many refused commands of a publisher and no more, and stubs of what cannot be read', async () => {
+  it('keep a limited number of refused commands for each publisher, and only stubs of malformed ones', async () => {
     const garbage = Buffer.alloc(600 * 1024, 'x');
     const whole = Buffer.from(JSON.stringify({ ...body('org'), padding: 'x'.repeat(900 * 1024) }));
     handlers.add = () => {
@@ -115,7 +115,7 @@ describe('lanes', () => {
     await channel.waitForConfirms();
     for (let number = 0; number < 30; number++) {
       channel.publish('commands.1', 'users.add.v1', whole, { headers: { 'x-api-key': 'key' } });
-      // Another publisher: without user_id that is another lane.
+      // Another publisher: without user_id the lane counts as the publisher.
       if (number < 3) channel.publish('commands.2', 'users.add.v1', whole, { headers: { 'x-api-key': 'key' } });
     }
     await channel.waitForConfirms();
@@ -128,7 +128,7 @@ describe('lanes', () => {
       const { refused, dropped } = await outcomes();
       return refused + dropped === 63;
     }, 20_000);
-    // 30 stubs, 3 of the other, and as many whole ones as 8 MiB hold.
+    // 30 stubs, 3 of the other publisher, and the whole ones that fit into 8 MiB.
     expect(await outcomes()).toEqual({ refused: 30 + 3 + 9, dropped: 21 });
   });
 });

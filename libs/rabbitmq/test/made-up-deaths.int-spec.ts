@@ -11,7 +11,7 @@ import { againQueue, BINDINGS, LANES, RETRY_DELAYS, retryQueue, SERVICES } from 
 const BODY = Buffer.from('{"organizationId":"o","users":[{"userId":"u"}]}');
 const [SHORTEST] = RETRY_DELAYS;
 
-/** Headers that the broker reads when it dead-letters. The first one ends dead-lettering on the whole node of RabbitMQ up to 3.12. */
+/** x-death headers that the broker parses when it dead-letters. Up to RabbitMQ 3.12 the first one stops dead-lettering on the whole node. */
 const MADE_UP: [string, unknown][] = [
   ['no tables', ['x']],
   ['a table without anything', [{}]],
@@ -30,8 +30,8 @@ const MADE_UP: [string, unknown][] = [
 
 jest.setTimeout(90_000);
 
-/** On a broker of its own: where it goes wrong, no other virtual host gets its retries any more. */
-describe('an x-death that a publisher has made up', () => {
+/** Uses its own broker: a failure here would stop the retries of all virtual hosts. */
+describe('a forged x-death header', () => {
   let broker: PrivateServer;
   let model: ChannelModel;
   let channel: ConfirmChannel;
@@ -47,7 +47,7 @@ describe('an x-death that a publisher has made up', () => {
     await broker?.remove();
   });
 
-  /** What waits in the shortest retry queues comes back: the broker goes on dead-lettering. */
+  /** Checks that messages return from the shortest retry queues: the broker still dead-letters. */
   async function expectRetries(): Promise<void> {
     for (const service of SERVICES) {
       channel.publish('retry', retryQueue(service, SHORTEST), Buffer.from('{}'), { persistent: true, messageId: service });
@@ -72,7 +72,7 @@ describe('an x-death that a publisher has made up', () => {
     await expectRetries();
   });
 
-  it.each(MADE_UP)('stops no retry when its command is tried again: %s', async (_, deaths) => {
+  it.each(MADE_UP)('stops no retry when its command is retried: %s', async (_, deaths) => {
     const tried: string[] = [];
     const server = await startUsersStub(
       { connection: { url: broker.url, name: 'users' }, metrics: new Registry() },
@@ -93,7 +93,7 @@ describe('an x-death that a publisher has made up', () => {
         channel.publish(lane, 'users.add.v1', BODY, { persistent: true, messageId: lane, headers });
       }
       await channel.waitForConfirms();
-      // One in four waits for 5 s.
+      // One retry in four waits for 5 s.
       await eventually(() => tried.length === 2 * LANES.length, 30_000);
       expect(tried.toSorted()).toEqual(LANES.flatMap((lane) => [`${lane} 1`, `${lane} 2`]).toSorted());
     } finally {

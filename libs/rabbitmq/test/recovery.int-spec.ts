@@ -37,7 +37,7 @@ describe('recovery', () => {
 
   const killConnections = (name: string) => eventually(() => broker.management.killConnections(name), 20_000);
 
-  /** A command whose handler runs until it is let go. */
+  /** Calls a command whose handler runs until `letGo` is called. */
   const running = async (timeoutMs = CALL.timeoutMs) => {
     let runs = 0;
     let letGo!: () => void;
@@ -89,7 +89,7 @@ describe('recovery', () => {
   it('a killed publishing connection of the service: the reply waits for the next one', async () => {
     const { call, letGo } = await running();
     const { publishing } = server as unknown as { publishing: RabbitConnection };
-    // At the very moment: it may be back before anybody looks.
+    // In the event itself, because the connection may be back before the test can look.
     const lost = once(publishing, 'state').then(letGo);
     await killConnections('users publishing');
     await lost;
@@ -106,18 +106,18 @@ describe('recovery', () => {
     await callsWork();
   });
 
-  it('a channel that the broker closes: consumed by the next one', async () => {
+  it('a channel that the broker closes: the next channel consumes', async () => {
     const { call, letGo, runs } = await running();
     const connection = server.unwrap();
     const { consumers } = server as unknown as { consumers: Map<ConsumedQueue, { acks: { channel: Channel } }> };
     const [, { acks }] = [...consumers].find(([{ name }]) => name === 'users.calls')!;
-    // Acknowledging what was never delivered.
+    // An unknown delivery tag makes the broker close the channel.
     acks.channel.ack({ fields: { deliveryTag: 999 } } as never);
     await eventually(() => runs() === 2);
     letGo();
     await call;
     await callsWork();
-    // One channel, not everything that shares its connection.
+    // Only the channel was lost, not its connection.
     expect(server.unwrap()).toBe(connection);
   });
 
@@ -145,7 +145,7 @@ describe('recovery', () => {
     const executed: unknown[] = [];
     handlers.add = (_, { messageId }) => executed.push(messageId);
     await broker.order('memory alarm on');
-    // The broker says that it blocks only when something is published.
+    // The broker reports that it blocks only after something is published.
     const first = await failure(client.call(AddUsers, BODY, { ...CALL, timeoutMs: 500, messageId: 'first' }));
     expect(first.status).toBe('DEADLINE_EXCEEDED');
     expect(client.state).toBe('blocked');
@@ -162,7 +162,7 @@ describe('recovery', () => {
     expect(executed).toEqual(['afterwards']);
   });
 
-  it('a broker that stands still: 504 at the deadline, and it works when the broker goes on', async () => {
+  it('a frozen broker: DEADLINE_EXCEEDED at the deadline, and calls work when the broker continues', async () => {
     handlers.add = () => ({ fine: true });
     await broker.order('pause');
     const started = performance.now();
@@ -175,7 +175,7 @@ describe('recovery', () => {
     await callsWork();
   });
 
-  it.each(['stop', 'kill'] as const)('a broker that goes (%s) and comes back', async (way) => {
+  it.each(['stop', 'kill'] as const)('a broker that ends (%s) and restarts', async (way) => {
     // A quorum queue that was declared a moment ago may come back without its leader.
     const { call, letGo } = await running();
     const outcome = failure(call);

@@ -13,7 +13,7 @@ import { crashedQueue, suspectQueue } from '../src/topology/topology';
 const SUSPECTS = suspectQueue('users');
 const CRASHED = crashedQueue('users');
 
-/** Commands whose consumers ended. A channel that closes with a message on it is to the broker what a crash is. */
+/** Commands whose consumers ended. For the broker, a channel closed with an unsettled delivery is the same as a crash. */
 describe('suspects', () => {
   let broker: TestBroker;
   let model: ChannelModel;
@@ -52,7 +52,7 @@ describe('suspects', () => {
     channel.publish('commands', 'users.add.v1', Buffer.from(JSON.stringify(body)), { persistent: true, headers, ...options });
     await channel.waitForConfirms();
   };
-  /** Consumers that get everything that is in the queue, and end. */
+  /** Lets consumers take all messages of the queue and end without settling them. */
   const crash = async (queue: string, times: number) => {
     for (let time = 0; time < times; time++) {
       const { messageCount } = await channel.checkQueue(queue);
@@ -70,7 +70,7 @@ describe('suspects', () => {
     return Number(new RegExp(`^rabbitmq_deliveries_total\\{.*outcome="${outcome}".*\\} (\\d+)$`, 'm').exec(text)?.[1] ?? 0);
   };
 
-  it('are commands that were delivered twice before; one ended consumer is nothing', async () => {
+  it('are commands that were delivered twice before; one delivery is not enough', async () => {
     await publish('twice');
     await crash('users.commands.0', 1);
     await publish('once');
@@ -83,7 +83,7 @@ describe('suspects', () => {
     expect(await outcomes('suspect')).toBe(1);
   });
 
-  it('are not those whose publisher says so', async () => {
+  it('are not commands whose publisher sets x-delivery-count', async () => {
     await publish('liar', { headers: { 'x-api-key': 'key', 'x-delivery-count': 7 } });
     let handled = 0;
     handlers.add = () => void handled++;
@@ -92,7 +92,7 @@ describe('suspects', () => {
     expect(await outcomes('suspect')).toBe(0);
   });
 
-  it('are handled, and answered to who waits, as what was published', async () => {
+  it('are handled and answered like the original command', async () => {
     const { queue } = await channel.assertQueue('', { exclusive: true });
     await channel.bindQueue(queue, 'replies', queue);
     const replies: Message[] = [];
@@ -124,7 +124,7 @@ describe('suspects', () => {
     });
   });
 
-  it('are handled alone: what runs ends first, and nothing begins beside them', async () => {
+  it('are handled alone: running commands end first, and no other command starts meanwhile', async () => {
     await publish('suspect 1');
     await publish('suspect 2');
     await crash('users.commands.0', 2);
@@ -140,7 +140,7 @@ describe('suspects', () => {
       await eventually(() => gates.has(organizationId));
       gates.get(organizationId)?.();
     };
-    // Before them, so that it runs when they arrive.
+    // The server starts first, so that it runs when they arrive.
     await startServer();
     await eventually(() => events.length === 1);
     await publish('other');
@@ -153,7 +153,7 @@ describe('suspects', () => {
     await eventually(() => server?.check() === undefined);
   });
 
-  it('wait for the commands that run already', async () => {
+  it('wait for the commands that are running', async () => {
     const events: string[] = [];
     const gates = new Map<string, () => void>();
     handlers.add = async ({ organizationId }) => {
@@ -179,7 +179,7 @@ describe('suspects', () => {
     expect(events).toEqual(['begin running', 'end running', 'begin suspect', 'end suspect']);
   });
 
-  it('end in the letters of crashes when four more consumers end with them, as they were published', async () => {
+  it('go to the crashed queue after four more crashes, unchanged', async () => {
     await publish('poison', { messageId: 'poison', replyTo: 'q', correlationId: 'c' });
     await crash('users.commands.0', 2);
     handlers.add = () => new Promise(() => undefined);

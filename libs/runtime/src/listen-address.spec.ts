@@ -4,16 +4,16 @@ import { startOperationsServer } from './operations-server';
 import { Readiness } from './readiness';
 
 describe('the address that a process listens on', () => {
-  it('is every IPv4 address where there is no IPv6', async () => {
+  it('is every IPv4 address on a machine without IPv6', async () => {
     await expect(addressToListenOn('::', async () => false)).resolves.toBe('0.0.0.0');
     await expect(addressToListenOn('::', async () => true)).resolves.toBe('::');
   });
 
-  it.each(['127.0.0.1', '::1', 'localhost'])('is %s when that was asked for', async (host) => {
+  it.each(['127.0.0.1', '::1', 'localhost'])('is %s when that is configured', async (host) => {
     await expect(addressToListenOn(host, async () => false)).resolves.toBe(host);
   });
 
-  it.each(['127.0.0.1', '::'])('is %s for operators when HEALTH_HOST says so, and answers there', async (healthHost) => {
+  it.each(['127.0.0.1', '::'])('is HEALTH_HOST (%s) for operators, and answers there', async (healthHost) => {
     const { server, port } = await startOperationsServer(new Readiness(), { healthPort: 0, healthHost });
     try {
       const expected = await addressToListenOn(healthHost);

@@ -2,10 +2,10 @@ import { createServer } from 'node:net';
 
 const EVERY_ADDRESS = '::';
 const EVERY_IPV4_ADDRESS = '0.0.0.0';
-/** Of a machine whose IPv6 is switched off. */
+/** Error codes on a machine without IPv6. */
 const NO_IPV6 = ['EAFNOSUPPORT', 'EADDRNOTAVAIL', 'EINVAL'];
 
-/** @returns the address itself; instead of `::` every IPv4 address, where there is no IPv6 */
+/** @returns the address itself, or `0.0.0.0` instead of `::` on a machine without IPv6 */
 export async function addressToListenOn(host: string, hasIpv6 = canListenOnIpv6): Promise<string> {
   return host === EVERY_ADDRESS && !(await hasIpv6()) ? EVERY_IPV4_ADDRESS : host;
 }

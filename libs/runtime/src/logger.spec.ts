@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers';
 const LOGGER = join(process.cwd(), 'dist/libs/runtime/src/logger.js');
 const LINES = 20_000;
 
-/** Logs, and says so over another way than stdout. */
+/** Writes log lines, and reports its progress on a channel other than stdout. */
 const PROGRAM = `
   const { createLogger, exitAfterLogging } = require(${JSON.stringify(LOGGER)});
   const { register } = require('prom-client');
@@ -38,7 +38,7 @@ function start() {
 }
 
 describe('the log', () => {
-  it('does not stop a process whose stdout nobody reads, and counts what cannot wait', async () => {
+  it('does not block a process whose stdout is not read, and counts dropped lines', async () => {
     const { child, logs } = start();
     expect(await logs(2000)).toBeGreaterThan(1000);
     child.kill('SIGKILL');
@@ -53,7 +53,7 @@ describe('the log', () => {
     expect(lines.map((line) => (JSON.parse(line) as { line: number }).line)).toEqual(Array.from({ length: LINES }, (_, n) => n));
   });
 
-  it('has one line for each entry, for readers that take other characters for the end of a line as well', async () => {
+  it('has one line for each entry, also for readers that treat other characters as line ends', async () => {
     const entry = { given: 'a\n\r\v\f\u0085\u2028\u2029b' };
     const program = `
       const { createLogger, exitAfterLogging } = require(${JSON.stringify(LOGGER)});

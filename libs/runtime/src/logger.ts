@@ -5,24 +5,24 @@ import { Counter } from 'prom-client';
 export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-/** Bytes that wait for whoever reads stdout. */
+/** Most buffered bytes while stdout is not read. */
 const MAX_WAITING = 16 * 1024 * 1024;
 
 const dropped = new Counter({
   name: 'log_lines_dropped_total',
-  help: 'Log lines that were thrown away, because stdout is read too slowly.',
+  help: 'Log lines dropped because stdout is read too slowly.',
 });
 
-/** JSON lets them stand as they are, but many readers of lines (readline of Node 24, Python's splitlines) end a line at them. */
+/** JSON allows these characters unescaped, but many line readers (readline of Node 24, Python's splitlines) end a line at them. */
 const ENDS_OF_LINE = /[\u0085\u2028\u2029]/g;
 const escaped = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
 
 /**
- * JSON lines on stdout, one object a line, with the service's name. Bodies, tokens and URLs with credentials never go in. Written beside the
- * event loop: a reader that stops reading must not stop the service.
+ * JSON lines on stdout, one object per line, with the service's name. Never log bodies, tokens or URLs with credentials. Writes are asynchronous,
+ * because a reader that stops reading must not block the service.
  */
 export function createLogger(service: string, level: LogLevel): Logger {
-  // With a minLength of 0 flush() would wait for nothing.
+  // Not 0, because then flush() would not wait.
   const stdout = pino.destination({ sync: false, minLength: 1, maxLength: MAX_WAITING });
   stdout.on('drop', () => dropped.inc());
   return pino(
@@ -36,10 +36,10 @@ export function createLogger(service: string, level: LogLevel): Logger {
   );
 }
 
-/** Ends the process once its last lines are out. */
+/** Ends the process after its last lines are written. */
 export const exitAfterLogging = (logger: Logger, code: number): void => logger.flush(() => process.exit(code));
 
-/** Lets Nest, and everything that logs through Nest's Logger, write to pino. The last string parameter is Nest's context. */
+/** Passes everything that is logged through Nest's Logger to pino. The last string parameter is Nest's context. */
 export class NestLogger implements LoggerService {
   constructor(private readonly logger: Logger) {}
 

@@ -5,10 +5,10 @@ import { addressToListenOn } from './listen-address';
 import type { Readiness } from './readiness';
 
 /**
- * The listener for operators, apart from the API: `/health/live` (never looks at a dependency), `/health/ready` (503 with the reasons) and
- * `/metrics` in the Prometheus text format.
+ * HTTP server for operators, separate from the API: `/health/live` (checks no dependency), `/health/ready` (503 with the reasons) and `/metrics`
+ * in the Prometheus text format.
  *
- * @param where a port of 0 takes a free one
+ * @param where port 0 takes a free port
  */
 export async function startOperationsServer(
   readiness: Readiness,

@@ -1,4 +1,4 @@
-/** Whether one dependency is usable: undefined, or the reason why not, without secrets. */
+/** Checks one dependency. Returns undefined when it is usable, else the reason without secrets. */
 export type ReadinessCheck = () => string | undefined | Promise<string | undefined>;
 
 export interface ReadinessReport {
@@ -8,7 +8,7 @@ export interface ReadinessReport {
 
 const CHECK_TIMEOUT_MS = 2000;
 
-/** What a process needs to serve. Not ready while it drains, so that no new work is sent to it. */
+/** Readiness of a process: all its dependencies. Not ready while it drains, so that it gets no new work. */
 export class Readiness {
   draining = false;
   private readonly checks = new Map<string, ReadinessCheck>();

@@ -5,10 +5,10 @@ import { createLogger, exitAfterLogging, NestLogger, type LogLevel } from './log
 import { startOperationsServer } from './operations-server';
 import { Readiness } from './readiness';
 
-/** From the end of the shutdown delay to the exit, at the longest. With the delay it must stay below what the platform waits before it kills. */
+/** Longest time from the end of the shutdown delay to the exit. Delay plus this must be shorter than the time after which the platform kills. */
 const SHUTDOWN_LIMIT_MS = 20_000;
 
-/** Settings that every process has. */
+/** Settings of every process. */
 export interface ServiceConfig {
   logLevel: LogLevel;
   healthPort: number;
@@ -19,15 +19,15 @@ export interface ServiceConfig {
 export interface ServiceContext {
   logger: NestLogger;
   readiness: Readiness;
-  /** Aborted on the first signal: waiting for a dependency at start must end then. */
+  /** Aborted on the first signal: then a start that waits for a dependency must end. */
   stopping: AbortSignal;
 }
 
 /**
- * Runs a service from the first log line to the exit code. Exit 0 after SIGTERM or SIGINT and a clean drain; 1 when the configuration is
- * wrong, the start failed, the drain took over 20 s, or an error was caught by nobody.
+ * Runs a service from the first log line to the exit code. Exit code 0 after SIGTERM or SIGINT and a clean drain; 1 when the configuration is
+ * wrong, the start failed, the drain took over 20 s, or an error was not caught.
  *
- * Order of the drain: not ready, wait for load balancers to notice, close the app (which finishes what runs), exit.
+ * Order of the drain: not ready, wait for load balancers to notice, close the app (which finishes running work), exit.
  *
  * @param start starts the app and returns its close()
  */
@@ -39,7 +39,7 @@ export async function runService<C extends ServiceConfig>(
   const config = configOrExit(readConfig);
   const pino = createLogger(name, config.logLevel);
   const logger = new NestLogger(pino);
-  // Libraries log through Nest's Logger before there is an app.
+  // Libraries log through Nest's Logger before the app exists.
   Logger.overrideLogger(logger);
   const readiness = new Readiness();
   const stopping = new AbortController();
@@ -47,12 +47,12 @@ export async function runService<C extends ServiceConfig>(
 
   for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
     process.on(event, (error) => {
-      pino.fatal({ err: error as Error, event }, 'an error that nothing caught: stopping');
+      pino.fatal({ err: error as Error, event }, 'an uncaught error: stopping');
       exit(1);
     });
   }
 
-  // Sampling the event loop's lag every 10 ms, the default, takes more of an idle process than all else. Its percentiles include the interval.
+  // The default of 10 ms uses more CPU time of an idle process than everything else. The lag percentiles include this interval.
   collectDefaultMetrics({ eventLoopMonitoringPrecision: 50 });
   let starting: Promise<() => Promise<void>> = Promise.resolve(async () => undefined);
 
@@ -66,7 +66,7 @@ export async function runService<C extends ServiceConfig>(
       exit(1);
     }, config.shutdownDelayMs + SHUTDOWN_LIMIT_MS).unref();
     setTimeout(() => {
-      // A start under way notices the signal, and what it has opened is closed like everything else.
+      // A running start notices the signal. Then its resources are closed as usual.
       starting
         .then((close) => close())
         .then(
@@ -85,7 +85,7 @@ export async function runService<C extends ServiceConfig>(
   process.on('SIGINT', stop);
 
   try {
-    // Listens before anything is connected: probes must see a process that waits, not one that is absent.
+    // Listen before anything is connected, so that probes see a waiting process and not a missing one.
     const operations = await startOperationsServer(readiness, config);
     pino.info({ healthPort: operations.port }, 'starting');
     starting = start(config, { logger, readiness, stopping: stopping.signal });

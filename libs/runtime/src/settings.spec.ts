@@ -88,7 +88,7 @@ describe(Settings.name, () => {
     }
   });
 
-  it('takes an empty variable for an unset one', () => {
+  it('treats an empty variable as unset', () => {
     expect(new ExampleConfig({ OWN_URL: '', SHARED_URL: 'amqp://shared', PORT: '' })).toMatchObject({
       port: 3000,
       broker: 'amqp://shared',

@@ -1,12 +1,12 @@
 import { isIP } from 'node:net';
 import { milliseconds } from './duration';
 
-/** One environment variable: how it is read, and what the documentation says about it. */
+/** One environment variable: its reader and its documentation. */
 export interface Setting<T> {
-  /** Names in the order in which they are looked at: the first one that is set counts. */
+  /** Names in order of precedence: the first one that is set counts. */
   readonly names: readonly [string, ...string[]];
   readonly description: string;
-  /** What the documentation shows as the default. */
+  /** Default value in the documentation. */
   readonly fallback: string;
   /** @returns the value, or the problem as the rest of a sentence that starts with the variable's name */
   read(raw: string | undefined): { value: T } | { problem: string };
@@ -15,7 +15,7 @@ export interface Setting<T> {
 type SettingsOf = Record<string, Setting<unknown>>;
 type Values<S extends SettingsOf> = { readonly [K in keyof S]: S[K] extends Setting<infer T> ? T : never };
 
-/** All that is wrong with the environment. Names variables and never shows a value: values may hold passwords. */
+/** All problems of the environment. It names variables and never shows values, which may contain passwords. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
   constructor(readonly problems: string[]) {
@@ -24,7 +24,7 @@ export class ConfigError extends Error {
 }
 
 /**
- * Makes the base class of a service's configuration from its settings, so that the class is both the type and the injection token.
+ * Creates the base class of a service's configuration from its settings. So the class is both the type and the injection token.
  *
  * @example class UsersConfig extends Settings({ port: port('PORT', 3000, 'Port of the API.') }) {}
  */
@@ -35,7 +35,7 @@ export function Settings<S extends SettingsOf>(settings: S) {
     constructor(env: NodeJS.ProcessEnv) {
       const problems: string[] = [];
       for (const [key, setting] of Object.entries(settings)) {
-        // An empty variable is an unset one: compose files and shells cannot express the difference.
+        // An empty variable counts as unset, because compose files and shells cannot express the difference.
         const name = setting.names.find((candidate) => env[candidate]) ?? setting.names[0];
         const outcome = setting.read(env[name] || undefined);
         if ('problem' in outcome) problems.push(`${name} ${outcome.problem}`);
@@ -80,11 +80,11 @@ export function duration(names: Names, fallback: string, { max }: { max: string 
   });
 }
 
-/** A TCP port; 0 or unset (when the fallback is 0) lets the system choose a free one. */
+/** A TCP port. 0 lets the system choose a free port. */
 export const port = (names: Names, fallback: number, description: string) =>
   integer(names, fallback, { min: 0, max: 65_535 }, description);
 
-/** Where a process listens: an IP address, or `localhost`. */
+/** Address to listen on: an IP address or `localhost`. */
 export function address(names: Names, fallback: string, description: string): Setting<string> {
   return setting<string>(names, description, fallback, (raw = fallback) =>
     isIP(raw) > 0 || raw === 'localhost' ? { value: raw } : { problem: 'must be an IP address or localhost' },
@@ -98,7 +98,7 @@ export function url(names: Names, protocols: [string, ...string[]], description:
   );
 }
 
-/** The same where unset means none. */
+/** An optional URL; undefined when unset. */
 export function optionalUrl(names: Names, protocols: [string, ...string[]], description: string): Setting<string | undefined> {
   return setting<string | undefined>(names, description, 'unset', (raw) =>
     raw === undefined ? { value: undefined } : readUrl(raw, protocols),
@@ -112,7 +112,7 @@ function readUrl(raw: string, protocols: string[]): { value: string } | { proble
   return valid ? { value: raw } : { problem: `must be a URL that starts with ${startsOf(protocols)}` };
 }
 
-/** One of a few words. */
+/** One of several words. */
 export function choice<T extends string>(names: Names, fallback: T, values: readonly T[], description: string): Setting<T> {
   return setting<T>(names, description, fallback, (raw) => {
     const value = values.find((candidate) => candidate === (raw ?? fallback));
@@ -120,7 +120,7 @@ export function choice<T extends string>(names: Names, fallback: T, values: read
   });
 }
 
-/** Some of a few words, separated by commas. */
+/** A comma-separated list of allowed words. */
 export function choices<T extends string>(names: Names, values: readonly T[], description: string): Setting<T[]> {
   return setting<T[]>(names, description, values.join(','), (raw) => {
     const words = (raw ?? values.join(',')).split(',').map((word) => word.trim());
@@ -131,7 +131,7 @@ export function choices<T extends string>(names: Names, values: readonly T[], de
   });
 }
 
-/** Names separated by commas. */
+/** A comma-separated list of names. */
 export function list(names: Names, fallback: readonly string[], description: string): Setting<string[]> {
   return setting<string[]>(names, description, fallback.join(','), (raw) => {
     const words = (raw?.split(',') ?? [...fallback]).map((word) => word.trim());
@@ -139,7 +139,7 @@ export function list(names: Names, fallback: readonly string[], description: str
   });
 }
 
-/** A string that may be absent, such as the path of a file. */
+/** An optional string, such as the path of a file. */
 export function text(names: Names, description: string): Setting<string | undefined> {
   return setting<string | undefined>(names, description, 'unset', (raw) => ({ value: raw }));
 }

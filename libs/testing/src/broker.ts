@@ -8,7 +8,7 @@ export interface TestBroker {
   drop(): Promise<void>;
 }
 
-/** A virtual host of its own for a test file, empty, on the broker of the test run. */
+/** Creates an empty virtual host for one test file, on the broker of the test run. */
 export async function createTestBroker(): Promise<TestBroker> {
   const url = new URL(requiredEnv('TEST_AMQP_URL'));
   const vhost = `test_${randomBytes(6).toString('hex')}`;
@@ -30,7 +30,7 @@ interface Definitions {
   bindings: { source: string; destination: string; routing_key: string }[];
 }
 
-/** The broker's management API, for what AMQP cannot see or do. */
+/** The broker's management API, for tasks that AMQP does not offer. */
 export class Management {
   private readonly base: string;
   private readonly authorization: string;
@@ -56,18 +56,18 @@ export class Management {
     return this.request('GET', path);
   }
 
-  /** Everything that is declared in the virtual host, except what an exclusive connection declared. */
+  /** All exchanges, queues and bindings of the virtual host, except exclusive queues. */
   definitions(): Promise<Definitions> {
     return this.get(`definitions/${this.vhost}`);
   }
 
-  /** A limit that is lower than the queue's own. */
+  /** Sets a length limit below the queue's own. */
   limitQueue(queue: string, maxLength: number): Promise<void> {
     const policy = { pattern: `^${queue}$`, definition: { 'max-length': maxLength }, 'apply-to': 'queues' };
     return this.put(`policies/${this.vhost}/limit`, policy);
   }
 
-  /** Ends the connections whose name begins so, as an operator or a failing network does. @returns how many there were */
+  /** Closes the connections with this name prefix, like an operator or a network failure. @returns their number */
   async killConnections(namePrefix: string): Promise<number> {
     const connections = await this.get<Connection[]>(`vhosts/${this.vhost}/connections`);
     const named = connections.filter(({ client_properties: properties }) => properties?.connection_name?.startsWith(namePrefix));

@@ -10,7 +10,7 @@ export interface TestDatabase {
   drop(): Promise<void>;
 }
 
-/** A database of its own for a test file, with the migrations of the given schemas. */
+/** Creates a database for one test file, with the migrations of the given schemas. */
 export async function createTestDatabase(schemas: Record<string, (new () => MigrationInterface)[]>): Promise<TestDatabase> {
   const serverUrl = requiredEnv('TEST_DATABASE_URL');
   const name = `test_${randomBytes(6).toString('hex')}`;

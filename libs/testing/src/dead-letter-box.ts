@@ -12,7 +12,7 @@ import { eventually } from './eventually';
 export const DEAD = 'users.commands.dead';
 export const CRASHED = 'users.commands.crashed';
 export const REFUSED = 'users.commands.refused';
-/** Where a replay goes. */
+/** Queue of replayed dead letters. */
 export const AGAIN = 'users.again';
 export const BODY = { organizationId: 'o', users: [{ userId: 'u' }] };
 
@@ -23,19 +23,19 @@ export interface Said {
   audited: AuditLine[];
 }
 
-/** Queues with letters, and where replays go. */
+/** Dead-letter queues and queues of replays. */
 const LOOKED_AT = /\.(dead|crashed|refused|again)$/;
 
-/** The parts of a letter: its id, headers that differ from those of a service, properties, body. */
+/** Parts of a dead letter: its id, headers that differ from those of a service, properties, body. */
 export type Burial = [id: string | undefined, headers?: Record<string, unknown>, options?: Options.Publish, body?: unknown];
 
-/** The queues of a broker of its own, letters in them, and the tool that looks at them. */
+/** A broker with dead letters in its queues, and the tool that inspects them. */
 export class DeadLetterBox {
   private constructor(
     readonly broker: TestBroker,
     readonly model: ChannelModel,
     readonly channel: ConfirmChannel,
-    /** Of this box and the tool. */
+    /** Broker account of this box and the tool. */
     readonly account: string,
   ) {}
 
@@ -59,10 +59,10 @@ export class DeadLetterBox {
     for (const { name } of QUEUES) if (LOOKED_AT.test(name)) await this.channel.purgeQueue(name);
   }
 
-  /** Runs the tool on a connection of its own. The services are the account of the box and `service`. */
+  /** Runs the tool on its own connection. Its trusted service accounts are the account of the box and `service`. */
   async tool(line: string, options: { signal?: AbortSignal; bounds?: Bounds; onAudit?: () => void } = {}): Promise<Said> {
     const invocation = readCommandLine(line.split(' '));
-    if (!invocation) throw new Error('that only helps');
+    if (!invocation) throw new Error('the command line only prints the help');
     const said: Said = { done: false, printed: [], noted: [], audited: [] };
     const own = await openConnection({ url: this.broker.url, name: 'dead letters' });
     try {
@@ -83,13 +83,13 @@ export class DeadLetterBox {
     return said;
   }
 
-  /** The letters as `--json` gives them. */
+  /** The dead letters as printed with `--json`. */
   async listed(line: string): Promise<Record<string, unknown>[]> {
     const { printed } = await this.tool(`${line} --json`);
     return (JSON.parse(printed[0]) as { deadLetters: Record<string, unknown>[] }).deadLetters;
   }
 
-  /** Puts letters where a service would, with what a service would say of them, and waits until the queue counts them. */
+  /** Publishes dead letters with the headers of a service, and waits until the queue counts them. */
   async bury(letters: Burial[], queue = DEAD): Promise<void> {
     for (const [messageId, headers = {}, options = {}, body = BODY] of letters) {
       this.channel.publish('dead', queue, Buffer.isBuffer(body) ? body : Buffer.from(JSON.stringify(body)), {
@@ -113,7 +113,7 @@ export class DeadLetterBox {
     await eventually(async () => (await this.ready(queue)) === letters.length);
   }
 
-  /** Publishes one message as a new account that may publish anything; the broker checks its `user_id`. */
+  /** Publishes one message with a new account that may publish anything. The broker checks its `user_id`. */
   async publishAs(account: string, exchange: string, routingKey: string, options: Options.Publish): Promise<void> {
     await this.broker.management.put(`users/${account}`, { password: 'secret', tags: '' });
     const all = { configure: '^$', write: '.*', read: '^$' };
@@ -132,7 +132,7 @@ export class DeadLetterBox {
     return (await this.channel.checkQueue(queue)).messageCount;
   }
 
-  /** Takes everything off a queue. */
+  /** Takes all messages from a queue. */
   async take(queue: string): Promise<GetMessage[]> {
     const all: GetMessage[] = [];
     for (;;) {
@@ -148,6 +148,6 @@ export class DeadLetterBox {
   }
 }
 
-/** Burials of so many letters in order. */
+/** `count` burials with ids in order. */
 export const many = (count: number): [string][] =>
   Array.from({ length: count }, (_, index) => [`m-${String(index).padStart(3, '0')}`]);

@@ -1,9 +1,9 @@
 /**
- * Waits until a condition holds, for what offers no signal to wait for.
+ * Waits until a condition holds, where there is no signal to wait for.
  *
- * @param condition a thrown error counts as not yet
- * @param timeoutMs rejects after that, with what the condition last said
- * @param everyMs how often it is asked
+ * @param condition a thrown error counts as "not yet"
+ * @param timeoutMs rejects after this time, with the last result of the condition
+ * @param everyMs interval of the checks
  */
 export async function eventually<T>(condition: () => T | Promise<T>, timeoutMs = 10_000, everyMs = 10): Promise<T> {
   const until = performance.now() + timeoutMs;

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
- * Several clients that call again and again, each after its answer. Their rate is bounded: refusals come at once, and a loop without a bound
- * would ask as often as the machine lets it, over a limit of calls, and for more than the test can look at afterwards.
+ * Runs several clients that call repeatedly, each after its previous answer. The rate is limited: refusals come at once, and an unlimited loop
+ * would exceed the rate limits and make more calls than the test can check.
  *
- * @param perSecond most calls a second, of all clients together
- * @param call given the number of the client, and of its call
- * @returns what ends it: resolves when every call has its answer, and rejects with the first call that did
+ * @param perSecond most calls per second, of all clients together
+ * @param call gets the number of the client and the number of its call
+ * @returns a function that ends it. It resolves when every call has its answer, and rejects with the first call that failed
  */
 export function keepCalling(
   clients: number,
@@ -18,13 +18,13 @@ export function keepCalling(
   const client = async (_: unknown, index: number) => {
     for (let number = 0, due = performance.now(); !ending; number++) {
       await call(index, number);
-      // What a slow answer made it miss stays missed.
+      // Calls missed because of a slow answer are not made up.
       due = Math.max(due + everyMs, performance.now());
       await sleep(due - performance.now());
     }
   };
   const calling = Promise.all(Array.from({ length: clients }, client));
-  // Told to who ends it.
+  // The function that ends it reports the error.
   calling.catch(() => undefined);
   return async () => {
     ending = true;

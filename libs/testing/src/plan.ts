@@ -12,7 +12,7 @@ interface PlanNode {
   Plans?: PlanNode[];
 }
 
-/** Runs a statement, and returns all nodes of the plan that it ran by. */
+/** Runs a statement, and returns all nodes of its plan. */
 export async function planOf(connection: QueryRunner | EntityManager, statement: string): Promise<PlanNode[]> {
   const [explained] = (await connection.query(`EXPLAIN (ANALYZE, FORMAT JSON, TIMING OFF) ${statement}`)) as {
     'QUERY PLAN': [{ Plan: PlanNode }];
@@ -20,7 +20,7 @@ export async function planOf(connection: QueryRunner | EntityManager, statement:
   return flatten(explained['QUERY PLAN'][0].Plan);
 }
 
-/** Rows that a node produced or threw away, over all its loops. */
+/** Rows that a node produced or discarded, over all its loops. */
 export const touchedBy = (node: PlanNode): number =>
   node['Actual Loops'] * (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0));
 

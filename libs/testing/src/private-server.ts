@@ -14,11 +14,11 @@ interface Line {
 export type Order =
   'stop' | 'kill' | 'start' | 'pause' | 'resume' | 'memory as deployed' | `${'memory' | 'disk'} alarm ${'on' | 'off'}`;
 
-/** A RabbitMQ or a PostgreSQL that only one test file uses, to be broken. Takes up to 10 s to start. */
+/** A RabbitMQ or PostgreSQL server for one test file, which may break it. The start takes up to 10 s. */
 export class PrivateServer {
   private constructor(
     readonly url: string,
-    /** Of its management API, with credentials; empty unless started with `--management`. */
+    /** URL of its management API with credentials; empty unless started with `--management`. */
     readonly managementUrl: string,
     private readonly child: ChildProcess,
     private readonly nextLine: () => Promise<Line>,
@@ -37,19 +37,19 @@ export class PrivateServer {
     return new PrivateServer(url, managementUrl, child, nextLine);
   }
 
-  /** That of a RabbitMQ started with `--management`. */
+  /** Management API of a RabbitMQ started with `--management`. */
   get management(): Management {
     return new Management(this.managementUrl, '%2F');
   }
 
-  /** `kill` is what a power cut does, `pause` freezes all its processes. Alarms are those of a broker that is short of something. */
+  /** `kill` acts like a power cut, `pause` freezes all processes of the server. The alarms are those of a broker short of memory or disk. */
   async order(order: Order): Promise<void> {
     this.child.stdin?.write(`${order}\n`);
     const { ok, error } = await this.nextLine();
     if (!ok) throw new Error(`${order}: ${error}`);
   }
 
-  /** Ends it and deletes its data. */
+  /** Stops the server and deletes its data. */
   async remove(): Promise<void> {
     const exited = once(this.child, 'exit');
     this.child.stdin?.end();

@@ -13,12 +13,12 @@ interface AsyncApi {
   components: { messages: Record<string, PublishedMessage> };
 }
 
-/** What another team has of us: asyncapi.json as it is committed. */
+/** The committed asyncapi.json, which other teams use. */
 const document = JSON.parse(readFileSync(join(process.cwd(), 'asyncapi.json'), 'utf8')) as AsyncApi;
 const ajv = new Ajv({ strict: false, allErrors: true, validateFormats: false });
 ajv.addSchema({ $id: 'doc', components: document.components });
 
-/** Routing keys of the commands and queries that it says may be published. */
+/** Routing keys of the commands and queries that it allows to publish. */
 export const PUBLISHED_OPERATIONS = Object.entries(document.operations)
   .filter(([, { action }]) => action === 'receive')
   .map(([key]) => key);
@@ -26,7 +26,7 @@ export const PUBLISHED_OPERATIONS = Object.entries(document.operations)
 /** The first example of a message. */
 export const exampleOf = (name: string) => document.components.messages[name].examples[0];
 
-/** What is wrong with a message, by the schemas that the document has for it. */
+/** Problems of a message according to the schemas in the document. */
 export function problemsOf(name: string, message: { headers?: unknown; payload: unknown }): unknown[] {
   const published = document.components.messages[name];
   return (['headers', 'payload'] as const).flatMap((part) => {

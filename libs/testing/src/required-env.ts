@@ -1,4 +1,4 @@
-/** Tests never skip: what the runner has not provided is an error that says how to run them. */
+/** Reads a variable that the test runner sets. Tests never skip: a missing variable is an error that says how to run them. */
 export function requiredEnv(name: string): string {
   const value = process.env[name];
   if (!value)

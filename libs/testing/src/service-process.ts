@@ -6,9 +6,9 @@ import { eventually } from './eventually';
 
 export type AppName = 'gateway' | 'users' | 'notifications';
 
-/** One service as it runs in production: the built main.js in a process of its own. */
+/** One service as in production: the built main.js in its own process. */
 export class ServiceProcess {
-  /** Every line it wrote to stdout and stderr. */
+  /** All lines of its stdout and stderr. */
   readonly output: string[] = [];
   exitCode: number | null | undefined;
   private child?: ChildProcess;
@@ -19,7 +19,7 @@ export class ServiceProcess {
     private readonly env: NodeJS.ProcessEnv,
   ) {}
 
-  /** @param untilReady false: returns as soon as its health can be asked */
+  /** @param untilReady false: returns as soon as its health endpoint listens */
   async start({ untilReady = true } = {}): Promise<this> {
     this.exitCode = undefined;
     for (const key of Object.keys(this.facts)) delete this.facts[key];
@@ -44,7 +44,7 @@ export class ServiceProcess {
     return this;
   }
 
-  /** Where the gateway listens. */
+  /** URL of the gateway. */
   get url(): string {
     return this.facts.url as string;
   }

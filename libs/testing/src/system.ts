@@ -18,19 +18,19 @@ export type Operation = 'users/add' | 'notifications/add' | 'notifications/get';
 
 export interface SystemOptions {
   /**
-   * Settings for all three services. Without one the rate of a key is not limited: how fast a test calls is a matter of its machine, and the
-   * limit has tests of its own.
+   * Settings for all three services. By default the rate of a key is not limited, because the speed of a test depends on its machine. The limit has
+   * its own tests.
    */
   env?: Record<string, string>;
-  /** A broker that the test may break; else a virtual host on the broker of the run. */
+  /** A broker that the test may break. Default: a virtual host on the broker of the test run. */
   amqpUrl?: string;
-  /** A server that the test may break; else a database on the server of the run. */
+  /** A server that the test may break. Default: a database on the server of the test run. */
   databaseUrl?: string;
 }
 
-/** Gateway, users and notifications as processes, on a virtual host and a database of their own. */
+/** Gateway, users and notifications as processes, with their own virtual host and database. */
 export class System {
-  /** Every line that set-up wrote to stdout and stderr. */
+  /** All lines that the setup wrote to stdout and stderr. */
   readonly setUpOutput: string[] = [];
 
   private constructor(
@@ -66,7 +66,7 @@ export class System {
       await Promise.all(Object.values(services).map((one) => one.start()));
       return system;
     } catch (error) {
-      // A process that is left behind would keep the test runner from ending.
+      // A leftover process would keep the test runner from ending.
       await system.stop();
       throw error;
     }
@@ -82,7 +82,7 @@ export class System {
     return this.post(operation, JSON.stringify({ data }), headers, baseUrl);
   }
 
-  /** The same with a body as it is. */
+  /** Like `call`, with a raw body. */
   async post(
     operation: string,
     body: string | Uint8Array<ArrayBuffer>,
@@ -113,7 +113,7 @@ export class System {
   }
 }
 
-/** What `npm run setup` does, beside another version after that one's: see scripts/test-compat.mjs. */
+/** Runs the steps of `npm run setup`. If TEST_EARLIER_ROOT is set, that version declares its topology first: see scripts/test-compat.mjs. */
 async function setUp(env: Record<string, string>): Promise<{ stdout: string; stderr: string }> {
   const { TEST_EARLIER_ROOT: earlier } = process.env;
   if (earlier) await run('scripts/setup.mjs', ['topology'], env, earlier);

@@ -21,7 +21,7 @@ export class TcpLink {
     return link;
   }
 
-  /** From now on nothing passes on the connections that are open, and nobody is told: as when packets are dropped on the way. */
+  /** From now on the open connections pass no data and report no error, as if packets were dropped. */
   silence(): void {
     for (const socket of this.sockets) socket.unpipe().pause();
   }

@@ -16,7 +16,7 @@ import { RabbitServer, type RabbitServerOptions } from '@app/rabbitmq/server/rab
 
 type Handler<Request> = (body: Request, context: DeliveryContext) => unknown;
 
-/** What the stub does with each message; replaced by tests as they go. */
+/** Handlers of the stub, which tests may replace at any time. */
 export interface UsersHandlers {
   add: Handler<AddUsersRequest>;
   authenticate: Handler<AuthenticateRequest>;
@@ -45,7 +45,7 @@ class UsersController {
     return this.handlers.authorize?.(body, context);
   }
 
-  /** Must be there, and is not called. */
+  /** Required by the handler check; not called. */
   @MessagePattern([SetDocument.pattern, CheckAccess.pattern, ListContacts.pattern, ListMemberships.pattern])
   unused(): never {
     throw new Error('The stub has no such operation.');
@@ -57,7 +57,7 @@ class UsersController {
   }
 }
 
-/** A users service without a database: the transport, the pipe and the filter are real, the handlers are the test's. */
+/** A users service without a database: the transport, the pipe and the filter are real, the handlers come from the test. */
 export async function startUsersStub(
   options: Omit<RabbitServerOptions, 'service' | 'queues' | 'prefetch'> & Partial<RabbitServerOptions>,
   handlers: UsersHandlers,

@@ -21,29 +21,29 @@ import type { Limit, TooManyRequests } from './too-many-requests';
 import type { ServerLimits } from '../server/server-limits';
 import { Shares } from './shares';
 
-/** Who calls, and how the call is passed on. */
+/** The caller of a request, and the options with which its call is published. */
 export type Caller = Omit<CallOptions, 'idempotencyKey'> & { apiKey: string };
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Set by the admission; a handler behind it always finds it. */
+    /** Set by the admission; always present in handlers behind it. */
     caller?: Caller;
-    /** What the request was answered with an error for. */
+    /** The thrown value, if the request was answered with an error. */
     failure?: unknown;
-    /** What a call holds that others may want as well. */
+    /** The limited resources that the call holds. */
     hold?: Hold;
-    /** Answered by {@link TooManyRequests}, which tell the log of it. */
+    /** Answered by {@link TooManyRequests}, which also logs it. */
     refused: boolean;
   }
   interface FastifyContextConfig {
-    /** Served without credentials. Everything else asks for them. */
+    /** Served without credentials. All other routes require them. */
     public?: boolean;
   }
 }
 
-/** Shorter bodies are bounded by the connections that there may be, so that slow callers with large ones leave room for the others. */
+/** Only larger bodies count towards the limit, so that slow callers with large bodies leave room for others. maxConnections limits the rest. */
 const LARGE_BYTES = 16 * 1024;
-/** Shorter answers that need no API key are bounded in the same way. */
+/** Answers without an API key count only above this size. maxConnections limits the rest. */
 const LARGE_ANSWER_BYTES = 4096;
 
 export interface AdmissionLimits extends Pick<ServerLimits, 'maxBytesArriving' | 'maxBytesWaiting'> {
@@ -51,7 +51,7 @@ export interface AdmissionLimits extends Pick<ServerLimits, 'maxBytesArriving' |
   requestTimeoutMs: number;
 }
 
-/** What a request has to pass, in this order. */
+/** The checks that a request must pass, in this order. */
 export class Admission {
   private readonly capacity: Capacity;
 
@@ -71,8 +71,8 @@ export class Admission {
   }
 
   /**
-   * Without Fastify: a call that would be refused whoever it is from, and one of a key that has its share, when its credentials were right a
-   * moment ago. What is said of a key is said to nobody else.
+   * Refuses without Fastify: any call when all places are taken, and a call of a key that has its share, if its credentials were accepted just
+   * before. The state of a key is shown only to its owner.
    */
   refusalUnread = (request: IncomingMessage): UnreadRefusal | undefined => {
     const kind = kindOf(request.url);
@@ -86,12 +86,12 @@ export class Admission {
     return met && { limit: limitOf('in_flight', met), apiKey: credentials.apiKey };
   };
 
-  /** Before the body is read, as a Fastify onRequest hook: a guard of Nest would run after it is parsed. */
+  /** Fastify onRequest hook, before the body is read: a Nest guard would run after it is parsed. */
   admit = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void => {
     this.isAdmitted(request, reply).then((admitted) => admitted && done(), done);
   };
 
-  /** With its body, as a Fastify preValidation hook: callers who take their time for one have no place that others wait for. */
+  /** Fastify preValidation hook, after the body is read: a caller with a slow body does not occupy a place. */
   enter = (request: FastifyRequest, reply: FastifyReply, done: () => void): void => {
     const { caller, hold } = request;
     const limit = hold?.begin();
@@ -99,7 +99,7 @@ export class Admission {
     else done();
   };
 
-  /** With its answer, as a Fastify onSend hook. A large answer goes on as bytes, which is what waits until the client has taken them. */
+  /** Fastify onSend hook. A large answer is sent as a Buffer, so that its size in memory is known until the client has read it. */
   leave = (
     request: FastifyRequest,
     reply: FastifyReply,
@@ -121,7 +121,7 @@ export class Admission {
     return undefined;
   }
 
-  /** @returns false when it has been answered with 429 */
+  /** @returns false when the request was answered with 429 */
   private async isAdmitted(request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
     const oddity = oddityOf(request.raw);
     if (oddity) throw closing(refusal(400, oddity));
@@ -170,11 +170,11 @@ export class Admission {
   }
 }
 
-/** The body may come now: only what is going to be read is asked for. */
+/** Asks the client for the body, which is read only after all checks on the headers. */
 function continueWith({ headers }: FastifyRequest, { raw }: FastifyReply): void {
   if (/^100-continue$/i.test(headers.expect ?? '')) raw.writeContinue();
 }
 
-/** What comes after it on the connection could mean anything. */
+/** Closes the connection, because its further bytes cannot be interpreted safely. */
 const closing = ({ httpStatus, status, message, headers }: HttpError) =>
   new HttpError(httpStatus, status, message, { ...headers, connection: 'close' });

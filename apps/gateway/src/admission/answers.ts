@@ -3,21 +3,21 @@ import type { Kind } from './kinds';
 import { bytesWaiting, bytesWaitingLimit } from '../server/metrics';
 import { Shares, type Met } from './shares';
 
-/** What an answer is expected to have, in bytes, while nothing else is known. */
+/** Default expected size of an answer, in bytes. */
 const EXPECTED: Record<'commands' | 'queries', number> = { commands: 1024, queries: 16 * 1024 };
-/** The share of an expectation that outlives a smaller answer. */
+/** After a smaller answer the expected size falls to this fraction. */
 const KEPT = 7 / 8;
 const MAX_KEYS = 10_000;
-/** The flow of what is sent to everybody: no API key is empty. */
+/** Holder of answers that need no API key. No API key is empty. */
 const NOBODY = '';
 
 /**
- * The bytes of answers, from the call on until the client has taken them: how large an answer will be nobody knows before, so it is expected
- * to be as large as the largest that its key had lately, and put right when it is there.
+ * Limits the bytes of answers, from the start of a call until the client has read its answer. The size of an answer is unknown at first: it is
+ * assumed to be that of the largest recent answer of the key, and corrected when the answer exists.
  */
 export class Answers {
   private readonly shares: Shares;
-  /** Only of what is larger than usual. */
+  /** Only sizes above the default. */
   private readonly expected = new LRUCache<string, number>({ max: MAX_KEYS });
 
   constructor(maxBytes: number) {
@@ -25,16 +25,16 @@ export class Answers {
     this.shares = new Shares(maxBytes, (held) => bytesWaiting.set(held));
   }
 
-  /** Makes room for the answer to a call. @returns the bytes, or why there is no room */
+  /** Reserves the expected bytes for the answer to a call. @returns the bytes, or the limit that leaves no room */
   expect(kind: Kind, apiKey: string): number | Met {
     const bytes = this.expectedOf(kind, apiKey);
     return this.shares.take(apiKey, bytes) ?? bytes;
   }
 
   /**
-   * Makes room for more than was expected. What was done has to be told, room or not; what was only read need not.
+   * Corrects the reservation to the actual size. The answer to a command must be sent even without room; a query may be refused.
    *
-   * @returns why there is no room; then nothing has changed
+   * @returns the limit that leaves no room; then nothing has changed
    */
   putRight(kind: Kind, apiKey: string, expected: number, bytes: number): Met | undefined {
     this.learn(kind, apiKey, bytes);
@@ -48,7 +48,7 @@ export class Answers {
     this.shares.give(apiKey, bytes);
   }
 
-  /** Makes room for what needs no API key. */
+  /** Reserves bytes for an answer that needs no API key. */
   takeForNobody(bytes: number): Met | undefined {
     return this.shares.take(NOBODY, bytes);
   }

@@ -34,7 +34,7 @@ describe('Authenticator', () => {
     expect(users.asked).toHaveLength(1);
   });
 
-  it('asks one question for all that wait for the same credentials', async () => {
+  it('asks once for all calls that wait for the same credentials', async () => {
     users.at = 'hand';
     const waiting = [verdictOf(), verdictOf(), verdictOf()];
     expect(users.asked).toHaveLength(1);
@@ -42,12 +42,12 @@ describe('Authenticator', () => {
     await expect(Promise.all(waiting)).resolves.toEqual(['accepted', 'accepted', 'accepted']);
   });
 
-  it('uses an answer younger than 3 s as it is', async () => {
+  it('uses an answer younger than 3 s', async () => {
     await verdictOf();
     expect(await questionsAfter(2999)).toBe(0);
   });
 
-  it('uses an answer of 3 to 5 s and renews it behind the call', async () => {
+  it('uses an answer of 3 to 5 s, and renews it in the background', async () => {
     await verdictOf();
     users.at = 'hand';
     now += 3000;
@@ -84,14 +84,14 @@ describe('Authenticator', () => {
       users.verdict = 'refused';
     });
 
-    it('asks at once for its credentials, and for no others', async () => {
+    it('asks again for its credentials at once, and for no others', async () => {
       authenticator.forget('ada');
       await expect(verdictOf()).resolves.toBe('refused');
       await expect(verdictOf(who('grace'))).resolves.toBe('accepted');
       expect(users.asked).toHaveLength(3);
     });
 
-    it('joins no question that was asked before, and keeps no answer to one', async () => {
+    it('neither joins an earlier question nor caches its answer', async () => {
       users.at = 'hand';
       const before = verdictOf(who('bob'));
       now += 1;
@@ -107,7 +107,7 @@ describe('Authenticator', () => {
       expect(users.asked).toHaveLength(4);
     });
 
-    it('does not fall back on what it knew while the users service is away', async () => {
+    it('does not use the earlier answer while the users service is away', async () => {
       users.verdict = UNAVAILABLE;
       authenticator.forget('ada');
       await expect(verdictOf()).rejects.toMatchObject({ status: 'UNAVAILABLE' });
@@ -131,7 +131,7 @@ describe('Authenticator', () => {
       expect(await questionsAfter(0)).toBe(0);
     });
 
-    it('accepts known credentials for AUTH_STALE_MAX, and not longer', async () => {
+    it('accepts known credentials for AUTH_STALE_MAX and no longer', async () => {
       now += STALE_MAX_MS - 5000;
       await expect(verdictOf()).resolves.toBe('accepted');
       now += 1;
@@ -146,7 +146,7 @@ describe('Authenticator', () => {
       expect(users.asked).toHaveLength(3);
     });
 
-    it('asks as before once an answer has come', async () => {
+    it('asks as usual again after the first answer', async () => {
       users.verdict = 'accepted';
       now += 1000;
       await verdictOf(who('grace'));
@@ -155,12 +155,12 @@ describe('Authenticator', () => {
     });
   });
 
-  it('never makes a timeout of the question that of the call: nothing was done', async () => {
+  it('reports a timeout of the question as UNAVAILABLE, because the call was not executed', async () => {
     users.verdict = new ApiError('DEADLINE_EXCEEDED', 'no answer');
     await expect(verdictOf()).rejects.toMatchObject({ status: 'UNAVAILABLE' });
   });
 
-  it('takes a verdict it does not know for no answer', async () => {
+  it('treats an unknown verdict like a missing answer', async () => {
     users.verdict = 'perhaps' as Verdict;
     await expect(verdictOf()).rejects.toMatchObject({ status: 'UNAVAILABLE' });
   });

@@ -7,22 +7,25 @@ import type { Credentials } from './credentials';
 import { Semaphore } from './semaphore';
 import { VerdictCache, type KnownVerdict } from './verdict-cache';
 
-/** Younger: used as it is. */
+/** A younger verdict is used as it is. */
 const FRESH_MS = 3000;
-/** Older: not used while the users service answers, so that a revocation holds within this time even if nobody told of it. In between: used, and renewed behind it. */
+/**
+ * An older verdict is not used while the users service answers, so that a revocation takes effect within this time even if its event is lost.
+ * Between the two ages a verdict is used, and renewed in the background.
+ */
 const RENEWED_MS = 5000;
 const QUESTION_TIMEOUT_MS = 1000;
-/** While the users service is away, it is asked at most this often: not every call waits for the same silence. */
+/** Pause between questions while the users service is away, so that not every call waits for a timeout. */
 const RETRY_MS = 1000;
 /**
- * First questions in flight, and renewals of what was refused. Wrong tokens are cheap to make up, and each is a question: those in flight stand
- * before the renewals of right ones in the queue, and must not make them wait.
+ * Most first questions and renewals of refused verdicts in flight. Wrong tokens are cheap to invent, and each costs a question. In the queue they
+ * stand before renewals of accepted tokens, and must not delay these.
  */
 export const MAX_FIRST_QUESTIONS = 32;
-/** First questions that wait for one of those to end. */
+/** Most first questions that wait for one in flight to end. */
 export const MAX_WAITING_QUESTIONS = 256;
 
-/** Knows what credentials are worth: asks the users service, and remembers. */
+/** Checks credentials: asks the users service, and caches its verdicts. */
 export class Authenticator {
   private readonly logger = new Logger('Authenticator');
   private readonly cache = new VerdictCache();
@@ -46,7 +49,7 @@ export class Authenticator {
     this.semaphore = new Semaphore(limits, now);
   }
 
-  /** @throws ApiError UNAVAILABLE when nothing is known of them and the users service does not answer */
+  /** @throws ApiError UNAVAILABLE when the credentials are not cached and the users service does not answer */
   async verdictOf(credentials: Credentials, requestId: string): Promise<Verdict> {
     const known = this.cache.get(credentials.cacheKey);
     const age = known ? this.now() - known.askedAt : Infinity;
@@ -59,24 +62,23 @@ export class Authenticator {
     return question.catch(() => this.afterSilence(credentials, requestId, known));
   }
 
-  /** Whether they were right a moment ago. Asks nobody. */
+  /** Whether the cached verdict is younger than 5 s and accepts. Asks no question. */
   isAccepted({ cacheKey }: Credentials): boolean {
     const known = this.cache.get(cacheKey);
     return known?.verdict === 'accepted' && this.now() - known.askedAt < RENEWED_MS;
   }
 
   /**
-   * The credentials of an API key are asked for anew from the next call on. While the users service is away they are not known any more, and
-   * calls with them are UNAVAILABLE.
+   * Forgets the verdicts of an API key: the next call asks again. While the users service is away, such calls are answered UNAVAILABLE.
    */
   forget(apiKey: string): void {
     this.cache.forget(apiKey);
-    // What was asked before may be answered with what was true before: nobody joins such a question, and its answer is not kept.
+    // A running question may return the state before the revocation: no call joins it, and its answer is not cached.
     this.questions.clear();
     this.forgottenAt = this.now();
   }
 
-  /** A renewal was not answered. While others are, what was known before does not count: the question is put once more. */
+  /** After a renewal without an answer. If other questions are answered, the old verdict does not count, and the question is asked once more. */
   private async afterSilence(credentials: Credentials, requestId: string, known: KnownVerdict): Promise<Verdict> {
     if (this.away) return used('stale', known);
     const question = this.questions.get(credentials.cacheKey) ?? this.ask(credentials, requestId);
@@ -92,28 +94,28 @@ export class Authenticator {
 
   private async askInTurn(credentials: Credentials, requestId: string): Promise<Verdict> {
     const turn = this.semaphore.take();
-    if (turn !== true && !(await turn)) throw new Error('Too many credentials are new.');
+    if (turn !== true && !(await turn)) throw new Error('Too many new credentials are being checked.');
     try {
-      if (turn !== true && this.away) throw new Error('Those before were not answered.');
+      if (turn !== true && this.away) throw new Error('The users service does not answer.');
       return await this.answerOf(credentials, requestId);
     } finally {
       this.semaphore.end();
     }
   }
 
-  /** @returns undefined when this is not the time to ask */
+  /** @returns undefined when no question may be asked now */
   private renewal(credentials: Credentials, requestId: string, known: KnownVerdict): Promise<Verdict> | undefined {
     const running = this.questions.get(credentials.cacheKey);
     if (running) return running;
     if (this.isWaitingToRetry()) return undefined;
-    // Wrong credentials may wait: what they are denied in the meantime they had no right to.
+    // The renewal of a refused verdict may wait: meanwhile the credentials stay refused.
     const isWrong = known.verdict === 'refused';
     if (isWrong && this.semaphore.isFull) return undefined;
     authentications.inc({ source: 'renewal' });
     const question = isWrong
       ? this.question(credentials, () => this.askInTurn(credentials, requestId))
       : this.ask(credentials, requestId);
-    // Nobody may be waiting for it.
+    // Avoids an unhandled rejection when no call awaits the question.
     question.catch(() => undefined);
     return question;
   }
@@ -127,7 +129,7 @@ export class Authenticator {
   }
 
   private question({ cacheKey }: Credentials, put: () => Promise<Verdict>): Promise<Verdict> {
-    // One try at a time: the next one waits until this one has had its chance.
+    // While the service is away: one attempt per pause.
     this.nextTryAt = this.now() + RETRY_MS;
     const question = put().finally(() => {
       if (this.questions.get(cacheKey) === question) this.questions.delete(cacheKey);
@@ -141,14 +143,14 @@ export class Authenticator {
     try {
       const answer = await this.rabbit.call(Authenticate, { apiKey, tokenHash }, { requestId, timeoutMs: QUESTION_TIMEOUT_MS });
       const { verdict } = answer.parse();
-      if (!VERDICTS.includes(verdict)) throw new Error('The users service gave a verdict that is none.');
+      if (!VERDICTS.includes(verdict)) throw new Error('The users service gave an unknown verdict.');
       this.answeredAt = this.now();
       if (askedAt > this.forgottenAt) this.cache.set(cacheKey, { apiKey, verdict, askedAt });
       this.setAway(false);
       return verdict;
     } catch (error) {
       this.nextTryAt = this.now() + RETRY_MS;
-      // One question may be lost. The service is away when it has answered no other one meanwhile, or cannot be asked.
+      // A single question may be lost. The service is away if it answered no other question meanwhile, or if it cannot be asked.
       if (!isSilence(error) || this.answeredAt < askedAt) this.setAway(true, error);
       throw error;
     }

@@ -39,7 +39,7 @@ describe('refuseContent', () => {
     expect(refused({ 'content-type': type })).toBe(415);
   });
 
-  it('takes content encoding identity and refuses any other with 415', () => {
+  it('accepts content encoding identity and refuses others with 415', () => {
     expect(refused(json({ 'content-encoding': 'Identity' }))).toBeUndefined();
     expect(refused(json({ 'content-encoding': 'gzip' }))).toBe(415);
     expect(refused(json({ 'content-encoding': 'identity, br' }))).toBe(415);

@@ -6,7 +6,7 @@ import { bodyTooLarge, refusal } from '../server/http-error';
 const JSON_MEDIA_TYPE = /^application\/json$/i;
 const UTF8_CHARSET = /^charset="?utf-?8"?$/i;
 
-/** @throws HttpError 415 or 413 for a body that is not going to be read */
+/** Checks the headers of a body before it is read. @throws HttpError 415 or 413 */
 export function refuseContent(headers: IncomingHttpHeaders): void {
   const [mediaType = '', ...parameters] = (headers['content-type'] ?? '').split(';').map((part) => part.trim());
   if (!JSON_MEDIA_TYPE.test(mediaType)) throw refusal(415, 'The content type must be application/json.');
@@ -19,7 +19,7 @@ export function refuseContent(headers: IncomingHttpHeaders): void {
   if (Number(headers['content-length']) > MAX_BODY_BYTES) throw bodyTooLarge();
 }
 
-/** One parser for every body: the types it is for are checked by {@link refuseContent}. */
+/** Adds one parser for every content type, because {@link refuseContent} has checked the type already. */
 export function acceptJsonBodies(fastify: FastifyInstance): void {
   fastify.removeAllContentTypeParsers();
   fastify.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: MAX_BODY_BYTES }, async (_request: unknown, body: Buffer) =>

@@ -6,7 +6,7 @@ const key = (value: string): [string, string] => ['X-Svc-Api-Key', value];
 const token = (value: string): [string, string] => ['x-svc-auth-token', value];
 
 describe('readCredentials', () => {
-  it('reads both headers, whatever their case, and keeps the hash of the token only', () => {
+  it('reads both headers in any case, and keeps only the hash of the token', () => {
     const credentials = readCredentials(headers(['host', 'x'], key('demo-key'), token('demo-token')));
     expect(credentials).toEqual({
       apiKey: 'demo-key',
@@ -25,7 +25,7 @@ describe('readCredentials', () => {
     expect(new Set(cacheKeys).size).toBe(3);
   });
 
-  it('reads a key of other letters than ASCII from its bytes', () => {
+  it('decodes a non-ASCII key as UTF-8', () => {
     const asNodeReadsIt = Buffer.from('clé').toString('latin1');
     expect(readCredentials(headers(key(asNodeReadsIt), token('t')))?.apiKey).toBe('clé');
   });
@@ -45,7 +45,7 @@ describe('readCredentials', () => {
     expect(readCredentials(headers(...pairs))).toBeUndefined();
   });
 
-  it('takes the longest key and token', () => {
+  it('accepts the longest key and token', () => {
     expect(readCredentials(headers(key('k'.repeat(256)), token('t'.repeat(512))))).toBeDefined();
   });
 });

@@ -4,27 +4,27 @@ import { identifierProblem } from '@app/contracts/fields';
 
 const MAX_TOKEN_LENGTH = 512;
 
-/** What a caller proves itself with. The token itself is not kept: its hash is enough for everything. */
+/** Credentials of a caller. The token itself is not kept, only its hash. */
 export interface Credentials {
   apiKey: string;
   /** SHA-256 of the token, in lower-case hex. */
   tokenHash: string;
-  /** Differs for every pair of them, and may be kept: the token is in it as its SHA-256 only. */
+  /** Unique for each pair of key and token. It may be stored, because it contains only the hash of the token. */
   cacheKey: string;
 }
 
 /**
  * Reads both headers.
  *
- * @param rawHeaders names and values in turn, as they came: Node joins a repeated header, and the joined text would be a value that nobody
- *   sent
+ * @param rawHeaders names and values in turn, as received. Node joins repeated headers elsewhere, and the joined text is a value that the
+ *   client did not send
  * @returns undefined when one is missing, repeated or cannot be valid
  */
 export function readCredentials(rawHeaders: readonly string[]): Credentials | undefined {
   const apiKey = onlyValue(rawHeaders, 'x-svc-api-key');
   const token = onlyValue(rawHeaders, 'x-svc-auth-token');
   if (!apiKey || !token || token.length > MAX_TOKEN_LENGTH) return undefined;
-  // Node reads headers as Latin-1; what was sent are bytes.
+  // Node decodes header bytes as Latin-1; here they are UTF-8.
   const bytes = Buffer.from(apiKey, 'latin1');
   if (!isUtf8(bytes) || identifierProblem(bytes.toString())) return undefined;
 

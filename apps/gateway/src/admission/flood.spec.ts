@@ -25,7 +25,7 @@ describe('a flood of new credentials', () => {
     flood.forEach((one) => void one.catch(() => undefined));
   });
 
-  it('asks few questions at a time, lets others wait, and refuses the rest at once', async () => {
+  it('asks few questions at a time, queues some, and refuses the rest at once', async () => {
     expect(users.asked).toHaveLength(1 + MAX_FIRST_QUESTIONS);
     await expect(verdictOf(who('one more'))).rejects.toMatchObject({ status: 'UNAVAILABLE' });
     users.asked.splice(0).forEach(({ settle }) => settle('refused'));
@@ -39,7 +39,7 @@ describe('a flood of new credentials', () => {
     await expect(grace).resolves.toBe('accepted');
   });
 
-  it('turns away who waited for longer than a question may take', async () => {
+  it('refuses a call that waited longer than the timeout of a question', async () => {
     now += 1001;
     users.asked.forEach(({ settle }) => settle('refused'));
     const outcomes = await Promise.allSettled(flood);
@@ -47,7 +47,7 @@ describe('a flood of new credentials', () => {
     expect(users.asked).toHaveLength(1 + MAX_FIRST_QUESTIONS);
   });
 
-  it('renews what is known without a turn', async () => {
+  it('renews known credentials without waiting for a turn', async () => {
     now += 5000;
     const renewed = verdictOf();
     expect(users.asked.at(-1)?.apiKey).toBe('ada');
@@ -57,7 +57,7 @@ describe('a flood of new credentials', () => {
     await Promise.allSettled(flood);
   });
 
-  it('does not take the users service for away because one question is lost: a revocation still holds', async () => {
+  it('does not consider the users service away after one lost question: a revocation still takes effect', async () => {
     now += 1;
     users.asked[1].settle('refused');
     await flood[0];
@@ -71,7 +71,7 @@ describe('a flood of new credentials', () => {
     await Promise.allSettled(flood);
   });
 
-  it('asks once more for known credentials whose renewal is lost, and uses nothing older than 5 s', async () => {
+  it('asks once more for known credentials whose renewal is lost, and uses no verdict older than 5 s', async () => {
     now += 5000;
     const renewed = verdictOf();
     const lost = users.asked.at(-1);

@@ -4,7 +4,7 @@ import type { Places } from './places';
 import type { Limit } from './too-many-requests';
 import type { Met, Shares } from './shares';
 
-/** What there is only so much of. */
+/** Limited resources of one gateway process. */
 export interface Capacity {
   places: Places;
   /** Bytes of large bodies. */
@@ -12,13 +12,13 @@ export interface Capacity {
   answers: Answers;
 }
 
-/** The name of the limit that was met. */
+/** Name of the limit that was reached. */
 export const limitOf = (what: 'in_flight' | 'arriving' | 'waiting', met: Met): Limit =>
   met === 'share' ? `${what}_share` : what;
 
 /**
- * What one call holds. Its body until it is answered; a place from the end of its body until it is answered, also when its client has left,
- * because the work goes on; room for its answer until the client has taken it.
+ * Resources that one call holds: the bytes of its body until it is answered; a place from the end of its body until it is answered, even if its
+ * client has left, because the work continues; the bytes of its answer until the client has read it.
  */
 export class Hold {
   private bodyBytes = 0;
@@ -32,7 +32,7 @@ export class Hold {
     private readonly apiKey: string,
   ) {}
 
-  /** @returns the limit that it meets */
+  /** Reserves the bytes of the body. @returns the limit that was reached, if any */
   takeBody(bytes: number): Limit | undefined {
     const met = this.capacity.bodies.take(this.apiKey, bytes);
     if (met) return limitOf('arriving', met);
@@ -40,7 +40,7 @@ export class Hold {
     return undefined;
   }
 
-  /** Its body is there. @returns the limit that it meets: then it holds nothing any more */
+  /** The body has arrived. @returns the limit that was reached; then the call holds nothing any more */
   begin(): Limit | undefined {
     const { places, answers } = this.capacity;
     const met = places.take(this.kind, this.apiKey);
@@ -55,7 +55,7 @@ export class Hold {
     return undefined;
   }
 
-  /** Its answer is there. @returns the limit that it meets: the answer cannot be kept until its client takes it */
+  /** The call is answered. @returns the limit that was reached; then there is no room to keep the answer for the client */
   answered(bytes: number): Limit | undefined {
     if (!this.atWork) return undefined;
     this.atWork = false;
@@ -67,7 +67,7 @@ export class Hold {
     return met && limitOf('waiting', met);
   }
 
-  /** Its client has taken the answer, or has left. */
+  /** The client has read the answer, or has left. */
   close(): void {
     this.closed = true;
     if (this.atWork) return;

@@ -1,6 +1,6 @@
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
 
-/** Calls a second of each API key, in this process. */
+/** Limits the calls per second of each API key, in this process. */
 export class KeyRateLimiter {
   private readonly limiter?: RateLimiterMemory;
 
@@ -9,7 +9,7 @@ export class KeyRateLimiter {
     if (perSecond > 0) this.limiter = new RateLimiterMemory({ points: perSecond, duration: 1 });
   }
 
-  /** Counts one call. @returns the milliseconds to wait when it is one too many */
+  /** Counts one call. @returns the milliseconds to wait when the key is above its limit; else undefined */
   async excess(apiKey: string): Promise<number | undefined> {
     try {
       await this.limiter?.consume(apiKey);

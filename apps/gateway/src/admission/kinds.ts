@@ -1,6 +1,6 @@
 import { HTTP_MESSAGES } from '@app/contracts/all-messages';
 
-/** Calls that hang together, when they do: those that wait in one queue. */
+/** Kind of a call: service and queue. If a queue is stuck, all calls of its kind are. */
 export type Kind = `${'users' | 'notifications'}.${'commands' | 'queries'}`;
 
 const KIND_OF_PATH = new Map<string, Kind>(
@@ -9,7 +9,7 @@ const KIND_OF_PATH = new Map<string, Kind>(
 
 export const KINDS: readonly Kind[] = [...new Set(KIND_OF_PATH.values())];
 
-/** The kind of call that goes to a URL, if any. */
+/** The kind of a call to this URL; undefined for other paths. */
 export function kindOf(url = ''): Kind | undefined {
   const known = KIND_OF_PATH.get(url);
   if (known) return known;

@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 
 /**
- * What Node's parser lets through although two programs could read it in two ways: a proxy before the gateway one, the gateway the other.
+ * Finds requests that Node's parser accepts, but that a proxy in front of the gateway could interpret differently (request smuggling).
  *
- * @returns what is wrong, as a sentence
+ * @returns the problem as a sentence; undefined when there is none
  */
 export function oddityOf({ httpVersion, headers, rawHeaders }: IncomingMessage): string | undefined {
   if (httpVersion !== '1.1' && httpVersion !== '1.0') return 'The version of HTTP must be 1.0 or 1.1.';
@@ -14,13 +14,13 @@ export function oddityOf({ httpVersion, headers, rawHeaders }: IncomingMessage):
   return repeated && `The header ${repeated} must be sent once.`;
 }
 
-/** @param rawHeaders names and values in turn, as they came: Node keeps the first of repeated ones without a word */
+/** @param rawHeaders names and values in turn, as received: elsewhere Node silently keeps only the first of repeated headers */
 function repeatedOf(rawHeaders: readonly string[]): string | undefined {
   let hosts = 0;
   let types = 0;
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index];
-    // Most are of another length, which costs nothing to see.
+    // Compare the length first, because it is cheap and most names have another length.
     if (name.length === 4 && name.toLowerCase() === 'host' && ++hosts > 1) return 'Host';
     if (name.length === 12 && name.toLowerCase() === 'content-type' && ++types > 1) return 'Content-Type';
   }

@@ -2,12 +2,12 @@ import { KINDS, type Kind } from './kinds';
 import { callsInFlight, callsInFlightLimit } from '../server/metrics';
 import { Shares, type Met } from './shares';
 
-/** How many times what is free one kind may have: 1.5 is 60 % for the only one, three eighths for each of two. */
+/** A kind may hold 1.5 times the free places: 60 % of all if it is the only one, three eighths each if there are two. */
 const OF_WHAT_IS_FREE = 1.5;
 
 /**
- * Places for calls in flight. First by kind, so that reads find some while the database makes all writes hang, and the other way round; then by
- * API key. The same rule for both, see {@link Shares}.
+ * Places for calls in flight. They are shared first by kind, so that reads find places while all writes hang and vice versa, then by API key. Both
+ * use the same rule, see {@link Shares}.
  */
 export class Places {
   private readonly kinds: Readonly<Record<string, Shares>>;
@@ -18,12 +18,12 @@ export class Places {
     this.kinds = Object.fromEntries(KINDS.map((kind) => [kind, sharesOf(kind, max)]));
   }
 
-  /** Why a key cannot have one more place of a kind. */
+  /** The reason why a key cannot have one more place of a kind; undefined when it can. */
   problem(kind: Kind, apiKey: string): Met | undefined {
     return this.kinds[kind].problem(apiKey, 1, this.free(kind));
   }
 
-  /** @returns why there is none; undefined when it was taken */
+  /** @returns the reason why there is no place; undefined when it was taken */
   take(kind: Kind, apiKey: string): Met | undefined {
     const met = this.kinds[kind].take(apiKey, 1, this.free(kind));
     if (!met) this.taken++;
@@ -35,7 +35,7 @@ export class Places {
     this.taken--;
   }
 
-  /** Whether no call of the kind would find a place, whoever it is from. */
+  /** Whether no call of this kind would find a place, from any key. */
   isFull(kind: Kind): boolean {
     return this.free(kind) < 1;
   }
@@ -45,7 +45,7 @@ export class Places {
     return this.kinds[kind].isUneven(this.free(kind));
   }
 
-  /** How many more of the kind there can be, until it has its share of everything. */
+  /** Number of places that the kind may still take until it has its share. */
   private free(kind: Kind): number {
     return Math.ceil((OF_WHAT_IS_FREE * (this.max - this.taken) - this.kinds[kind].all) / (1 + OF_WHAT_IS_FREE));
   }

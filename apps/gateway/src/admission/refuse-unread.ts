@@ -3,17 +3,17 @@ import type { Limit, TooManyRequests } from './too-many-requests';
 import { requestIdOf } from '../server/request-id';
 import { standBefore } from '../server/stand-before';
 
-/** A refusal of a request of which only the line and the headers were looked at. The key is known to be the caller's. */
+/** Refusal of a request after its request line and headers. The key is set only when the caller has proved it. */
 export interface UnreadRefusal {
   limit: Limit;
   apiKey?: string;
 }
 
 /**
- * Refuses what would be refused anyway before Fastify sees it: that would take the time that calls in flight need.
+ * Refuses requests before Fastify handles them, because Fastify would take time that the calls in flight need.
  *
- * @param server every listener of its requests so far stands behind this
- * @param refusalOf looks at a request
+ * @param server its current request listeners run after this one
+ * @param refusalOf decides about a request
  */
 export function refuseUnread(
   server: Server,

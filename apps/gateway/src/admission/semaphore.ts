@@ -1,4 +1,4 @@
-/** Lets so many run at a time; so many others wait for their turn, the first one first, but not for long. */
+/** Limits the tasks that run at once. A limited number of others wait in order, for at most `patienceMs`. */
 export class Semaphore {
   private running = 0;
   private readonly waiting: { since: number; begin: (mayBegin: boolean) => void }[] = [];
@@ -9,12 +9,12 @@ export class Semaphore {
     private readonly now: () => number,
   ) {}
 
-  /** Whether one would be turned away at once. */
+  /** Whether a further task would be refused at once. */
   get isFull(): boolean {
     return this.running >= this.limits.atATime && this.waiting.length >= this.limits.waiting;
   }
 
-  /** @returns true at once when nobody has to wait; false when it is not one's turn and will not be: too many wait, or it took too long */
+  /** @returns true when the task may run; false when too many tasks wait, or it waited too long. Synchronous when there is no need to wait */
   take(): boolean | Promise<boolean> {
     if (this.running < this.limits.atATime) {
       this.running++;
@@ -24,7 +24,7 @@ export class Semaphore {
     return new Promise((begin) => this.waiting.push({ since: this.now(), begin }));
   }
 
-  /** One that had its turn has ended. */
+  /** A task that was allowed to run has ended. */
   end(): void {
     for (let next = this.waiting.shift(); next; next = this.waiting.shift()) {
       const inTime = this.now() - next.since <= this.limits.patienceMs;

@@ -4,7 +4,7 @@ import { Shares } from './shares';
 
 const [WRITES, OTHER_WRITES, READS] = ['users.commands', 'notifications.commands', 'notifications.queries'] as const;
 
-/** Takes as many as there are for one key. */
+/** Takes as many places as one key can have. */
 function fill(places: Places, kind: Kind, apiKey: string): number {
   let taken = 0;
   while (!places.take(kind, apiKey)) taken++;
@@ -12,7 +12,7 @@ function fill(places: Places, kind: Kind, apiKey: string): number {
 }
 
 describe(Shares.name, () => {
-  it('gives the only holder four fifths, the next one room at once, and both the same in the end', () => {
+  it('gives the only holder four fifths, the next one room at once, and both equal shares in the end', () => {
     const shares = new Shares(900);
     let first = 0;
     while (!shares.take('first', 1)) first++;
@@ -20,7 +20,7 @@ describe(Shares.name, () => {
     let second = 0;
     while (!shares.take('second', 1)) second++;
     expect(second).toBe(144);
-    // Both ask for all that is given back.
+    // Both try to take whatever is returned.
     for (let turn = 0; turn < 2000; turn++) {
       const [holder] = first / (first + second) > (turn % 100) / 100 ? ['first'] : ['second'];
       shares.give(holder, 1);
@@ -36,7 +36,7 @@ describe(Shares.name, () => {
     expect(first + second).toBeGreaterThan(780);
   });
 
-  it('says whether everything is taken, or the share of one', () => {
+  it('reports whether everything is taken, or only the share of one holder', () => {
     const shares = new Shares(10);
     shares.add('large', 10);
     expect([shares.problem('large', 1), shares.problem('other', 1)]).toEqual(['share', 'all']);
@@ -44,7 +44,7 @@ describe(Shares.name, () => {
     expect([shares.all, shares.take('other', 1)]).toEqual([0, undefined]);
   });
 
-  it('remembers only those who hold something', () => {
+  it('remembers only holders that hold something', () => {
     const shares = new Shares(10);
     for (let one = 0; one < 1000; one++) {
       shares.take(`key ${one}`, 1);
@@ -71,7 +71,7 @@ describe(Places.name, () => {
     expect(fill(places, READS, 'first')).toBeGreaterThan(60);
   });
 
-  it.each([1, 2])('with %i in all has room for as many of one key', (max) => {
+  it.each([1, 2])('gives all %i places to one key', (max) => {
     expect(fill(new Places(max), WRITES, 'only')).toBe(max);
   });
 
@@ -85,7 +85,7 @@ describe(Places.name, () => {
         places.give(WRITES, apiKey);
         held[apiKey]--;
       }
-      // What one of them asks for in a millisecond; the second tenant comes after 200.
+      // Requests of one tenant in a millisecond. The second tenant starts after 200 ms.
       for (let call = 0; call < 50; call++)
         for (const apiKey of ms < 200 ? (['first'] as const) : (['first', 'second'] as const)) {
           if (places.take(WRITES, apiKey)) continue;

@@ -1,20 +1,19 @@
-/** How many times what is free one holder may have: 4 leaves the only one a fifth short of everything, and two holders four ninths each. */
+/** A holder may have 4 times the free amount: four fifths of all if it is the only one, four ninths each if there are two. */
 const OF_WHAT_IS_FREE = 4;
 
-/** Why there is no room: everything is taken, or the holder has its share. */
+/** Reason why there is no room: everything is taken, or the holder has its share. */
 export type Met = 'all' | 'share';
 
 /**
- * So much of something that only so much of may be held at a time. One holder may take more as long as it has less than a multiple of what
- * is free (the dynamic threshold of Choudhury and Hahne). So the next holder finds room at once, and as things are given back both come to
- * equal shares, without a clock.
+ * Shares of a limited amount. A holder may take more while it has less than a multiple of the free amount (the dynamic threshold of Choudhury and
+ * Hahne). So a new holder finds room at once, and as amounts are returned all holders converge to equal shares, without a clock.
  */
 export class Shares {
-  /** Only of those who hold something. */
+  /** Amount by holder. Holders without any are removed. */
   private readonly holders = new Map<string, number>();
   private held = 0;
 
-  /** @param report is told how much is held, at each change */
+  /** @param report called with the total held amount after each change */
   constructor(
     private readonly max: number,
     private readonly report: (held: number) => void = () => undefined,
@@ -24,21 +23,21 @@ export class Shares {
     return this.held;
   }
 
-  /** Why a holder cannot have so much. @param free where it is less than what nobody holds */
+  /** The reason why a holder cannot have the amount. @param free the free amount, if it is less than `max` minus the held amount */
   problem(holder: string, amount: number, free = this.max - this.held): Met | undefined {
     const own = this.holders.get(holder) ?? 0;
     if (own > 0 && own >= OF_WHAT_IS_FREE * free) return 'share';
     return amount > free ? 'all' : undefined;
   }
 
-  /** @returns why there is no room; undefined when it was taken */
+  /** @returns the reason why there is no room; undefined when the amount was taken */
   take(holder: string, amount: number, free?: number): Met | undefined {
     const met = this.problem(holder, amount, free);
     if (!met) this.add(holder, amount);
     return met;
   }
 
-  /** Takes what is there already, room or not. */
+  /** Takes the amount even without room, because it is in use already. */
   add(holder: string, amount: number): void {
     this.holders.set(holder, (this.holders.get(holder) ?? 0) + amount);
     this.report((this.held += amount));
@@ -51,7 +50,7 @@ export class Shares {
     this.report((this.held -= amount));
   }
 
-  /** Whether anybody could be over its share. */
+  /** Whether any holder could be over its share. */
   isUneven(free: number): boolean {
     return this.held > 0 && this.held >= OF_WHAT_IS_FREE * free;
   }

@@ -7,12 +7,12 @@ import { Readiness } from '@app/runtime/readiness';
 import { TooManyRequests } from './too-many-requests';
 
 describe(TooManyRequests.name, () => {
-  it('answers after the sockets of the turn: who is refused cannot be back before timers and publishing had theirs', async () => {
+  it('answers after the other sockets of the turn, so that refused callers cannot starve timers and publishing', async () => {
     const tooMany = new TooManyRequests(new NestLogger(pino({ enabled: false })), new Readiness());
     let answeredAtOnce: boolean | undefined;
     const server = createServer((_, response) => {
       tooMany.refuse(response, 'request', 'in_flight');
-      // Behind everything that this socket's turn can run.
+      // Runs after everything that this socket's turn can run.
       process.nextTick(() => void Promise.resolve().then(() => (answeredAtOnce = response.headersSent)));
     });
     await once(server.listen(0, '127.0.0.1'), 'listening');

@@ -6,17 +6,17 @@ import { errorEnvelope, JSON_TYPE } from '../server/envelope';
 import { rateLimited } from '../server/metrics';
 
 /**
- * The limits that a call can meet: the rate of its key; the calls in flight, the bytes of large bodies and those of answers, each as what there
- * is for everybody or as the share of its key.
+ * Limits that a call can reach: the rate of its key; the calls in flight, the bytes of large bodies and the bytes of answers, each in total or as
+ * the share of its key.
  */
 export type Limit = 'rate' | 'in_flight' | 'in_flight_share' | 'arriving' | 'arriving_share' | 'waiting' | 'waiting_share';
 
 const LOG_EVERY_MS = 1000;
-/** Log lines in that time, and request ids in one of them, at most. */
+/** Most log lines in that time, and most request ids in a line. */
 const MAX_LINES = 100;
 const MAX_REQUEST_IDS = 20;
 
-/** ASCII, and a string: Node writes it in one piece with the headers. */
+/** An ASCII string, which Node writes together with the headers. */
 const bodyOf = (message: string) => errorEnvelope({ status: 'RESOURCE_EXHAUSTED', message });
 const TOO_MANY = bodyOf('Too many calls at the moment.');
 const TOO_MANY_OF_THE_KEY = bodyOf('Too many calls of this API key at the moment: others have their share, too.');
@@ -30,15 +30,15 @@ const BODY: Record<Limit, string> = {
   waiting_share: TOO_MANY_OF_THE_KEY,
 };
 
-/** For the operator who reads the log. */
+/** Hints for the operator, in the log. */
 const HINT: Record<Limit, string> = {
-  rate: 'The key is over RATE_LIMIT_PER_SECOND; nobody else is held back.',
+  rate: 'The key is over RATE_LIMIT_PER_SECOND; other keys are not affected.',
   in_flight: 'A service or the database is slow, or another gateway process is needed.',
-  in_flight_share: 'The key has its share of MAX_IN_FLIGHT; nobody else is held back.',
+  in_flight_share: 'The key has its share of MAX_IN_FLIGHT; other keys are not affected.',
   arriving: 'Many large bodies arrive slowly: another gateway process is needed.',
-  arriving_share: 'The key has its share of the bytes of large bodies; nobody else is held back.',
+  arriving_share: 'The key has its share of the bytes of large bodies; other keys are not affected.',
   waiting: 'Many answers are not read: another gateway process is needed, or a proxy that reads them.',
-  waiting_share: 'The key reads its answers more slowly than it asks; nobody else is held back.',
+  waiting_share: 'The key reads its answers more slowly than it sends calls; other keys are not affected.',
 };
 
 interface Untold {
@@ -49,8 +49,8 @@ interface Untold {
 }
 
 /**
- * Answers 429 and does nothing else with a request: whoever sends too much must not take the time of the others by being refused. So without
- * an exception, Fastify's reply and a log line for each: a line a second says how many there were of a key, and names the first ones.
+ * Answers 429 as cheaply as possible, because refusing one caller must not take time from others: without an exception, without Fastify's reply,
+ * and without a log line for each request. One line a second for each key counts the refused calls and names the first ones.
  */
 export class TooManyRequests {
   private readonly untold = new Map<string, Untold>();
@@ -61,10 +61,10 @@ export class TooManyRequests {
   ) {}
 
   /**
-   * Answered when the event loop has been to everybody else: while 1024 sockets are ready libuv looks for more, up to 48 times on end, and
-   * neither publishes nor minds timers in between. Callers that are refused at once are ready again at once.
+   * Refuses a request after the event loop has served the other sockets. While 1024 sockets are ready, libuv polls again, up to 48 times in a row,
+   * without publishing and timers in between, and a caller that is refused at once is ready again at once.
    *
-   * @param waitMs until the call may be repeated
+   * @param more.waitMs milliseconds after which the call may be repeated
    */
   refuse(response: ServerResponse, requestId: string, limit: Limit, more: { waitMs?: number; apiKey?: string } = {}): void {
     const { waitMs = 1000, apiKey = '' } = more;
@@ -73,7 +73,7 @@ export class TooManyRequests {
     setImmediate(() => this.answer(response, requestId, limit, waitMs));
   }
 
-  /** Refuses what has an answer already, as that answer. @returns the body */
+  /** Replaces the answer of a reply by 429. @returns the body */
   instead(reply: FastifyReply, limit: Limit, apiKey?: string): string {
     rateLimited.inc({ limit });
     this.count(reply.request.id, limit, apiKey ?? '');

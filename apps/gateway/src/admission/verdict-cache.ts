@@ -3,14 +3,14 @@ import type { Verdict } from '@app/contracts/users.authenticate';
 
 const MAX_ENTRIES = 10_000;
 
-/** A verdict, and when its question was asked: it says nothing of later changes. */
+/** A verdict, and the time of its question: later changes are not in it. */
 export interface KnownVerdict {
   apiKey: string;
   verdict: Verdict;
   askedAt: number;
 }
 
-/** Verdicts by the cache key of the credentials. Right tokens live apart from wrong ones: a flood of wrong ones cannot push them out. */
+/** Verdicts by the cache key of the credentials. Accepted and refused ones are separate, so that a flood of wrong tokens cannot evict good ones. */
 export class VerdictCache {
   private readonly right = new LRUCache<string, KnownVerdict>({ max: MAX_ENTRIES });
   private readonly wrong = new LRUCache<string, KnownVerdict>({ max: MAX_ENTRIES });
@@ -25,7 +25,7 @@ export class VerdictCache {
     to.set(cacheKey, known);
   }
 
-  /** Goes through all of them: revocations are rare. */
+  /** Forgets all verdicts of a key. It scans all entries, because revocations are rare. */
   forget(apiKey: string): void {
     for (const verdicts of [this.right, this.wrong]) {
       for (const [cacheKey, known] of [...verdicts.entries()]) if (known.apiKey === apiKey) verdicts.delete(cacheKey);

@@ -10,7 +10,7 @@ describe('the documentation pages', () => {
   const get = (path: string) => gateway.send({ method: 'GET', path });
 
   it.each(['/docs', '/docs/', '/docs/messages'])(
-    'answers at %s without credentials, and may load nothing from elsewhere',
+    'answers at %s without credentials, and may load nothing from other servers',
     async (path) => {
       const { status, headers, text } = await get(path);
       expect([status, headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
@@ -37,7 +37,7 @@ describe('the documentation pages', () => {
     }
   });
 
-  it('shows the document that is served, and asks no other server about it', async () => {
+  it('shows the served OpenAPI document, and calls no other server', async () => {
     const { text } = await get('/docs/start.js');
     expect(text).toContain("url: '/openapi.json'");
     expect(text).toContain('validatorUrl: null');
@@ -47,7 +47,7 @@ describe('the documentation pages', () => {
     expect(served.json()).toEqual(committed('openapi.json'));
   });
 
-  it('shows the document of the messages that is served', async () => {
+  it('shows the served page of messages', async () => {
     const served = await get('/asyncapi.json');
     expect(served.headers['content-type']).toBe('application/json; charset=utf-8');
     expect(served.json()).toEqual(committed('asyncapi.json'));

@@ -39,18 +39,18 @@ const START = `SwaggerUIBundle({
   displayRequestDuration: true,
   persistAuthorization: true,
   tryItOutEnabled: true,
-  // The default asks a server on the internet.
+  // The default calls a server on the internet.
   validatorUrl: null,
 });
 `;
 
 const CACHED = { 'cache-control': 'max-age=3600' };
 
-/** Swagger UI sets styles of its own, and its icons are data URLs. */
+/** Swagger UI uses inline styles, and its icons are data URLs. */
 const CONTENT_SECURITY_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/** The project, from the sources and from dist/: `npm run docs:generate` writes the documents there, and CI fails when they are out of date. */
+/** Root of the project, seen from the sources or from dist/. `npm run docs:generate` writes the documents there; CI fails if they are outdated. */
 const PROJECT = resolve(__dirname, '../../../..').replace(/[\\/]dist$/, '');
 const generated = (file: string) => readFileSync(join(PROJECT, file));
 

@@ -13,7 +13,7 @@ interface ClientError extends Error {
   code?: string;
 }
 
-/** What is answered to bytes that never became a request. */
+/** The answer to bytes that Node's HTTP parser could not read as a request. */
 export function refusalOf({ code }: ClientError): HttpError {
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':
@@ -25,24 +25,24 @@ export function refusalOf({ code }: ClientError): HttpError {
   }
 }
 
-/** Answers where neither Fastify nor Nest is in the picture: the HTTP parser has given up on the connection, which is closed. */
+/** Answers an error of the HTTP parser, without Fastify and Nest, and closes the connection. */
 export const answerClientErrors = (connections: Connections, logger: NestLogger) => (error: ClientError, socket: Socket) => {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
 
   const owed = connections.firstOwed(socket);
-  // The answer would be taken for that of the request before it, which is still being worked on: that one comes first and is the last.
+  // The client would match this answer to an earlier request that is still running. Send that answer first, then close the connection.
   if (owed?.req.complete) return void connections.onClosed(owed, () => socket.destroy());
-  // Answered already, before all of it had arrived: a second answer would be taken for that of the next request.
+  // The request was answered before all of it had arrived: the client would match a second answer to its next request.
   if (owed?.headersSent || (!owed && connections.isArriving(socket))) return void socket.destroy();
 
   const refused = refusalOf(error);
   const requestId = owed ? requestIdOf(owed.req) : randomUUID();
-  // A connection that was opened and never used ends the same way, and is nothing to report.
+  // A connection that was never used ends in the same way; do not log it.
   if (socket.bytesRead > 0) logger.log({ msg: 'refused', status: refused.httpStatus, code: error.code, requestId });
   endWith(socket, refused, requestId);
 };
 
-/** CONNECT is no request to Node: it hands over the connection. */
+/** Answers CONNECT. Node does not treat it as a request: it hands over the socket. */
 export const answerConnect =
   (fastify: FastifyInstance, connections: Connections, logger: NestLogger) => (request: IncomingMessage, socket: Socket) => {
     socket.on('error', () => socket.destroy());

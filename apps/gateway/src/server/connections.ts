@@ -9,14 +9,14 @@ import type { ServerLimits } from './server-limits';
 interface Owed {
   response: ServerResponse;
   callbacks: (() => void)[];
-  /** Begins with its request; absent when it has begun. */
+  /** Starts handling the request; absent when that has started. */
   begin?: () => void;
 }
 
 interface Connection {
-  /** In the order of the requests. */
+  /** Responses in the order of their requests. */
   owed: Owed[];
-  /** Requests that have arrived and not begun. As long as there are some, nothing more is read. */
+  /** Requests that have arrived and are not started. While there are any, the connection is not read. */
   queued: number;
   progress: Progress;
 }
@@ -24,11 +24,11 @@ interface Connection {
 type Limits = Pick<ServerLimits, 'maxOwed' | 'maxQueued' | 'unreadTimeoutMs' | 'leastBytesPerSecond' | 'checkEveryMs'>;
 
 /**
- * Which connections are open, and which responses each of them still owes. A connection that owes many begins no more and is not read; one
- * whose client does not take what is sent is closed.
+ * Tracks open connections and the responses that each one still owes. A connection that owes many responses starts no further request and is not
+ * read. A connection whose client does not read its answers is closed.
  *
- * The response of a pipelined request has no socket until those before it are out, and never closes when the connection goes: so the end of
- * a response is taken from its connection as well.
+ * The response of a pipelined request has no socket until the earlier responses are sent, and emits no close event when the connection is lost.
+ * So the end of a response is also detected by its connection.
  */
 export class Connections {
   private readonly open = new Map<Socket, Connection>();
@@ -40,28 +40,28 @@ export class Connections {
     private readonly logger: NestLogger,
   ) {}
 
-  /** @param server every listener of its requests so far stands behind this */
+  /** @param server its current request listeners run after this one */
   watch(server: Server): void {
     server.on('connection', (socket) => this.opened(socket));
     standBefore(server, (request, response, begin) => this.arrived(request, response, begin));
-    // One look at all of them: a timer for each response would cost every call.
+    // One timer for all connections, because a timer for each response would cost every call.
     const timer = setInterval(() => this.closeUnread(), this.limits.checkEveryMs).unref();
     server.once('close', () => clearInterval(timer));
   }
 
-  /** Calls back once when the response has closed, aborted or not; at once when it has already. */
+  /** Calls back once the response has closed, completed or aborted; at once if it has closed already. */
   onClosed(response: ServerResponse, callback: () => void): void {
     const owed = this.open.get(response.req.socket)?.owed.findLast((one) => one.response === response);
     if (owed) owed.callbacks.push(callback);
     else callback();
   }
 
-  /** The response that the connection owes first, if any. */
+  /** The first response that the connection owes, if any. */
   firstOwed(socket: Socket): ServerResponse | undefined {
     return this.open.get(socket)?.owed.at(0)?.response;
   }
 
-  /** The one that it owes last. */
+  /** The last response that the connection owes, if any. */
   lastOwed(socket: Socket): ServerResponse | undefined {
     return this.open.get(socket)?.owed.at(-1)?.response;
   }
@@ -71,12 +71,12 @@ export class Connections {
     return this.latest.get(socket)?.complete === false;
   }
 
-  /** Closes every connection that owes nothing, the ones that never asked for anything included: the server's own close waits for those. */
+  /** Closes every connection that owes nothing, also those that never sent a request: the server's own close waits for these. */
   closeIdle(): void {
     for (const [socket, { owed }] of this.open) if (owed.length === 0) socket.destroy();
   }
 
-  /** Closes every connection whose request is still on its way, or whose client leaves what was sent to it. */
+  /** Closes every connection whose request is still arriving, or whose client does not read its answers. */
   closeSlow(): void {
     for (const [socket, { progress }] of this.open) if (this.isArriving(socket) || progress.isWaiting) socket.destroy();
   }
@@ -84,7 +84,7 @@ export class Connections {
   private opened(socket: Socket): void {
     const connection: Connection = { owed: [], queued: 0, progress: new Progress(socket) };
     this.open.set(socket, connection);
-    // Node reads on for the body of a request that has begun, and when what it has written is taken.
+    // Node resumes reading for the body of a started request, and after a write is flushed: pause again.
     socket.on('resume', () => connection.queued > 0 && socket.pause());
     socket.once('close', () => {
       this.open.delete(socket);
@@ -103,7 +103,7 @@ export class Connections {
     response.once('close', () => this.settle(socket, connection, owed));
     if (connection.owed.length <= this.limits.maxOwed) return begin();
 
-    // Node hands on all requests of what it has read: some 64 KiB.
+    // Node emits all requests of the bytes that it has read (about 64 KiB), even on a paused socket.
     owed.begin = begin;
     connection.queued++;
     socket.pause();

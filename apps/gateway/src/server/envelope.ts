@@ -2,7 +2,7 @@ import type { ErrorBody } from '@app/contracts/error';
 
 export const JSON_TYPE = 'application/json; charset=utf-8';
 
-/** The body of every success. The reply is not parsed: what the service wrote is what the caller reads, to the byte. */
+/** The body of every success. The reply is not parsed: the caller gets exactly the bytes that the service wrote. */
 export const resultEnvelope = (json: string): string => `{"result":${json}}`;
 
 /** The body of every error. */

@@ -3,12 +3,12 @@ import type { FastifyReply } from 'fastify';
 import { errorEnvelope, JSON_TYPE } from './envelope';
 import { httpAnswerOf } from './http-error';
 
-/** Answers with an error. What was thrown stays with the request, for its log line. */
+/** Answers with an error. The thrown value is stored in the request, for its log line. */
 export function sendError(reply: FastifyReply, thrown: unknown): void {
   const { status, headers, error } = httpAnswerOf(thrown);
   reply.request.failure = thrown;
-  // Fastify closes the connection after a body it could not parse. The rest of it is read and dropped instead, within the request
-  // timeout: a client that is still sending would not see the answer otherwise.
+  // Fastify would close the connection after a body that it cannot parse. Instead the rest is read and dropped, within the request timeout:
+  // otherwise a client that is still sending would not see the answer.
   if (reply.hasHeader('connection')) reply.removeHeader('connection');
   void reply
     .code(status)
@@ -18,7 +18,7 @@ export function sendError(reply: FastifyReply, thrown: unknown): void {
     .send(errorEnvelope(error.toBody()));
 }
 
-/** Every error that Fastify or Nest comes across ends here. */
+/** Handles every error of Fastify and Nest. */
 @Catch()
 export class ErrorFilter implements ExceptionFilter {
   catch(thrown: unknown, host: ArgumentsHost): void {

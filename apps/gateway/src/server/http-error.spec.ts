@@ -55,18 +55,18 @@ describe('httpAnswerOf', () => {
 });
 
 describe('the envelopes', () => {
-  it('put a reply in without reading it', () => {
+  it('contain the reply unparsed', () => {
     expect(resultEnvelope('{"a": 1e2}')).toBe('{"result":{"a": 1e2}}');
   });
 
-  it('put an error in with message, status and details, and nothing else', () => {
+  it('contain only message, status and details of an error', () => {
     const body = { ...new ApiError('INVALID_ARGUMENT', 'why', [{ field: 'f', message: 'm' }]).toBody(), stack: 'inside' };
     expect(JSON.parse(errorEnvelope(body))).toEqual({
       error: { message: 'why', status: 'INVALID_ARGUMENT', details: [{ field: 'f', message: 'm' }] },
     });
   });
 
-  it('leave details out when there are none', () => {
+  it('omit missing details', () => {
     expect(errorEnvelope({ message: 'why', status: 'NOT_FOUND' })).toBe('{"error":{"message":"why","status":"NOT_FOUND"}}');
   });
 });

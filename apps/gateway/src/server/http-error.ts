@@ -1,12 +1,12 @@
 import { ApiError, HTTP_STATUS, type ErrorStatus } from '@app/contracts/error';
 
-/** Seconds. Whoever is refused for lack of room may try again soon: nothing was done. */
+/** In seconds. A caller that was refused because of load may soon try again: its call was not executed. */
 const RETRY_AFTER = { 'retry-after': '1' };
 
-/** The same for every bug: what went wrong is for the log, under the request id. */
+/** The same text for every bug. The log has the reason, with the request id. */
 const BUG = new ApiError('INTERNAL', 'An internal error occurred. The outcome is unknown.');
 
-/** An error with the HTTP status and the headers that it is answered with. */
+/** An error with the HTTP status and the headers of its answer. */
 export class HttpError extends ApiError {
   constructor(
     readonly httpStatus: number,
@@ -19,17 +19,17 @@ export class HttpError extends ApiError {
   }
 }
 
-/** A refusal of the HTTP request itself, before any field is looked at. */
+/** A refusal of the HTTP request itself, before its fields are checked. */
 export const refusal = (httpStatus: number, message: string) => new HttpError(httpStatus, 'INVALID_ARGUMENT', message);
 
-/** What an error of any origin is answered with. */
+/** Answer to an error of any origin. */
 export interface HttpAnswer {
   status: number;
   headers: Readonly<Record<string, string>>;
   error: ApiError;
 }
 
-/** Whatever was thrown, as it may be shown. */
+/** The answer to any thrown value, without internal details. */
 export function httpAnswerOf(thrown: unknown): HttpAnswer {
   const error = apiErrorOf(thrown);
   if (error instanceof HttpError) return { status: error.httpStatus, headers: error.headers, error };
@@ -57,7 +57,7 @@ export const nothingHere = () => new ApiError('NOT_FOUND', 'There is nothing at 
 
 export const bodyTooLarge = () => refusal(413, 'The body must be at most 1 MiB.');
 
-/** The 4xx that Fastify or Nest means, by whatever name they keep it. */
+/** The 4xx status of an error of Fastify (`statusCode`) or Nest (`status`). */
 function httpStatusOf(thrown: unknown): number | undefined {
   const { statusCode, status } = (thrown ?? {}) as { statusCode?: unknown; status?: unknown };
   return [statusCode, status].find((value): value is number => typeof value === 'number' && value >= 400 && value < 500);

@@ -4,13 +4,13 @@ import { HttpError, nothingHere } from './http-error';
 
 const ANSWERED_METHODS = ['GET', 'HEAD', 'POST'];
 
-/** What is answered where no handler is: another method is, or nothing. */
+/** The error for a path without a handler for this method: 405 when another method has one, else 404. */
 export function notServed(fastify: FastifyInstance, url = ''): ApiError {
   const allowed = ANSWERED_METHODS.filter((method) => fastify.findRoute({ method, url }) !== null);
   return allowed.length === 0 ? nothingHere() : onlyThese(allowed);
 }
 
-/** CONNECT, which names a host instead of a path as a rule: no host has another answer. */
+/** The error for CONNECT. Its target is usually a host and not a path: then it is 405. */
 export const connectNotServed = (fastify: FastifyInstance, target = ''): ApiError =>
   target.startsWith('/') ? notServed(fastify, target) : onlyThese(ANSWERED_METHODS);
 

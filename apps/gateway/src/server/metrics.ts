@@ -2,25 +2,25 @@ import { Counter, Gauge, Histogram } from 'prom-client';
 
 export const requestSeconds = new Histogram({
   name: 'http_request_seconds',
-  help: 'HTTP requests from their headers to the end of the response. Status 499: the client left before. Without those refused unread.',
+  help: 'HTTP requests from their headers to the end of the response, without requests refused unread. Status 499: the client left earlier.',
   labelNames: ['route', 'status'],
   buckets: [0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10],
 });
 
 export const callsInFlight = new Gauge({
   name: 'gateway_calls_in_flight',
-  help: 'Calls between the end of their body and their answer, by the queue that they go to.',
+  help: 'Calls between the end of their body and their answer, by their queue.',
   labelNames: ['kind'],
 });
 
 export const callsInFlightLimit = new Gauge({
   name: 'gateway_calls_in_flight_limit',
-  help: 'As many as there may be of all kinds: MAX_IN_FLIGHT. One kind may have 60 %, one key 80 % of that.',
+  help: 'Limit of calls in flight of all kinds: MAX_IN_FLIGHT. One kind may have 60 %, one key 80 % of that.',
 });
 
 export const bytesArriving = new Gauge({
   name: 'gateway_bytes_arriving',
-  help: 'Bytes of large bodies that are being read or worked on: as many as they may have.',
+  help: 'Bytes of large bodies of calls that are arriving or in flight. A body counts with its declared length, or 1 MiB.',
 });
 
 export const bytesArrivingLimit = new Gauge({
@@ -30,7 +30,7 @@ export const bytesArrivingLimit = new Gauge({
 
 export const bytesWaiting = new Gauge({
   name: 'gateway_bytes_waiting',
-  help: 'Bytes of answers that are expected, or that their clients have not taken yet.',
+  help: 'Bytes of answers that are expected, or that their clients have not read yet.',
 });
 
 export const bytesWaitingLimit = new Gauge({
@@ -40,13 +40,13 @@ export const bytesWaitingLimit = new Gauge({
 
 export const rateLimited = new Counter({
   name: 'gateway_rate_limited_total',
-  help: "Calls answered with 429, by the limit they met: their key's rate; calls in flight of the kind (in_flight), bytes of large bodies (arriving), bytes of answers (waiting); with _share: what one key may have of these.",
+  help: 'Calls answered with 429, by limit: rate of the key (rate), calls in flight of the kind (in_flight), bytes of large bodies (arriving), bytes of answers (waiting). With _share: the share of one key.',
   labelNames: ['limit'],
 });
 
 export const authentications = new Counter({
   name: 'gateway_authentications_total',
-  help: 'Credentials looked up, by where the answer came from: hit and stale: the cache; miss: a first question; renewal: a repeated one; unavailable: nowhere.',
+  help: 'Checked credentials by source. hit and stale: the cache; miss: a first question; renewal: a repeated question; unavailable: no answer.',
   labelNames: ['source'],
 });
 
@@ -57,6 +57,6 @@ export const connectionsRefused = new Counter({
 
 export const connectionsClosed = new Counter({
   name: 'gateway_connections_closed_total',
-  help: 'Connections closed with answers owed: their client did not read them (unread), or too many requests were sent without waiting (pipelined).',
+  help: 'Connections closed while they owed answers: the client did not read them (unread), or sent too many requests without waiting (pipelined).',
   labelNames: ['reason'],
 });

@@ -24,18 +24,18 @@ describe(Progress.name, () => {
     progress = new Progress(socket as unknown as Socket);
   });
 
-  it('is not asked for while nothing is sent', () => {
+  it('is not required while nothing is sent', () => {
     expect([isEnough(0), isEnough(3600), progress.isWaiting]).toEqual([true, true, false]);
   });
 
-  it('has to come within the time, counted from the last', () => {
+  it('is required within the timeout, counted from the last progress', () => {
     send(1_000_000);
     expect([isEnough(0), isEnough(29), progress.isWaiting]).toEqual([true, true, true]);
     take(100_000);
     expect([isEnough(30), isEnough(59), isEnough(60)]).toEqual([true, true, false]);
   });
 
-  it('has to be the least after that time, on average', () => {
+  it('must reach the minimum rate after the timeout, on average', () => {
     send(1_000_000);
     const seconds = Array.from({ length: 100 }, (_, second) => second);
     const lasted = seconds.findIndex((second) => {
@@ -45,7 +45,7 @@ describe(Progress.name, () => {
     expect(lasted).toBe(61);
   });
 
-  it('is enough for a client that takes the least, and begins anew when all was taken', () => {
+  it('is enough at the minimum rate, and starts again once everything was read', () => {
     send(200_000);
     for (let second = 0; second < 200; second++) {
       expect(isEnough(second)).toBe(true);

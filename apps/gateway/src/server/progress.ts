@@ -1,15 +1,15 @@
 import type { Socket } from 'node:net';
 import type { ServerLimits } from './server-limits';
 
-/** Of the handle beneath a socket: what Node's own idle timeout looks at, too. */
+/** Counters of a socket's handle, which Node's own idle timeout uses too. */
 interface Handle {
-  /** Bytes handed to the system, or waiting for it. */
+  /** Bytes passed to the operating system or queued for it. */
   bytesWritten: number;
-  /** Of those, bytes that wait: the client has to read first. */
+  /** Queued bytes among them: the client must read first. */
   writeQueueSize: number;
 }
 
-/** How one client takes what is sent to it. Has to be looked at regularly. */
+/** Measures how fast a client reads its answers. Call {@link isEnough} regularly. */
 export class Progress {
   private waitingSince?: number;
   private movedAt = 0;
@@ -18,14 +18,14 @@ export class Progress {
 
   constructor(private readonly socket: Socket) {}
 
-  /** Whether something that was sent had not been taken at the last look. */
+  /** Whether sent bytes were unread at the last check. */
   get isWaiting(): boolean {
     return this.waitingSince !== undefined;
   }
 
   /**
-   * Whether the client may go on: something was taken lately, and, since all was taken for the last time, the least that a client has to
-   * take in a second.
+   * Whether the connection may stay open: the client has read something within the timeout, and has read at the minimum rate since the last time
+   * that everything was read.
    *
    * @param now monotonic milliseconds
    */

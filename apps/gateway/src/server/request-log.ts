@@ -4,12 +4,12 @@ import type { NestLogger } from '@app/runtime/logger';
 import type { Connections } from './connections';
 import { requestSeconds } from './metrics';
 
-/** The client left before it had its answer. Nobody is sent this status. */
+/** Logged when the client left before its answer. It is never sent. */
 const CLIENT_LEFT = 499;
 
 /**
- * One line and one measurement for each request, when its response has closed. Nothing that a client sends goes in but its request id and,
- * once it has proved it, its API key: paths, queries and bodies may hold what should not be kept.
+ * Writes one log line and one measurement for each request, when its response has closed. Of the client's data the line contains only the request
+ * id and the proved API key: paths, queries and bodies may hold secrets.
  */
 export function logRequests(request: FastifyRequest, reply: FastifyReply, connections: Connections, logger: NestLogger): void {
   const startedAt = performance.now();
@@ -28,14 +28,14 @@ export function logRequests(request: FastifyRequest, reply: FastifyReply, connec
       requestId: request.id,
       ...(request.caller && { apiKey: request.caller.apiKey }),
     };
-    // Probes come every few seconds, and say the same.
+    // Probes come every few seconds with the same result.
     if (route.startsWith('/health/')) logger.debug(line);
     else if (status >= 500) logger.warn({ ...line, ...reasonOf(request.failure) });
     else logger.log(line);
   });
 }
 
-/** Why a request failed; the stack only of what nobody expected. */
+/** The reason of a failure; the stack only for unexpected errors. */
 function reasonOf(failure: unknown): object {
   if (!(failure instanceof ApiError)) return { err: failure };
   const { message, cause } = failure;

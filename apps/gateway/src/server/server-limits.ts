@@ -1,30 +1,30 @@
-/** What one client may take of the server before it is cut off, in milliseconds and bytes. */
+/** Limits on clients of the server, in milliseconds and bytes. */
 export interface ServerLimits {
-  /** From the first byte of a request, or the opening of its connection, to the end of its headers. */
+  /** Time from the first byte of a request, or the opening of its connection, to the end of its headers. */
   headersTimeoutMs: number;
-  /** To the end of its body. */
+  /** Time from the same start to the end of its body. */
   requestTimeoutMs: number;
-  /** To that, when the server closes meanwhile: Node looks at nothing then. As long as an answer has to be taken. */
+  /** Time that a request may still arrive, and a client may read its answer, once the server closes: Node checks no timeouts then. */
   lastArrivalMs: number;
-  /** How often both are looked at, and what is not read. */
+  /** Interval of the checks of these timeouts and of unread answers. */
   checkEveryMs: number;
-  /** How long an idle connection is kept: longer than load balancers keep theirs (60 s), so that they are the ones to close. */
+  /** Time that an idle connection is kept. Longer than at load balancers (60 s), so that they close first. */
   keepAliveTimeoutMs: number;
-  /** The request line included. Bounds the number of headers, too. */
+  /** Size of the headers with the request line. Limits the number of headers too. */
   maxHeaderBytes: number;
-  /** Open at a time; one more is closed before it is read. Far above the calls in flight: most connections of load balancers are idle. */
+  /** Open connections; a further one is closed unread. Far above the calls in flight, because most connections of load balancers are idle. */
   maxConnections: number;
-  /** How long a client may take nothing of what is sent to it. */
+  /** Time during which a client may read nothing of its answers. */
   unreadTimeoutMs: number;
-  /** The least that it has to take after that time, on average: 1 MiB in 16 s, as it may take to send one. */
+  /** Minimum average rate of reading after that time: 1 MiB in 16 s, about the time allowed for sending a body. */
   leastBytesPerSecond: number;
-  /** Responses that one connection may owe. It is not read while there are more requests. */
+  /** Responses that one connection may owe. With more requests it is not read. */
   maxOwed: number;
-  /** Requests of all connections that have arrived in excess of that; the connection that brings one more is closed. */
+  /** Requests above maxOwed, of all connections together. The connection that sends one more is closed. */
   maxQueued: number;
-  /** Bytes of large bodies that arrive or are being worked on. */
+  /** Bytes of large bodies of calls that are arriving or in flight. */
   maxBytesArriving: number;
-  /** Bytes of answers that are expected or wait for their clients. */
+  /** Bytes of answers that are expected or not read by their clients yet. */
   maxBytesWaiting: number;
 }
 

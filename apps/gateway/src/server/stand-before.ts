@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 
-/** Gives every request of a server to one listener, which hands it on to all that have been listening before, now or later or not at all. */
+/** Puts a listener before the current request listeners of a server. It calls `next` to pass a request on, now, later or never. */
 export function standBefore(
   server: Server,
   listener: (request: IncomingMessage, response: ServerResponse, next: () => void) => void,

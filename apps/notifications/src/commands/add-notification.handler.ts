@@ -24,7 +24,7 @@ export class AddNotificationHandler {
   async add(@Payload() request: AddNotificationRequest, @Ctx() context: DeliveryContext): Promise<Reply<AddNotificationResult>> {
     await this.existence.requireTenant(context);
     const notification = toNotification(request, context);
-    // A key that has its answer decides alone: what exists now is no longer asked.
+    // If this Idempotency-Key has an answer, existence is not checked again.
     if (!(await this.writer.hasAnswer(notification))) await this.requireWhatMayNotBeCreated(request, context);
     const written = await this.writer.add(notification);
     return new Reply(
@@ -71,7 +71,7 @@ function toNotification(request: AddNotificationRequest, context: DeliveryContex
   };
 }
 
-/** Equal for equal JSON values, whatever the order of their keys. */
+/** Equal for equal JSON values, independent of the order of their keys. */
 const fingerprintOf = (value: object): Buffer => hash('sha256', stringify(value) ?? '', 'buffer');
 
 function storedId(written: Written): string {

@@ -3,16 +3,16 @@ import { DataSource } from 'typeorm';
 import { queryPrepared } from '@app/postgres/query-prepared';
 import type { NotificationContent } from './entities/notification.entity';
 
-/** Operation under which notifications/add keeps its idempotency keys. */
+/** Operation name of notifications/add in the idempotency keys. */
 const OPERATION = 'notifications.add';
 
-/** Longer than the 24 hours that are promised. */
+/** Longer than the promised 24 hours. */
 const KEEP_HOURS = 25;
 
-/** Expired keys deleted for each key that is inserted: the table shrinks back to what is kept, without a job of its own. */
+/** Expired keys deleted for each inserted key. More than 1, so the table shrinks without a separate job. */
 const EXPIRED_FOR_EACH = 4;
 
-/** A notification as it goes into the tables. */
+/** A notification to be stored. */
 export interface NewNotification {
   apiKey: string;
   organizationId: string;
@@ -20,7 +20,7 @@ export interface NewNotification {
   documentId: string;
   locationId?: string;
   notifyAll: boolean;
-  /** SHA-256 of what was sent. */
+  /** SHA-256 of the request. */
   fingerprint: Buffer;
   content: NotificationContent;
   /** Epoch milliseconds after which it must not be stored. */
@@ -28,7 +28,7 @@ export interface NewNotification {
   idempotency?: { key: string; fingerprint: Buffer };
 }
 
-/** What the tables already hold where a notification was not inserted. */
+/** Stored rows that conflict with a notification that was not inserted. */
 export interface StoredBefore {
   /** Fingerprint of the notification with the same id. */
   fingerprint?: Buffer;
@@ -115,22 +115,22 @@ const KEEP_ANSWERS = `
   ON CONFLICT DO NOTHING
   RETURNING api_key, key`;
 
-/** Writes notifications many at a time: what a batch costs hardly depends on how many share it. */
+/** Writes notifications in batches: the cost of a batch hardly depends on its size. */
 @Injectable()
 export class InsertNotificationsRepository {
   constructor(private readonly dataSource: DataSource) {}
 
   /**
-   * One statement, and so one commit, for the whole batch: organizations and documents when missing, notifications, recipients and
-   * idempotency answers. Left out are notifications
-   * - whose id or Idempotency-Key is there already,
-   * - that may become visible later than half a second after their deadline, by the clock of the database and the timeout of the
-   *   statement (the other half is for the clock of the caller),
-   * - whose organization another transaction creates at this moment.
+   * Inserts the whole batch with one statement, and so one commit: missing organizations and documents, notifications, recipients and
+   * idempotency answers. It skips notifications
+   * - whose id or Idempotency-Key exists already,
+   * - that might become visible more than half a second after their deadline, by the clock of the database and the statement timeout (the
+   *   other half of the second is for the clock of the caller),
+   * - whose organization another transaction is creating.
    *
-   * @param batch at most one for each (api key, organization, id) and for each Idempotency-Key: ON CONFLICT fails on a key that occurs
-   *   twice in its own statement. In order of that key, so that two writers lock rows in the same order.
-   * @returns indexes in the batch of those that were inserted
+   * @param batch at most one notification for each (api key, organization, id) and for each Idempotency-Key, because ON CONFLICT fails on a
+   *   key that occurs twice in its own statement. Sorted by the first of these keys, so that two writers lock rows in the same order.
+   * @returns indexes of the inserted notifications
    */
   async insert(batch: readonly NewNotification[]): Promise<Set<number>> {
     const recipients = batch.flatMap((entry, position) => entry.content.notifyUsers.map(({ userId }) => ({ position, userId })));
@@ -159,7 +159,7 @@ export class InsertNotificationsRepository {
     return new Set(rows.map(({ position }) => position));
   }
 
-  /** What stands in the way of each. A statement of its own: the inserting one cannot see what was committed while it ran. */
+  /** Finds the conflicts of each notification. A separate statement, because the INSERT cannot see rows committed while it ran. */
   async findStored(batch: readonly NewNotification[]): Promise<StoredBefore[]> {
     const rows = await queryPrepared<{
       position: number;
@@ -185,10 +185,10 @@ export class InsertNotificationsRepository {
   }
 
   /**
-   * Keeps the answer for notifications that were stored before under the same id: their key had no effect of its own to join.
+   * Stores the idempotency answer of notifications that existed before under the same id. The INSERT skipped them and stored no answer.
    *
-   * @param batch at most one for each Idempotency-Key
-   * @returns indexes in the batch of those that have no key, or whose key is theirs now: another request may have taken it meanwhile
+   * @param batch at most one notification for each Idempotency-Key
+   * @returns indexes of notifications without a key, and of those that own their key now: another request may have taken it meanwhile
    */
   async keepAnswers(batch: readonly NewNotification[]): Promise<Set<number>> {
     const keyed = batch.flatMap(({ apiKey, id, idempotency }) => (idempotency ? [{ apiKey, id, idempotency }] : []));

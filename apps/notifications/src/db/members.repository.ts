@@ -15,10 +15,10 @@ export interface CopiedDocument {
   version: number;
 }
 
-/** The number of an organization, and a user or document in it. */
+/** Position in a scan of the copy: the number of an organization, and a user or document in it. */
 export type CopyPosition = [organization: string, id: string];
 
-/** The number of an organization, made when it is missing; another transaction that makes it at this moment is waited for. */
+/** The number of an organization, which is created when missing. It waits for another transaction that is creating the same one. */
 const ORGANIZATION = `
   known AS MATERIALIZED (
     SELECT id FROM organizations WHERE api_key = $1 AND organization_id = $2
@@ -64,7 +64,7 @@ const columnsOf = (memberships: readonly CopiedMembership[]) => [
   memberships.map(({ id }) => id),
 ];
 
-/** The copy of who was added where, and of who may open what. Repeating a change, or applying an older one, changes nothing. */
+/** The copy of memberships and of document access. A repeated or older change has no effect. */
 @Injectable()
 export class MembersRepository {
   constructor(private readonly dataSource: DataSource) {}
@@ -78,7 +78,7 @@ export class MembersRepository {
     await queryPrepared(this.dataSource, SET_DOCUMENT, [apiKey, organizationId, documentId, folderId ?? null, access, version]);
   }
 
-  /** Whether all memberships of a user are known, and whether they matter for what is shown. */
+  /** complete: all memberships of the user are copied. matters: the organization has notifyAll notifications, which depend on memberships. */
   async find(apiKey: string, organizationId: string, userId: string): Promise<{ complete: boolean; matters: boolean }> {
     const [found] = await queryPrepared<{ complete: boolean; matters: boolean }>(this.dataSource, FIND, [
       apiKey,
@@ -88,7 +88,7 @@ export class MembersRepository {
     return found ?? { complete: false, matters: false };
   }
 
-  /** What the copy has of a user, complete or not. */
+  /** The copied memberships of a user, complete or not. */
   async copied(apiKey: string, organizationId: string, userId: string): Promise<CopiedMembership[]> {
     return this.dataSource.query(
       `SELECT m.level, m.id FROM organizations o JOIN members m ON m.organization = o.id
@@ -97,7 +97,7 @@ export class MembersRepository {
     );
   }
 
-  /** Adds all memberships of a user that there are, and takes away those that are `wrong`. */
+  /** Adds the memberships of a user, removes the `wrong` ones, and marks the user as complete if there are memberships. */
   async complete(
     apiKey: string,
     organizationId: string,
@@ -121,9 +121,9 @@ export class MembersRepository {
   }
 
   /**
-   * Marks the users of a page as incomplete, so that the next read for each asks the users service.
+   * Marks a page of users as incomplete, so that the next read for each user asks the users service.
    *
-   * @returns where the page ends; undefined when there is nothing behind `after`
+   * @returns the end of the page; undefined when no row follows `after`
    */
   distrustUsers(after: CopyPosition, size: number): Promise<CopyPosition | undefined> {
     return this.walk(
@@ -136,7 +136,7 @@ export class MembersRepository {
     );
   }
 
-  /** Lets any version replace the documents of a page; what they say counts until then. Returns as {@link distrustUsers}. */
+  /** Sets the version of a page of documents to 0, so that any event replaces them. They stay valid until then. Returns as {@link distrustUsers}. */
   distrustDocuments(after: CopyPosition, size: number): Promise<CopyPosition | undefined> {
     return this.walk(
       `UPDATE document_access SET version = 0 WHERE (organization, document_id) IN (

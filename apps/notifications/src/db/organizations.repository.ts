@@ -1,12 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 
-/** What this service's own tables say to exist. */
+/** Existence of tenants, organizations and documents according to this service's own tables. */
 @Injectable()
 export class OrganizationsRepository {
   constructor(private readonly dataSource: DataSource) {}
 
-  /** Whether anything of this tenant has been stored. */
+  /** Whether an organization of this tenant is stored. */
   async hasTenant(apiKey: string): Promise<boolean> {
     const rows = await this.dataSource.query<unknown[]>('SELECT 1 FROM organizations WHERE api_key = $1 LIMIT 1', [apiKey]);
     return rows.length > 0;

@@ -16,7 +16,7 @@ beforeEach(async () => {
   database = await connectTestDatabase();
   runner = database.dataSources[0].createQueryRunner();
   client = (await runner.connect()) as PoolClient;
-  // A slow machine may take its time to fill the tables.
+  // Filling the tables may take long on a slow machine.
   await client.query('SET statement_timeout = 0');
 });
 afterEach(async () => {
@@ -24,21 +24,21 @@ afterEach(async () => {
   await database.close();
 });
 
-it('takes the oldest events, as many as are asked for', async () => {
+it('takes the oldest events, up to the given number', async () => {
   await store(5);
   expect(await taken({ ...NO_LIMITS, events: 2 })).toEqual(['n1', 'n2']);
   expect(await taken(NO_LIMITS)).toEqual(['n3', 'n4', 'n5']);
   expect(await taken(NO_LIMITS)).toEqual([]);
 });
 
-it('takes no more bytes than are asked for, but always one event', async () => {
+it('takes at most the given number of bytes, but at least one event', async () => {
   await store(5, 1000);
   expect(await taken({ ...NO_LIMITS, bytes: 1 })).toEqual(['n1']);
   expect(await taken({ ...NO_LIMITS, bytes: 1001 })).toEqual(['n2', 'n3']);
   expect(await taken(NO_LIMITS)).toEqual(['n4', 'n5']);
 });
 
-it('leaves out what has to wait', async () => {
+it('skips the given events', async () => {
   await store(5);
   const { rows } = await client.query<{ seq: string }>('SELECT seq FROM outbox ORDER BY seq LIMIT 3');
   const waiting = rows.map(({ seq }) => seq);
@@ -47,7 +47,7 @@ it('leaves out what has to wait', async () => {
   expect(await taken(NO_LIMITS)).toEqual(['n1', 'n2', 'n3']);
 });
 
-it('leaves what another has locked', async () => {
+it('skips events that another relay has locked', async () => {
   await store(5);
   const other = database.dataSources[0].createQueryRunner();
   await other.startTransaction();
@@ -58,7 +58,7 @@ it('leaves what another has locked', async () => {
   expect(await taken(NO_LIMITS)).toEqual(['n1', 'n2']);
 });
 
-it('drops those of notifications and organizations that are gone', async () => {
+it('deletes events whose notification or organization is gone', async () => {
   await store(3);
   await client.query(`DELETE FROM notifications WHERE id <> 'n2'`);
   expect(await taken(NO_LIMITS)).toEqual(['n2']);
@@ -117,7 +117,7 @@ it('publishes the fields of the contract, and no other key that the content has'
   expect(() => validateBody(NotificationAddedData, data)).not.toThrow();
 });
 
-it('reads what it takes, though it was planned when there was nothing', async () => {
+it('reads only the rows that it takes, even with a plan from when the table was empty', async () => {
   await client.query(`PREPARE take AS ${TAKE.text}`);
   await planOf(runner, `EXECUTE take (100, 1000000, '{notification.added.v1}')`);
   await store(20_000);

@@ -56,7 +56,7 @@ describe(PagesRepository.name, () => {
           members.setDocument(apiKey, organizationId, { documentId, access, folderId, version: 2 });
         await document('doc2', 'organizationPrivate', 'open');
         await document('doc3', 'restricted', 'secret');
-        // Older than what is there: without effect.
+        // Older than the stored version: without effect.
         await members.setDocument(apiKey, organizationId, { documentId: 'doc3', access: 'public', version: 1 });
         if (apiKey === 'other tenant') await document('doc1', 'public');
       }
@@ -68,7 +68,7 @@ describe(PagesRepository.name, () => {
     (apiKey === 'other tenant' && documentId === 'doc1') ||
     ({ u1: ['doc1', 'doc2'], u2: ['doc1', 'doc3'], u3: ['doc2'] }[userId]?.includes(documentId) ?? false);
 
-  /** The contract in a few lines: what a filter selects, newest first, then by id. */
+  /** A model of the contract: the notifications that a filter selects, newest first, then by id. */
   function expected(filter: PageFilter): string[] {
     return all
       .filter(
@@ -122,7 +122,7 @@ describe(PagesRepository.name, () => {
     },
   );
 
-  it('finds something in every combination', () => {
+  it('finds notifications in every combination', () => {
     const one = all.find(
       ({ apiKey, locationId, content }) => apiKey === 'tenant' && locationId && content.notifyUsers.length > 0,
     );
@@ -139,7 +139,7 @@ describe(PagesRepository.name, () => {
     }
   });
 
-  it('ends a page at 4 MiB of content, and reads on after it', async () => {
+  it('ends a page at 4 MiB of content, and continues on the next page', async () => {
     const big = (id: string) => {
       const notification = aNotification({ id, organizationId: 'big' });
       notification.content.displayBodyMessage = 'x'.repeat(900_000);

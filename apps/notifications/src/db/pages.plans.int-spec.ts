@@ -7,14 +7,14 @@ const MANY = 20_000;
 const ALL = () => `'busy'`;
 const ONE_IN_FIVE = (column: string) => `CASE n % 5 WHEN 0 THEN 'busy' ELSE '${column}' || n END`;
 type Distribution = (column: string) => string;
-/** What a column has for notification n, and how many other organizations there are, each with one notification. */
+/** Name, column values for notification n, and the number of other organizations, each with one notification. */
 const DISTRIBUTIONS: [string, Distribution, number][] = [
   ['all there is', ALL, 0],
   ['one in five, the others of thousands', ONE_IN_FIVE, 0],
   ['all of one organization among thousands', ALL, MANY],
   ['one in five of one organization, the others of thousands', ONE_IN_FIVE, MANY],
 ];
-/** Indexes that are read for a page of each combination; then each notification is looked up. */
+/** Indexes that a page of each combination must read. Afterwards each notification is looked up by its key. */
 const INDEXES: Record<string, string[]> = {
   documentId: ['notifications_by_document'],
   'documentId + ids': ['notifications_pkey'],
@@ -46,7 +46,7 @@ let runner: QueryRunner;
 beforeEach(async () => {
   database = await connectTestDatabase();
   runner = database.dataSources[0].createQueryRunner();
-  // It is about plans: a slow machine may take its time to fill the tables.
+  // This tests plans, not times: filling the tables may take long on a slow machine.
   await runner.query('SET statement_timeout = 0');
 });
 afterEach(async () => {
@@ -55,7 +55,7 @@ afterEach(async () => {
 });
 
 it.each(DISTRIBUTIONS)(
-  'pages of a user, a document and a location that have %s are read from an index, and little more',
+  'pages of a user, a document and a location with %s read an index range and few other rows',
   async (...given) => {
     await store(...given);
     await runner.query('VACUUM (ANALYZE)');
@@ -66,7 +66,7 @@ it.each(DISTRIBUTIONS)(
   },
 );
 
-it.each([0, 1])('so are pages that were planned when there was next to nothing: %d notifications', async (count) => {
+it.each([0, 1])('plans made for nearly empty tables read as little: %d notifications', async (count) => {
   if (count > 0) {
     await runner.query(
       `INSERT INTO notifications (organization, id, "timestamp", document_id, location_id, notify_all, size, fingerprint, content)
@@ -110,13 +110,13 @@ async function store(_: string, valueOf: Distribution, others: number): Promise<
     )
     INSERT INTO recipients (organization, user_id, "timestamp", notification_id, document_id, location_id)
     SELECT id, 'user', id, 'm', 'doc', 'loc' FROM other`);
-  // Sees the document in two ways: what is for everybody is read for each of them.
+  // The user sees the document in two ways: notifyAll rows are read for each of them.
   await runner.query(`INSERT INTO members VALUES ($1, 'busy', 'organization', ''), ($1, 'busy', 'document', 'busy')`, [
     organization?.id,
   ]);
 }
 
-/** The statement that carries out a page which is prepared, and not planned yet. */
+/** Prepares the query of a page. @returns the EXECUTE statement; the query is not planned yet */
 async function prepared({ title, combination, after }: Page): Promise<string> {
   const every = { documentId: 'busy', locationId: 'busy', userId: 'busy', ids: ['m5', 'm10', 'm20'] };
   const filter: PageFilter = { apiKey: 'tenant', organizationId: 'org' };
@@ -127,11 +127,11 @@ async function prepared({ title, combination, after }: Page): Promise<string> {
   return `EXECUTE "${title}" (${literals.join()})`;
 }
 
-/** @param indexes that have to be read; absent: any */
+/** @param indexes that must be read; absent: any index */
 async function problemsOf({ title }: Page, execute: string, indexes?: string[]): Promise<string[]> {
   const nodes = await planOf(runner, execute);
   const scans = nodes.filter(({ 'Relation Name': relation }) => relation === 'notifications' || relation === 'recipients');
-  // What an index reads to find its rows is told nowhere, so it has to be the right one.
+  // EXPLAIN does not show the index entries that are scanned and rejected, so check for the right index.
   const used = scans.map((node) => node['Index Name'] ?? node['Node Type']);
   const expected = indexes && [...indexes, 'notifications_pkey'].map((names) => names.split(' or '));
   const right = expected

@@ -3,7 +3,7 @@ import { DataSource } from 'typeorm';
 import { queryPrepared, type PreparedStatement } from '@app/postgres/query-prepared';
 import type { NotificationContent } from './entities/notification.entity';
 
-/** Where a page ends, whatever its number of notifications; it holds at least one. Bounds what is read here, and what is sent. */
+/** Most bytes of content in a page, which has at least one notification. Limits both the read and the reply. */
 export const PAGE_BYTES = 4 * 1024 * 1024;
 
 export interface PageFilter {
@@ -18,7 +18,7 @@ export interface PageFilter {
 export interface PageWindow {
   newestFirst: boolean;
   size: number;
-  /** The last notification of the page before. */
+  /** The last notification of the previous page. */
   after?: { timestamp: number; notificationId: string };
 }
 
@@ -30,12 +30,12 @@ export interface StoredNotification {
   content: NotificationContent;
 }
 
-/** Reads pages by keyset: what a page costs depends on its size, not on how much is stored. */
+/** Reads pages by keyset: the cost of a page depends on its size, not on the number of stored notifications. */
 @Injectable()
 export class PagesRepository {
   constructor(private readonly dataSource: DataSource) {}
 
-  /** @returns the notifications, and whether there are more after them */
+  /** @returns the notifications, and whether more follow */
   async find(filter: PageFilter, window: PageWindow): Promise<{ notifications: StoredNotification[]; more: boolean }> {
     const { values, ...statement } = pageQuery(filter, window);
     const rows = await queryPrepared<{
@@ -58,8 +58,8 @@ export class PagesRepository {
 }
 
 /**
- * What a user sees beside what the whole organization does: documents that the user was added to, those of the user's folders, public ones.
- * The rules are those of access.check in the users service.
+ * Documents that a user sees in addition to those of the organization: the user's documents, the documents of the user's folders, and public
+ * ones. The rules are the same as in access.check of the users service.
  */
 const visibleTo = (user: string, organization: string, document: string | undefined): string => `
   of_organization AS MATERIALIZED (
@@ -77,8 +77,8 @@ const visibleTo = (user: string, organization: string, document: string | undefi
   )`;
 
 /**
- * The statement for one set of filters: made of constant pieces, every value is a parameter. Prepared, because planning it takes longer than
- * running it; so there are some thirty for each connection. Exported for the test of their plans.
+ * The statement for one set of filters. It consists of constant pieces; every value is a parameter. Prepared, because planning takes longer than
+ * running: about thirty statements for each connection. Exported for the test of the plans.
  */
 export function pageQuery(filter: PageFilter, window: PageWindow): PreparedStatement & { values: unknown[] } {
   const values: unknown[] = [];
@@ -101,24 +101,24 @@ export function pageQuery(filter: PageFilter, window: PageWindow): PreparedState
     ORDER BY t."timestamp" ${direction}, t.${id} ${direction} LIMIT ${limit}`;
 
   const member = '(SELECT member FROM of_organization)';
-  // Not as NOT EXISTS: the planner takes that for a join that leaves next to nothing, and reads and sorts all instead of a page.
+  // Not NOT EXISTS: the planner makes a join of it, estimates almost no rows, and reads and sorts all rows instead of a page.
   const open = `coalesce((SELECT a.access FROM document_access a
       WHERE a.organization = t.organization AND a.document_id = t.document_id), '') <> 'restricted'`;
-  // Not as EXISTS either: for many ids the planner would read everything that the user was notified of into a hash table.
-  // With the document, though the key needs none: an index that has it would be searched for each document of the user.
+  // Not EXISTS either: for many ids the planner would read all notifications of the user into a hash table.
+  // document_id is redundant in the key: without it an index that contains it would be searched for each document of the user.
   const named = `(SELECT true FROM recipients r WHERE r.organization = t.organization AND r.user_id = ${user}
       AND r.document_id = t.document_id AND r."timestamp" = t."timestamp" AND r.notification_id = t.id) IS TRUE`;
   const reached = `((t.notify_all AND (${member} AND ${open} OR t.document_id IN (SELECT document_id FROM visible))) OR ${named})`;
 
   let page: string;
   if (filter.ids) {
-    // OFFSET 0 keeps the document out of the lookup: by its index all of the document's notifications would be read for a few ids.
+    // OFFSET 0 keeps the document filter out of the lookup: the by-document index would read all notifications of the document.
     const wanted = `(SELECT n.* FROM (SELECT DISTINCT unnest(${use(filter.ids)}::text[]) AS id) given CROSS JOIN LATERAL (
       SELECT * FROM notifications n WHERE n.organization = ${organization} AND n.id = given.id OFFSET 0) n)`;
     page = keys(wanted, 'id', user ? `AND ${reached}` : '');
   } else if (!user) page = keys('notifications', 'id', '');
   else {
-    // Each part is a range of an index, the last one a range for each document. UNION drops who is reached in two ways.
+    // Each part is one index range; the last part is one range for each document. UNION removes notifications found in two ways.
     page = `(${keys('recipients', 'notification_id', `AND t.user_id = ${user}`)})
       UNION (${keys('notifications', 'id', `AND t.notify_all AND ${member} AND ${open}`)})
       UNION (SELECT k.* FROM visible v CROSS JOIN LATERAL (${keys('notifications', 'id', 'AND t.notify_all AND t.document_id = v.document_id')}) k
@@ -126,7 +126,7 @@ export function pageQuery(filter: PageFilter, window: PageWindow): PreparedState
       ORDER BY 1 ${direction}, 2 ${direction} LIMIT ${limit}`;
   }
 
-  // LIMIT keeps the planner from joining the page with all notifications of the organization at once.
+  // The inner LIMIT 1 keeps the planner from joining the page with all notifications of the organization at once.
   const text = `
     WITH ${user ? `${visibleTo(user, organization, document)},` : ''} page AS MATERIALIZED (${page})
     SELECT id, "timestamp", document_id, location_id, content, found FROM (

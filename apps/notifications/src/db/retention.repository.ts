@@ -3,9 +3,9 @@ import type { DataSource } from 'typeorm';
 const DAY_MS = 24 * 60 * 60 * 1000;
 
 /**
- * Recipients are found by the users that the notification names: they need no index of their own for this. Nothing is joined, and
- * keeps each lookup one: a planner that expects many of them would read all recipients instead. A ctid stays that of its row within the
- * statement, because rows are never updated. Exported for the test of its plan.
+ * Finds recipients by the users in the notification's content, so recipients need no index by notification. ctid and OFFSET 0 replace joins: they
+ * keep each lookup separate, because a planner that expects many lookups would read all recipients. Rows are never updated, so a ctid stays
+ * valid within the statement. Exported for the test of its plan.
  */
 export const DELETE_OLD = `
   WITH old AS MATERIALIZED (
@@ -24,10 +24,10 @@ export const DELETE_OLD = `
   SELECT count(*)::int AS count FROM old`;
 
 /**
- * Deletes the oldest notifications, and what points to them. Several processes may at once: each takes others.
+ * Deletes the oldest notifications and their recipients. Several processes may run it at once: each takes different rows.
  *
- * @param most so many at a time
- * @returns how many there were
+ * @param most most notifications to delete
+ * @returns number of deleted notifications
  */
 export async function deleteOlderThan(dataSource: DataSource, days: number, most: number): Promise<number> {
   const [found] = await dataSource.query<{ count: number }[]>(DELETE_OLD, [days * DAY_MS, most]);

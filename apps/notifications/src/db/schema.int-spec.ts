@@ -12,12 +12,12 @@ describe('schema notifications', () => {
   });
   afterAll(() => database.close());
 
-  it('is what the entities say', async () => {
+  it('matches the entities', async () => {
     const { upQueries } = await dataSource.driver.createSchemaBuilder().log();
     expect(upQueries.map(({ query }) => query)).toEqual([]);
   });
 
-  it('goes down and up again', async () => {
+  it('can be reverted and migrated again', async () => {
     const tables = () =>
       dataSource.query<{ name: string }[]>(
         'SELECT table_name AS name FROM information_schema.tables WHERE table_schema = $1 ORDER BY 1',

@@ -15,7 +15,7 @@ import { OrganizationEntity } from './entities/organization.entity';
 import { OutboxEntity } from './entities/outbox.entity';
 import { RecipientEntity } from './entities/recipient.entity';
 
-/** What every program on this service's database says of it. */
+/** Database settings that all programs of this service share. */
 export const DATABASE = {
   schema: 'notifications',
   entities: [
@@ -38,6 +38,6 @@ export const DATABASE = {
     Statistics1795737600000,
     EventTypes1795824000000,
   ],
-  // Each statement has an index to go by.
+  // Allowed, because each statement has a matching index.
   genericPlans: true,
 };

@@ -4,7 +4,7 @@ import { DocumentChanged, DocumentChangedEvent } from '@app/contracts/events.use
 import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
 import { MembersRepository } from '../db/members.repository';
 
-/** A document has another folder or access type: the copy follows, unless it is newer already. */
+/** Copies the folder and access type of a changed document, unless the copy is newer already. */
 @Controller()
 export class CopyDocumentOnDocumentChanged {
   constructor(private readonly members: MembersRepository) {}

@@ -4,7 +4,7 @@ import { UserAdded, UserAddedEvent } from '@app/contracts/events.users';
 import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
 import { MembersRepository } from '../db/members.repository';
 
-/** Users were added somewhere: the copy of memberships has them, too. */
+/** Copies the memberships of added users. */
 @Controller()
 export class CopyMembersOnUserAdded {
   constructor(private readonly members: MembersRepository) {}

@@ -44,17 +44,17 @@ export class GetNotificationsHandler {
     const isPartial = more || items.length < notifications.length;
     const answer = { status: 'success', message: 'Notification(s) retrieved successfully.' };
     const rest = last && isPartial && { pageToken: encodePageToken({ timestamp: last.timestamp, notificationId: last.id }) };
-    // Each item is printed once: a page may have a thousand.
+    // Each item is serialized only once, because a page may have a thousand.
     return new JsonText(
       `${JSON.stringify(answer).slice(0, -1)},"data":[${items.join()}]${rest ? `,${JSON.stringify(rest).slice(1)}` : '}'}`,
     );
   }
 }
 
-/** Printed text after which the event loop goes round: the calls of others wait two milliseconds and not those of a whole page. */
+/** Serialized text after which the event loop may run other calls: they wait 2 ms, not the time of a whole page. */
 const BYTES_AT_A_TIME = 128 * 1024;
 
-/** As many as fit, and always the first: the repository has bounded what was read, this bounds what is sent. */
+/** Serializes notifications up to the page limit, at least one. The repository limits the read, this limits the reply. */
 async function printed(
   notifications: readonly StoredNotification[],
   itemOf: (notification: StoredNotification) => NotificationItem,
@@ -79,7 +79,7 @@ function toItem(
   apiKey: string,
   organizationId: string,
 ): NotificationItem {
-  // Makes properties of its own, of __proto__ too.
+  // fromEntries() creates own properties, even for a user with the id `__proto__`.
   const named = Object.fromEntries(content.notifyUsers.map(({ userId }) => [userId, true as const]));
   return {
     id,

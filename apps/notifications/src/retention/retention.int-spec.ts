@@ -19,7 +19,7 @@ describe(Retention.name, () => {
   afterAll(() => database.close());
   beforeEach(() => dataSources[0].query('TRUNCATE organizations, notifications, recipients, outbox CASCADE'));
 
-  /** Notifications `<name>0` and so on, stored so many days ago. */
+  /** Stores notifications `<name>0` and so on, `daysAgo` days ago. */
   async function store(name: string, count: number, daysAgo: number): Promise<void> {
     const to = ['reader', '__proto__', 'a "quoted" one'];
     const batch = Array.from({ length: count }, (_, n) => aNotification({ id: `${name}${n}`, to }));
@@ -43,7 +43,7 @@ describe(Retention.name, () => {
     return counts;
   };
 
-  it('deletes what is older, with its recipients, however many processes do it, and nothing else', async () => {
+  it('deletes older notifications with their recipients and nothing else, from several processes', async () => {
     await store('old', 500, 31);
     await store('new', 50, 29);
     const processes = dataSources.map((dataSource) => new Retention(dataSource, 30));
@@ -55,9 +55,9 @@ describe(Retention.name, () => {
     expect(count).toBe(150);
   });
 
-  it('looks up what it deletes, however many users and notifications there are', async () => {
+  it('looks up rows by index, even with many users and notifications', async () => {
     const nodes = await dataSources[0].transaction(async (manager) => {
-      // It is about the plan: a slow machine may take its time to fill the tables.
+      // This tests the plan, not times: filling the tables may take long on a slow machine.
       await manager.query('SET LOCAL statement_timeout = 0');
       await manager.query(
         `INSERT INTO notifications (organization, id, "timestamp", document_id, notify_all, size, fingerprint, content)

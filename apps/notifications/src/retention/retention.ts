@@ -6,26 +6,26 @@ import { isDatabaseAway } from '@app/postgres/errors';
 import { deleteOlderThan } from '../db/retention.repository';
 
 const EVERY_MS = 10 * 60 * 1000;
-/** Notifications deleted by one statement. One of them may have a thousand recipients, and a statement has two seconds. */
+/** Least and most notifications deleted by one statement. Each may have a thousand recipients, and a statement has two seconds. */
 const [LEAST, MOST] = [1, 1000];
 const FIRST = 64;
-/** A statement that takes longer is followed by one for half as many, a shorter one by one for twice as many. */
+/** Target time of a statement, in milliseconds. A longer one halves the number for the next statement, a shorter one doubles it. */
 const GOOD_MS = 250;
 
 const deleted = new Counter({ name: 'retention_deleted_total', help: 'Notifications deleted because of their age.' });
 const failures = new Counter({
   name: 'retention_failures_total',
-  help: 'Times that old notifications could not be deleted; tried again within ten minutes.',
+  help: 'Failed attempts to delete old notifications. The next attempt follows within ten minutes.',
 });
 
-/** Deletes notifications that are older than `RETENTION_DAYS`, a few at a time, so that nobody waits for it. */
+/** Deletes notifications that are older than `RETENTION_DAYS`, a few at a time, so that it does not delay other statements. */
 export class Retention {
   private readonly logger = new Logger('Retention');
   private readonly closing = new AbortController();
   private timer?: NodeJS.Timeout;
   private running: Promise<void> = Promise.resolve();
 
-  /** @param days 0: everything is kept */
+  /** @param days maximum age; 0 keeps all notifications */
   constructor(
     private readonly dataSource: DataSource,
     private readonly days: number,
@@ -66,7 +66,7 @@ export class Retention {
       }
       const tookMs = performance.now() - from;
       most = Math.max(LEAST, Math.min(MOST, tookMs > GOOD_MS ? most >> 1 : most << 1));
-      // Half of one connection's time, at most.
+      // Use at most half of the time of one connection.
       await sleep(tookMs, undefined, { signal }).catch(() => undefined);
     }
     if (total > 0) this.logger.log({ msg: 'old notifications were deleted', notifications: total });

@@ -11,8 +11,8 @@ import { TRUST_MS } from '../users-service/members';
 const PAGE = 5000;
 
 /**
- * First half of `npm run copy -- rebuild`: the copy of memberships is not relied on any more. Every read asks the users service for its user,
- * which adds what is missing and removes what is wrong; the next event of a document counts whatever its version.
+ * First half of `npm run copy -- rebuild`: marks the copy of memberships as not trusted. Then each read asks the users service about its user,
+ * adds missing memberships and removes wrong ones. The next event of a document is applied with any version.
  */
 async function main(): Promise<void> {
   const config = configOrExit(copyConfig);

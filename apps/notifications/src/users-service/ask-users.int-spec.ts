@@ -34,13 +34,13 @@ describe(askUsers.name, () => {
     await broker?.drop();
   });
 
-  it('waits for its connection: commands of a process that starts may come before it', async () => {
+  it('waits for its connection: after a start, commands may arrive before it is open', async () => {
     const asked = askUsers(client, Exists, {}, CONTEXT);
     await client.connect();
     await expect(asked).resolves.toEqual(FOUND);
   });
 
-  it('says that it cannot be known when there is no connection for two seconds', async () => {
+  it('throws UNAVAILABLE when there is no connection for two seconds', async () => {
     const from = performance.now();
     await expect(askUsers(client, Exists, {}, CONTEXT)).rejects.toMatchObject({ status: 'UNAVAILABLE' });
     expect(performance.now() - from).toBeGreaterThan(1990);

@@ -6,9 +6,9 @@ import type { RabbitClient } from '@app/rabbitmq/client/rabbit.client';
 const QUESTION_TIMEOUT_MS = 2000;
 
 /**
- * A question to the users service, on behalf of whoever is being served.
+ * Asks the users service on behalf of the current caller.
  *
- * @throws ApiError UNAVAILABLE when there is no answer within 2 s, or none that can be used
+ * @throws ApiError UNAVAILABLE when there is no usable answer within 2 s
  */
 export async function askUsers<Request, Result>(
   client: RabbitClient,
@@ -18,13 +18,13 @@ export async function askUsers<Request, Result>(
 ): Promise<Result> {
   const until = performance.now() + QUESTION_TIMEOUT_MS;
   try {
-    // Questions have a connection of their own. After a start commands may come by the other one first, hundreds of them: refused for that
-    // they would all be tried again later.
+    // Questions use their own connection. After a start hundreds of commands may arrive on the other connection first: without this wait, all
+    // of them would fail and be retried later.
     await client.whenReady(QUESTION_TIMEOUT_MS);
     const answer = await client.call(query, request, { apiKey, requestId, timeoutMs: until - performance.now() });
     return answer.parse();
   } catch (error) {
-    // Nothing of the caller's command was done: an unanswered question is no unknown outcome.
+    // UNAVAILABLE in any case: a question changes nothing, so the outcome of the caller's command is known.
     throw new ApiError('UNAVAILABLE', 'The users service is unavailable.', undefined, { cause: error });
   }
 }

@@ -7,10 +7,10 @@ import { RabbitClient } from '@app/rabbitmq/client/rabbit.client';
 import { askUsers } from './ask-users';
 import { OrganizationsRepository } from '../db/organizations.repository';
 
-/** What exists: known from this service's own tables, and asked of the users service before anything is refused. */
+/** Checks that tenants, organizations and documents exist: first in this service's own tables, then in the users service. */
 @Injectable()
 export class Existence {
-  // API keys are never deleted, so what was known once stays known.
+  // API keys are never deleted, so a known tenant stays known.
   private readonly knownTenants = new LRUCache<string, true>({ max: 10_000 });
 
   constructor(
@@ -19,9 +19,9 @@ export class Existence {
   ) {}
 
   /**
-   * Whoever may publish may claim any API key: one that nobody issued must not create a tenant.
+   * Checks that the API key was issued. A publisher may send any string, and an unknown key must not create a tenant.
    *
-   * @throws ApiError UNAUTHENTICATED; UNAVAILABLE when that cannot be known now
+   * @throws ApiError UNAUTHENTICATED; UNAVAILABLE when the key cannot be checked now
    */
   async requireTenant(context: DeliveryContext): Promise<void> {
     if (this.knownTenants.has(context.apiKey)) return;
@@ -32,7 +32,7 @@ export class Existence {
     this.knownTenants.set(context.apiKey, true);
   }
 
-  /** @throws ApiError NOT_FOUND; UNAVAILABLE when that cannot be known now */
+  /** @throws ApiError NOT_FOUND; UNAVAILABLE when existence cannot be checked now */
   async require(
     needed: { organizationId: string; documentId: string; organization: boolean; document: boolean },
     context: DeliveryContext,

@@ -6,13 +6,13 @@ import { RabbitClient } from '@app/rabbitmq/client/rabbit.client';
 import { askUsers } from './ask-users';
 import { MembersRepository } from '../db/members.repository';
 
-/** So long after a copy is distrusted reads may still take it as it is. */
+/** Milliseconds during which reads may still use a copy after it was marked as not trusted. */
 export const TRUST_MS = 5000;
 
-/** Where users were added to: from the copy, which events keep, and for a user who is not in it yet asked of the users service. */
+/** Memberships of users. Events keep the copy current; the memberships of a user who is not copied yet are fetched from the users service. */
 @Injectable()
 export class Members {
-  // Memberships are only added, and events tell of that: what is complete stays complete, unless the copy is rebuilt.
+  // Memberships are only added, and each addition arrives as an event. So a complete user stays complete until the copy is rebuilt.
   private readonly complete = new LRUCache<string, true>({ max: 100_000, ttl: TRUST_MS });
 
   constructor(
@@ -21,9 +21,9 @@ export class Members {
   ) {}
 
   /**
-   * Whoever was answered that a user is added finds it in the very next read, events or not.
+   * Makes sure that all memberships of a user are copied, so that a caller who has added a user sees it in the next read, before the event arrives.
    *
-   * @throws ApiError UNAVAILABLE when that cannot be known now
+   * @throws ApiError UNAVAILABLE when the users service does not answer
    */
   async requireComplete(organizationId: string, userId: string, context: DeliveryContext): Promise<void> {
     const { apiKey } = context;
@@ -32,12 +32,12 @@ export class Members {
     const { complete, matters } = await this.members.find(apiKey, organizationId, userId);
     if (complete) this.complete.set(key, true);
     if (complete || !matters) return;
-    // Read before the question: what was copied by then, and is not in the answer, is wrong.
+    // Read before the question: a membership copied by then and missing in the answer is wrong. A later one may come from an event.
     const copied = await this.members.copied(apiKey, organizationId, userId);
     const memberships = await this.ask(organizationId, userId, context);
     const right = new Set(memberships.map(({ level, id }) => `${level} ${id}`));
     const wrong = copied.filter(({ level, id }) => !right.has(`${level} ${id}`));
-    // Nobody has added the user yet: the next read asks again.
+    // The user has no memberships yet: the next read asks again.
     if (memberships.length === 0 && wrong.length === 0) return;
     await this.members.complete(apiKey, organizationId, userId, { memberships, wrong });
     this.complete.set(key, true);

@@ -3,7 +3,7 @@ import type { PublisherRules } from '@app/rabbitmq/server/publisher-rights';
 import type { RabbitClient } from '@app/rabbitmq/client/rabbit.client';
 import { askUsers } from './ask-users';
 
-/** The users service knows who may publish for an API key, and is asked. */
+/** Asks the users service whether a publisher may act for an API key. */
 export const publisherGrants =
   (client: RabbitClient): PublisherRules['isGranted'] =>
   async (publisher, apiKey, context) =>

@@ -29,7 +29,7 @@ describe(NotificationWriter.name, () => {
     for (const relay of relays) await relay.stop();
     await database.close();
   });
-  // DELETE, because a relay may still be at work: TRUNCATE locks whole tables, and the two would wait for each other.
+  // DELETE, because a relay may still run: TRUNCATE locks whole tables, and the two could deadlock.
   afterEach(async () => {
     for (const table of ['idempotency_keys', 'recipients', 'notifications', 'documents', 'organizations']) {
       await dataSource.query(`DELETE FROM ${table}`);
@@ -52,7 +52,7 @@ describe(NotificationWriter.name, () => {
     expect(await count('documents')).toBe(1);
   });
 
-  it('tells of each stored notification once, and of nothing else', async () => {
+  it('publishes one event for each stored notification, and no other', async () => {
     published.length = 0;
     const differences = { documentId: 'd', locationId: 'l', notifyAll: true, to: ['a', 'b'] };
     await Promise.all([writer.add(aNotification(differences)), otherWriter.add(aNotification(differences))]);
@@ -84,7 +84,7 @@ describe(NotificationWriter.name, () => {
     expect(await count('recipients')).toBe(1);
   });
 
-  it('tells a repetition from another notification under the same id, in one batch and across batches', async () => {
+  it('distinguishes a repetition from another notification with the same id, in one batch and across batches', async () => {
     const other = aNotification({ documentId: 'other' });
     const [first, second] = await Promise.all([writer.add(aNotification()), writer.add(other)]);
     expect([first?.outcome, second?.outcome]).toEqual(['stored', 'different']);
@@ -102,7 +102,7 @@ describe(NotificationWriter.name, () => {
     expect(await ids()).toEqual(['n1', 'n1', 'n1']);
   });
 
-  it('takes everything that waits into the next commit', async () => {
+  it('takes all waiting notifications into the next commit', async () => {
     const insert = jest.spyOn(InsertNotificationsRepository.prototype, 'insert');
     await Promise.all(Array.from({ length: 100 }, (_, index) => writer.add(aNotification({ id: `n${index}` }))));
     expect(insert).toHaveBeenCalledTimes(1);
@@ -110,7 +110,7 @@ describe(NotificationWriter.name, () => {
     expect(await count('notifications')).toBe(100);
   });
 
-  describe('while the database takes its time for one batch', () => {
+  describe('while the database is slow with one batch', () => {
     let blocking: QueryRunner;
 
     beforeEach(async () => {
@@ -137,7 +137,7 @@ describe(NotificationWriter.name, () => {
       await expect(blocked).resolves.toEqual(stored('blocked'));
     });
 
-    it('lets nobody wait for an Idempotency-Key but those who have it', async () => {
+    it('delays only notifications with the same Idempotency-Key', async () => {
       const blocked = writer.add(withKey('k', { id: 'blocked', organizationId: 'blocked' }));
       await eventually(isBlocked);
       const repeated = writer.add(withKey('k', { id: 'repeated' }));
@@ -148,8 +148,8 @@ describe(NotificationWriter.name, () => {
     });
   });
 
-  it('stores the neighbours of a notification that the database rejects', async () => {
-    // PostgreSQL cannot store NUL: validation keeps it out, this is what happens should it fail to.
+  it('stores the other notifications of a batch when the database rejects one', async () => {
+    // PostgreSQL cannot store NUL. Validation rejects it; this test bypasses validation.
     const batch = [1, 2, 3, 4, 5].map((number) =>
       aNotification({ id: `n${number}`, documentId: number === 3 ? 'bad\0' : 'doc' }),
     );
@@ -158,7 +158,7 @@ describe(NotificationWriter.name, () => {
     expect(await ids()).toEqual(['n1', 'n2', 'n4', 'n5']);
   });
 
-  it('stores nothing after the deadline, and its neighbours', async () => {
+  it('skips a notification after its deadline, and stores the others of the batch', async () => {
     const [late, timely] = await Promise.all([
       writer.add(aNotification({ id: 'late', deadline: Date.now() - 1000 })),
       writer.add(aNotification({ id: 'timely', deadline: Date.now() + 60_000 })),
@@ -183,7 +183,7 @@ describe(NotificationWriter.name, () => {
   });
 
   describe('with an Idempotency-Key', () => {
-    it('gives the first answer again, whatever id the repetition would have had', async () => {
+    it('returns the first answer again, also for a repetition with another id', async () => {
       await expect(writer.add(withKey('k', { id: 'made-1' }))).resolves.toEqual(stored('made-1'));
       await expect(writer.add(withKey('k', { id: 'made-2' }))).resolves.toEqual(stored('made-1'));
       expect(await ids()).toEqual(['made-1']);
@@ -204,7 +204,7 @@ describe(NotificationWriter.name, () => {
       expect(new Set(outcomes.map((outcome) => JSON.stringify(outcome)))).toEqual(new Set([JSON.stringify(stored(only ?? ''))]));
     });
 
-    it('does not keep others waiting, however often it is repeated', async () => {
+    it('does not delay other notifications, even with many repetitions', async () => {
       const insert = jest.spyOn(InsertNotificationsRepository.prototype, 'insert');
       const repeated = Array.from({ length: 150 }, (_, index) => writer.add(withKey('k', { id: `made-${index}` })));
       await writer.add(aNotification({ id: 'other' }));
@@ -220,7 +220,7 @@ describe(NotificationWriter.name, () => {
       expect(await count('idempotency_keys')).toBe(0);
     });
 
-    it('keeps the key of a repetition under a known id', async () => {
+    it('keeps the key of a repetition with a known id', async () => {
       await writer.add(aNotification());
       await expect(writer.add(withKey('k', {}))).resolves.toEqual(stored('n1'));
       await expect(writer.add(withKey('k', {}, 'another'))).resolves.toEqual({ outcome: 'keyReused' });
@@ -238,7 +238,7 @@ describe(NotificationWriter.name, () => {
       }
     });
 
-    it('forgets keys after more than a day, as new ones come', async () => {
+    it('deletes keys older than a day when new ones are stored', async () => {
       for (const key of ['old', 'recent']) await writer.add(withKey(key, { id: key }));
       await dataSource.query(`UPDATE idempotency_keys SET created_at = now() - interval '26 hours' WHERE key = 'old'`);
       await dataSource.query(`UPDATE idempotency_keys SET created_at = now() - interval '24 hours' WHERE key = 'recent'`);
@@ -247,7 +247,7 @@ describe(NotificationWriter.name, () => {
       expect(keys.map(({ key }) => key)).toEqual(['new', 'recent']);
     });
 
-    it('is one key for each tenant', async () => {
+    it('is separate for each tenant', async () => {
       await writer.add(withKey('k', {}));
       await expect(writer.add(withKey('k', { apiKey: 'other tenant' }, 'another'))).resolves.toEqual(stored('n1'));
     });

@@ -6,8 +6,8 @@ import { OutboxRelay } from '@app/postgres/outbox';
 import { InsertNotificationsRepository, type NewNotification, type StoredBefore } from '../db/insert-notifications.repository';
 
 /**
- * What became of a notification:
- * - `stored`: it is there, now or from an earlier delivery of the same command;
+ * Outcome of a notification:
+ * - `stored`: it is stored, now or by an earlier delivery of the same command;
  * - `different`: another notification has its id;
  * - `keyReused`: its Idempotency-Key belongs to another request;
  * - `expired`: its deadline had passed, nothing was stored;
@@ -23,24 +23,24 @@ interface Entry {
   reject(error: unknown): void;
 }
 
-/** Statements stay well below their timeout: as many as have 10,000 recipients. Half of the usual prefetch: two batches share it. */
+/** Limits of a batch: half of the default prefetch, because two batches share it, and recipients that stay well below the statement timeout. */
 const MAX_BATCH = 128;
 const MAX_BATCH_RECIPIENTS = 10_000;
 
-/** The same for a batch in which somebody's deadline is near: its statement has less time. */
+/** Most recipients in a batch with a near deadline, whose statement has less time. */
 const MAX_HURRIED_RECIPIENTS = 2000;
 
 /**
- * While PostgreSQL works on one batch this process would wait: a second one may be on its way, when what has gathered is worth a statement
- * and a commit of its own.
+ * Most batches written at once. The second one uses the time that the first one spends in PostgreSQL. It starts only when it is large enough to be
+ * worth its own statement and commit.
  */
 const MAX_WRITING = 2;
 const WORTH_A_SECOND = { notifications: 64, recipients: 1000 };
 
-/** Tries of one notification, conflicts and deadlocks included, before the caller is told that nothing was stored. */
+/** Most attempts of one notification, conflicts and deadlocks included. Then the outcome is `contended`. */
 const MAX_TRIES = 4;
 
-/** Violated when another writer commits the same Idempotency-Key between our look and our insert: it is found as stored afterwards. */
+/** Violated when another writer commits the same Idempotency-Key between the check and the INSERT. The retry finds the stored answer. */
 const ANSWERED_MEANWHILE = 'idempotency_keys_pkey';
 
 const batchSize = new Histogram({
@@ -55,8 +55,8 @@ const batchSeconds = new Histogram({
 });
 
 /**
- * Group commit: while a batch is being written the others gather, and the next batch takes them all. There is no timer: alone a
- * notification is written at once, under load a hundred share one commit. Bounded by the consumer's prefetch.
+ * Group commit: notifications gather while a batch is being written, and the next batch takes them all. There is no timer: alone a notification is
+ * written at once, under load a hundred share one commit. The consumer's prefetch limits the number of waiting notifications.
  */
 @Injectable()
 export class NotificationWriter {
@@ -71,8 +71,9 @@ export class NotificationWriter {
   ) {}
 
   /**
-   * @returns once its outcome is committed
-   * @throws OutboxFull when nothing can be told of it, so that nothing was stored; the database's error when it is away: whether the notification was stored is unknown then, and a repetition finds out
+   * @returns the outcome, once it is committed
+   * @throws OutboxFull when the outbox has no room for the event; nothing was stored. The database's error when the database is away; then the
+   *   notification may be stored, and a repetition finds that out
    */
   async add(notification: NewNotification): Promise<Written> {
     this.outbox.requireRoom();
@@ -82,7 +83,7 @@ export class NotificationWriter {
     });
   }
 
-  /** Whether its Idempotency-Key has an answer already, whatever the request was. */
+  /** Whether its Idempotency-Key has an answer already, for this or another request. */
   async hasAnswer(notification: NewNotification): Promise<boolean> {
     if (!notification.idempotency) return false;
     const [stored] = await this.repository.findStored([notification]);
@@ -97,7 +98,7 @@ export class NotificationWriter {
 
   private async writeNext(): Promise<void> {
     this.writing++;
-    // Deliveries that came in one packet reach add() in the same turn of the event loop.
+    // Deliveries of one network packet reach add() in the same turn of the event loop: wait for all of them.
     await new Promise((resolve) => setImmediate(resolve));
     const { leaders, followers } = this.takeBatch();
     const size = leaders.length + followers.length;
@@ -110,14 +111,13 @@ export class NotificationWriter {
     }
     for (const entry of leaders) this.keysBeingWritten.delete(idempotencyKeyOf(entry));
     this.writing--;
-    // All that waits may have to wait for the other batch.
+    // size is 0 when all waiting notifications have to wait for the other batch.
     if (size > 0 && this.isWorthABatch()) void this.writeNext();
   }
 
   /**
-   * Leaders have distinct ids and idempotency keys and are inserted. Followers are only looked up: they repeat a leader's id and learn from
-   * it what became of it, or are too late to be inserted at all. Who has the Idempotency-Key of another that is being written waits for
-   * its answer.
+   * Leaders have distinct ids and idempotency keys, and are inserted. Followers are only looked up: they repeat the id of a leader and share its
+   * outcome, or their deadline has passed. A notification whose Idempotency-Key is being written waits for that answer.
    */
   private takeBatch(): { leaders: Entry[]; followers: Entry[] } {
     const leaders = new Map<string, Entry>();
@@ -152,7 +152,7 @@ export class NotificationWriter {
     return { leaders: sorted, followers };
   }
 
-  /** Resolves what was inserted and returns the others. A statement that fails for one row is tried again in halves. */
+  /** Resolves the inserted notifications and returns the others. A statement that fails because of one row is retried in halves. */
   private async insert(entries: Entry[]): Promise<Entry[]> {
     if (entries.length === 0) return [];
     try {
@@ -178,7 +178,7 @@ export class NotificationWriter {
     }
   }
 
-  /** Tells those that were not inserted why; those that nothing stands in the way of wait for the next batch. */
+  /** Resolves notifications that were not inserted with the reason. Notifications without a conflict go into the next batch. */
   private async resolveStored(entries: Entry[]): Promise<void> {
     if (entries.length === 0) return;
     const repeated: Entry[] = [];

@@ -7,10 +7,10 @@ import { OutboxRelay } from '@app/postgres/outbox';
 import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
 import { DocumentsRepository } from '../db/documents.repository';
 
-/** Tries of one call. All but the first follow a lost race, and each race is lost to somebody who is done by then. */
+/** Most attempts of one call. Each further attempt follows a lost race, and the winner of the race has committed by then. */
 const MAX_TRIES = 5;
 
-/** Sets the folder of a document and who may open it. Repeating it changes nothing. */
+/** Sets the folder and the access type of a document. A repetition changes nothing. */
 @Controller()
 export class SetDocumentHandler {
   constructor(

@@ -1,12 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 
-/** What speaks for a user and a document. */
+/** Memberships of a user that matter for a document, and the access type of the document. */
 export interface Access {
   ofDocument: boolean;
   ofFolder: boolean;
   ofOrganization: boolean;
-  /** undefined: the document is not known. */
+  /** undefined when the document is unknown. */
   access?: string;
 }
 
@@ -23,7 +23,7 @@ export interface StoredMembership {
   id: string;
 }
 
-/** Who was added where. Every method is one statement. */
+/** Reads memberships and access types. Every method is one statement. */
 @Injectable()
 export class AccessRepository {
   constructor(private readonly dataSource: DataSource) {}
@@ -41,7 +41,7 @@ export class AccessRepository {
     return found && { ...found, access: found.access ?? undefined };
   }
 
-  /** Where a user was added to, behind a membership in the order of levels and ids. */
+  /** Memberships of a user after a given one, in the order of levels and ids. */
   async memberships(
     { apiKey, organizationId, userId }: { apiKey: string; organizationId: string; userId: string },
     { after, limit }: { after?: StoredMembership; limit: number },
@@ -58,7 +58,7 @@ export class AccessRepository {
     );
   }
 
-  /** Members of the organization, or of one document of it, behind a user in the order of their ids. */
+  /** Members of the organization, or of one of its documents, after a given user, in the order of user ids. */
   async contacts(
     { apiKey, organizationId, documentId }: { apiKey: string; organizationId: string; documentId?: string },
     { after = '', limit }: { after?: string; limit: number },

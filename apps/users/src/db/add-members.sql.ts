@@ -2,14 +2,14 @@ import { EVENT_TYPES } from '@app/contracts/event-types';
 import { KEEP_HOURS, OPERATION } from './idempotency-keys.repository';
 import { organizationCte } from './organization.sql';
 
-/** Expired keys that one statement deletes: more than it inserts, so the table shrinks back to what is kept. */
+/** Most expired keys that one statement deletes: more than it inserts, so the table shrinks without a separate job. */
 const EXPIRED_AT_ONCE = 10;
 
 /**
- * No row comes back, and nothing is changed, when there is no organization for it, or the Idempotency-Key has its answer already (one that
- * is being written makes the statement wait, and then fail).
+ * Returns no row and changes nothing when `organization` is empty, or when the Idempotency-Key has its answer already. (If another transaction
+ * is writing that answer, the statement waits and then fails.)
  *
- * Rows are locked in the order of their keys, and tables in the same order by all three statements: two of them meet without a deadlock.
+ * Rows are locked in the order of their keys, and tables in the same order by all three statements, so two of them cannot deadlock.
  */
 const addMembers = ({ named, added, level }: { named: string; added: string; level: string }) => `${organizationCte(
   8,
@@ -23,7 +23,7 @@ const addMembers = ({ named, added, level }: { named: string; added: string; lev
     INSERT INTO users AS u (organization, user_id, name, email, initial, initial_generated, version)
     SELECT *, nextval('versions') FROM sent
     ON CONFLICT (organization, user_id) DO UPDATE SET
-      -- Drawn while the row is locked: of two changes the later one has the greater.
+      -- Drawn while the row is locked, so the later of two changes has the greater version.
       version = nextval('versions'),
       name = coalesce(excluded.name, u.name),
       email = coalesce(excluded.email, u.email),
@@ -31,7 +31,7 @@ const addMembers = ({ named, added, level }: { named: string; added: string; lev
         WHEN NOT excluded.initial_generated OR (u.initial_generated AND excluded.name IS NOT NULL) THEN excluded.initial
         ELSE u.initial END,
       initial_generated = u.initial_generated AND excluded.initial_generated
-    -- A user who is sent again unchanged, as on every login, costs no new row version.
+    -- An unchanged user, as on every login, creates no new row version.
     WHERE coalesce(excluded.name <> u.name, excluded.name IS NOT NULL)
       OR coalesce(excluded.email <> u.email, excluded.email IS NOT NULL)
       OR NOT excluded.initial_generated AND (u.initial_generated OR excluded.initial <> u.initial)
@@ -44,7 +44,7 @@ const addMembers = ({ named, added, level }: { named: string; added: string; lev
   ), outboxed AS MATERIALIZED (
     SELECT * FROM stored
     UNION ALL
-    -- A user whom another call has stored while this one waited for it is invisible here, and just like the one that was sent.
+    -- A user that another call stored while this one waited is invisible here, but has the values that were sent.
     SELECT s.user_id, coalesce(u.name, s.name), coalesce(u.email, s.email), coalesce(u.initial, s.initial), u.version
     FROM sent s JOIN added USING (user_id) LEFT JOIN users u ON u.organization = s.organization AND u.user_id = s.user_id
     WHERE NOT EXISTS (SELECT FROM stored WHERE stored.user_id = s.user_id)

@@ -15,7 +15,7 @@ export interface ListedKey {
   name: string;
   disabled: boolean;
   createdAt: Date;
-  /** Those that are accepted now. */
+  /** Tokens that are accepted now. */
   tokens: ListedToken[];
   /** Broker accounts that may publish for it. */
   publishers: string[];
@@ -23,7 +23,7 @@ export interface ListedKey {
 
 const LIVE = 't.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > now())';
 
-/** Tells that tokens end: the rows of `ended` with the columns `api_key` and `id`, which is null for a whole key. */
+/** Writes the event that tokens end. Relation `ended` has the columns `api_key` and `id`, which is null for a whole key. */
 const outboxRevoked = (ended: string, reason: 'disabled' | 'revoked' | 'rotated', endsAt = 'now()') => `
   outboxed AS (
     INSERT INTO outbox (type, api_key, organization_id, data)
@@ -34,15 +34,15 @@ const outboxRevoked = (ended: string, reason: 'disabled' | 'revoked' | 'rotated'
     RETURNING pg_notify('${WRITTEN_ELSEWHERE}', '')
   )`;
 
-/** In place of a broker account: whoever the broker lets publish, also without saying who. */
+/** Stands for every publisher that the broker accepts, also without user_id. */
 export const ANYBODY = '*';
 
-/** API keys, their tokens, and who may publish for them. Every method is one statement, and so one commit with the event that tells of it. */
+/** API keys, their tokens and their publisher grants. Every method is one statement, and so one commit together with its event. */
 @Injectable()
 export class ApiKeysRepository {
   constructor(private readonly dataSource: DataSource) {}
 
-  /** The hashes that a token of this key may have now; undefined when the key is unknown. */
+  /** Hashes of the live tokens of this key; undefined when the key is unknown. */
   async findLiveTokens(key: string): Promise<{ disabled: boolean; hashes: Buffer[] } | undefined> {
     const rows = await this.dataSource.query<{ disabled: boolean; hash: Buffer | null }[]>(
       `SELECT k.disabled_at IS NOT NULL AS disabled, t.hash
@@ -52,7 +52,7 @@ export class ApiKeysRepository {
     return rows[0] && { disabled: rows[0].disabled, hashes: rows.flatMap(({ hash }) => hash ?? []) };
   }
 
-  /** @returns false, and nothing changes, when the key is there already */
+  /** @returns false, and nothing changes, when the key exists already */
   async create(key: string, name: string, token: NewToken): Promise<boolean> {
     const rows = await this.dataSource.query<unknown[]>(
       `WITH created AS (INSERT INTO api_keys (key, name) VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING key)
@@ -62,7 +62,7 @@ export class ApiKeysRepository {
     return rows.length > 0;
   }
 
-  /** Gives the key one more token; false when the key is unknown. */
+  /** Adds a token to a key. @returns false when the key is unknown */
   async issueToken(key: string, token: NewToken): Promise<boolean> {
     const rows = await this.dataSource.query<unknown[]>(
       `INSERT INTO tokens (id, api_key, hash, expires_at)
@@ -72,10 +72,10 @@ export class ApiKeysRepository {
     return rows.length > 0;
   }
 
-  /** Gives the key a new token and lets the others go on for `graceSeconds`; false when the key is unknown. */
+  /** Adds a token to a key, and lets its other tokens expire after `graceSeconds`. @returns false when the key is unknown */
   async rotate(key: string, token: NewToken, graceSeconds: number): Promise<boolean> {
     const rows = await this.dataSource.query<unknown[]>(
-      // The update sees the rows of before: not the new token.
+      // The UPDATE uses the same snapshot as the INSERT, so it does not see the new token.
       `WITH expiring AS (
          UPDATE tokens t SET expires_at = least(t.expires_at, now() + make_interval(secs => $5))
          WHERE t.api_key = $1 AND ${LIVE} RETURNING t.api_key, t.id
@@ -87,7 +87,7 @@ export class ApiKeysRepository {
     return rows.length > 0;
   }
 
-  /** A disabled key keeps its tokens. False when the key is unknown. */
+  /** Disables or enables a key. A disabled key keeps its tokens. @returns false when the key is unknown */
   async setDisabled(key: string, disabled: boolean): Promise<boolean> {
     const rows = await this.dataSource.query<unknown[]>(
       `WITH changed AS (
@@ -102,7 +102,7 @@ export class ApiKeysRepository {
     return rows.length > 0;
   }
 
-  /** Revokes all live tokens of a key; undefined when the key is unknown, else their ids. */
+  /** Revokes all live tokens of a key. @returns their ids; undefined when the key is unknown */
   async revokeAll(key: string): Promise<string[] | undefined> {
     const [row] = await this.dataSource.query<{ ids: string[] }[]>(
       `WITH revoked AS (
@@ -114,7 +114,7 @@ export class ApiKeysRepository {
     return row?.ids;
   }
 
-  /** Revokes one token; false when there is none with that id. */
+  /** Revokes one token. @returns false when no token has that id */
   async revokeToken(id: string): Promise<boolean> {
     const rows = await this.dataSource.query<unknown[]>(
       `WITH revoked AS (
@@ -136,7 +136,7 @@ export class ApiKeysRepository {
     return rows.length > 0;
   }
 
-  /** Lets a broker account publish for a key; false when the key is unknown. */
+  /** Lets a broker account publish for a key. @returns false when the key is unknown */
   async grant(key: string, publisher: string): Promise<boolean> {
     const [row] = await this.dataSource.query<{ known: boolean }[]>(
       `WITH granted AS (
@@ -148,7 +148,7 @@ export class ApiKeysRepository {
     return row?.known ?? false;
   }
 
-  /** Takes that back; false when it was not granted. */
+  /** Withdraws a grant. @returns false when there was no such grant */
   async withdraw(key: string, publisher: string): Promise<boolean> {
     const [, affected] = await this.dataSource.query<[unknown[], number]>(
       'DELETE FROM publisher_grants WHERE api_key = $1 AND publisher = $2',
@@ -157,7 +157,7 @@ export class ApiKeysRepository {
     return affected > 0;
   }
 
-  /** Every key, oldest first. */
+  /** All keys, oldest first. */
   async list(): Promise<ListedKey[]> {
     const rows = await this.dataSource.query<
       (Omit<ListedKey, 'tokens'> & { tokenId: string | null; tokenCreatedAt: Date; tokenExpiresAt: Date | null })[]

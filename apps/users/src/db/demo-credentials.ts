@@ -3,8 +3,7 @@ import { hashOf } from './credentials';
 import { ANYBODY, ApiKeysRepository } from './api-keys.repository';
 
 /**
- * Creates the published key and token with which the first calls are tried, over HTTP and straight to the broker. What exists stays as it
- * is, revoked or not.
+ * Creates the published demo key and token for first calls, over HTTP and through the broker. Existing ones stay unchanged, even when revoked.
  */
 export async function createDemoCredentials(dataSource: DataSource): Promise<void> {
   const token = { id: 'demo', hash: hashOf('demo-token') };

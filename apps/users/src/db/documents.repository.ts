@@ -11,18 +11,18 @@ export interface NewDocument {
   documentId: string;
   folderId?: string;
   access: string;
-  /** Epoch milliseconds; nothing becomes visible later than a second after it. */
+  /** Epoch milliseconds. Nothing becomes visible more than a second after it. */
   deadline?: number;
 }
 
 /**
  * - `stored`;
- * - `unknownApiKey`: nobody has that key;
- * - `missed`: too late, or a race was lost. Nothing was stored, and another try may succeed.
+ * - `unknownApiKey`: there is no such key;
+ * - `missed`: too late, or a race was lost. Nothing was stored, and another attempt may succeed.
  */
 export type StoredDocument = { outcome: 'stored'; version: number; changed: boolean } | { outcome: 'unknownApiKey' | 'missed' };
 
-/** The same shape, locks and order of tables as the statements that add members. */
+/** Same structure, locks and table order as the statements that add members, so they cannot deadlock. */
 const SET_DOCUMENT = {
   name: 'set-document',
   text: `${organizationCte(6)}, named_folder AS (
@@ -33,7 +33,7 @@ const SET_DOCUMENT = {
     ON CONFLICT (organization, document_id) DO UPDATE SET
       folder_id = excluded.folder_id,
       access = excluded.access,
-      -- Drawn while the row is locked: of two changes the later one has the greater.
+      -- Drawn while the row is locked, so the later of two changes has the greater version.
       version = nextval('versions')
     WHERE (d.folder_id, d.access) IS DISTINCT FROM (excluded.folder_id, excluded.access) OR d.version = 0
     RETURNING version
@@ -50,7 +50,7 @@ const SET_DOCUMENT = {
 export class DocumentsRepository {
   constructor(private readonly dataSource: DataSource) {}
 
-  /** One statement, and so one commit: organization and folder when missing, the document, and the event. */
+  /** One statement, and so one commit: missing organization and folder, the document, and the event. */
   async set(document: NewDocument): Promise<StoredDocument> {
     const { apiKey, organizationId, documentId, folderId, access, deadline } = document;
     try {
@@ -71,7 +71,7 @@ export class DocumentsRepository {
     }
   }
 
-  /** A statement of its own sees what was committed while the one before waited for it. */
+  /** A separate statement, because the previous one cannot see a row that was committed while it waited. */
   private async versionOf(organization: string, documentId: string): Promise<string> {
     const [found] = await this.dataSource.query<[{ version: string }]>(
       'SELECT version FROM documents WHERE organization = $1 AND document_id = $2',

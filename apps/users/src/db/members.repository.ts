@@ -4,39 +4,39 @@ import { hasLostRace, violatedConstraint } from '@app/postgres/errors';
 import { queryPrepared } from '@app/postgres/query-prepared';
 import { ADD_MEMBERS } from './add-members.sql';
 
-/** Where users are added: to the organization itself, or to one folder or document of it and by that to nothing else. */
+/** Target of new members: the organization itself, or only one of its folders or documents. */
 export type Level = { of: 'organization' } | { of: 'folder' | 'document'; id: string };
 
-/** A user as sent; what was not sent keeps its value. */
+/** A user as sent. Fields that were not sent keep their stored value. */
 export interface NewUser {
   userId: string;
   name?: string;
   email?: string;
   initial?: string;
-  /** Whether the initial was made from the name and not sent. */
+  /** Whether the initial was not sent: then it is generated from the name. */
   initialGenerated: boolean;
 }
 
-/** A userId and why it is not stored. */
+/** A userId and the reason why it is not stored. */
 export type Refused = [userId: string, reason: string];
 
 export interface NewMembers {
   apiKey: string;
   organizationId: string;
   level: Level;
-  /** At most one for each userId. */
+  /** At most one user for each userId. */
   users: readonly NewUser[];
-  /** Kept in the answer to an Idempotency-Key as it is. */
+  /** Stored unchanged in the answer to an Idempotency-Key. */
   refused: Refused[];
-  /** Epoch milliseconds; nothing becomes visible later than a second after it. */
+  /** Epoch milliseconds. Nothing becomes visible more than a second after it. */
   deadline?: number;
   idempotency?: { key: string; fingerprint: Buffer };
 }
 
 /**
- * - `stored`: with the users who were not yet at that level;
- * - `unknownApiKey`: nobody has that key;
- * - `missed`: too late, the Idempotency-Key is taken, or a race was lost. Nothing was stored, and another try may succeed.
+ * - `stored`: with the ids of users who were not at that level before;
+ * - `unknownApiKey`: there is no such key;
+ * - `missed`: too late, the Idempotency-Key is taken, or a race was lost. Nothing was stored, and another attempt may succeed.
  */
 export type AddedMembers = { outcome: 'stored'; added: string[] } | { outcome: 'unknownApiKey' | 'missed' };
 
@@ -44,7 +44,7 @@ export type AddedMembers = { outcome: 'stored'; added: string[] } | { outcome: '
 export class MembersRepository {
   constructor(private readonly dataSource: DataSource) {}
 
-  /** One statement, and so one commit: organization, folder or document when missing, users, memberships and the idempotency answer. */
+  /** One statement, and so one commit: missing organization, folder or document, users, memberships, events and idempotency answer. */
   async add(members: NewMembers): Promise<AddedMembers> {
     const { apiKey, organizationId, level, users, refused, deadline, idempotency } = members;
     try {

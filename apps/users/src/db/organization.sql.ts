@@ -1,14 +1,14 @@
 import { EVENT_TYPES } from '@app/contracts/event-types';
 
 /**
- * The beginning of every statement that changes something in an organization: parameters 1 api key, 2 organizationId; its number is in
- * `organization (id)`, and it is made, and told of, when it is missing. There is no row, and nothing happens, when
- * - the statement starts so late that it may end more than half a second after the deadline (the other half is for the caller's clock;
- *   how long it may run is its own statement_timeout),
- * - another transaction creates the organization at this moment: it is invisible to this statement, and there to the next one.
+ * Beginning of every statement that changes an organization. Parameters: 1 api key, 2 organizationId. The number of the organization is in
+ * `organization (id)`. A missing organization is created, with its event. `organization` is empty, and nothing changes, when
+ * - the statement might end more than half a second after the deadline, given its statement_timeout (the other half of the second is for the
+ *   caller's clock),
+ * - another transaction is creating the organization: it is invisible to this statement, and visible to the next one.
  *
  * @param deadline number of the parameter with the deadline, in epoch milliseconds or null
- * @param condition what else has to hold, such as `AND …`
+ * @param condition a further SQL condition, such as `AND …`
  */
 export const organizationCte = (deadline: number, condition = '') => `
   WITH admitted AS MATERIALIZED (

@@ -11,7 +11,7 @@ export interface Existing {
 export class OrganizationsRepository {
   constructor(private readonly dataSource: DataSource) {}
 
-  /** Which of these are there; what is not asked for is not. */
+  /** Whether these exist. An id that is not given counts as missing. */
   async find(apiKey: string, organizationId?: string, documentId?: string): Promise<Existing> {
     const [existing] = await this.dataSource.query<[Existing]>(
       `WITH organization AS (SELECT id FROM organizations WHERE api_key = $1 AND organization_id = $2)

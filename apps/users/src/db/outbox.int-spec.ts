@@ -17,7 +17,7 @@ beforeEach(async () => {
   ({ database, dataSource } = await connectTestDatabase(2));
   runner = dataSource.createQueryRunner();
   client = (await runner.connect()) as PoolClient;
-  // A slow machine may take its time to fill the table.
+  // Filling the table may take long on a slow machine.
   await client.query('SET statement_timeout = 0');
 });
 afterEach(async () => {
@@ -26,21 +26,21 @@ afterEach(async () => {
   await database.drop();
 });
 
-it('takes the oldest events, as many as are asked for', async () => {
+it('takes the oldest events, up to the given number', async () => {
   await store(5);
   expect(await taken({ ...NO_LIMITS, events: 2 })).toEqual(['e1', 'e2']);
   expect(await taken(NO_LIMITS)).toEqual(['e3', 'e4', 'e5']);
   expect(await taken(NO_LIMITS)).toEqual([]);
 });
 
-it('takes no more bytes than are asked for, but always one event', async () => {
+it('takes at most the given number of bytes, but at least one event', async () => {
   await store(5);
   expect(await taken({ ...NO_LIMITS, bytes: 1 })).toEqual(['e1']);
   expect(await taken({ ...NO_LIMITS, bytes: 3 })).toEqual(['e2', 'e3']);
   expect(await taken(NO_LIMITS)).toEqual(['e4', 'e5']);
 });
 
-it('leaves out what has to wait', async () => {
+it('skips the given events', async () => {
   await store(5);
   const { rows } = await client.query<{ seq: string }>('SELECT seq FROM outbox ORDER BY seq LIMIT 3');
   const waiting = rows.map(({ seq }) => seq);
@@ -49,7 +49,7 @@ it('leaves out what has to wait', async () => {
   expect(await taken(NO_LIMITS)).toEqual(['e1', 'e2', 'e3']);
 });
 
-it('leaves what another has locked', async () => {
+it('skips events that another relay has locked', async () => {
   await store(5);
   const other = dataSource.createQueryRunner();
   await other.startTransaction();
@@ -68,7 +68,7 @@ it('leaves events of a type that it does not know to a process that does', async
   expect(rows).toEqual([{ type: 'user.praised.v1' }]);
 });
 
-it('reads what it takes, though it was planned when there was nothing', async () => {
+it('reads only the rows that it takes, even with a plan from when the table was empty', async () => {
   for (const [name, value] of Object.entries(GENERIC_PLANS)) await client.query(`SET ${name} = ${value}`);
   await client.query(`PREPARE take AS ${TAKE.text}`);
   await planOf(runner, `EXECUTE take (100, 1000000, '{user.added.v1}')`);
@@ -77,7 +77,7 @@ it('reads what it takes, though it was planned when there was nothing', async ()
   expect(Math.max(...nodes.map(touchedBy))).toBe(100);
 });
 
-/** Each with data of two bytes. */
+/** Stores events with data of two bytes each. */
 async function store(count: number): Promise<void> {
   await client.query(
     `INSERT INTO outbox (type, api_key, organization_id, data) SELECT 'user.added.v1', 'tenant', 'e' || n, '{}' FROM generate_series(1, $1::int) n`,

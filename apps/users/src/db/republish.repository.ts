@@ -2,11 +2,11 @@ import type { DataSource } from 'typeorm';
 import { EVENT_TYPES } from '@app/contracts/event-types';
 import { WRITTEN_ELSEWHERE } from './outbox.repository';
 
-/** What is told again, in this order: who may be shown a document is known before those who are members of something. */
+/** Kinds of republished rows, in this order: listeners must know the access type of a document before its members. */
 export const KINDS = ['documents', 'organization members', 'folder members', 'document members'] as const;
 export type Kind = (typeof KINDS)[number];
 
-/** Where a page ends: the number of an organization, the folder or document, the user. Empty where a kind has none of these. */
+/** End of a page: number of the organization, folder or document, user. Empty strings where a kind has no such part. */
 export type Position = [organization: string, id: string, userId: string];
 export const START: Position = ['0', '', ''];
 
@@ -23,7 +23,7 @@ const outboxed = (events: string) => `
 
 const pageOf = (kind: Kind): string => {
   const [level] = kind.split(' ');
-  // A document that was never set has no version, and is as listeners take it to be.
+  // A document that was never set has version 0. Listeners assume the default access type for it, so it is not republished.
   if (kind === 'documents')
     return `SELECT organization, document_id AS id, '' AS user_id, folder_id, access, version FROM documents
       WHERE version > 0 AND (organization, document_id) > ($1::bigint, $2) AND $3 = ''`;
@@ -55,11 +55,11 @@ const ORDER: Record<Kind, string> = {
   'document members': 'organization, id, user_id',
 };
 
-/** Writes the events of what there is into the outbox once more. Every method is one statement. */
+/** Writes events for existing documents and memberships into the outbox. Every method is one statement. */
 export class RepublishRepository {
   constructor(private readonly dataSource: DataSource) {}
 
-  /** One page behind a position; undefined when there is nothing behind it. At most `size` users in one event. */
+  /** Writes the events of the page after a position. @returns undefined when no row follows. An event has at most `size` users */
   async writePage(kind: Kind, [organization, id, userId]: Position, size: number): Promise<WrittenPage | undefined> {
     const [page] = await this.dataSource.query<{ rows: number; events: number; last: Position | null }[]>(
       `WITH page AS MATERIALIZED (
@@ -73,7 +73,7 @@ export class RepublishRepository {
     return page?.last ? { ...page, last: page.last } : undefined;
   }
 
-  /** Events that wait to be published, counted up to `most`. */
+  /** Number of unpublished events, counted up to `most`. */
   async waiting(most: number): Promise<number> {
     const [found] = await this.dataSource.query<[{ events: number }]>(
       'SELECT count(*)::int AS events FROM (SELECT FROM outbox LIMIT $1) bounded',

@@ -28,7 +28,7 @@ async function describeSchema(): Promise<unknown[]> {
     ORDER BY 1, 2, 3`);
 }
 
-/** What is there beside TypeORM's own table of migrations. */
+/** Tables and sequences other than TypeORM's table of migrations. */
 const leftovers = () =>
   dataSource.query<unknown[]>(
     `SELECT relname FROM pg_class LEFT JOIN pg_index ON indexrelid = oid
@@ -39,7 +39,7 @@ const leftovers = () =>
 describe('schema', () => {
   // It compares columns (type, collation, nullability, default, identity, key), constraints and indexes by name, and the table that a
   // foreign key refers to. It does not see a table without an entity, nor other columns or conditions under the same name.
-  it('is what the entities describe', async () => {
+  it('matches the entities', async () => {
     const { upQueries } = await dataSource.driver.createSchemaBuilder().log();
     expect(upQueries.map(({ query }) => query)).toEqual([]);
   });
@@ -49,11 +49,11 @@ describe('schema', () => {
       `SELECT table_name || '.' || column_name AS name FROM information_schema.columns
        WHERE table_schema = 'users' AND table_name <> 'migrations' AND data_type = 'text' AND collation_name IS DISTINCT FROM 'C'`,
     );
-    // What people read is never a key.
+    // Only texts for people, which are never keys, have another collation.
     expect(columns.map(({ name }) => name).sort()).toEqual(['api_keys.name', 'users.email', 'users.initial', 'users.name']);
   });
 
-  it('is gone after the migrations ran down, and the same after they ran up again', async () => {
+  it('is gone after the migrations are reverted, and the same after they ran again', async () => {
     const before = await describeSchema();
     for (let step = 0; step < DATABASE.migrations.length; step++) await dataSource.undoLastMigration({ transaction: 'each' });
     expect(await leftovers()).toEqual([]);

@@ -17,7 +17,7 @@ import { PublisherGrantEntity } from './entities/publisher-grant.entity';
 import { TokenEntity } from './entities/token.entity';
 import { UserEntity } from './entities/user.entity';
 
-/** What every program on this service's database says of it. */
+/** Database settings that all programs of this service share. */
 export const DATABASE = {
   schema: 'users',
   entities: [

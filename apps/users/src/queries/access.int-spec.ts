@@ -59,7 +59,7 @@ describe('access.check', () => {
     expect(Object.fromEntries(found.filter(([, one]) => one !== undefined))).toEqual(expected);
   });
 
-  it('says the narrowest level of who was added at several', async () => {
+  it('returns the narrowest level of a user who was added at several levels', async () => {
     await set('organizationPrivate', 'f');
     await add('everywhere');
     expect(await level('everywhere')).toBe('organization');
@@ -69,7 +69,7 @@ describe('access.check', () => {
     expect(await level('everywhere')).toBe('document');
   });
 
-  it('knows a document that nobody has named as organizationPrivate', async () => {
+  it('treats an unknown document as organizationPrivate', async () => {
     expect(await level('of organization', 'new')).toBe('organization');
     expect(await level('of document', 'new')).toBeUndefined();
   });
@@ -83,7 +83,7 @@ describe('access.check', () => {
 });
 
 describe('documents.set', () => {
-  it('sets both at once, counts changes, and changes nothing when it is repeated', async () => {
+  it('sets folder and access together, increases the version, and ignores a repetition', async () => {
     const first = await set('restricted', 'f');
     expect(await set('restricted', 'f')).toEqual({ version: first.version, changed: false });
     const second = await set();
@@ -97,7 +97,7 @@ describe('documents.set', () => {
     ]);
   });
 
-  it('ends with the last of many at once', async () => {
+  it('keeps the change with the greatest version of many concurrent ones', async () => {
     const answers = await Promise.all(Array.from({ length: 30 }, (_, n) => set(n % 2 ? 'public' : 'restricted', `f${n % 3}`)));
     const last = answers.toSorted((a, b) => a.version - b.version).at(-1);
     const [stored] = await on.values(`SELECT version::text FROM documents`);
@@ -121,7 +121,7 @@ describe('contacts.list', () => {
     return { ids: users.map(({ userId }) => userId), next };
   };
 
-  it('has who was added to the organization, or to the document; not who was added to a folder', async () => {
+  it('lists users added to the organization or to the document, not users added to a folder', async () => {
     await add('a');
     await add('b', { folderId: 'f' });
     await add('c', { documentId: 'd', folderId: 'f' });
@@ -133,7 +133,7 @@ describe('contacts.list', () => {
     expect(await list({ organizationId: 'none' })).toEqual({ ids: [], next: undefined });
   });
 
-  it('has their details, and pages by id', async () => {
+  it('returns their details, in pages by id', async () => {
     const users = ['ä', 'b', 'B', '10', '9'].map((userId) => ({ userId, name: `N ${userId}`, email: 'x@y' }));
     await on.add({ organizationId: 'org', users: [...users, { userId: 'nameless' }] });
     const ids: string[] = [];

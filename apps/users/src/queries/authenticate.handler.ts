@@ -4,10 +4,10 @@ import { MessagePattern, Payload } from '@nestjs/microservices';
 import { Authenticate, AuthenticateRequest, type AuthenticateResult } from '@app/contracts/users.authenticate';
 import { ApiKeysRepository } from '../db/api-keys.repository';
 
-/** Compared with when a key is unknown or has no live token, so that this takes as long as a wrong token does. */
+/** Compared when a key is unknown or has no live token, so that this takes as long as for a wrong token. */
 const NOBODYS_HASH = randomBytes(32);
 
-/** Says what an API key and the hash of a token are worth, and of a refusal nothing more. */
+/** Checks an API key and the hash of a token. A refusal gives no reason. */
 @Controller()
 export class AuthenticateHandler {
   constructor(private readonly apiKeys: ApiKeysRepository) {}
@@ -21,7 +21,7 @@ export class AuthenticateHandler {
   }
 }
 
-/** Compares with every hash, whichever matches. */
+/** Compares with every hash even after a match, so that the time does not show which one matched. */
 function includes(hashes: readonly Buffer[], sought: Buffer): boolean {
   if (hashes.length === 0) timingSafeEqual(NOBODYS_HASH, sought);
   return hashes.filter((hash) => timingSafeEqual(hash, sought)).length > 0;

@@ -4,7 +4,7 @@ import { Authorize, AuthorizeRequest, type AuthorizeResult } from '@app/contract
 import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
 import { ApiKeysRepository } from '../db/api-keys.repository';
 
-/** Says whether a broker account may publish for the API key of the call. */
+/** Checks whether a broker account may publish for the API key of the call. */
 @Controller()
 export class AuthorizeHandler {
   constructor(private readonly apiKeys: ApiKeysRepository) {}

@@ -5,7 +5,7 @@ import { CheckAccess, CheckAccessRequest, type AccessLevel, type CheckAccessResu
 import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
 import { AccessRepository, type Access } from '../db/access.repository';
 
-/** Says whether a user may open a document, and why. */
+/** Checks whether a user may open a document, and names the level that allows it. */
 @Controller()
 export class CheckAccessHandler {
   constructor(private readonly access: AccessRepository) {}
@@ -18,7 +18,7 @@ export class CheckAccessHandler {
   }
 }
 
-/** Whoever was added to a document or its folder may open it whatever its access type is: that one is about all the others. */
+/** Users added to the document or its folder may always open it. The access type applies to all other users. */
 function levelOf({ ofDocument, ofFolder, ofOrganization, access = DEFAULT_ACCESS }: Access): AccessLevel | undefined {
   if (ofDocument) return 'document';
   if (ofFolder) return 'folder';

@@ -4,7 +4,7 @@ import { Exists, ExistsRequest, type ExistsResult } from '@app/contracts/users.e
 import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
 import { OrganizationsRepository } from '../db/organizations.repository';
 
-/** Says what exists for the API key of the call. */
+/** Checks whether the API key, an organization and a document exist. */
 @Controller()
 export class ExistsHandler {
   constructor(private readonly organizations: OrganizationsRepository) {}

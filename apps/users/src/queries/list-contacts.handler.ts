@@ -13,7 +13,7 @@ export class ListContactsHandler {
   @MessagePattern(ListContacts.pattern)
   async listContacts(@Payload() request: ListContactsRequest, @Ctx() { apiKey }: DeliveryContext): Promise<ListContactsResult> {
     const { after, pageSize = LIMITS.listLength } = request;
-    // One more tells whether there is a next page.
+    // One more row shows whether there is a next page.
     const found = await this.access.contacts({ apiKey, ...request }, { after, limit: pageSize + 1 });
     const users = found.slice(0, pageSize).map(toContact);
     const last = users.at(-1);

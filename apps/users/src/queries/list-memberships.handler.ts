@@ -9,7 +9,7 @@ import {
 import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
 import { AccessRepository } from '../db/access.repository';
 
-/** Reads a page of where a user was added to. */
+/** Reads a page of a user's memberships. */
 @Controller()
 export class ListMembershipsHandler {
   constructor(private readonly access: AccessRepository) {}

@@ -41,7 +41,7 @@ const issued = async (line: string) => (await keys(line)).data as unknown as Iss
 const verdict = async (apiKey: string, token: string) =>
   (await authenticate.authenticate({ apiKey, tokenHash: hashOf(token).toString('hex') })).verdict;
 
-/** What is told of revocations since it was last asked. */
+/** Takes the revocation events written since the last call. */
 async function told(): Promise<unknown[]> {
   const events = await dataSource.query<{ type: string; api_key: string; data: unknown }[]>(
     'WITH taken AS (DELETE FROM outbox RETURNING *) SELECT type, api_key, data FROM taken ORDER BY seq',
@@ -54,7 +54,7 @@ async function told(): Promise<unknown[]> {
   });
 }
 
-/** Moves the end of every token by so much. */
+/** Moves the expiry of every token back by `time`. */
 const laterBy = (time: string) => dataSource.query(`UPDATE tokens SET expires_at = expires_at - $1::interval`, [time]);
 
 describe('keys', () => {
@@ -81,7 +81,7 @@ describe('keys', () => {
     expect(await verdict(one.key, one.token)).toBe('accepted');
   });
 
-  it('issues one more token, which expires when asked to', async () => {
+  it('issues one more token, which expires after the given time', async () => {
     const first = await issued('create');
     const second = await issued(`issue-token ${first.key} --expires-in 90d`);
     expect(await verdict(first.key, second.token)).toBe('accepted');
@@ -112,7 +112,7 @@ describe('keys', () => {
     expect(await verdict(old.key, second.token)).toBe('refused');
   });
 
-  it('disables a key and enables it again; a wrong token learns nothing of it', async () => {
+  it('disables a key and enables it again; a wrong token does not reveal that', async () => {
     const { key, token } = await issued('create');
     await keys(`disable ${key}`);
     expect(await verdict(key, token)).toBe('disabled');
@@ -140,7 +140,7 @@ describe('keys', () => {
     expect((await keys(`revoke ${one.key}`)).data.revoked).toEqual([]);
   });
 
-  it('tells of what ends, once, with ids and never with a token', async () => {
+  it('publishes each revocation once, with token ids and never with a token', async () => {
     const { key, token, tokenId } = await issued('create');
     const { tokenId: second } = await issued(`issue-token ${key}`);
     const endsAt = expect.any(Number) as number;
@@ -188,10 +188,10 @@ describe('keys', () => {
     );
   });
 
-  it('grants everybody, those who do not say who they are too', async () => {
+  it('grants all publishers, also without user_id', async () => {
     const { key } = await issued('create');
     const { lines } = await keys(`grant ${key} --publisher *`);
-    expect(lines).toEqual([`Whoever the broker lets publish may publish for ${key}.`]);
+    expect(lines).toEqual([`Every publisher that the broker accepts may publish for ${key}.`]);
     expect(await new ApiKeysRepository(dataSource).isGranted('', key)).toBe(true);
   });
 
@@ -218,7 +218,7 @@ describe('keys', () => {
     expect(lines[3]).toContain('disabled');
   });
 
-  it('says so when there is nothing to list', async () => {
+  it('says that there are no API keys', async () => {
     expect((await keys('list')).lines).toEqual(['There are no API keys.']);
   });
 

@@ -2,7 +2,7 @@ import { UsageError } from '@app/runtime/command-line';
 import { readCommandLine, type Invocation } from './key-commands';
 import type { ApiKeysRepository } from '../db/api-keys.repository';
 
-/** Usage is judged before the database is asked anything. */
+/** The command line is checked before any query. */
 const untouched = {} as ApiKeysRepository;
 
 async function usageError(args: string[]): Promise<string> {
@@ -47,7 +47,7 @@ describe('keys command line', () => {
     expect(await usageError(line.split(' ').filter(Boolean))).toBe(message);
   });
 
-  it('only helps when help is asked for', () => {
+  it('runs no command when --help is given', () => {
     expect(readCommandLine(['rotate', '--help']).run).toBeUndefined();
   });
 });

@@ -4,13 +4,13 @@ import { milliseconds } from '@app/runtime/duration';
 import { newApiKey, newToken } from '../db/credentials';
 import { ANYBODY, type ApiKeysRepository, type ListedKey } from '../db/api-keys.repository';
 
-/** What a command has to say: a person reads the lines, a script reads the data. */
+/** Output of a command: lines for people, data for scripts (--json). */
 export interface Output {
   lines: string[];
   data: Record<string, unknown>;
 }
 
-/** The command cannot be carried out: exit code 1. */
+/** The command cannot be executed: exit code 1. */
 export class KeyError extends Error {}
 
 export const HELP = `Manages API keys and their tokens.
@@ -21,20 +21,20 @@ Usage: npm run keys -- <command> [options]
   list                                       all keys, their state and their live tokens
   issue-token KEY [--expires-in TIME]        one more token
   rotate KEY [--grace TIME] [--expires-in TIME]
-                                             a new token; those before it expire after the grace (default 24h)
+                                             a new token; earlier tokens expire after the grace (default 24h)
   disable KEY                                calls with the key are answered with 403
-  enable KEY                                 undoes that
-  revoke KEY | --token ID                    all tokens of a key, or one
+  enable KEY                                 enables a disabled key
+  revoke KEY | --token ID                    revokes all tokens of a key, or one
   grant KEY --publisher ACCOUNT              lets a broker account publish for the key, without HTTP
-  withdraw KEY --publisher ACCOUNT           takes that back
+  withdraw KEY --publisher ACCOUNT           withdraws such a grant
 
 Options:
   --json   the result as one JSON object
   --help   this text
 
-ACCOUNT is the user name at the broker, which the publisher puts into user_id; '*' lets everybody publish who
-may connect. TIME is a number with s, m, h or d: 90d. A token is shown once and stored only as a hash. Every change holds in all gateways
-within 5 seconds, a revocation at once. The database is the one of USERS_DATABASE_URL or DATABASE_URL, else that of a running "npm start".
+ACCOUNT is the broker account, which the publisher puts into user_id. '*' stands for every account that may connect to the broker. TIME is a
+number with s, m, h or d: 90d. A token is shown once and stored only as a hash. Every change takes effect in all gateways within 5 seconds, a
+revocation at once. The database is the one of USERS_DATABASE_URL or DATABASE_URL, else that of a running "npm start".
 Exit codes: 0 done, 1 it cannot be done, 2 wrong usage.
 
 Examples:
@@ -59,7 +59,7 @@ const OPTIONS = {
 type Values = ValuesOf<typeof OPTIONS>;
 
 interface Command {
-  /** Options beside --json. */
+  /** Options in addition to --json. */
   options: readonly (keyof Values)[];
   run(keys: ApiKeysRepository, positionals: string[], values: Values): Promise<Output>;
 }
@@ -107,7 +107,7 @@ const COMMANDS: Record<string, Command> = {
       const { secret, token } = newToken(expiry(values));
       if (!(await keys.rotate(key, token, graceSeconds))) throw unknownKey(key);
       return {
-        lines: [...secretLines(secret, token.expiresAt), `Tokens issued before it expire in ${grace}.`],
+        lines: [...secretLines(secret, token.expiresAt), `Earlier tokens expire in ${grace}.`],
         data: { key, ...secretData(secret, token), graceSeconds },
       };
     },
@@ -134,7 +134,7 @@ const COMMANDS: Record<string, Command> = {
       const key = onlyKey('grant', positionals);
       const publisher = account('grant', values);
       if (!(await keys.grant(key, publisher))) throw unknownKey(key);
-      const who = publisher === ANYBODY ? 'Whoever the broker lets publish' : `The broker account "${publisher}"`;
+      const who = publisher === ANYBODY ? 'Every publisher that the broker accepts' : `The broker account "${publisher}"`;
       return { lines: [`${who} may publish for ${key}.`], data: { key, publisher } };
     },
   },
@@ -154,10 +154,10 @@ async function setDisabled(keys: ApiKeysRepository, key: string, disabled: boole
   return { lines: [`${key} is ${disabled ? 'disabled' : 'enabled'}.`], data: { key, disabled } };
 }
 
-/** A command line that was understood. */
+/** A valid command line. */
 export interface Invocation {
   json: boolean;
-  /** Absent when help was asked for. */
+  /** Absent when --help is given. */
   run?: (keys: ApiKeysRepository) => Promise<Output>;
 }
 

@@ -22,7 +22,7 @@ describe('republish', () => {
   const again = (pageSize: number) =>
     republish(new RepublishRepository(on.dataSource), { rate: 1e6, pageSize, print: (line) => lines.push(line) });
   type Data = UserAddedData & DocumentChangedData;
-  /** What waits in the outbox now. */
+  /** Takes all events from the outbox. */
   const written = async () => {
     const rows = await on.dataSource.query<{ id: string; type: string; api_key: string; data: Data }[]>(
       'WITH taken AS (DELETE FROM outbox RETURNING *) SELECT * FROM taken ORDER BY seq',
@@ -35,7 +35,7 @@ describe('republish', () => {
     return rows;
   };
 
-  it.each([1, 2, 3, 500])('tells of every membership and every document once, %d rows at a time', async (pageSize) => {
+  it.each([1, 2, 3, 500])('publishes every membership and every document once, %d rows at a time', async (pageSize) => {
     for (const apiKey of ['one', 'two']) {
       await on.add({ organizationId: 'a', users: numbered(5) }, { apiKey });
       await on.add({ organizationId: 'b', folderId: 'f', users: users('u1', 'u2', 'u3') }, { apiKey });
@@ -66,11 +66,11 @@ describe('republish', () => {
     expect(flat(rows.map(({ type, api_key, data }) => ({ type, apiKey: api_key, data })))).toEqual(flat(first));
   });
 
-  it('tells nothing of nothing', async () => {
+  it('publishes nothing from empty tables', async () => {
     expect(await again(10)).toBe(0);
   });
 
-  it('waits while the outbox has more than it should', async () => {
+  it('waits while the outbox has too many events', async () => {
     await on.add({ organizationId: 'a', users: users('u') });
     await on.published();
     await on.dataSource.query(

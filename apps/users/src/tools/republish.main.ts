@@ -12,12 +12,12 @@ const HELP = `Publishes the events document.changed.v1 and user.added.v1 again, 
 
 Usage: npm run events -- republish [--rate N]
 
-  --rate N   rows of the database a second, at most (default 5000)
+  --rate N   most rows of the database per second (default 5000)
   --help     this text
 
-For a listener that begins late or has lost something. The system goes on meanwhile. The events have ids of their own, are marked
-"republished", and have the versions of now: a listener that keeps versions takes each for what it is. The service publishes what this tool writes; it
-waits while too much is unpublished. Ended half-way, it can be started again.
+For a listener that starts late or has lost events. The system keeps running. The events have new ids, are marked "republished", and have the
+current versions, so a listener that stores versions can order them. This tool writes the events and the users service publishes them. The tool
+waits while too many are unpublished. If it is interrupted, it can be started again.
 The database is the one of USERS_DATABASE_URL or DATABASE_URL, else that of a running "npm start".
 Exit codes: 0 done, 1 it cannot be done, 2 wrong usage.
 
@@ -45,7 +45,7 @@ async function main(args: string[]): Promise<void> {
   });
 }
 
-/** @returns undefined when help was asked for */
+/** @returns undefined when --help is given */
 function readRate(args: string[]): number | undefined {
   const understood = readArguments({ options: { rate: 'value' }, commands: { republish: ['rate'] } }, args);
   if (!understood) return undefined;

@@ -3,13 +3,13 @@ import { KINDS, START, type RepublishRepository } from '../db/republish.reposito
 
 /** Rows of one page, and so the users of one event: listeners take at most 1000. */
 const PAGE = 500;
-/** Republished events stand in line with new ones: so many at a time hold these up for a fraction of a second. */
+/** Most unpublished events before the tool waits. New events queue behind them, and this number delays them for a fraction of a second. */
 const MOST_WAITING = 1000;
 const LOOK_MS = 100;
 const TELL_EVERY_MS = 5000;
 
 export interface RepublishOptions {
-  /** Rows of the database a second, at most: listeners have to keep up. */
+  /** Most rows of the database per second: listeners must keep up. */
   rate: number;
   print: (line: string) => void;
   /** Default: {@link PAGE}. */
@@ -17,10 +17,10 @@ export interface RepublishOptions {
 }
 
 /**
- * Tells listeners again of all documents and memberships there are, in events of their own that are marked as republished. What changes
- * meanwhile has its own event, with a greater version; ended half-way it can simply be started again.
+ * Publishes all documents and memberships again, in new events that are marked as republished. A change made meanwhile has its own event with a
+ * greater version. If the run is interrupted, it can be started again.
  *
- * @returns how many events were written
+ * @returns number of written events
  */
 export async function republish(
   repository: RepublishRepository,

@@ -14,7 +14,7 @@ const KEYS = BINDINGS.filter(({ exchange }) => exchange === 'commands').map(({ r
 describe('accounts of other services', () => {
   let broker: TestBroker;
   let api: ManagementApi;
-  // Accounts belong to the broker of the run, not to the virtual host of this file.
+  // Accounts belong to the whole broker, not to the virtual host of this file.
   const suffix = Math.random().toString(36).slice(2, 8);
   const [publisher, caller, listener] = ['pub', 'call', 'listen'].map((name) => `${name}-${suffix}`);
   const models = new Map<string, ChannelModel>();
@@ -45,7 +45,7 @@ describe('accounts of other services', () => {
     await broker.drop();
   });
 
-  /** @returns whether the broker lets the account do that */
+  /** @returns whether the broker allows the action */
   async function allowed(account: string, action: (channel: ConfirmChannel) => Promise<unknown>): Promise<boolean> {
     const channel = await models.get(account)!.createConfirmChannel();
     let refusal: { code?: number } | undefined;
@@ -75,7 +75,7 @@ describe('accounts of other services', () => {
     await channel.consume(queue, () => undefined, { noAck: true });
   };
 
-  it('publish what they were made for, to the exchange of their lane, and nothing else', async () => {
+  it('publish only their operations, to the exchange of their lane', async () => {
     const keys: Record<string, string[]> = {};
     for (const account of [publisher, caller, listener]) {
       keys[account] = [];
@@ -99,7 +99,7 @@ describe('accounts of other services', () => {
     expect(await allowed(listener, replyQueue)).toBe(false);
   });
 
-  it('listen in the queue that was declared for them, and declare and bind none themselves', async () => {
+  it('listen to the queue declared for them, and can neither declare nor bind queues', async () => {
     const queue = `${listener}.events`;
     expect(await allowed(listener, listen(queue))).toBe(true);
     expect(await allowed(listener, publish(`${queue}.dead`, ''))).toBe(true);
@@ -130,7 +130,7 @@ describe('accounts of other services', () => {
     ]);
   });
 
-  it('cannot bind the queue of their replies to events', async () => {
+  it('cannot bind their reply queue to events', async () => {
     const name = `both-${suffix}`;
     const { data } = await tool('create', name, '--operations', 'users.add.v1', '--replies', '--events', 'user.added.v1');
     models.set(name, await connectAs(data.url));
@@ -155,7 +155,7 @@ describe('accounts of other services', () => {
     }
   });
 
-  it('are listed with what they are for, changed, given a new password and deleted', async () => {
+  it('are listed with their purpose, changed, given a new password and deleted', async () => {
     const name = `other-${suffix}`;
     const args = ['--operations', 'users.add.v1', '--lane', '3', '--events', 'document.changed.v1', '--connections', '7'];
     const { data: created, lines } = await tool('create', name, ...args);
@@ -190,7 +190,7 @@ describe('accounts of other services', () => {
     expect(await listed()).toBeUndefined();
   });
 
-  it('have their queues bound to what they were made for, and no more', async () => {
+  it('have their queues bound only to their events', async () => {
     const name = `bound-${suffix}`;
     const boundTo = async () =>
       (await broker.management.definitions()).bindings
@@ -209,7 +209,7 @@ describe('accounts of other services', () => {
     await tool('delete', name, '--queues');
   });
 
-  it('share lanes 1 and 2 evenly, and keep theirs when they change', async () => {
+  it('share lanes 1 and 2 evenly, and keep their lane when they change', async () => {
     const names = ['a', 'b', 'c'].map((one) => `lane-${one}-${suffix}`);
     const lanes = [];
     for (const name of names) lanes.push((await tool('create', name, '--operations', 'users.add.v1')).data.lane);

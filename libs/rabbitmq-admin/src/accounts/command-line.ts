@@ -14,30 +14,30 @@ export const HELP = `Creates broker accounts for other services, each with the l
 Usage: npm run accounts -- <command> [options]
 
   create NAME       a new account; prints its URL with a new password, once
-  change NAME       the same account for another purpose: what is not named again is taken away
+  change NAME       gives an account another purpose: rights that are not named again are withdrawn
   rotate NAME       a new password, printed once; the old one opens no new connection
   list              all accounts made by this tool
-  delete NAME       the account, whose connections are closed; --queues deletes its queues and what is in them
+  delete NAME       deletes the account and closes its connections; --queues also deletes its queues with their messages
 
-What it is for (create, change):
-  --operations LIST what it may publish, with commas between: ${OPERATIONS.join(',\n                    ')}
-  --replies         it waits for replies; goes without saying with a query
-  --events LIST     what it listens to, in queues that this command declares and binds: ${EVENTS.join(',\n                    ')}
+Purpose (create, change):
+  --operations LIST operations that it may publish, separated by commas: ${OPERATIONS.join(',\n                    ')}
+  --replies         it waits for replies; implied by a query
+  --events LIST     events that it listens to, in queues that this command declares and binds: ${EVENTS.join(',\n                    ')}
 
-How much of it (create, change; what is not given stays, or is as said here):
-  --lane N          the exchange it publishes to: 1 and 2 are shared, 3 is for an account that shall have one to itself,
-                    0 is \`commands\`. Without it, 1 or 2, whichever has fewer accounts
-  --queue LIST      its queues, as NAME.<word>; without it one, NAME.events. Each gets every event once
-  --connections N   at a time, ${DEFAULT_LIMITS.connections}
-  --channels N      at a time, ${DEFAULT_LIMITS.channels}
+Limits (create, change; an option that is not given stays, or has the default):
+  --lane N          the exchange that it publishes to: 1 and 2 are shared, 3 is for an account that needs its own lane,
+                    0 is \`commands\`. Default: 1 or 2, the one with fewer accounts
+  --queue LIST      its queues, as NAME.<word>. Default: one queue, NAME.events. Each queue gets every event once
+  --connections N   most connections at a time, default ${DEFAULT_LIMITS.connections}
+  --channels N      most channels at a time, default ${DEFAULT_LIMITS.channels}
 
 Options:
   --json            create, change, rotate, list: the result as one JSON object
   --help            this text
 
-Which tenants an account may act for is granted apart: npm run keys -- grant KEY --publisher NAME.
+Tenants are granted separately: npm run keys -- grant KEY --publisher NAME.
 The broker is that of AMQP_URL and RABBITMQ_MANAGEMENT_URL, with the full-rights account, else that of a running "npm start".
-Exit codes: 0 done, 1 it cannot be done, 2 wrong usage.
+Exit codes: 0 done, 1 failed, 2 wrong usage.
 
 Examples:
   npm run accounts -- create billing --operations notifications.add.v1
@@ -46,7 +46,7 @@ Examples:
   npm run accounts -- change crawler --operations users.add.v1 --lane 3
 `;
 
-/** Of one account: each may hold 256 MiB, and as much in its dead letters. */
+/** Most queues of one account: each may hold 256 MiB, and the same in its dead letters. */
 const MAX_QUEUES = 10;
 
 const OPTIONS = {
@@ -66,13 +66,13 @@ type Values = ValuesOf<typeof OPTIONS>;
 const PURPOSE = ['operations', 'replies', 'events', 'lane', 'queue', 'connections', 'channels', 'json'] as const;
 const COMMANDS = { create: PURPOSE, change: PURPOSE, rotate: ['json'], list: ['json'], delete: ['queues'] } as const;
 
-/** What an account shall be. What is undefined is for the tool to choose, or stays. */
+/** Requested purpose and limits of an account. An undefined field stays, or gets a default. */
 export interface AccountRequest extends AccountPurpose, Partial<AccountLimits> {
-  /** What its queues are called after its name and a dot. */
+  /** Suffixes of its queue names, after its name and a dot. */
   queues?: readonly string[];
 }
 
-/** A command line that was understood. */
+/** A valid command line. */
 export type Invocation = { json: boolean } & (
   | { command: 'create' | 'change'; name: string; request: AccountRequest }
   | { command: 'rotate'; name: string }
@@ -81,7 +81,7 @@ export type Invocation = { json: boolean } & (
 );
 
 /**
- * @returns undefined when help was asked for
+ * @returns undefined when --help is given
  * @throws UsageError
  */
 export function readCommandLine(args: string[]): Invocation | undefined {
@@ -100,7 +100,7 @@ export function readCommandLine(args: string[]): Invocation | undefined {
   return command === 'rotate' ? { command, name, json } : { command, name, request: requestOf(values), json };
 }
 
-/** Its queues are named after it: no name may reach those of the system, or of another account. */
+/** Queues are named after their account, so no name may match queues of the system or of another account. */
 function nameProblem(name: string): string | undefined {
   if (!/^[a-z][a-z0-9_-]{0,62}$/.test(name)) {
     return 'NAME must be 1 to 63 lower-case letters, digits, underscores and hyphens, the first a letter.';

@@ -15,16 +15,16 @@ async function main(): Promise<void> {
   if (Object.keys(accounts).length === 0) console.log('RabbitMQ: every service uses the account of AMQP_URL.');
   if (!managementUrl) {
     return console.log(
-      'RabbitMQ: accounts and their limits are taken as they are. To have them set give RABBITMQ_MANAGEMENT_URL.',
+      'RabbitMQ: accounts and their limits stay unchanged. Set RABBITMQ_MANAGEMENT_URL to have them created and limited.',
     );
   }
   const declared = await declareAccounts({ managementUrl, amqpUrl, accounts, waitMs: WAIT_MS });
   if (declared.length > 0) console.log(`RabbitMQ has the accounts ${declared.join(', ')}, each with the rights that it needs.`);
   const others = await boundEverybody(new ManagementApi(managementUrl, amqpUrl, performance.now() + WAIT_MS));
-  console.log(`RabbitMQ bounds reply queues, and what the ${others} account(s) of other services may use.`);
+  console.log(`RabbitMQ limits reply queues and the ${others} account(s) of other services.`);
 }
 
-/** Those that differ from the full-rights one. */
+/** Accounts that differ from the full-rights account. */
 function ownAccounts({ amqpUrl, gateway, users, notifications, publisher }: AccountsConfig): Partial<Record<Account, string>> {
   const { username: admin } = parseBrokerUrl(amqpUrl);
   const urls = Object.entries({ gateway, users, notifications, publisher });

@@ -5,21 +5,21 @@ import { ManagementApi } from '../management-api';
 import { LANES } from '@app/rabbitmq/topology/topology';
 
 export interface AccountsOptions {
-  /** Of the management API: `http://host:15672`. User and password, if not in it, are those of the broker's URL. */
+  /** URL of the management API: `http://host:15672`. Without user and password it uses those of the broker's URL. */
   managementUrl: string;
-  /** Of the full-rights account, with the virtual host. */
+  /** URL of the full-rights account, with the virtual host. */
   amqpUrl: string;
-  /** With which URL each account will connect: its user name and password are what it gets. */
+  /** URL with which each account will connect. The account gets its user name and password. */
   accounts: Partial<Record<Account, string>>;
   /** How long to wait for a broker that is not up yet, in milliseconds. Default 0. */
   waitMs?: number;
 }
 
 /**
- * Creates the accounts, or gives those that exist the password and the rights of now.
+ * Creates the accounts, or updates password and rights of existing ones.
  *
  * @returns the names of the accounts
- * @throws Error that says what the management API answered; never with a password in it
+ * @throws Error with the status of the management API, never with a password
  */
 export async function declareAccounts({ managementUrl, amqpUrl, accounts, waitMs = 0 }: AccountsOptions): Promise<string[]> {
   const api = new ManagementApi(managementUrl, amqpUrl, performance.now() + waitMs);
@@ -28,24 +28,24 @@ export async function declareAccounts({ managementUrl, amqpUrl, accounts, waitMs
     const { username, password } = parseBrokerUrl(url);
     await api.put(`users/${encodeURIComponent(username)}`, { password, tags: '' });
     await setRights(api, username, RIGHTS[account]);
-    // Those of the services have none: they open few.
+    // Accounts of the services have no limits, because they open few connections.
     if (account === 'publisher') await setMissingLimits(api, username);
     declared.push(username);
   }
   return declared;
 }
 
-/** Gives an account these rights and no others. */
+/** Replaces the rights of an account. */
 export async function setRights(
   api: ManagementApi,
   username: string,
   { commands, events, ...permissions }: Rights,
 ): Promise<void> {
   const user = encodeURIComponent(username);
-  // Before the permissions: an account without topic permissions may use every routing key.
+  // Set before the permissions, because an account without topic permissions may use every routing key.
   const topics = [
     ...(['calls', ...LANES] as const).map((exchange) => ({ exchange, write: commands, read: '^$' })),
-    // `write` holds for permissions that name the exchange, as those of services do.
+    // `write` matters only together with a permission for the exchange, which only services have.
     ...(['events.own', 'events'] as const).map((exchange) => ({ exchange, write: '.*', read: events })),
   ];
   for (const topic of topics) await api.put(`topic-permissions/${api.vhost}/${user}`, topic);

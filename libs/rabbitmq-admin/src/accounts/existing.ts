@@ -3,10 +3,10 @@ import type { ManagementApi } from '../management-api';
 import { LANE_NUMBERS, LANES, type Lane } from '@app/rabbitmq/topology/topology';
 import { taggedAccounts } from './tagged-accounts';
 
-/** The lanes that the tool gives by itself: the others are for old accounts, and for an operator to give. */
+/** Lanes that the tool assigns by default. The others are for old accounts and for explicit choice. */
 const SHARED_LANES: readonly Lane[] = [1, 2];
 
-/** What the broker lets an account do, and the lane that this means. */
+/** Permissions of an account in the broker, and the lane that follows from them. */
 export interface Permissions {
   configure: string;
   write: string;
@@ -14,7 +14,7 @@ export interface Permissions {
   lane?: Lane;
 }
 
-/** By account. */
+/** Permissions by account. */
 export async function allPermissions(api: ManagementApi): Promise<Map<string, Permissions>> {
   const all = (await api.get<(Permissions & { user: string })[]>(`vhosts/${api.vhost}/permissions`)) ?? [];
   return new Map(
@@ -40,7 +40,7 @@ interface TopicPermission {
   read: string;
 }
 
-/** What an account was made for, as its rights tell. */
+/** The purpose of an account, derived from its rights. */
 export async function purposeOf(api: ManagementApi, name: string, permissions?: Permissions): Promise<AccountPurpose> {
   const topics = (await api.get<TopicPermission[]>(`users/${name}/topic-permissions`)) ?? [];
   const ofExchange = (exchange: string) => topics.find((one) => one.exchange === exchange);
@@ -53,7 +53,7 @@ export async function purposeOf(api: ManagementApi, name: string, permissions?: 
   };
 }
 
-/** What a pattern of ours lists. */
+/** Names in a permission pattern that this tool has written. */
 const namesIn = (pattern = '^$') =>
   pattern
     .replace(/^\^\(?|\)?\$$/g, '')

@@ -10,7 +10,7 @@ import { boundEverybody, DEFAULT_LIMITS, limitsOf } from './limits';
 import { run } from './run';
 import { TAG } from './tagged-accounts';
 
-/** More than a listener's queue may hold, in messages of nothing. */
+/** More empty messages than a listener's queue may hold. */
 const TOO_MANY = 100_500;
 
 describe('the limits of accounts', () => {
@@ -39,7 +39,7 @@ describe('the limits of accounts', () => {
     await broker.drop();
   });
 
-  it('refuse a connection and a channel too many', async () => {
+  it('refuse a connection and a channel above the limit', async () => {
     const { data } = await tool('create', name, '--operations', 'users.add.v1', '--connections', '3', '--channels', '4');
     const open = await Promise.all([connect(data.url), connect(data.url), connect(data.url)]);
     await expect(connect(data.url)).rejects.toThrow();
@@ -49,7 +49,7 @@ describe('the limits of accounts', () => {
     expect((await refused).message).toContain('NOT_ALLOWED');
   });
 
-  it('are 50 connections and 500 channels unless something else is said', async () => {
+  it('are 50 connections and 500 channels by default', async () => {
     const { data } = await tool('create', name, '--operations', 'users.add.v1');
     const open = await Promise.all(Array.from({ length: 50 }, () => connect(data.url)));
     expect(open).toHaveLength(50);
@@ -57,7 +57,7 @@ describe('the limits of accounts', () => {
     expect(await limitsOf(api, name)).toEqual(DEFAULT_LIMITS);
   });
 
-  it('bound what an account of the version before has declared without a bound, and leave what an operator has set', async () => {
+  it('limit unlimited queues of an account of an earlier version, and keep limits that an operator has set', async () => {
     await api.put(`users/${name}`, { password: 'secret', tags: TAG });
     await api.put(`permissions/${api.vhost}/${name}`, { configure: `^${name}\\..*$`, write: '.*', read: '.*' });
     await api.put(`user-limits/${name}/max-connections`, { value: 2 });
@@ -79,7 +79,7 @@ describe('the limits of accounts', () => {
     });
   }, 120_000);
 
-  it('go with the account and its queues', async () => {
+  it('are deleted with the account and its queues', async () => {
     const policies = async () => (await api.get<{ name: string }[]>(`operator-policies/${api.vhost}`)) ?? [];
     await tool('create', name, '--events', 'user.added.v1');
     expect(await policies()).toMatchObject([{ name: `collaboration.listener.${name}` }]);
@@ -87,7 +87,7 @@ describe('the limits of accounts', () => {
     expect(await policies()).toEqual([]);
   });
 
-  /** Numbered, in portions that the broker confirms. */
+  /** Publishes numbered messages, in portions that the broker confirms. */
   async function publishMany(channel: ConfirmChannel, key: string): Promise<void> {
     for (let count = 0; count < TOO_MANY; count++) {
       channel.publish('events', key, Buffer.from(String(count)));

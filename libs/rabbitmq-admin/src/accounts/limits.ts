@@ -2,7 +2,7 @@ import type { ManagementApi } from '../management-api';
 import { LISTENER_LIMITS } from './listener-queues';
 import { taggedAccounts } from './tagged-accounts';
 
-/** What the broker lets one account open at a time. */
+/** Most connections and channels that one account may have open. */
 export interface AccountLimits {
   connections: number;
   channels: number;
@@ -10,7 +10,7 @@ export interface AccountLimits {
 
 export const DEFAULT_LIMITS: AccountLimits = { connections: 50, channels: 500 };
 
-/** Most replies that wait for a caller who does not read. */
+/** Limits of a reply queue whose caller does not read. */
 const REPLY_LIMITS = { 'max-length': 20_000, 'max-length-bytes': 256 * 1024 * 1024 };
 const REPLIES = 'collaboration.replies';
 
@@ -18,20 +18,20 @@ interface UserLimits {
   value: { 'max-connections'?: number; 'max-channels'?: number };
 }
 
-/** @returns undefined where the broker sets no limit */
+/** Limits of an account. @returns undefined fields where there is no limit */
 export async function limitsOf(api: ManagementApi, name: string): Promise<Partial<AccountLimits>> {
   const [found] = (await api.get<UserLimits[]>(`user-limits/${encodeURIComponent(name)}`)) ?? [];
   return { connections: found?.value['max-connections'], channels: found?.value['max-channels'] };
 }
 
-/** Connections that are open already stay. */
+/** Sets the limits of an account. Open connections above a new limit stay open. */
 export async function setLimits(api: ManagementApi, name: string, { connections, channels }: AccountLimits): Promise<void> {
   const user = encodeURIComponent(name);
   await api.put(`user-limits/${user}/max-connections`, { value: connections });
   await api.put(`user-limits/${user}/max-channels`, { value: channels });
 }
 
-/** The same for an account that may have limits of its own already: an operator's stay. */
+/** Sets only the missing limits of an account: limits that an operator has set stay. */
 export async function setMissingLimits(api: ManagementApi, name: string): Promise<void> {
   const { connections, channels } = await limitsOf(api, name);
   await setLimits(api, name, {
@@ -43,8 +43,8 @@ export async function setMissingLimits(api: ManagementApi, name: string): Promis
 const policyOf = (name: string) => `collaboration.listener.${name}`;
 
 /**
- * Bounds every queue of a listener, one that it has declared itself without a bound included. Full, that one drops its oldest: such a policy
- * cannot say what happens then, and this is what a queue does by itself.
+ * Limits every queue of a listener, also one that the listener has declared without limits. A full queue then drops its oldest events: an operator
+ * policy cannot set the overflow behaviour, and drop-head is the default.
  */
 export function boundQueues(api: ManagementApi, name: string): Promise<void> {
   const pattern = `^${name.replaceAll('.', '\\.')}\\.`;
@@ -57,9 +57,10 @@ export function unboundQueues(api: ManagementApi, name: string): Promise<void> {
 }
 
 /**
- * Bounds the reply queues of all accounts, and all that the accounts of other services may use: those made before there were limits as well.
+ * Limits the reply queues of all accounts, and the queues, connections and channels of accounts of other services, also of those created before
+ * there were limits.
  *
- * @returns how many accounts there are
+ * @returns number of accounts of other services
  */
 export async function boundEverybody(api: ManagementApi): Promise<number> {
   await setPolicy(api, REPLIES, '^amq\\.gen-', REPLY_LIMITS);
@@ -71,7 +72,7 @@ export async function boundEverybody(api: ManagementApi): Promise<number> {
   return names.length;
 }
 
-// Of the operator policies that match a queue the broker takes the one of the highest priority alone.
+// If several operator policies match a queue, the broker applies only the one with the highest priority.
 function setPolicy(api: ManagementApi, name: string, pattern: string, definition: Record<string, number>): Promise<void> {
   const policy = { pattern, definition, 'apply-to': 'queues', priority: 1 };
   return api.put(`operator-policies/${api.vhost}/${encodeURIComponent(name)}`, policy);

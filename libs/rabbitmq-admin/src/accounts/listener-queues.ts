@@ -1,10 +1,10 @@
 import type { ManagementApi } from '../management-api';
 
 const EVENTS = 'events';
-/** How a queue is called after its account's name and a dot, when the operator gives no other. */
+/** Default suffix of a queue name, after its account's name and a dot. */
 export const DEFAULT_SUFFIX = 'events';
 
-/** A queue of a listener drops its oldest when it is full, into its dead letters, which do the same: it refuses nothing, so it holds up nobody. */
+/** A full listener queue dead-letters its oldest events, and a full dead-letter queue drops its oldest. Neither refuses, so neither blocks a publisher. */
 export const LISTENER_LIMITS = {
   'x-queue-type': 'quorum',
   'x-max-length': 100_000,
@@ -21,7 +21,7 @@ export interface ListenerQueue {
 export const queueName = (account: string, suffix = DEFAULT_SUFFIX) => `${account}.${suffix}`;
 const deadName = (queue: string) => `${queue}.dead`;
 
-/** The queues of an account in which events arrive: not those of their dead letters. */
+/** The event queues of an account, without their dead-letter queues. */
 export async function listenerQueues(api: ManagementApi, account: string): Promise<ListenerQueue[]> {
   return (await ownQueues(api, account)).filter(({ name }) => !name.endsWith('.dead'));
 }
@@ -32,7 +32,7 @@ export async function ownQueues(api: ManagementApi, account: string): Promise<Li
   return all.filter(({ name }) => name.startsWith(`${account}.`));
 }
 
-/** Declares a queue that does not exist, with a queue for its dead letters. */
+/** Declares a missing queue with its dead-letter queue. */
 export async function declareListenerQueue(api: ManagementApi, queue: string): Promise<void> {
   const dead = encodeURIComponent(deadName(queue));
   await api.put(`exchanges/${api.vhost}/${dead}`, { type: 'fanout', durable: true });
@@ -49,7 +49,7 @@ interface Binding {
   properties_key: string;
 }
 
-/** Binds a queue to these types of events, and to no others. */
+/** Binds a queue to these event types, and removes all other bindings. */
 export async function bindListenerQueue(api: ManagementApi, queue: string, types: readonly string[]): Promise<void> {
   const path = `bindings/${api.vhost}/e/${EVENTS}/q/${encodeURIComponent(queue)}`;
   const found = (await api.get<Binding[]>(path)) ?? [];
@@ -59,5 +59,5 @@ export async function bindListenerQueue(api: ManagementApi, queue: string, types
   for (const { properties_key: key } of surplus) await api.delete(`${path}/${encodeURIComponent(key)}`);
 }
 
-/** Whether it loses its newest events when it is full, after they were tried for a while. */
+/** Whether a full queue rejects: then it loses its newest events, after they were retried for a while. */
 export const isRefusing = ({ arguments: args }: ListenerQueue) => String(args['x-overflow']).startsWith('reject');

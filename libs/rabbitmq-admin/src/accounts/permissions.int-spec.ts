@@ -45,7 +45,7 @@ describe('the accounts', () => {
     await broker.drop();
   });
 
-  /** @returns whether the broker lets the account do that */
+  /** @returns whether the broker allows the action */
   async function allowed(account: Account, action: (channel: ConfirmChannel) => Promise<unknown>): Promise<boolean> {
     const channel = await models.get(account)!.createConfirmChannel();
     let refusal: { code?: number } | undefined;
@@ -193,7 +193,7 @@ describe('the accounts', () => {
     await server.close();
   });
 
-  it('says why they cannot be created, without a password', async () => {
+  it('reports why they cannot be created, without a password', async () => {
     const wrong = new URL(broker.url);
     wrong.password = 'hunter2';
     const managementUrl = new URL(requiredEnv('TEST_RABBITMQ_MANAGEMENT_URL'));

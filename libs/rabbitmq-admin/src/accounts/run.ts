@@ -9,10 +9,10 @@ import { boundQueues, DEFAULT_LIMITS, limitsOf, setLimits, unboundQueues } from 
 import { bindListenerQueue, declareListenerQueue, isRefusing, listenerQueues, ownQueues, queueName } from './listener-queues';
 import { isOurs, TAG, taggedAccounts, type User } from './tagged-accounts';
 
-/** It cannot be done: exit code 1. */
+/** The command cannot be executed: exit code 1. */
 export class AccountError extends Error {}
 
-/** What a command has to say: a person reads the lines, a script reads the data. */
+/** Output of a command: lines for people, data for scripts (--json). */
 export interface Output {
   lines: string[];
   data: Record<string, unknown>;
@@ -23,7 +23,9 @@ interface Named {
 }
 
 /**
- * @param amqpUrl of the full-rights account: the URLs that are printed differ in user and password
+ * Executes a command.
+ *
+ * @param amqpUrl URL of the full-rights account. The printed URLs differ only in user and password
  * @throws AccountError; Error of the management API
  */
 export async function run(api: ManagementApi, amqpUrl: string, invocation: Invocation): Promise<Output> {
@@ -74,7 +76,7 @@ async function change(api: ManagementApi, name: string, request: AccountRequest)
   };
 }
 
-/** Gives an account what was asked for, and nothing else. @param before what it has now */
+/** Sets limits, queues and rights of an account exactly as requested. @param before its current permissions */
 async function settle(api: ManagementApi, name: string, request: AccountRequest, before?: Permissions): Promise<Output> {
   const { operations, replies, events } = request;
   const lane = operations.length > 0 ? (request.lane ?? before?.lane ?? (await quietestLane(api))) : undefined;
@@ -95,7 +97,7 @@ async function settle(api: ManagementApi, name: string, request: AccountRequest,
   };
 }
 
-/** Declares the queues that are missing, and binds those that were asked for, or that there are, to the events; all others to none. */
+/** Declares missing queues, and binds the requested (else the existing) queues to the events. All other queues of the account lose their bindings. */
 async function settleQueues(api: ManagementApi, name: string, { events, queues }: AccountRequest) {
   const found = await listenerQueues(api, name);
   const unnamed = found.length > 0 ? found.map((queue) => queue.name) : [queueName(name)];
@@ -108,13 +110,13 @@ async function settleQueues(api: ManagementApi, name: string, { events, queues }
     lines.push(`Listen to queue ${queue}.`);
     if (existing && isRefusing(existing)) {
       lines.push(
-        `Queue ${queue} refuses events when it is full, and loses them: delete it when it is empty, and change the account again.`,
+        `Queue ${queue} rejects events when it is full, and loses them: delete it when it is empty, and change the account again.`,
       );
     }
   }
   for (const { name: queue } of found.filter((one) => !wanted.includes(one.name))) {
     await bindListenerQueue(api, queue, []);
-    lines.push(`Queue ${queue} stays, with what is in it, and gets no more events.`);
+    lines.push(`Queue ${queue} stays with its messages, and gets no more events.`);
   }
   return { queues: wanted, lines };
 }
@@ -154,7 +156,7 @@ async function remove(api: ManagementApi, name: string, queues: boolean): Promis
   const left = await ownQueues(api, name);
   if (!queues && left.length > 0) {
     const names = left.map((queue) => queue.name).join(', ');
-    return { lines: [`Account ${name} deleted. Its queues stay, with what is in them: ${names}.`], data: { name } };
+    return { lines: [`Account ${name} deleted. Its queues stay with their messages: ${names}.`], data: { name } };
   }
   for (const queue of left) await api.delete(`queues/${api.vhost}/${encodeURIComponent(queue.name)}`);
   const exchanges = ((await api.get<Named[]>(`exchanges/${api.vhost}`)) ?? []).filter((one) => one.name.startsWith(`${name}.`));

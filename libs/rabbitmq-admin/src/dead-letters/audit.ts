@@ -4,7 +4,7 @@ import type { LetterSummary } from './dead-letter';
 
 export type Action = 'replay' | 'drop';
 
-/** What was done with one letter, and by whom. Never what the letter says. */
+/** Record of an action on one dead letter, with its operator. It never contains the body. */
 export interface AuditLine {
   time: string;
   operator: string;
@@ -13,10 +13,10 @@ export interface AuditLine {
   id: string;
   operation: string | null;
   apiKey: string | null;
-  /** Broker account of its publisher, with whose rights it is replayed; null is nobody, or not known. */
+  /** Broker account of its publisher, with whose rights it is replayed; null when there is none or it is unknown. */
   publisher: string | null;
   outcome: 'replayed' | 'dropped' | 'kept' | 'would be replayed' | 'would be dropped' | 'would be kept';
-  /** Why it was kept. */
+  /** Reason why it was kept. */
   reason?: string;
 }
 
@@ -40,7 +40,7 @@ export function auditLine(
   };
 }
 
-/** A container may run under a number that no user has. */
+/** A container may run under a user id without a name. */
 function operator(): string {
   try {
     return userInfo().username;
@@ -49,7 +49,7 @@ function operator(): string {
   }
 }
 
-/** Where what is done is written before it is final. */
+/** Writes an audit line, before the action becomes final. */
 export type Audit = (line: AuditLine) => void;
 
 /** Prints every line, and appends it to an open file when there is one. */

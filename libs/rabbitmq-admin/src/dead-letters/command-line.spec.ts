@@ -25,7 +25,7 @@ describe('dead letters command line', () => {
     ['replay needs a condition such as --id or --status, or --all.', 'replay'],
     ['replay needs a condition such as --id or --status, or --all.', 'replay --limit 5 --service users --dry-run'],
     ['drop needs a condition such as --id or --status, or --all.', 'drop --yes'],
-    ['drop deletes for good: say --yes, or --dry-run to see what.', 'drop --all'],
+    ['drop deletes permanently: give --yes, or --dry-run for a preview.', 'drop --all'],
     ['--all means no other condition: give one of them.', 'replay --all --id m-1'],
     ['--id must not be empty.', 'replay --id='],
     ['There is no service "gateway": users, notifications.', 'list --service gateway'],
@@ -51,20 +51,20 @@ describe('dead letters command line', () => {
     expect(() => read(line)).toThrow(new UsageError(message));
   });
 
-  it('refuses a status that no letter has', () => {
+  it('refuses an unknown status', () => {
     expect(() => read('list --status OOPS')).toThrow(/^--status must be one of: INVALID_ARGUMENT, .*CRASHED/);
   });
 
-  it('only helps when help is asked for, and says which command shows a body', () => {
+  it('only prints the help with --help, which says which command shows a body', () => {
     expect(read('drop --help')).toBeUndefined();
     expect(HELP).toContain('its body as well: the only command that prints one');
   });
 
-  it('looks at every queue of letters', () => {
+  it('reads every dead-letter queue', () => {
     expect(LETTER_QUEUES.map(({ name }) => name)).toEqual(SERVICES.flatMap(letterQueues));
   });
 
-  it('takes all queues, no limit and 100 a second when nothing is said', () => {
+  it('defaults to all queues, no limit and 100 per second', () => {
     expect(read('replay --all')).toEqual({
       command: 'replay',
       queues: LETTER_QUEUES,

@@ -39,23 +39,23 @@ const COMMANDS = {
 } as const;
 export type Command = keyof typeof COMMANDS;
 
-/** A command line that was understood. */
+/** A valid command line. */
 export interface Invocation {
   command: Command;
   queues: readonly LetterQueue[];
   filter: Filter;
   limit: number;
   dryRun: boolean;
-  /** Broker account whose rights letters of unknown origin get. */
+  /** Broker account with whose rights dead letters of unknown origin are replayed. */
   as?: string;
-  /** Letters per second. */
+  /** Dead letters per second. */
   rate: number;
   audit?: string;
   json: boolean;
 }
 
 /**
- * @returns undefined when help was asked for
+ * @returns undefined when --help is given
  * @throws UsageError
  */
 export function readCommandLine(args: string[], now = Date.now()): Invocation | undefined {
@@ -72,7 +72,8 @@ export function readCommandLine(args: string[], now = Date.now()): Invocation | 
   if (command === 'replay' || command === 'drop') {
     if (!all && !isFiltered) throw new UsageError(`${command} needs a condition such as --id or --status, or --all.`);
   }
-  if (command === 'drop' && !yes && !dryRun) throw new UsageError('drop deletes for good: say --yes, or --dry-run to see what.');
+  if (command === 'drop' && !yes && !dryRun)
+    throw new UsageError('drop deletes permanently: give --yes, or --dry-run for a preview.');
   return {
     command,
     queues: queuesOf(values),

@@ -6,21 +6,21 @@ import type { LetterQueue } from './letter-queue';
 import { text } from './printable';
 import { OTHER_STATUSES, testimonyOf, type Testimony } from './testimony';
 
-/** Every status that a dead letter may have: the error's, or what its queue tells. */
+/** Every status of a dead letter: that of its error, or one that follows from its queue. */
 export const LETTER_STATUSES: readonly string[] = [...ERROR_STATUSES, ...OTHER_STATUSES];
 
-/** What can be said of a dead letter without its body. Its strings are safe to print. */
+/** Summary of a dead letter without its body. Its strings are safe to print. */
 export interface LetterSummary extends Omit<Testimony, 'correlationId' | 'lane'> {
   queue: string;
   /** Place in the queue, 1 at its head. */
   position: number;
-  /** message_id, or a hash of what does not change for a letter without one. */
+  /** The message_id, or a hash of the unchanging parts if there is none. */
   id: string;
   /** Tenant that its publisher named. */
   apiKey?: string;
   /** Name that the publisher gives itself. */
   app?: string;
-  /** Bytes of the body as it was published. */
+  /** Size of the published body in bytes. */
   size: number;
 }
 
@@ -30,7 +30,7 @@ export interface DeadLetter extends LetterSummary, Testimony {
 }
 
 /**
- * Reads what a dead letter tells of itself. Nothing in it is trusted.
+ * Reads a dead letter. Nothing in it is trusted.
  *
  * @param services broker accounts of the services
  */
@@ -57,7 +57,7 @@ export function readDeadLetter(
   };
 }
 
-/** The same at every look, and different for two letters unless they are the same in everything. */
+/** A stable id. Two dead letters have the same id only if they are equal in everything. */
 function contentId(content: Buffer, ...facts: unknown[]): string {
   const hash = createHash('sha256').update(JSON.stringify(facts)).update(content);
   return `sha256:${hash.digest('hex').slice(0, 16)}`;

@@ -24,7 +24,7 @@ describe('npm run dead-letters', () => {
   beforeAll(async () => {
     broker = await createTestBroker();
     await declareTopology(broker.url);
-    // As a service does, which has an account of its own.
+    // Like a service with its own account.
     service = `users-${new URL(broker.url).pathname.slice(1)}`;
     await broker.management.put(`users/${service}`, { password: 'secret', tags: '' });
     await broker.management.put(`permissions/${new URL(broker.url).pathname.slice(1)}/${service}`, ALL_RIGHTS);
@@ -59,7 +59,7 @@ describe('npm run dead-letters', () => {
   interface Running {
     child: ChildProcess;
     output: { stdout: string; stderr: string };
-    /** Resolves with the exit code once everything it wrote was read. */
+    /** Resolves with the exit code after all its output was read. */
     ended: Promise<number | null>;
   }
 
@@ -88,7 +88,7 @@ describe('npm run dead-letters', () => {
     return ids;
   }
 
-  it('lists as JSON, and nothing else is on stdout', async () => {
+  it('prints only the JSON list on stdout', async () => {
     const { code, stdout, stderr } = await runToEnd('list --json');
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     const { deadLetters } = JSON.parse(stdout) as { deadLetters: { id: string }[] };
@@ -96,7 +96,7 @@ describe('npm run dead-letters', () => {
     expect(stdout).not.toContain('secret');
   });
 
-  it('believes those of TRUSTED_PUBLISHERS, and nobody else', async () => {
+  it('trusts only the accounts in TRUSTED_PUBLISHERS', async () => {
     const { stdout, stderr } = await runToEnd('replay --id m-0 --dry-run');
     expect([stdout, stderr]).toEqual([expect.stringContaining('"would be replayed"'), '1 would be replayed.\n']);
     const untrusted = await runToEnd('replay --id m-0 --dry-run', undefined, 'gateway');
@@ -113,20 +113,20 @@ describe('npm run dead-letters', () => {
     await eventually(async () => (await ready()) >= IDS.length - replayed);
     const left = await takeIds();
     expect(left).toEqual(IDS.slice(IDS.length - left.length));
-    // The last one is written down before it is taken off.
+    // The audit line of the last one is written before the removal.
     expect([replayed - 1, replayed]).toContain(IDS.length - left.length);
   });
 
-  it('ends between two letters on SIGTERM', async () => {
+  it('ends between two dead letters on SIGTERM', async () => {
     const { child, output, ended } = start('replay --all --rate 10');
     await eventually(() => output.stdout.includes('m-1'));
     child.kill('SIGTERM');
     expect(await ended).toBe(1);
-    expect(output.stderr).toContain('Interrupted; the rest is where it was.');
+    expect(output.stderr).toContain('Interrupted; the rest is unchanged.');
     expect(await takeIds()).toEqual(IDS.slice(output.stdout.trim().split('\n').length));
   });
 
-  it('writes what it did to the file it is given, else to .local when there is one', async () => {
+  it('writes the audit to the given file, else to .local if it exists', async () => {
     const file = join(directory, 'given.log');
     const given = await runToEnd(`drop --id m-0 --yes --audit ${file}`);
     expect(given).toMatchObject({ code: 0, stderr: '1 dropped.\n' });
@@ -141,14 +141,14 @@ describe('npm run dead-letters', () => {
     expect(await ready()).toBe(IDS.length - 2);
   });
 
-  it('does nothing when what it does cannot be written down', async () => {
+  it('does nothing when the audit file cannot be written', async () => {
     const { code, stdout, stderr } = await runToEnd('drop --all --yes --audit /nowhere/file');
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr).toMatch(/^\/nowhere\/file cannot be written: ENOENT/);
     expect(await ready()).toBe(IDS.length);
   });
 
-  it('exits 2 when the command line is wrong, and 0 when it helps', async () => {
+  it('exits 2 when the command line is wrong, and 0 with --help', async () => {
     expect(await runToEnd('replay')).toEqual({
       code: 2,
       stdout: '',
@@ -165,7 +165,7 @@ describe('npm run dead-letters', () => {
     expect(await runToEnd('list', url)).toEqual({ code: 1, stdout: '', stderr });
   });
 
-  it('says in one line that the password is wrong, and not which', async () => {
+  it('reports a wrong password in one line, without the password', async () => {
     const url = new URL(broker.url);
     url.password = 'wrong-secret';
     const { code, stderr } = await runToEnd('list', url.href);
@@ -174,7 +174,7 @@ describe('npm run dead-letters', () => {
     expect(stderr).not.toContain('wrong-secret');
   });
 
-  it('says that the queues are not there yet', async () => {
+  it('reports missing queues', async () => {
     const empty = await createTestBroker();
     expect((await runToEnd('list', empty.url)).stderr).toMatch(
       /the queue users.commands.dead does not exist .* run "npm run setup"\n$/,

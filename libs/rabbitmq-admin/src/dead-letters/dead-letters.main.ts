@@ -22,7 +22,7 @@ async function main(args: string[]): Promise<boolean> {
   const { amqpUrl, amqpCaFile, services } = deadLettersConfig();
   const own = parseBrokerUrl(amqpUrl).username;
   const audit = auditTo((line) => console.log(line), auditFile(invocation));
-  // What is wrong with a message is told with the message; stdout belongs to the result.
+  // No log lines: problems of a message are printed with the message, and stdout is for the result.
   Logger.overrideLogger(false);
   const stopping = new AbortController();
   for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => stopping.abort());
@@ -42,7 +42,7 @@ async function main(args: string[]): Promise<boolean> {
   }
 }
 
-/** A checkout has .local for what it keeps; a container has none, and its output is collected. Opened before anything is done. */
+/** Opens the audit file before any action. Default: in .local of a checkout. A container has no .local, and its output is collected. */
 function auditFile({ command, dryRun, audit }: Invocation): number | undefined {
   if (dryRun || command === 'list' || command === 'show') return undefined;
   const file = audit ?? (existsSync('.local') ? '.local/dead-letters.log' : undefined);

@@ -11,7 +11,7 @@ describe('dropping dead letters', () => {
   });
   beforeEach(() => box.empty());
 
-  it('deletes what matches, and nothing else', async () => {
+  it('deletes only matching dead letters', async () => {
     await box.bury([['m-1'], ['m-2', { 'x-dead-status': 'INTERNAL' }], ['m-3']]);
     const { audited, noted, done } = await box.tool('drop --status NOT_FOUND --yes');
     expect(done).toBe(true);
@@ -24,7 +24,7 @@ describe('dropping dead letters', () => {
     expect(await box.takeIds(DEAD)).toEqual(['m-2']);
   });
 
-  it('deletes for good however many they are, and keeps the order of the others', async () => {
+  it('deletes any number permanently, and keeps the order of the others', async () => {
     await box.bury(many(900).map(([id], index) => [id, { 'x-api-key': index % 3 === 0 ? 'other' : 'key' }]));
     expect((await box.tool('drop --api-key key --yes')).audited).toHaveLength(600);
     expect(await box.ready(DEAD)).toBe(300);
@@ -41,7 +41,7 @@ describe('dropping dead letters', () => {
     expect(await box.ready(DEAD)).toBe(1);
   });
 
-  it('says who did what to which letter, and nothing of its body', async () => {
+  it('audits operator, action and dead letter, without the body', async () => {
     await box.bury([['m-1']]);
     const { audited } = await box.tool('drop --id m-1 --yes');
     expect(audited).toEqual([

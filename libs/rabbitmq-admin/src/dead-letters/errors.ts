@@ -1,2 +1,2 @@
-/** The command cannot be carried out: exit code 1. */
+/** The command cannot be executed: exit code 1. */
 export class DeadLetterError extends Error {}

@@ -12,13 +12,13 @@ describe('events among the dead letters', () => {
   });
   beforeEach(() => box.empty());
 
-  it('come back to the service that listens, when it could not handle them', async () => {
+  it('are replayed to the listening service after it failed to handle them', async () => {
     await box.bury([['e-1', { 'x-routing-key': 'user.added.v1', 'x-dead-status': 'INTERNAL' }]], 'notifications.commands.dead');
     expect((await box.tool('replay --id e-1')).noted).toEqual(['1 replayed.']);
     expect(await box.takeIds('notifications.again')).toEqual(['e-1']);
   });
 
-  it('come back as their service had published them, when the broker gave them up', async () => {
+  it('are replayed as published after the delivery limit', async () => {
     const properties = { persistent: true, messageId: 'e-1', type: 'user.added.v1', userId: box.account };
     box.channel.publish('events.own', 'user.added.v1', Buffer.from('{}'), properties);
     await box.channel.waitForConfirms();

@@ -1,6 +1,6 @@
 import type { LetterSummary } from './dead-letter';
 
-/** What a letter must be, in everything that is given. */
+/** Conditions on a dead letter. All given ones must hold. */
 export interface Filter {
   id?: string;
   status?: string;
@@ -8,14 +8,14 @@ export interface Filter {
   apiKey?: string;
   /** Broker account. */
   publisher?: string;
-  /** Part of the reason, in upper or lower case. */
+  /** Part of the reason, case-insensitive. */
   reason?: string;
-  /** When it failed first. A letter that does not tell is in no such range. */
+  /** Range of the first failure. A dead letter without this time does not match. */
   since?: Date;
   until?: Date;
 }
 
-/** Whether a letter is one of those; what it tells counts without a proof, because choosing gives it no right. */
+/** Whether a dead letter matches. Unproved facts count too, because a match gives no rights. */
 export function matches(filter: Filter, letter: LetterSummary): boolean {
   const { since, until, reason } = filter;
   const failedAt = letter.firstFailedAt?.getTime();

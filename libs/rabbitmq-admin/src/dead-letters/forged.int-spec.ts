@@ -13,7 +13,7 @@ const TEN = Array.from({ length: 10 }, (_, index) => `m-${index}`);
 const BODY = Buffer.from('{"organizationId":"o","users":[{"userId":"u"}]}');
 const EVERYTHING = ['operation', 'status', 'reason', 'attempts', 'firstFailedAt'];
 
-/** Everything that a service says of a letter, and what the broker says, as a publisher writes it. */
+/** All headers that services and the broker write into a dead letter, forged by a publisher. */
 const forged = (messageId: string, service: string) => ({
   persistent: true,
   messageId,
@@ -44,7 +44,7 @@ const forged = (messageId: string, service: string) => ({
   },
 });
 
-describe('what a publisher has made up', () => {
+describe('forged headers', () => {
   let box: DeadLetterBox;
   let evil: string;
   const models: ChannelModel[] = [];
@@ -63,7 +63,7 @@ describe('what a publisher has made up', () => {
     for (const queue of [EARLIER, ...LANES.map((_, lane) => `users.commands.${lane}`)]) await box.channel.purgeQueue(queue);
   });
 
-  /** A channel of the account, which may publish open commands to one lane and nothing else. */
+  /** A channel of an account that may only publish open commands to one lane. */
   async function publisherOn(lane: Lane): Promise<ConfirmChannel> {
     const { management, url } = box.broker;
     const operations = OPEN_MESSAGES.map(({ pattern }) => pattern);
@@ -86,7 +86,7 @@ describe('what a publisher has made up', () => {
     await channel.waitForConfirms();
   }
 
-  /** Runs with a users service for which nobody may act for any tenant: it asks about one account only, and carries out nothing. */
+  /** Runs with a users service that denies every publisher. It must be asked only about the given account, and must execute nothing. */
   async function withService(asked: string, work: () => Promise<void>): Promise<void> {
     const accounts = new Set<string>();
     const isGranted = async (account: string) => {
@@ -112,7 +112,7 @@ describe('what a publisher has made up', () => {
     }
   }
 
-  /** All ten are in the queue of refused letters, as commands of the account that was denied. */
+  /** Checks that all ten are in the refused queue, as commands of the denied account. */
   async function expectTenDenied(): Promise<void> {
     await eventually(async () => (await box.ready(REFUSED)) === 10);
     const letters = await box.listed('list');
@@ -151,7 +151,7 @@ describe('what a publisher has made up', () => {
     });
   });
 
-  // A queue that dead-letters passes on the user_id of whoever published to it.
+  // Dead-lettering keeps the user_id of the original publisher.
   it.each([
     ['without user_id', () => ({})],
     ['with an x-death', () => ({ userId: evil })],
@@ -173,30 +173,30 @@ describe('what a publisher has made up', () => {
     }
   });
 
-  describe('in letters that no service vouches for', () => {
-    /** The ways that such letters come by. */
+  describe('in dead letters of unknown origin', () => {
+    /** The ways in which such dead letters arise. */
     const WAYS: [string, queue: string, bury: () => Promise<void>][] = [
-      // RabbitMQ up to 3.12 adds its entry to the one that the publisher has written.
+      // RabbitMQ up to 3.12 adds its own entry to a forged x-death.
       ['expired in the queue of versions without lanes', REFUSED, () => expireTen({ userId: evil })],
       ['expired there, and nobody is its publisher', REFUSED, () => expireTen({})],
       ['put there by a service of such a version', REFUSED, () => publishLetters(EARLIER)],
       ['put there by a service of a version before', DEAD, () => publishLetters(DEAD)],
     ];
 
-    /** As while an upgrade is not finished. */
+    /** Like during an upgrade that is not finished. */
     async function expireTen(properties: { userId?: string }): Promise<void> {
       await box.channel.bindQueue(EARLIER, LANES[0], 'users.add.v1');
       await publishTen(0, { ...properties, expiration: 1 });
       await box.channel.unbindQueue(EARLIER, LANES[0], 'users.add.v1');
     }
 
-    /** As services did that set no user_id. */
+    /** Like services of versions that set no user_id. */
     async function publishLetters(routingKey: string): Promise<void> {
       for (const id of TEN) box.channel.publish('dead', routingKey, BODY, forged(id, box.account));
       await box.channel.waitForConfirms();
     }
 
-    it.each(WAYS)('counts for nothing, 10 of 10: %s', async (_, queue, bury) => {
+    it.each(WAYS)('have no effect, 10 of 10: %s', async (_, queue, bury) => {
       await bury();
       await eventually(async () => (await box.ready(queue)) === 10);
       const letters = await box.listed('list');
@@ -213,7 +213,7 @@ describe('what a publisher has made up', () => {
     });
   });
 
-  it('gives a letter of unknown origin no more than the rights of the account that is named, 10 of 10', async () => {
+  it('give a dead letter of unknown origin only the rights of the named account, 10 of 10', async () => {
     for (const id of TEN) {
       const { headers, ...properties } = forged(id, box.account);
       box.channel.publish('dead', DEAD, BODY, { ...properties, headers: { ...headers, 'x-routing-key': 'users.add.v1' } });

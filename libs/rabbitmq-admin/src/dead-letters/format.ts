@@ -4,7 +4,7 @@ import type { Claim, Origin } from './testimony';
 
 const HEAD = ['#', 'ID', 'OPERATION', 'STATUS', 'TENANT', 'PUBLISHER', 'APP', 'TRIES', 'FIRST FAILED', 'BYTES', 'REASON'];
 
-/** One line for each letter, in columns; the reason comes last because it is the longest. A question mark: nothing proves it. */
+/** One line for each dead letter, in columns; the reason is last, because it is the longest. A question mark marks an unproved value. */
 export function listLines(letters: readonly LetterSummary[]): string[] {
   const table = [HEAD, ...letters.map(row)];
   const widths = HEAD.map((_, column) => Math.max(...table.map((cells) => cells[column].length)));
@@ -34,13 +34,13 @@ function row(letter: LetterSummary): string[] {
   ];
 }
 
-/** Spaces would make what a publisher writes look like further columns. */
+/** Quotes a text with spaces: otherwise text of a publisher could look like further columns. */
 const word = (text: string | undefined): string => (text === undefined ? '-' : /[\s"]/.test(text) ? JSON.stringify(text) : text);
 
 const publisherOf = ({ origin, account }: LetterSummary): string =>
-  origin === 'unknown' ? 'origin unknown' : account === undefined ? 'nobody' : word(account);
+  origin === 'unknown' ? 'origin unknown' : account === undefined ? 'none' : word(account);
 
-/** For scripts: what is unknown is null. */
+/** For scripts. Unknown values are null. */
 export const summaryData = (letter: LetterSummary) => ({
   queue: letter.queue,
   position: letter.position,
@@ -60,7 +60,7 @@ export const summaryData = (letter: LetterSummary) => ({
   unproved: letter.unproved,
 });
 
-/** Everything of a letter. The body is text as it came, or Base64 when it is not UTF-8. */
+/** All data of a dead letter. The body is unchanged text, or Base64 when it is not UTF-8. */
 export function letterData(letter: DeadLetter) {
   const { headers, ...properties } = letter.message.properties;
   const text = utf8(letter.message.content);
@@ -74,8 +74,8 @@ export function letterData(letter: DeadLetter) {
 }
 
 const ORIGINS: Record<Origin, string> = {
-  service: 'a service put it here, and vouches for what it says of it',
-  unknown: 'unknown: no service vouches for it, and anybody may have written what it says',
+  service: 'a service put it here and wrote its headers',
+  unknown: 'unknown: not proved to be from a service, so any publisher may have written its headers',
 };
 
 export function showLines(letter: DeadLetter): string[] {
@@ -103,7 +103,7 @@ export function showLines(letter: DeadLetter): string[] {
   ];
 }
 
-/** undefined when it is not JSON, or is nested too deeply to be written again. */
+/** undefined when it is not JSON, or is nested too deeply for JSON.stringify. */
 function prettyJson(text: string): string | undefined {
   try {
     return JSON.stringify(JSON.parse(text), null, 2);

@@ -2,46 +2,46 @@ import { SERVICES } from '@app/rabbitmq/topology/topology';
 import { LETTER_STATUSES } from './dead-letter';
 import { KINDS } from './letter-queue';
 
-export const HELP = `Looks at dead letters, replays them, drops them: commands that nobody waited for and that could not be carried out.
+export const HELP = `Inspects, replays and drops dead letters: commands without a waiting caller that could not be executed, and events.
 
 Usage: npm run dead-letters -- <command> [options]
 
-  list              one line for each letter; changes nothing. A value with a question mark: nothing proves it
-  show --id ID      everything of a letter, its body as well: the only command that prints one
-  replay            publishes letters again as they were, and takes them off the queue once the broker has them
-  drop --yes        deletes letters
+  list              one line for each dead letter; changes nothing. A question mark marks an unproved value
+  show --id ID      all data of a dead letter; the only command that prints the body
+  replay            publishes dead letters again, and removes them from the queue once the broker has them
+  drop --yes        deletes dead letters
 
-Which letters; several conditions must all hold:
+Conditions; all given ones must hold:
   --status STATUS   ${LETTER_STATUSES.slice(0, 4).join(', ')}, ...;
-                    CRASHED for what the broker gave up by itself
+                    CRASHED: the broker's delivery limit was reached
   --operation NAME  routing key, such as notifications.add.v1
   --api-key KEY     tenant
   --publisher NAME  broker account that published it
-  --id ID           as list shows it
+  --id ID           id as printed by list
   --reason TEXT     part of the reason
   --since TIME, --until TIME
-                    when it failed first: 2026-01-31T12:00:00Z, or 2h for two hours ago (s, m, h, d)
-  --all             every letter; replay and drop need it, or a condition from above
-  --limit N         at most so many
+                    time of the first failure: 2026-01-31T12:00:00Z, or 2h for two hours ago (s, m, h, d)
+  --all             every dead letter; replay and drop need it or a condition from above
+  --limit N         at most N dead letters
   --service NAME    ${SERVICES.join(' or ')}
   --kind KIND       ${KINDS.join(', ')}
   --queue QUEUE     one queue, such as ${SERVICES[0]}.commands.${KINDS[0]}
 
 Options:
-  --dry-run         replay, drop: only says what would be done
-  --rate N          replay: letters per second (default 100)
-  --as ACCOUNT      replay: letters whose origin is unknown may do what this broker account may; every other letter may do what
-                    its publisher may. The account of a service may do anything: it needs --id
-  --yes             drop: means it
-  --audit FILE      replay, drop: appends what was done to FILE as well as printing it
+  --dry-run         replay, drop: only prints what would be done
+  --rate N          replay: dead letters per second (default 100)
+  --as ACCOUNT      replay: dead letters of unknown origin get the rights of this broker account; all others have the rights of
+                    their publisher. The account of a service may do anything: it needs --id
+  --yes             drop: confirms the deletion
+  --audit FILE      replay, drop: appends the audit lines to FILE in addition to printing them
                     (default .local/dead-letters.log where .local exists)
   --json            list, show: the result as one JSON object
   --help            this text
 
-A replay of what was carried out before has no second effect, as long as the letter has a message_id or its body a notificationId.
-The broker is that of AMQP_URL, with the full-rights account, else that of a running "npm start". The accounts of the services are
-those in TRUSTED_PUBLISHERS: what a letter says of itself counts only when the broker vouches that one of them wrote it.
-Exit codes: 0 done, 1 something failed or was left, 2 wrong usage.
+A replay of an executed command has no second effect, as long as the dead letter has a message_id or its body a notificationId.
+The broker is that of AMQP_URL, with the full-rights account, else that of a running "npm start". TRUSTED_PUBLISHERS lists the accounts
+of the services: headers of a dead letter count only when the broker has checked that one of these accounts published it.
+Exit codes: 0 done, 1 failed or incomplete, 2 wrong usage.
 
 Examples:
   npm run dead-letters -- list --since 24h

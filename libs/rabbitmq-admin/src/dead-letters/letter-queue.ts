@@ -3,18 +3,18 @@ import { crashedQueue, deadQueue, refusedQueue, SERVICES } from '@app/rabbitmq/t
 
 const NAMES = { dead: deadQueue, crashed: crashedQueue, refused: refusedQueue };
 
-/** Why letters are in a queue: the queue tells it, and no header does. */
+/** Kind of the dead letters in a queue. It follows from the queue, not from a header. */
 export type Kind = keyof typeof NAMES;
 export const KINDS = Object.keys(NAMES) as Kind[];
 
-/** A queue of dead letters. */
+/** A dead-letter queue. */
 export interface LetterQueue {
   readonly name: string;
   readonly service: ServiceName;
   readonly kind: Kind;
 }
 
-/** All of them, those of one service side by side. */
+/** All dead-letter queues, grouped by service. */
 export const LETTER_QUEUES: readonly LetterQueue[] = SERVICES.flatMap((service) =>
   KINDS.map((kind) => ({ name: NAMES[kind](service), service, kind })),
 );

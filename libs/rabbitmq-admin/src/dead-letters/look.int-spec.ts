@@ -14,7 +14,7 @@ describe('looking at dead letters', () => {
   });
   beforeEach(() => box.empty());
 
-  it('says all there is to know on one line each, and of empty queues on one line', async () => {
+  it('prints one line for each dead letter, and one line for all empty queues', async () => {
     await box.bury([
       ['m-1', { 'x-attempt': 8, 'x-origin-user': 'ci' }, { appId: 'importer' }],
       ['m-2\u001b[2J', { 'x-api-key': 7, 'x-origin-user': undefined }, { appId: '9  gateway' }],
@@ -28,15 +28,15 @@ describe('looking at dead letters', () => {
       'users.commands.dead: 2 dead letter(s)',
       '# | ID | OPERATION | STATUS | TENANT | PUBLISHER | APP | TRIES | FIRST FAILED | BYTES | REASON',
       `1 | m-1 | ${found} | key | ci | importer | 8 | ${at} | No such organization.`,
-      `2 | m-2\\u001b[2J | ${found} | - | nobody | "9 | gateway" | 1 | ${at} | No such organization.`,
+      `2 | m-2\\u001b[2J | ${found} | - | none | "9 | gateway" | 1 | ${at} | No such organization.`,
       'notifications.commands.crashed: 1 dead letter(s)',
       '# | ID | OPERATION | STATUS | TENANT | PUBLISHER | APP | TRIES | FIRST FAILED | BYTES | REASON',
-      `1 | m-3 | users.add.v1 | CRASHED | key | nobody | - | 1 | ${at} | crashed its consumers, until the broker gave it up`,
+      `1 | m-3 | users.add.v1 | CRASHED | key | none | - | 1 | ${at} | crashed its consumers until the delivery limit`,
       'Empty: users.commands.crashed, users.commands.refused, notifications.commands.dead, notifications.commands.refused',
     ]);
   });
 
-  it('leaves order, content and properties of hundreds as they were', async () => {
+  it('changes neither order, content nor properties of hundreds', async () => {
     await box.bury(many(300));
     await box.tool('list');
     await box.tool('list --limit 7');
@@ -50,7 +50,7 @@ describe('looking at dead letters', () => {
     expect(after[0].properties).toEqual(untouched.properties);
   });
 
-  it('leaves the order when its connection is lost in the middle', async () => {
+  it('keeps the order when its connection is lost in the middle', async () => {
     await box.bury(many(300));
     const own = await openConnection({ url: box.broker.url, name: 'doomed' });
     const queue = await OpenedQueue.open(own, DEAD);
@@ -63,7 +63,7 @@ describe('looking at dead letters', () => {
     expect(await box.takeIds(DEAD)).toEqual(many(300).flat());
   });
 
-  it('shows everything of one letter', async () => {
+  it('shows all data of one dead letter', async () => {
     await box.bury([['m-1'], ['m-2', { 'x-mine': ['a', 1] }, { type: 'users.add.v1' }]]);
     const { printed } = await box.tool('show --id m-2');
     expect(printed).toHaveLength(1);
@@ -74,7 +74,7 @@ describe('looking at dead letters', () => {
     await expect(box.tool('show --id m-3')).rejects.toThrow('There is no dead letter with the id "m-3".');
   });
 
-  it('shows a body that is not JSON, or not text, without obeying it', async () => {
+  it('shows a body that is not JSON or not text, with control characters escaped', async () => {
     await box.bury([
       ['m-1', {}, {}, Buffer.from('{"a":\u001b[2J')],
       ['m-2', {}, {}, Buffer.from([0xff, 0xfe])],
@@ -83,7 +83,7 @@ describe('looking at dead letters', () => {
     expect((await box.tool('show --id m-2')).printed[0]).toMatch(/Body \(not UTF-8, in Base64\)\n\/\/4=$/);
   });
 
-  it('shows what was kept of a body that nobody can read, and how long it was', async () => {
+  it('shows the kept part and the size of a malformed body', async () => {
     const headers = { 'x-dead-size': 5_000_000, 'x-dead-sha256': 'ab'.repeat(32), 'x-dead-status': 'INVALID_ARGUMENT' };
     await box.bury([['m-1', headers, {}, Buffer.from('{"a":')]], REFUSED);
     expect(await box.listed('list')).toMatchObject([{ size: 5_000_000, stub: true, sha256: 'ab'.repeat(32) }]);
@@ -93,7 +93,7 @@ describe('looking at dead letters', () => {
     expect(shown).toMatch(/Body \(the first 5 of 5000000 bytes; not JSON\)\n\{"a":$/);
   });
 
-  it('gives a letter without message_id an id that stays', async () => {
+  it('gives a dead letter without message_id a stable id', async () => {
     await box.bury([[undefined], [undefined, { 'x-first-failed-at': 1 }]]);
     const ids = (await box.listed('list')).map(({ id }) => id as string);
     expect(ids[0]).toMatch(/^sha256:[0-9a-f]{16}$/);
@@ -140,7 +140,7 @@ describe('looking at dead letters', () => {
   });
 
   describe('bounds', () => {
-    it('says when there was not enough time', async () => {
+    it('reports when there was not enough time', async () => {
       await box.bury(many(5));
       const { done, noted } = await box.tool('replay --all', { bounds: { ...BOUNDS, milliseconds: 0 } });
       expect(done).toBe(false);
@@ -148,11 +148,11 @@ describe('looking at dead letters', () => {
       expect(await box.takeIds(DEAD)).toEqual(many(5).flat());
     });
 
-    it('says when there are more than it holds, and still works through what it removes', async () => {
+    it('reports when there are more than it can hold; removed ones do not count', async () => {
       await box.bury(many(20));
       const bounds = { ...BOUNDS, held: 5 };
       const look = await box.tool('list', { bounds });
-      expect(look.noted).toEqual([`${DEAD}: only the first 5 were looked at.`]);
+      expect(look.noted).toEqual([`${DEAD}: only the first 5 were read.`]);
       expect(look.done).toBe(false);
       expect((await box.tool('drop --all --yes', { bounds })).audited).toHaveLength(20);
     });

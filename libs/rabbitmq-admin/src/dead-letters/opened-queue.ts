@@ -3,47 +3,46 @@ import { checkQueues } from '@app/amqp/check-topology';
 import { within } from '@app/amqp/within';
 import { DeadLetterError } from './errors';
 
-/** Bounds of one look at one queue. What they leave out stays, and is said. */
+/** Limits of one run on one queue. If a limit is reached, the rest stays, and the run reports it. */
 export interface Bounds {
-  /** Letters that are held because they stay; also how many the broker sends ahead. */
+  /** Most held dead letters, which stay in the queue; also the prefetch. */
   held: number;
   milliseconds: number;
 }
 
-/** 25 minutes, because after 30 the broker closes the channel of whoever still holds a message. */
+/** 25 minutes, because after 30 minutes the broker closes a channel with an unacknowledged message. */
 export const BOUNDS: Bounds = { held: 10_000, milliseconds: 25 * 60_000 };
 
-/** A letter as it came, and its place in the queue, 1 at its head. */
+/** A delivered dead letter, and its position in the queue, 1 at its head. */
 export interface HeldMessage {
   message: ConsumeMessage;
   position: number;
 }
 
 const LOCKED = 405;
-/** After so long without a delivery it is asked whether there are more. */
+/** Time without a delivery after which the queue length is checked, in milliseconds. */
 const QUIET_MS = 100;
 const RETURN_TIMEOUT_MS = 5000;
 
 /**
- * Looks through a queue of dead letters without changing it: every letter is held, unacknowledged, and goes back in the end unless it was
- * removed.
+ * Reads a dead-letter queue without changing it. Every message is held unacknowledged, and is returned at the end unless it was removed.
  *
- * What goes back stands before everything that was never delivered, and in its old order, because
- * - it goes back by the end of the channel, whether we close it, die or lose the connection: the broker returns what a consumer still holds
- *   in order. What is nacked it may return in any order, be it by one nack or by many;
- * - it has one consumer: each basic.get counts as one of its own, and consumers end in any order;
- * - there is one reader at a time. A lock sees to that: a queue that belongs to the connection, and goes with it.
+ * Returned messages stand in front of undelivered ones, in their old order, because
+ * - they are returned by closing the channel, also when the process dies or the connection is lost: then the broker returns the messages of a
+ *   consumer in order. With nack it may return them in any order;
+ * - there is only one consumer: each basic.get counts as its own consumer, and consumers end in any order;
+ * - there is only one reader at a time. An exclusive queue serves as the lock; it is deleted with its connection.
  */
 export class OpenedQueue {
-  /** Why not every letter was looked at; absent when all were. */
+  /** The reason why not all messages were read; absent when all were. */
   incomplete?: string;
-  /** How many letters there were when {@link letters} began. */
+  /** Number of messages when {@link letters} started. */
   total = 0;
   /** Rejects when the channel ends before {@link close}. */
   readonly failed: Promise<never>;
   private fail!: (error: Error) => void;
   private hasFailed = false;
-  /** Letters that were looked at and stay. */
+  /** Number of messages that were read and stay. */
   private held = 0;
   private readonly arrived: ConsumeMessage[] = [];
   private onArrival: () => void = () => undefined;
@@ -51,7 +50,7 @@ export class OpenedQueue {
   private constructor(
     readonly name: string,
     readonly channel: ConfirmChannel,
-    /** Holds the lock, and outlives the other. */
+    /** Holds the lock, and is closed after the other channel. */
     private readonly locking: Channel,
     private readonly bounds: Bounds,
   ) {
@@ -64,11 +63,11 @@ export class OpenedQueue {
     this.failed.catch(() => undefined);
     channel.on('error', (error: Error) => this.fail(error));
     channel.on('close', () => this.fail(new DeadLetterError(`${name}: the connection to the broker was lost.`)));
-    // Without it an exception in a callback makes amqplib close the connection.
+    // Without this listener, an exception in a callback makes amqplib close the connection.
     channel.on('handler-error', (error: Error) => this.fail(error));
   }
 
-  /** @throws Error when somebody else has it open */
+  /** @throws DeadLetterError when another run has the queue open */
   static async open(model: ChannelModel, name: string, bounds: Bounds = BOUNDS): Promise<OpenedQueue> {
     const channel = await model.createConfirmChannel();
     const opened = new OpenedQueue(name, channel, await model.createChannel(), bounds);
@@ -77,10 +76,10 @@ export class OpenedQueue {
   }
 
   /**
-   * The letters that are there now, from the head. Later ones are left alone: a letter that was replayed and failed again is one of them.
-   * A letter stays unless it is removed before the next one is asked for.
+   * The messages that are in the queue now, from the head. Later ones are not read: a replayed message that failed again is one of them. A message
+   * stays unless it is removed before the next one is requested.
    *
-   * @param most how many there were when the run began: what it replays may come to this queue out of another one
+   * @param most number of messages when the run started: replayed messages of another queue may have been added since
    */
   async *letters(signal: AbortSignal, most = Infinity): AsyncGenerator<HeldMessage> {
     const until = performance.now() + this.bounds.milliseconds;
@@ -105,17 +104,17 @@ export class OpenedQueue {
     }
   }
 
-  /** Takes the letter that {@link letters} gave last off the queue. */
+  /** Removes the message that {@link letters} yielded last. */
   remove({ message }: Pick<HeldMessage, 'message'>): void {
     this.channel.ack(message);
     this.held--;
   }
 
-  /** Puts back what was not removed, in its order, and waits until it is there: who looks next must find it. */
+  /** Returns the messages that were not removed, in order, and waits until the queue has them, so that the next reader finds them. */
   async close(): Promise<void> {
     if (this.hasFailed) return this.failed;
     const back = this.held + this.arrived.length;
-    // Under load the broker's end of a channel keeps acks for a moment, and would take them along. It lets them go before the second answer.
+    // Under load the broker's channel process delays acks, and closing would lose them. It has processed them before its second answer.
     for (let answers = 0; answers < 2; answers++) await this.readyCount();
     await this.channel.close();
     const until = performance.now() + RETURN_TIMEOUT_MS;
@@ -124,20 +123,21 @@ export class OpenedQueue {
   }
 
   private reachedBound(until: number): string | undefined {
-    if (this.held >= this.bounds.held) return `only the first ${this.bounds.held} were looked at`;
+    if (this.held >= this.bounds.held) return `only the first ${this.bounds.held} were read`;
     if (performance.now() > until) return 'it took too long: run it again for the rest';
     return undefined;
   }
 
   private onDelivery(message: ConsumeMessage | null): void {
-    if (!message) return this.fail(new DeadLetterError(`${this.name}: the broker ended the look, because the queue is gone.`));
+    if (!message)
+      return this.fail(new DeadLetterError(`${this.name}: the broker cancelled the consumer, because the queue is gone.`));
     this.arrived.push(message);
     this.onArrival();
   }
 
-  /** @returns undefined when there are no more */
+  /** @returns undefined when there are no more messages */
   private async next(): Promise<ConsumeMessage | undefined> {
-    // Counted and sent by two processes of the broker: what it had sent when it said zero is here after the second answer.
+    // Two broker processes count and deliver: deliveries sent before the first zero have arrived after the second answer.
     for (let zeros = 0; this.arrived.length === 0 && zeros < 2;) {
       await within(QUIET_MS, new Promise<void>((resolve) => (this.onArrival = resolve)));
       if (this.arrived.length === 0) zeros = (await this.readyCount()) === 0 ? zeros + 1 : 0;
@@ -152,9 +152,9 @@ export class OpenedQueue {
 }
 
 /**
- * How many letters each queue has.
+ * Number of dead letters in each queue.
  *
- * @throws Error that names a queue which does not exist
+ * @throws Error that names a missing queue
  */
 export async function countLetters(model: ChannelModel, names: readonly string[]): Promise<number[]> {
   const channel = await model.createChannel();
@@ -173,6 +173,6 @@ async function lock(channel: Channel, queue: string): Promise<void> {
     await channel.assertQueue(`${queue}.lock`, { exclusive: true, durable: false });
   } catch (error) {
     if ((error as { code?: unknown }).code !== LOCKED) throw error;
-    throw new DeadLetterError(`${queue}: somebody else is at work on it. Try again when they are done.`);
+    throw new DeadLetterError(`${queue}: another run is working on it. Try again later.`);
   }
 }

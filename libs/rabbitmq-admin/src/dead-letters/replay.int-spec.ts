@@ -26,7 +26,7 @@ describe('replaying dead letters', () => {
     }
   };
 
-  it('publishes what was published, and takes it off the queue', async () => {
+  it('publishes the original message, and removes the dead letter', async () => {
     const properties = { type: 'users.add.v1', appId: 'importer', timestamp: 1_700_000_000, correlationId: 'of the service' };
     await box.bury([
       ['m-0'],
@@ -74,7 +74,7 @@ describe('replaying dead letters', () => {
     expect(await box.takeIds(DEAD)).toEqual(['m-0', 'm-2']);
   });
 
-  it('reaches the consumer; one that fails again is a new letter, and is not replayed for ever', async () => {
+  it('reaches the consumer; a message that fails again is a new dead letter, and is not replayed for ever', async () => {
     const seen: DeliveryContext[] = [];
     const handlers: UsersHandlers = {
       add: (_, context) => {
@@ -104,7 +104,7 @@ describe('replaying dead letters', () => {
     }
   });
 
-  it('keeps what no queue takes', async () => {
+  it('keeps a dead letter that no queue is bound for', async () => {
     await unbound(async () => {
       await box.bury([['m-1'], ['m-2']]);
       const { done, audited, noted } = await box.tool('replay --all');
@@ -118,7 +118,7 @@ describe('replaying dead letters', () => {
     });
   });
 
-  it('keeps what a full queue refuses', async () => {
+  it('keeps a dead letter that a full queue refuses', async () => {
     await box.broker.management.limitQueue(AGAIN, 1);
     try {
       await box.bury(many(20));
@@ -130,25 +130,25 @@ describe('replaying dead letters', () => {
       expect(await box.takeIds(DEAD)).toEqual(kept.map(({ id }) => id));
       expect((await box.take(AGAIN)).length).toBe(20 - kept.length);
     } finally {
-      // The same policy, for no queue of ours.
+      // Points the same policy to a queue that does not exist.
       await box.broker.management.limitQueue('none', 1);
     }
   });
 
-  it('keeps what does not tell its operation, and what tells that of another service', async () => {
+  it('keeps a dead letter without an operation, or with an operation of another service', async () => {
     await box.bury([
       ['m-1', { 'x-routing-key': undefined }],
       ['m-2', { 'x-routing-key': 'notifications.add.v1' }],
     ]);
     expect((await box.tool('replay --all')).audited.map(({ reason }) => reason)).toEqual([
-      'nothing tells the operation that it was published for',
-      'its operation is none of this service',
+      'its operation is unknown',
+      'its operation does not belong to this service',
     ]);
     expect(await box.ready(DEAD)).toBe(2);
     expect(await box.ready('notifications.again')).toBe(0);
   });
 
-  it('replays what was refused and what crashed; a caller who waited gets the reply', async () => {
+  it('replays refused and crashed commands; a waiting caller gets the reply', async () => {
     await box.bury([['m-1']], REFUSED);
     await box.bury([['m-2', { 'x-correlation-id': 'c' }, { replyTo: 'r', correlationId: 'of the service' }]], CRASHED);
     expect((await box.tool('replay --all')).audited.map(({ id, queue }) => [id, queue])).toEqual([
@@ -160,18 +160,18 @@ describe('replaying dead letters', () => {
     expect(refused.properties.messageId).toBe('m-1');
   });
 
-  it('keeps what is late for the caller who waited', async () => {
+  it('keeps a command whose waiting caller had a deadline that has passed', async () => {
     await box.bury([['m-1', { 'x-deadline': Date.now() - 1 }, { replyTo: 'r' }]], CRASHED);
     expect((await box.tool('replay --all')).audited).toMatchObject([
-      { outcome: 'kept', reason: 'its caller waited, and was promised that nothing happens after the deadline' },
+      { outcome: 'kept', reason: 'its caller waited, and relies on nothing being executed after the deadline' },
     ]);
   });
 
-  it('keeps what was not kept as a whole, and says how long it was', async () => {
+  it('keeps a stub, and reports the size of the original', async () => {
     await box.bury([['m-1', { 'x-dead-size': 2000, 'x-dead-sha256': 'ab'.repeat(32) }, {}, Buffer.from('not JSON')]], REFUSED);
     const { audited } = await box.tool('replay --all');
     expect(audited[0].reason).toBe(
-      `only the first 8 of its 2000 bytes were kept (SHA-256 ${'ab'.repeat(32)}): its publisher has to publish it again`,
+      `only the first 8 of its 2000 bytes were kept (SHA-256 ${'ab'.repeat(32)}): its publisher must publish it again`,
     );
     expect(await box.ready(AGAIN)).toBe(0);
     expect(await box.takeIds(REFUSED)).toEqual(['m-1']);
@@ -187,14 +187,14 @@ describe('replaying dead letters', () => {
     expect(await box.takeIds(DEAD)).toEqual(['m-1', 'm-2']);
   });
 
-  it('keeps to its rate', async () => {
+  it('respects its rate', async () => {
     await box.bury(many(6));
     const before = performance.now();
     expect((await box.tool('replay --all --rate 20')).audited).toHaveLength(6);
     expect(performance.now() - before).toBeGreaterThan(5 * 50 - 5);
   });
 
-  it('stops after the letter in hand when it is interrupted', async () => {
+  it('stops after the current dead letter when it is interrupted', async () => {
     await box.bury(many(5));
     const stopping = new AbortController();
     const { done, audited, noted } = await box.tool('replay --all --rate 1', {
@@ -203,19 +203,19 @@ describe('replaying dead letters', () => {
     });
     expect(done).toBe(false);
     expect(audited).toHaveLength(1);
-    expect(noted).toContain('Interrupted; the rest is where it was.');
+    expect(noted).toContain('Interrupted; the rest is unchanged.');
     expect(await box.takeIds(DEAD)).toEqual(many(5).flat().slice(1));
     expect(await box.ready(AGAIN)).toBe(1);
   });
 
-  it('leaves the queue to one at a time, so that nothing is replayed twice', async () => {
+  it('allows one run at a time on a queue, so that no message is replayed twice', async () => {
     await box.bury(many(5));
     const stopping = new AbortController();
     let first: Promise<Said> | undefined;
     await new Promise<void>((resolve) => {
       first = box.tool('replay --all --rate 1', { signal: stopping.signal, onAudit: resolve });
     });
-    await expect(box.tool('replay --all')).rejects.toThrow(`${DEAD}: somebody else is at work on it.`);
+    await expect(box.tool('replay --all')).rejects.toThrow(`${DEAD}: another run is working on it.`);
     await expect(box.tool('list')).rejects.toThrow('Try again when they are done.');
     stopping.abort();
     const before = (await first)?.audited.length ?? 0;

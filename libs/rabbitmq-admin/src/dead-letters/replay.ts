@@ -10,38 +10,38 @@ import type { OpenedQueue } from './opened-queue';
 
 const CONFIRM_TIMEOUT_MS = 30_000;
 
-/** Accounts whose word counts. */
+/** Trusted broker accounts. */
 export interface Accounts {
-  /** Of this connection. The broker refuses another one as `user_id`. */
+  /** Account of this connection. The broker refuses any other `user_id`. */
   own: string;
-  /** Of the services, which may name any tenant; with the own one, because services without an account of their own share it. */
+  /** Accounts of the services, which may name any tenant. Includes the own account, because services without their own account share it. */
   services: ReadonlySet<string>;
 }
 
-/** Names the account whose rights a letter of unknown origin gets; every other letter has its publisher's. */
+/** Sets the account with whose rights a dead letter of unknown origin is replayed. All others keep their publisher. */
 export const withAccount = (letter: DeadLetter, as: string | undefined): DeadLetter =>
   letter.origin === 'unknown' && as !== undefined ? { ...letter, account: as } : letter;
 
-/** Why a letter cannot be replayed, as far as it tells by itself. */
+/** The reason why a dead letter cannot be replayed, as far as its content shows; undefined when it can. */
 export function replayObstacle(letter: DeadLetter, { services }: Accounts): string | undefined {
   const { account, from, message, operation, origin, size, stubOf } = letter;
   if (stubOf) {
-    return `only the first ${message.content.length} of its ${size} bytes were kept (SHA-256 ${stubOf.sha256 ?? 'unknown'}): its publisher has to publish it again`;
+    return `only the first ${message.content.length} of its ${size} bytes were kept (SHA-256 ${stubOf.sha256 ?? 'unknown'}): its publisher must publish it again`;
   }
   if (origin === 'unknown' && account === undefined) {
-    return 'its origin is unknown: look at it with show, and name the account whose rights it gets with --as ACCOUNT';
+    return 'its origin is unknown: inspect it with show, and choose the account whose rights it gets with --as ACCOUNT';
   }
-  if (operation === undefined) return 'nothing tells the operation that it was published for';
-  if (!patternsOf(from.service).includes(operation)) return 'its operation is none of this service';
-  // Else a publisher that has made it up would reach what only services may publish.
+  if (operation === undefined) return 'its operation is unknown';
+  if (!patternsOf(from.service).includes(operation)) return 'its operation does not belong to this service';
+  // Otherwise a publisher with forged headers would reach operations that only services may publish.
   if (origin === 'unknown' && !services.has(account!) && !isOpenCommand(operation)) {
-    return 'only services publish its operation: name the account of the one that did with --as ACCOUNT';
+    return 'only services may publish its operation: name the account of the service with --as ACCOUNT';
   }
   const { properties } = message;
   const deadline: unknown = properties.headers?.[HEADER.deadline];
-  // 504 is a promise that it will not happen any more, and the consumer would keep it by dropping the message.
+  // After the deadline nothing may be executed any more: the consumer would drop the message.
   if (properties.replyTo !== undefined && typeof deadline === 'number' && deadline < Date.now()) {
-    return 'its caller waited, and was promised that nothing happens after the deadline';
+    return 'its caller waited, and relies on nothing being executed after the deadline';
   }
   return undefined;
 }
@@ -53,9 +53,9 @@ const NOT_ITS_OWN = [...DROPPED_HEADERS, ...Object.values(OURS), HEADER.lane, HE
 const KNOWN_LANES: readonly string[] = ['calls', ...LANES];
 
 /**
- * What the publisher had published, as if tried for the first time. `user_id` is that of this tool, because the broker checks it against
- * the account that publishes: a header tells whose message it is, so that a replay may do no more than its publisher. CC and BCC are left
- * out, which route copies by themselves, and everything that queues and services have written about the failure.
+ * Properties of the original message, for a first attempt. `user_id` is that of this tool, because the broker checks it against the publishing
+ * account. A header names the original publisher, so that a replay has no more rights than the publisher. CC and BCC, which route copies, and
+ * all headers of queues and services about the failure are left out.
  */
 export function replayProperties(letter: DeadLetter, { own }: Accounts): Options.Publish {
   const { account, correlationId, lane, operation } = letter;
@@ -86,11 +86,11 @@ export function replayProperties(letter: DeadLetter, { own }: Accounts): Options
 }
 
 /**
- * Publishes a letter to its service, by the way of retries: only there headers count that are not the publisher's. It may be removed once
- * the broker has confirmed that another queue has it.
+ * Publishes a dead letter to its service through the exchange `retry`, because only there services trust our headers. The dead letter may be
+ * removed once the broker has confirmed that another queue has it.
  *
- * @returns undefined, or why it must stay
- * @throws when the channel ended: it stays, and may be in the other queue as well
+ * @returns undefined, or the reason why it must stay
+ * @throws when the channel ended: the dead letter stays, and may be in the other queue too
  */
 export async function replay(queue: OpenedQueue, letter: DeadLetter, accounts: Accounts): Promise<string | undefined> {
   return replayObstacle(letter, accounts) ?? (await publishAgain(queue, letter, accounts));
@@ -111,7 +111,7 @@ async function publishAgain(
   });
   try {
     const nacked = await Promise.race([confirmation(channel, letter, accounts), failed, tooLong]);
-    // The return of a message comes before its confirm, and only one is on its way.
+    // The broker sends a return before the confirm, and only one message is in flight.
     if (returned) return 'no queue is bound for its operation';
     return nacked;
   } finally {
@@ -120,7 +120,7 @@ async function publishAgain(
   }
 }
 
-/** @returns why the broker refused it; undefined when it has it */
+/** @returns the reason why the broker refused it; undefined when it was confirmed */
 function confirmation(channel: ConfirmChannel, letter: DeadLetter, accounts: Accounts): Promise<string | undefined> {
   return new Promise((resolve) => {
     const onConfirm = (error: Error | null) => {
@@ -131,7 +131,7 @@ function confirmation(channel: ConfirmChannel, letter: DeadLetter, accounts: Acc
       const properties = { ...replayProperties(letter, accounts), mandatory: true };
       channel.publish('retry', againQueue(letter.from.service), letter.message.content, properties, onConfirm);
     } catch (error) {
-      resolve(`it cannot be written again: ${(error as Error).message}`);
+      resolve(`it cannot be encoded again: ${(error as Error).message}`);
     }
   });
 }

@@ -10,23 +10,23 @@ import { letterData, listLines, showLines, summaryData } from './format';
 import { countLetters, OpenedQueue, type Bounds } from './opened-queue';
 import { replay, replayObstacle, withAccount, type Accounts } from './replay';
 
-/** Where a run says what it has to say. */
+/** Output and environment of a run. */
 export interface Surroundings {
-  /** The result. */
+  /** Prints the result. */
   print: (text: string) => void;
-  /** What a person should know beside the result. */
+  /** Prints notes for the operator, apart from the result. */
   note: (text: string) => void;
   audit: Audit;
   accounts: Accounts;
-  /** Ends the run after the letter in hand. */
+  /** Ends the run after the current dead letter. */
   signal: AbortSignal;
   bounds?: Bounds;
 }
 
 /**
- * Carries out a command on an open connection.
+ * Executes a command on an open connection.
  *
- * @returns whether everything was done that was asked for
+ * @returns whether the command was done completely
  * @throws UsageError, DeadLetterError, or an error of the broker
  */
 export async function run(model: ChannelModel, invocation: Invocation, surroundings: Surroundings): Promise<boolean> {
@@ -58,15 +58,15 @@ export async function run(model: ChannelModel, invocation: Invocation, surroundi
     if (queue.incomplete !== undefined) surroundings.note(`${from.name}: ${queue.incomplete}.`);
     complete &&= queue.incomplete === undefined;
   }
-  if (surroundings.signal.aborted) surroundings.note('Interrupted; the rest is where it was.');
+  if (surroundings.signal.aborted) surroundings.note('Interrupted; the rest is unchanged.');
   return visitor.end() && complete && !surroundings.signal.aborted;
 }
 
-/** What a command does with each letter that matches. */
+/** Action of a command for each matching dead letter. */
 interface Visitor {
   visit(queue: OpenedQueue, letter: DeadLetter): Promise<void>;
   endOfQueue?(queue: OpenedQueue): void;
-  /** @returns whether everything went well */
+  /** @returns whether everything succeeded */
   end(): boolean;
 }
 
@@ -157,7 +157,7 @@ function dropper({ dryRun }: Invocation, { audit, note }: Surroundings): Visitor
   };
 }
 
-/** Writes what becomes of each letter before it is final, and counts. */
+/** Writes the audit line of each dead letter before the action becomes final, and counts the outcomes. */
 class Tally {
   private readonly counts = new Map<AuditLine['outcome'], number>();
 

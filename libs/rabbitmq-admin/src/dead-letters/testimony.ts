@@ -6,52 +6,52 @@ import type { Kind, LetterQueue } from './letter-queue';
 import { text } from './printable';
 
 /**
- * The writer of all that a letter says of itself.
+ * The writer of the headers of a dead letter.
  *
- * - `service`: the broker vouches that a service put it here, or published what the broker moved here. Headers of services are their own.
- * - `unknown`: letters of versions without lanes, whose services set no `user_id`, and what expired in their queue of commands.
+ * - `service`: by its user_id, which the broker has checked, a service published it. Its headers can be trusted.
+ * - `unknown`: dead letters of versions without lanes, whose services set no `user_id`, and commands that expired in their command queue.
  */
 export type Origin = 'service' | 'unknown';
 
-/** A fact that may be said without a proof. */
+/** A fact that may be unproved. */
 export type Claim = 'operation' | 'status' | 'reason' | 'attempts' | 'firstFailedAt';
 
-/** All that is known of a letter, beside its body and the parts that its publisher may write as it likes. */
+/** All known facts of a dead letter, without its body and the free properties of its publisher. */
 export interface Testimony {
   origin: Origin;
-  /** Broker account of its publisher. Absent: nobody's, because the publisher gave no `user_id`; or not known, when the origin is not. */
+  /** Broker account of its publisher. Absent when the publisher set no `user_id`, or when the origin is unknown. */
   account?: string;
   operation?: string;
   status: string;
   reason: string;
   attempts?: number;
   firstFailedAt?: Date;
-  /** Of the caller who waited for it, if anybody did. */
+  /** Correlation id of the caller, if one waited. */
   correlationId?: string;
-  /** Exchange of the lane that it came by. */
+  /** Exchange of its lane. */
   lane?: string;
-  /** Its whole body, when only the beginning was kept. */
+  /** Size and hash of the whole body, when only its beginning was kept. */
   stubOf?: { bytes?: number; sha256?: string };
-  /** The parts that anybody may have written. */
+  /** Facts that any publisher may have written. */
   unproved: readonly Claim[];
 }
 
-const CRASHED = { status: 'CRASHED', reason: 'crashed its consumers, until the broker gave it up' } as const;
-const UNEXPLAINED = { status: 'UNKNOWN', reason: 'came here without a reason' } as const;
+const CRASHED = { status: 'CRASHED', reason: 'crashed its consumers until the delivery limit' } as const;
+const UNEXPLAINED = { status: 'UNKNOWN', reason: 'has no reason' } as const;
 
-/** Statuses that are no errors of a service. */
+/** Statuses that are not errors of a service. */
 export const OTHER_STATUSES: readonly string[] = [CRASHED.status, UNEXPLAINED.status];
 
 /**
- * Judges what a letter says of itself. `x-death` proves nothing: a publisher may write it, and RabbitMQ adds its own entry to what it finds.
+ * Derives the facts of a dead letter. `x-death` proves nothing: a publisher may forge it, and RabbitMQ adds its own entry to the forged ones.
  *
- * @param services broker accounts of the services: nobody else can set them as `user_id`
+ * @param services broker accounts of the services: no other account can set these as `user_id`
  */
 export function testimonyOf(message: ConsumeMessage, queue: LetterQueue, services: ReadonlySet<string>): Testimony {
   const userId: unknown = message.properties.userId;
   const byService = typeof userId === 'string' && services.has(userId);
   if (!byService) return ofUnknown(message, queue);
-  // Services name the operation of all that they put here.
+  // Services set this header on every dead letter that they publish.
   return HEADER.routingKey in headersOf(message.properties) ? ofService(message, queue.kind) : asPublished(message);
 }
 
@@ -68,7 +68,7 @@ function ofService({ properties }: ConsumeMessage, kind: Kind): Testimony {
   };
 }
 
-/** What a service had published, an event above all, and the broker moved here after too many deliveries. */
+/** A message that a service published, such as an event, and that the broker dead-lettered after too many deliveries. */
 function asPublished({ properties }: ConsumeMessage): Testimony {
   return {
     origin: 'service',
@@ -95,7 +95,7 @@ function ofUnknown({ properties }: ConsumeMessage, { kind, service }: LetterQueu
   };
 }
 
-/** Reads the headers of services, whoever wrote them. */
+/** Reads the headers that services write, without checking the writer. */
 function toldByHeaders(headers: Record<string, unknown>, kind: Kind) {
   const attempts = headers[HEADER.attempt];
   return {
@@ -118,13 +118,13 @@ function stubOf(headers: Record<string, unknown>): Testimony['stubOf'] {
   return { bytes: Number.isSafeInteger(bytes) ? (bytes as number) : undefined, sha256: text(sha256) };
 }
 
-/** The operation of every command that other services send to this one; undefined when there are several. */
+/** The only command that other services may send to this service; undefined when there are several. */
 function onlyCommandOf(service: ServiceName): string | undefined {
   const [only, ...others] = OPEN_MESSAGES.filter((message) => message.service === service && message.kind === 'command');
   return others.length === 0 ? only?.pattern : undefined;
 }
 
-/** When the broker moved it here, as the entry that stands first says. */
+/** Time of the dead-lettering, from the first entry of x-death. */
 function timeOfDeath(headers: Record<string, unknown>): Date | undefined {
   const deaths = headers['x-death'];
   const last: unknown = Array.isArray(deaths) ? deaths[0] : undefined;
@@ -132,7 +132,7 @@ function timeOfDeath(headers: Record<string, unknown>): Date | undefined {
   return typeof seconds === 'number' ? dateOf(seconds * 1000) : undefined;
 }
 
-/** Epoch milliseconds that a Date can hold. */
+/** A Date from epoch milliseconds; undefined when out of range. */
 function dateOf(milliseconds: unknown): Date | undefined {
   const date = new Date(typeof milliseconds === 'number' ? milliseconds : NaN);
   return Number.isNaN(date.getTime()) ? undefined : date;

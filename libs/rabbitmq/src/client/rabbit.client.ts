@@ -16,7 +16,7 @@ export type { CallOptions } from '@app/amqp/message-properties';
 export type { Answer } from '@app/amqp/reply-format';
 
 export interface RabbitClientOptions {
-  /** The name is that of the app, and goes with every message as `app_id`. */
+  /** The name is the name of the app, and is the `app_id` of every message. */
   connection: ConnectionOptions;
   /** The process whose declared rights count, and every message that it calls. Default: any message, for tests. */
   calls?: { as: CallerName; messages: readonly Message<object, object>[] };
@@ -26,18 +26,18 @@ export interface RabbitClientOptions {
   maxPending?: number;
   /** How long close() waits for pending calls, in milliseconds. Default 10,000. */
   drainTimeoutMs?: number;
-  /** Default: prom-client's own register. */
+  /** Default: the global register of prom-client. */
   metrics?: Registry;
 }
 
-/** Nest's client: calls services over the broker. */
+/** Nest client that calls services over the broker. */
 export class RabbitClient extends ClientProxy {
   private readonly metrics: TransportMetrics;
   private readonly connection: RabbitConnection;
   private readonly caller: Caller;
   private closed?: Promise<void>;
 
-  /** @throws Error when the broker's URL is not one, or the declaration of a message does not name the process among its callers */
+  /** @throws Error when the broker's URL is invalid, or the declaration of a message does not name the process among its callers */
   constructor(readonly options: RabbitClientOptions) {
     super();
     const { connection, maxPending, exchange = 'calls', calls } = options;
@@ -71,7 +71,7 @@ export class RabbitClient extends ClientProxy {
     return this.caller.check();
   }
 
-  /** Waits until calls can be made. @returns false when they cannot after so many milliseconds, or never again */
+  /** Waits until calls can be made. @returns false after `timeoutMs` milliseconds, or when the client is closed */
   whenReady(timeoutMs: number): Promise<boolean> {
     return this.caller.whenReady(timeoutMs);
   }
@@ -79,8 +79,8 @@ export class RabbitClient extends ClientProxy {
   /**
    * Publishes a message and waits for its reply.
    *
-   * @throws ApiError UNAVAILABLE: certainly not executed, and never will be. DEADLINE_EXCEEDED: written, and the outcome is unknown.
-   *   Any other status is the service's answer.
+   * @throws ApiError UNAVAILABLE: not executed, and never will be. DEADLINE_EXCEEDED: written, and the outcome is unknown. Any other status is
+   *   the service's answer
    */
   async call<Req, Res>(message: Message<Req, Res>, body: Req, options: CallOptions): Promise<Answer<Res>> {
     this.requireDeclared(message);
@@ -99,7 +99,7 @@ export class RabbitClient extends ClientProxy {
     return this.connection.current as T;
   }
 
-  /** Nest's `send()`. Without a tenant, so only for messages that need none; {@link call} is the way for the others. */
+  /** Nest's `send()`. It sends no tenant, so it works only for messages that need none; use {@link call} for the others. */
   protected publish({ pattern, data }: ReadPacket, callback: (packet: WritePacket) => void): () => void {
     this.call(messageOf(pattern), data as object, { requestId: randomUUID(), timeoutMs: 5000 })
       .then((answer) => answer.parse())

@@ -6,7 +6,7 @@ const message = (deliveryTag: number) => ({ fields: { deliveryTag } }) as Consum
 
 const endOfTurn = () => new Promise((resolve) => setImmediate(resolve));
 
-/** What was sent, as the broker would read it. */
+/** An AckBatcher with six deliveries, and the frames that it sent. */
 function recorded() {
   const sent: string[] = [];
   const channel = Object.assign(new EventEmitter(), {
@@ -19,7 +19,7 @@ function recorded() {
 }
 
 describe(AckBatcher.name, () => {
-  it('acknowledges those of one turn together', async () => {
+  it('sends the acks of one turn in one frame', async () => {
     const { sent, acks } = recorded();
     for (const tag of [3, 1, 2]) acks.ack(message(tag));
     expect(sent).toEqual([]);
@@ -27,7 +27,7 @@ describe(AckBatcher.name, () => {
     expect(sent).toEqual(['ack up to 3']);
   });
 
-  it('never acknowledges one that is still being handled', async () => {
+  it('never acknowledges a delivery that is still being handled', async () => {
     const { sent, acks } = recorded();
     for (const tag of [1, 3, 5, 6]) acks.ack(message(tag));
     await endOfTurn();
@@ -38,7 +38,7 @@ describe(AckBatcher.name, () => {
     expect(sent.slice(4)).toEqual(['ack up to 4']);
   });
 
-  it('puts back at once, and steps over what was put back', async () => {
+  it('requeues at once, and steps over requeued deliveries', async () => {
     const { sent, acks } = recorded();
     acks.ack(message(1));
     acks.ack(message(3));

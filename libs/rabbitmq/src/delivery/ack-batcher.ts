@@ -2,17 +2,17 @@ import type { Channel, ConsumeMessage } from 'amqplib';
 import { isChannelClosed } from '@app/amqp/channel';
 
 /**
- * Settles the deliveries of one channel. What one turn of the event loop acknowledges goes out as one frame with `multiple`: a quorum queue
- * writes each frame to its log.
+ * Settles the deliveries of one channel. The acks of one turn of the event loop are sent as one frame with `multiple`, because a quorum queue
+ * writes every ack frame to its log.
  */
 export class AckBatcher {
-  /** Delivery tags that are not settled, in their order, and whether they are to be acknowledged. */
+  /** Delivery tags that are not settled, in order. True: to be acknowledged. */
   private readonly open = new Map<number, boolean>();
   private unsent: number[] = [];
 
   constructor(readonly channel: Channel) {}
 
-  /** To be told of every delivery of the channel: `multiple` would acknowledge one that is not known. */
+  /** Call it for every delivery of the channel: `multiple` also acknowledges tags that are not known here. */
   delivered({ fields }: ConsumeMessage): void {
     this.open.set(fields.deliveryTag, false);
   }
@@ -23,12 +23,12 @@ export class AckBatcher {
     if (this.unsent.push(deliveryTag) === 1) process.nextTick(() => this.flush());
   }
 
-  /** Back to the queue. nack, because from 4.3 on it does not count towards the delivery limit, as reject does. */
+  /** Returns a delivery to its queue. Uses nack, because from RabbitMQ 4.3 only reject counts towards the delivery limit. */
   requeue(message: ConsumeMessage): void {
     if (this.open.delete(message.fields.deliveryTag)) this.send(() => this.channel.nack(message, false, true));
   }
 
-  /** Sends what has not been sent yet. */
+  /** Sends the acks that are pending. */
   flush(): void {
     const { unsent } = this;
     this.unsent = [];
@@ -39,7 +39,7 @@ export class AckBatcher {
       last = tag;
     }
     if (last > 0) this.acknowledge(last, true);
-    // Behind one that is still being handled.
+    // These are behind a delivery that is still being handled.
     for (const tag of unsent) if (this.open.delete(tag)) this.acknowledge(tag, false);
   }
 
@@ -52,7 +52,7 @@ export class AckBatcher {
     try {
       frame();
     } catch {
-      // The channel is closing, and its close event is still to come.
+      // The channel is closing; its close event follows.
     }
   }
 }

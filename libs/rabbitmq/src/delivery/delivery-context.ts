@@ -1,29 +1,29 @@
 import { BaseRpcContext } from '@nestjs/microservices';
 
 /**
- * What a handler gets through `@Ctx()`: what is known of a delivery beside its body. Validated: every string fits where the protocol may
- * put it again.
+ * Context of a delivery, which a handler gets through `@Ctx()`: everything but the body. Validated: every string fits into an AMQP property or
+ * header again.
  */
 export class DeliveryContext extends BaseRpcContext<[]> {
-  /** The tenant; empty for a message that needs none. */
+  /** The tenant; empty for a message that needs no tenant. */
   readonly apiKey: string;
-  /** Identity of the effect; a redelivery has the same. */
+  /** Identity of the effect. A redelivery has the same messageId. */
   readonly messageId?: string;
-  /** The caller's, or a new one. 1-128 printable ASCII characters. */
+  /** The caller's request id, or a new one. 1-128 printable ASCII characters. */
   readonly requestId: string;
-  /** Epoch milliseconds after which nothing may be executed. Only when somebody waits. */
+  /** Epoch milliseconds after which nothing may be executed. Only set when a caller waits. */
   readonly deadline?: number;
   /** 1-255 printable ASCII characters. */
   readonly idempotencyKey?: string;
-  /** Whether somebody waits for the reply. */
+  /** Whether a caller waits for the reply. */
   readonly awaited: boolean;
   /** Whether the broker may have delivered the message before. */
   readonly redelivered: boolean;
-  /** 1 at first, one more for each retry. */
+  /** 1 for the first attempt. Each retry adds 1. */
   readonly attempt: number;
-  /** Routing key the message was first published with. */
+  /** Routing key that the message was first published with. */
   readonly pattern: string;
-  /** As the publisher calls itself. */
+  /** Name that the publisher gives itself; not checked. */
   readonly appId?: string;
   /** Broker account of the publisher, checked by the broker. */
   readonly userId?: string;

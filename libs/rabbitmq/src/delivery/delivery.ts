@@ -6,17 +6,17 @@ import type { ConsumedQueue, QueueKind } from '../topology/consumed-queues';
 import type { DeliveryContext } from './delivery-context';
 import type { Envelope, ReplyAddress } from './envelope';
 
-/** So many deliveries that were not settled make a command suspect: a process that is killed once, or a connection that is lost, does not. */
+/** A command is a suspect after this number of unsettled deliveries. One is not enough: a process may be killed, or a connection lost. */
 const SUSPECT_AFTER = 2;
 
 /**
- * One message, delivered once. Settled on the channel it came by: a delivery tag means another message on any other. When that channel is
- * gone the broker delivers the message again, and this delivery is forgotten.
+ * One delivery of a message. It must be settled on its own channel: on another channel the delivery tag means another message. When its channel
+ * is lost the broker delivers the message again, and this delivery is forgotten.
  */
 export class Delivery {
   /** Whether a handler may have run for this message before. */
   mayHaveRun: boolean;
-  /** About how many bytes its handler has answered with. */
+  /** Approximate size of the handler's answer, in bytes. */
   replyBytes = 0;
 
   constructor(
@@ -28,21 +28,21 @@ export class Delivery {
     this.mayHaveRun = envelope.context.redelivered || queue.alone === true;
   }
 
-  /** An event is a command that nobody waits for, and comes from a service. */
+  /** Kind of its queue. An event is handled like a command without a caller that waits. */
   get kind(): QueueKind {
     return this.queue.kind;
   }
 
-  /** The exchange of the lane it came by first. */
+  /** The exchange of the lane that it was first published to. */
   get lane(): string {
     return this.envelope.lane ?? this.queue.lane;
   }
 
-  /** It may be what ended its consumers, and has to be moved out of the way of the others. */
+  /** This command may have crashed its consumers. It must be handled apart from the others. */
   get isSuspect(): boolean {
     const { fields, properties } = this.message;
     const count: unknown = properties.headers?.['x-delivery-count'];
-    // Of a message that was not delivered before, the header is the publisher's.
+    // On a first delivery this header comes from the publisher; only the broker's value counts.
     return (
       this.kind !== 'queries' && !this.queue.alone && fields.redelivered && typeof count === 'number' && count >= SUSPECT_AFTER
     );
@@ -60,18 +60,18 @@ export class Delivery {
     return this.envelope.problem;
   }
 
-  /** Settling it has no effect any more. */
+  /** The channel is closed: settling has no effect any more. */
   get isForgotten(): boolean {
     return isChannelClosed(this.acks.channel);
   }
 
-  /** The caller has given up, with the promise that nothing happens after. */
+  /** The deadline has passed: the caller has given up and relies on nothing being executed later. */
   get isExpired(): boolean {
     const { deadline } = this.context;
     return deadline !== undefined && Date.now() > deadline;
   }
 
-  /** Remembers what the handler made. */
+  /** Remembers the size of the handler's answer. */
   answered(value: unknown): void {
     if (value instanceof JsonText) this.replyBytes = value.text.length;
   }
@@ -80,13 +80,13 @@ export class Delivery {
     this.acks.ack(this.message);
   }
 
-  /** For what nobody foresaw: it counts as a delivery in vain. */
+  /** For unexpected errors. The redelivery may count towards the delivery limit. */
   requeue(): void {
     this.acks.requeue(this.message);
   }
 }
 
-/** What the log says of a delivery: never its body or its tenant. */
+/** Fields of a delivery for the log: never its body or its tenant. */
 export const about = ({ context: { requestId, pattern, messageId, appId } }: Delivery) => ({
   requestId,
   pattern,

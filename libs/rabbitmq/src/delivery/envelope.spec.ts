@@ -34,7 +34,7 @@ describe('readEnvelope', () => {
     },
   );
 
-  it('believes a user_id only of what was published to it: a queue that dead-letters passes on that of another', () => {
+  it('trusts user_id only of a message that was not dead-lettered: dead-lettering keeps the user_id of the first publisher', () => {
     expect(read({ userId: 'billing' }).context.userId).toBe('billing');
     const headers = { 'x-api-key': 'key', 'x-death': [] };
     expect(read({ userId: 'users', headers }).context.userId).toBeUndefined();
@@ -42,11 +42,11 @@ describe('readEnvelope', () => {
     expect(read({ userId: 'users', headers: again }, { exchange: 'retry' }).context.userId).toBe('billing');
   });
 
-  it('refuses copies, which route themselves', () => {
+  it('refuses the headers CC and BCC', () => {
     expect(read({ headers: { 'x-api-key': 'key', CC: ['users.add.v1'] } }).problem?.message).toContain('CC and BCC');
   });
 
-  it('keeps a deadline only for who waits', () => {
+  it('keeps a deadline only when a caller waits', () => {
     const headers = { 'x-api-key': 'key', 'x-deadline': 123 };
     expect(read({ headers }).context.deadline).toBeUndefined();
     expect(read({ headers, replyTo: 'amq.gen-a_B-c' }).context).toMatchObject({ deadline: 123, awaited: true });
@@ -62,7 +62,7 @@ describe('readEnvelope', () => {
     });
   });
 
-  it('does not answer when the correlation id cannot be given back', () => {
+  it('does not answer when the correlation id cannot be returned', () => {
     expect(read({ replyTo: 'q', correlationId: 'c' }).address).toEqual({ replyTo: 'q', correlationId: 'c', batches: false });
     expect(read({ replyTo: 'q' }).address).toEqual({ replyTo: 'q', batches: false });
     const tooLong = read({ replyTo: 'q', correlationId: '\ufffd'.repeat(86) });
@@ -76,7 +76,7 @@ describe('readEnvelope', () => {
     for (const id of ['', 'a\nb', 'x'.repeat(129), 7]) expect(requestId(id)).not.toBe(id);
   });
 
-  it('believes headers of ours only when the message comes from a retry queue', () => {
+  it('trusts our own headers only when the message comes from a retry queue', () => {
     const headers = { 'x-api-key': 'key', 'x-attempt': 3, 'x-routing-key': 'users.add.v1', 'x-origin-user': 'importer' };
     const forged = read({ headers, userId: 'gateway' }, { routingKey: 'users.exists.v1' });
     expect(forged.context).toMatchObject({ attempt: 1, pattern: 'users.exists.v1', userId: 'gateway' });

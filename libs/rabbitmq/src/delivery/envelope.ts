@@ -8,7 +8,7 @@ import { DeliveryContext } from './delivery-context';
 import { HEADER } from '@app/amqp/headers';
 import { LANES } from '../topology/topology';
 
-/** Where a reply goes. */
+/** The address of a reply. */
 export interface ReplyAddress {
   replyTo: string;
   correlationId?: string;
@@ -16,24 +16,24 @@ export interface ReplyAddress {
   batches: boolean;
 }
 
-/** What a message says about itself, judged. */
+/** The properties and headers of a message, validated. */
 export interface Envelope {
   context: DeliveryContext;
-  /** Present when somebody waits and can be reached. */
+  /** Present when a caller waits and its reply can be addressed. */
   address?: ReplyAddress;
   /** The exchange of its lane, when a service has published it again. */
   lane?: string;
-  /** Why the message is refused as it is. */
+  /** The reason why the message is refused. */
   problem?: ApiError;
 }
 
-/** Bytes in any string property, and in a routing key: a longer one throws when it is published again. */
+/** Most bytes in a string property and in a routing key: amqplib throws for longer ones when the message is published again. */
 const MAX_PROPERTY_BYTES = 255;
 const QUEUE_NAME = /^[A-Za-z0-9._-]{1,255}$/;
 
 /**
- * Reads the envelope of a delivery. Nothing in it is trusted: invalid UTF-8, for one, grows when it is decoded, beyond what a property may
- * hold. Headers that only we set count only when the message came out of a retry queue.
+ * Reads the envelope of a delivery. Nothing in it is trusted: for example, invalid UTF-8 grows when it is decoded, beyond the size limit of a
+ * property. Our own headers count only when the message was published to `retry`, to which only services and the operator may publish.
  *
  * @param isTenantless whether messages of this pattern need no API key
  */
@@ -56,7 +56,7 @@ export function readEnvelope({ fields, properties }: ConsumeMessage, isTenantles
   if (Buffer.byteLength(pattern) > MAX_PROPERTY_BYTES) problems.push('The routing key is too long.');
   const messageId = property('message_id', properties.messageId);
   const appId = property('app_id', properties.appId);
-  // A queue of another service may have dead-lettered it to us, with the user_id of whoever published it there: a service's, for an event.
+  // Another service's queue may have dead-lettered the message here, with the original user_id: for an event, that of one of our services.
   const vouched = !retried && !('x-death' in headers);
   const userId = ours(HEADER.originUser, isString) ?? property('user_id', vouched ? properties.userId : undefined);
 
@@ -65,7 +65,7 @@ export function readEnvelope({ fields, properties }: ConsumeMessage, isTenantles
   if (replyTo !== undefined && !validReplyTo) problems.push('reply_to must be the name of a queue.');
   const callersId: unknown = retried ? headers[HEADER.correlationId] : properties.correlationId;
   const correlationId = property('correlation_id', callersId);
-  // Without the caller's own correlation id a reply means nothing to it.
+  // Without the caller's correlation id the caller cannot match the reply.
   const reachable = validReplyTo && (correlationId !== undefined || callersId === undefined);
   const batches = headers[HEADER.replyBatches] === true;
   const address = reachable
@@ -87,7 +87,7 @@ export function readEnvelope({ fields, properties }: ConsumeMessage, isTenantles
     problems.push(`The header ${HEADER.idempotencyKey} must be 1-255 printable ASCII characters.`);
   }
 
-  // Copies that route themselves: past the right to a routing key, and into the queues of others.
+  // CC and BCC route copies: past the permission for a routing key, and into the queues of other services.
   if (!retried && ('CC' in headers || 'BCC' in headers)) problems.push('The headers CC and BCC are not allowed.');
 
   const requestId: unknown = headers[HEADER.requestId];
@@ -95,7 +95,7 @@ export function readEnvelope({ fields, properties }: ConsumeMessage, isTenantles
     apiKey: typeof apiKey === 'string' && !tenantProblem ? apiKey : '',
     messageId,
     requestId: typeof requestId === 'string' && REQUEST_ID.test(requestId) ? requestId : randomUUID(),
-    // A command that nobody waits for never expires.
+    // A command without a caller that waits never expires.
     deadline: address && validDeadline,
     idempotencyKey: validIdempotencyKey,
     awaited: address !== undefined,

@@ -7,7 +7,7 @@ import { AckBatcher } from './ack-batcher';
 
 export interface QueueConsumerOptions {
   queue: string;
-  /** Most deliveries not settled. */
+  /** Most unsettled deliveries. */
   prefetch: number;
   /** Queues that must exist before this one is consumed. */
   needs: readonly string[];
@@ -15,16 +15,16 @@ export interface QueueConsumerOptions {
   onDelivery: (message: ConsumeMessage, acks: AckBatcher) => void;
 }
 
-/** Why a consumer pauses: for good, while a suspect is handled, or until what it has in hand can be put away. */
+/** Reason of a pause: the process stops; a suspect is handled; or deliveries cannot be published to a retry or dead-letter queue. */
 export type Hold = 'closing' | 'suspect' | 'letters';
 
-/** Consumes one queue for as long as it is wanted: again after a lost channel, and after the broker cancelled it. */
+/** Consumes one queue unless it is paused. It starts again after a lost channel and after the broker cancelled it. */
 export class QueueConsumer {
   private readonly logger = new Logger('RabbitMQ');
   private readonly channel: RabbitChannel<Channel>;
-  /** Why it consumes nothing for now. */
+  /** Reasons why it does not consume for now. */
   private readonly holds = new Set<Hold>();
-  /** Of the channel that is being set up, or is. */
+  /** Acks of the current channel, which may still be in setup. */
   private acks?: AckBatcher;
   private tag?: string;
   private steps: Promise<void> = Promise.resolve();
@@ -50,15 +50,15 @@ export class QueueConsumer {
     });
   }
 
-  /** undefined when it consumes as far as it is wanted, else a short reason without secrets. */
+  /** undefined when it consumes, or is paused on purpose; else a short reason without secrets. */
   check(): string | undefined {
     const problem = this.channel.check();
-    // Only publishing suffers from a blocked connection.
+    // A blocked connection stops only publishing.
     if (problem && this.channel.connection.state !== 'blocked') return problem;
     return this.wanted && this.tag === undefined ? `not consuming ${this.options.queue}` : undefined;
   }
 
-  /** Consumes no more until every pause is resumed; resolves when nothing more is delivered. What was delivered can still be settled. */
+  /** Stops consuming until every pause is resumed. Resolves when nothing more is delivered. Earlier deliveries can still be settled. */
   pause(why: Hold): Promise<void> {
     this.holds.add(why);
     return this.adjustOrReopen();
@@ -69,7 +69,7 @@ export class QueueConsumer {
     return this.adjustOrReopen();
   }
 
-  /** What was acknowledged before is flushed; what was not goes back to the queue. */
+  /** Flushes the acks and closes the channel. The broker requeues the deliveries that were not acknowledged. */
   close(): Promise<void> {
     this.acks?.flush();
     return this.channel.close();
@@ -88,7 +88,7 @@ export class QueueConsumer {
     }
   }
 
-  /** Brings the broker to what is wanted, one step after the other. */
+  /** Starts or cancels the consumer to match the pauses. The steps run one after the other. */
   private adjust(): Promise<void> {
     const step = this.steps.then(async () => {
       const { acks } = this;
@@ -112,7 +112,7 @@ export class QueueConsumer {
         acks.delivered(message);
         return onDelivery(message, acks);
       }
-      // The broker cancels the consumers of a queue that is deleted or moved.
+      // The broker cancels consumers when the queue is deleted or moves to another node.
       this.logger.warn({ msg: 'the broker cancelled the consumer', queue });
       this.tag = undefined;
       closeQuietly(channel);

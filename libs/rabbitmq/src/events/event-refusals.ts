@@ -1,12 +1,12 @@
 import { Logger } from '@nestjs/common';
 import type { TransportMetrics } from '../metrics';
 
-/** Refused events that are kept to be tried again, at most; others count as refused for good at once. */
+/** Most refused events that are tried again. Further ones count as lost at once. */
 const MAX_HELD = 10_000;
-/** Between two log lines about one type, in milliseconds. */
+/** Pause between two log lines about one type, in milliseconds. */
 const LOG_EVERY_MS = 30_000;
 
-/** What became of an event at an exchange. A refused one was taken by every queue but those that refuse. */
+/** Outcome of publishing an event to an exchange. A refused event is in every bound queue except the full ones that refuse it. */
 export interface EventOutcome {
   id: string;
   type: string;
@@ -20,15 +20,15 @@ interface Refusing {
 }
 
 /**
- * Decides about events that a listener of another service refuses, because its queue is full and rejects. Each is tried again for a while; then
- * it counts as published, and so does each later one of its type until a batch has none that is refused.
+ * Decides about events that a listener of another service refuses, because its queue is full and rejects. Each is retried for `patienceMs`. Then
+ * it counts as published, and so do later events of its type, until a batch contains no refused event of this type.
  */
 export class EventRefusals {
   private readonly logger = new Logger('RabbitMQ');
-  /** By type: there are as many as there are types of events. */
+  /** Keyed by event type. */
   private readonly refusing = new Map<string, Refusing>();
   private readonly toldAt = new Map<string, number>();
-  /** When each event was refused first, by its id. */
+  /** Time of the first refusal, keyed by event id. */
   private readonly held = new Map<string, number>();
 
   constructor(
@@ -36,7 +36,7 @@ export class EventRefusals {
     private readonly metrics: TransportMetrics,
   ) {}
 
-  /** @returns the ids of those that have to be published again */
+  /** @returns the ids of the events that must be published again */
   judge(outcomes: readonly EventOutcome[]): Set<string> {
     this.forgetStale();
     const again = new Set<string>();
@@ -64,7 +64,7 @@ export class EventRefusals {
     return false;
   }
 
-  /** Another process has taken those that do not come back. The oldest are the first. */
+  /** Forgets events that another process has published meanwhile. The Map holds the oldest first. */
   private forgetStale(): void {
     const stale = performance.now() - 2 * this.patienceMs;
     for (const [id, first] of this.held) {

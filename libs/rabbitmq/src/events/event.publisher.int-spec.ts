@@ -52,7 +52,7 @@ describe(EventPublisher.name, () => {
     type: 'organization.created.v1',
     data: '{"organizationId":"o","version":1}',
   });
-  /** @returns the ids that came to the queue since, in order */
+  /** @returns the ids of the events received since, in order */
   const listen = async (key: string, args = {}) => {
     const ids: string[] = [];
     const { queue } = await channel.assertQueue('', { exclusive: true, arguments: args });
@@ -78,7 +78,7 @@ describe(EventPublisher.name, () => {
     await eventually(() => hearing.check() === undefined);
   };
 
-  it('tells the processes of this system at once and once, whatever a listener refuses', async () => {
+  it('publishes once and at once to the processes of this system, even while a listener refuses', async () => {
     const heard: string[] = [];
     await listenHere(heard);
     const good = await listen('#');
@@ -97,7 +97,7 @@ describe(EventPublisher.name, () => {
     expect(await refusals()).toEqual([]);
   });
 
-  it('gives up on a listener that refuses for long, for events of that type alone, until it takes one', async () => {
+  it('gives up on a listener that refuses for long, only for events of that type, until it takes one', async () => {
     const good = await listen('#');
     await stuck('api-key.revoked.v1');
     const [first, other] = [revoked(), created()];
@@ -105,7 +105,7 @@ describe(EventPublisher.name, () => {
     expect(await publisher.publish([first, other])).toEqual(new Set([first.id]));
     await eventually(async () => (await publisher.publish([first])).size === 0, 10_000, 100);
     expect(performance.now() - since).toBeGreaterThanOrEqual(PATIENCE_MS);
-    // From now on each once, and without a wait.
+    // From now on each event is published once, without a wait.
     const later = Array.from({ length: 20 }, () => revoked());
     expect(await publisher.publish([...later, created()])).toEqual(new Set());
     await eventually(() => later.every(({ id }) => good.filter((got) => got === id).length === 1));
@@ -119,7 +119,7 @@ describe(EventPublisher.name, () => {
     expect(await refusals()).toMatchObject([{ value: 21 }]);
   });
 
-  it('publishes once what nobody here listens to', async () => {
+  it('publishes only to `events` a type that no process of this system listens to', async () => {
     const own = await channel.assertQueue('', { exclusive: true });
     await channel.bindQueue(own.queue, 'events.own', '#');
     const good = await listen('#');
@@ -131,7 +131,7 @@ describe(EventPublisher.name, () => {
     expect(await channel.get(own.queue)).toBe(false);
   });
 
-  it('does not take an event for published that a process of this system has no room for', async () => {
+  it('fails when the queue of a process of this system is full', async () => {
     await channel.assertQueue('stuck', { arguments: REFUSING });
     await channel.bindQueue('stuck', 'events.own', '#');
     const good = await listen('#');

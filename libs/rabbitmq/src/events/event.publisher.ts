@@ -14,11 +14,11 @@ import { ConfirmedPublisher } from '@app/amqp/publisher';
 import { within } from '@app/amqp/within';
 import type { ExchangeName } from '../topology/topology';
 
-/** A transaction waits for the confirms, and the database ends it after 5 s. */
+/** A transaction waits for the confirms, and the database aborts it after 5 s. */
 const CONFIRM_TIMEOUT_MS = 4000;
-/** How long events are tried again that a listener of another service refuses. */
+/** How long an event is retried that a listener of another service refuses. */
 const PATIENCE_MS = 30_000;
-/** Events that are out for the processes of this system alone, and remembered for it. One that is forgotten is told to them again. */
+/** Most remembered events that only `events.own` has so far. A forgotten one is published to `events.own` again. */
 const MAX_REMEMBERED = 10_000;
 
 export interface PublishedEvent {
@@ -34,21 +34,21 @@ export interface PublishedEvent {
 export interface EventPublisherOptions {
   connection: ConnectionOptions;
   service: ServiceName;
-  /** How long events are tried again that a listener of another service refuses, in milliseconds. Default 30,000. */
+  /** How long an event is retried that a listener of another service refuses, in milliseconds. Default 30,000. */
   patienceMs?: number;
   metrics?: Registry;
 }
 
 /**
- * Publishes events, whether anybody listens or not: first to `events.own`, for the processes of this system, then to `events` for others, so
- * that no listener of another service can hold up what is heard here.
+ * Publishes events, with or without listeners: first to `events.own`, for the processes of this system, then to `events`, for other services.
+ * So a listener of another service cannot delay the processes of this system.
  */
 export class EventPublisher {
   private readonly connection: RabbitConnection;
   private readonly channel: RabbitChannel<ConfirmChannel>;
   private readonly publisher: ConfirmedPublisher;
   private readonly refusals: EventRefusals;
-  /** Ids of events that `events.own` has, and `events` not yet. */
+  /** Ids of events that `events.own` has and `events` does not have yet. */
   private readonly heardHere = new Set<string>();
 
   constructor(private readonly options: EventPublisherOptions) {
@@ -75,9 +75,9 @@ export class EventPublisher {
   }
 
   /**
-   * @returns the ids of those that a listener of another service refuses, and that have to be published again. Everybody else has them.
-   *   After 30 s of refusals they are no longer among them: that listener loses them, and `events_refused_total` counts them
-   * @throws Error when the broker has not answered about every one of them within 4 s: some may be published all the same
+   * @returns the ids of events that a listener of another service refuses, to be published again. All other listeners have them. After 30 s of
+   *   refusals an id is no longer returned: that listener loses the event, and `events_refused_total` counts it
+   * @throws Error when the broker has not confirmed all events within 4 s: some of them may be published
    */
   async publish(events: readonly PublishedEvent[]): Promise<ReadonlySet<string>> {
     const until = performance.now() + CONFIRM_TIMEOUT_MS;
@@ -121,7 +121,7 @@ export class EventPublisher {
     const outcome = await this.publisher.publish({
       exchange,
       routingKey: type,
-      // Nobody has to listen.
+      // An event need not have a listener.
       mandatory: false,
       body: bodyOf(event, this.options.service),
       properties: {
@@ -141,7 +141,7 @@ export class EventPublisher {
   }
 }
 
-/** The data is JSON already: only what stands around it is printed. */
+/** The data is JSON text already, so only the attributes around it are serialized. */
 function bodyOf({ id, type, apiKey, organizationId, occurredAt, data }: PublishedEvent, service: ServiceName): Buffer {
   const attributes: Omit<CloudEvent<unknown>, 'data'> = {
     specversion: '1.0',

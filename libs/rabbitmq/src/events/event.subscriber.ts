@@ -10,7 +10,7 @@ import { RabbitConnection, type ConnectionOptions } from '@app/amqp/connection';
 import { TransportMetrics } from '../metrics';
 import { observe } from '../observe';
 
-/** Events that wait for a process which does not read; the oldest are dropped then, because a full queue would hold up the outbox. */
+/** Most events that wait for a process that does not read. Then the oldest are dropped, because a full queue would block the outbox. */
 const MAX_WAITING = 10_000;
 
 export interface EventSubscriberOptions<Data> {
@@ -21,8 +21,8 @@ export interface EventSubscriberOptions<Data> {
 }
 
 /**
- * Tells this process of every event of one type, in a queue that goes with the connection. What is published while there is none is missed: it is
- * for what holds without the events, only later.
+ * Delivers every event of one type to this process, from an exclusive queue that is deleted with the connection. Events that are published
+ * without a connection are missed: use it only where the events make a change visible sooner, such as dropping a cached answer.
  */
 export class EventSubscriber<Data extends object> {
   private readonly logger = new Logger('RabbitMQ');
@@ -46,7 +46,7 @@ export class EventSubscriber<Data extends object> {
     this.connection.start();
   }
 
-  /** undefined when events are heard, else a short reason without secrets. */
+  /** undefined when events are received, else a short reason without secrets. */
   check(): string | undefined {
     return this.channel.check();
   }
@@ -77,7 +77,7 @@ export class EventSubscriber<Data extends object> {
     } catch (error) {
       const { message: reason } = error as Error;
       return this.logger.warn({
-        msg: 'an event is not understood',
+        msg: 'an event is invalid',
         type: event.type,
         messageId: properties.messageId as unknown,
         reason,

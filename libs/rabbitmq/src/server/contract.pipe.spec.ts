@@ -10,7 +10,7 @@ describe('ContractPipe', () => {
     expect(pipe.transform(body, { type: 'body', metatype: AddUsersRequest })).toBeInstanceOf(AddUsersRequest);
   });
 
-  it('refuses what does not keep the contract', () => {
+  it('refuses a body that breaks the contract', () => {
     expect(() => pipe.transform({}, { type: 'body', metatype: AddUsersRequest })).toThrow(ApiError);
   });
 
@@ -18,7 +18,7 @@ describe('ContractPipe', () => {
     expect(pipe.transform(5, { type: 'custom', metatype: Number })).toBe(5);
   });
 
-  // What the compiler leaves of an interface or of a type that is only imported as one.
+  // The compiler emits these for an interface and for a class that is imported with `import type`.
   it.each([undefined, Object])('never lets a body through unchecked: %p', (metatype) => {
     expect(() => pipe.transform(body, { type: 'body', metatype })).toThrow('must have a contract class');
   });

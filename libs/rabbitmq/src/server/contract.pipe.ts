@@ -5,9 +5,9 @@ import { validateBody } from '@app/contracts/validate';
 const NOT_CONTRACTS = new Set<unknown>([undefined, Object, Array, String, Number, Boolean]);
 
 /**
- * Validates the `@Payload()` of every handler against its contract class: a message is untrusted input, whoever published it.
+ * Validates the `@Payload()` of every handler against its contract class: every message is untrusted input.
  *
- * @throws ApiError INVALID_ARGUMENT for the caller; a plain Error when the parameter has no contract class, because it would go unchecked
+ * @throws ApiError INVALID_ARGUMENT when the body is invalid; a plain Error when the parameter has no contract class, which is a bug
  */
 @Injectable()
 export class ContractPipe implements PipeTransform {

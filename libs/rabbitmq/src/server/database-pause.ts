@@ -1,15 +1,15 @@
 import { Backoff } from '@app/amqp/backoff';
 import { within } from '@app/amqp/within';
 
-/** Milliseconds. A restart of the database takes less: nobody has to notice it. */
+/** A restart of the database takes less, in milliseconds: callers need not notice it. */
 const RESTART_MS = 1000;
-/** Callers are refused until a probe succeeds. */
+/** Short, because callers are refused until a probe succeeds. */
 const MOST_BETWEEN_PROBES_MS = 1000;
 
-/** `away`: since a moment. `long`: for longer than a restart takes. */
+/** `away`: not reachable. `long`: not reachable for longer than a restart takes. */
 export type DatabaseState = 'here' | 'away' | 'long';
 
-/** A time without the database: begins with the first delivery that notices, ends for all when the probe succeeds. */
+/** A pause while the database is away. The first delivery that fails starts it; a successful probe ends it for all deliveries. */
 export class DatabasePause {
   private readonly closing = new AbortController();
   private readonly backoff = new Backoff(100, MOST_BETWEEN_PROBES_MS);
@@ -17,7 +17,7 @@ export class DatabasePause {
   private restart: Promise<boolean> = Promise.resolve(true);
 
   /**
-   * @param probe resolves when the database is back; must settle by itself within seconds
+   * @param probe resolves when the database is back; must settle within seconds
    * @param onChange called with each new state
    */
   constructor(
@@ -33,7 +33,7 @@ export class DatabasePause {
     return this.closing.signal.aborted;
   }
 
-  /** Begins a pause, or joins the one that is. Resolves when it is over, or at {@link stop}. */
+  /** Starts a pause or joins the current one. Resolves when it is over, or at {@link stop}. */
   begin(): Promise<void> {
     if (!this.over) {
       this.over = this.run();
@@ -42,7 +42,7 @@ export class DatabasePause {
     return this.over;
   }
 
-  /** Resolves with true as soon as the pause is over, and with false once it has lasted longer than a restart does. */
+  /** Resolves with true when the pause is over, or with false when it has lasted longer than a restart. */
   isRestart(): Promise<boolean> {
     return this.over ? this.restart : Promise.resolve(true);
   }

@@ -1,6 +1,6 @@
 import { FairSchedule, type Work } from './fair-schedule';
 
-/** Works off a schedule by hand: `finish()` ends what has run longest. */
+/** Drives a schedule by hand: `finish()` ends the work that has run longest. */
 class Bench {
   readonly started: string[] = [];
   private readonly running: Work[] = [];
@@ -48,7 +48,7 @@ describe('FairSchedule', () => {
     expect(one.started).toHaveLength(12);
   });
 
-  it('lets flows take turns, however much one of them has waiting', () => {
+  it('lets flows take turns, even when one of them has a long backlog', () => {
     const one = bench(2);
     one.enter('calls', 'greedy', 1, 100);
     one.enter('calls', 'modest', 1, 5);
@@ -67,7 +67,7 @@ describe('FairSchedule', () => {
     expect(one.count('key 3')).toBeGreaterThanOrEqual(39);
   });
 
-  it('charges heavy work what it costs', () => {
+  it('charges heavy work its cost', () => {
     const one = bench(1);
     one.enter('calls', 'heavy', 10, 50);
     one.enter('calls', 'light', 1, 50);
@@ -76,7 +76,7 @@ describe('FairSchedule', () => {
     expect(one.count('heavy')).toBeLessThanOrEqual(7);
   });
 
-  it('charges what it did cost when that is known afterwards', () => {
+  it('charges the actual cost when it is known afterwards', () => {
     const one = bench(1);
     one.enter('calls', 'a', 1, 20);
     one.enter('calls', 'b', 1, 20);
@@ -85,7 +85,7 @@ describe('FairSchedule', () => {
     expect(one.count('b')).toBeGreaterThanOrEqual(9);
   });
 
-  it('bounds heavy work, lets light work pass, and heavy work keep its turn', () => {
+  it('limits heavy work, lets light work pass, and keeps the turn of heavy work', () => {
     const one = bench(10, 100);
     one.enter('calls', 'heavy', 500, 3);
     expect(one.count('heavy')).toBe(2);
@@ -99,7 +99,7 @@ describe('FairSchedule', () => {
     expect(one.count('heavy')).toBe(3);
   });
 
-  it('owes nothing to a flow that was idle', () => {
+  it('gives an idle flow no credit', () => {
     const one = bench(1);
     one.enter('calls', 'busy', 1, 1000);
     one.finish(500);
@@ -109,7 +109,7 @@ describe('FairSchedule', () => {
     expect(one.count('late')).toBeLessThanOrEqual(11);
   });
 
-  it('starts all that waits while it is open', () => {
+  it('starts all waiting work while it is open', () => {
     const one = bench(1);
     one.enter('calls', 'a', 1, 5);
     one.schedule.open();

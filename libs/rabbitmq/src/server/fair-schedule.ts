@@ -1,28 +1,28 @@
 /** A piece of work that waits for its turn. */
 export interface Work {
-  /** Class of flows with a weight, such as a lane. */
+  /** Group of flows with a weight, such as a lane. */
   readonly share: string;
-  /** Neighbours within a share that take turns, such as API keys. */
+  /** Flows of a share take turns. A flow is, for example, an API key. */
   readonly flow: string;
-  /** What it is expected to cost; 1 is a light one. */
+  /** Expected cost; 1 is light work. */
   readonly cost: number;
   /** Starts it. Must not throw. */
   start(): void;
 }
 
 export interface FairScheduleOptions {
-  /** Most pieces of work under way. */
+  /** Most pieces of work that run at once. */
   places: number;
-  /** Most cost of work under way that is not light. Half of it at most is counted for one, so that two fit. */
+  /** Most total cost of running work that is not light. One piece counts for at most half of it, so that two always fit. */
   heavyBudget: number;
-  /** By share, 1 for one that is not named. Counts while several shares have work that waits. */
+  /** Weight by share, default 1. It matters only while several shares have waiting work. */
   weights?: Readonly<Record<string, number>>;
 }
 
-/** Up to this cost work is light: it needs a place and nothing of the budget, so that it never waits behind heavy work. */
+/** Work up to this cost is light: it needs a place but no budget, so it never waits behind heavy work. */
 export const LIGHT = 1;
 
-/** Flows of a share that are remembered; then those without waiting work are forgotten, with what they owe. */
+/** Most remembered flows of a share. Above that, flows without waiting work are forgotten, with their debt. */
 const MAX_FLOWS = 10_000;
 
 interface Account {
@@ -43,10 +43,10 @@ interface Share extends Account {
 }
 
 /**
- * Start-time fair queueing (Goyal, Vin, Cheng 1996) in two levels: shares by weight, and the flows of a share equally. What a share does not
- * use is free for the others. Not preemptive: work that has started is finished.
+ * Start-time fair queueing (Goyal, Vin, Cheng 1996) in two levels: shares by weight, and the flows of a share equally. Other shares may use
+ * capacity that a share does not use. Not preemptive: work that has started is finished.
  *
- * Bounded by the caller: it holds what was entered, at most the prefetch of the consumers.
+ * It does not limit the waiting work. The callers do: they enter at most the prefetch of the consumers.
  */
 export class FairSchedule {
   private readonly shares = new Map<string, Share>();
@@ -61,7 +61,7 @@ export class FairSchedule {
     this.heavyMost = options.heavyBudget / 2;
   }
 
-  /** Starts the work when it is its turn: at once when there is room, and nothing waits that could start. */
+  /** Starts the work when it is its turn: at once when there is room and no work waits. */
   enter(work: Work): void {
     const share = this.shareOf(work.share);
     const flow = flowOf(share, work.flow);
@@ -72,7 +72,7 @@ export class FairSchedule {
     this.startWaiting();
   }
 
-  /** To be called once for each piece of work that has started, when it has ended. @param cost what it did cost */
+  /** Call it once for each piece of work, when it has ended. @param cost the actual cost */
   leave(work: Work, cost = work.cost): void {
     this.running--;
     this.heavy -= this.heavinessOf(work);
@@ -84,7 +84,7 @@ export class FairSchedule {
     if (this.waitingWork > 0) this.startWaiting();
   }
 
-  /** Everything that waits, and what is entered until {@link close}, starts at once: it has to be answered and not done. */
+  /** Starts all waiting work at once, and new work too until {@link close}. For work that is only answered, not executed. */
   open(): void {
     this.opened = true;
     for (const share of this.shares.values()) {
@@ -100,12 +100,12 @@ export class FairSchedule {
     this.opened = false;
   }
 
-  /** Pieces of work that wait for their turn. */
+  /** Number of pieces of work that wait for their turn. */
   get waiting(): number {
     return this.waitingWork;
   }
 
-  /** The flows with most waiting work. Goes through all of them: for the log. */
+  /** The flows with the most waiting work, for the log. It scans all flows: do not call it often. */
   busiest(most: number): { share: string; flow: string; waiting: number }[] {
     return [...this.shares]
       .flatMap(([share, { flows }]) => [...flows].map(([flow, { waiting }]) => ({ share, flow, waiting: waiting.length })))
@@ -123,7 +123,7 @@ export class FairSchedule {
     }
   }
 
-  /** The first in the order of turns whose work fits. Heavy work that does not fit keeps its turn: no other heavy work passes it. */
+  /** The next work that fits, in the order of turns. Heavy work that does not fit keeps its turn: no other heavy work passes it. */
   private next(): { share: Share; flow: Flow } | undefined {
     if (this.waitingWork === 0 || this.running >= this.options.places) return undefined;
     let heavyMayStart = true;
@@ -140,7 +140,7 @@ export class FairSchedule {
   private begin(share: Share, flow: Flow, work: Work): void {
     this.now = Math.max(this.now, share.paidUntil);
     share.now = Math.max(share.now, flow.paidUntil);
-    // A share or flow that was idle has saved nothing.
+    // An idle share or flow does not save up credit.
     share.paidUntil = this.now + work.cost / share.weight;
     flow.paidUntil = share.now + work.cost;
     this.running++;

@@ -16,7 +16,7 @@ describe('checkHandlers', () => {
     expect(() => checkHandlers('users', ALL)).not.toThrow();
   });
 
-  it('names all that is wrong', () => {
+  it('names every problem', () => {
     const wrong = ALL.filter((pattern) => pattern !== 'users.authenticate.v1').concat('users.add.v1', 'notifications.add.v1');
     expect(() => checkHandlers('users', wrong)).toThrow(
       'The handlers of the service users are wrong: users.authenticate.v1 has no handler; ' +

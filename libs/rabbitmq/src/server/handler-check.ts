@@ -2,17 +2,18 @@ import { SUBSCRIPTIONS } from '@app/contracts/all-events';
 import { ALL_MESSAGES } from '@app/contracts/all-messages';
 import type { ServiceName } from '@app/contracts/message';
 
-/** Every routing key that a service has a handler for: its own messages, and the events it listens to. */
+/** Every routing key that a service handles: its own messages, and the events that it listens to. */
 export const patternsOf = (service: ServiceName): string[] => [
   ...ALL_MESSAGES.filter((message) => message.service === service).map(({ pattern }) => pattern),
   ...SUBSCRIPTIONS[service].map(({ type }) => type),
 ];
 
 /**
- * Every message of a service, and every event it listens to, has exactly one handler there, and no other has one: what is forgotten shows at boot instead of in a timeout.
+ * Checks that every message of a service and every event that it listens to has exactly one handler, and that no other pattern has one. A missing
+ * handler fails at boot instead of in a timeout.
  *
- * @param patterns of the handlers, each as often as it has one
- * @throws Error that names every pattern which is wrong
+ * @param patterns pattern of each handler, with duplicates
+ * @throws Error that names every wrong pattern
  */
 export function checkHandlers(service: ServiceName, patterns: readonly string[]): void {
   const owned = new Set(patternsOf(service));

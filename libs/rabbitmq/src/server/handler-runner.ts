@@ -9,12 +9,12 @@ import { isBug, type Outcome } from '../settle/ack-policy';
 import { about, type Delivery } from '../delivery/delivery';
 import type { PublisherRights } from './publisher-rights';
 
-/** A type of event comes by the queue of events, or out of a retry queue: no lane has a binding for it. */
+/** Event types. An event can only come from the event queue or from a retry queue: no lane has a binding for it. */
 export const EVENT_TYPES: ReadonlySet<string> = new Set(ALL_EVENTS.map(({ type }) => type));
-/** 1000 users with the longest of names: more than a command that adds them can hold, because it need not repeat those. */
+/** Fits 1000 users with the longest names. It is above the limit of commands, because an event repeats names that the command need not. */
 const MAX_EVENT_BYTES = 8 * 1024 * 1024;
 
-/** Brings a delivery to its handler, if it may, and says how that ended. */
+/** Passes a delivery to its handler, if that is allowed, and returns the outcome. */
 export class HandlerRunner {
   private readonly logger = new Logger('RabbitMQ');
 
@@ -26,7 +26,7 @@ export class HandlerRunner {
   ) {}
 
   async outcomeOf(delivery: Delivery): Promise<Outcome> {
-    // Also a second time, after a pause: what was promised at the deadline holds.
+    // Checked again after a pause: nothing may be executed after the deadline.
     if (delivery.isExpired) return { kind: 'expired' };
     if (delivery.isSuspect) return { kind: 'suspect' };
     let handler: MessageHandler;
@@ -46,7 +46,7 @@ export class HandlerRunner {
     if (problem) throw problem;
     const handler = this.handlers.get(context.pattern);
     const message = ALL_MESSAGES.find(({ pattern }) => pattern === context.pattern);
-    // What is no message is an event, which comes back with the commands when it is tried again.
+    // A pattern without a message is an event. Its retries arrive in a command queue.
     const isQuery = message?.kind === 'query';
     if (!handler || isQuery !== (kind === 'queries')) {
       throw new ApiError('INVALID_ARGUMENT', 'No operation of this queue has this routing key.');
@@ -57,7 +57,7 @@ export class HandlerRunner {
 
   private async run(handler: MessageHandler, body: unknown, delivery: Delivery): Promise<Outcome> {
     try {
-      // A message without a tenant is judged by what its body proves.
+      // A message without a tenant proves its rights in its body.
       if (delivery.context.apiKey) await this.publishers?.require(delivery.context);
       const answer: unknown = await handler(body, delivery.context);
       return { kind: 'result', value: isObservable(answer) ? await lastValueFrom(answer, { defaultValue: undefined }) : answer };
@@ -68,10 +68,10 @@ export class HandlerRunner {
         return { kind: 'databaseAway' };
       }
       if (this.isTransient(error)) {
-        this.logger.warn({ msg: 'the database could not do it now', reason, ...about(delivery) });
+        this.logger.warn({ msg: 'a transient error of the database', reason, ...about(delivery) });
         return { kind: 'failed', error: new ApiError('UNAVAILABLE', 'The service could not do it now. Nothing was executed.') };
       }
-      // Never the error itself: those of a database carry the values of the statement.
+      // Never log the error object: database errors contain the values of the statement.
       if (isBug(error)) this.logger.error({ msg: 'a handler failed', stack, ...about(delivery) });
       return { kind: 'failed', error };
     }

@@ -22,7 +22,7 @@ describe(PublisherRights.name, () => {
     publishers = new PublisherRights({ trusted: ['gateway'], isGranted }, 'own');
   });
 
-  it.each(['gateway', 'own'])('takes the word of %s without asking', async (account) => {
+  it.each(['gateway', 'own'])('trusts %s without asking', async (account) => {
     await publishers.require(from(account));
     expect(isGranted).not.toHaveBeenCalled();
   });
@@ -44,7 +44,7 @@ describe(PublisherRights.name, () => {
     expect(isGranted).toHaveBeenCalledWith(account ?? '', 'key', expect.anything());
   });
 
-  it('does not take the answer for one tenant or account as that for another', async () => {
+  it('does not use the answer for one tenant or account for another', async () => {
     isGranted.mockImplementation((publisher, apiKey) => Promise.resolve(publisher === 'billing' && apiKey === 'key'));
     await publishers.require(from('billing'));
     await expect(publishers.require(from('billing', 'other'))).rejects.toThrow(ApiError);
@@ -52,7 +52,7 @@ describe(PublisherRights.name, () => {
     await expect(publishers.require(from(undefined))).rejects.toThrow(ApiError);
   });
 
-  it('asks again after a question that was not answered, and after five seconds', async () => {
+  it('asks again after a failed question, and after five seconds', async () => {
     jest.useFakeTimers({ doNotFake: ['performance'] });
     const clock = jest.spyOn(performance, 'now').mockReturnValue(1000);
     try {

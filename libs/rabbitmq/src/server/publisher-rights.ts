@@ -2,26 +2,26 @@ import { LRUCache } from 'lru-cache';
 import { ApiError } from '@app/contracts/error';
 import type { DeliveryContext } from '../delivery/delivery-context';
 
-/** How long an answer holds: as long as a revoked token does. */
+/** How long an answer is cached, in milliseconds: as long as a revoked token stays valid. */
 const TTL_MS = 5000;
 const MAX_ENTRIES = 10_000;
 
 export interface PublisherRules {
-  /** Broker accounts that may name any tenant, beside the service's own: those of the other services, which have asked already. */
+  /** Broker accounts that may name any tenant, besides the service's own: the other services, which have checked the tenant already. */
   trusted: readonly string[];
   /**
    * Whether another account may act for a tenant.
    *
-   * @param publisher empty when the message does not tell
-   * @throws ApiError UNAVAILABLE when that cannot be known now
+   * @param publisher its broker account; empty when the message has no user_id
+   * @throws ApiError UNAVAILABLE when the grant cannot be checked now
    */
   isGranted(publisher: string, apiKey: string, context: { requestId: string }): Promise<boolean>;
 }
 
-/** Who may publish for which tenant. The broker vouches for `user_id`: it refuses a message that names another account than its own. */
+/** Checks whether a publisher may act for a tenant. `user_id` can be trusted: the broker refuses a message that names another account. */
 export class PublisherRights {
   private readonly trusted: ReadonlySet<string>;
-  // Many messages of one publisher arrive at once, and ask once.
+  // Many messages of one publisher arrive at once: they share one question.
   private readonly answers: LRUCache<string, { granted: boolean }, DeliveryContext>;
 
   constructor(rules: PublisherRules, ownAccount: string) {
@@ -35,7 +35,7 @@ export class PublisherRights {
     });
   }
 
-  /** @throws ApiError PERMISSION_DENIED; UNAVAILABLE when it cannot be known now */
+  /** @throws ApiError PERMISSION_DENIED; UNAVAILABLE when the grant cannot be checked now */
   async require(context: DeliveryContext): Promise<void> {
     const { userId, apiKey } = context;
     if (userId !== undefined && this.trusted.has(userId)) return;

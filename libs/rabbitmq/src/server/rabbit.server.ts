@@ -27,26 +27,26 @@ import { CommandTurns, QueryTurns } from './turns';
 export type { QueueKind } from '../topology/consumed-queues';
 
 export interface RabbitServerOptions {
-  /** The name is the prefix of two: consuming and publishing are apart, because a broker short of memory blocks publishers. */
+  /** Its name is a prefix of two connections: consuming and publishing are separate, because a broker short of memory blocks publishers. */
   connection: ConnectionOptions;
   service: ServiceName;
-  /** Which of the service's queues this process consumes. */
+  /** Kinds of the service's queues that this process consumes. */
   queues: readonly QueueKind[];
-  /** Most deliveries handled at once: commands with the events, and queries. */
+  /** Most deliveries handled at once: commands (with the events), and queries. */
   prefetch: Readonly<Record<'commands' | 'queries', number>>;
-  /** Whether an error says that the database is away. Needs `probe`. */
+  /** Whether an error means that the database is away. Needs `probe`. */
   isUnavailable?: (error: unknown) => boolean;
-  /** Whether an error says that the handler did nothing and may succeed when tried again. */
+  /** Whether an error means that the handler changed nothing and may succeed when retried. */
   isTransient?: (error: unknown) => boolean;
-  /** Resolves when the database is back, rejects while it is not; either within seconds. */
+  /** Resolves when the database is back, rejects while it is away; settles within seconds. */
   probe?: () => Promise<void>;
-  /** Who may publish for which tenant; absent: whoever the broker lets publish, for all. */
+  /** Rules which publisher may act for which tenant. Absent: every publisher that the broker accepts, for all tenants. */
   publishers?: PublisherRules;
-  /** Tries of a command that nobody waits for before it goes to the dead letters. Default 8, over 20 minutes. */
+  /** Attempts of a command without a caller that waits, before it becomes a dead letter. Default 8, over 20 minutes. */
   maxAttempts?: number;
   /** How long close() waits for running handlers, in milliseconds. Default 10,000. */
   drainTimeoutMs?: number;
-  /** Default: prom-client's own register. */
+  /** Default: the global register of prom-client. */
   metrics?: Registry;
 }
 
@@ -54,6 +54,7 @@ type FinalDecision = Exclude<Decision, { do: 'hold' }>;
 
 const CANCEL_TIMEOUT_MS = 2000;
 const UNEXPECTED_PAUSE_MS = 1000;
+
 /** Nest transport: consumes the service's queues. Handlers are ordinary `@MessagePattern` methods. */
 export class RabbitServer extends Server implements CustomTransportStrategy {
   private readonly metrics: TransportMetrics;
@@ -66,14 +67,14 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
   private readonly commandTurns: CommandTurns;
   private readonly queryTurns: QueryTurns;
   private readonly running = new Set<Promise<void>>();
-  /** Commands and events whose handler may run: a process that ends takes them along. */
+  /** Commands and events whose handler may run. If the process crashes, their delivery count grows. */
   private readonly handling = new Set<Promise<unknown>>();
   private readonly consumers = new Map<ConsumedQueue, QueueConsumer>();
   private readonly held: HeldDeliveries;
   private readonly solitude = new Solitude(this.handling);
   private closed?: Promise<void>;
 
-  /** @throws Error when the broker's URL is not one, or `probe` is missing */
+  /** @throws Error when the broker's URL is invalid, or `probe` is missing */
   constructor(readonly options: RabbitServerOptions) {
     super();
     const { connection, service, prefetch, isUnavailable, isTransient, probe, publishers } = options;
@@ -167,7 +168,7 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
       const { pattern } = delivery.context;
       if (decision) await this.settlement.settle(delivery, decision, this.messageHandlers.has(pattern) ? pattern : 'unknown');
     } catch (error) {
-      // Nothing in there is meant to throw. The message is kept, and comes back slowly.
+      // Unexpected, because deciding and settling should not throw. The message is kept, and is redelivered after a pause.
       this.logger.error({
         msg: 'a delivery could not be settled',
         stack: (error as Error).stack,
@@ -190,7 +191,7 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
   }
 
   private async decideAlone(delivery: Delivery): Promise<FinalDecision | undefined> {
-    // Without the database it could not be handled, and the others have to be answered meanwhile.
+    // Without the database the suspect cannot be handled, and it must not block the others, which are answered meanwhile.
     if (this.pause.active) await this.pause.begin();
     const others = [...this.consumers].flatMap(([{ kind, alone }, consumer]) => (kind === 'queries' || alone ? [] : consumer));
     return this.solitude.run(others, () => this.decideInTurn(delivery));
@@ -214,7 +215,7 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
     }
   }
 
-  /** Waits for the database. @returns false for what nobody has begun and somebody waits for, when it takes longer than a restart */
+  /** Waits for the database. @returns false when it takes longer than a restart, a caller waits and no handler was started */
   private async hasDatabase(delivery: Delivery): Promise<boolean> {
     if (delivery.context.awaited && !delivery.mayHaveRun) return this.pause.isRestart();
     await this.pause.begin();
@@ -224,11 +225,11 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
   private onDatabase(state: DatabaseState): void {
     const messages: Record<DatabaseState, string> = {
       away: 'the database is away: commands wait',
-      long: 'the database is still away: commands that somebody waits for are answered UNAVAILABLE',
+      long: 'the database is still away: commands with a caller that waits are answered UNAVAILABLE',
       here: 'the database is back',
     };
     this.logger.warn({ msg: messages[state] });
-    // What waits for its turn has to be answered, too.
+    // Deliveries that wait for their turn must be answered too.
     if (state === 'long') this.commandTurns.open();
     else this.commandTurns.close();
   }

@@ -1,9 +1,9 @@
 import type { QueueConsumer } from '../delivery/queue-consumer';
 
-/** How long the other consumers wait after a suspect for the next one, in milliseconds. */
+/** How long the other consumers stay paused after a suspect, in case another one follows, in milliseconds. */
 const QUIET_MS = 50;
 
-/** Runs work with no other command in this process: if it ends the process, nothing else is counted as delivered in vain. */
+/** Runs work while this process handles no other command. If the work crashes the process, no other delivery count grows. */
 export class Solitude {
   private quiet?: NodeJS.Timeout;
 
@@ -17,7 +17,7 @@ export class Solitude {
     try {
       return await work();
     } finally {
-      // The next suspect, if there is one, comes at once.
+      // If there is another suspect, it is delivered at once.
       this.quiet = setTimeout(() => others.forEach((consumer) => void consumer.resume('suspect')), QUIET_MS);
     }
   }

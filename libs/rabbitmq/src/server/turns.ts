@@ -5,27 +5,27 @@ import type { Delivery } from '../delivery/delivery';
 import { FairSchedule, LIGHT, type Work } from './fair-schedule';
 import type { TransportMetrics } from '../metrics';
 
-/** What the gateway and the services wait for gets three quarters while it waits, with all four lanes busy. */
+/** Calls get three quarters of the places when all four lanes (weight 1 each) are busy. */
 const WEIGHTS = { calls: 12 };
 
-/** Of commands: bodies below are light. One with 1000 recipients counts as half of the budget. */
+/** Commands with a smaller body are light. A command with 1000 recipients costs half of the budget. */
 const LIGHT_COMMAND_BYTES = 2048;
 const COST_OF_KIBIBYTE = 4;
 const COMMAND_BUDGET = 256;
 
-/** Of queries: what is answered with less is light, and each such piece counts as much. Two pages of 4 MiB fill the budget. */
+/** Queries cost 1 for each such piece of their answer; a smaller answer is light. Two pages of 4 MiB fill the budget. */
 const ANSWER_PIECE_BYTES = 64 * 1024;
 const QUERY_BUDGET = 128;
-/** What a query of a flow is taken for that has not had an answer yet: half a mebibyte. */
+/** Assumed cost of a flow's first query: an answer of half a mebibyte. */
 const UNKNOWN_ANSWER_COST = 8;
 const MAX_FLOWS = 10_000;
-/** How much an answer must be smaller for the next one to be expected that much smaller: one small page says little. */
+/** The expected cost falls by at most this factor with each answer, because one small page says little about the next one. */
 const FORGETTING = 0.7;
 
 const REPORT_EVERY_MS = 10_000;
 const WORTH_A_LINE = 32;
 
-/** Whose turn it is among the deliveries in hand of one kind. */
+/** Fair schedule of the deliveries of one kind. */
 abstract class Turns {
   private readonly logger = new Logger('RabbitMQ');
   private readonly schedule: FairSchedule;
@@ -40,7 +40,7 @@ abstract class Turns {
     this.schedule = new FairSchedule({ ...options, weights: WEIGHTS });
   }
 
-  /** Runs the work of a delivery when it is its turn, and resolves with it. */
+  /** Runs the work of a delivery when it is its turn, and resolves with its result. */
   run<T>(delivery: Delivery, handle: () => Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const finish = () => {
@@ -58,7 +58,7 @@ abstract class Turns {
     });
   }
 
-  /** Everything in hand is handled at once from now on: nothing of it is carried out. */
+  /** From now on all deliveries are handled at once, because none of them is executed. */
   open(): void {
     this.schedule.open();
   }
@@ -85,8 +85,8 @@ abstract class Turns {
 const OPEN: ReadonlySet<string> = new Set(OPEN_MESSAGES.map(({ pattern }) => pattern));
 
 /**
- * Within a lane broker accounts take turns, for which the broker vouches; within the calls API keys, which the gateway has checked. What services
- * ask each other names API keys that anybody may have made up: there the questions of one kind take turns with those of another.
+ * Name of the flow that takes turns. In a lane: the broker account, which the broker has checked. In the calls: the API key, which the gateway
+ * has checked. Queries between services carry API keys that a publisher may have invented, so their flow is the pattern.
  */
 function flowOf({ lane, context }: Delivery): string {
   if (lane !== 'calls') return context.userId ?? '';
@@ -108,7 +108,7 @@ export class CommandTurns extends Turns {
 }
 
 export class QueryTurns extends Turns {
-  /** What the next answer of a flow is expected to cost. */
+  /** Expected cost of the next answer, by flow. */
   private readonly expected = new LRUCache<string, number>({ max: MAX_FLOWS });
 
   constructor(metrics: TransportMetrics, places: number) {

@@ -7,7 +7,7 @@ const failed = (error: unknown): Outcome => ({ kind: 'failed', error });
 const refused = (status: ErrorStatus) => failed(new ApiError(status, 'text'));
 
 describe('decide', () => {
-  it('answers who waits, and acknowledges for who does not', () => {
+  it('replies when a caller waits, and only acknowledges when no caller waits', () => {
     const outcome: Outcome = { kind: 'result', value: 1 };
     expect(decide(outcome, AWAITED)).toEqual({ do: 'replyThenAck', reply: { result: 1 } });
     expect(decide(outcome, BACKGROUND)).toEqual({ do: 'ack', because: 'acked' });
@@ -24,12 +24,12 @@ describe('decide', () => {
     expect(decide(refused(status), AWAITED)).toEqual({ do: 'replyThenAck', reply: { error: { status, message: 'text' } } });
     const error = { status, message: 'text' };
     expect(decide(refused(status), BACKGROUND)).toEqual({ do: 'refuseThenAck', error, stub: false });
-    // Its publisher is this system.
+    // The publisher of an event is this system.
     expect(decide(refused(status), { ...BACKGROUND, kind: 'events', isEvent: true })).toEqual({ do: 'deadThenAck', error });
   });
 
   it.each(['UNAVAILABLE', 'DEADLINE_EXCEEDED', 'RESOURCE_EXHAUSTED'] as const)(
-    'tries again on %s, when nobody waits',
+    'tries again on %s, when no caller waits',
     (status) => {
       expect(decide(refused(status), AWAITED)).toEqual({ do: 'replyThenAck', reply: { error: { status, message: 'text' } } });
       expect(decide(refused(status), BACKGROUND)).toMatchObject({ do: 'retryThenAck' });
@@ -38,7 +38,7 @@ describe('decide', () => {
 
   it.each([
     ['three in four', 0.25, ['1s', '5s', '30s', '5m', '5m', '5m', '5m', 'deadThenAck']],
-    ['one in four a step more', 0.24, ['5s', '30s', '5m', '5m', '5m', '5m', '5m', 'deadThenAck']],
+    ['one in four a step longer', 0.24, ['5s', '30s', '5m', '5m', '5m', '5m', '5m', 'deadThenAck']],
   ])('waits longer before each further try, %s, and ends in the dead letters', (_, chance, expected) => {
     const ends = [1, 2, 3, 4, 5, 6, 7, 8].map((attempt) => {
       const decision = decide(refused('UNAVAILABLE'), { ...BACKGROUND, attempt }, () => chance);
@@ -47,19 +47,19 @@ describe('decide', () => {
     expect(ends).toEqual(expected);
   });
 
-  it('puts a suspect aside, whoever waits', () => {
+  it('moves a suspect to the suspect queue, with and without a caller that waits', () => {
     for (const circumstances of [AWAITED, BACKGROUND])
       expect(decide({ kind: 'suspect' }, circumstances)).toEqual({ do: 'suspectThenAck' });
   });
 
   it.each([new Error('inside'), new ApiError('INTERNAL', 'inside'), 'inside', undefined])(
-    'tells a caller nothing of a bug: %p',
+    'hides the details of a bug from the caller: %p',
     (bug) => {
       expect(decide(failed(bug), AWAITED)).toEqual({ do: 'replyThenAck', reply: { error: INTERNAL } });
     },
   );
 
-  it('tells the dead letters what the bug was, after the last try', () => {
+  it('names the bug in the dead letter after the last attempt', () => {
     expect(decide(failed(new TypeError('inside')), BACKGROUND)).toMatchObject({ do: 'retryThenAck' });
     expect(decide(failed(new TypeError('inside')), { ...BACKGROUND, attempt: 8 })).toEqual({
       do: 'deadThenAck',
@@ -86,7 +86,7 @@ describe('decide', () => {
     });
   });
 
-  it('says that nothing was executed when no handler was started, unless an earlier delivery may have', () => {
+  it('says that nothing was executed when no handler was started, unless an earlier delivery may have started it', () => {
     const status = (circumstances: Circumstances) => {
       const decision = decide({ kind: 'notStarted' }, circumstances);
       return decision.do === 'replyThenAck' && 'error' in decision.reply && decision.reply.error.status;
@@ -95,7 +95,7 @@ describe('decide', () => {
     expect(status({ ...AWAITED, mayHaveRun: true })).toBe('DEADLINE_EXCEEDED');
   });
 
-  it('refuses what is malformed: to who waits, else as a stub to the refused letters; a query is dropped', () => {
+  it('refuses a malformed message: in the reply, else as a stub in the refused queue; a query is dropped', () => {
     const outcome: Outcome = { kind: 'malformed', error: new ApiError('INVALID_ARGUMENT', 'text') };
     const error = { status: 'INVALID_ARGUMENT', message: 'text' };
     expect(decide(outcome, AWAITED)).toEqual({ do: 'replyThenAck', reply: { error } });

@@ -2,10 +2,10 @@ import { ApiError, type ErrorBody, type ErrorStatus } from '@app/contracts/error
 import type { QueueKind } from '../topology/consumed-queues';
 import { RETRY_DELAYS } from '../topology/topology';
 
-/** How handling a delivery ended. */
+/** Outcome of handling a delivery. */
 export type Outcome =
   | { kind: 'result'; value: unknown }
-  /** Too large, not JSON, a bad envelope, an unknown pattern: no handler has seen it. */
+  /** Too large, not JSON, a bad envelope or an unknown pattern. The handler was not started. */
   | { kind: 'malformed'; error: ApiError }
   /** The handler threw. */
   | { kind: 'failed'; error: unknown }
@@ -13,28 +13,28 @@ export type Outcome =
   | { kind: 'databaseAway' }
   /** The database has been away for longer than a restart takes. The handler was not started. */
   | { kind: 'notStarted' }
-  /** Delivered several times and never settled: its consumer crashed, or lost its connection. The handler was not started. */
+  /** Delivered several times and never settled: the consumers crashed or lost their connection. The handler was not started. */
   | { kind: 'suspect' }
   /** The deadline has passed, so the handler was not started. */
   | { kind: 'expired' };
 
-/** What becomes of the delivery. Whatever is published is published before the ack. */
+/** Decision about a delivery. Every publication comes before the ack. */
 export type Decision =
   | { do: 'ack'; because: 'acked' | 'expired' | 'dropped' }
   | { do: 'replyThenAck'; reply: { result: unknown } | { error: ErrorBody } }
   | { do: 'retryThenAck'; delay: (typeof RETRY_DELAYS)[number]; error: ErrorBody }
-  /** To the letters that this system has to answer for. */
+  /** To the dead letters caused by this system. */
   | { do: 'deadThenAck'; error: ErrorBody }
-  /** To the letters that their publisher has to answer for: as they are, or as a stub. */
+  /** To the dead letters caused by their publisher: complete, or as a stub. */
   | { do: 'refuseThenAck'; error: ErrorBody; stub: boolean }
-  /** To the queue whose messages are handled one at a time, with nothing beside them. */
+  /** To the suspect queue, whose messages are handled alone in their process. */
   | { do: 'suspectThenAck' }
-  /** Keep it unacknowledged, and handle it again when the database is back. */
+  /** Keeps it unacknowledged, and handles it again when the database is back. */
   | { do: 'hold' };
 
 export interface Circumstances {
   kind: QueueKind;
-  /** An event, which comes from a service of this system. */
+  /** An event from a service of this system. */
   isEvent: boolean;
   awaited: boolean;
   /** 1 at first. */
@@ -44,7 +44,7 @@ export interface Circumstances {
   mayHaveRun: boolean;
 }
 
-/** Trying again cannot help. */
+/** Errors that a retry cannot fix. */
 const PERMANENT: ReadonlySet<ErrorStatus> = new Set([
   'INVALID_ARGUMENT',
   'FAILED_PRECONDITION',
@@ -57,19 +57,19 @@ const PERMANENT: ReadonlySet<ErrorStatus> = new Set([
 /**
  * The one place that decides what becomes of a delivery.
  *
- * | outcome                    | somebody waits                     | nobody waits               |
+ * | outcome                    | a caller waits                     | no caller waits            |
  * |----------------------------|------------------------------------|----------------------------|
  * | result                     | reply, ack                         | ack                        |
- * | malformed                  | reply the error, ack               | stub to the refused letters, ack |
- * | permanent error            | reply the error, ack               | refused letters, ack; an event: dead letters |
- * | transient error            | reply the error, ack               | retry queue, ack; in the end dead letters |
+ * | malformed                  | reply the error, ack               | stub to the refused queue, ack |
+ * | permanent error            | reply the error, ack               | refused queue, ack; an event: dead queue |
+ * | transient error            | reply the error, ack               | retry queue, ack; after the last attempt: dead queue |
  * | bug                        | reply INTERNAL with a fixed text, ack | the same                |
  * | database away              | command: hold; query: reply UNAVAILABLE, ack | hold             |
  * | not started                | reply UNAVAILABLE, ack             | never happens              |
- * | suspect                    | suspects, ack                      | the same                   |
+ * | suspect                    | suspect queue, ack                 | the same                   |
  * | deadline passed            | ack                                | never happens              |
  *
- * A query that nobody waits for is malformed, and is dropped: it has no effect that could be missed.
+ * A query without a caller that waits is malformed. It is dropped, because a query has no effect.
  */
 export function decide(outcome: Outcome, circumstances: Circumstances, random = Math.random): Decision {
   const { awaited, kind } = circumstances;
@@ -81,7 +81,7 @@ export function decide(outcome: Outcome, circumstances: Circumstances, random = 
     case 'result':
       return awaited ? { do: 'replyThenAck', reply: { result: outcome.value } } : { do: 'ack', because: 'acked' };
     case 'databaseAway':
-      // A query changes nothing, so that saying "nothing was executed" is true, and better than letting its caller wait.
+      // A query changes nothing, so "nothing was executed" is true, and its caller need not wait.
       return kind === 'queries' ? fail(new ApiError('UNAVAILABLE', AWAY), circumstances, random) : { do: 'hold' };
     case 'notStarted':
       return fail(new ApiError('UNAVAILABLE', AWAY), circumstances, random);
@@ -99,7 +99,7 @@ function fail(thrown: unknown, circumstances: Circumstances, random: () => numbe
   const { kind, awaited, attempt, maxAttempts, mayHaveRun } = circumstances;
   const error = shownAs(thrown, awaited);
   if (awaited) {
-    // An earlier run may have been committed: then "not executed" would be a lie.
+    // An earlier run may have been committed: then "not executed" would be false.
     const doubtful = error.status === 'UNAVAILABLE' && mayHaveRun && kind !== 'queries';
     return { do: 'replyThenAck', reply: { error: doubtful ? { status: 'DEADLINE_EXCEEDED', message: DOUBTFUL } : error } };
   }
@@ -109,25 +109,25 @@ function fail(thrown: unknown, circumstances: Circumstances, random: () => numbe
   return { do: 'retryThenAck', delay: delayOf(attempt, random), error };
 }
 
-/** What is wrong with an event is a mistake of this system, whose letters are never dropped. */
+/** A bad event is a mistake of this system: it goes to the dead queue, which never drops. */
 const giveUp = (error: ErrorBody, { isEvent }: Circumstances, { stub }: { stub: boolean }): Decision =>
   isEvent ? { do: 'deadThenAck', error } : { do: 'refuseThenAck', error, stub };
 
-/** One in four waits a step longer: what failed together is not tried again together. */
+/** One retry in four waits a step longer, so that commands that failed together are not retried together. */
 function delayOf(attempt: number, random: () => number): (typeof RETRY_DELAYS)[number] {
   const step = attempt - 1 + (random() < 0.25 ? 1 : 0);
   return RETRY_DELAYS[Math.min(step, RETRY_DELAYS.length - 1)];
 }
 
-/** All that a caller learns of a bug. */
+/** The only error that a caller sees for a bug. */
 export const INTERNAL: ErrorBody = { status: 'INTERNAL', message: 'Internal error.' };
 
-/** Whether an error is somebody's mistake in our code: the log needs its stack. */
+/** Whether an error is a bug in our code, whose stack belongs in the log. */
 export const isBug = (error: unknown): boolean => !(error instanceof ApiError) || error.status === 'INTERNAL';
 
 function shownAs(error: unknown, awaited: boolean): ErrorBody {
   if (error instanceof ApiError && error.status !== 'INTERNAL') return error.toBody();
-  // Callers learn nothing of our inside; the dead letters are for those who have to repair it.
+  // Callers must not see internals. Dead letters keep the reason, for the operator.
   return awaited || !(error instanceof Error) ? INTERNAL : { ...INTERNAL, message: `${error.name}: ${error.message}` };
 }
 

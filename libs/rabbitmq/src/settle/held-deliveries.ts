@@ -2,10 +2,10 @@ import type { ConsumedQueue } from '../topology/consumed-queues';
 import type { TransportMetrics } from '../metrics';
 import type { QueueConsumer } from '../delivery/queue-consumer';
 
-/** With more deliveries of one queue that cannot be put away it is not consumed any more. */
+/** With more held deliveries the queue is not consumed any more. */
 const MOST_HELD = 16;
 
-/** Deliveries that can neither be tried again nor go to the letters for now: few enough that memory and other queues do not suffer. */
+/** Counts the held deliveries: the broker takes neither their retry nor their dead letter for now. The limit protects memory and other queues. */
 export class HeldDeliveries {
   private readonly held = new Map<ConsumedQueue, number>();
 
@@ -17,9 +17,7 @@ export class HeldDeliveries {
   /** undefined while every queue is consumed, else a short reason without secrets. */
   check(): string | undefined {
     const stopped = [...this.held].find(([, held]) => held > MOST_HELD);
-    return (
-      stopped && `${stopped[0].name} is not consumed: its messages cannot be put away, because the broker does not take them`
-    );
+    return stopped && `${stopped[0].name} is not consumed: the broker does not take its retries and dead letters`;
   }
 
   change(queue: ConsumedQueue, by: 1 | -1): void {

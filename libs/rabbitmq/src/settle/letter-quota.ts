@@ -4,16 +4,16 @@ import { BODY_BYTES } from './republication';
 import type { Delivery } from '../delivery/delivery';
 
 const HOUR_S = 3600;
-/** Of each account, in one process. Queues of refused letters hold ten times the letters and 32 times the bytes. */
+/** For each account, in one process. A refused queue holds 10 times the messages and 32 times the bytes. */
 const LETTERS_AN_HOUR = 10_000;
 const BYTES_AN_HOUR = 8 * 1024 * 1024;
 const LOG_EVERY_MS = 60_000;
-/** Accounts in one round of log lines, at most. */
+/** Most accounts in one round of log lines. */
 const MAX_LINES = 100;
 
 /**
- * Bounds the refused letters that are kept of each publisher, so that nobody's mistakes push out those of another. Letters beyond that are
- * counted and dropped, and the log names their publisher.
+ * Limits the refused dead letters that are kept for each publisher, so that one publisher cannot push out the dead letters of another. Dead
+ * letters above the limit are counted and dropped, and the log names their publisher.
  */
 export class LetterQuota {
   private readonly logger = new Logger('RabbitMQ');
@@ -21,7 +21,7 @@ export class LetterQuota {
   private readonly bytes = new RateLimiterMemory({ points: BYTES_AN_HOUR, duration: HOUR_S, keyPrefix: 'bytes' });
   private readonly dropped = new Map<string, number>();
 
-  /** Counts a letter. @returns false when it is one too many of its publisher */
+  /** Counts a dead letter. @returns false when its publisher is above the limit */
   async admits(delivery: Delivery, stub: boolean): Promise<boolean> {
     const publisher = publisherOf(delivery);
     const bytes = stub ? Math.min(BODY_BYTES, delivery.message.content.length) : delivery.message.content.length;
@@ -45,7 +45,7 @@ export class LetterQuota {
   private report(): void {
     for (const [publisher, letters] of this.dropped) {
       this.logger.warn({
-        msg: 'refused commands of a publisher are dropped, because it has more of them than are kept in an hour',
+        msg: 'refused commands of a publisher are dropped: it has exceeded the hourly limit of kept ones',
         publisher,
         letters,
       });
@@ -54,5 +54,5 @@ export class LetterQuota {
   }
 }
 
-/** The broker vouches for the account. Publishers without one share that of their lane. */
-const publisherOf = ({ context, lane }: Delivery): string => context.userId ?? `nobody, by exchange ${lane}`;
+/** The broker has checked the account. Publishers without user_id share one quota for each lane. */
+const publisherOf = ({ context, lane }: Delivery): string => context.userId ?? `without user_id, by exchange ${lane}`;

@@ -4,24 +4,24 @@ import { BATCH_TYPE, encodeBatch, type EncodedReply } from '@app/amqp/reply-form
 import { writeMessage, type Properties } from '@app/amqp/write-message';
 import type { ReplyAddress } from '../delivery/envelope';
 
-/** Bodies of one batch: a message is well below what the broker takes. */
+/** Bodies of one batch: the message stays far below the broker's size limit. */
 const MAX_BATCH_BYTES = 1024 * 1024;
 
 interface Batch {
   replies: { correlationId: string; reply: EncodedReply }[];
   bytes: number;
-  /** Whether it has been written: the channel may be lost before the end of the turn. */
+  /** Whether the batch was written: the channel may be lost before the end of the turn. */
   sent: Promise<boolean>;
 }
 
-/** Publishes replies. Those of one turn of the event loop for the same caller share a message: a batch of commands ends all at once. */
+/** Publishes replies. Replies of one turn of the event loop to the same caller share a message: a batch of commands ends all at once. */
 export class ReplyBatcher {
-  /** By the caller's queue. */
+  /** Keyed by the caller's queue. */
   private readonly batches = new Map<string, Batch>();
 
   constructor(private readonly channel: RabbitChannel<Channel>) {}
 
-  /** @returns false when there is no channel any more @throws Error when it is closing, or the protocol cannot carry the reply */
+  /** @returns false when there is no channel any more @throws Error when the channel is closing, or the protocol cannot carry the reply */
   async publish(address: ReplyAddress, reply: EncodedReply): Promise<boolean> {
     const { replyTo, correlationId, batches } = address;
     if (!batches || correlationId === undefined) return this.write(replyTo, { correlationId, ...reply.properties }, reply.body);
@@ -38,7 +38,7 @@ export class ReplyBatcher {
       replies: [],
       bytes: 0,
       sent: endOfTurn.then(() => {
-        // It may have been full, and followed by another one.
+        // A full batch has been replaced by another one already.
         if (this.batches.get(replyTo) === batch) this.batches.delete(replyTo);
         return this.writeBatch(replyTo, batch);
       }),

@@ -6,12 +6,12 @@ import { HEADER } from '@app/amqp/headers';
 import type { Publication } from '@app/amqp/publisher';
 
 const MAX_REASON_CHARACTERS = 500;
-/** Bytes of an unreadable body that are kept. */
+/** Bytes of a malformed command's body that are kept. */
 export const BODY_BYTES = 1024;
 
 /**
- * Headers that must not survive. CC and BCC route copies by themselves: into the dead letters of another service, or back without delay.
- * What queues write about deaths and deliveries is about another queue.
+ * Headers that must not be published again. CC and BCC would route copies into the dead letters of another service, or back without delay.
+ * The x-death and x-delivery-count headers describe another queue.
  */
 export const DROPPED_HEADERS = [
   'CC',
@@ -28,21 +28,21 @@ export const DROPPED_HEADERS = [
 ];
 
 export interface RepublicationOptions {
-  /** Broker account of this service: by it readers of a letter know that the headers below are a service's. */
+  /** Broker account of this service. It proves to the reader of a dead letter that a service wrote the headers below. */
   account: string;
   attempt: number;
-  /** Why it goes to the letters. */
+  /** Error that made it a dead letter. */
   dead?: ErrorBody;
-  /** Whether only the beginning of the body is kept, with its size and hash: it cannot be read anyway. */
+  /** Whether only the beginning of the body is kept, with its size and hash: a malformed body is of no more use. */
   stub?: boolean;
-  /** false keeps only those headers that were understood: the others may hold what can be read but not written again. Default true. */
+  /** false keeps only the headers that this service understands: others may hold values that cannot be encoded again. Default true. */
   withHeaders?: boolean;
 }
 
 /**
- * A command as a service publishes it again: to a retry queue, to the suspects or to the letters. Body, message_id, type, timestamp and
- * app_id stay. `user_id` becomes that of the service, because the broker checks it against the account that publishes. `expiration` goes,
- * because the message must not expire where it is kept.
+ * Publication of a command to a retry queue, the suspect queue or a dead-letter queue. Body, message_id, type, timestamp and app_id stay.
+ * `user_id` becomes that of the service, because the broker checks it against the publishing account. `expiration` is removed, because the
+ * message must not expire there.
  */
 export function republication(
   delivery: Delivery,
@@ -57,7 +57,7 @@ export function republication(
 
   return {
     ...target,
-    // A copy, because the part would keep the whole.
+    // A copy, because subarray() keeps the whole body in memory.
     body: stub ? Buffer.from(content.subarray(0, BODY_BYTES)) : content,
     properties: {
       persistent: true,
@@ -69,7 +69,7 @@ export function republication(
       userId: account,
       timestamp: seconds(message.properties.timestamp),
       ...(address && { replyTo: address.replyTo }),
-      // By ours a publication is told from others that are on their way; the caller's comes back with the reply.
+      // Identifies this publication among those in flight. The caller's correlation id is kept in a header.
       correlationId: randomUUID(),
       headers: {
         ...original,
@@ -88,7 +88,7 @@ export function republication(
   };
 }
 
-/** Without them a retry would have no tenant, and a dead letter could not be replayed. */
+/** Without these headers a retry would have no tenant, and a dead letter could not be replayed. */
 const understood = ({ apiKey, requestId, deadline, idempotencyKey }: DeliveryContext) => ({
   [HEADER.apiKey]: apiKey || undefined,
   [HEADER.requestId]: requestId,

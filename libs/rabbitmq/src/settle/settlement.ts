@@ -18,9 +18,9 @@ import { deadQueue, refusedQueue, retryQueue, suspectQueue } from '../topology/t
 
 /** How long a reply without a deadline waits for a publishing connection, in milliseconds. */
 const REPLY_PATIENCE_MS = 5000;
-/** How long a letter of a publisher is held when it cannot be put away, in milliseconds. One of ours is held as long as it takes. */
+/** How long a refused command is held while the broker does not take its dead letter, in milliseconds. Others are held without limit. */
 const HOLD_REFUSED_MS = 5 * 60_000;
-/** No length of a queue counts headers: a refused letter with more of them, as JSON, keeps only those that were understood. */
+/** Queue limits do not count headers. A refused dead letter with more header text (as JSON) keeps only the headers that are understood. */
 const MAX_HEADER_CHARACTERS = 4096;
 
 type Republished = Extract<Decision, { do: 'retryThenAck' | 'deadThenAck' | 'refuseThenAck' | 'suspectThenAck' }>;
@@ -38,7 +38,7 @@ export class Settlement {
 
   /**
    * @param connection for publishing only: a blocked one must not stop the consumers
-   * @param heldDeliveries what cannot be put away for now
+   * @param heldDeliveries counts the deliveries that cannot be republished for now
    */
   constructor(
     private readonly service: ServiceName,
@@ -65,17 +65,17 @@ export class Settlement {
     return this.replyChannel.check() ?? this.confirms.check();
   }
 
-  /** From now on nothing waits for the broker to come back. */
+  /** From now on no delivery waits for the broker to come back. */
   stopWaiting(): void {
     this.closing.abort();
   }
 
-  /** Flushes what was published. */
+  /** Flushes the publications and closes the channels. */
   async close(): Promise<void> {
     await Promise.all([this.replyChannel.close(), this.confirms.close()]);
   }
 
-  /** @param knownPattern label of the metric: only patterns with a handler, because others are without number */
+  /** @param knownPattern label of the metric: only patterns with a handler, because the number of others is unlimited */
   async settle(delivery: Delivery, decision: Exclude<Decision, { do: 'hold' }>, knownPattern: string): Promise<void> {
     const settled = (outcome: string, status = '') => {
       delivery.ack();
@@ -137,10 +137,10 @@ export class Settlement {
   }
 
   /**
-   * Publishes the message elsewhere. While that fails it is held: going back to its queue would count as a delivery in vain.
+   * Publishes the message to another queue. While that fails the delivery is held: a requeue may count towards the delivery limit.
    *
-   * @returns whether the broker has it, so that this delivery can be acknowledged; false at the end of the channel or the process, which
-   *   give it back to its queue, and after so many milliseconds
+   * @returns true when the broker has confirmed it, so that this delivery can be acknowledged. False when the channel or the process ends,
+   *   which requeues the delivery, and after `holdMs` milliseconds
    */
   private async republish(delivery: Delivery, decision: Republished, holdMs = Infinity): Promise<boolean> {
     const until = performance.now() + holdMs;
@@ -154,7 +154,7 @@ export class Settlement {
         if (outcome === 'confirmed') return true;
         const { exchange, routingKey } = publication;
         const line = { msg: 'publishing again failed', requestId: delivery.context.requestId, exchange, routingKey, outcome };
-        // A publisher, or a connection that ended, can bring this about: nothing of ours is broken, and it is tried again.
+        // These have causes outside this service (headers of a publisher, a lost connection) and are retried: a warning is enough.
         if (['unencodable', 'not written', 'lost'].includes(outcome)) this.logger.warn(line);
         else if (!held) this.logger.error(line);
         if (outcome === 'unencodable') withHeaders = false;
@@ -207,7 +207,7 @@ function hasFewHeaders({ message }: Delivery): boolean {
   try {
     return JSON.stringify(message.properties.headers ?? {}).length <= MAX_HEADER_CHARACTERS;
   } catch {
-    // A number of 64 bits, for one.
+    // For example a 64-bit number (BigInt).
     return false;
   }
 }

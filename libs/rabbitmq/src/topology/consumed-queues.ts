@@ -20,21 +20,21 @@ export type QueueKind = 'commands' | 'queries' | 'events';
 export interface ConsumedQueue {
   readonly name: string;
   readonly kind: QueueKind;
-  /** The exchange that its messages were published to, which is their share of the consumer: for what comes back, that of its lane. */
+  /** The exchange of its messages, which is their share in the fair schedule. Retried messages carry their first exchange in a header. */
   readonly lane: ExchangeName;
-  /** Most deliveries in hand, those that wait for their turn included. */
+  /** Most deliveries in flight, waiting ones included. */
   readonly prefetch: number;
   /** Whether a message is handled with no other command in the process. */
   readonly alone?: boolean;
 }
 
-/** Deliveries in hand of one lane: so many at most wait in a process that is slow, while another one has nothing to do. */
+/** Deliveries in flight of one lane. It limits how many wait in a slow process while another process is idle. */
 const LANE_PREFETCH = 64;
-/** Queries of all tenants: enough that those of one who asks seldom are among them. */
+/** Large, so that queries of quiet tenants are prefetched too when a busy tenant has a backlog. */
 const QUERY_PREFETCH = 256;
 const EVENT_PREFETCH = 16;
 
-/** @param commands most commands in hand that the gateway or a service waits for */
+/** @param commands most commands in flight that the gateway or a service waits for */
 export function consumedQueues(service: ServiceName, kinds: readonly QueueKind[], commands: number): ConsumedQueue[] {
   const inLane = Math.min(LANE_PREFETCH, commands);
   const ofKind: Record<QueueKind, () => ConsumedQueue[]> = {

@@ -9,7 +9,7 @@ async function main(): Promise<void> {
   const { amqpUrl, amqpCaFile } = topologyConfig();
   const upgraded = process.argv.includes('--upgraded');
   const left = await declareTopology(amqpUrl, { caFile: amqpCaFile, waitMs: WAIT_MS, upgraded });
-  console.log(`RabbitMQ has ${EXCHANGES.length} exchanges, ${QUEUES.length} queues and ${BINDINGS.length} bindings of ours.`);
+  console.log(`RabbitMQ has our ${EXCHANGES.length} exchanges, ${QUEUES.length} queues and ${BINDINGS.length} bindings.`);
   if (upgraded)
     console.log(
       left.length > 0 ? `Not empty yet: ${left.join(', ')}. Run it again in five minutes.` : 'The upgrade is finished.',

@@ -8,7 +8,7 @@ import { within } from '@app/amqp/within';
 
 const PRECONDITION_FAILED = 406;
 const CLOSE_TIMEOUT_MS = 2000;
-/** What a broker that is still starting looks like. Anything else, a wrong password above all, is no better a minute later. */
+/** Errors of a broker that is still starting. Other errors, such as a wrong password, are not retried: waiting does not help. */
 const NOT_UP_YET =
   /ECONNREFUSED|ECONNRESET|ETIMEDOUT|EHOSTUNREACH|ENOTFOUND|EAI_AGAIN|Socket closed abruptly|closed the connection while/;
 
@@ -17,16 +17,17 @@ export interface DeclareOptions {
   caFile?: string;
   /** How long to wait for a broker that is not up yet, in milliseconds. Default 0. */
   waitMs?: number;
-  /** No process of a version without lanes runs any more: what only they use is taken away. Default false. */
+  /** No process of a version without lanes runs any more: remove the queues and bindings that only those use. Default false. */
   upgraded?: boolean;
 }
 
 /**
- * Declares every exchange, queue and binding of the topology. What is there already stays as it is.
+ * Declares every exchange, queue and binding of the topology. Existing ones do not change.
  *
  * @param url of an account with full rights on the virtual host
- * @returns with `upgraded` the earlier queues that are not empty yet
- * @throws Error that names what exists with other arguments, or why there is no connection; never with the URL in it
+ * @returns with `upgraded` the earlier queues that are not empty yet, else an empty list
+ * @throws Error that names the queue or exchange that exists with other arguments, or says why there is no connection. The text never
+ *   contains the URL
  */
 export async function declareTopology(
   url: string,
@@ -53,7 +54,7 @@ async function connectWithin<T>(waitMs: number, open: () => Promise<T>): Promise
     try {
       return await open();
     } catch (error) {
-      // A host name with several addresses fails with an error of errors.
+      // A host name with several addresses fails with an AggregateError.
       const causes = error instanceof AggregateError ? error.errors : [error];
       const notUpYet = causes.some((cause) => NOT_UP_YET.test(String((cause as Error).message)));
       if (!notUpYet || performance.now() > until) throw causes[0];
@@ -62,7 +63,7 @@ async function connectWithin<T>(waitMs: number, open: () => Promise<T>): Promise
   }
 }
 
-/** @param upgrading whether processes of versions without lanes may run: lane 0 stays theirs, until the upgrade is finished */
+/** @param upgrading whether processes of versions without lanes may run: lane 0 keeps their bindings until the upgrade is finished */
 async function declareOn(channel: Channel, upgrading: boolean): Promise<void> {
   for (const { name, type } of EXCHANGES) {
     await explain(`exchange ${name}`, channel.assertExchange(name, type, { durable: true }));

@@ -11,33 +11,33 @@ import {
   type BindingDeclaration,
 } from './topology';
 
-/** Where processes of versions without lanes put suspects. They need it while they run: a broker that has it is being upgraded. */
+/** Suspect queue of versions without lanes. Their processes need it while they run. A broker that has it is being upgraded. */
 const earlierSuspectQueue = (service: ServiceName) => `${earlierCommandQueue(service)}.suspects`;
-/** The same for retries. What is in there comes back by itself to the earlier queue of commands, which this version consumes. */
+/** Retry queues of versions without lanes. Their messages expire into the earlier command queue, which this version consumes. */
 const earlierRetryQueues = (service: ServiceName) =>
   RETRY_DELAYS.map(({ name }) => `${earlierCommandQueue(service)}.retry.${name}`);
 
-/** Queues that no process of this version uses, and where what is left in them has to go. */
+/** Queues that this version does not use, and the target for messages that are left in them. */
 export const EARLIER_QUEUES: readonly { name: string; moveTo?: string }[] = SERVICES.flatMap((service) => [
   { name: earlierSuspectQueue(service), moveTo: suspectQueue(service) },
   ...earlierRetryQueues(service).map((name) => ({ name })),
 ]);
 
-/** There only while an upgrade is not finished. */
+/** This queue exists only while an upgrade is not finished. */
 export const SIGN_OF_UPGRADE = earlierSuspectQueue(SERVICES[0]);
 
-/** Bindings that stand in the way of this version. */
+/** Bindings of earlier versions that break this version. */
 export const REMOVED_BINDINGS: readonly BindingDeclaration[] = SERVICES.map((service) => ({
-  // The earlier queue dead-letters with this key. Full, the target would refuse, and stop it.
+  // The earlier queue dead-letters with this key. This target refuses when it is full, and would block the earlier queue.
   exchange: 'dead',
   routingKey: earlierCommandQueue(service),
   queue: deadQueue(service),
 }));
 
-/** Lane 0 while processes of versions without lanes run: they consume no other queue. */
+/** Bindings of lane 0 while processes of versions without lanes run: they consume no other command queue. */
 export const EARLIER_LANE_ZERO = laneZeroBindings(earlierCommandQueue);
 
-/** Bindings that are needed only while such processes run: for their consumers, and to get the events of their users services. */
+/** Bindings that only processes of versions without lanes need: for their consumers, and for events that their users service publishes. */
 export const EARLIER_BINDINGS: readonly BindingDeclaration[] = [
   ...EARLIER_LANE_ZERO.filter(({ queue }) => SERVICES.some((service) => queue === earlierCommandQueue(service))),
   ...SERVICES.flatMap((service) =>

@@ -56,14 +56,14 @@ describe('an upgrade', () => {
     await channel.waitForConfirms();
   };
 
-  /** Where commands of lane 0 go: to the queue that earlier processes consume, or to that of this version. */
+  /** Queues that commands of lane 0 go to: the one of earlier versions or the one of this version. */
   const laneZero = async () => {
     const { bindings } = await broker.management.definitions();
     const bound = bindings.filter(({ source, routing_key: key }) => source === 'commands' && key === 'users.add.v1');
     return bound.map(({ destination }) => destination);
   };
 
-  it('keeps what the earlier processes need, until it is finished, and loses nothing that is in their queues', async () => {
+  it('keeps the queues of earlier processes until it is finished, and loses no message in them', async () => {
     await send('users.commands');
     await send('users.commands.retry.1s');
     await send('users.commands.suspects');
@@ -74,7 +74,7 @@ describe('an upgrade', () => {
     expect(await laneZero()).toEqual(['users.commands']);
 
     const left = () => declareTopology(broker.url, { upgraded: true });
-    // What waits for a second comes back by itself.
+    // The message in the queue of 1 s expires by itself.
     await eventually(async () => (await left()).join() === 'users.commands.retry.5m');
     expect(await names()).not.toContain('users.commands.suspects');
     expect(await laneZero()).toEqual(['users.commands.0']);

@@ -3,15 +3,15 @@ import { EARLIER_BINDINGS, EARLIER_QUEUES } from './earlier-topology';
 import { BINDINGS } from './topology';
 
 /**
- * Takes away what only processes of versions without lanes use: to be called when none of them runs any more. Messages that are left in their
- * queue of suspects move to the one of this version; their retry queues empty themselves into the earlier queue of commands.
+ * Removes the queues and bindings that only versions without lanes use. Call it when none of their processes runs any more. Messages in their
+ * suspect queue move to the current one; messages in their retry queues expire into the earlier command queue.
  *
  * @returns the queues that are not empty yet: call it again later
  */
 export async function finishUpgrade(model: ChannelModel): Promise<string[]> {
   const channel = await model.createConfirmChannel();
   channel.on('error', () => undefined);
-  // First the new bindings: for a moment a command may come twice, which is once by its message_id, and never not at all.
+  // Bind before unbinding: a command may arrive twice for a moment (deduplicated by its message_id), but none is lost.
   for (const { queue, exchange, routingKey } of BINDINGS) await channel.bindQueue(queue, exchange, routingKey);
   for (const { queue, exchange, routingKey } of EARLIER_BINDINGS) await channel.unbindQueue(queue, exchange, routingKey);
   const left: string[] = [];
@@ -26,7 +26,7 @@ export async function finishUpgrade(model: ChannelModel): Promise<string[]> {
   return left;
 }
 
-/** Whether there is such a queue. On a channel of its own, because the broker closes it when there is no such queue. */
+/** Whether the queue exists. Uses its own channel, because the broker closes the channel when the queue is missing. */
 export async function exists(model: ChannelModel, queue: string): Promise<boolean> {
   const channel: Channel = await model.createChannel();
   channel.on('error', () => undefined);
@@ -43,7 +43,7 @@ async function moveAll(channel: ConfirmChannel, from: string, to: string): Promi
   for (let message = await channel.get(from); message; message = await channel.get(from)) {
     const { content } = message;
     const { properties } = message as { properties: Options.Publish } & GetMessage;
-    // In another queue it has not been delivered in vain.
+    // The count belongs to the earlier queue. In the new queue this message has not been delivered yet.
     const { 'x-delivery-count': _, ...headers } = (properties.headers ?? {}) as Record<string, unknown>;
     channel.publish('retry', to, content, { ...properties, persistent: true, headers, mandatory: true });
     await channel.waitForConfirms();

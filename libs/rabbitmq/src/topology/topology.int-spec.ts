@@ -19,7 +19,7 @@ describe('declaring the topology', () => {
   });
   afterEach(() => broker.drop());
 
-  it('makes what the table says, and changes nothing when it is there', async () => {
+  it('declares the topology, and changes nothing when it is repeated', async () => {
     await declareTopology(broker.url);
     await declareTopology(broker.url);
     const { queues, exchanges, bindings } = await broker.management.definitions();
@@ -43,7 +43,7 @@ describe('declaring the topology', () => {
     await expect(declareTopology(broker.url)).rejects.toThrow(/^the queue users\.queries exists with other settings/);
   });
 
-  it('keeps a service and a caller that need it not ready, until it is there', async () => {
+  it('is needed for readiness: a service and a client become ready once it exists', async () => {
     const metrics = new Registry();
     const server = await startUsersStub(
       { connection: { url: broker.url, name: 'users' }, metrics },
@@ -67,7 +67,7 @@ describe('declaring the topology', () => {
 });
 
 describe('a broker that is not up', () => {
-  it('is waited for, as long as asked', async () => {
+  it('is waited for, up to the given time', async () => {
     const broker = await createTestBroker();
     const url = new URL(broker.url);
     const target = { host: url.hostname, port: Number(url.port) };
@@ -116,7 +116,7 @@ describe('the program', () => {
     const broker = await createTestBroker();
     expect(await run(broker.url)).toBeUndefined();
     expect(said).toEqual({
-      log: [`RabbitMQ has ${EXCHANGES.length} exchanges, ${QUEUES.length} queues and ${BINDINGS.length} bindings of ours.`],
+      log: [`RabbitMQ has our ${EXCHANGES.length} exchanges, ${QUEUES.length} queues and ${BINDINGS.length} bindings.`],
       error: [],
     });
     await broker.drop();

@@ -13,7 +13,7 @@ describe('topology', () => {
     for (const { routingKey } of BINDINGS) expect(routingKey).not.toMatch(/[*#]/);
   });
 
-  it('names only queues and exchanges that it has', () => {
+  it('binds and dead-letters only to queues and exchanges that it declares', () => {
     const exchanges = EXCHANGES.map(({ name }) => name as string);
     for (const binding of BINDINGS) {
       expect(queue(binding.queue)).toBeDefined();
@@ -24,7 +24,7 @@ describe('topology', () => {
     }
   });
 
-  /** Where the dead letters of a queue go. */
+  /** Bindings that the dead letters of a queue match. */
   const targetsOf = ({ arguments: args }: QueueDeclaration) =>
     BINDINGS.filter(
       ({ exchange, routingKey }) =>
@@ -37,7 +37,7 @@ describe('topology', () => {
     for (const queue of forwarding) expect(targetsOf(queue)).not.toEqual([]);
   });
 
-  it('dead-letters from no queue that other services can publish to: the broker reads what they write into x-death', () => {
+  it('dead-letters from no queue that other services can publish to: the broker parses their x-death header', () => {
     const lanes: string[] = [...LANES];
     for (const { exchange, queue: name } of BINDINGS) {
       if (!lanes.includes(exchange)) continue;
@@ -56,12 +56,12 @@ describe('topology', () => {
     }
   });
 
-  it('drops only letters that their publishers have to answer for', () => {
+  it('drops only dead letters that their publisher caused', () => {
     const dropping = QUEUES.filter(({ arguments: args }) => args['x-overflow'] === 'drop-head').map(({ name }) => name);
     expect(dropping).toEqual(SERVICES.map((service) => `${service}.commands.refused`));
   });
 
-  it('loses nothing on the way to the letters, and no target of dead letters refuses before its sources are full', () => {
+  it('loses nothing while dead-lettering, and no target refuses before its sources are full', () => {
     for (const source of forwarding) {
       expect(source.arguments).toMatchObject({ 'x-queue-type': 'quorum', 'x-dead-letter-strategy': 'at-least-once' });
       for (const target of targetsOf(source)) {
@@ -74,7 +74,7 @@ describe('topology', () => {
     }
   });
 
-  it('has one waiting time for each retry queue', () => {
+  it('has one delay for each retry queue', () => {
     expect(RETRY_DELAYS.map(({ name }) => queue(`users.retry.${name}`)?.arguments['x-message-ttl'])).toEqual([
       1000, 5000, 30_000, 300_000,
     ]);

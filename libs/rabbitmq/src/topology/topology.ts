@@ -3,41 +3,40 @@ import { ALL_MESSAGES, OPEN_MESSAGES } from '@app/contracts/all-messages';
 import type { Message, ServiceName } from '@app/contracts/message';
 
 /**
- * The exchanges and who publishes to them. All durable. Right to write to an exchange is what the broker vouches for: so each lane has one.
- * See {@link LANES}.
+ * The exchanges and their publishers. All durable. The broker grants write permission by exchange, so each lane has its own: see {@link LANES}.
  */
 export const EXCHANGES = [
-  { name: 'calls', type: 'topic', purpose: 'Commands and queries that the gateway and the services wait for, from them only.' },
+  { name: 'calls', type: 'topic', purpose: 'Commands and queries from the gateway and the services, which wait for the reply.' },
   { name: 'commands', type: 'topic', purpose: 'Commands and queries of other services: lane 0.' },
   { name: 'commands.1', type: 'topic', purpose: 'Commands and queries of other services: lane 1.' },
   { name: 'commands.2', type: 'topic', purpose: 'Commands and queries of other services: lane 2.' },
   { name: 'commands.3', type: 'topic', purpose: 'Commands and queries of other services: lane 3.' },
-  { name: 'replies', type: 'direct', purpose: 'Replies of services, to the reply queue of the caller.' },
+  { name: 'replies', type: 'direct', purpose: 'Replies from services to the reply queue of the caller.' },
   {
     name: 'events.own',
     type: 'topic',
-    purpose: 'What happened, for the processes of this system, from the outboxes of services.',
+    purpose: 'Events from the outboxes of services, for the processes of this system.',
   },
-  { name: 'events', type: 'topic', purpose: 'What happened, for other services, from the outboxes of services.' },
+  { name: 'events', type: 'topic', purpose: 'Events from the outboxes of services, for other services.' },
   {
     name: 'retry',
     type: 'direct',
-    purpose: 'Commands that failed and are tried again, suspects and replays, from services and the operator only.',
+    purpose: 'Retries of failed commands, suspects and replayed dead letters. Only services and the operator publish here.',
   },
-  { name: 'dead', type: 'direct', purpose: 'Commands that were given up, from services and the broker itself.' },
+  { name: 'dead', type: 'direct', purpose: 'Dead letters, from services and from the broker itself.' },
 ] as const;
 
 export type ExchangeName = (typeof EXCHANGES)[number]['name'];
 
 /**
- * Where accounts of other services publish to, one exchange each. A lane has queues of its own, so that a backlog in one delays nobody in
- * another. Lane 0 is also that of accounts made before there were lanes.
+ * The lanes: exchanges to which accounts of other services publish, one lane for each account. A lane has its own queues, so a backlog in one
+ * lane does not delay another. Accounts from before there were lanes use lane 0.
  */
 export const LANES = ['commands', 'commands.1', 'commands.2', 'commands.3'] as const satisfies ExchangeName[];
 export type Lane = 0 | 1 | 2 | 3;
 export const LANE_NUMBERS: readonly Lane[] = [0, 1, 2, 3];
 
-/** How long a command waits before each further try; the last delay repeats. One queue each: a queue expires messages only at its head. */
+/** Delays before each retry; the last one repeats. One queue for each delay, because a queue expires messages only at its head. */
 export const RETRY_DELAYS = [
   { name: '1s', milliseconds: 1000 },
   { name: '5s', milliseconds: 5000 },
@@ -51,7 +50,7 @@ export const callQueue = (service: ServiceName) => `${service}.calls`;
 export const callQueryQueue = (service: ServiceName) => `${service}.calls.queries`;
 /** Commands of other services. */
 export const commandQueue = (service: ServiceName, lane: Lane) => `${service}.commands.${lane}`;
-/** Commands of all other services in versions without lanes: consumed until it is empty, and for one release more. */
+/** Commands of all other services in versions without lanes. Consumed until it is empty, and for one more release. */
 export const earlierCommandQueue = (service: ServiceName) => `${service}.commands`;
 /** Queries of other services. */
 export const queryQueue = (service: ServiceName, lane: Lane) =>
@@ -59,17 +58,17 @@ export const queryQueue = (service: ServiceName, lane: Lane) =>
 /** The events that the service listens to. */
 export const eventQueue = (service: ServiceName) => `${service}.events`;
 export const retryQueue = (service: ServiceName, delay: (typeof RETRY_DELAYS)[number]) => `${service}.retry.${delay.name}`;
-/** Commands that come back from a retry queue, or were replayed. */
+/** Commands after their retry delay, and replayed dead letters. */
 export const againQueue = (service: ServiceName) => `${service}.again`;
-/** Commands that may have crashed their consumer, to be handled alone. */
+/** Suspects: commands that may have crashed their consumer. They are handled alone. */
 export const suspectQueue = (service: ServiceName) => `${service}.suspects`;
-/** Commands that this system could not carry out: bugs, and tries used up. */
+/** Dead letters caused by this system: bugs, and retries used up. */
 export const deadQueue = (service: ServiceName) => `${service}.commands.dead`;
-/** Commands that crashed their consumers, until the broker gave them up. */
+/** Dead letters that crashed their consumers until the broker's delivery limit was reached. */
 export const crashedQueue = (service: ServiceName) => `${service}.commands.crashed`;
-/** Commands that were refused because of what their publisher sent. */
+/** Dead letters caused by the publisher: it sent a command that is refused. */
 export const refusedQueue = (service: ServiceName) => `${service}.commands.refused`;
-/** Every queue of dead letters, for people. */
+/** Every dead-letter queue of a service. Only operators read these queues. */
 export const letterQueues = (service: ServiceName) => [deadQueue, crashedQueue, refusedQueue].map((queue) => queue(service));
 
 export interface QueueDeclaration {
@@ -91,16 +90,16 @@ const limits = (messages: number, mebibytes: number, overflow: 'reject-publish' 
   'x-overflow': overflow,
 });
 
-/** Full means refused, never dropped: the publisher gets a nack and nothing is lost in silence. */
+/** A full queue refuses: the publisher gets a nack, and no message is lost silently. */
 const refusing = (messages: number, mebibytes: number) => limits(messages, mebibytes, 'reject-publish');
 
-/** Full means that the oldest goes: nobody waits for room. */
+/** A full queue drops its oldest message, so that publishers never wait for room. */
 const dropping = (messages: number, mebibytes: number) => limits(messages, mebibytes, 'drop-head');
 
 const deadLettersTo = (exchange: ExchangeName, routingKey: string) => ({
   'x-dead-letter-exchange': exchange,
   'x-dead-letter-routing-key': routingKey,
-  // The default strategy loses what its target does not take. This one needs reject-publish and a length limit.
+  // The default strategy, at-most-once, loses messages that the target refuses. This one needs reject-publish and a length limit.
   'x-dead-letter-strategy': 'at-least-once',
 });
 
@@ -121,24 +120,24 @@ const classic = (name: string): QueueDeclaration => ({
   arguments: { 'x-queue-type': 'classic', ...refusing(10_000, 64) },
 });
 
-/** Explicit, because 4.x has a default of 20. A command that is delivered in vain becomes a suspect long before. */
+/** Explicit, because RabbitMQ 4.x has a default limit of 20. A command that is redelivered becomes a suspect long before. */
 const NEVER = 1_000_000;
 
 const listens = (service: ServiceName) => SUBSCRIPTIONS[service].length > 0;
 
-// Types and limits are all explicit, because defaults differ: 4.x has a default delivery limit, and any virtual host may have another
-// default queue type. Only arguments that RabbitMQ 3.10 and 4.x both accept.
-// A queue that other services can publish to has no dead-letter exchange: the broker reads a publisher's `x-death` when it dead-letters, and up
-// to RabbitMQ 3.12 a message with `x-death: ['x']` and an expiration ends dead-lettering on its whole node. What expires in a lane is gone, as
-// its publisher has asked.
-// A queue that others dead-letter into must not refuse: the broker tries again only every 180 s. It drops its head, or has room for all that
-// the others may hold.
+// All types and limits are explicit, because defaults differ: 4.x has a default delivery limit, and each virtual host may have its own default
+// queue type. Only arguments that both RabbitMQ 3.10 and 4.x accept.
+// A queue that other services can publish to has no dead-letter exchange. The broker parses a publisher's `x-death` when it dead-letters, and
+// up to RabbitMQ 3.12 a message with `x-death: ['x']` and an expiration stops dead-lettering on the whole node. A message that expires in a
+// lane is lost, as its publisher asked.
+// A target of dead-lettering must not refuse, because the broker retries only every 180 s. It drops its head, or has room for the content of
+// all its sources.
 function queuesOf(service: ServiceName): QueueDeclaration[] {
   return [
     quorum(callQueue(service), NEVER, refusing(20_000, 128)),
     classic(callQueryQueue(service)),
     ...LANE_NUMBERS.map((lane) => quorum(commandQueue(service, lane), NEVER, refusing(50_000, 128))),
-    // Only retry queues of versions without lanes bring anything in.
+    // Only retry queues of versions without lanes still send messages here.
     quorum(earlierCommandQueue(service), 20, deadLettersTo('dead', earlierCommandQueue(service)), refusing(100_000, 256)),
     ...LANE_NUMBERS.map((lane) => classic(queryQueue(service, lane))),
     ...RETRY_DELAYS.map((delay) =>
@@ -150,17 +149,17 @@ function queuesOf(service: ServiceName): QueueDeclaration[] {
         refusing(25_000, 64),
       ),
     ),
-    // Twice what the retry queues hold.
+    // Twice the capacity of the retry queues.
     quorum(againQueue(service), NEVER, refusing(200_000, 512)),
-    // A message that was redelivered from here was the only one in its process. More than one, because a lost connection counts as well.
+    // A message redelivered from this queue was the only one in its process. The limit is 3, not 1, because a lost connection counts too.
     quorum(suspectQueue(service), 3, deadLettersTo('dead', crashedQueue(service)), refusing(25_000, 64)),
-    // Looking at a dead letter and putting it back counts as a delivery.
+    // When an operator looks at a dead letter and puts it back, that counts as a delivery.
     quorum(deadQueue(service), NEVER, refusing(100_000, 256)),
-    // Each letter has ended four processes.
+    // Each of these dead letters has ended four processes.
     quorum(crashedQueue(service), NEVER, refusing(1_000_000, 1024)),
     quorum(refusedQueue(service), NEVER, dropping(100_000, 256)),
     ...(listens(service)
-      ? // Full, it holds up the outbox of its publisher, and nothing is lost.
+      ? // When it is full, the outbox of the publisher waits, and no event is lost.
         [quorum(eventQueue(service), 20, deadLettersTo('dead', earlierCommandQueue(service)), refusing(1_000_000, 1024))]
       : []),
   ];
@@ -168,7 +167,7 @@ function queuesOf(service: ServiceName): QueueDeclaration[] {
 
 const isCommand = ({ kind }: Message<object, object>) => kind === 'command';
 
-/** A binding for each operation and no wildcards, so that a routing key without a consumer is returned to its publisher. */
+/** One binding for each operation and no wildcards, so that a message with an unknown routing key is returned to its publisher. */
 const callBinding = (message: Message<object, object>): BindingDeclaration => ({
   exchange: 'calls',
   routingKey: message.pattern,
@@ -181,7 +180,7 @@ const laneBinding = (message: Message<object, object>, lane: Lane): BindingDecla
   queue: isCommand(message) ? commandQueue(message.service, lane) : queryQueue(message.service, lane),
 });
 
-/** Retry queues, and what comes back out of them; suspects; the dead letters. */
+/** Bindings of the retry queues, of the queue for retried messages, of the suspects and of the dead letters. */
 function failureBindings(service: ServiceName): BindingDeclaration[] {
   const byName = (exchange: 'retry' | 'dead', queue: string) => ({ exchange, routingKey: queue, queue });
   return [
@@ -191,17 +190,17 @@ function failureBindings(service: ServiceName): BindingDeclaration[] {
     byName('dead', deadQueue(service)),
     byName('dead', crashedQueue(service)),
     byName('dead', refusedQueue(service)),
-    // The events and the earlier queue dead-letter with this key, and services of versions without lanes all their letters.
+    // Dead letters with this key: from the event queue and the earlier queue, and all those of versions without lanes.
     { exchange: 'dead', routingKey: earlierCommandQueue(service), queue: refusedQueue(service) },
   ];
 }
 
 export const SERVICES = [...new Set(ALL_MESSAGES.map(({ service }) => service))];
 
-/** Every queue; all durable. The arguments of a queue that exists cannot change: give it a new name, or use a policy. */
+/** Every queue; all durable. The arguments of an existing queue cannot change: use a new name or a policy. */
 export const QUEUES: readonly QueueDeclaration[] = SERVICES.flatMap(queuesOf);
 
-/** Bindings of lane 0, to the queue of commands that is named. All messages, because gateways of versions without lanes publish there. */
+/** Bindings of lane 0 to the given command queue. All messages, because gateways of versions without lanes publish there. */
 export const laneZeroBindings = (commandsTo: (service: ServiceName) => string): readonly BindingDeclaration[] =>
   ALL_MESSAGES.map((message) => ({
     ...laneBinding(message, 0),

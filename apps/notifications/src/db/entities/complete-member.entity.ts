@@ -1,6 +1,9 @@
 import { Entity, PrimaryColumn } from 'typeorm';
 
-/** A user of whom all memberships are in the copy: those of before were asked for, those of later are told by events. */
+/**
+ * Describes table `complete_members` for the test that compares entities with migrations; queries are raw SQL.
+ * A row is a user whose memberships are all copied: earlier ones were fetched from the users service, later ones arrive as events.
+ */
 @Entity('complete_members')
 export class CompleteMemberEntity {
   @PrimaryColumn('bigint', { primaryKeyConstraintName: 'complete_members_pkey' })

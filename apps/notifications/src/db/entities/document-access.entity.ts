@@ -1,6 +1,9 @@
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 
-/** Where a document is and who may open it: a copy of what the users service knows. Without a row it is organizationPrivate. */
+/**
+ * Describes table `document_access` for the test that compares entities with migrations; queries are raw SQL.
+ * A row is the folder and the access type of a document, copied from the users service. Without a row a document is organizationPrivate.
+ */
 @Entity('document_access')
 @Index('document_access_by_folder', ['organization', 'folderId', 'documentId'], { where: 'folder_id IS NOT NULL' })
 @Index('document_access_public', ['organization', 'documentId'], { where: "access = 'public'" })
@@ -17,7 +20,7 @@ export class DocumentAccessEntity {
   @Column({ type: 'text', collation: 'C' })
   access: string;
 
-  /** Of the newest event that was applied. */
+  /** Version of the newest applied event. */
   @Column('bigint')
   version: string;
 }

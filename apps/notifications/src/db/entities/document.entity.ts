@@ -1,7 +1,10 @@
 import { Entity, JoinColumn, ManyToOne, PrimaryColumn } from 'typeorm';
 import { OrganizationEntity } from './organization.entity';
 
-/** A document that a notification has named. */
+/**
+ * Describes table `documents` for the test that compares entities with migrations; queries are raw SQL.
+ * A row is a document that a notification has named.
+ */
 @Entity('documents')
 export class DocumentEntity {
   @PrimaryColumn('bigint', { primaryKeyConstraintName: 'documents_pkey' })

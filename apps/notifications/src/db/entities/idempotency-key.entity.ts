@@ -1,6 +1,9 @@
 import { Column, CreateDateColumn, Entity, Index, PrimaryColumn } from 'typeorm';
 
-/** The first answer to an Idempotency-Key: written in the statement that has the effect, kept for at least 24 hours. */
+/**
+ * Describes table `idempotency_keys` for the test that compares entities with migrations; queries are raw SQL.
+ * A row is the first answer to an Idempotency-Key. The statement with the effect writes it too. Kept for at least 24 hours.
+ */
 @Entity('idempotency_keys')
 @Index('idempotency_keys_by_age', ['createdAt'])
 export class IdempotencyKeyEntity {
@@ -17,7 +20,7 @@ export class IdempotencyKeyEntity {
   @Column('bytea')
   fingerprint: Buffer;
 
-  /** The one part of the answer that differs from call to call. */
+  /** The only part of the answer that varies. */
   @Column({ type: 'text', name: 'notification_id', collation: 'C' })
   notificationId: string;
 

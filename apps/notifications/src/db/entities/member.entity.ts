@@ -1,6 +1,9 @@
 import { Entity, PrimaryColumn } from 'typeorm';
 
-/** Where a user was added to: a copy of what the users service knows. */
+/**
+ * Describes table `members` for the test that compares entities with migrations; queries are raw SQL.
+ * A row is a membership of a user, copied from the users service.
+ */
 @Entity('members')
 export class MemberEntity {
   @PrimaryColumn('bigint', { primaryKeyConstraintName: 'members_pkey' })
@@ -13,7 +16,7 @@ export class MemberEntity {
   @PrimaryColumn('text', { collation: 'C', primaryKeyConstraintName: 'members_pkey' })
   level: string;
 
-  /** The folder or document; empty for the organization. */
+  /** Id of the folder or document; empty for the organization. */
   @PrimaryColumn('text', { collation: 'C', primaryKeyConstraintName: 'members_pkey' })
   id: string;
 }

@@ -1,13 +1,13 @@
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 
-/** A user as it is kept in a notification. */
+/** A user in the content of a notification. */
 export interface KeptUser {
   userId: string;
   name?: string;
   email?: string;
 }
 
-/** What was sent, apart from what is a column. */
+/** Content of a notification without the fields that are columns. */
 export interface NotificationContent {
   actionUser: KeptUser;
   displayHeadlineMessageTemplate: string;
@@ -17,7 +17,10 @@ export interface NotificationContent {
   notifyUsers: KeptUser[];
 }
 
-/** One notification, however many users it reaches: who is named stands in recipients, "all" is a flag here. */
+/**
+ * Describes table `notifications` for the test that compares entities with migrations; queries are raw SQL.
+ * A row is one notification for all its users. Table `recipients` holds the named users; "all" is the flag `notify_all`.
+ */
 @Entity('notifications')
 @Index('notifications_by_document', ['organization', 'documentId', 'timestamp', 'id'])
 @Index('notifications_by_location', ['organization', 'documentId', 'locationId', 'timestamp', 'id'], {
@@ -36,11 +39,11 @@ export class NotificationEntity {
   @PrimaryColumn('bigint', { primaryKeyConstraintName: 'notifications_pkey' })
   organization: string;
 
-  /** The caller's notificationId, else the identity of the command: a command that is delivered again meets its own row. */
+  /** The caller's notificationId, else the message_id of the command: a redelivered command finds its own row. */
   @PrimaryColumn('text', { collation: 'C', primaryKeyConstraintName: 'notifications_pkey' })
   id: string;
 
-  /** Epoch milliseconds by the clock of the database, so that all writers share one. */
+  /** Epoch milliseconds of the database clock, because all writers must use the same clock. */
   @Column('bigint')
   timestamp: string;
 
@@ -53,11 +56,11 @@ export class NotificationEntity {
   @Column('boolean', { name: 'notify_all' })
   notifyAll: boolean;
 
-  /** Bytes of content: pages are cut by it before content is read. */
+  /** Size of the content in bytes: pages are limited by it before the content is read. */
   @Column('integer')
   size: number;
 
-  /** SHA-256 of what was sent: tells a repetition from another notification under the same id. */
+  /** SHA-256 of the request: it distinguishes a repetition from another notification with the same id. */
   @Column('bytea')
   fingerprint: Buffer;
 

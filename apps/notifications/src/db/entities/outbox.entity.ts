@@ -1,6 +1,9 @@
 import { Column, Entity, PrimaryGeneratedColumn } from 'typeorm';
 
-/** An event that is not published yet. */
+/**
+ * Describes table `outbox` for the test that compares entities with migrations; queries are raw SQL.
+ * A row is an event that is not published yet.
+ */
 @Entity('outbox')
 export class OutboxEntity {
   @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'ALWAYS', primaryKeyConstraintName: 'outbox_pkey' })

@@ -1,6 +1,9 @@
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 
-/** A user whom a notification names. */
+/**
+ * Describes table `recipients` for the test that compares entities with migrations; queries are raw SQL.
+ * A row is a user that a notification names.
+ */
 @Entity('recipients')
 @Index('recipients_by_document', ['organization', 'userId', 'documentId', 'timestamp', 'notificationId'])
 @Index('recipients_by_location', ['organization', 'userId', 'locationId', 'timestamp', 'notificationId'], {

@@ -4,7 +4,7 @@ export class Notifications1795132800000 implements MigrationInterface {
   readonly name = 'Notifications1795132800000';
 
   async up(runner: QueryRunner): Promise<void> {
-    // The one place where tenants meet organizations: every other table hangs on this number, which also keeps index entries short.
+    // The only table with tenants and organizations. All other tables refer to its number, which also keeps index entries short.
     await runner.query(`
       CREATE TABLE organizations (
         id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT organizations_pkey PRIMARY KEY,
@@ -47,7 +47,7 @@ export class Notifications1795132800000 implements MigrationInterface {
       CREATE INDEX notifications_to_all_by_document_location
         ON notifications (organization, document_id, location_id, "timestamp", id)
         WHERE notify_all AND location_id IS NOT NULL`);
-    // Document, location and timestamp stand here again so that each filter with a user is one range of one index.
+    // Document, location and timestamp are repeated here, so that each filter with a user is one range of one index.
     await runner.query(`
       CREATE TABLE recipients (
         organization bigint NOT NULL,

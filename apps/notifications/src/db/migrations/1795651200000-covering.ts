@@ -1,8 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Whether a document is restricted decides who sees what is for everybody. Without the document in them, the planner takes an index that has
- * it for cheaper than one in the order of a page, when it expects less than a page: then it reads and sorts all there is.
+ * notifyAll rows need document_id for the access check. Unless these indexes contain it, the planner may choose the by-document index and sort
+ * every row, instead of reading one page in order.
  */
 export class Covering1795651200000 implements MigrationInterface {
   readonly name = 'Covering1795651200000';

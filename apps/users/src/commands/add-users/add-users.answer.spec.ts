@@ -1,7 +1,7 @@
 import { answerOf } from './add-users.answer';
 
 describe('answerOf', () => {
-  it('tells added, updated and failed users apart', () => {
+  it('distinguishes added, updated and failed users', () => {
     const entries = [{ userId: 'new' }, { userId: 'known' }, { userId: 'bad' }, { userId: 'new' }];
     const answer = answerOf(entries, { added: ['new'], refused: [['bad', 'name must not contain control characters']] });
     expect(JSON.parse(JSON.stringify(answer))).toEqual({
@@ -19,7 +19,7 @@ describe('answerOf', () => {
     });
   });
 
-  it('says so when nothing failed', () => {
+  it('reports success when no entry failed', () => {
     expect(answerOf([{ userId: 'a' }], { added: ['a'], refused: [] }).message).toBe('User(s) processed successfully.');
   });
 
@@ -27,7 +27,7 @@ describe('answerOf', () => {
     expect(answerOf([{ userId: 'ü' }], { added: [], refused: [] }).data['ü']?.id).toBe('c03410a5204b21cd8229ff754688d743');
   });
 
-  it('keeps names of properties as keys', () => {
+  it('keeps property names such as __proto__ as keys', () => {
     const { data } = answerOf([{ userId: '__proto__' }, { userId: 'constructor' }], { added: [], refused: [] });
     expect(JSON.stringify(data)).toContain('"__proto__":{"success":true');
     expect(Object.keys(data)).toEqual(['__proto__', 'constructor']);

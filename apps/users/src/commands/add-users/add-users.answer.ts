@@ -2,9 +2,9 @@ import { hash } from 'node:crypto';
 import type { AddedUser, AddUsersResult, UserEntry } from '@app/contracts/users.add';
 import type { Refused } from '../../db/members.repository';
 
-/** What the answer to a call is made of, beside the request. Kept with an Idempotency-Key: a new field must be optional. */
+/** Data from which, with the request, the answer is made. Stored with an Idempotency-Key: a new field must be optional. */
 export interface AddUsersOutcome {
-  /** Users who were not yet at that level. */
+  /** Ids of users who were not at that level before. */
   added: string[];
   refused: Refused[];
 }
@@ -13,7 +13,7 @@ export interface AddUsersOutcome {
 export function answerOf(entries: readonly UserEntry[], { added, refused }: AddUsersOutcome): AddUsersResult {
   const isNew = new Set(added);
   const reasons = new Map(refused);
-  // Without a prototype: `__proto__` is a userId like any other.
+  // Without a prototype, because `__proto__` is a valid userId.
   const data = Object.create(null) as Record<string, AddedUser>;
   for (const { userId } of entries) {
     const reason = reasons.get(userId);

@@ -1,6 +1,6 @@
 import { UsersOnDatabase } from '../../../test/users';
 
-describe('users/add tells', () => {
+describe('users/add publishes events', () => {
   let on: UsersOnDatabase;
 
   beforeAll(async () => {
@@ -9,7 +9,7 @@ describe('users/add tells', () => {
   afterAll(() => on.stop());
   beforeEach(() => on.clear());
 
-  /** What was told since the last look, once everything is published. */
+  /** Publishes all waiting events, and returns the new ones. */
   const told = async () => {
     await on.published();
     return on.events
@@ -20,7 +20,7 @@ describe('users/add tells', () => {
   const ada = { userId: 'ada', name: 'Ada', email: 'ada@example.com' };
   const version = expect.any(Number) as number;
 
-  it('of a new organization and its users, with the tenant', async () => {
+  it('for a new organization and its users, with the tenant', async () => {
     await on.add({ organizationId: 'org', users: [ada, { userId: 'grace' }] }, { apiKey: 'two' });
     expect(await told()).toEqual([
       { type: 'organization.created.v1', apiKey: 'two', organizationId: 'org', version: 1 },
@@ -36,7 +36,7 @@ describe('users/add tells', () => {
     ]);
   });
 
-  it('of a user who is new at a level, though known; not of one who is there unchanged', async () => {
+  it('for a known user who is new at a level; not for an unchanged user', async () => {
     await on.add({ organizationId: 'org', users: [ada] });
     await told();
     await on.add({ organizationId: 'org', folderId: 'f', users: [ada] });
@@ -51,7 +51,7 @@ describe('users/add tells', () => {
     expect(await told()).toEqual([]);
   });
 
-  it('of changed details, with a version that grows', async () => {
+  it('for changed details, with a growing version', async () => {
     const versions: number[] = [];
     for (const name of ['Ada', 'Ada L', 'Ada Lovelace']) {
       await on.add({ organizationId: 'org', users: [{ ...ada, name }] });
@@ -62,7 +62,7 @@ describe('users/add tells', () => {
     expect(versions).toEqual([...new Set(versions)].sort((a, b) => a - b));
   });
 
-  it('of everyone who was added by calls at the same time', async () => {
+  it('for all users added by concurrent calls', async () => {
     const calls = Array.from({ length: 40 }, (_, call) =>
       on.add({ organizationId: 'org', ...(call % 2 ? { documentId: 'd' } : {}), users: [ada, { userId: `u${call >> 1}` }] }),
     );

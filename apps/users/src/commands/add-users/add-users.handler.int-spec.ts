@@ -13,7 +13,7 @@ afterEach(() => on.clear());
 const add: UsersOnDatabase['add'] = (...call) => on.add(...call);
 
 describe('users/add: levels', () => {
-  it('adds to the organization, which it creates', async () => {
+  it('adds to the organization, and creates it', async () => {
     expect(messages(await add({ organizationId: 'o', users: users('a', 'b') }))).toEqual({ a: 'User added.', b: 'User added.' });
     expect(await on.organizationMembers()).toEqual(['one/o/a', 'one/o/b']);
     expect(await on.folderMembers()).toEqual([]);
@@ -69,7 +69,7 @@ describe('users/add: levels', () => {
 describe('users/add: values', () => {
   const put = (user: object) => add({ organizationId: 'o', users: [{ userId: 'a', ...user }] });
 
-  it('overwrites what was sent and keeps what was not', async () => {
+  it('overwrites the values that were sent and keeps the others', async () => {
     await put({ name: 'Ada', email: 'ada@x' });
     await put({ email: 'new@x' });
     expect(await on.user('a')).toEqual({ name: 'Ada', email: 'new@x', initial: 'A' });
@@ -98,14 +98,14 @@ describe('users/add: values', () => {
     expect(await on.user('a')).toMatchObject({ initial: 'Z' });
   });
 
-  it('keeps an initial that was sent although it is the one that would be generated', async () => {
+  it('keeps an initial that was sent, even if it equals the generated one', async () => {
     await put({ name: 'Ada' });
     await put({ initial: 'A' });
     await put({ name: 'Grace' });
     expect(await on.user('a')).toMatchObject({ name: 'Grace', initial: 'A' });
   });
 
-  it('stores the others when entries fail', async () => {
+  it('stores the other users when entries fail', async () => {
     const answer = await add({
       organizationId: 'o',
       users: [
@@ -134,7 +134,7 @@ describe('users/add: values', () => {
     expect(await on.values('SELECT user_id FROM users')).toEqual(odd.toSorted());
   });
 
-  it('writes no new version of a user who is sent again unchanged', async () => {
+  it('writes no new version of an unchanged user', async () => {
     const version = () => on.values('SELECT xmin::text || ctid::text FROM users');
     await put({ name: 'Ada', email: 'a@x' });
     const before = await version();

@@ -12,7 +12,7 @@ import { MembersRepository, type Level, type NewMembers } from '../../db/members
 import { answerOf, type AddUsersOutcome } from './add-users.answer';
 import { sortEntries } from './user-entries';
 
-/** Tries of one call. All but the first follow a lost race, and each race is lost to somebody who is done by then. */
+/** Most attempts of one call. Each further attempt follows a lost race, and the winner of the race has committed by then. */
 const MAX_TRIES = 5;
 
 /** Adds users to an organization, a folder or a document. */
@@ -42,7 +42,7 @@ export class AddUsersHandler {
     return answerOf(request.users, outcome);
   }
 
-  /** A try that does not succeed has changed nothing, so UNAVAILABLE is the truth after the last one. */
+  /** A failed attempt has changed nothing, so UNAVAILABLE is correct after the last one. */
   private async store(members: NewMembers): Promise<AddUsersOutcome> {
     for (let tries = 0; tries < MAX_TRIES && !isPast(members.deadline); tries++) {
       const outcome = await this.tryOnce(members).catch(unavailableWhenTransient);
@@ -63,7 +63,7 @@ export class AddUsersHandler {
   }
 }
 
-/** The narrowest level that is named counts: users added to a document are not added to its folder. */
+/** The narrowest given level counts: users added to a document are not added to its folder. */
 function levelOf({ documentId, folderId }: AddUsersRequest): Level {
   if (documentId !== undefined) return { of: 'document', id: documentId };
   if (folderId !== undefined) return { of: 'folder', id: folderId };
@@ -78,7 +78,7 @@ const nothingStored = (options?: ErrorOptions) =>
   new ApiError('UNAVAILABLE', 'The users could not be stored in time; nothing was changed.', undefined, options);
 
 function unavailableWhenTransient(error: unknown): never {
-  // Whether the database took the statement before it went away is unknown: the message is delivered again.
+  // If the database is away, the outcome of the statement is unknown: pass the error on, and the message is redelivered.
   if (isDatabaseAway(error) || !isTransient(error)) throw error;
   throw nothingStored({ cause: error });
 }

@@ -23,7 +23,7 @@ describe('users/add: Idempotency-Key', () => {
   };
   const json = (answer: AddUsersResult) => JSON.stringify(answer);
 
-  it('answers a repetition as the first time, and changes nothing', async () => {
+  it('answers a repetition with the first answer, and changes nothing', async () => {
     const first = await add(request, { idempotencyKey: 'k' });
     expect(messages(first)).toMatchObject({ a: 'User added.', bad: 'name must not contain control characters' });
     await add({ organizationId: 'o', users: [{ userId: 'a', name: 'Grace' }] });
@@ -31,7 +31,7 @@ describe('users/add: Idempotency-Key', () => {
     expect(await on.user('a')).toMatchObject({ name: 'Grace' });
   });
 
-  it('takes a request for the same whatever the order of its fields', async () => {
+  it('ignores the order of the fields of a request', async () => {
     const answers = [
       await add({ organizationId: 'o', users: [{ userId: 'a', name: 'Ada' }] }, { idempotencyKey: 'k' }),
       await add({ users: [{ name: 'Ada', userId: 'a' }], organizationId: 'o' }, { idempotencyKey: 'k' }),
@@ -46,7 +46,7 @@ describe('users/add: Idempotency-Key', () => {
     expect(await on.documentMembers()).toEqual([]);
   });
 
-  it('is a matter of the tenant', async () => {
+  it('is separate for each tenant', async () => {
     await add(request, { idempotencyKey: 'k' });
     const other = await add({ organizationId: 'p', users: users('b') }, { idempotencyKey: 'k', apiKey: 'two' });
     expect(messages(other)).toEqual({ b: 'User added.' });
@@ -59,7 +59,7 @@ describe('users/add: Idempotency-Key', () => {
     expect(await on.values('SELECT key FROM idempotency_keys')).toEqual(['k']);
   });
 
-  it('waits for a call under the same key that is not done yet, and gives its answer', async () => {
+  it('waits for a running call with the same key, and returns its answer', async () => {
     await add({ organizationId: 'o', documentId: 'd', users: users('a') });
     await on.holding(USER_A, async (rival) => {
       const answers = Promise.all([1, 2, 3].map(() => add(request, { idempotencyKey: 'k' })));
@@ -81,7 +81,7 @@ describe('users/add: Idempotency-Key', () => {
     expect(await on.values('SELECT user_id FROM users')).toHaveLength(1);
   });
 
-  it('deletes some expired keys with each new one, and none that is still promised', async () => {
+  it('deletes some expired keys with each new one, and no valid key', async () => {
     await on.dataSource.query(`
       INSERT INTO idempotency_keys (api_key, operation, key, fingerprint, answer, created_at)
       SELECT 'one', 'users.add', 'old' || n, ''::bytea, '{}'::json, now() - interval '3 days' FROM generate_series(1, 15) AS n

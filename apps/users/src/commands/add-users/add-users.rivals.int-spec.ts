@@ -25,7 +25,7 @@ describe('users/add: concurrency', () => {
     expect(await on.documentMembers()).toHaveLength(50);
   });
 
-  it('finds an organization that another transaction creates at this moment', async () => {
+  it('finds an organization that another transaction is creating', async () => {
     await on.holding(`INSERT INTO organizations (api_key, organization_id) VALUES ('one', 'o')`, async (rival) => {
       const answers = Promise.all(users('a', 'b', 'c').map((user) => add({ organizationId: 'o', users: [user] })));
       await rival.waiting(3);
@@ -35,7 +35,7 @@ describe('users/add: concurrency', () => {
     expect(await on.organizationMembers()).toEqual(['one/o/a', 'one/o/b', 'one/o/c']);
   });
 
-  it('creates the organization when another transaction does not after all', async () => {
+  it('creates the organization when the other transaction rolls back', async () => {
     await on.holding(`INSERT INTO organizations (api_key, organization_id) VALUES ('one', 'o')`, async (rival) => {
       const answer = add({ organizationId: 'o', users: users('a') });
       await rival.waiting(1);
@@ -44,7 +44,7 @@ describe('users/add: concurrency', () => {
     });
   });
 
-  it('says added to one of many calls that add the same user', async () => {
+  it('answers "added" to only one of many calls that add the same user', async () => {
     await add({ organizationId: 'o', users: users('other') });
     const answers = await Promise.all(Array.from({ length: 20 }, () => add({ organizationId: 'o', users: users('a') })));
     expect(answers.filter((answer) => messages(answer)['a'] === 'User added.')).toHaveLength(1);
@@ -58,17 +58,17 @@ describe('users/add: concurrency', () => {
       const given = (index % 2 ? forwards : backwards).map(({ userId }) => ({ userId, name: `${index}` }));
       return add({ organizationId: 'o', ...(index % 3 > 0 && { documentId: 'd' }), users: given });
     };
-    // A deadlock would show as one more statement: the one of the call that lost.
+    // A deadlock would show as an extra statement: the retry of the call that lost.
     const statements = await statementsOf(() => Promise.all(Array.from({ length: 16 }, (_, index) => call(index))));
     expect(statements).toBe(16);
     expect(await on.documentMembers()).toHaveLength(300);
   });
 });
 
-describe('users/add: a rival of another kind', () => {
-  it('is tried again when it is the victim of a deadlock', async () => {
+describe('users/add: another transaction with another lock order', () => {
+  it('is retried when it is the victim of a deadlock', async () => {
     await add({ organizationId: 'o', users: users('a', 'b') });
-    // The first of the two to look for a deadlock is its victim.
+    // The transaction that checks for a deadlock first is the victim.
     const patient = `SET LOCAL deadlock_timeout = '10s'; UPDATE users SET email = 'held' WHERE user_id = 'b'`;
     await on.holding(patient, async (rival) => {
       const call = add({ organizationId: 'o', users: ['a', 'b'].map((userId) => ({ userId, name: 'New' })) });
@@ -101,7 +101,7 @@ describe('users/add: in time or not at all', () => {
     expect(await on.values('SELECT organization_id FROM organizations')).toEqual([]);
   });
 
-  it('gives up a statement that would end late, and leaves the pool as it was', async () => {
+  it('cancels a statement that would end late, and resets the connection', async () => {
     await add({ organizationId: 'o', users: users('a') });
     await on.holding(USER_A, async () => {
       const deadline = Date.now() + 300;
@@ -114,7 +114,7 @@ describe('users/add: in time or not at all', () => {
     expect(new Set(timeouts.flat())).toEqual(new Set(['2s']));
   });
 
-  it('is stored when there is time, though not much', async () => {
+  it('stores the users when little time is left', async () => {
     const answer = await add({ organizationId: 'o', documentId: 'd', users: numbered(10) }, { deadline: Date.now() + 900 });
     expect(answer.message).toBe('User(s) processed successfully.');
   });
@@ -129,7 +129,7 @@ describe('users/add: in time or not at all', () => {
       await rival.query('SELECT pg_terminate_backend($1)', await rival.waiting(1));
       expect(isDatabaseAway(await error)).toBe(true);
     });
-    // Delivered again, it is stored: at the latest when the pool has noticed, too.
+    // A redelivery stores it, at the latest after the pool has noticed the loss too.
     while (isDatabaseAway(await refusal(add({ organizationId: 'o', users: [{ userId: 'a', name: 'Lost' }] }))));
     expect(await on.user('a')).toMatchObject({ name: 'Lost' });
   });

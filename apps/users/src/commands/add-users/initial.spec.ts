@@ -29,7 +29,7 @@ describe('initialOf', () => {
     expect(initialOf(name)).toBeUndefined();
   });
 
-  it('takes what the segmenter takes, whatever printable ASCII a name begins with', () => {
+  it('agrees with the segmenter for every pair of printable ASCII characters', () => {
     const segmenter = new Intl.Segmenter('und', { granularity: 'grapheme' });
     const printable = Array.from({ length: 0x7f - 0x20 }, (_, offset) => String.fromCharCode(0x20 + offset));
     const names = printable.flatMap((first) => printable.map((second) => first + second));
@@ -37,7 +37,7 @@ describe('initialOf', () => {
     expect(names.map(initialOf)).toEqual(names.map(taken));
   });
 
-  it('bounds a letter with any number of marks', () => {
+  it('limits a letter with many combining marks', () => {
     expect(initialOf(`z${'\u0301'.repeat(300)}`)).toBe(`Z${'\u0301'.repeat(31)}`);
   });
 });

@@ -35,7 +35,7 @@ describe('entryProblem', () => {
 });
 
 describe('sortEntries', () => {
-  it('parts entries that can be stored from those that cannot', () => {
+  it('separates valid entries from invalid ones', () => {
     expect(sortEntries([{ userId: 'good', name: 'ada' }, { userId: 'bad', email: 'x' }, { userId: 'bare' }])).toEqual({
       accepted: [
         { userId: 'good', name: 'ada', email: undefined, initial: 'A', initialGenerated: true },
@@ -81,14 +81,14 @@ describe('sortEntries', () => {
     const good = { userId: 'a', name: 'ada' };
     const bad = { userId: 'a', name: 'x\n', email: 'a@x' };
     expect(sortEntries([good, bad])).toEqual({ accepted: [], refused: [['a', 'name must not contain control characters']] });
-    // What a failed entry brought is not stored, neither its bad values nor its good ones.
+    // No value of a failed entry is stored, not even a valid one.
     expect(sortEntries([bad, good])).toEqual({
       accepted: [{ userId: 'a', name: 'ada', email: undefined, initial: 'A', initialGenerated: true }],
       refused: [],
     });
   });
 
-  it('keeps userIds apart that are names of properties', () => {
+  it('accepts property names such as __proto__ as userIds', () => {
     const names = ['__proto__', 'constructor', 'toString'];
     expect(sortEntries(names.map((userId) => ({ userId }))).accepted.map(({ userId }) => userId)).toEqual(names);
   });

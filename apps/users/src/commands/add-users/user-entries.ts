@@ -10,8 +10,8 @@ export interface SortedEntries {
 }
 
 /**
- * Tells entries that can be stored from those that fail on their own. Of entries with the same userId the last one decides which it is;
- * values that only an earlier one has are kept.
+ * Separates valid entries from invalid ones. Of several entries with the same userId, the last one decides; values that only an earlier valid
+ * entry has are kept.
  */
 export function sortEntries(entries: readonly UserEntry[]): SortedEntries {
   const merged = new Map<string, { values: UserEntry; problem?: string }>();
@@ -48,7 +48,7 @@ const CHECKS: readonly ['name' | 'email' | 'initial', Check][] = [
   ['initial', textProblem(LIMITS.initialLength, { singleLine: true })],
 ];
 
-/** The first thing that is wrong with the values of an entry, as a sentence. */
+/** The first problem of an entry as a sentence; undefined when it is valid. */
 export function entryProblem(entry: UserEntry): string | undefined {
   for (const [field, check] of CHECKS) {
     const value = entry[field];

@@ -1,6 +1,9 @@
 import { Column, CreateDateColumn, Entity, PrimaryColumn } from 'typeorm';
 
-/** A tenant. The key is a public identifier; what proves it is a token. */
+/**
+ * Describes table `api_keys` for the test that compares entities with migrations; queries are raw SQL.
+ * A row is a tenant. The key is a public identifier; a token proves it.
+ */
 @Entity('api_keys')
 export class ApiKeyEntity {
   @PrimaryColumn('text', { collation: 'C', primaryKeyConstraintName: 'api_keys_pkey' })

@@ -2,7 +2,10 @@ import { Entity, Index, JoinColumn, ManyToOne, PrimaryColumn } from 'typeorm';
 import { DocumentEntity } from './document.entity';
 import { UserEntity } from './user.entity';
 
-/** A user who was added to this document, and by that to nothing else. */
+/**
+ * Describes table `document_members` for the test that compares entities with migrations; queries are raw SQL.
+ * A row is a user who was added to a document. This adds the user to nothing else.
+ */
 @Entity('document_members')
 @Index('document_members_by_user', ['organization', 'userId', 'documentId'])
 export class DocumentMemberEntity {

@@ -2,7 +2,10 @@ import { Column, Entity, JoinColumn, ManyToOne, PrimaryColumn } from 'typeorm';
 import { FolderEntity } from './folder.entity';
 import { OrganizationEntity } from './organization.entity';
 
-/** A document that users have been added to, or that was set. */
+/**
+ * Describes table `documents` for the test that compares entities with migrations; queries are raw SQL.
+ * A row is a document that users were added to, or that documents.set has set.
+ */
 @Entity('documents')
 export class DocumentEntity {
   @PrimaryColumn('bigint', { primaryKeyConstraintName: 'documents_pkey' })
@@ -25,11 +28,11 @@ export class DocumentEntity {
   ])
   folder?: FolderEntity | null;
 
-  /** Who may open it beside its own users and those of its folder. */
+  /** Access type: users who may open it in addition to its own users and the users of its folder. */
   @Column({ type: 'text', collation: 'C', default: 'organizationPrivate' })
   access: string;
 
-  /** Of the last change by documents.set; 0: none. */
+  /** Version of the last change by documents.set; 0 when it was never set. */
   @Column('bigint', { default: 0 })
   version: string;
 }

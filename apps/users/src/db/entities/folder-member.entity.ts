@@ -2,7 +2,10 @@ import { Entity, Index, JoinColumn, ManyToOne, PrimaryColumn } from 'typeorm';
 import { FolderEntity } from './folder.entity';
 import { UserEntity } from './user.entity';
 
-/** A user who was added to this folder, and by that to nothing else. */
+/**
+ * Describes table `folder_members` for the test that compares entities with migrations; queries are raw SQL.
+ * A row is a user who was added to a folder. This adds the user to nothing else.
+ */
 @Entity('folder_members')
 @Index('folder_members_by_user', ['organization', 'userId', 'folderId'])
 export class FolderMemberEntity {

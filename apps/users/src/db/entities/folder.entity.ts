@@ -1,7 +1,10 @@
 import { Entity, JoinColumn, ManyToOne, PrimaryColumn } from 'typeorm';
 import { OrganizationEntity } from './organization.entity';
 
-/** A folder that users have been added to. */
+/**
+ * Describes table `folders` for the test that compares entities with migrations; queries are raw SQL.
+ * A row is a folder that users were added to, or that documents.set has named.
+ */
 @Entity('folders')
 export class FolderEntity {
   @PrimaryColumn('bigint', { primaryKeyConstraintName: 'folders_pkey' })

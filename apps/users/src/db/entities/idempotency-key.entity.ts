@@ -1,10 +1,13 @@
 import { Column, CreateDateColumn, Entity, Index, PrimaryColumn } from 'typeorm';
 
-/** The first answer to an Idempotency-Key: written in the statement that has the effect, kept for at least 24 hours. */
+/**
+ * Describes table `idempotency_keys` for the test that compares entities with migrations; queries are raw SQL.
+ * A row is the first answer to an Idempotency-Key. The statement with the effect writes it too. Kept for at least 24 hours.
+ */
 @Entity('idempotency_keys')
 @Index('idempotency_keys_by_age', ['createdAt'])
 export class IdempotencyKeyEntity {
-  // Not a foreign key: every call of a tenant would lock the tenant's one row.
+  // Not a foreign key: every call of a tenant would lock the tenant's row.
   @PrimaryColumn('text', { name: 'api_key', collation: 'C', primaryKeyConstraintName: 'idempotency_keys_pkey' })
   apiKey: string;
 
@@ -18,7 +21,7 @@ export class IdempotencyKeyEntity {
   @Column('bytea')
   fingerprint: Buffer;
 
-  /** What the answer is made of, beside the request. */
+  /** Data from which, with the request, the answer is made. */
   @Column('json')
   answer: unknown;
 

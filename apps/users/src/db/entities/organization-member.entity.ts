@@ -1,7 +1,10 @@
 import { Entity, JoinColumn, ManyToOne, PrimaryColumn } from 'typeorm';
 import { UserEntity } from './user.entity';
 
-/** A user who was added to the organization itself. */
+/**
+ * Describes table `organization_members` for the test that compares entities with migrations; queries are raw SQL.
+ * A row is a user who was added to the organization itself.
+ */
 @Entity('organization_members')
 export class OrganizationMemberEntity {
   @PrimaryColumn('bigint', { primaryKeyConstraintName: 'organization_members_pkey' })

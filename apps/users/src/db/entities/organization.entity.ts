@@ -1,7 +1,10 @@
 import { Column, Entity, JoinColumn, ManyToOne, PrimaryGeneratedColumn, Unique } from 'typeorm';
 import { ApiKeyEntity } from './api-key.entity';
 
-/** An organization of one tenant. Its number stands for both in every other table. */
+/**
+ * Describes table `organizations` for the test that compares entities with migrations; queries are raw SQL.
+ * A row is an organization of one tenant. Other tables refer to both by its number.
+ */
 @Entity('organizations')
 @Unique('organizations_api_key_organization_id_key', ['apiKey', 'organizationId'])
 export class OrganizationEntity {

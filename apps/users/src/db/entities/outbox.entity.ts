@@ -1,6 +1,9 @@
 import { Column, Entity, PrimaryGeneratedColumn } from 'typeorm';
 
-/** An event that is not published yet. */
+/**
+ * Describes table `outbox` for the test that compares entities with migrations; queries are raw SQL.
+ * A row is an event that is not published yet.
+ */
 @Entity('outbox')
 export class OutboxEntity {
   @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'ALWAYS', primaryKeyConstraintName: 'outbox_pkey' })
@@ -15,7 +18,7 @@ export class OutboxEntity {
   @Column({ type: 'text', name: 'api_key', collation: 'C' })
   apiKey: string;
 
-  /** Subject of the event: of one about an API key, that key. */
+  /** Subject of the event: the organization, or the API key if the event is about one. */
   @Column({ type: 'text', name: 'organization_id', collation: 'C' })
   organizationId: string;
 

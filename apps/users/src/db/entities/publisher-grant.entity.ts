@@ -1,7 +1,10 @@
 import { CreateDateColumn, Entity, JoinColumn, ManyToOne, PrimaryColumn } from 'typeorm';
 import { ApiKeyEntity } from './api-key.entity';
 
-/** A broker account that may publish for an API key; `*` is everybody. */
+/**
+ * Describes table `publisher_grants` for the test that compares entities with migrations; queries are raw SQL.
+ * A row is a broker account that may publish for an API key; `*` stands for every account.
+ */
 @Entity('publisher_grants')
 export class PublisherGrantEntity {
   @PrimaryColumn('text', { name: 'api_key', collation: 'C', primaryKeyConstraintName: 'publisher_grants_pkey' })

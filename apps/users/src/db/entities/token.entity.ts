@@ -1,12 +1,15 @@
 import { Column, CreateDateColumn, Entity, Index, JoinColumn, ManyToOne, PrimaryColumn, Unique } from 'typeorm';
 import { ApiKeyEntity } from './api-key.entity';
 
-/** A secret of an API key, as its hash. A key has several while they are being rotated. */
+/**
+ * Describes table `tokens` for the test that compares entities with migrations; queries are raw SQL.
+ * A row is a token of an API key, stored as its hash. A key has several tokens during a rotation.
+ */
 @Entity('tokens')
 @Unique('tokens_hash_key', ['hash'])
 @Index('tokens_by_api_key', ['apiKey'])
 export class TokenEntity {
-  /** Names the token on the command line; says nothing about the secret. */
+  /** Name of the token on the command line; not derived from the secret. */
   @PrimaryColumn('text', { collation: 'C', primaryKeyConstraintName: 'tokens_pkey' })
   id: string;
 

@@ -1,7 +1,10 @@
 import { Column, Entity, JoinColumn, ManyToOne, PrimaryColumn } from 'typeorm';
 import { OrganizationEntity } from './organization.entity';
 
-/** What is known of a user in one organization; where the user was added stands in the member tables. */
+/**
+ * Describes table `users` for the test that compares entities with migrations; queries are raw SQL.
+ * A row holds the details of a user in one organization. The member tables hold the memberships.
+ */
 @Entity('users')
 export class UserEntity {
   @PrimaryColumn('bigint', { primaryKeyConstraintName: 'users_pkey' })
@@ -14,7 +17,7 @@ export class UserEntity {
   @PrimaryColumn('text', { name: 'user_id', collation: 'C', primaryKeyConstraintName: 'users_pkey' })
   userId: string;
 
-  /** null here and below: never sent. */
+  /** null, here and below: never sent. */
   @Column('text', { nullable: true })
   name: string | null;
 
@@ -24,11 +27,11 @@ export class UserEntity {
   @Column('text', { nullable: true })
   initial: string | null;
 
-  /** Whether the initial follows the name; false from the first time that one was sent. */
+  /** Whether the initial is generated from the name; false once a caller has sent an initial. */
   @Column('boolean', { name: 'initial_generated' })
   initialGenerated: boolean;
 
-  /** Of the last change; later changes have greater ones. */
+  /** Version of the last change; later changes have greater versions. */
   @Column('bigint', { default: 0 })
   version: string;
 }

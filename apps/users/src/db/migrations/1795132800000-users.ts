@@ -21,7 +21,7 @@ export class Users1795132800000 implements MigrationInterface {
         revoked_at timestamptz
       )`);
     await runner.query('CREATE INDEX tokens_by_api_key ON tokens (api_key)');
-    // The one place where tenants meet organizations: every other table hangs on this number.
+    // The only table with tenants and organizations. All other tables refer to its number.
     await runner.query(`
       CREATE TABLE organizations (
         id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT organizations_pkey PRIMARY KEY,

@@ -4,7 +4,7 @@ export class Outbox1795305600000 implements MigrationInterface {
   readonly name = 'Outbox1795305600000';
 
   async up(runner: QueryRunner): Promise<void> {
-    // Rows live for milliseconds: what is dead must not pile up in front of what is there.
+    // Rows live for milliseconds. Frequent vacuums, because reads scan past the dead rows at the front of the index.
     await runner.query(`
       CREATE TABLE outbox (
         seq bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT outbox_pkey PRIMARY KEY,
@@ -16,7 +16,7 @@ export class Outbox1795305600000 implements MigrationInterface {
         data json NOT NULL
       ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000)`);
     await runner.query('CREATE SEQUENCE versions CACHE 1');
-    // With a default, so that processes of the version before go on while this one comes up.
+    // With a default, so that processes of the previous version still work during the deployment.
     await runner.query('ALTER TABLE users ADD COLUMN version bigint NOT NULL DEFAULT 0');
   }
 

@@ -15,7 +15,7 @@ export const isSetting = (path) => SETTINGS.test(path);
 
 /**
  * Everything the build reads, each with a hash of its content. By content: git gives a file a new time without changing it.
- * @returns {Map<string, string>} by path from the root, sorted
+ * @returns {Map<string, string>} by path from the root
  */
 export function readSources() {
   const files = readdirSync(ROOT).filter(isSetting);
@@ -24,10 +24,17 @@ export function readSources() {
       const path = join(entry.parentPath, entry.name).slice(ROOT.length + 1);
       if (entry.isFile() && path.endsWith('.ts') && !SPEC.test(path)) files.push(path);
     }
-  return new Map(files.sort().map((path) => [path, sha256(readFileSync(join(ROOT, path)))]));
+  return new Map(files.map((path) => [path, hashOf(readFileSync(join(ROOT, path)))]));
 }
 
-/** One fingerprint for all of them. */
-export const fingerprintOf = (sources) => sha256([...sources].map(([path, hash]) => `${path} ${hash}\n`).join(''));
+/** One fingerprint for all of them, in whatever order. */
+export const fingerprintOf = (sources) =>
+  hashOf(
+    [...sources]
+      .map(([path, hash]) => `${path} ${hash}\n`)
+      .sort()
+      .join(''),
+  );
 
-const sha256 = (content) => createHash('sha256').update(content).digest('hex');
+/** @param {string | Buffer} content */
+export const hashOf = (content) => createHash('sha256').update(content).digest('hex');

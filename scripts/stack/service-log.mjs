@@ -6,20 +6,36 @@ const LIMIT_BYTES = 10 * 1024 * 1024;
 const LEVELS = { 10: 'trace', 20: 'debug', 30: 'info', 40: 'WARN', 50: 'ERROR', 60: 'FATAL' };
 const WARN = 40;
 
+/**
+ * @typedef {(line: string, entry: object | undefined) => string} Format
+ *   of a line, which is a log entry or something else, for the terminal; empty to show nothing
+ */
+
+/** @type {Format} */
+export const everything = (line, entry) =>
+  entry ? `${LEVELS[entry.level] ?? entry.level} ${[entry.msg, entry.err?.message].filter(Boolean).join(': ')}` : line;
+
+/** @type {Format} */
+export const whatMatters = (line, entry) => (entry && entry.level < WARN ? '' : everything(line, entry));
+
 /** Everything a service prints: all of it into a file of bounded size, what matters to the terminal. */
 export class ServiceLog {
   #file;
   #name;
-  #everything;
+  #format;
   #handle;
   #size = 0;
   #rest = '';
 
-  /** @param {string} name @param {string} file @param {boolean} everything */
-  constructor(name, file, everything) {
+  /**
+   * @param {string} name of the service
+   * @param {string} file
+   * @param {Format} [format]
+   */
+  constructor(name, file, format = whatMatters) {
     this.#name = name;
     this.#file = file;
-    this.#everything = everything;
+    this.#format = format;
     mkdirSync(dirname(file), { recursive: true });
     this.#handle = openSync(file, 'w', 0o600);
   }
@@ -42,12 +58,8 @@ export class ServiceLog {
 
   /** @param {string} line */
   #show(line) {
-    const entry = parse(line);
-    if (entry && entry.level < WARN && !this.#everything) return;
-    const text = entry
-      ? `${LEVELS[entry.level] ?? entry.level} ${[entry.msg, entry.err?.message].filter(Boolean).join(': ')}`
-      : line;
-    if (text.trim()) process.stdout.write(`[${this.#name}] ${text}\n`);
+    const text = this.#format(line, parse(line)).trimEnd();
+    if (text) process.stdout.write(`[${this.#name}] ${text}\n`);
   }
 }
 

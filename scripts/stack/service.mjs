@@ -13,14 +13,28 @@ const LONGEST_DELAY_MS = 15_000;
 const WELL_AFTER_MS = 30_000;
 const ATTEMPTS_BEFORE_FIRST_READY = 3;
 const STOP_LIMIT_MS = 25_000;
+/** A developer waits for the new process: what the old one has in hand is given up after that. */
+const RESTART_LIMIT_MS = 300;
+const FOREVER_MS = 2 ** 31 - 1;
+
+/**
+ * @typedef {object} ServiceOptions
+ * @property {string[]} [flags] of Node, beside those of production
+ * @property {boolean} [waitsForChange] one that dies stays so until it is restarted: the same code would die again
+ */
 
 /** One service as a child process that is started again when it dies. */
 export class Service {
   #name;
   #env;
   #log;
+  #flags;
+  #waitsForChange;
   /** @type {import('node:child_process').ChildProcess | undefined} */
   #child;
+  #runs = 0;
+  #change = new AbortController();
+  #waiting = false;
   #reaper = startReaper('end_group TERM 20');
   #leaving = new AbortController();
   /** @type {Promise<void> | undefined} */
@@ -33,14 +47,19 @@ export class Service {
    * @param {string} name
    * @param {NodeJS.ProcessEnv} env
    * @param {import('./service-log.mjs').ServiceLog} log
+   * @param {ServiceOptions} [options]
    */
-  constructor(name, env, log) {
+  constructor(name, env, log, { flags = [], waitsForChange = false } = {}) {
     this.#name = name;
     this.#env = env;
     this.#log = log;
+    this.#flags = flags;
+    this.#waitsForChange = waitsForChange;
   }
 
-  /** @returns {Promise<void>} resolves when it is ready for the first time, rejects when it does not get there */
+  /**
+   * @returns {Promise<void>} resolves when it is ready for the first time, or waits for a change; rejects when it does not get there
+   */
   async start(timeoutMs = 60_000) {
     [this.#healthPort] = await freePorts([undefined]);
     const gaveUp = new Promise((_, reject) => (this.#loop = this.#keepRunning(reject)));
@@ -54,6 +73,10 @@ export class Service {
       const since = Date.now();
       const ending = await this.#runOnce();
       if (this.#leaving.signal.aborted) return;
+      if (this.#waitsForChange) {
+        await this.#untilChange(ending);
+        continue;
+      }
       if (!this.#wasReady && attempt >= ATTEMPTS_BEFORE_FIRST_READY)
         return giveUp(new Error(`The ${this.#name} service does not start (${ending}).`));
       if (Date.now() - since > WELL_AFTER_MS) delay = FIRST_DELAY_MS;
@@ -63,9 +86,23 @@ export class Service {
     }
   }
 
+  /** @param {number | string} ending */
+  async #untilChange(ending) {
+    const signal = AbortSignal.any([this.#leaving.signal, this.#change.signal]);
+    if (!signal.aborted) {
+      report(`${this.#name} ended (${ending}); the next change starts it again`);
+      this.#waiting = true;
+      await sleep(FOREVER_MS, undefined, { signal }).catch(() => {});
+      this.#waiting = false;
+    }
+    this.#change = new AbortController();
+  }
+
   async #runOnce() {
     [this.#healthPort] = await freePorts([this.#healthPort]);
-    const child = spawn(process.execPath, [...NODE_FLAGS, mainOf(this.#name)], {
+    if (this.#leaving.signal.aborted) return 'not started';
+    this.#runs++;
+    const child = spawn(process.execPath, [...NODE_FLAGS, ...this.#flags, mainOf(this.#name)], {
       cwd: ROOT,
       env: { ...this.#env, HEALTH_PORT: String(this.#healthPort) },
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -83,10 +120,32 @@ export class Service {
   /** @param {number} timeoutMs */
   async #firstReady(timeoutMs) {
     for (const since = Date.now(); !(await this.isReady()); await sleep(50)) {
-      if (this.#leaving.signal.aborted) return;
+      if (this.#leaving.signal.aborted || this.#waiting) return;
       if (Date.now() - since > timeoutMs) throw new Error(`The ${this.#name} service was not ready after ${timeoutMs / 1000} s.`);
     }
     this.#wasReady = true;
+  }
+
+  /**
+   * Starts it anew, with the code as it is now. For one that waits for changes.
+   * @returns {Promise<boolean>} whether this very process is ready; false when it ended, or made way for the next
+   */
+  async restart() {
+    const next = this.#runs + 1;
+    const child = this.#child;
+    this.#change.abort();
+    if (child?.pid) {
+      child.kill('SIGTERM');
+      const timer = setTimeout(() => signal(-child.pid, 'SIGKILL'), RESTART_LIMIT_MS);
+      child.once('exit', () => clearTimeout(timer));
+    }
+    for (; this.#runs <= next; await sleep(20)) {
+      if (this.#leaving.signal.aborted) return false;
+      if (this.#runs < next) continue;
+      if (this.#waiting) return false;
+      if (await this.isReady()) return this.#runs === next;
+    }
+    return false;
   }
 
   /** @returns {Promise<boolean>} */

@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { between } from './docs/between.mjs';
-import { clientOperations } from './docs/client-operations.mjs';
+import { clientEvents, clientOperations } from './docs/client-types.mjs';
 import { configurationTables, exampleEnvironment } from './docs/configuration.mjs';
 import { embedExamples } from './docs/examples.mjs';
 import { layoutProblems } from './docs/layout.mjs';
@@ -27,6 +27,7 @@ const TARGETS = {
   '.env.example': () => exampleEnvironment(),
   'openapi.json': () => printed('dist/libs/api-docs/src/openapi/print.main.js'),
   'libs/client/src/operations.ts': () => clientOperations(),
+  'libs/client/src/event-data.ts': () => clientEvents(),
   'docs/page-statements.sql': () => pageStatements(),
   'docs/integrating.md': (text) => embedExamples(text),
   'asyncapi.json': () => printed(ASYNCAPI),

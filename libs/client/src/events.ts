@@ -1,21 +1,7 @@
 import type { CloudEvent } from '@app/contracts/event';
-import type { NotificationAddedData } from '@app/contracts/events.notifications';
-import type { ApiKeyRevokedData, DocumentChangedData, OrganizationCreatedData, UserAddedData } from '@app/contracts/events.users';
+import type { Events } from './event-data';
 
-/** Data of each event type. */
-export interface Events {
-  /** An organization was named for the first time. */
-  'organization.created.v1': OrganizationCreatedData;
-  /** Users were added, or their details have changed. */
-  'user.added.v1': UserAddedData;
-  /** The folder or the access type of a document has changed. */
-  'document.changed.v1': DocumentChangedData;
-  /** An API key was disabled, or some of its tokens end. */
-  'api-key.revoked.v1': ApiKeyRevokedData;
-  /** A notification was stored. */
-  'notification.added.v1': NotificationAddedData;
-}
-
+export type { Events } from './event-data';
 export type EventType = keyof Events;
 
 /**

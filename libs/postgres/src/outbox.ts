@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
-import type { PoolClient } from 'pg';
+import type { Notification, PoolClient } from 'pg';
 import { Counter, Gauge } from 'prom-client';
 import type { DataSource, QueryRunner } from 'typeorm';
 import { waitAfter } from './backoff';
@@ -88,6 +88,7 @@ export class OutboxRelay {
   private timer?: NodeJS.Timeout;
   private sweeping: Promise<void> = Promise.resolve();
   private listening?: QueryRunner;
+  private ignore?: () => void;
   private readonly kept = new KeptEvents(() => this.wake());
 
   constructor(
@@ -125,6 +126,7 @@ export class OutboxRelay {
     this.closing.abort();
     await this.running;
     await this.sweeping;
+    this.ignore?.();
     await this.listening?.release();
     if (this.woken && this.failed === 0) await this.publishBatch().catch(() => undefined);
   }
@@ -204,7 +206,10 @@ export class OutboxRelay {
     const runner = this.dataSource.createQueryRunner();
     try {
       const client = (await runner.connect()) as PoolClient;
-      client.on('notification', ({ channel }) => channel === wokenBy && this.wake());
+      const onNotification = ({ channel }: Notification) => channel === wokenBy && this.wake();
+      client.on('notification', onNotification);
+      // The pool hands the connection on, with its listeners.
+      this.ignore = () => client.off('notification', onNotification);
       await client.query(`LISTEN ${client.escapeIdentifier(wokenBy)}`);
       return (this.listening = runner);
     } catch (error) {

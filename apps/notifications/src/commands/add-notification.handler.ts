@@ -1,9 +1,8 @@
-import { hash } from 'node:crypto';
 import { Controller } from '@nestjs/common';
 import { Ctx, MessagePattern, Payload } from '@nestjs/microservices';
-import { stringify } from 'safe-stable-stringify';
 import { ApiError } from '@app/contracts/error';
 import { identifierProblem } from '@app/contracts/fields';
+import { fingerprintOf, usedBefore } from '@app/contracts/idempotency';
 import { AddNotification, AddNotificationRequest, type AddNotificationResult } from '@app/contracts/notifications.add';
 import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
 import { Reply } from '@app/amqp/reply';
@@ -71,9 +70,6 @@ function toNotification(request: AddNotificationRequest, context: DeliveryContex
   };
 }
 
-/** Equal for equal JSON values, independent of the order of their keys. */
-const fingerprintOf = (value: object): Buffer => hash('sha256', stringify(value) ?? '', 'buffer');
-
 function storedId(written: Written): string {
   switch (written.outcome) {
     case 'stored':
@@ -81,7 +77,7 @@ function storedId(written: Written): string {
     case 'different':
       throw new ApiError('ALREADY_EXISTS', 'A notification with this notificationId and other content exists.');
     case 'keyReused':
-      throw new ApiError('FAILED_PRECONDITION', 'The Idempotency-Key was used with another request.');
+      throw usedBefore();
     case 'expired':
       throw new ApiError('UNAVAILABLE', 'The deadline passed before the notification was stored.');
     case 'contended':

@@ -1,8 +1,7 @@
-import { hash } from 'node:crypto';
 import { Controller } from '@nestjs/common';
 import { Ctx, MessagePattern, Payload } from '@nestjs/microservices';
-import stringify from 'safe-stable-stringify';
 import { ApiError } from '@app/contracts/error';
+import { fingerprintOf, usedBefore } from '@app/contracts/idempotency';
 import { AddUsers, AddUsersRequest, type AddUsersResult } from '@app/contracts/users.add';
 import { isDatabaseAway, isTransient } from '@app/postgres/errors';
 import { OutboxRelay } from '@app/postgres/outbox';
@@ -59,7 +58,7 @@ export class AddUsersHandler {
     const earlier = idempotency && (await this.idempotencyKeys.find(apiKey, idempotency.key));
     if (!earlier) return undefined;
     if (earlier.fingerprint.equals(idempotency.fingerprint)) return earlier.answer as AddUsersOutcome;
-    throw new ApiError('FAILED_PRECONDITION', 'The Idempotency-Key was used with another request.');
+    throw usedBefore();
   }
 }
 
@@ -71,8 +70,6 @@ function levelOf({ documentId, folderId }: AddUsersRequest): Level {
 }
 
 const isPast = (deadline: number | undefined): boolean => deadline !== undefined && Date.now() > deadline;
-
-const fingerprintOf = (request: AddUsersRequest): Buffer => hash('sha256', stringify(request), 'buffer');
 
 const nothingStored = (options?: ErrorOptions) =>
   new ApiError('UNAVAILABLE', 'The users could not be stored in time; nothing was changed.', undefined, options);

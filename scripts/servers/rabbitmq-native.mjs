@@ -62,7 +62,8 @@ export async function startNativeRabbit(options, programs) {
   });
   await server.start();
   /** @param {string[]} args */
-  const control = (...args) => promisify(execFile)(join(dirname(programs.server), 'rabbitmqctl'), args, { env });
+  const control = async (...args) =>
+    (await promisify(execFile)(join(dirname(programs.server), 'rabbitmqctl'), args, { env })).stdout.trim();
   return { server, port, managementPort: management ? managementPort : undefined, control };
 }
 

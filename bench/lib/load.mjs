@@ -6,7 +6,7 @@ import { startReaper } from '../../scripts/processes/reaper.mjs';
 import { cpuSeconds } from './proc.mjs';
 import { HEADERS } from './system.mjs';
 
-/** After so many the code is compiled. */
+/** After this number of calls the code is compiled. */
 const COLD_CALLS = 2000;
 
 /** A run whose figures would be those of something else. */

@@ -49,7 +49,7 @@ export class Ours extends System {
   }
 
   /**
-   * Starts or ends processes of notifications until there are so many.
+   * Starts or ends processes of notifications until there are `count`.
    * @param {number} count
    */
   async setWriters(count) {

@@ -9,7 +9,7 @@ export const title = 'commands published directly, without a reply, drained by o
 
 const LEAST = 8000;
 const DRAINED_WITHIN_MS = 120_000;
-/** Every stored notification takes a number here: what has been committed is told without counting rows. */
+/** Every stored notification takes a number here: commits are counted without counting rows. */
 const STORED = 'SELECT CASE WHEN is_called THEN last_value ELSE 0 END AS stored FROM notifications.outbox_seq_seq';
 
 /**

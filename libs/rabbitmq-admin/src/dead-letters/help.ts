@@ -22,7 +22,7 @@ Which letters; several conditions must all hold:
   --since TIME, --until TIME
                     when it failed first: 2026-01-31T12:00:00Z, or 2h for two hours ago (s, m, h, d)
   --all             every letter; replay and drop need it, or a condition from above
-  --limit N         at most so many
+  --limit N         at most this number of letters
   --service NAME    ${SERVICES.join(' or ')}
   --kind KIND       ${KINDS.join(', ')}
   --queue QUEUE     one queue, such as ${SERVICES[0]}.commands.${KINDS[0]}

@@ -26,7 +26,10 @@ import * as soak from './rows/soak.mjs';
 import * as users from './rows/users.mjs';
 import * as writers from './rows/writers.mjs';
 
-/** In this order: what fills tables by the million comes late. */
+/**
+ * In this order: what fills tables by the million comes late.
+ * @type {Record<string, { title: string, run: (laboratory: Laboratory, mode: import('./lib/modes.mjs').Mode) => Promise<import('./lib/findings.mjs').Findings> }>}
+ */
 const ROWS = { add, alone, recipients, users, get, publish, writers, connections, latency, outbox, members, idle, soak, pages };
 
 const { names, modeName, mode } = commandLine(
@@ -62,17 +65,19 @@ watchParent(() => void leave(1));
 
 try {
   checkMachine();
-  laboratory = new Laboratory(mode);
+  const opened = new Laboratory(mode);
+  laboratory = opened;
   await prepare();
   await buildBenchmark();
-  await stage('starting RabbitMQ and PostgreSQL', () => laboratory.open());
+  await stage('starting RabbitMQ and PostgreSQL', () => opened.open());
+  /** @type {import('./lib/report.mjs').Result[]} */
   const results = [];
-  for (const name of names) results.push(await runRow(name, mode));
+  for (const name of names) results.push(await runRow(opened, name));
   process.stdout.write(`\n${printed(results)}\n`);
   const failed = results.filter(({ failure }) => failure);
   if (modeName !== 'quick' && names.length === Object.keys(ROWS).length) {
     if (failed.length > 0) report('docs/benchmarks.md stays as it is: not everything could be measured');
-    else writeDocument(results, await document(results, modeName, laboratory));
+    else writeDocument(results, await document(results, modeName, opened));
   }
   await leave(failed.length > 0 ? 1 : 0);
 } catch (error) {
@@ -80,13 +85,18 @@ try {
   await leave(1);
 }
 
-/** A row that fails has no figures, and does not keep the others from theirs. */
-async function runRow(name, mode) {
+/**
+ * A row that fails has no figures, and does not keep the others from theirs.
+ * @param {Laboratory} opened
+ * @param {string} name
+ * @returns {Promise<import('./lib/report.mjs').Result>}
+ */
+async function runRow(opened, name) {
   const row = ROWS[name];
   report(`${name}: ${row.title}`);
   const stolen = watchStolen();
   try {
-    const findings = await row.run(laboratory, mode);
+    const findings = await row.run(opened, mode);
     const share = stolen();
     if (share !== undefined) report(`    ${othersHad([share])}`);
     return { name, title: row.title, ...findings, stolen: share };
@@ -94,11 +104,12 @@ async function runRow(name, mode) {
     if (leaving || error instanceof TypeError || error instanceof ReferenceError) throw error;
     const cause = error.cause ? ` (${error.cause.message})` : '';
     report(`    FAILED: ${error.message}${cause}`);
-    await laboratory.discardSystems();
+    await opened.discardSystems();
     return { name, title: row.title, failure: error.message };
   }
 }
 
+/** @param {number} code */
 async function leave(code) {
   if (leaving) return;
   leaving = true;

@@ -14,22 +14,36 @@ const MOST_WAITING = 100_000;
 const input = createInterface({ input: process.stdin }).on('close', () => process.exit(0));
 const [load] = await once(input, 'line');
 const { url, path, headers, workload, connections, warmUpSeconds, warmUpCalls, seconds, ratePerSecond } = JSON.parse(load);
+/** @param {string} event @param {object} [figures] */
 const say = (event, figures) => process.stdout.write(`${JSON.stringify({ event, ...figures })}\n`);
 const nextBody = bodiesOf(workload);
 const limits = { pipelining: 1, bodyTimeout: GIVE_UP_MS, headersTimeout: GIVE_UP_MS };
 const idle = Array.from({ length: connections }, () => new Client(url, limits));
-/** When calls were due that no connection was free for. */
+/**
+ * When calls were due that no connection was free for.
+ * @type {number[]}
+ */
 const waiting = [];
+/** @type {number[]} */
 const latencies = [];
-/** From when they were sent: without what calls waited for a connection. */
+/**
+ * From when they were sent: without what calls waited for a connection.
+ * @type {number[]}
+ */
 const served = [];
-/** Answers in each second. */
+/**
+ * Answers in each second.
+ * @type {number[]}
+ */
 const paces = [];
-/** Of those that were under way when the time was over: they count when no other has come back. */
+/**
+ * Of those that were under way when the time was over: they count when no other has come back.
+ * @type {number[]}
+ */
 const tail = [];
 let phase = 'warm up';
 /** The warm-up was over. */
-let since;
+let since = 0;
 let inFlight = 0;
 let answered = 0;
 
@@ -69,11 +83,12 @@ function openLoop() {
   }, 1);
 }
 
-/** @param {number} dueAt latency counts from here: a call that waits for a connection is as late as its caller sees it */
+/** @param {Client} client @param {number} dueAt latency counts from here: a call that waits for a connection is as late as its caller sees it */
 function send(client, dueAt) {
   inFlight++;
   const sentAt = performance.now();
-  let status;
+  let status = 0;
+  /** @param {NodeJS.ErrnoException} [error] */
   const done = (error) => {
     inFlight--;
     answered++;
@@ -88,16 +103,17 @@ function send(client, dueAt) {
   };
   client.dispatch(
     { path, method: 'POST', headers, body: nextBody() },
-    {
+    /** @type {import('undici').Dispatcher.DispatchHandler} */ ({
       onRequestStart() {},
-      onResponseStart: (_controller, statusCode) => (status = statusCode),
+      onResponseStart: (_controller, statusCode) => void (status = statusCode),
       onResponseData() {},
       onResponseEnd: () => done(),
       onResponseError: (_controller, error) => done(error),
-    },
+    }),
   );
 }
 
+/** @param {number} latency @param {number} service @param {number} now */
 function count(latency, service, now) {
   latencies.push(latency);
   served.push(service);
@@ -105,19 +121,25 @@ function count(latency, service, now) {
   paces[second] = (paces[second] ?? 0) + 1;
 }
 
-/** One is enough: a run with errors has no figures. */
+/**
+ * One is enough: a run with errors has no figures.
+ * @param {string | number} outcome
+ */
 function fail(outcome) {
   phase = 'over';
   say('failed', { outcome });
 }
 
+/** @param {() => void} then */
 function whenIdle(then) {
   if (inFlight === 0) return then();
   setTimeout(() => whenIdle(then), 5);
 }
 
+/** @param {number[]} measured */
 function figuresOf(measured) {
   const sorted = Float64Array.from(measured).sort();
+  /** @param {Float64Array} values @param {number} share */
   const at = (values, share) => values[Math.min(values.length - 1, Math.floor(values.length * share))] ?? null;
   const [p50, p90, p99, p999, max] = [0.5, 0.9, 0.99, 0.999, 1].map((share) => at(sorted, share));
   const sortedServed = Float64Array.from(served).sort();

@@ -9,7 +9,7 @@ const POOL = 256;
 
 const { count } = JSON.parse(process.argv[2]);
 const bodies = Array.from({ length: POOL }, (_, number) => Buffer.from(JSON.stringify(notification(number, 2))));
-const connection = await amqp.connect(process.env.AMQP_URL, { noDelay: true });
+const connection = await amqp.connect(process.env.AMQP_URL ?? '', { noDelay: true });
 const channel = await connection.createConfirmChannel();
 channel.on('return', () => {
   throw new Error('no queue takes the command');

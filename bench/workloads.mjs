@@ -5,9 +5,14 @@ const DOCUMENTS = 200;
 const USERS = 2000;
 const POOL = 256;
 
+/** @param {number} number */
 const user = (number) => ({ userId: `user${number}`, name: `User Number ${number}`, email: `user${number}@example.com` });
 
-/** A notification as a comment in a document makes it. */
+/**
+ * A notification as a comment in a document makes it.
+ * @param {number} number
+ * @param {number} recipients
+ */
 export function notification(number, recipients) {
   const actionUser = user(number % USERS);
   return {
@@ -22,19 +27,25 @@ export function notification(number, recipients) {
   };
 }
 
+/** @param {object} data */
 const body = (data) => JSON.stringify({ data });
 
+/** @param {number} size @param {(number: number) => string} make */
 function fromPool(size, make) {
   const pool = Array.from({ length: size }, (_, number) => Buffer.from(make(number)));
   let next = 0;
   return () => pool[next++ % size];
 }
 
+/** @typedef {{ name: string, recipients?: number, users?: number, seed?: string, requests?: object[] }} Workload */
+/** @typedef {Required<Omit<Workload, 'name'>>} Settings */
+
 const WORKLOADS = {
   /** Without a notificationId each call stores another one, whatever its content. */
-  addNotification: ({ recipients }) => fromPool(recipients > 10 ? 32 : POOL, (number) => body(notification(number, recipients))),
+  addNotification: (/** @type {Settings} */ { recipients }) =>
+    fromPool(recipients > 10 ? 32 : POOL, (number) => body(notification(number, recipients))),
   /** Users that nobody has seen before: an update that changes nothing would be cheaper. */
-  addUsers: ({ users, seed }) => {
+  addUsers: (/** @type {Settings} */ { users, seed }) => {
     let next = 0;
     return () => {
       const first = next;
@@ -49,8 +60,12 @@ const WORKLOADS = {
     };
   },
   /** The given requests in turn. */
-  requests: ({ requests }) => fromPool(requests.length, (number) => body(requests[number])),
+  requests: (/** @type {Settings} */ { requests }) => fromPool(requests.length, (number) => body(requests[number])),
 };
 
-/** @returns {() => string | Buffer} the body of the next call */
-export const bodiesOf = ({ name, ...options }) => WORKLOADS[name](options);
+/**
+ * @param {Workload} options
+ * @returns {() => string | Buffer} the body of the next call
+ */
+export const bodiesOf = ({ name, ...options }) =>
+  WORKLOADS[/** @type {keyof typeof WORKLOADS} */ (name)](/** @type {Settings} */ (options));

@@ -7,9 +7,11 @@ const identifier = {
 };
 const name = { type: 'string', maxLength: 320 };
 const text = { type: 'string', maxLength: 10_000 };
+/** @param {object} properties @param {string[]} required */
 const object = (properties, required) => ({ type: 'object', properties, required, additionalProperties: false });
 const free = { type: 'object', additionalProperties: true };
 const user = object({ userId: identifier, name, email: name }, ['userId']);
+/** @param {object} data */
 const body = (data) => object({ data }, ['data']);
 
 export const ADD_BODY = body(

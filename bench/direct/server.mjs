@@ -5,6 +5,8 @@ import pg from 'pg';
 import { ADD_BODY, GET_BODY } from './schemas.mjs';
 import { ADD, FIND_KEY, GET } from './statements.mjs';
 
+/** @typedef {{ userId: string }} User */
+
 const KEPT_MS = 5000;
 const ADDED = 'Notification added successfully.';
 
@@ -15,13 +17,13 @@ const server = Fastify({ ajv: { customOptions: { coerceTypes: false, removeAddit
 
 server.addHook('onRequest', async (request, reply) => {
   const { 'x-svc-api-key': key, 'x-svc-auth-token': token } = request.headers;
-  if (!(await isValid(key, token)))
+  if (!(await isValid(String(key ?? ''), String(token ?? ''))))
     return reply.code(401).send({ error: { status: 'UNAUTHENTICATED', message: 'Unknown key.' } });
 });
 
 server.post('/v1/notifications/add', { schema: { body: ADD_BODY } }, async (request) => {
-  const { organizationId, documentId, locationId, notifyAll, ...content } = request.body.data;
-  const users = [...new Set((content.notifyUsers ?? []).map(({ userId }) => userId))];
+  const { organizationId, documentId, locationId, notifyAll, ...content } = dataOf(request);
+  const users = [...new Set((content.notifyUsers ?? []).map((/** @type {User} */ { userId }) => userId))];
   const all = notifyAll ?? users.length === 0;
   const apiKey = request.headers['x-svc-api-key'];
   const values = [randomUUID(), apiKey, organizationId, documentId, locationId ?? null, all, JSON.stringify(content), users];
@@ -30,15 +32,19 @@ server.post('/v1/notifications/add', { schema: { body: ADD_BODY } }, async (requ
 });
 
 server.post('/v1/notifications/get', { schema: { body: GET_BODY } }, async (request) => {
-  const { organizationId, userId, pageSize = 1000 } = request.body.data;
+  const { organizationId, userId, pageSize = 1000 } = dataOf(request);
   const apiKey = request.headers['x-svc-api-key'];
   const { rows } = await pool.query({ ...GET, values: [apiKey, organizationId, userId, pageSize] });
-  const data = rows.map((row) => toItem(row, apiKey, organizationId));
+  const data = rows.map((row) => toItem(row, String(apiKey), organizationId));
   return { result: { status: 'success', message: 'Notification(s) retrieved successfully.', data } };
 });
 
+/** What its schema has let in. @param {import('fastify').FastifyRequest} request */
+const dataOf = (request) => /** @type {{ data: any }} */ (request.body).data;
+
 await server.listen({ port: Number(process.env.PORT), host: '127.0.0.1' });
 
+/** @param {string} key @param {string} token */
 async function isValid(key, token) {
   if (!key || !token) return false;
   const id = `${key} ${token}`;
@@ -46,13 +52,14 @@ async function isValid(key, token) {
   if (known?.until > Date.now()) return known.valid;
   const hash = createHash('sha256').update(token).digest('hex');
   const { rowCount } = await pool.query({ ...FIND_KEY, values: [key, hash] });
-  verdicts.set(id, { valid: rowCount > 0, until: Date.now() + KEPT_MS });
-  return rowCount > 0;
+  verdicts.set(id, { valid: (rowCount ?? 0) > 0, until: Date.now() + KEPT_MS });
+  return (rowCount ?? 0) > 0;
 }
 
+/** @param {Record<string, any>} row @param {string} apiKey @param {string} organizationId */
 function toItem({ id, timestamp, document_id: documentId, location_id: locationId, content }, apiKey, organizationId) {
   const { notifyUsers = [], ...shown } = content;
-  const named = Object.fromEntries(notifyUsers.map(({ userId }) => [userId, true]));
+  const named = Object.fromEntries(notifyUsers.map((/** @type {User} */ { userId }) => [userId, true]));
   return {
     id,
     notificationSource: 'custom',

@@ -9,13 +9,16 @@ export const BUILD = join(LOCAL, 'bench');
 
 /** Nest's RabbitMQ transport, ValidationPipe, TypeORM `save`: bench/plain. */
 export class Plain extends System {
+  /** @param {import('./system.mjs').Place} place */
   constructor(place) {
     super('plain', place);
   }
 
+  /** @override */
   async startChildren() {
     const { databaseUrl, amqpUrl } = this.place;
     const env = { DATABASE_URL: databaseUrl, AMQP_URL: amqpUrl, PORT: String(this.port) };
+    /** @param {string} name */
     const program = (name) => join(BUILD, 'bench/plain', `${name}.js`);
     await runQuietly(process.execPath, [program('set-up')], {
       cwd: ROOT,
@@ -29,10 +32,12 @@ export class Plain extends System {
 
 /** Fastify and PostgreSQL without a queue: bench/direct. */
 export class Direct extends System {
+  /** @param {import('./system.mjs').Place} place */
   constructor(place) {
     super('direct', place);
   }
 
+  /** @override */
   async startChildren() {
     await this.sql.query(TABLES);
     await this.sql.query("INSERT INTO api_keys VALUES ('demo-key', encode(sha256('demo-token'), 'hex'))");

@@ -59,10 +59,12 @@ export class Child {
     }
   }
 
+  /** @param {NodeJS.Signals} [how] */
   async stop(how = 'SIGTERM') {
     if (this.ending !== undefined) return;
-    signal(this.pid, how);
-    const timer = setTimeout(() => signal(-this.pid, 'SIGKILL'), STOP_LIMIT_MS);
+    const { pid } = this;
+    if (pid) signal(pid, how);
+    const timer = setTimeout(() => pid && signal(-pid, 'SIGKILL'), STOP_LIMIT_MS);
     await this.#exited;
     clearTimeout(timer);
   }

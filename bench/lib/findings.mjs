@@ -17,7 +17,11 @@ import { whole } from './statistics.mjs';
  * @property {boolean} met
  */
 
-/** CPU microseconds for each call, by system and process. */
+/**
+ * CPU microseconds for each call, by system and process.
+ * @param {string} title
+ * @param {Record<string, { cpu: Record<string, number> }>} summaries
+ */
 export function cpuTable(title, summaries) {
   const rows = Object.entries(summaries).map(([system, { cpu }]) => {
     const total = Object.entries(cpu).reduce((sum, [name, used]) => (name === 'client' ? sum : sum + used), 0);

@@ -14,12 +14,24 @@ const POSTGRES = [`shared_buffers=${Math.floor(totalmem() / 4 / 2 ** 20)}MB`, 'm
 
 const SYSTEMS = { ours: Ours, plain: Plain, direct: Direct };
 
+/** @typedef {keyof typeof SYSTEMS} SystemName */
+
 /** A RabbitMQ and a PostgreSQL, the latter with fsync, and the systems that run on them: one of each name at a time. */
 export class Laboratory {
+  /** @type {ReturnType<typeof temporaryDirectory>[]} */
   #directories = [];
   #leaving = new AbortController();
+  /** @type {Promise<{ server: { kill(): Promise<unknown>, dismissReaper(): unknown } }>[]} */
   #servers = [];
+  /** @type {Map<SystemName, import('./system.mjs').System>} */
   #systems = new Map();
+  /** @type {Awaited<ReturnType<typeof startRabbit>> | undefined} */
+  #rabbit;
+  /** @type {Awaited<ReturnType<typeof startPostgres>> | undefined} */
+  #postgres;
+  /** @type {pg.Client | undefined} */
+  #admin;
+  logs = '';
   #databases = 0;
 
   /** @param {import('./modes.mjs').Mode} mode */
@@ -30,36 +42,46 @@ export class Laboratory {
   async open() {
     this.logs = this.#directory('logs');
     const password = randomBytes(16).toString('hex');
-    [this.rabbit, this.postgres] = await Promise.all([
+    [this.#rabbit, this.#postgres] = await Promise.all([
       // Without the management plugin: its statistics would be part of what is measured.
       this.#start(startRabbit, 'rabbitmq', { password, disposable: true, onProgress: report }),
       this.#start(startPostgres, 'postgres', { fsync: true, settings: POSTGRES }),
     ]);
-    this.admin = new pg.Client({ connectionString: this.postgres.url });
+    this.#admin = new pg.Client({ connectionString: this.postgres.url });
     this.admin.on('error', () => {}); // it ends with its server
     await this.admin.connect();
   }
 
   /**
    * A system with the usual settings. Once started it stays: what is idle costs next to nothing, and a start costs seconds.
-   * @param {keyof SYSTEMS} name
+   * @template {SystemName} N
+   * @param {N} name
+   * @returns {Promise<InstanceType<(typeof SYSTEMS)[N]>>}
    */
   async system(name) {
-    return this.#systems.get(name) ?? (await this.freshSystem(name));
+    const running = /** @type {InstanceType<(typeof SYSTEMS)[N]> | undefined} */ (this.#systems.get(name));
+    return running ?? (await this.freshSystem(name));
   }
 
-  /** One with an empty database, in place of the one that runs. `options`: see the system's class. */
+  /**
+   * One with an empty database, in place of the one that runs. `options`: see the system's class.
+   * @template {SystemName} N
+   * @param {N} name
+   * @param {Partial<import('./system.mjs').Place>} [options]
+   * @returns {Promise<InstanceType<(typeof SYSTEMS)[N]>>}
+   */
   async freshSystem(name, options = {}) {
     await this.stopSystem(name);
     const database = `${name}${++this.#databases}`;
     await this.admin.query(`CREATE DATABASE ${database}`);
     const databaseUrl = Object.assign(new URL(this.postgres.url), { pathname: `/${database}` }).href;
     const place = { database, databaseUrl, amqpUrl: this.rabbit.url, logs: this.logs, ...options };
-    const system = await new SYSTEMS[name](place).start();
+    const system = /** @type {InstanceType<(typeof SYSTEMS)[N]>} */ (await new SYSTEMS[name](place).start());
     this.#systems.set(name, system);
     return system;
   }
 
+  /** @param {SystemName} name */
   async stopSystem(name) {
     const system = this.#systems.get(name);
     if (!system) return;
@@ -79,6 +101,18 @@ export class Laboratory {
     this.#systems.clear();
   }
 
+  get rabbit() {
+    return opened(this.#rabbit);
+  }
+
+  get postgres() {
+    return opened(this.#postgres);
+  }
+
+  get admin() {
+    return opened(this.#admin);
+  }
+
   /** Processes that all systems use. */
   get pids() {
     return { postgres: this.postgres.server.pid, rabbitmq: this.rabbit.server.pid };
@@ -88,23 +122,38 @@ export class Laboratory {
   async close() {
     this.#leaving.abort();
     await Promise.allSettled([...this.#systems.values()].map((system) => system.stop('SIGKILL')));
-    await this.admin?.end().catch(() => {});
-    for (const { value } of await Promise.allSettled(this.#servers)) {
-      await value?.server.kill();
-      await value?.server.dismissReaper();
+    await this.#admin?.end().catch(() => {});
+    for (const started of await Promise.allSettled(this.#servers)) {
+      if (started.status === 'rejected') continue;
+      await started.value.server.kill();
+      await started.value.server.dismissReaper();
     }
     for (const directory of this.#directories) directory.remove();
   }
 
+  /**
+   * @template {object} O
+   * @template {{ server: { kill(): Promise<unknown>, dismissReaper(): unknown } }} R
+   * @param {(options: O & { directory: string, abort: AbortSignal }) => Promise<R>} start
+   * @param {string} name
+   * @param {O} options
+   */
   #start(start, name, options) {
     const started = start({ directory: this.#directory(name), abort: this.#leaving.signal, ...options });
     this.#servers.push(started);
     return started;
   }
 
+  /** @param {string} name */
   #directory(name) {
     const directory = temporaryDirectory(`bench-${name}`);
     this.#directories.push(directory);
     return directory.path;
   }
+}
+
+/** @template T @param {T | undefined} part @returns {T} */
+function opened(part) {
+  if (part === undefined) throw new Error('the laboratory is not open');
+  return part;
 }

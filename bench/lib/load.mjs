@@ -6,7 +6,7 @@ import { startReaper } from '../../scripts/processes/reaper.mjs';
 import { cpuSeconds } from './proc.mjs';
 import { HEADERS } from './system.mjs';
 
-/** After so many the code is compiled. */
+/** After this number of calls the code is compiled. */
 const COLD_CALLS = 2000;
 
 /** A run whose figures would be those of something else. */
@@ -15,7 +15,7 @@ export class FailedRun extends Error {}
 /**
  * @typedef {object} Load
  * @property {string} operation e.g. `notifications/add`
- * @property {object} workload see workloads.mjs
+ * @property {import('../workloads.mjs').Workload} workload
  * @property {number} [connections]
  * @property {number} seconds measured
  * @property {number} [warmUpSeconds] before that, and longer when the system has not been asked this before
@@ -24,13 +24,29 @@ export class FailedRun extends Error {}
  */
 
 /**
+ * What one measurement has found, in milliseconds.
+ * @typedef {object} Run
+ * @property {number} calls
+ * @property {number} perSecond
+ * @property {number} p50
+ * @property {number} p90
+ * @property {number} p99
+ * @property {number} p999
+ * @property {number} max
+ * @property {number} servedP50 from when calls were sent instead of due
+ * @property {number} servedP99
+ * @property {number} slowestSecond the fewest answers in one
+ * @property {Record<string, number>} cpu microseconds for each call by process, with what followed it
+ * @property {number} settled seconds
+ */
+
+/**
  * Asks a system, and measures what it takes.
  * @param {import('./laboratory.mjs').Laboratory} laboratory
  * @param {import('./system.mjs').System} system
  * @param {Load} load
  * @param {() => void} [onBegin] called when the warm-up is over
- * @returns {Promise<object>} `calls`, `perSecond`, `p50` … `max` in milliseconds, `servedP50` and `servedP99` from when calls were sent instead of
- *   due, `slowestSecond` the fewest answers in one, `cpu` microseconds for each call by process, with what followed it: `settled` seconds
+ * @returns {Promise<Run>}
  * @throws FailedRun when any answer is not 200
  */
 export async function measure(laboratory, system, load, onBegin = () => {}) {
@@ -52,6 +68,7 @@ export async function measure(laboratory, system, load, onBegin = () => {}) {
   };
   const { pid, events, end } = startClient(options);
   const pids = { ...system.pids, ...laboratory.pids, client: pid };
+  /** @type {Record<string, number> | undefined} */
   let before;
   try {
     for await (const { event, ...figures } of events) {
@@ -60,7 +77,7 @@ export async function measure(laboratory, system, load, onBegin = () => {}) {
         const since = performance.now();
         await system.settle();
         const settled = (performance.now() - since) / 1000;
-        return { ...resultOf(figures, before, cpuSeconds(pids)), settled };
+        return { ...resultOf(figures, before ?? {}, cpuSeconds(pids) ?? {}), settled };
       }
       before = cpuSeconds(pids);
       onBegin();
@@ -72,6 +89,7 @@ export async function measure(laboratory, system, load, onBegin = () => {}) {
   throw new FailedRun(`the client of ${system.name} ended without a result`);
 }
 
+/** @param {object} options see Load */
 function startClient(options) {
   const client = spawn(process.execPath, [join(ROOT, 'bench/client.mjs')], {
     stdio: ['pipe', 'pipe', 'inherit'],
@@ -81,7 +99,7 @@ function startClient(options) {
   // Not as an argument: ids by the thousand are more than an argument may have.
   client.stdin.write(`${JSON.stringify(options)}\n`);
   const reaper = startReaper('end_group KILL 10');
-  reaper.watch(client.pid);
+  if (client.pid) reaper.watch(client.pid);
   const exited = new Promise((resolve) => client.once('exit', resolve));
   const end = async () => {
     client.stdin.end();
@@ -91,13 +109,20 @@ function startClient(options) {
   return { pid: client.pid, events: parsed(createInterface({ input: client.stdout })), end };
 }
 
+/** @param {AsyncIterable<string>} lines @returns {AsyncGenerator<Record<string, any>>} */
 async function* parsed(lines) {
   for await (const line of lines) yield JSON.parse(line);
 }
 
+/**
+ * @param {Record<string, any>} measured by the client
+ * @param {Record<string, number>} before
+ * @param {Record<string, number>} after
+ * @returns {Omit<Run, 'settled'>}
+ */
 function resultOf({ calls, seconds, ...figures }, before, after) {
   if (calls === 0) throw new FailedRun('there was no answer');
-  const names = Object.keys(before ?? {});
+  const names = Object.keys(before);
   const cpu = Object.fromEntries(names.map((name) => [name, Math.max(0, (after[name] - before[name]) * 1e6) / calls]));
-  return { ...figures, calls, perSecond: calls / seconds, cpu };
+  return /** @type {Run} */ ({ ...figures, calls, perSecond: calls / seconds, cpu });
 }

@@ -13,14 +13,14 @@ const NOTHING_LEFT = `
 
 /** The three services as they run in production, with nothing switched off but the limit of calls a second. */
 export class Ours extends System {
-  /** Ports of health and metrics, by process. */
+  /**
+   * Ports of health and metrics, by process.
+   * @type {Record<string, number>}
+   */
   healthPorts = {};
 
   /**
-   * @param {object} place
-   * @param {(url: string) => string} [place.writerDatabaseUrl] the way of notifications to its database
-   * @param {NodeJS.ProcessEnv} [place.writerSettings]
-   * @param {string} [place.dist] another build than the checkout's
+   * @param {import('./system.mjs').Place} place
    */
   constructor(place) {
     super('ours', place);
@@ -28,6 +28,7 @@ export class Ours extends System {
     this.env = { DATABASE_URL: databaseUrl, AMQP_URL: amqpUrl, LOG_LEVEL: 'info', RATE_LIMIT_PER_SECOND: '0' };
   }
 
+  /** @override */
   async startChildren() {
     // Broker accounts need the management plugin: here everybody is the account with all rights.
     await this.setUp('users', 'notifications', 'topology');
@@ -38,13 +39,19 @@ export class Ours extends System {
     ]);
   }
 
-  /** Runs steps of scripts/setup.mjs. */
+  /**
+   * Runs steps of scripts/setup.mjs.
+   * @param {string[]} steps
+   */
   async setUp(...steps) {
     const env = { PATH: process.env.PATH, ...this.env, DEMO_CREDENTIALS: 'true' };
     await runQuietly(process.execPath, [join(ROOT, 'scripts/setup.mjs'), ...steps], { cwd: ROOT, env, name: 'Set-up' });
   }
 
-  /** Starts or ends processes of notifications until there are so many. */
+  /**
+   * Starts or ends processes of notifications until there are `count`.
+   * @param {number} count
+   */
   async setWriters(count) {
     this.warm.clear();
     const writers = this.children.filter(({ name }) => name.startsWith('notifications'));
@@ -56,7 +63,10 @@ export class Ours extends System {
       await this.#add(number === 1 ? 'notifications' : `notifications ${number}`, 'notifications', this.#writerSettings);
   }
 
-  /** Events go out after the answer, and are part of the price. */
+  /**
+   * Events go out after the answer, and are part of the price.
+   * @override
+   */
   settle() {
     return eventually('the outboxes are empty', SETTLED_WITHIN_MS, async () => {
       const { rows } = await this.sql.query(NOTHING_LEFT);
@@ -64,7 +74,11 @@ export class Ours extends System {
     });
   }
 
-  /** One value of `/metrics`. */
+  /**
+   * One value of `/metrics`.
+   * @param {string} process
+   * @param {string} name
+   */
   async metric(process, name) {
     const text = await (await fetch(`http://127.0.0.1:${this.healthPorts[process]}/metrics`)).text();
     return Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1]);
@@ -74,7 +88,7 @@ export class Ours extends System {
   async heap() {
     const entries = this.children.map(async ({ name, pid }) => {
       for (let times = 0; times < 2; times++) {
-        process.kill(pid, 'SIGUSR2');
+        if (pid) process.kill(pid, 'SIGUSR2');
         // Answered when the process is done with it.
         await this.metric(name, 'nodejs_heap_size_used_bytes');
       }
@@ -88,6 +102,7 @@ export class Ours extends System {
     return { ...(writerDatabaseUrl && { DATABASE_URL: writerDatabaseUrl(this.place.databaseUrl) }), ...writerSettings };
   }
 
+  /** @param {string} name @param {string} service @param {NodeJS.ProcessEnv} [settings] */
   async #add(name, service, settings = {}) {
     const [healthPort] = await freePorts([undefined]);
     this.healthPorts[name] = healthPort;

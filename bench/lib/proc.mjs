@@ -5,28 +5,34 @@ const TICKS_PER_SECOND = 100;
 
 /**
  * CPU seconds that processes have used so far, each with its descendants.
- * @param {Record<string, number>} pids
+ * @param {Record<string, number | undefined>} pids
  * @returns {Record<string, number> | undefined} undefined without /proc
  */
 export function cpuSeconds(pids) {
   if (process.platform !== 'linux') return undefined;
   const all = readStats();
   const childrenOf = groupByParent(all);
+  /** @param {number | undefined} pid @returns {number} */
   const sum = (pid) => {
-    const own = all.get(pid);
+    const own = pid && all.get(pid);
     if (!own) return 0;
-    return own.ticks + (childrenOf.get(pid) ?? []).reduce((total, child) => total + sum(child.pid), 0);
+    return own.ticks + (childrenOf.get(own.pid) ?? []).reduce((total, child) => total + sum(child.pid), 0);
   };
   return Object.fromEntries(Object.entries(pids).map(([name, pid]) => [name, sum(pid) / TICKS_PER_SECOND]));
 }
 
+/** @typedef {{ pid: number, parent: number, ticks: number }} Stat */
+
+/** @param {Map<number, Stat>} all */
 function groupByParent(all) {
+  /** @type {Map<number, Stat[]>} */
   const groups = new Map();
   for (const entry of all.values()) groups.set(entry.parent, [...(groups.get(entry.parent) ?? []), entry]);
   return groups;
 }
 
 function readStats() {
+  /** @type {Map<number, Stat>} */
   const found = new Map();
   for (const entry of readdirSync('/proc')) {
     if (!/^\d+$/.test(entry)) continue;
@@ -53,7 +59,7 @@ export function watchStolen() {
   const before = processorTicks();
   return () => {
     const after = processorTicks();
-    return before && (after.stolen - before.stolen) / Math.max(1, after.all - before.all);
+    return before && after && (after.stolen - before.stolen) / Math.max(1, after.all - before.all);
   };
 }
 
@@ -65,11 +71,14 @@ function processorTicks() {
   return { all: ticks.reduce((sum, time) => sum + time, 0), stolen: ticks[7] ?? 0 };
 }
 
-/** Resident memory in bytes and open file descriptors of one process. */
+/**
+ * Resident memory in bytes and open file descriptors of one process.
+ * @param {number} pid
+ */
 export function footprint(pid) {
   const status = readFileSync(`/proc/${pid}/status`, 'latin1');
   return {
-    memory: Number(/^VmRSS:\s+(\d+)/m.exec(status)[1]) * 1024,
+    memory: Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1]) * 1024,
     descriptors: readdirSync(`/proc/${pid}/fd`).length,
   };
 }

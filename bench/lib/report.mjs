@@ -11,19 +11,28 @@ import { chart } from './svg.mjs';
 const DOCUMENT = join(ROOT, 'docs/benchmarks.md');
 const PLOTS = join(ROOT, 'docs/benchmarks');
 
-/** @param {object[]} results findings of rows, or what they failed with @returns {string} for the terminal */
+/**
+ * @typedef {import('./findings.mjs').Findings & { name: string, title: string, stolen?: number, failure?: string }} Result of a row
+ */
+
+/** @param {Result[]} results findings of rows, or what they failed with @returns {string} for the terminal */
 export function printed(results) {
   const parts = [verdictTable(results), ...tablesOf(results)];
   for (const { name, failure } of results) if (failure) parts.push(`${name} has no figures: ${failure}`);
   return parts.join('\n\n');
 }
 
-/** @returns {Promise<string>} what stands between the markers in the document */
+/**
+ * @param {Result[]} results
+ * @param {string} mode
+ * @param {import('./laboratory.mjs').Laboratory} laboratory
+ * @returns {Promise<string>} what stands between the markers in the document
+ */
 export async function document(results, mode, laboratory) {
   const { rows: postgres } = await laboratory.admin.query(
     `SELECT current_setting('server_version') AS version, current_setting('shared_buffers') AS buffers`,
   );
-  const { stdout: rabbitmq } = await laboratory.rabbit.control('version');
+  const rabbitmq = await laboratory.rabbit.control('version');
   const [processor] = cpus();
   const machine = [
     `${cpus().length} × ${processor.model.trim()}`,
@@ -31,7 +40,7 @@ export async function document(results, mode, laboratory) {
     process.platform,
     `Node ${process.versions.node}`,
     `PostgreSQL ${postgres[0].version} with shared_buffers of ${postgres[0].buffers}`,
-    `RabbitMQ ${rabbitmq.trim()}`,
+    `RabbitMQ ${rabbitmq}`,
   ];
   const how = mode === 'default' ? 'npm run bench' : `npm run bench -- --${mode}`;
   const about = `Run of ${new Date().toISOString().slice(0, 10)} by \`${how}\`. Everything, clients included, on one machine: ${machine.join(', ')}.`;
@@ -47,6 +56,7 @@ export function othersHad(shares) {
   return `Other machines on the same host had ${least === most ? least : `${least}–${most}`} % of the processors' time`;
 }
 
+/** @param {Result[]} results @param {string} content */
 export function writeDocument(results, content) {
   writeFileSync(DOCUMENT, between('figures', readFileSync(DOCUMENT, 'utf8'), content));
   mkdirSync(PLOTS, { recursive: true });
@@ -54,11 +64,14 @@ export function writeDocument(results, content) {
   report('docs/benchmarks.md and its plots are written');
 }
 
+/** @param {Result[]} results */
 const plotsOf = (results) => results.flatMap(({ plots = [] }) => plots);
 
+/** @param {Result[]} results */
 const tablesOf = (results) =>
   results.flatMap(({ tables = [] }) => tables).map(({ title, head, rows }) => `**${title}**\n\n${table(head, rows)}`);
 
+/** @param {Result[]} results */
 function verdictTable(results) {
   const verdicts = results.flatMap(({ verdicts = [] }) => verdicts);
   if (verdicts.length === 0) return '';

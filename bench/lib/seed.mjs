@@ -10,7 +10,10 @@ const USERS_OF_A_DOCUMENT = 10;
 const BATCH = 1_000_000;
 const FIRST_TIMESTAMP = 1_700_000_000_000;
 
-/** Each of them has 900 notifications. */
+/**
+ * Each of them has 900 notifications.
+ * @param {number} stored
+ */
 export const usersOf = (stored) => stored / 10 / TURNS;
 
 /**
@@ -26,6 +29,7 @@ export function filtersOf(stored, user, count) {
     return { documentId: 'busy', locationId: 'busy', userId: 'busy', notificationIds };
   }
   const users = usersOf(stored);
+  /** @param {number} index */
   const lastTurn = (index) => TURNS - 1 - LOCATIONS * Math.floor(index / 9);
   return {
     documentId: `document${Math.floor(user / USERS_OF_A_DOCUMENT)}`,
@@ -35,9 +39,13 @@ export function filtersOf(stored, user, count) {
   };
 }
 
-/** The same, in SQL. */
+/**
+ * The same, in SQL.
+ * @param {number} stored
+ */
 function columns(stored) {
   const users = usersOf(stored);
+  /** @param {string} other */
   const either = (other) => `CASE WHEN n % 10 = 0 THEN 'busy' ELSE ${other} END`;
   return {
     user: either(`'user' || (n / 10 % ${users})`),
@@ -46,6 +54,7 @@ function columns(stored) {
   };
 }
 
+/** @param {string} user */
 const contentOf = (user) => `
   '{"actionUser":{"userId":"user1","name":"User Number 1","email":"user1@example.com"},' ||
   '"displayHeadlineMessageTemplate":"{actionUser} mentioned {recipientUser} in {place}",' ||
@@ -94,7 +103,11 @@ export async function seedOurs(sql, stored, { toAll }) {
   }
 }
 
-/** The same of the direct service. */
+/**
+ * The same of the direct service.
+ * @param {import('pg').Pool} sql
+ * @param {number} stored
+ */
 export async function seedDirect(sql, stored) {
   const { user, document, location } = columns(stored);
   const numbers = `generate_series(0, ${stored - 1}) n`;
@@ -108,7 +121,12 @@ export async function seedDirect(sql, stored) {
   await sql.query('VACUUM (ANALYZE)');
 }
 
-/** Sorted once, indexes are made in a fraction of the time. */
+/**
+ * Sorted once, indexes are made in a fraction of the time.
+ * @param {import('pg').PoolClient} client
+ * @param {string[]} tables
+ * @param {() => Promise<void>} work
+ */
 async function withoutIndexes(client, tables, work) {
   const { rows } = await client.query(
     `SELECT i.indexrelid::regclass::text AS name, pg_get_indexdef(i.indexrelid) AS definition

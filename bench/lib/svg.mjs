@@ -5,7 +5,7 @@
  * @property {string} title
  * @property {{ label: string, logarithmic?: boolean }} x
  * @property {{ label: string, logarithmic?: boolean }} y
- * @property {{ name: string, points: [number, number][] }[]} series
+ * @property {{ name: string, points: number[][] }[]} series
  */
 
 const [WIDTH, HEIGHT] = [860, 400];
@@ -77,17 +77,24 @@ export function chart({ title, x, y, series }) {
   return `${head}\n<title>${escaped(title)}</title>\n<style>${STYLE}\n</style>\n${parts.join('\n')}\n</svg>\n`;
 }
 
+/** @param {{ logarithmic?: boolean }} options @param {number[]} values @param {number} from @param {number} to */
 function scale({ logarithmic }, values, from, to) {
   const highest = Math.max(...values);
   const lowest = logarithmic ? Math.min(...values) : 0;
+  /** @type {(value: number) => number} */
   const measure = logarithmic ? Math.log10 : (value) => value;
   const ticks = logarithmic ? powersBetween(lowest, highest) : stepsTo(highest);
-  const [low, high] = [measure(Math.min(lowest, ticks[0])), measure(Math.max(highest, ticks.at(-1)))];
+  const [low, high] = [measure(Math.min(lowest, ticks[0])), measure(Math.max(highest, ticks[ticks.length - 1]))];
+  /** @param {number} value */
   const place = (value) => from + ((measure(value) - low) / (high - low || 1)) * (to - from);
   return { ticks, place };
 }
 
-/** From the power of ten below to the one above, with 2 and 5 in between when there are few. */
+/**
+ * From the power of ten below to the one above, with 2 and 5 in between when there are few.
+ * @param {number} lowest
+ * @param {number} highest
+ */
 function powersBetween(lowest, highest) {
   const [first, last] = [Math.floor(Math.log10(lowest)), Math.ceil(Math.log10(highest))];
   const factors = last - first > 3 ? [1] : [1, 2, 5];
@@ -98,16 +105,22 @@ function powersBetween(lowest, highest) {
   return all.slice(Math.max(0, start), end < 0 ? undefined : end + 1);
 }
 
+/** @param {number} highest */
 function stepsTo(highest) {
   const rough = (highest || 1) / 5;
   const power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((factor) => factor * power).find((candidate) => candidate >= rough);
+  const step = [1, 2, 5, 10].map((factor) => factor * power).find((candidate) => candidate >= rough) ?? 10 * power;
   return Array.from({ length: Math.ceil(highest / step) + 1 }, (_, index) => index * step);
 }
 
+/** @param {number} value */
 const round = (value) => Math.round(value * 10) / 10;
+/** @param {number} value */
 const short = (value) =>
   value >= 1e6 ? `${value / 1e6}M` : value >= 1e4 ? `${value / 1e3}k` : String(Number(value.toPrecision(6)));
+/** @param {string} value */
 const escaped = (value) => value.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
+/** @param {number} x @param {number} y @param {string} content */
 const text = (x, y, content, more = '') => `<text x="${x}" y="${y}" ${more}>${escaped(content)}</text>`;
+/** @param {number} x1 @param {number} y1 @param {number} x2 @param {number} y2 @param {string} look */
 const line = (x1, y1, x2, y2, look) => `<line class="${look}" x1="${x1}" y1="${y1}" x2="${x2}" y2="${y2}"/>`;

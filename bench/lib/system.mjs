@@ -6,17 +6,34 @@ import { eventually } from './eventually.mjs';
 
 export const HEADERS = { 'content-type': 'application/json', 'x-svc-api-key': 'demo-key', 'x-svc-auth-token': 'demo-token' };
 
+/**
+ * What the laboratory gives a system.
+ * @typedef {object} Place
+ * @property {string} database
+ * @property {string} databaseUrl
+ * @property {string} amqpUrl
+ * @property {string} logs
+ * @property {(url: string) => string} [writerDatabaseUrl] the way of our notifications service to its database
+ * @property {NodeJS.ProcessEnv} [writerSettings]
+ * @property {string} [dist] another build of ours than the checkout's
+ */
+
 /** A system under test: its processes, its database, and where it takes calls. */
 export class System {
   /** @type {Child[]} */
   children = [];
 
-  /** Operations that its processes have been asked often enough. */
+  /**
+   * Operations that its processes have been asked often enough.
+   * @type {Set<string>}
+   */
   warm = new Set();
+  port = 0;
+  url = '';
 
   /**
    * @param {string} name
-   * @param {{ database: string, databaseUrl: string, amqpUrl: string, logs: string }} place what the laboratory gives it
+   * @param {Place} place
    */
   constructor(name, place) {
     this.name = name;
@@ -24,6 +41,9 @@ export class System {
     this.sql = new pg.Pool({ connectionString: place.databaseUrl, max: 2 });
     this.sql.on('error', () => {}); // it ends with its server
   }
+
+  /** Starts what it consists of. */
+  async startChildren() {}
 
   /** @returns {Promise<this>} when it answers; what was started of it is ended otherwise */
   async start() {
@@ -43,7 +63,12 @@ export class System {
     }
   }
 
-  /** @returns {Child} which is not ready yet */
+  /**
+   * @param {string} name
+   * @param {string[]} args
+   * @param {NodeJS.ProcessEnv} env
+   * @returns {Child} which is not ready yet
+   */
   spawn(name, args, env) {
     const child = new Child(name, args, env, `${this.place.logs}/${this.place.database}-${name.replaceAll(' ', '-')}.log`);
     this.children.push(child);
@@ -59,7 +84,11 @@ export class System {
     for (const child of this.children) child.check();
   }
 
-  /** One call, with the parsed answer. Throws unless it is 200. */
+  /**
+   * One call, with the parsed answer. Throws unless it is 200.
+   * @param {string} operation
+   * @param {object} data
+   */
   async call(operation, data) {
     const body = JSON.stringify({ data });
     const response = await fetch(`${this.url}/v1/${operation}`, { method: 'POST', headers: HEADERS, body });
@@ -69,9 +98,13 @@ export class System {
     return JSON.parse(text);
   }
 
-  /** Resolves when nothing is left to do of what was asked. */
+  /**
+   * Resolves when nothing is left to do of what was asked.
+   * @returns {Promise<void>}
+   */
   async settle() {}
 
+  /** @param {NodeJS.Signals} [how] */
   async stop(how) {
     await Promise.all(this.children.map((child) => child.stop(how)));
     await this.sql.end();

@@ -4,10 +4,12 @@ import { spread, two, whole } from '../lib/statistics.mjs';
 
 export const title = 'notifications/add, 2 recipients, 64 connections';
 
+/** @param {import('../lib/laboratory.mjs').Laboratory} laboratory @param {import('../lib/modes.mjs').Mode} mode */
 export async function run(laboratory, { rounds, seconds }) {
   const load = { operation: 'notifications/add', workload: { name: 'addNotification', recipients: 2 }, seconds };
   const found = await interleaved(laboratory, ['ours', 'plain', 'direct'], rounds, () => load);
   const { ours, plain, direct } = found;
+  /** @param {string} name @param {import('../lib/statistics.mjs').Summary} other @param {number} least @param {number} stretch */
   const compared = (name, other, least, stretch) => ({
     what: `${title}: against the ${name}`,
     target: `at least ${least} ×, stretch ${stretch} ×`,

@@ -4,6 +4,7 @@ import { spread, two } from '../lib/statistics.mjs';
 
 export const title = 'notifications/add, 2 recipients, 1 connection';
 
+/** @param {import('../lib/laboratory.mjs').Laboratory} laboratory @param {import('../lib/modes.mjs').Mode} mode */
 export async function run(laboratory, { rounds, seconds }) {
   const workload = { name: 'addNotification', recipients: 2 };
   const load = { operation: 'notifications/add', workload, connections: 1, seconds };

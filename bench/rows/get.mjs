@@ -8,6 +8,7 @@ export const title = 'notifications/get, 50 newest of a user, 64 connections';
 const STORED = 100_000;
 const LEAST = 0.5;
 
+/** @param {import('../lib/laboratory.mjs').Laboratory} laboratory @param {import('../lib/modes.mjs').Mode} mode */
 export async function run(laboratory, { rounds, seconds }) {
   const ours = await laboratory.freshSystem('ours');
   const direct = await laboratory.freshSystem('direct');
@@ -37,7 +38,11 @@ export async function run(laboratory, { rounds, seconds }) {
   };
 }
 
-/** The one that answers less would win. */
+/**
+ * The one that answers less would win.
+ * @param {import('../lib/system.mjs').System} system
+ * @param {{ pageSize: number }} request
+ */
 async function expectFullPage(system, request) {
   const { result } = await system.call('notifications/get', request);
   if (result.data.length !== request.pageSize) throw new Error(`${system.name} answers ${result.data.length} notifications`);

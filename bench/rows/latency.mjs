@@ -6,11 +6,16 @@ export const title = 'latency over load';
 
 /** Share of the rate that a system has to answer, to have kept up with it. */
 const KEPT = 0.8;
-const SYSTEMS = ['ours', 'plain', 'direct'];
+const SYSTEMS = /** @type {const} */ (['ours', 'plain', 'direct']);
 
-/** Open loop: calls come when they come, and wait when the system is behind. */
+/**
+ * Open loop: calls come when they come, and wait when the system is behind.
+ * @param {import('../lib/laboratory.mjs').Laboratory} laboratory
+ * @param {import('../lib/modes.mjs').Mode} mode
+ */
 export async function run(laboratory, { seconds, shares }) {
   const base = { operation: 'notifications/add', workload: { name: 'addNotification', recipients: 2 }, seconds };
+  /** @type {Record<string, (import('../lib/load.mjs').Run & { ratePerSecond: number })[]>} */
   const results = {};
   for (const name of SYSTEMS) {
     const system = await laboratory.system(name);
@@ -24,11 +29,12 @@ export async function run(laboratory, { seconds, shares }) {
         report(`    ${name} did not keep up with ${whole(ratePerSecond)}/s`);
         break;
       }
-      results[name].push({ ...found, share, ratePerSecond });
+      results[name].push({ ...found, ratePerSecond });
       report(`    ${name} at ${whole(ratePerSecond)}/s: p50 ${two(found.p50)} ms, p99 ${two(found.p99)} ms`);
     }
     if (results[name].length === 0) throw new FailedRun(`${name} kept up with no rate`);
   }
+  /** @param {string} name @param {'p50' | 'p99'} quantile @returns {import('../lib/svg.mjs').Plot['series'][number]} */
   const series = (name, quantile) => ({
     name: `${name} ${quantile}`,
     points: results[name].map((found) => [found.ratePerSecond, found[quantile]]),

@@ -13,6 +13,7 @@ const TYPICAL_LAG_MS = 50;
 const MOST_LAG_MS = 1000;
 const ORGANIZATION = 'members';
 
+/** @param {import('../lib/laboratory.mjs').Laboratory} laboratory */
 export async function run(laboratory) {
   const system = await laboratory.freshSystem('ours');
   for (let first = 0; first < MEMBERS; first += AT_ONCE) {
@@ -39,6 +40,7 @@ export async function run(laboratory) {
   };
 }
 
+/** @param {string} notificationId @param {string} documentId */
 const toAll = (notificationId, documentId) => ({
   organizationId: ORGANIZATION,
   documentId,
@@ -48,6 +50,12 @@ const toAll = (notificationId, documentId) => ({
   notifyAll: true,
 });
 
+/**
+ * @template T
+ * @param {T[]} values
+ * @param {(value: T) => Promise<void>} work
+ * @returns {Promise<number[]>} milliseconds, the shortest first
+ */
 async function timesOf(values, work) {
   const times = [];
   for (const value of values) {
@@ -58,16 +66,21 @@ async function timesOf(values, work) {
   return times.sort((a, b) => a - b);
 }
 
+/** @param {import('../lib/ours.mjs').Ours} system @param {string} userId @param {string} notificationId */
 async function sees(system, userId, notificationId) {
   const { result } = await system.call('notifications/get', { organizationId: ORGANIZATION, userId });
-  return result.data.some((notification) => notification.id === notificationId);
+  return result.data.some((/** @type {{ id: string }} */ notification) => notification.id === notificationId);
 }
 
+/** @param {import('../lib/ours.mjs').Ours} system @param {string} userId @param {string} notificationId */
 async function requireSeen(system, userId, notificationId) {
   if (!(await sees(system, userId, notificationId))) throw new FailedRun(`${userId} does not get ${notificationId}`);
 }
 
-/** Of users whom notifications knows already: whom it does not know it asks for, and has no lag. */
+/**
+ * Of users whom notifications knows already: whom it does not know it asks for, and has no lag.
+ * @param {import('../lib/ours.mjs').Ours} system
+ */
 async function measureLags(system) {
   const stranger = 'guest';
   await system.call('users/add', { organizationId: ORGANIZATION, documentId: 'none', users: [{ userId: stranger }] });
@@ -83,9 +96,12 @@ async function measureLags(system) {
   });
 }
 
+/** @param {string} what @param {string} target @param {string} reached @param {string} spread @param {boolean} met */
 const verdict = (what, target, reached, spread, met) => ({ what: `${title}: ${what}`, target, reached, spread, met });
 
+/** @param {string} what @param {number[]} times @param {number} most */
 function below(what, times, most, share = 0.5) {
+  /** @param {number} part */
   const at = (part) => times[Math.min(times.length - 1, Math.floor(times.length * part))];
   const reached = at(share);
   return verdict(what, `under ${most} ms`, `${two(reached)} ms`, `${two(times[0])}–${two(at(1))} ms`, reached < most);

@@ -20,11 +20,14 @@ const EDITS = [
   ],
 ];
 
+/** @param {import('../lib/laboratory.mjs').Laboratory} laboratory @param {import('../lib/modes.mjs').Mode} mode */
 export async function run(laboratory, { rounds, seconds }) {
   const load = { operation: 'notifications/add', workload: { name: 'addNotification', recipients: 2 }, seconds };
   const dists = { ours: undefined, without: buildWithout() };
+  /** @type {Record<'ours' | 'without', import('../lib/load.mjs').Run[]>} */
   const runs = { ours: [], without: [] };
   for (let round = 0; round < rounds; round++) {
+    /** @type {('ours' | 'without')[]} */
     const order = round % 2 === 0 ? ['ours', 'without'] : ['without', 'ours'];
     // One at a time: they would take commands from the same queue.
     for (const name of order) {

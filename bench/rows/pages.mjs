@@ -8,6 +8,12 @@ export const title = 'notifications/get by every combination of filters, over ta
 
 const MOST_GROWTH = 1.3;
 const PAGE = 50;
+/** @typedef {import('../lib/plans.mjs').PageRequest} PageRequest */
+/** @typedef {Awaited<ReturnType<typeof planOf>> & { size: number }} Plan */
+/** @typedef {{ name: string, filters: Filter[], runs: import('../lib/load.mjs').Run[][], plans: Plan[] }} Found */
+/** @typedef {'documentId' | 'locationId' | 'userId' | 'notificationIds'} Filter */
+
+/** @type {Filter[][]} */
 const COMBINATIONS = [
   ['documentId'],
   ['documentId', 'notificationIds'],
@@ -20,10 +26,12 @@ const COMBINATIONS = [
   ['documentId', 'locationId', 'userId'],
 ];
 
+/** @param {import('../lib/laboratory.mjs').Laboratory} laboratory @param {import('../lib/modes.mjs').Mode} mode */
 export async function run(laboratory, { rounds, pageSeconds, sizes }) {
   const system = await laboratory.freshSystem('ours');
   const tables = new Tables(system);
   for (const size of sizes) await tables.store(size);
+  /** @type {Found[]} */
   const found = COMBINATIONS.map((filters) => ({ name: filters.join(' + '), filters, runs: sizes.map(() => []), plans: [] }));
   const base = { operation: 'notifications/get', connections: 1, warmUpSeconds: pageSeconds / 2, seconds: pageSeconds };
   for (let round = 0; round < rounds; round++) {
@@ -46,12 +54,15 @@ export async function run(laboratory, { rounds, pageSeconds, sizes }) {
  * a machine is not as fast in one minute as in another.
  */
 class Tables {
+  /** @type {number | undefined} */
   #used;
 
+  /** @param {import('../lib/ours.mjs').Ours} system */
   constructor(system) {
     this.system = system;
   }
 
+  /** @param {number} size */
   async store(size) {
     if (this.#used !== undefined) {
       await this.system.sql.query(`ALTER SCHEMA notifications RENAME TO ${schemaOf(this.#used)}`);
@@ -62,20 +73,27 @@ class Tables {
     await seedOurs(this.system.sql, size, { toAll: true });
   }
 
+  /** @param {number} size */
   async use(size) {
     if (size === this.#used) return;
     await this.system.sql.query(`
       BEGIN;
-      ALTER SCHEMA notifications RENAME TO ${schemaOf(this.#used)};
+      ALTER SCHEMA notifications RENAME TO ${schemaOf(Number(this.#used))};
       ALTER SCHEMA ${schemaOf(size)} RENAME TO notifications;
       COMMIT`);
     this.#used = size;
   }
 }
 
+/** @param {number} size */
 const schemaOf = (size) => `notifications_${size}`;
 
-/** Of the busy one and of another. */
+/**
+ * Of the busy one and of another.
+ * @param {import('../lib/ours.mjs').Ours} system
+ * @param {number} size
+ * @param {PageRequest[]} requests
+ */
 async function plansOf(system, size, requests) {
   const plans = [];
   for (const request of requests.slice(0, 2)) {
@@ -86,7 +104,11 @@ async function plansOf(system, size, requests) {
   return plans;
 }
 
-/** In turn of the busy one, and of users that have as many notifications in every table. */
+/**
+ * In turn of the busy one, and of users that have as many notifications in every table.
+ * @param {Filter[]} filters
+ * @param {number} size
+ */
 function requestsOf(filters, size) {
   return Array.from({ length: 200 }, (_, index) => {
     const every = filtersOf(size, index % 2 === 0 ? 'busy' : (index * 37) % usersOf(size), PAGE);
@@ -98,8 +120,10 @@ function requestsOf(filters, size) {
   });
 }
 
+/** @param {import('../lib/load.mjs').Run[]} runs */
 const p50 = (runs) => median(runs.map((run) => run.p50));
 
+/** @param {Found[]} found @param {number[]} sizes */
 function findings(found, sizes) {
   const judged = found.map((one) => {
     const medians = one.runs.map(p50);

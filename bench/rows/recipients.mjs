@@ -9,12 +9,15 @@ const TARGETS = [
   { recipients: 1000, connections: 8, least: 60_000 },
 ];
 
+/** @param {import('../lib/laboratory.mjs').Laboratory} laboratory @param {import('../lib/modes.mjs').Mode} mode */
 export async function run(laboratory, { rounds, seconds }) {
+  /** @type {Required<Pick<import('../lib/findings.mjs').Findings, 'verdicts' | 'tables'>>} */
   const findings = { verdicts: [], tables: [] };
   for (const { recipients, connections, least } of TARGETS) {
     const workload = { name: 'addNotification', recipients };
     const load = { operation: 'notifications/add', workload, connections, seconds };
     const found = await interleaved(laboratory, ['ours'], rounds, () => load);
+    /** @param {{ perSecond: number }} run */
     const rows = (run) => run.perSecond * recipients;
     const what = `notifications/add, ${recipients} recipients, ${connections} connections`;
     findings.verdicts.push({

@@ -5,6 +5,10 @@ import { median, two, whole } from '../lib/statistics.mjs';
 
 export const title = 'load at 70 % of the peak, 64 connections';
 
+/** @typedef {ReturnType<typeof footprint>} Footprint */
+/** @typedef {keyof Footprint} Kind */
+/** @typedef {Record<string, Footprint>} Sample */
+
 const SHARE = 0.7;
 const SAMPLES = 60;
 const MOST_MEMORY = 150e6;
@@ -12,13 +16,16 @@ const MOST_P99 = 10;
 /** Between the second quarter and the last one; the first quarter is start-up. */
 const MOST_GROWTH = 0.1;
 
+/** @param {import('../lib/laboratory.mjs').Laboratory} laboratory @param {import('../lib/modes.mjs').Mode} mode */
 export async function run(laboratory, { rounds, seconds, soakSeconds }) {
   const system = await laboratory.system('ours');
   const base = { operation: 'notifications/add', workload: { name: 'addNotification', recipients: 2 } };
   const peaks = [];
   for (let round = 0; round < rounds; round++) peaks.push((await measure(laboratory, system, { ...base, seconds })).perSecond);
   const heapBefore = await system.heap();
+  /** @type {Sample[]} */
   const samples = [];
+  /** @type {NodeJS.Timeout | undefined} */
   let timer;
   const begin = () => {
     const every = (soakSeconds / SAMPLES) * 1000;
@@ -44,11 +51,16 @@ export async function run(laboratory, { rounds, seconds, soakSeconds }) {
   };
 }
 
+/** @param {import('../lib/ours.mjs').Ours} system */
 function sample(system) {
-  return Object.fromEntries(system.children.map(({ name, pid }) => [name, footprint(pid)]));
+  return Object.fromEntries(system.children.map(({ name, pid }) => [name, footprint(Number(pid))]));
 }
 
-/** A machine that is slower for a minute than while its peak was measured lets calls wait in the client: that shows in the slowest second. */
+/**
+ * A machine that is slower for a minute than while its peak was measured lets calls wait in the client: that shows in the slowest second.
+ * @param {import('../lib/load.mjs').Run} options
+ * @param {number} soakSeconds
+ */
 function latency({ p50, p99, p999, perSecond, servedP50, servedP99, slowestSecond }, soakSeconds) {
   // Most calls waited longer than they took: that was no load of 70 %, and p99 near p50 is no merit.
   const behind = p50 > 2 * servedP50;
@@ -61,14 +73,18 @@ function latency({ p50, p99, p999, perSecond, servedP50, servedP99, slowestSecon
   };
 }
 
+/** @type {{ kind: Kind, what: string, show: (value: number) => string }[]} */
 const KINDS = [
   { kind: 'memory', what: 'resident memory', show: megabytes },
   { kind: 'descriptors', what: 'file descriptors', show: whole },
 ];
 
+/** @param {Sample[]} samples @param {number} soakSeconds */
 function growth(samples, soakSeconds) {
   const names = Object.keys(samples[0]);
+  /** @param {string} name @param {Kind} kind */
   const most = (name, kind) => Math.max(...samples.map((one) => one[name][kind]));
+  /** @param {(name: string) => string} show */
   const all = (show) => names.map((name) => `${name} ${show(name)}`).join(', ');
   return [
     {
@@ -88,9 +104,16 @@ function growth(samples, soakSeconds) {
   ];
 }
 
-/** What is in use, and not what V8 has yet to collect: that is part of the resident memory. */
+/**
+ * What is in use, and not what V8 has yet to collect: that is part of the resident memory.
+ * @param {Record<string, number>} before
+ * @param {Record<string, number>} after
+ * @param {number} soakSeconds
+ */
 function growthOfHeap(before, after, soakSeconds) {
+  /** @param {string} name */
   const grown = (name) => after[name] / before[name] - 1;
+  /** @param {(name: string) => string} show */
   const each = (show) =>
     Object.keys(after)
       .map((name) => `${name} ${show(name)}`)
@@ -104,6 +127,7 @@ function growthOfHeap(before, after, soakSeconds) {
   };
 }
 
+/** @param {number} left */
 function queues(left) {
   return {
     what: 'messages left in queues afterwards',
@@ -114,6 +138,7 @@ function queues(left) {
   };
 }
 
+/** @param {Sample[]} samples */
 function grown(samples) {
   const names = Object.keys(samples[0]);
   const rows = names.flatMap((name) =>
@@ -122,13 +147,16 @@ function grown(samples) {
   return { title: 'Medians by quarter of the load', head: ['process', 'what', 'second', 'third', 'last'], rows };
 }
 
+/** @param {Sample[]} samples @param {string} name @param {Kind} kind @param {number} number */
 function quarter(samples, name, kind, number) {
   const size = samples.length / 4;
   return median(samples.slice(Math.floor((number - 1) * size), Math.ceil(number * size)).map((one) => one[name][kind]));
 }
 
+/** @param {Sample[]} samples @param {string} name @param {Kind} kind */
 const grownBy = (samples, name, kind) => quarter(samples, name, kind, 4) / quarter(samples, name, kind, 2) - 1;
 
+/** @param {number} bytes */
 function megabytes(bytes) {
   return `${whole(bytes / 1e6)} MB`;
 }

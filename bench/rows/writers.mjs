@@ -10,11 +10,16 @@ import { spread, summaryOf, two, whole } from '../lib/statistics.mjs';
 const LATENCY_MS = 5;
 /** So few at a time that waiting for the database, and not the processor, is what limits a writer. */
 const PREFETCH = 4;
-const TARGETS = { 2: 1.8, 4: 3.2 };
+/** Writers, and how often the rate of one they reach at least. */
+const TARGETS = [
+  [2, 1.8],
+  [4, 3.2],
+];
 const COUNTS = [1, 2, 4];
 
 export const title = `writers 1, 2, 4 with ${LATENCY_MS} ms of added database latency, ${PREFETCH} commands at a time each`;
 
+/** @param {import('../lib/laboratory.mjs').Laboratory} laboratory @param {import('../lib/modes.mjs').Mode} mode */
 export async function run(laboratory, { rounds, seconds }) {
   const proxy = await startProxy(new URL(laboratory.postgres.url));
   try {
@@ -22,6 +27,7 @@ export async function run(laboratory, { rounds, seconds }) {
       writerDatabaseUrl: (url) => Object.assign(new URL(url), { port: proxy.port }).href,
       writerSettings: { NOTIFICATIONS_COMMAND_PREFETCH: String(PREFETCH) },
     });
+    /** @type {Record<number, import('../lib/load.mjs').Run[]>} */
     const runs = Object.fromEntries(COUNTS.map((count) => [count, []]));
     const load = { operation: 'notifications/add', workload: { name: 'addNotification', recipients: 2 }, seconds };
     for (let round = 0; round < rounds; round++) {
@@ -30,8 +36,8 @@ export async function run(laboratory, { rounds, seconds }) {
         await system.setWriters(count);
         runs[count].push(await measure(laboratory, system, load));
       }
-      const told = COUNTS.map((count) => `${count}: ${whole(runs[count].at(-1).perSecond)}/s`);
-      report(`    round ${round + 1} of ${rounds}: ${told.join(', ')}`);
+      const rates = COUNTS.map((count) => `${count}: ${whole(runs[count][round].perSecond)}/s`);
+      report(`    round ${round + 1} of ${rounds}: ${rates.join(', ')}`);
     }
     return findings(Object.fromEntries(COUNTS.map((count) => [count, summaryOf(runs[count])])));
   } finally {
@@ -40,10 +46,11 @@ export async function run(laboratory, { rounds, seconds }) {
   }
 }
 
+/** @param {Record<number, import('../lib/statistics.mjs').Summary>} found */
 function findings(found) {
   const one = found[1].perSecond;
   return {
-    verdicts: Object.entries(TARGETS).map(([count, least]) => ({
+    verdicts: TARGETS.map(([count, least]) => ({
       what: `${count} writers, ${LATENCY_MS} ms of added database latency`,
       target: `at least ${least} × one writer`,
       reached: `${two(found[count].perSecond / one)} × (${whole(found[count].perSecond)}/s to ${whole(one)}/s)`,
@@ -65,6 +72,7 @@ function findings(found) {
   };
 }
 
+/** @param {URL} options */
 async function startProxy({ hostname: host, port }) {
   const program = join(BUILD, 'test/faults/harness/fault-proxy.js');
   const options = JSON.stringify({ host, port: Number(port), latencyMs: LATENCY_MS, program });

@@ -8,7 +8,7 @@ const readPackages = (file) => JSON.parse(readFileSync(file, 'utf8')).packages;
 
 /**
  * Whether node_modules holds what package-lock.json says. npm keeps its own record of what it installed, so this is
- * right whoever ran npm, and nothing has to be remembered.
+ * right however npm was run, and nothing has to be remembered.
  */
 export function dependenciesInStep() {
   try {

@@ -38,7 +38,7 @@ function configFiles() {
     .sort();
 }
 
-/** @returns {Variable[]} each name once, whoever reads it */
+/** @returns {Variable[]} each name once, however many read it */
 function variables() {
   const found = new Map();
   /** @param {string} name */

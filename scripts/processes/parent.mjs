@@ -1,7 +1,7 @@
 import { commandLine, parentOf } from './processes.mjs';
 
 /**
- * Tells when whoever started us has gone. npm hands a SIGTERM to nobody and just ends, and some shells stay between npm
+ * Says when the process that started us has gone. npm hands a SIGTERM to nobody and just ends, and some shells stay between npm
  * and us until we end: then it is npm that is watched.
  * @param {() => void} onGone called once
  */

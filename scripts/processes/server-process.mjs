@@ -28,7 +28,7 @@ export class ServerProcess {
    * @param {(pid: number) => void} [options.onStart]
    * @param {() => void} [options.onExit] called whenever it has ended; must not take long
    * @param {AbortSignal} [options.abort] ends a start that is under way
-   * @param {() => void} [options.onDeath] called when the server goes without having been told to
+   * @param {() => void} [options.onDeath] called when the server goes by itself
    */
   constructor(options) {
     this.#describe = options;

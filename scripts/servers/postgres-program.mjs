@@ -19,7 +19,7 @@ export async function postgresPrograms() {
   return { initdb, postgres };
 }
 
-// An npm package holds no symbolic links; its install script makes them, unless npm was told to run no scripts.
+// An npm package holds no symbolic links; its install script makes them, unless npm runs no scripts.
 /** @param {string} native */
 function restoreLibraryLinks(native) {
   const list = join(native, 'pg-symlinks.json');

@@ -16,7 +16,7 @@ const FAST_AND_UNSAFE = ['fsync=off', 'synchronous_commit=off', 'full_page_write
  * @param {number} [options.port] taken when free
  * @param {boolean} [options.fsync] false for data that nobody will miss
  * @param {string[]} [options.settings] others than these, each `name=value`
- * @param {() => void} [options.onDeath] called when it goes without having been told to
+ * @param {() => void} [options.onDeath] called when it goes by itself
  * @param {AbortSignal} [options.abort] ends a start that is under way
  */
 export async function startPostgres({ directory, password, port: preferred, fsync = true, settings: more = [], onDeath, abort }) {

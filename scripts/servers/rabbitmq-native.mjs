@@ -62,7 +62,8 @@ export async function startNativeRabbit(options, programs) {
   });
   await server.start();
   /** @param {string[]} args */
-  const control = (...args) => promisify(execFile)(join(dirname(programs.server), 'rabbitmqctl'), args, { env });
+  const control = async (...args) =>
+    (await promisify(execFile)(join(dirname(programs.server), 'rabbitmqctl'), args, { env })).stdout.trim();
   return { server, port, managementPort: management ? managementPort : undefined, control };
 }
 
@@ -73,7 +74,7 @@ function writeConfiguration({ directory, management, user, password, port, manag
   for (const name of ['mnesia', 'log', 'schema', 'config', 'conf.d'])
     mkdirSync(join(directory, name), { recursive: true, mode: 0o700 });
   const cookie = join(directory, '.erlang.cookie');
-  // It guards a port on the loopback address, yet whoever knows it may run code as us: as secret as the password.
+  // It guards a port on the loopback address, yet a program that knows it may run code as us: as secret as the password.
   if (!existsSync(cookie)) writeFileSync(cookie, password, { mode: 0o400 });
   writeFileSync(join(directory, 'enabled_plugins'), management ? '[rabbitmq_management].' : '[].');
   const configuration = [

@@ -10,16 +10,16 @@ import { HOW_TO_GET_RABBIT, canInstall, dockerAnswers, findRabbit, installRabbit
  * @property {boolean} [management] the HTTP API
  * @property {boolean} [disposable] whether its data will never be needed again: then it need not be closed in order
  * @property {{ amqp?: number, management?: number }} [ports] taken when free
- * @property {() => void} [onDeath] called when it goes without having been told to
+ * @property {() => void} [onDeath] called when it goes by itself
  * @property {AbortSignal} [abort] ends a start that is under way
- * @property {(what: string) => void} [onProgress] told before something that takes long
+ * @property {(what: string) => void} [onProgress] called before something that takes long
  */
 
 /** @typedef {RabbitOptions & { user: string, management: boolean }} CompleteOptions */
 
 /**
  * Starts a RabbitMQ of our own: the program on this machine, else a container, else after installing the program.
- * What it returns has, beside addresses, `control(...args)`: rabbitmqctl for this node.
+ * What it returns has, beside addresses, `control(...args)`: what rabbitmqctl prints for this node.
  * @param {RabbitOptions} options
  */
 export async function startRabbit({ user = 'collaboration', management = false, onProgress = () => {}, ...rest }) {

@@ -25,7 +25,7 @@ const { kind, management, fsync } = commandLine(
 
 /** @param {object} line */
 const say = (line) => process.stdout.write(`${JSON.stringify(line)}\n`);
-process.stdout.on('error', () => {}); // whoever listened is gone; stdin tells us so, too
+process.stdout.on('error', () => {}); // the listener is gone; stdin says so, too
 
 const temporary = temporaryDirectory(kind);
 const directory = temporary.path;

@@ -3,21 +3,25 @@
 import { constants, setPriority } from 'node:os';
 import { ATTACKS } from './attacks/all.mjs';
 
+/** @typedef {import('./neighbour-system.ts').Target} Target */
+
 setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
 process.on('disconnect', () => process.exit(1));
-process.once('message', ({ name, target }) => void run(name, target));
+process.once('message', (/** @type {{ name: string, target: Target }} */ { name, target }) => void run(name, target));
 
+/** @param {string} name @param {Target} target */
 async function run(name, target) {
   const attack = ATTACKS.find((one) => one.name === name);
   if (!attack) throw new Error(`There is no attack "${name}".`);
-  const prepared = await attack.prepare?.(target);
+  await attack.prepare?.(target);
+  /** @type {Awaited<ReturnType<typeof attack.start>> | undefined} */
   let running;
   process.on('message', async (order) => {
     if (order === 'attack') {
-      running = await attack.start(target, prepared);
-      process.send({ attack: true });
+      running = await attack.start(target);
+      process.send?.({ attack: true });
     }
-    if (order === 'stop') process.send({ done: await running.stop() }, () => process.exit(0));
+    if (order === 'stop') process.send?.({ done: await running?.stop() }, () => process.exit(0));
   });
-  process.send({ started: true });
+  process.send?.({ started: true });
 }

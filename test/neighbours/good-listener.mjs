@@ -1,9 +1,10 @@
 // Another service that listens to events: tells when those of one tenant come. A child of good-tenant.ts, for as long as the system runs.
 import { connect } from 'amqplib';
 
-process.once('message', (options) => void main(options));
+process.once('message', (/** @type {Parameters<typeof main>[0]} */ options) => void main(options));
 process.on('disconnect', () => process.exit(1));
 
+/** @param {{ url: string, queue: string, declare: boolean, apiKey: string }} options */
 async function main({ url, queue, declare, apiKey }) {
   const model = await connect(url);
   const channel = await model.createChannel();
@@ -13,11 +14,12 @@ async function main({ url, queue, declare, apiKey }) {
   }
   await channel.prefetch(1000);
   await channel.consume(queue, (message) => {
+    if (!message) return;
     channel.ack(message);
     // Neighbours have large ones by the hundred: only our own are parsed.
     if (!message.content.includes(apiKey)) return;
     const { apikey, data } = JSON.parse(message.content.toString());
-    if (apikey === apiKey) process.send({ organizationId: data.organizationId, id: data.notificationId });
+    if (apikey === apiKey) process.send?.({ organizationId: data.organizationId, id: data.notificationId });
   });
-  process.send({ started: true });
+  process.send?.({ started: true });
 }

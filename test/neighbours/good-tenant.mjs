@@ -1,7 +1,10 @@
 // The tenant that must not notice its neighbours: adds and gets at a fixed rate whether answers come or not, in a process of its own. A
-// child of good-tenant.ts, which sends it GoodTenantOptions and gets every answer as it comes.
+// child of good-tenant.ts, which sends it Options and gets every answer as it comes.
 import { Agent, request } from 'node:http';
 import { watchMachine } from '../faults/harness/machine-noise.mjs';
+
+/** @typedef {{ url: string, headers: object, organizationId: string, documentId: string, addsPerSecond: number, getsPerSecond: number }} Options */
+/** @typedef {{ kind: string, perSecond: number, due: number, bodyOf: (number: number) => object }} Stream */
 
 const TICK_MS = 5;
 const GIVE_UP_MS = 30_000;
@@ -9,8 +12,9 @@ const PAGE_SIZE = 50;
 /** What a busy machine made us miss stays missed: asked all at once it would be another load. */
 const MOST_AT_ONCE = 10;
 
-process.once('message', (options) => void main(options));
+process.once('message', (/** @type {Options} */ options) => void main(options));
 
+/** @param {Options} options */
 async function main({ url, headers, organizationId, documentId, addsPerSecond, getsPerSecond }) {
   const machine = await watchMachine();
   const agent = new Agent({ keepAlive: true, maxSockets: Infinity });
@@ -33,11 +37,12 @@ async function main({ url, headers, organizationId, documentId, addsPerSecond, g
   process.on('message', (order) => {
     if (order !== 'stop') return;
     clearInterval(timer);
-    void Promise.all(open).then(() => process.send({ done: true }, () => process.exit(0)));
+    void Promise.all(open).then(() => process.send?.({ done: true }, () => process.exit(0)));
   });
   process.on('disconnect', () => process.exit(1));
-  process.send({ started: true });
+  process.send?.({ started: true });
 
+  /** @param {number} number */
   function newNotification(number) {
     return {
       organizationId,
@@ -50,6 +55,7 @@ async function main({ url, headers, organizationId, documentId, addsPerSecond, g
     };
   }
 
+  /** @param {Stream} options @param {number} dueAt */
   function ask({ kind, bodyOf }, dueAt) {
     const number = asked++;
     const data = bodyOf(number);
@@ -60,20 +66,32 @@ async function main({ url, headers, organizationId, documentId, addsPerSecond, g
       const { status, id, retryAfter, text } = answer;
       const told = { status, id, retryAfter, ms: until - from, noiseMs: machine.between(from, until) };
       const strange = kind === 'get' && status === 200 ? foreign(text) : 0;
-      process.send({ kind, number, askedAt, lateMs: from - dueAt, told, strange, ...(kind === 'add' && { data }) });
+      process.send?.({ kind, number, askedAt, lateMs: from - dueAt, told, strange, ...(kind === 'add' && { data }) });
     });
     open.add(answered);
     void answered.finally(() => open.delete(answered));
   }
 
-  /** How many notifications of a page are none of ours. */
+  /**
+   * How many notifications of a page are none of ours.
+   * @param {string} text
+   */
   function foreign(text) {
     const { data } = JSON.parse(text).result;
-    return data.filter((item) => !item.displayHeadlineMessageTemplate.startsWith(`${organizationId} mark `)).length;
+    return data.filter(
+      (/** @type {{ displayHeadlineMessageTemplate: string }} */ item) =>
+        !item.displayHeadlineMessageTemplate.startsWith(`${organizationId} mark `),
+    ).length;
   }
 }
 
-/** @returns status 0 when there was no answer */
+/**
+ * @param {string} url
+ * @param {object} headers
+ * @param {string} body
+ * @param {Agent} agent
+ * @returns status 0 when there was no answer
+ */
 function post(url, headers, body, agent) {
   return new Promise((resolve) => {
     const call = request(url, {
@@ -85,6 +103,7 @@ function post(url, headers, body, agent) {
     call.on('timeout', () => call.destroy());
     call.on('error', () => resolve({ status: 0 }));
     call.on('response', (response) => {
+      /** @type {Buffer[]} */
       const chunks = [];
       response.on('data', (chunk) => chunks.push(chunk));
       response.on('error', () => resolve({ status: 0 }));

@@ -17,17 +17,26 @@ const CONNECT_AT_ONCE = 50;
 /** What a busy machine made us miss stays missed: asked all at once it would be another load. */
 const MOST_AT_ONCE = 50;
 
+/** @typedef {import('./load.ts').LoadOptions & { url: string, headers: object, organizationId: string, documentId: string, path: string }} Options */
+/** @typedef {{ askedAt: number, from: number, until?: number, status?: number, id?: string, retryAfter?: string }} Ask */
+
 await main(JSON.parse(process.argv[2]));
 
+/** @param {Options} options */
 async function main(options) {
   const { url, headers, organizationId, documentId, ratePerSecond, inFlight, ms, path } = options;
   const { hostname, port } = new URL(url);
   const noise = await watchMachine();
+  /** @type {Ask[]} */
   const asks = [];
-  /** Connections that no call uses. The one that has waited longest is used next: one that is never used is closed after 10 s. */
+  /**
+   * Connections that no call uses. The one that has waited longest is used next: one that is never used is closed after 10 s.
+   * @type {Line[]}
+   */
   const idle = [];
   let open = 0;
 
+  /** @param {string} mark @param {number | string} number */
   const contentOf = (mark, number) => ({
     organizationId,
     documentId,
@@ -37,6 +46,7 @@ async function main(options) {
     displayBodyMessage: 'Something happened.',
   });
   const [bodyBegins, bodyGoesOn, bodyEnds] = JSON.stringify({ data: contentOf(`${organizationId} mark #`, '#') }).split('#');
+  /** @param {number} number */
   const markOf = (number) => `${organizationId} mark ${number}`;
   const head = [
     'POST /v1/notifications/add HTTP/1.1',
@@ -50,6 +60,7 @@ async function main(options) {
     // With all of them in use there is nobody left to ask.
     if (!line) return;
     const number = asks.length;
+    /** @type {Ask} */
     const ask = { askedAt: Date.now(), from: performance.now() };
     asks.push(ask);
     open++;
@@ -69,10 +80,12 @@ async function main(options) {
   /** A connection that is kept, with one call at a time. */
   class Line {
     text = '';
-    socket = connect({ host: hostname, port, noDelay: true })
+    /** @type {((status: number, answer?: string) => void) | undefined} */
+    answer;
+    socket = connect({ host: hostname, port: Number(port), noDelay: true })
       .setEncoding('latin1')
       .setTimeout(GIVE_UP_MS, () => this.socket.destroy())
-      .on('data', (text) => this.take(text))
+      .on('data', (text) => this.take(String(text)))
       .on('error', () => {})
       .on('close', () => {
         const at = idle.indexOf(this);
@@ -83,16 +96,19 @@ async function main(options) {
     /** Whatever the answer is. */
     accepted() {
       return new Promise((resolve, reject) => {
-        const answered = (status) => (status > 0 ? resolve() : reject(new Error('the gateway takes no connection')));
+        /** @param {number} status */
+        const answered = (status) => (status > 0 ? resolve(undefined) : reject(new Error('the gateway takes no connection')));
         this.send(`GET / HTTP/1.1\r\nhost: ${hostname}\r\n\r\n`, answered);
       });
     }
 
+    /** @param {string} text @param {(status: number, answer?: string) => void} answer */
     send(text, answer) {
       this.answer = answer;
       this.socket.write(text);
     }
 
+    /** @param {string} text */
     take(text) {
       this.text += text;
       const headEnd = this.text.indexOf('\r\n\r\n');
@@ -115,7 +131,8 @@ async function main(options) {
   const start = performance.now();
   const end = start + ms;
   if (inFlight) for (let call = 0; call < inFlight; call++) send();
-  await new Promise((resolve) => {
+  /** @type {(resolve: () => void) => void} */
+  const untilOver = (resolve) => {
     const timer = setInterval(() => {
       const now = performance.now();
       if (ratePerSecond && now < end) {
@@ -126,7 +143,8 @@ async function main(options) {
       clearInterval(timer);
       resolve();
     }, TICK_MS);
-  });
+  };
+  await /** @type {Promise<void>} */ (new Promise(untilOver));
 
   const file = createWriteStream(path);
   asks.forEach(({ askedAt, from, until, status, id, retryAfter }, number) => {
@@ -134,14 +152,18 @@ async function main(options) {
     // Thousands were refused: what they would have stored is of no interest.
     const data = status === 429 || status === 503 ? {} : contentOf(mark, number);
     const thing = { kind: 'notification', tenant: options.tenant, mark, data };
-    const told = { status, ms: until - from, noiseMs: noise.between(from, until), id, retryAfter };
+    const told = { status, ms: Number(until) - from, noiseMs: noise.between(from, Number(until)), id, retryAfter };
     file.write(`${JSON.stringify({ ask: number, thing, askedAt, told })}\n`);
   });
   await finished(file.end());
   process.exit(0);
 }
 
-/** As the gateway writes it: in lower case. */
+/**
+ * As the gateway writes it: in lower case.
+ * @param {string} answer
+ * @param {string} name
+ */
 function headerOf(answer, name) {
   const at = answer.indexOf(`\r\n${name}: `);
   return at < 0 ? undefined : answer.slice(at + name.length + 4, answer.indexOf('\r\n', at + 2));

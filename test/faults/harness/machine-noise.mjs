@@ -6,12 +6,15 @@ const EVERY_MS = 20;
 /** Looked at, at most: longer than any answer is waited for. */
 const LATEST = 20_000;
 
-if (!isMainThread && parentPort) echo();
+if (!isMainThread && parentPort) echo(parentPort);
 
-/** What the machine itself takes for the way there and back. */
-function echo() {
+/**
+ * What the machine itself takes for the way there and back.
+ * @param {import('node:worker_threads').MessagePort} port
+ */
+function echo(port) {
   const server = createServer({ noDelay: true }, (socket) => socket.on('error', () => {}).pipe(socket));
-  server.listen(0, '127.0.0.1', () => parentPort.postMessage(server.address().port));
+  server.listen(0, '127.0.0.1', () => port.postMessage(/** @type {import('node:net').AddressInfo} */ (server.address()).port));
 }
 
 /** Begins to look, in a thread of its own; a wait of the client's own event loop is seen as well. */
@@ -19,6 +22,7 @@ export async function watchMachine() {
   const worker = new Worker(new URL(import.meta.url));
   const port = await new Promise((resolve) => worker.once('message', resolve));
   const socket = connect({ host: '127.0.0.1', port, noDelay: true });
+  /** @type {{ from: number, to?: number }[]} */
   const samples = [];
   let answered = 0;
   setInterval(() => {
@@ -32,7 +36,11 @@ export async function watchMachine() {
     for (let byte = 0; byte < length; byte++) samples[answered++].to = performance.now();
   });
   return {
-    /** The longest wait in that time, both as `performance.now()` tells it. */
+    /**
+     * The longest wait in that time, both as `performance.now()` tells it.
+     * @param {number} from
+     * @param {number} until
+     */
     between(from, until) {
       let longest = 0;
       for (let at = indexBefore(from); at < samples.length && samples[at].from <= until; at++)
@@ -41,6 +49,7 @@ export async function watchMachine() {
     },
   };
 
+  /** @param {number} time */
   function indexBefore(time) {
     let [low, high] = [0, samples.length];
     while (low < high) {

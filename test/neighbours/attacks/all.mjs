@@ -6,13 +6,15 @@ import { LISTENERS } from './listener.mjs';
 import { FORGERS } from './publisher-forged.mjs';
 import { PUBLISHERS } from './publisher.mjs';
 
+/** @typedef {import('../neighbour-system.ts').Target} Target */
+
 /**
  * @typedef {object} Attack
  * @property {string} name
  * @property {string} why it may hurt somebody
  * @property {number} [seconds] how long it lasts
- * @property {(target: object) => Promise<void>} [prepare] what is not the attack itself
- * @property {(target: object) => { stop: () => string | Promise<string> } | Promise<{ stop: () => string | Promise<string> }>} start
+ * @property {(target: Target) => Promise<void>} [prepare] what is not the attack itself
+ * @property {(target: Target) => { stop: () => string | Promise<string> } | Promise<{ stop: () => string | Promise<string> }>} start
  *   `stop` ends it and says what was offered
  */
 

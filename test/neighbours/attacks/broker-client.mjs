@@ -2,6 +2,9 @@
 import { connect } from 'amqplib';
 import { pause } from './calls.mjs';
 
+/** @typedef {{ name?: string, url: string, exchange?: string }} Account */
+/** @typedef {[routingKey: string, body: Buffer, options: import('amqplib').Options.Publish]} Message */
+
 const AGAIN_MS = 1000;
 /** Messages whose confirm is waited for, at most: what more would do is fill the attacker's own memory. */
 const UNCONFIRMED = 5000;
@@ -13,25 +16,36 @@ export class BrokerClient {
   refused = 0;
   closed = 0;
   /** Those that wait to hear what became of theirs. */
-  #waiting = new Set();
+  #waiting = /** @type {Set<() => void>} */ (new Set());
   #stopped = false;
+  /** @type {import('amqplib').ChannelModel | undefined} */
+  #model;
+  /** @type {import('amqplib').ConfirmChannel | undefined} */
+  #channel;
 
+  /** @param {Account} account */
   constructor(account) {
     this.account = account;
   }
 
+  /** @param {Account} account */
   static async open(account) {
     const client = new BrokerClient(account);
     await client.#connect();
     return client;
   }
 
+  get channel() {
+    if (!this.#channel) throw new Error('the client is not open');
+    return this.#channel;
+  }
+
   async #connect() {
-    this.model = await connect(this.account.url);
-    this.model.on('error', () => {});
-    this.channel = await this.model.createConfirmChannel();
-    this.channel.on('error', () => {});
-    this.channel.on('close', () => void this.#again());
+    this.#model = await connect(this.account.url);
+    this.#model.on('error', () => {});
+    this.#channel = await this.#model.createConfirmChannel();
+    this.#channel.on('error', () => {});
+    this.#channel.on('close', () => void this.#again());
   }
 
   /** A channel that the broker closed is made again. */
@@ -40,15 +54,23 @@ export class BrokerClient {
     this.closed++;
     this.#waiting.forEach((resolve) => resolve());
     this.#waiting.clear();
-    this.model.close().catch(() => {});
+    this.#model?.close().catch(() => {});
     await pause(AGAIN_MS);
     if (!this.#stopped) await this.#connect().catch(() => this.#again());
   }
 
-  /** Resolves when the broker has said what became of it, or the channel is gone. */
-  publish(routingKey, body, options = {}, exchange = this.account.exchange) {
+  /**
+   * Resolves when the broker has said what became of it, or the channel is gone.
+   * @param {string} routingKey
+   * @param {Buffer} body
+   * @param {import('amqplib').Options.Publish} [options]
+   * @param {string} [exchange]
+   */
+  publish(routingKey, body, options = {}, exchange = this.account.exchange ?? '') {
     this.published++;
-    return new Promise((resolve) => {
+    /** @type {(settle: () => void) => void} */
+    const work = (resolve) => {
+      /** @param {unknown} error */
       const done = (error) => {
         if (error) this.refused++;
         else this.confirmed++;
@@ -63,10 +85,15 @@ export class BrokerClient {
         this.#waiting.delete(resolve);
         resolve();
       }
-    });
+    };
+    return /** @type {Promise<void>} */ (new Promise(work));
   }
 
-  /** So many, as fast as the broker takes them or so many a second. @param next makes one: [routing key, body, options] */
+  /**
+   * Publishes as fast as the broker takes them, or some a second.
+   * @param {number} count
+   * @param {(sent: number) => Message} next
+   */
   async flood(count, next, perSecond = Infinity) {
     const start = performance.now();
     for (let sent = 0; sent < count && !this.#stopped;) {
@@ -78,13 +105,17 @@ export class BrokerClient {
 
   stop() {
     this.#stopped = true;
-    this.model.close().catch(() => {});
+    this.#model?.close().catch(() => {});
     const { published, confirmed, refused, closed } = this;
     return `${published} messages, ${confirmed} confirmed, ${refused} refused${closed ? `, channel closed ${closed} times` : ''}`;
   }
 }
 
-/** An attack of one connection: it goes on until it is stopped, or has sent everything. */
+/**
+ * An attack of one connection: it goes on until it is stopped, or has sent everything.
+ * @param {Account} account
+ * @param {(client: BrokerClient) => unknown} attack
+ */
 export const attackBy = async (account, attack) => {
   const client = await BrokerClient.open(account);
   void attack(client);

@@ -4,20 +4,25 @@ import { attackBy } from './broker-client.mjs';
 import { HEAVY, pause, prepareHeavyPages, unique } from './calls.mjs';
 import { ADD } from './publisher.mjs';
 
+/** @typedef {import('../neighbour-system.ts').Target} Target */
+
 const GET = 'notifications.get.v1';
 
+/** @param {Target} target @param {object} data @param {string} replyTo @returns {import('./broker-client.mjs').Message} */
 const queryOf = ({ tenant }, data, replyTo) => [
   GET,
   Buffer.from(JSON.stringify(data)),
   { replyTo, correlationId: unique(), headers: { 'x-api-key': tenant['x-svc-api-key'] } },
 ];
 
+/** @param {import('./broker-client.mjs').BrokerClient} options */
 const replyQueue = async ({ channel }) => {
   const { queue } = await channel.assertQueue('', { exclusive: true });
   await channel.bindQueue(queue, 'replies', queue);
   return queue;
 };
 
+/** @type {import('./all.mjs').Attack[]} */
 export const CALLERS = [
   {
     name: 'direct queries at once',
@@ -96,6 +101,7 @@ export const CALLERS = [
     why: 'Each channel is processes at the broker: 2,000 on each of ten connections.',
     async start({ caller }) {
       let [opened, refused] = [0, 0];
+      /** @type {import('amqplib').ChannelModel[]} */
       const models = [];
       void (async () => {
         for (let connection = 0; connection < 10; connection++) {

@@ -2,27 +2,39 @@
 import { randomBytes } from 'node:crypto';
 import { Agent, request } from 'node:http';
 
+/** @typedef {import('../neighbour-system.ts').Target} Target */
+/** @typedef {[operation: string, headers: object, body: string]} Call */
+
 const TICK_MS = 5;
 /** A refusal comes at once: without a pause a closed loop would become a flood of refusals, which is an attack of its own. */
 const AFTER_REFUSAL_MS = 250;
 
 export class Calls {
+  /** @type {Record<string, number>} */
   statuses = {};
   asked = 0;
   #url;
   #agent = new Agent({ keepAlive: true, maxSockets: Infinity });
+  /** @type {Set<NodeJS.Timeout>} */
   #timers = new Set();
   #stopped = false;
   #since = performance.now();
 
+  /** @param {{ gatewayUrl: string }} options */
   constructor({ gatewayUrl }) {
     this.#url = gatewayUrl;
   }
 
-  /** @returns the status of the answer, whose body is read and forgotten; 0 when there was none */
+  /**
+   * @param {string} operation
+   * @param {object} headers
+   * @param {string} body
+   * @returns the status of the answer, whose body is read and forgotten; 0 when there was none
+   */
   call(operation, headers, body) {
     this.asked++;
     return new Promise((resolve) => {
+      /** @param {number} status */
       const answered = (status) => {
         this.statuses[status] = (this.statuses[status] ?? 0) + 1;
         resolve(status);
@@ -35,13 +47,17 @@ export class Calls {
       sent.on('error', () => answered(0));
       sent.on('response', (response) => {
         response.on('error', () => answered(0));
-        response.on('end', () => answered(response.statusCode)).resume();
+        response.on('end', () => answered(response.statusCode ?? 0)).resume();
       });
       sent.end(body);
     });
   }
 
-  /** So many calls at any time. @param next makes one: [operation, headers, body] */
+  /**
+   * Keeps a number of calls under way.
+   * @param {number} inFlight
+   * @param {() => Call} next
+   */
   closedLoop(inFlight, next) {
     const again = async () => {
       while (!this.#stopped) if ((await this.call(...next())) !== 200) await pause(AFTER_REFUSAL_MS);
@@ -50,7 +66,12 @@ export class Calls {
     return this;
   }
 
-  /** So many a second, whether answers come or not, but never more than so many at a time. */
+  /**
+   * So many a second, whether answers come or not, but never more than so many at a time.
+   * @param {number} perSecond
+   * @param {() => Call} next
+   * @param {number} [atMost]
+   */
   openLoop(perSecond, next, atMost = 1000) {
     const start = performance.now();
     let due = 0;
@@ -70,7 +91,7 @@ export class Calls {
   /** Ends all of it, and says what was offered. */
   stop() {
     this.#stopped = true;
-    this.#timers.forEach(clearInterval);
+    this.#timers.forEach((timer) => clearInterval(timer));
     this.#agent.destroy();
     const seconds = (performance.now() - this.#since) / 1000;
     const statuses = Object.entries(this.statuses).map(
@@ -80,7 +101,8 @@ export class Calls {
   }
 }
 
-export const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+/** @param {number} ms */
+export const pause = (ms) => /** @type {Promise<void>} */ (new Promise((resolve) => setTimeout(resolve, ms)));
 
 /** What no other run uses. */
 export const unique = () => randomBytes(8).toString('hex');
@@ -94,6 +116,7 @@ export const notification = (changes = {}) => ({
   ...changes,
 });
 
+/** @param {object} data */
 export const bodyOf = (data) => JSON.stringify({ data });
 
 /** A page of it is 4 MiB. */
@@ -101,7 +124,10 @@ export const HEAVY = { organizationId: 'the attacker', documentId: 'heavy' };
 const HEAVY_NOTIFICATIONS = 70;
 const HEAVY_BYTES = 63 * 1024;
 
-/** Stores what {@link HEAVY} pages are made of, once: they have ids. */
+/**
+ * Stores what {@link HEAVY} pages are made of, once: they have ids.
+ * @param {Target} target
+ */
 export async function prepareHeavyPages(target) {
   const calls = new Calls(target);
   const adds = Array.from({ length: HEAVY_NOTIFICATIONS }, (_, number) =>

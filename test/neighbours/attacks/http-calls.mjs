@@ -1,6 +1,7 @@
 // Tenants that call as often and as dearly as they may.
 import { Calls, HEAVY, bodyOf, notification, prepareHeavyPages, unique } from './calls.mjs';
 
+/** @param {number} inFlight @returns {import('./all.mjs').Attack} */
 const heavyPages = (inFlight) => ({
   name: `heavy pages, ${inFlight} in a loop`,
   why: 'Pages of 4 MiB cost a thousand times what an empty one does, and rate limits count calls.',
@@ -10,12 +11,14 @@ const heavyPages = (inFlight) => ({
 });
 
 const RECIPIENTS = 1000;
+/** @param {string} prefix @param {object} [more] */
 const recipients = (prefix, more = {}) =>
   Array.from({ length: RECIPIENTS }, (_, number) => ({ userId: `${prefix} ${number}`, ...more }));
 
 /** One call in so many is by a thousand users. */
 const EVERY = 10;
 
+/** @type {import('./all.mjs').Attack[]} */
 export const HTTP_CALLS = [
   heavyPages(8),
   heavyPages(64),
@@ -116,6 +119,7 @@ export const HTTP_CALLS = [
     start(target) {
       const calls = new Calls(target);
       let number = 0;
+      /** @returns {import('./calls.mjs').Call} */
       const add = () => ['notifications/add', target.tenant, bodyOf(notification({ notifyAll: true }))];
       const get = () => bodyOf({ organizationId: 'the attacker', userId: `user ${Math.floor(Math.random() * RECIPIENTS)}` });
       return calls.closedLoop(32, () => (number++ % EVERY === 0 ? add() : ['notifications/get', target.tenant, get()]));

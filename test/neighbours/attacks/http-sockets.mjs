@@ -2,6 +2,8 @@
 import { connect } from 'node:net';
 import { HEAVY, bodyOf, prepareHeavyPages } from './calls.mjs';
 
+/** @typedef {import('../neighbour-system.ts').Target} Target */
+
 /** How often connections that were closed are made again. */
 const AGAIN_MS = 200;
 const DRIP_MS = 1000;
@@ -13,10 +15,15 @@ class Sockets {
   closed = 0;
   sent = 0;
   received = 0;
+  /** @type {Set<import('node:net').Socket>} */
   #open = new Set();
   #timer;
 
-  /** @param use is given each new connection; how many bytes were read is counted here */
+  /**
+   * @param {Target} target
+   * @param {number} count
+   * @param {(socket: import('node:net').Socket, sockets: Sockets) => void} use is given each new connection
+   */
   constructor({ gatewayUrl }, count, use) {
     const { hostname, port } = new URL(gatewayUrl);
     const fill = () => {
@@ -45,6 +52,7 @@ class Sockets {
   }
 }
 
+/** @param {string} path @param {object} headers @param {string} body */
 const callOf = (path, headers, body) =>
   [
     `POST /v1/${path} HTTP/1.1`,
@@ -56,8 +64,10 @@ const callOf = (path, headers, body) =>
     body,
   ].join('\r\n');
 
+/** @param {Target} options */
 const heavyCall = ({ tenant }) => callOf('notifications/get', tenant, bodyOf({ ...HEAVY, pageSize: 1000 }));
 
+/** @type {import('./all.mjs').Attack[]} */
 export const HTTP_SOCKETS = [
   {
     name: 'pipelining without reading',

@@ -2,6 +2,9 @@
 import { connect } from 'amqplib';
 import { Calls, bodyOf, notification, pause } from './calls.mjs';
 
+/** @typedef {import('../neighbour-system.ts').Target} Target */
+/** @typedef {Target['listener']} Account */
+
 const EVENT = 'notification.added.v1';
 
 /** What an attack does at the broker goes on until it is stopped; what the broker refuses is counted. */
@@ -10,13 +13,16 @@ class AtBroker {
   refused = 0;
   problem = '';
   stopped = false;
+  /** @type {Set<import('amqplib').ChannelModel>} */
   models = new Set();
 
+  /** @param {string} what @param {(attack: AtBroker) => Promise<unknown>} work */
   constructor(what, work) {
     this.what = what;
     void work(this).catch((error) => this.refuse(error));
   }
 
+  /** @param {string} url */
   async connect(url) {
     const model = await connect(url, { timeout: 5000 });
     model.on('error', () => {});
@@ -25,12 +31,14 @@ class AtBroker {
     return model;
   }
 
+  /** @param {string} url */
   async channel(url) {
     const channel = await (await this.connect(url)).createChannel();
     channel.on('error', (error) => this.refuse(error));
     return channel;
   }
 
+  /** @param {Error} options */
   refuse({ message }) {
     this.refused++;
     this.problem ||= message.slice(0, 120);
@@ -44,7 +52,14 @@ class AtBroker {
   }
 }
 
-/** Connects as fast as it goes, so many at a time. */
+/**
+ * Connects as fast as it goes, so many at a time.
+ * @param {AtBroker} attack
+ * @param {string} url
+ * @param {number} count
+ * @param {number} atOnce
+ * @param {(model: import('amqplib').ChannelModel) => unknown} [then]
+ */
 const connectAll = (attack, url, count, atOnce, then) =>
   Promise.all(
     Array.from({ length: atOnce }, async () => {
@@ -61,14 +76,19 @@ const connectAll = (attack, url, count, atOnce, then) =>
     }),
   );
 
-/** An event for each, to fill queues of events with. */
+/**
+ * An event for each, to fill queues of events with.
+ * @param {Target} target
+ */
 const fill = (target) => {
   const body = bodyOf(notification({ notificationSourceData: { text: 'x'.repeat(60_000) } }));
   return new Calls(target).openLoop(60, () => ['notifications/add', target.tenant, body]);
 };
 
+/** @param {{ stop(): string }[]} attacks */
 const both = (...attacks) => ({ stop: () => attacks.map((attack) => attack.stop()).join('; ') });
 
+/** @param {Account} options */
 const stuckQueue = ({ name, url }) =>
   new AtBroker('queues', async (attack) => {
     const channel = await attack.channel(url);
@@ -77,6 +97,7 @@ const stuckQueue = ({ name, url }) =>
     attack.done++;
   });
 
+/** @type {import('./all.mjs').Attack[]} */
 export const LISTENERS = [
   {
     name: 'a stuck listener',

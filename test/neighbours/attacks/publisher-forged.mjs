@@ -5,6 +5,7 @@ import { commandOf } from './publisher.mjs';
 const BACKLOG = 5000;
 const PER_SECOND = 200;
 
+/** @param {string} queue @param {string} exchange @param {string} reason */
 const death = (queue, exchange, reason) => [
   {
     queue,
@@ -43,6 +44,7 @@ const FORGERIES = [
 /** Whom the message says it is from, beside the account itself. */
 const NOBODY = { userId: undefined };
 
+/** @type {import('./all.mjs').Attack[]} */
 export const FORGERS = [
   {
     name: 'forged headers',

@@ -2,20 +2,31 @@
 import { attackBy, BrokerClient } from './broker-client.mjs';
 import { notification, unique } from './calls.mjs';
 
+/** @typedef {import('../neighbour-system.ts').Target} Target */
+/** @typedef {import('./broker-client.mjs').Message} Message */
+
 export const ADD = 'notifications.add.v1';
 const MEBIBYTE = 1024 * 1024;
 
+/**
+ * @param {Target} target
+ * @param {object} [changes]
+ * @param {import('amqplib').Options.Publish} [options]
+ * @returns {Message}
+ */
 export const commandOf = ({ tenant }, changes = {}, options = {}) => [
   ADD,
   Buffer.from(JSON.stringify(notification(changes))),
   { persistent: true, messageId: unique(), headers: { 'x-api-key': tenant['x-svc-api-key'] }, ...options },
 ];
 
+/** @param {number} bytes @returns {Message} */
 const rubbish = (bytes) => [ADD, Buffer.alloc(bytes, 'not JSON '), { persistent: true }];
 
 /** More than the queue of dead letters of the first version held. */
 const FILLS = 262;
 
+/** @type {import('./all.mjs').Attack[]} */
 export const PUBLISHERS = [
   {
     name: '100,000 direct commands at once',

@@ -1,8 +1,8 @@
 import { ERROR_STATUSES, type ErrorBody, type ErrorStatus } from '@app/contracts/error';
 
-/** What a status code is answered for. */
+/** Documentation of one error. */
 export interface DocumentedError {
-  /** What it can happen to; absent: every operation. A path with its right method never meets those of `routing`. */
+  /** Requests to which it applies; absent: every operation. `routing` does not apply to a known path with its method. */
   scope?: 'routing' | 'repeatable operations' | 'notifications/add';
   http: number;
   status: ErrorStatus;
@@ -11,7 +11,7 @@ export interface DocumentedError {
   details?: ErrorBody['details'];
 }
 
-/** In the order in which they are decided. */
+/** All errors, in the order of the checks. */
 export const ERRORS: readonly DocumentedError[] = [
   {
     scope: 'routing',
@@ -24,13 +24,13 @@ export const ERRORS: readonly DocumentedError[] = [
     scope: 'routing',
     http: 405,
     status: 'INVALID_ARGUMENT',
-    when: 'The path exists, for another method: see `Allow`.',
+    when: 'The path exists with another method: see `Allow`.',
     message: 'The method must be POST.',
   },
   {
     http: 401,
     status: 'UNAUTHENTICATED',
-    when: 'A credential header is missing or repeated, the API key is unknown, or the token is wrong, expired or revoked. Decided before the body is read, and the same for all of them.',
+    when: 'A credential header is missing or repeated, the API key is unknown, or the token is wrong, expired or revoked. It is checked before the body is read, and the answer is the same in all these cases.',
     message: 'A valid x-svc-api-key and x-svc-auth-token are required.',
   },
   {
@@ -42,7 +42,7 @@ export const ERRORS: readonly DocumentedError[] = [
   {
     http: 429,
     status: 'RESOURCE_EXHAUSTED',
-    when: 'Too many calls: of this API key in a second, or at the moment more than its share, or of everybody at the moment. Nothing was done; try again after `Retry-After` seconds.',
+    when: 'Too many calls: of this API key in a second, of this API key at the moment (more than its share), or of all API keys at the moment. Nothing was done; try again after `Retry-After` seconds.',
     message: 'Too many calls of this API key.',
   },
   {
@@ -90,7 +90,7 @@ export const ERRORS: readonly DocumentedError[] = [
   {
     http: 503,
     status: 'UNAVAILABLE',
-    when: 'A part of the system is away. The call was certainly not executed and never will be; try again after `Retry-After` seconds.',
+    when: 'A part of the system is away. The call was not executed and never will be; try again after `Retry-After` seconds.',
     message: 'The service is unavailable; nothing was executed.',
   },
   {
@@ -107,7 +107,7 @@ export const ERRORS: readonly DocumentedError[] = [
   },
 ];
 
-/** The same list for people. */
+/** The list as a Markdown table. */
 export const ERROR_TABLE = [
   '| HTTP | `error.status` | when |',
   '|---|---|---|',
@@ -119,7 +119,7 @@ const HEADERS: Record<number, Record<string, object>> = {
   503: { 'Retry-After': { $ref: '#/components/headers/RetryAfter' } },
 };
 
-/** The answers of an operation to what can go wrong with it. */
+/** The error responses of an operation. */
 export function errorResponses(applies: (scope: DocumentedError['scope']) => boolean): Record<string, object> {
   const responses: Record<string, object> = {};
   const possible = ERRORS.filter(({ scope }) => applies(scope));
@@ -151,8 +151,8 @@ export const FAILURE_SCHEMA = {
       required: ['message', 'status'],
       additionalProperties: false,
       properties: {
-        message: { type: 'string', description: 'What is wrong, for a developer to read.' },
-        status: { type: 'string', enum: ERROR_STATUSES, description: 'What kind of error it is, for a program to decide by.' },
+        message: { type: 'string', description: 'The problem, for developers.' },
+        status: { type: 'string', enum: ERROR_STATUSES, description: 'Kind of the error, for programs.' },
         details: {
           type: 'array',
           maxItems: 20,

@@ -29,7 +29,7 @@ export const ADD_USERS = {
     organization: request('To the organization', { organizationId: 'acme', users: [{ ...ADA, initial: 'A' }] }),
   },
   answer: {
-    added: answer('Both are stored', {
+    added: answer('Both users are stored', {
       status: 'success',
       message: 'User(s) processed successfully.',
       data: Object.fromEntries([added('ada'), added('grace')]) as object,
@@ -39,14 +39,14 @@ export const ADD_USERS = {
 
 export const ADD_NOTIFICATION = {
   request: {
-    mention: request('To the users it names', {
+    mention: request('To the named users', {
       organizationId: 'acme',
       documentId: 'roadmap',
       actionUser: ADA,
       ...HEADLINE,
       notifyUsers: [GRACE],
     }),
-    everyone: request('To everyone with access to the document', {
+    everyone: request('To all users with access to the document', {
       organizationId: 'acme',
       documentId: 'roadmap',
       locationId: 'chapter-2',
@@ -54,7 +54,7 @@ export const ADD_NOTIFICATION = {
       displayHeadlineMessageTemplate: '{actionUser} finished the chapter',
       notifyAll: true,
     }),
-    identified: request('With an id of its own: may be repeated', {
+    identified: request('With its own id: may be repeated', {
       organizationId: 'acme',
       documentId: 'roadmap',
       notificationId: 'release-1.0',
@@ -65,7 +65,7 @@ export const ADD_NOTIFICATION = {
     }),
   },
   answer: {
-    added: answer('It is stored', {
+    added: answer('The notification is stored', {
       status: 'success',
       message: 'Notification added successfully.',
       data: { success: true, message: 'Notification added successfully.' },

@@ -27,10 +27,10 @@ export const OPERATIONS: readonly Operation[] = [
 
 - neither \`documentId\` nor \`folderId\`: to the organization, whose documents they may open unless access is restricted;
 - \`folderId\`: to that folder and its documents only;
-- \`documentId\`: to that document only, whatever \`folderId\` says.
+- \`documentId\`: to that document only; \`folderId\` is ignored.
 
-What does not exist is created. A user who is there already is updated: fields that are not sent keep their values. A user whose name,
-e-mail or initial is unusable fails alone, with \`success: false\` and the reason, and the others are stored.`,
+A missing organization, folder or document is created. An existing user is updated: fields that are not sent keep their values. A user with an
+invalid name, e-mail or initial fails alone, with \`success: false\` and the reason, and the others are stored.`,
     examples: ADD_USERS,
     repeatable: true,
   },
@@ -39,10 +39,10 @@ e-mail or initial is unusable fails alone, with \`success: false\` and the reaso
     message: AddNotification,
     tag: 'Notifications',
     summary: 'Add a notification',
-    description: `Stores one notification and whom it is for. An answer of 200 means that it is committed: the very next get returns it.
+    description: `Stores one notification and its recipients. An answer of 200 means that it is committed: the next get returns it.
 
 The id is in the header \`x-notification-id\`. Organization and document are created when they do not exist, unless their \`create…\` flag is
-\`false\`. \`notifyAll\` reaches everyone who may open the document, someone who gains access later included.`,
+\`false\`. \`notifyAll\` reaches all users who may open the document, also users who get access later.`,
     examples: ADD_NOTIFICATION,
     repeatable: true,
   },
@@ -51,9 +51,9 @@ The id is in the header \`x-notification-id\`. Organization and document are cre
     message: GetNotifications,
     tag: 'Notifications',
     summary: 'Get notifications',
-    description: `Reads notifications, newest first, a page at a time: while \`result.pageToken\` is present there is more.
+    description: `Reads notifications in pages, newest first. While \`result.pageToken\` is present there are more.
 
-These combinations of filters are supported, each with \`organizationId\`; combined filters must all match:
+These combinations of filters are supported, each with \`organizationId\`. Combined filters must all match:
 
 ${FILTER_COMBINATIONS.map((filters) => `- ${filters.map((filter) => `\`${filter}\``).join(' + ')}`).join('\n')}
 
@@ -79,7 +79,7 @@ export function pathItemOf({ message, repeatable, examples, ...operation }: Oper
       requestBody: { required: true, content: envelope('data', schemaRef(message.request), examples.request) },
       responses: {
         200: {
-          description: message.kind === 'command' ? 'Done, and committed.' : 'What was found.',
+          description: message.kind === 'command' ? 'Done and committed.' : 'The result.',
           headers: {
             'x-request-id': { $ref: '#/components/headers/RequestId' },
             ...(isAddNotification && { 'x-notification-id': { $ref: '#/components/headers/NotificationId' } }),

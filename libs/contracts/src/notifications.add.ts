@@ -162,7 +162,7 @@ export const AddNotification = command('notifications.add.v1', AddNotificationRe
   errors: {
     FAILED_PRECONDITION: 'The idempotency key was used before, with another body.',
     NOT_FOUND: 'The organization or the document does not exist, and its `create…` flag is `false`. Nothing was stored.',
-    ALREADY_EXISTS: 'The notificationId exists, with other content. What was stored stays as it is.',
+    ALREADY_EXISTS: 'The notificationId exists with other content. The stored notification does not change.',
   },
   replyHeaders: { 'x-notification-id': { description: 'Identifier of the notification, in UTF-8.', example: 'release-1.0' } },
 });

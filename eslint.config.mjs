@@ -8,7 +8,7 @@ const PRODUCTION = ['apps/**/*.ts', 'libs/**/*.ts'];
 const TESTS = ['**/*spec.ts', '{apps,libs}/*/test/**/*.ts', 'libs/testing/**/*.ts', 'test/**/*.ts'];
 const COMMAND_LINE = ['{apps,libs}/*/src/**/*.main.ts', 'libs/postgres/src/migrate*.ts'];
 
-// A later `no-restricted-syntax` replaces an earlier one: the lists are joined where they are used.
+// A later `no-restricted-syntax` replaces an earlier one, so the lists are joined at their use.
 const EVERYWHERE = [
   {
     selector: 'MethodDefinition[kind="constructor"] > FunctionExpression[params.length>6]',
@@ -44,25 +44,25 @@ export default defineConfig(
     extends: [tseslint.configs.recommendedTypeChecked],
     languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
     rules: {
-      // A type import that stays a value import loads its module. Files with decorators are left alone: Nest reads those classes.
+      // A type imported as a value loads its module. The rule skips files with decorators, because Nest needs these classes as values.
       '@typescript-eslint/consistent-type-imports': ['error', { fixStyle: 'inline-type-imports' }],
-      // An import of types only must disappear altogether when it is compiled.
+      // An import of only types must disappear completely when it is compiled.
       '@typescript-eslint/no-import-type-side-effects': 'error',
-      // A new error status or queue must show every place that decides by it.
+      // A new error status or queue must be handled in every switch.
       '@typescript-eslint/switch-exhaustiveness-check': ['error', { considerDefaultExhaustiveForUnions: true }],
-      // An await that a try block leaves out turns its catch and finally into decoration.
+      // Without await, a promise returned from a try block bypasses its catch and finally.
       '@typescript-eslint/return-await': ['error', 'error-handling-correctness-only'],
-      // What is caught is not always an Error.
+      // A rejection is not always an Error.
       '@typescript-eslint/use-unknown-in-catch-callback-variable': 'error',
       // A deprecated call is cheapest to replace before more code depends on it.
       '@typescript-eslint/no-deprecated': 'error',
-      // Off: async without await is right where a Promise is promised, because it rejects where a plain function would throw.
+      // Off: a function that returns a Promise should be async even without await, so that it rejects instead of throwing.
       '@typescript-eslint/require-await': 'off',
-      // An empty interface with a parent is how a class takes over the fields of a type.
+      // An empty interface with a parent gives a class the fields of a type.
       '@typescript-eslint/no-empty-object-type': ['error', { allowInterfaces: 'with-single-extends' }],
-      // A leading underscore says that the position is needed and the value is not.
+      // A leading underscore marks a needed position with an unused value.
       '@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_', varsIgnorePattern: '^_' }],
-      // `== null` is the one comparison that means "null or undefined"; every other == converts.
+      // `== null` means "null or undefined". Every other == converts types.
       eqeqeq: ['error', 'always', { null: 'ignore' }],
       'no-restricted-syntax': ['error', ...EVERYWHERE],
       'no-restricted-imports': [
@@ -72,10 +72,10 @@ export default defineConfig(
             {
               name: '@nestjs/common',
               importNames: ['forwardRef'],
-              message: 'It hides a cycle: move what both need to a third file.',
+              message: 'It hides a cycle: move the shared code to a third file.',
             },
           ],
-          patterns: [{ regex: '^\\..*/(apps|libs)/', message: 'Another library is @app/<library>/<file>.' }],
+          patterns: [{ regex: '^\\..*/(apps|libs)/', message: 'Import another library as @app/<library>/<file>.' }],
         },
       ],
     },
@@ -84,7 +84,7 @@ export default defineConfig(
     files: PRODUCTION,
     ignores: TESTS,
     rules: {
-      // Logs are JSON lines of the logger; text on stdout would break whatever reads them.
+      // Logs are JSON lines of the logger. Other text on stdout would break log readers.
       'no-console': 'error',
       // A file that does not fit in one reading does more than one thing.
       'max-lines': ['error', { max: 250 }],
@@ -94,19 +94,19 @@ export default defineConfig(
     files: PRODUCTION,
     ignores: [...TESTS, '**/config.ts'],
     rules: {
-      // A variable read elsewhere is checked by nobody and missing from the documentation, which is made of the config classes.
+      // A variable that is read elsewhere is neither validated nor documented: both come from the config classes.
       'no-restricted-properties': ['error', { object: 'process', property: 'env', message: 'Read it in config.ts.' }],
     },
   },
   {
     files: COMMAND_LINE,
-    // What they print is their result.
+    // Their result is their output.
     rules: { 'no-console': 'off' },
   },
   {
     files: TESTS,
     rules: {
-      // Off: a test reads JSON as it came, and Jest's matchers are typed any.
+      // Off: tests read untyped JSON, and Jest's matchers have the type any.
       '@typescript-eslint/no-unsafe-argument': 'off',
       '@typescript-eslint/no-unsafe-assignment': 'off',
       '@typescript-eslint/no-unsafe-member-access': 'off',
@@ -126,7 +126,7 @@ export default defineConfig(
         'error',
         {
           selector: 'Program',
-          message: 'A barrel loads its whole folder and closes cycles that no single file has: import the file.',
+          message: 'A barrel file loads its whole folder and creates import cycles: import the file itself.',
         },
       ],
     },

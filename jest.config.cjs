@@ -1,4 +1,4 @@
-// Nest 12 is ESM-only and this project is CommonJS: Node requires ESM natively, Jest's loader does not, so @swc/jest also compiles the
+// Nest 12 is ESM-only and this project is CommonJS. Node can require ESM, but Jest's loader cannot, so @swc/jest also compiles the
 // packages listed here. A new ESM-only dependency shows as "Must use import to load ES Module: <path>": add it.
 const ESM_ONLY = ['@nestjs', 'cookie', 'file-type', 'strtok3', 'token-types', 'uint8array-extras', '@tokenizer', '@borewit'];
 
@@ -28,7 +28,7 @@ const base = {
 };
 
 module.exports = {
-  // Two cores: more workers only make the servers under test wait.
+  // For two cores: more workers only delay the servers under test.
   maxWorkers: 2,
   testTimeout: 30_000,
   projects: [

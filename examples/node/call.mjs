@@ -1,4 +1,4 @@
-// Calls an operation and waits for the reply, in a queue of its own.
+// Calls an operation and waits for the reply in its own queue.
 import { randomUUID } from 'node:crypto';
 import amqp from 'amqplib';
 
@@ -8,7 +8,7 @@ const exchange = process.env.COMMANDS_EXCHANGE ?? 'commands';
 const connection = await amqp.connect(url, { noDelay: true });
 const channel = await connection.createConfirmChannel();
 
-// The broker names the queue, and deletes it with the connection.
+// The broker names the queue and deletes it with the connection.
 const { queue } = await channel.assertQueue('', { exclusive: true, autoDelete: true, durable: false });
 await channel.bindQueue(queue, 'replies', queue);
 const waiting = new Map();

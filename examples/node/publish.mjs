@@ -1,4 +1,4 @@
-// Publishes a command and does not wait for its outcome: exit code 0 means that the broker has it.
+// Publishes a command without waiting for its result: exit code 0 means that the broker has it.
 import amqp from 'amqplib';
 
 const url = process.env.BILLING_AMQP_URL;
@@ -6,13 +6,13 @@ const exchange = process.env.COMMANDS_EXCHANGE ?? 'commands';
 const connection = await amqp.connect(url, { noDelay: true });
 const channel = await connection.createConfirmChannel();
 channel.on('return', () => {
-  throw new Error('No queue takes the command: the system is not set up.');
+  throw new Error('No queue is bound: the system is not set up.');
 });
 
 const notification = {
   organizationId: 'acme',
   documentId: 'plan',
-  notificationId: 'node-invoice-7', // a repetition has no second effect
+  notificationId: 'node-invoice-7', // a repetition with this id has no second effect
   actionUser: { userId: 'billing' },
   displayHeadlineMessageTemplate: 'Invoice 7 is paid',
   notifyUsers: [{ userId: 'ada' }],

@@ -6,7 +6,7 @@ const client = new CollaborationClient({ url: process.env.BILLING_AMQP_URL ?? ''
 await client.listen({
   queue: 'billing.events',
   handlers: {
-    // A resolved handler is done. After an error it runs again; after the eighth error the event goes to queue billing.events.dead.
+    // A resolved handler acknowledges the event. A failed one is retried; after the eighth attempt the event goes to queue billing.events.dead.
     'user.added.v1': async (event) => {
       console.log(event.type, event.id, event.data.organizationId, event.data.users.map(({ userId }) => userId).join());
     },

@@ -1,4 +1,4 @@
-// Publishes a command and does not wait for its outcome: exit code 0 means that the broker has it.
+// Publishes a command without waiting for its result: exit code 0 means that the broker has it.
 import { CollaborationClient } from '@collaboration-backend/client';
 
 const client = new CollaborationClient({
@@ -11,7 +11,7 @@ const client = new CollaborationClient({
 await client.publish('notifications.add.v1', {
   organizationId: 'acme',
   documentId: 'plan',
-  notificationId: 'typescript-invoice-7', // a repetition has no second effect
+  notificationId: 'typescript-invoice-7', // a repetition with this id has no second effect
   actionUser: { userId: 'billing' },
   displayHeadlineMessageTemplate: 'Invoice 7 is paid',
   notifyUsers: [{ userId: 'ada' }],

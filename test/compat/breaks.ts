@@ -1,4 +1,4 @@
-/** As much of JSON Schema as the contract classes are described with. */
+/** The part of JSON Schema that the contract classes use. */
 export interface Schema {
   $ref?: string;
   type?: string;
@@ -16,9 +16,9 @@ const AT_MOST = ['maxLength', 'maxItems', 'maximum'];
 const AT_LEAST = ['minLength', 'minItems', 'minimum'];
 
 /**
- * What somebody who knows only the old schemas could not do any more.
+ * Finds changes that break a program that knows only the old schemas.
  *
- * @param direction `in`: they send it; `out`: they are sent it
+ * @param direction `in`: the program sends it; `out`: the program receives it
  * @returns a sentence for each problem
  */
 export function breaks(name: string, direction: 'in' | 'out', old: Schemas, now: Schemas): string[] {
@@ -38,7 +38,7 @@ export function breaks(name: string, direction: 'in' | 'out', old: Schemas, now:
 
 const target = (ref: string, schemas: Schemas): Schema => schemas[ref.slice(ref.lastIndexOf('/') + 1)] ?? {};
 
-/** What was accepted and is not any more. */
+/** Values that were accepted and are now refused. */
 function narrowed(before: Schema, after: Schema, path: string): string[] {
   const problems = added(before.required, after.required).map((field) => `${path}.${field} has become required`);
   for (const keyword of AT_MOST)
@@ -50,7 +50,7 @@ function narrowed(before: Schema, after: Schema, path: string): string[] {
   return problems;
 }
 
-/** What was certain and is not any more. */
+/** Guarantees of the old schema that the new one does not give. */
 function widened(before: Schema, after: Schema, path: string): string[] {
   return [
     ...added(after.required, before.required).map((field) => `${path}.${field} may be absent`),

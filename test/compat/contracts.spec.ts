@@ -11,10 +11,10 @@ import { EVENTS, EXCHANGES, FIXTURES } from './fixtures';
 
 type Class = new () => object;
 
-/** Whether files that are missing or were added to are written: see docs/compatibility.md. */
+/** Whether missing and extended files are written: see docs/compatibility.md. */
 const RECORDING = process.env.RECORD_FIXTURES === '1';
 
-/** Every body there is: its class, which way it goes, and its fixtures. */
+/** All bodies: class, direction and fixtures. */
 const BODIES = [
   ...ALL_MESSAGES.flatMap(({ pattern, request, result }) => {
     const exchanges = EXCHANGES.filter((one) => one.pattern === pattern);
@@ -42,7 +42,7 @@ const BODIES = [
 
 const nestedIn = (type: Class, field: string) => fieldsOf(type).find(({ name }) => name === field)?.nested;
 
-/** The same with one more field in every object of a contract class. */
+/** The value with one more field in every object of a contract class. */
 function withUnknown(type: Class, value: unknown): unknown {
   if (Array.isArray(value)) return value.map((one) => withUnknown(type, one));
   const known = Object.entries(value as object).map(([field, inner]) => {
@@ -52,7 +52,7 @@ function withUnknown(type: Class, value: unknown): unknown {
   return { ...Object.fromEntries(known), ofALaterVersion: { a: [1] } };
 }
 
-/** The paths of the fields of a class, and of those that values have. */
+/** The paths of the fields of a class, and of a value. */
 const pathsOf = (type: Class, path = ''): string[] =>
   fieldsOf(type).flatMap(({ name, nested }) => [`${path}${name}`, ...(nested ? pathsOf(nested(), `${path}${name}.`) : [])]);
 function pathsIn(type: Class, value: unknown, path = ''): string[] {
@@ -70,7 +70,7 @@ describe.each(BODIES)('the $name', ({ type, values }) => {
     expect(pathsOf(type).filter((path) => !found.has(path))).toEqual([]);
   });
 
-  it('is accepted as it was published by any version, and means the same', () => {
+  it('is accepted as published by every version, with the same meaning', () => {
     for (const value of values) expect(validateBody(type, value)).toEqual(value);
   });
 
@@ -84,13 +84,13 @@ describe('the schemas of all bodies', () => {
   const now = schemasOf(BODIES.map(({ type }) => type)) as Schemas;
   const released = () => JSON.parse(readFileSync(file, 'utf8')) as Schemas;
 
-  it('keep what was promised: nothing gone, nothing narrower in what is sent to us, nothing less certain in what we send', () => {
+  it('stay compatible: no field gone, no narrower input, no weaker output', () => {
     const old = released();
     const known = BODIES.filter(({ type }) => type.name in old);
     expect(known.flatMap(({ type, direction }) => breaks(type.name, direction, old, now))).toEqual([]);
   });
 
-  it('are those of schemas.json: RECORD_FIXTURES=1 writes what was added', () => {
+  it('match schemas.json: RECORD_FIXTURES=1 writes additions', () => {
     if (RECORDING) {
       const old = released();
       const broken = BODIES.filter(({ type }) => type.name in old).flatMap(({ type, direction }) =>
@@ -103,7 +103,7 @@ describe('the schemas of all bodies', () => {
 });
 
 describe('a fixture', () => {
-  /** As `sha256sum` writes them. */
+  /** In the format of `sha256sum`. */
   const file = join(FIXTURES, 'SHA256SUMS');
   const sums = [...EXCHANGES, ...EVENTS].map((one) => {
     const content = readFileSync(join(FIXTURES, one.file));

@@ -6,22 +6,22 @@ import type { CloudEvent } from '@app/contracts/event';
 export const FIXTURES = join(process.cwd(), 'libs/contracts/fixtures');
 
 interface Fixture {
-  /** Where it is kept, for the tests' messages. */
+  /** Its file, for test messages. */
   file: string;
   /** Routing key. */
   pattern: string;
-  /** Those of a kind are played in this order: later ones find what earlier ones have stored. */
+  /** Fixtures of a kind are played in this order, because later ones depend on earlier ones. */
   order: number;
   properties: Options.Publish & { headers: Record<string, string> };
 }
 
-/** A message as a process of a released version published it, and the reply that it got. */
+/** A message that a process of a released version published, and its reply. */
 export interface Exchange extends Fixture {
   request: Record<string, unknown>;
   reply: { headers: Record<string, string>; body: unknown };
 }
 
-/** An event as a process of a released version published it. */
+/** An event that a process of a released version published. */
 export interface Told extends Fixture {
   event: CloudEvent<Record<string, unknown>>;
 }

@@ -2,7 +2,7 @@ import { connect, type ChannelModel, type ConfirmChannel } from 'amqplib';
 import { eventually } from '@app/testing/eventually';
 import { System } from '@app/testing/system';
 
-/** Whom notifyAll reaches: the rules of access, seen from outside. */
+/** Users that notifyAll reaches: the access rules, tested from outside. */
 describe('notifyAll', () => {
   let system: System;
   let connection: ChannelModel;
@@ -56,7 +56,7 @@ describe('notifyAll', () => {
     }
   });
 
-  it('reaches who may open the document, by each of the rules', async () => {
+  it('reaches the users who may open the document, by each rule', async () => {
     const documents = ['plain', 'in folder', 'restricted', 'restricted in folder', 'public'];
     for (const documentId of documents) await notifyAll('rules', documentId);
     await setDocument('rules', 'in folder', 'organizationPrivate', 'f');
@@ -73,7 +73,7 @@ describe('notifyAll', () => {
       ['of document', ['public', 'restricted']],
       ['stranger', ['public']],
     ];
-    // Which of the documents is told of last is nobody's promise.
+    // The order of events of different documents is not guaranteed.
     await eventually(async () => {
       for (const [userId, sees] of expected) expect(await seen('rules', userId)).toEqual(sees);
       return true;
@@ -87,7 +87,7 @@ describe('notifyAll', () => {
     }
   });
 
-  it('follows when a user who is known is added elsewhere, and when a document changes', async () => {
+  it('follows when a known user is added elsewhere, and when a document changes', async () => {
     await notifyAll('later', 'd1');
     await notifyAll('later', 'd2');
     await addUser('later', 'u', { documentId: 'd1' });

@@ -5,7 +5,7 @@ import { eventually } from '@app/testing/eventually';
 import { requiredEnv } from '@app/testing/required-env';
 import { System } from '@app/testing/system';
 
-/** Every process with a broker account of its own, as in production. */
+/** Every process with its own broker account, as in production. */
 describe('a system with least permissions', () => {
   let broker: TestBroker;
   let system: System;
@@ -62,7 +62,7 @@ describe('a system with least permissions', () => {
     const { body } = await system.call('notifications/get', { organizationId: 'org', documentId: 'doc' }, headers);
     return (body.result?.data as { id: string }[]).map(({ id }) => id);
   };
-  /** The next dead letter with this id. Others, of a try before, may come later than what that try waited for. */
+  /** The next dead letter with this id. Dead letters of an earlier attempt may arrive late, and are skipped. */
   const deadLetter = async (notificationId: string) => {
     const looking = await admin.createChannel();
     try {
@@ -86,7 +86,7 @@ describe('a system with least permissions', () => {
     expect((await system.call('notifications/add', missing, tenant)).status).toBe(404);
   });
 
-  it('refuses a publisher for a tenant that it was not granted, and lets it once it is', async () => {
+  it('refuses a publisher without a grant for the tenant, and accepts it with one', async () => {
     const apiKey = tenant['x-svc-api-key'];
     await publish('refused', apiKey, { userId: names.publisher, messageId: 'm' });
     const dead = await deadLetter('refused');
@@ -112,7 +112,7 @@ describe('a system with least permissions', () => {
     await looking.close();
   });
 
-  it('refuses a message without user_id unless the tenant is open to everybody', async () => {
+  it('refuses a message without user_id unless the tenant is granted to all accounts', async () => {
     await publish('nameless', tenant['x-svc-api-key']);
     const dead = await deadLetter('nameless');
     expect(dead && dead.properties.headers?.['x-dead-reason']).toBe('A message without user_id may not act for this API key.');
@@ -120,7 +120,7 @@ describe('a system with least permissions', () => {
     await eventually(async () => (await ids({})).includes('nameless'));
   });
 
-  it('does not believe a publisher who says on whose behalf it retries', async () => {
+  it('does not trust a publisher that forges the headers of a retry', async () => {
     const headers = { 'x-api-key': tenant['x-svc-api-key'], 'x-origin-user': names.gateway, 'x-attempt': 2 };
     await publish('forged', tenant['x-svc-api-key'], { headers });
     const dead = await deadLetter('forged');

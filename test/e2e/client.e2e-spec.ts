@@ -86,7 +86,7 @@ describe('the client of other services', () => {
     expect(new Set(stored)).toEqual(new Set(ids));
   }, 90_000);
 
-  it('calls commands and queries, and gives the errors of the services', async () => {
+  it('calls commands and queries, and passes on the errors of the services', async () => {
     const added = await client.call('users.add.v1', { organizationId: 'acme', users: [{ userId: 'ada', name: 'Ada' }] });
     expect(added.result.data.ada).toMatchObject({ success: true, message: 'User added.' });
     const asked = { organizationId: 'acme', documentId: 'plan', userId: 'ada' };
@@ -100,7 +100,7 @@ describe('the client of other services', () => {
     expect(stranger).toMatchObject({ status: 'PERMISSION_DENIED' });
   });
 
-  it('gives the first answer again for an idempotency key', async () => {
+  it('returns the first answer again for an idempotency key', async () => {
     const body = { organizationId: 'acme', users: [{ userId: 'grace' }] };
     for (let time = 0; time < 2; time++) {
       const { result } = await client.call('users.add.v1', body, { idempotencyKey: 'once' });
@@ -108,7 +108,7 @@ describe('the client of other services', () => {
     }
   });
 
-  it('calls again when the connection is lost before the answer', async () => {
+  it('repeats a call when the connection is lost before the answer', async () => {
     const users = system.services.users;
     users.kill('SIGSTOP');
     const call = client.call('access.check.v1', { organizationId: 'acme', documentId: 'plan', userId: 'ada' });
@@ -117,7 +117,7 @@ describe('the client of other services', () => {
     expect((await call).result.allowed).toBe(true);
   }, 40_000);
 
-  it('says that the outcome is unknown when no answer came by the deadline', async () => {
+  it('reports an unknown outcome when no answer came by the deadline', async () => {
     system.services.users.kill('SIGSTOP');
     const body = { organizationId: 'acme', documentId: 'plan', userId: 'ada' };
     const error = await failure(client.call('access.check.v1', body, { timeoutMs: 300 }));
@@ -125,7 +125,7 @@ describe('the client of other services', () => {
     expect(error.status).toBe('DEADLINE_EXCEEDED');
   });
 
-  it('says at once which right is missing, and takes nothing else along', async () => {
+  it('names a missing permission at once, and other calls are not affected', async () => {
     const others = Array.from({ length: 5 }, () => client.publish('notifications.add.v1', notification({ documentId: 'other' })));
     const document = { organizationId: 'acme', documentId: 'plan' };
     for (const error of [
@@ -161,7 +161,7 @@ describe('the client of other services', () => {
     const listen = async (handler: (event: UserAdded) => unknown, tries?: number) => {
       const listening = open();
       const suffix = `q${counter++}`;
-      // Binds this one, and none of the tests before.
+      // Waits until this queue is bound, not one of an earlier test.
       await accounts('change', account, ...PURPOSE, '--queue', suffix);
       const queue = `${account}.${suffix}`;
       const handlers: Handlers = { 'user.added.v1': handler };
@@ -170,7 +170,7 @@ describe('the client of other services', () => {
     const add = (userId: string) => system.call('users/add', { organizationId: 'acme', users: [{ userId }] });
     const userOf = ({ data }: UserAdded) => data.users[0].userId;
 
-    it('tries again what a handler could not do, and acknowledges what it could', async () => {
+    it('retries an event whose handler fails, and acknowledges the others', async () => {
       const seen: string[] = [];
       const { queue, listening } = await listen((event) => {
         seen.push(userOf(event));
@@ -187,7 +187,7 @@ describe('the client of other services', () => {
       await admin.close();
     });
 
-    it('gives up after the last try, with the reason, and goes on', async () => {
+    it('dead-letters an event after the last attempt, with the reason, and continues', async () => {
       const seen: string[] = [];
       const { queue } = await listen((event) => {
         if (userOf(event) === 'poison') throw new Error('cannot be mailed');
@@ -208,7 +208,7 @@ describe('the client of other services', () => {
       expect(dead && dead.properties.messageId).toBe(dead && (JSON.parse(dead.content.toString()) as UserAdded).id);
     });
 
-    it('goes on after its connection was ended, with what was told meanwhile', async () => {
+    it('continues after a lost connection, with the events published meanwhile', async () => {
       const seen: string[] = [];
       await listen((event) => seen.push(userOf(event)));
       await kill();
@@ -216,7 +216,7 @@ describe('the client of other services', () => {
       await eventually(() => seen.includes('meanwhile'), 20_000);
     }, 40_000);
 
-    it('finishes what it has in hand when it closes, and leaves the rest', async () => {
+    it('finishes the running handlers when it closes, and leaves the other events', async () => {
       const seen: string[] = [];
       let letGo: () => void = () => undefined;
       const held = new Promise<void>((resolve) => (letGo = resolve));
@@ -239,7 +239,7 @@ describe('the client of other services', () => {
       await admin.close();
     });
 
-    it('declares its queue itself with an account of the version before, which may', async () => {
+    it('declares its queue itself with an account of an earlier version, which has the permission', async () => {
       const old = `${account}-old`;
       const asOld = new URL(broker.url);
       asOld.username = old;
@@ -263,7 +263,7 @@ describe('the client of other services', () => {
       await broker.management.delete(`users/${old}`);
     }, 40_000);
 
-    it('says which right is missing', async () => {
+    it('names a missing permission', async () => {
       const handlers: Handlers = { 'user.added.v1': () => undefined };
       const error = await failure(open().listen({ queue: 'users.mine', handlers, timeoutMs: 1000 }));
       expect(error.status).toBe('UNAVAILABLE');
@@ -272,7 +272,7 @@ describe('the client of other services', () => {
     });
   });
 
-  it('does nothing more once it is closed', async () => {
+  it('does nothing after it is closed', async () => {
     const closing = open();
     const last = closing.publish('notifications.add.v1', notification({ notificationId: 'last' }));
     await closing.close();

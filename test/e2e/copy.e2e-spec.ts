@@ -9,7 +9,7 @@ import { System } from '@app/testing/system';
 
 const USERS = Array.from({ length: 60 }, (_, index) => `u${index}`);
 
-/** `npm run copy -- rebuild`: the copy of memberships is damaged, and brought in line with its source while calls run. */
+/** `npm run copy -- rebuild`: repairs a damaged copy of memberships from its source while calls run. */
 describe('the copy of memberships', () => {
   let system: System;
   let sql: Client;
@@ -48,7 +48,7 @@ describe('the copy of memberships', () => {
     return (body.result?.data as { metadata: { documentId: string } }[]).map(({ metadata }) => metadata.documentId).sort();
   };
   const rows = async (query: string) => (await sql.query<{ row: string }>(query)).rows.map(({ row }) => row);
-  /** Of what they say about who was added where, and which documents were set. */
+  /** Memberships and documents in both databases. */
   const source = () =>
     rows(`SELECT 'organization//' || user_id AS row FROM users.organization_members
         UNION ALL SELECT 'folder/' || folder_id || '/' || user_id FROM users.folder_members
@@ -62,7 +62,7 @@ describe('the copy of memberships', () => {
         FROM notifications.document_access
       ORDER BY 1`);
 
-  it('is rebuilt while calls run, and no read misses what its user may see', async () => {
+  it('is rebuilt while calls run, and no read misses a visible notification', async () => {
     await add(USERS);
     await add(['u1', 'u2', 'u3'], { folderId: 'f' });
     await add(['u4', 'u5'], { documentId: 'secret' });
@@ -79,7 +79,7 @@ describe('the copy of memberships', () => {
     await eventually(async () => (await copy()).join() === (await source()).join());
     for (const userId of USERS) expect(await seen(userId)).toContain('plain');
 
-    // Rows that are gone, a membership that nobody gave, a document that seems newer than it is.
+    // Damage: missing rows, an invented membership, a document with a version that is too great.
     await sql.query(`DELETE FROM notifications.members WHERE user_id IN ('u1', 'u4') OR user_id > 'u3'`);
     await sql.query(
       `INSERT INTO notifications.members SELECT organization, 'u9', 'document', 'secret' FROM notifications.members LIMIT 1`,

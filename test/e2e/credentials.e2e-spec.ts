@@ -18,7 +18,7 @@ describe('credentials', () => {
     system.call('notifications/get', { organizationId: 'o', userId: 'u' }, headers);
   const status = ({ status: http, body }: HttpAnswer) => [http, body.error?.status];
 
-  it.each(OPERATIONS)('%s answers one identical 401 whatever is wrong, before it reads the body', async (operation) => {
+  it.each(OPERATIONS)('%s answers the same 401 for all wrong credentials, before it reads the body', async (operation) => {
     const wrong: Record<string, string>[] = [
       { 'x-svc-api-key': '' },
       { 'x-svc-auth-token': '' },
@@ -56,7 +56,7 @@ describe('credentials', () => {
     await eventually(async () => (await get(own)).status === 401);
   });
 
-  it('refuses a disabled key with 403 and a revoked one with 401, within 5 s on a gateway that knew it', async () => {
+  it('refuses a disabled key with 403 and a revoked one with 401, within 5 s on a gateway that had cached it', async () => {
     const own = await system.createKey();
     expect((await get(own)).status).toBe(200);
     await system.keys('disable', own['x-svc-api-key']);
@@ -73,7 +73,7 @@ describe('credentials', () => {
     expect(Date.now() - revokedAt).toBeLessThan(5500);
   });
 
-  it('refuses a revoked key at once in every gateway, because it is told', async () => {
+  it('refuses a revoked key at once in every gateway, because of the event', async () => {
     const own = await system.createKey();
     const second = await system.replica('gateway').start();
     const gateways = [system.services.gateway, second];
@@ -88,7 +88,7 @@ describe('credentials', () => {
     );
     const call = async (url: string) =>
       (await system.call('notifications/get', { organizationId: 'o', userId: 'u' }, own, url)).status;
-    /** Questions for credentials of which nothing was known: a verdict that only grew old is renewed instead. */
+    /** Number of first questions for unknown credentials. An old verdict is renewed instead, and does not count. */
     const misses = async (gateway: ServiceProcess) =>
       Number(/^gateway_authentications_total\{source="miss"\} (\d+)/m.exec(await gateway.metrics())?.[1]);
 
@@ -112,14 +112,14 @@ describe('credentials', () => {
     }
   });
 
-  it('accepts known credentials while the users service is away, and says 503 for unknown ones', async () => {
+  it('accepts known credentials while the users service is away, and answers 503 for unknown ones', async () => {
     const own = await system.createKey();
     const later = await system.createKey();
     expect((await get(own)).status).toBe(200);
     const stale = async () => Number(/\{source="stale"\} (\d+)/.exec(await system.services.gateway.metrics())?.[1] ?? 0);
     const before = await stale();
     await system.services.users.stop();
-    // The gateway has to ask when its answer is no longer fresh, gets none, and keeps what it knew.
+    // The gateway asks when the cached verdict is old, gets no answer, and keeps using it.
     const statuses = new Set<number>();
     await eventually(async () => {
       statuses.add((await get(own)).status);

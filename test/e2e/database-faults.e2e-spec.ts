@@ -49,7 +49,7 @@ describe('when the database', () => {
     }
   });
 
-  it('falls silent on the connections that are open, calls fail at their deadline at worst and then work', async () => {
+  it('falls silent on open connections, calls fail at the latest at their deadline, and then work again', async () => {
     expect((await add()).status).toBe(200);
     link.silence();
     const answers = await Promise.all([add('silent'), users()]);

@@ -4,10 +4,10 @@ import { PUBLISHED_OPERATIONS, exampleOf, problemsOf } from '@app/testing/publis
 import { requiredEnv } from '@app/testing/required-env';
 import { System } from '@app/testing/system';
 
-/** The account that everything has here, the services as well. */
+/** The account of all processes in this test, services included. */
 const OWN_ACCOUNT = new URL(requiredEnv('TEST_AMQP_URL')).username;
 
-/** Another service that publishes to the broker: plain AMQP, none of our libraries. */
+/** Another service that publishes to the broker, with plain AMQP and none of our libraries. */
 describe('a service that publishes directly', () => {
   let system: System;
   let connection: ChannelModel;
@@ -86,7 +86,7 @@ describe('a service that publishes directly', () => {
     expect(await ids('direct')).toContain('asked');
   });
 
-  it.each(PUBLISHED_OPERATIONS)('may send the example of %s that is published, and gets the reply that is', async (key) => {
+  it.each(PUBLISHED_OPERATIONS)('may send the published example of %s, and gets the published reply', async (key) => {
     const { queue } = await channel.assertQueue('', { exclusive: true });
     await channel.bindQueue(queue, 'replies', queue);
     const { headers, payload } = exampleOf(key);
@@ -99,7 +99,7 @@ describe('a service that publishes directly', () => {
     expect(reply.properties.correlationId).toBe(key);
   });
 
-  it('gets the error that is published when the example is broken', async () => {
+  it('gets the published error when the example is broken', async () => {
     const { queue } = await channel.assertQueue('', { exclusive: true });
     await channel.bindQueue(queue, 'replies', queue);
     const { headers, payload } = exampleOf('users.add.v1');

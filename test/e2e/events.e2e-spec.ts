@@ -7,7 +7,7 @@ import { eventually } from '@app/testing/eventually';
 import { problemsOf } from '@app/testing/published-messages';
 import { System } from '@app/testing/system';
 
-/** Another service that listens: plain AMQP, a queue of its own. */
+/** Another service that listens to events, with plain AMQP and its own queue. */
 describe('a service that listens to events', () => {
   let system: System;
   let connection: ChannelModel;
@@ -30,7 +30,7 @@ describe('a service that listens to events', () => {
   const next = (type: string) =>
     eventually(() => events().find((event) => event.type === type)) as Promise<CloudEvent<Record<string, unknown>>>;
 
-  it('is told of users and organizations by users/add', async () => {
+  it('gets events of users and organizations from users/add', async () => {
     await system.call('users/add', { organizationId: 'org', documentId: 'd', users: [{ userId: 'ada', name: 'Ada' }] });
     const added = await next('user.added.v1');
     expect(added).toEqual({
@@ -59,7 +59,7 @@ describe('a service that listens to events', () => {
     });
   });
 
-  it('is told of documents by documents.set', async () => {
+  it('gets events of documents from documents.set', async () => {
     const channel = await connection.createConfirmChannel();
     const body = Buffer.from(JSON.stringify({ organizationId: 'org', documentId: 'd', folderId: 'f', access: 'restricted' }));
     channel.publish('commands', 'documents.set.v1', body, { headers: { 'x-api-key': 'demo-key' }, persistent: true });
@@ -68,7 +68,7 @@ describe('a service that listens to events', () => {
     expect(data).toMatchObject({ organizationId: 'org', documentId: 'd', folderId: 'f', access: 'restricted' });
   });
 
-  it('is told all that it needs to send an e-mail by notifications/add, once for a call that is repeated', async () => {
+  it('gets all data for an e-mail from notifications/add, once for a repeated call', async () => {
     const notification = {
       organizationId: 'org',
       documentId: 'd',
@@ -90,7 +90,7 @@ describe('a service that listens to events', () => {
     expect(events().filter((event) => event.data.notificationId === 'n1')).toHaveLength(1);
   });
 
-  it('is told of a key that is revoked, at once and with no token', async () => {
+  it('gets the event of a revoked key, at once and without a token', async () => {
     const { 'x-svc-api-key': key, 'x-svc-auth-token': token } = await system.createKey();
     await system.keys('disable', key);
     const revoked = await next('api-key.revoked.v1');
@@ -98,13 +98,13 @@ describe('a service that listens to events', () => {
     expect(JSON.stringify(revoked)).not.toContain(token);
   });
 
-  it('holds up nobody when it refuses: others and the system itself are told', async () => {
+  it('does not delay other listeners or the system when it refuses events', async () => {
     const channel = await connection.createChannel();
     await channel.assertQueue('stuck', { arguments: { 'x-max-length': 1, 'x-overflow': 'reject-publish' } });
     for (const { type } of ALL_EVENTS) await channel.bindQueue('stuck', 'events', type);
     const { queue: own } = await channel.assertQueue('', { exclusive: true });
     await channel.bindQueue(own, 'events.own', 'api-key.revoked.v1');
-    // More than a relay takes at a time.
+    // More than one batch of a relay.
     const users = Array.from({ length: 450 }, (_, n) => n);
     const sql = new Client({ connectionString: system.databaseUrl });
     await sql.connect();
@@ -129,14 +129,14 @@ describe('a service that listens to events', () => {
           .map(({ id }) => id),
       );
     await eventually(() => told().size === users.length);
-    // It takes them, at last.
+    // Now it accepts them.
     await channel.deleteQueue('stuck');
     await eventually(async () => (await sql.query('SELECT FROM users.outbox')).rowCount === 0, 20_000);
     await sql.end();
     await channel.close();
   }, 60_000);
 
-  it('finds in each event what its contract says, and nothing else', () => {
+  it('finds exactly the fields of the contract in each event', () => {
     for (const event of ALL_EVENTS) {
       const told = events().filter(({ type }) => type === event.type);
       expect(told.length).toBeGreaterThan(0);
@@ -144,10 +144,10 @@ describe('a service that listens to events', () => {
     }
   });
 
-  it('finds every message as asyncapi.json has it', () => {
+  it('finds that every message matches asyncapi.json', () => {
     for (const { fields, properties, content } of messages) {
       const payload = JSON.parse(content.toString()) as CloudEvent<unknown>;
-      // There are hundreds of those, all alike.
+      // There are hundreds of equal ones.
       if (payload.subject === 'refused') continue;
       expect(problemsOf(fields.routingKey, { headers: properties.headers, payload })).toEqual([]);
     }

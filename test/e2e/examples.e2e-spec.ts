@@ -12,11 +12,11 @@ import { System } from '@app/testing/system';
 
 const run = promisify(execFile);
 const EXAMPLES = join(process.cwd(), 'examples');
-// What a machine cannot have is reported by npm test, which has looked for it.
+// npm test reports languages that are missing on this machine.
 const TOOLS = JSON.parse(requiredEnv('TEST_EXAMPLE_TOOLS')) as { python?: string; shell: boolean };
 const LANGUAGES = ['node', 'typescript', ...(TOOLS.python ? ['python'] : []), ...(TOOLS.shell ? ['shell'] : [])];
 
-/** The examples as a stranger runs them: with an account that the operator has made for them. */
+/** The examples, run like by another team: with an account that the operator has created. */
 describe('the examples', () => {
   let broker: TestBroker;
   let system: System;
@@ -45,7 +45,7 @@ describe('the examples', () => {
       { env: { PATH: process.env.PATH, ...tools } },
     );
     const { url, exchange, queues } = JSON.parse(stdout) as { url: string; exchange: string; queues: string[] };
-    // The examples expect this one.
+    // The examples use this key.
     expect(queues).toEqual(['billing.events']);
     env = { BILLING_AMQP_URL: url, COMMANDS_EXCHANGE: exchange };
   }, 120_000);
@@ -57,7 +57,7 @@ describe('the examples', () => {
     rmSync(directory, { recursive: true, force: true });
   });
 
-  /** How a reader starts it. */
+  /** Command that starts an example. */
   function commandOf(language: string, example: string): [string, string[]] {
     switch (language) {
       case 'node':
@@ -80,7 +80,7 @@ describe('the examples', () => {
     return (body.result?.data as { id: string }[]).map(({ id }) => id);
   };
 
-  it.each(LANGUAGES)('publish, in %s, stores one notification however often it is run', async (language) => {
+  it.each(LANGUAGES)('publish, in %s, stores one notification even if it runs several times', async (language) => {
     for (let time = 0; time < 2; time++) expect(await output(language, 'publish')).toEqual(['published']);
     const ofLanguage = async () => (await ids()).filter((id) => id.startsWith(language));
     await eventually(async () => (await ofLanguage()).length > 0);
@@ -93,7 +93,7 @@ describe('the examples', () => {
     expect(more).toEqual(language === 'typescript' ? ['true organization'] : []);
   });
 
-  it.each(LANGUAGES)('listen, in %s, is told of a user', async (language) => {
+  it.each(LANGUAGES)('listen, in %s, gets the event of a user', async (language) => {
     const [command, args] = commandOf(language, 'listen');
     const child = spawn(command, args, { env: { PATH: process.env.PATH, ...env }, stdio: ['ignore', 'pipe', 'inherit'] });
     const exited = once(child, 'exit');
@@ -105,7 +105,7 @@ describe('the examples', () => {
     });
     const lines: string[] = [];
     createInterface({ input: child.stdout }).on('line', (line) => lines.push(line));
-    // Not all of them say when they are bound: they are told as soon as they are.
+    // Not all examples report when they listen, so repeat the event until it arrives.
     let users = 0;
     const line = await eventually(
       async () => {
@@ -145,7 +145,7 @@ describe('the examples', () => {
   }, 60_000);
 });
 
-/** In an empty folder, from files alone: what npm pack has packed, and amqplib as it is here. */
+/** Installs into an empty folder, from files only: the package of npm pack, and amqplib of this checkout. */
 async function packAndInstall(directory: string): Promise<string> {
   const modules = join(process.cwd(), 'node_modules');
   const pack = [
@@ -169,7 +169,7 @@ async function packAndInstall(directory: string): Promise<string> {
   return stdout;
 }
 
-/** Compiles the examples, or a text, under strict, and with the checks of libraries. @returns what the compiler says */
+/** Compiles the examples, or a text, with `strict` and with library checks. @returns the output of the compiler */
 async function compile(directory: string, file?: string, text?: string): Promise<string> {
   if (file && text) writeFileSync(join(directory, file), text);
   const sources = file ? [file] : ['publish', 'call', 'listen'].map((name) => `src/${name}.ts`);

@@ -36,7 +36,7 @@ describe('when something is away', () => {
   };
   const failure = ({ status, body }: HttpAnswer) => [status, body.error?.status];
 
-  it('the broker: 503 quickly, not ready but alive, and back by itself', async () => {
+  it('the broker: 503 quickly, not ready but alive, and recovery by itself', async () => {
     expect((await add()).status).toBe(200);
     await broker.order('stop');
     await eventually(async () => (await add()).status === 503);
@@ -54,7 +54,7 @@ describe('when something is away', () => {
     expect(await stored(refused.id)).toBe(0);
   }, 60_000);
 
-  it('the broker, killed under load: every answer is honest, and it recovers', async () => {
+  it('the broker, killed under load: every answer is true, and the system recovers', async () => {
     const answers: Awaited<ReturnType<typeof add>>[] = [];
     const end = keepCalling(16, 200, async () => answers.push(await add()));
     await eventually(() => answers.length > 200);
@@ -77,7 +77,7 @@ describe('when something is away', () => {
     expect(wrong).toEqual([]);
   }, 90_000);
 
-  it('the notifications service: 504 at the deadline, not executed afterwards, and back by itself', async () => {
+  it('the notifications service: 504 at the deadline, not executed afterwards, and recovery by itself', async () => {
     await system.services.notifications.stop();
     const unanswered = await add();
     expect(failure(unanswered)).toEqual([504, 'DEADLINE_EXCEEDED']);
@@ -88,7 +88,7 @@ describe('when something is away', () => {
     expect(await stored(unanswered.id)).toBe(0);
   });
 
-  it('the users service: adding notifications goes on, what needs to be asked is 503', async () => {
+  it('the users service: adding notifications still works, and calls that need the users service get 503', async () => {
     await system.services.users.stop();
     expect((await add()).status).toBe(200);
     const answer = await system.call('notifications/add', {

@@ -21,7 +21,7 @@ describe('hostile input', () => {
   });
   afterAll(() => system.stop());
 
-  /** The envelope and nothing else: `{result}` with 200, `{error:{message,status,details?}}` otherwise. */
+  /** Checks the envelope: `{result}` with 200, `{error:{message,status,details?}}` otherwise, and no other field. */
   function expectEnvelope({ status, headers, body }: HttpAnswer): void {
     expect(headers.get('x-request-id')).toBeTruthy();
     expect(headers.get('content-type')).toMatch(/^application\/json/);
@@ -89,7 +89,7 @@ describe('hostile input', () => {
     }
   });
 
-  it('of headers that are too large is 431 in the envelope', async () => {
+  it('with too large headers is 431 in the envelope', async () => {
     const answer = await new Promise<{ status?: number; text: string }>((resolve, reject) => {
       const url = new URL(`${system.services.gateway.url}/v1/users/add`);
       request(url, { method: 'POST', headers: { ...DEMO_HEADERS, 'x-large': 'x'.repeat(40_000) } }, (response) => {
@@ -104,7 +104,7 @@ describe('hostile input', () => {
     expect(JSON.parse(answer.text)).toMatchObject({ error: { status: 'INVALID_ARGUMENT' } });
   });
 
-  it('at random never is a 5xx, and always in the envelope', async () => {
+  it('at random is never a 5xx, and always in the envelope', async () => {
     const names = [
       ...[
         'organizationId',

@@ -26,7 +26,7 @@ describe('a service', () => {
       baseUrl,
     );
 
-  it.each(APPS)('%s says everything that is wrong with its configuration at once, without values, and exits 1', async (app) => {
+  it.each(APPS)('%s reports all problems of its configuration at once, without values, and exits 1', async (app) => {
     const broken = new ServiceProcess(app, {
       AMQP_URL: 'http://secret@host',
       DATABASE_URL: 'secret',
@@ -102,7 +102,7 @@ describe('a service', () => {
     expect(wrong).toEqual([]);
   }, 120_000);
 
-  it('carries the request id of the caller through HTTP and the logs', async () => {
+  it('passes the request id of the caller through HTTP and the logs', async () => {
     const id = 'trace-me-42';
     const answer = await system.call('notifications/get', { organizationId: 'o', userId: 'u' }, { 'x-request-id': id });
     expect(answer.headers.get('x-request-id')).toBe(id);

@@ -22,7 +22,7 @@ describe('notifications/add', () => {
     >[];
   const failure = ({ status, body }: HttpAnswer) => [status, body.error?.status];
 
-  it('answers in the shape of the API, and the very next get returns it as it was sent', async () => {
+  it('answers in the format of the API, and the next get returns the notification as sent', async () => {
     const sent = {
       organizationId: 'org',
       documentId: 'shape',
@@ -71,7 +71,7 @@ describe('notifications/add', () => {
     expect(item?.timestamp).toBeLessThanOrEqual(Date.now() + 1000);
   });
 
-  it('makes an id, and returns what was not sent as empty', async () => {
+  it('creates an id, and returns missing fields as empty', async () => {
     const answer = await add(notification({ documentId: 'least' }));
     const [item] = await get({ documentId: 'least' });
     expect(item).toEqual({
@@ -95,7 +95,7 @@ describe('notifications/add', () => {
     expect(item?.displayHeadlineMessageTemplateData).toEqual({ recipientUser: 'everyone' });
   });
 
-  it('notifies all when nobody is named, and only the named otherwise, unless notifyAll says so', async () => {
+  it('notifies all when no user is named, else only the named users; notifyAll overrides this', async () => {
     const cases = [
       ['absent, nobody named', {}, true],
       ['absent, empty list', { notifyUsers: [] }, true],
@@ -122,7 +122,7 @@ describe('notifications/add', () => {
     expect(await get({ documentId: 'parallel' })).toHaveLength(1);
   });
 
-  it('answers the same content again, whatever the order of keys and the create flags, and refuses other content', async () => {
+  it('accepts the same content again with any order of keys and create flags, and refuses other content', async () => {
     const data = notification({ notificationId: 'repeated', notificationSourceData: { a: 1, b: { c: 2, d: 3 } } });
     expect((await add(data)).status).toBe(200);
     const reordered = notification({
@@ -150,14 +150,14 @@ describe('notifications/add', () => {
   });
 
   describe('createOrganization and createDocument', () => {
-    it('false refuses what is missing and stores nothing', async () => {
+    it('false refuses a missing object and stores nothing', async () => {
       const data = notification({ organizationId: 'nowhere', notificationId: 'x' });
       expect(failure(await add({ ...data, createOrganization: false }))).toEqual([404, 'NOT_FOUND']);
       expect(failure(await add({ ...data, createDocument: false }))).toEqual([404, 'NOT_FOUND']);
       expect(await get({ organizationId: 'nowhere', documentId: 'doc' })).toEqual([]);
     });
 
-    it('false is satisfied by what a notification has named', async () => {
+    it('false accepts an object that a notification has named', async () => {
       await add(notification({ organizationId: 'named', documentId: 'd1' }));
       const strict = { organizationId: 'named', createOrganization: false, createDocument: false };
       expect((await add(notification({ ...strict, documentId: 'd1' }))).status).toBe(200);
@@ -165,14 +165,14 @@ describe('notifications/add', () => {
       expect((await add(notification({ ...strict, documentId: 'd2', createDocument: true }))).status).toBe(200);
     });
 
-    it('false is satisfied by what users/add has named', async () => {
+    it('false accepts an object that users/add has named', async () => {
       await system.call('users/add', { organizationId: 'by-users', documentId: 'd1', users: [{ userId: 'u' }] });
       const strict = { organizationId: 'by-users', createOrganization: false, createDocument: false };
       expect((await add(notification({ ...strict, documentId: 'd1' }))).status).toBe(200);
       expect(failure(await add(notification({ ...strict, documentId: 'd2' })))).toEqual([404, 'NOT_FOUND']);
     });
 
-    it('of another tenant does not count', async () => {
+    it('false refuses an object of another tenant', async () => {
       const other = await system.createKey();
       await add(notification({ organizationId: 'foreign' }), other);
       expect(failure(await add(notification({ organizationId: 'foreign', createOrganization: false })))).toEqual([
@@ -183,7 +183,7 @@ describe('notifications/add', () => {
   });
 
   describe('with an Idempotency-Key', () => {
-    it('stores once and gives the first id again', async () => {
+    it('stores once and returns the first id again', async () => {
       const headers = { 'idempotency-key': 'key 1' };
       const data = notification({ documentId: 'key' });
       const answers = await Promise.all(Array.from({ length: 20 }, () => add(data, headers)));
@@ -202,7 +202,7 @@ describe('notifications/add', () => {
       expect(await get({ documentId: 'key2' })).toHaveLength(1);
     });
 
-    it('is judged before what exists', async () => {
+    it('is checked before existence', async () => {
       const headers = { 'idempotency-key': 'key 3' };
       await add(notification({ documentId: 'key3' }), headers);
       const missing = notification({ organizationId: 'not there', createOrganization: false });

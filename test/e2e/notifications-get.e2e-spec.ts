@@ -12,7 +12,7 @@ describe('notifications/get', () => {
   beforeAll(async () => {
     system = await System.start();
     await system.call('users/add', { organizationId: 'org', users: [{ userId: 'u1' }, { userId: 'u2' }] });
-    // Two documents x two locations (or none) x who is notified; ids carry what they are.
+    // Two documents x two locations (or none) x recipients. The ids contain the combination.
     for (const documentId of ['d1', 'd2']) {
       for (const locationId of [undefined, 'l1', 'l2']) {
         for (const to of ['u1', 'u2', 'all']) {
@@ -98,7 +98,7 @@ describe('notifications/get', () => {
     expect(paged).toEqual(all);
   });
 
-  it('has no page token when there is no more', async () => {
+  it('has no page token on the last page', async () => {
     expect((await get({ documentId: 'd1', pageSize: 9 })).pageToken).toBeUndefined();
     expect((await get({ documentId: 'd1', pageSize: 8 })).pageToken).toEqual(expect.any(String));
   });

@@ -9,11 +9,11 @@ import { System, type Operation } from '@app/testing/system';
 import { EVENTS, EXCHANGES, FIXTURES, type Exchange } from '../compat/fixtures';
 
 const OWN_ACCOUNT = new URL(requiredEnv('TEST_AMQP_URL')).username;
-/** Writes the replies of fixtures that have none yet: see docs/compatibility.md. */
+/** Whether missing replies of fixtures are recorded: see docs/compatibility.md. */
 const RECORDING = process.env.RECORD_FIXTURES === '1';
 
-/** What processes of versions before have put on the wire, played to those of now over a real broker. */
-describe('beside processes of the version before', () => {
+/** Plays recorded messages of earlier versions to the current processes, over a real broker. */
+describe('compatibility with processes of earlier versions', () => {
   let system: System;
   let broker: ChannelModel;
   let channel: ConfirmChannel;
@@ -49,7 +49,7 @@ describe('beside processes of the version before', () => {
     return { headers: answered.headers as Record<string, string>, body: JSON.parse(content.toString()) as unknown };
   };
 
-  it('services answer what the gateway and other callers of before ask, with all that they were answered', async () => {
+  it('services answer earlier gateways and callers, with all fields of the earlier answers', async () => {
     for (const exchange of EXCHANGES) {
       const reply = await ask(exchange);
       if (RECORDING && !('reply' in exchange)) record(exchange, reply);
@@ -58,8 +58,8 @@ describe('beside processes of the version before', () => {
     }
   });
 
-  it('listeners take the events of before', async () => {
-    // As set-up leaves them on a broker where earlier versions ran.
+  it('listeners accept events of earlier versions', async () => {
+    // The queues as the setup leaves them on a broker where earlier versions ran.
     for (const { queue, exchange, routingKey } of EARLIER_BINDINGS) await channel.bindQueue(queue, exchange, routingKey);
     for (const { pattern, event, properties } of EVENTS) await publish('events', pattern, event, properties);
     const sql = new Client({ connectionString: system.databaseUrl });
@@ -88,7 +88,7 @@ describe('beside processes of the version before', () => {
     expect(system.services.gateway.output.filter((line) => line.includes('an event is invalid'))).toEqual([]);
   });
 
-  it('the gateway passes on what the services of before reply', async () => {
+  it('the gateway passes on replies of earlier services', async () => {
     await system.services.users.stop();
     await system.services.notifications.stop();
     const services = await broker.createChannel();
@@ -110,7 +110,7 @@ describe('beside processes of the version before', () => {
     }
   });
 
-  /** Answers as the fixture does that has the same body; credentials as the first one that was accepted. */
+  /** Answers like the fixture with the same body. Credentials are answered like in the first accepted fixture. */
   async function replyAsBefore(services: Channel): Promise<void> {
     for (const queue of ['users.calls', 'users.calls.queries', 'notifications.calls', 'notifications.calls.queries'])
       await services.consume(queue, (message) => {
@@ -135,7 +135,7 @@ function record(exchange: Exchange, reply: Exchange['reply']): void {
   writeFileSync(join(FIXTURES, file), `${JSON.stringify(fixture, null, 2)}\n`);
 }
 
-/** Whether a message of now says all that one of before says. */
+/** Whether a current message has all values of an earlier one. */
 function isSame(before: unknown, now: unknown): boolean {
   try {
     expect(now).toMatchObject(before as object);
@@ -145,7 +145,7 @@ function isSame(before: unknown, now: unknown): boolean {
   }
 }
 
-/** Paths of what a reply of before had and one of now has not, or has with another type. Values may differ: times, numbers of versions. */
+/** Paths of the earlier reply that the current reply lacks or has with another type. Values may differ, for example times and versions. */
 function missing(before: unknown, now: unknown, path = ''): string[] {
   if (before === null || typeof before !== 'object') return typeof before === typeof now ? [] : [path];
   if (now === null || typeof now !== 'object') return [path];

@@ -22,7 +22,7 @@ describe('users/add', () => {
   const entries = (answer: Awaited<ReturnType<typeof add>>) =>
     answer.body.result?.data as Record<string, { success: boolean; id: string; message: string }>;
 
-  /** Where a user of an organization is a member, as the tables say. */
+  /** Memberships of a user of an organization, read from the tables. */
   const memberships = async (organizationId: string, userId: string): Promise<string[]> => {
     const { rows } = await sql.query<{ at: string }>(
       `SELECT 'organization' AS at FROM users.organizations o JOIN users.organization_members m ON m.organization = o.id
@@ -45,7 +45,7 @@ describe('users/add', () => {
     return rows[0];
   };
 
-  it('answers in the shape of the API, with the user in a new organization', async () => {
+  it('answers in the format of the API, with the user in a new organization', async () => {
     const answer = await add({ organizationId: 'shape', users: [{ userId: 'u1', name: 'Ada', email: 'ada@example.com' }] });
     expect(answer.status).toBe(200);
     expect(answer.headers.get('content-type')).toMatch(/^application\/json/);
@@ -83,7 +83,7 @@ describe('users/add', () => {
     expect(await message({ folderId: 'd' })).toBe('User added.');
   });
 
-  it('overwrites what is sent and keeps what is not', async () => {
+  it('overwrites the values that are sent and keeps the others', async () => {
     await add({ organizationId: 'fields', users: [{ userId: 'u', name: 'Ada', email: 'ada@example.com', initial: 'X' }] });
     await add({ organizationId: 'fields', users: [{ userId: 'u', name: 'Bea' }] });
     expect(await stored('fields', 'u')).toEqual({ name: 'Bea', email: 'ada@example.com', initial: 'X' });
@@ -101,7 +101,7 @@ describe('users/add', () => {
     expect((await stored('initials', 'none'))?.initial).toBeNull();
   });
 
-  it('stores the others when one entry fails, and says how many failed', async () => {
+  it('stores the others when one entry fails, and reports the number of failures', async () => {
     const answer = await add({
       organizationId: 'partial',
       users: [
@@ -138,7 +138,7 @@ describe('users/add', () => {
     expect(await stored('twice', 'u')).toMatchObject({ name: 'Second' });
   });
 
-  it('treats any identifier as ordinary', async () => {
+  it('accepts unusual identifiers', async () => {
     const userIds = ['__proto__', 'constructor', '👩‍👩‍👧', ' padded ', "'; DROP TABLE users; --", 'é'.repeat(128), '0'];
     const answer = await add({ organizationId: '__proto__', users: userIds.map((userId) => ({ userId })) });
     expect(answer.status).toBe(200);
@@ -146,7 +146,7 @@ describe('users/add', () => {
     expect(Object.getOwnPropertyDescriptor(entries(answer), '__proto__')?.value).toMatchObject({ success: true });
   });
 
-  it('takes 1000 users in one call', async () => {
+  it('accepts 1000 users in one call', async () => {
     const users = Array.from({ length: 1000 }, (_, index) => ({
       userId: `u${index}`,
       name: `User ${index}`,
@@ -160,7 +160,7 @@ describe('users/add', () => {
     expect(rows[0]?.count).toBe('1000');
   });
 
-  it('gives the first answer again for an Idempotency-Key, and refuses another request under it', async () => {
+  it('returns the first answer again for an Idempotency-Key, and refuses another request with it', async () => {
     const headers = { 'idempotency-key': 'users-1' };
     const data = { organizationId: 'idempotent', users: [{ userId: 'u' }] };
     const answers = await Promise.all(Array.from({ length: 10 }, () => add(data, headers)));

@@ -1,4 +1,4 @@
-/** The package ships the types of this file, at another path than the file. */
+/** The package ships the types of this module at another path. */
 declare module 'class-transformer/cjs/storage' {
   export { defaultMetadataStorage } from 'class-transformer/types/storage';
 }

@@ -172,17 +172,17 @@ export const AddNotification = command('notifications.add.v1', AddNotificationRe
       message: 'The document does not exist.',
     },
     ALREADY_EXISTS: {
-      when: 'The notificationId exists, with other content, which stays as it is.',
+      when: 'The notificationId exists with other content, which does not change.',
       message: 'A notification with this notificationId and other content exists.',
     },
   },
   http: {
     path: '/v1/notifications/add',
     summary: 'Add a notification',
-    description: `Stores one notification and whom it is for. An answer of 200 means that it is committed: the very next get returns it.
+    description: `Stores one notification and its recipients. An answer of 200 means that it is committed: the next get returns it.
 
 The id is in the header \`x-notification-id\`. Organization and document are created when they do not exist, unless their \`create…\` flag is
-\`false\`. \`notifyAll\` reaches everyone who may open the document, someone who gains access later included.`,
+\`false\`. \`notifyAll\` reaches all users who may open the document, also users who get access later.`,
     idempotent: true,
     examples: {
       request: {

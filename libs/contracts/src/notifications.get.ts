@@ -178,9 +178,9 @@ export const GetNotifications = query('notifications.get.v1', GetNotificationsRe
   http: {
     path: '/v1/notifications/get',
     summary: 'Get notifications',
-    description: `Reads notifications, newest first, a page at a time: while \`result.pageToken\` is present there is more.
+    description: `Reads notifications in pages, newest first. While \`result.pageToken\` is present there are more.
 
-These combinations of filters are supported, each with \`organizationId\`; combined filters must all match:
+These combinations of filters are supported, each with \`organizationId\`. Combined filters must all match:
 
 ${FILTER_COMBINATIONS.map((filters) => `- ${filters.map((filter) => `\`${filter}\``).join(' + ')}`).join('\n')}
 

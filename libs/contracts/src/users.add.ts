@@ -122,10 +122,10 @@ export const AddUsers = command('users.add.v1', AddUsersRequest, AddUsersResult,
 
 - neither \`documentId\` nor \`folderId\`: to the organization, whose documents they may open unless access is restricted;
 - \`folderId\`: to that folder and its documents only;
-- \`documentId\`: to that document only, whatever \`folderId\` says.
+- \`documentId\`: to that document only; \`folderId\` is ignored.
 
-What does not exist is created. A user who is there already is updated: fields that are not sent keep their values. A user whose name,
-e-mail or initial is unusable fails alone, with \`success: false\` and the reason, and the others are stored.`,
+A missing organization, folder or document is created. An existing user is updated: fields that are not sent keep their values. A user with an
+invalid name, e-mail or initial fails alone, with \`success: false\` and the reason, and the others are stored.`,
     idempotent: true,
     examples: {
       request: {

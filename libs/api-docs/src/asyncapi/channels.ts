@@ -22,13 +22,13 @@ export interface ChannelObject {
   description: string;
   messages: Record<string, Ref>;
   bindings: { amqp: object };
-  /** Every exchange that messages with the routing key are published to, with the queues of this system that are bound to it there. */
+  /** Every exchange for messages with this routing key, with the queues of this system that are bound there. */
   'x-exchanges'?: { name: ExchangeName; queues: string[] }[];
   /** Arguments of the queue. */
   'x-arguments'?: QueueDeclaration['arguments'];
 }
 
-/** Where messages go in, and the queues where they wait, by name. */
+/** Routing keys and queues, by name. */
 export const channels = (): Record<string, ChannelObject> => ({
   ...Object.fromEntries(ALL_MESSAGES.map((message) => [message.pattern, messageChannel(message)])),
   ...Object.fromEntries(ALL_EVENTS.map((event) => [event.type, eventChannel(event)])),
@@ -45,7 +45,7 @@ function exchangeBinding(wanted: ExchangeName) {
 const queuesOf = (exchange: ExchangeName, key: string) =>
   BINDINGS.filter((binding) => binding.exchange === exchange && binding.routingKey === key).map(({ queue }) => queue);
 
-/** AsyncAPI knows one exchange for a channel: that of others, where others may publish it. */
+/** AsyncAPI allows one exchange for a channel: `commands` if other services may publish the message, else `calls`. */
 function messageChannel({ pattern, purpose }: Message<object, object>): ChannelObject {
   const isOpen = OPEN_MESSAGES.some((operation) => operation.pattern === pattern);
   const exchanges = ['calls' as const, ...LANES].filter((exchange) => queuesOf(exchange, pattern).length > 0);
@@ -82,7 +82,7 @@ function queueChannel(
   };
 }
 
-/** The queues that messages come to as they were published, and the dead letters. */
+/** The queues to which messages are published directly, and the dead-letter queues. */
 function queueChannels(): Record<string, ChannelObject> {
   const channels: Record<string, ChannelObject> = {};
   for (const queue of QUEUES) {
@@ -92,7 +92,7 @@ function queueChannels(): Record<string, ChannelObject> {
     channels[queue.name] = isDead
       ? queueChannel(
           queue,
-          `${LETTERS.find(({ queueOf }) => SERVICES.some((service) => queueOf(service) === queue.name))?.summary} For people, with \`npm run dead-letters\`.`,
+          `${LETTERS.find(({ queueOf }) => SERVICES.some((service) => queueOf(service) === queue.name))?.summary} Operators inspect it with \`npm run dead-letters\`.`,
           ['deadLetter'],
         )
       : queueChannel(queue, 'Consumed by the service; bound to one routing key for each message.', [

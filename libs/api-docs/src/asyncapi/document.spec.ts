@@ -17,7 +17,7 @@ const found = Object.entries(messages);
 
 const ajv = new Ajv({ strict: false, allErrors: true, validateFormats: false });
 ajv.addSchema({ $id: 'doc', components: document.components });
-/** Problems of a value, by a schema whose references are those of the document. */
+/** Problems of a value according to a schema, with the references of the document. */
 const problemsOf = (schema: object, value: unknown) => {
   const validate = ajv.compile(JSON.parse(JSON.stringify(schema).replaceAll('"#/', '"doc#/')) as object);
   return validate(value) ? [] : validate.errors;
@@ -25,12 +25,12 @@ const problemsOf = (schema: object, value: unknown) => {
 const parser = new Parser();
 const diagnosticsOf = async (text: string) => {
   const codes = (await parser.parse(text)).diagnostics.map(({ code }) => code);
-  // That there is 3.1 is no problem: more tools read 3.0.
+  // The hint to use version 3.1 is ignored, because more tools read 3.0.
   return [...new Set(codes)].filter((code) => code !== 'asyncapi-latest-version').sort();
 };
 
 describe('asyncapi.json', () => {
-  it('is what contracts and topology say; npm run docs:generate writes it', () => {
+  it('matches contracts and topology; npm run docs:generate writes it', () => {
     const committed = readFileSync(join(__dirname, '../../../../asyncapi.json'), 'utf8');
     expect(committed).toBe(`${JSON.stringify(document, null, 2)}\n`);
   });
@@ -49,7 +49,7 @@ describe('asyncapi.json', () => {
     ]);
   });
 
-  it('has every message with its reply, every event, and nothing else but errors and dead letters', () => {
+  it('has exactly the messages with their replies, the events, the errors and the dead letters', () => {
     const expected = [
       ...ALL_MESSAGES.flatMap(({ pattern }) => [pattern, `${pattern}.reply`]),
       ...ALL_EVENTS.map(({ type }) => type),
@@ -70,7 +70,7 @@ describe('asyncapi.json', () => {
   });
 
   it.each(ALL_MESSAGES.map((message) => [message.pattern, message] as const))(
-    'has examples of %s that pass the validation of its contract whole',
+    'has complete examples of %s that pass the validation of its contract',
     (_, { request, result, example }) => {
       expect(validateBody(request, example.request)).toEqual(example.request);
       expect(validateBody(result, example.result)).toEqual(example.result);
@@ -78,11 +78,11 @@ describe('asyncapi.json', () => {
   );
 
   it.each(ALL_EVENTS.map((event) => [event.type, event] as const))(
-    'has an example of %s that passes the validation of its contract whole',
+    'has a complete example of %s that passes the validation of its contract',
     (_, { data, example }) => expect(validateBody(data, example)).toEqual(example),
   );
 
-  it('has schemas that refuse what the validation refuses', () => {
+  it('has schemas that refuse the same values as the validation', () => {
     for (const { pattern, request, example } of ALL_MESSAGES) {
       for (const field of Object.keys(example.request)) {
         const wrong = { ...example.request, [field]: [7] };
@@ -92,17 +92,17 @@ describe('asyncapi.json', () => {
     }
   });
 
-  it.each(found)('says what every field of %s means', (_, { payload, headers, ...message }) => {
+  it.each(found)('describes every field of %s', (_, { payload, headers, ...message }) => {
     const rows = [payload, headers, message['x-amqp-properties']].flatMap((schema) => schemaRows(schema, schemas));
     expect(rows.filter(({ description }) => description === '').map(({ path }) => path)).toEqual([]);
   });
 
-  it('explains every header that the transport knows', () => {
+  it('describes every header of the transport', () => {
     const explained = new Set(found.flatMap(([, { headers }]) => schemaRows(headers, schemas).map(({ path }) => path)));
     for (const name of Object.values(HEADER)) expect(explained).toContain(name);
   });
 
-  it('names for every operation the exchanges it is published to, and the queue that is bound there, as it is declared', () => {
+  it('names the exchanges of every operation, and the queues that are bound there, as declared', () => {
     const published = ['calls', ...LANES, 'events.own', 'events'];
     for (const { exchange, routingKey, queue } of BINDINGS.filter((binding) => published.includes(binding.exchange))) {
       const { bindings, 'x-exchanges': exchanges } = document.channels[routingKey];

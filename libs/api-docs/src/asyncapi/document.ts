@@ -19,12 +19,12 @@ import {
 } from './messages';
 import { operations } from './operations';
 
-/** Paragraphs, with code in backticks: the page knows no other markup. */
-const DESCRIPTION = `What the services of the collaboration backend take from RabbitMQ, and what they publish to it. The document describes this system: \`receive\` is a command or query that you publish and the system takes; \`send\` is an event that it publishes and you may listen to.
+/** Paragraphs with code in backticks, because the page supports no other markup. */
+const DESCRIPTION = `Messages that the services of the collaboration backend consume from RabbitMQ and publish to it. The document describes this system: \`receive\` is a command or query that you publish and the system consumes; \`send\` is an event that it publishes and you may listen to.
 
-To call, publish with the routing key of the operation to the exchange that your account was given, one of ${LANES.map((lane) => `\`${lane}\``).join(', ')}: each is a lane of its own, so that a backlog in one delays nobody in another. The gateway and the services publish to \`calls\`. The body is JSON in UTF-8, at most ${MAX_BODY_BYTES / 1024 / 1024} MiB and ${MAX_DEPTH} levels deep, with nothing around it; fields that an operation does not know are ignored. With \`reply_to\` the answer comes to exchange \`replies\`, with your queue as routing key and your \`correlation_id\`. A query needs \`reply_to\`; a command without it is carried out all the same, is tried again when it fails for a while, and ends in the dead letters when it can never work.
+To call, publish with the routing key of the operation to the exchange that your account was given, one of ${LANES.map((lane) => `\`${lane}\``).join(', ')}. Each exchange is a separate lane, so that a backlog in one lane does not delay another. The gateway and the services publish to \`calls\`. The body is JSON in UTF-8, at most ${MAX_BODY_BYTES / 1024 / 1024} MiB and ${MAX_DEPTH} levels deep, without an envelope. Unknown fields are ignored. With \`reply_to\` the reply is published to exchange \`replies\`, with your queue as routing key and your \`correlation_id\`. A query needs \`reply_to\`. A command without \`reply_to\` is executed too: it is retried after a transient failure, and becomes a dead letter after a permanent one.
 
-To listen, consume the queue that was declared for your account and bound to exchange \`events\` by the types that you want. What the system itself listens to is told to \`events.own\` first. Events come at least once and in no order: what can change has a \`version\` that only grows.
+To listen, consume the queue that was declared for your account and bound to exchange \`events\` for your event types. Events that the system itself listens to are published to \`events.own\` first. Events are delivered at least once and in no particular order. Objects that can change have a \`version\` that only grows.
 
 An identifier is any text of 1-${LIMITS.identifierBytes} bytes of UTF-8 that is not blank and has no control characters. Within a major version fields are only added; another major version is another routing key.`;
 
@@ -33,10 +33,10 @@ const server = (protocol: 'amqp' | 'amqps', port: string) => ({
   pathname: '/',
   protocol,
   protocolVersion: '0.9.1',
-  description: protocol === 'amqp' ? 'RabbitMQ 3.10 or later.' : 'The same with TLS.',
+  description: protocol === 'amqp' ? 'RabbitMQ 3.10 or later.' : 'RabbitMQ with TLS.',
   variables: {
-    host: { default: 'localhost', description: 'Where RabbitMQ is.' },
-    port: { default: port, description: 'Where it listens; `npm start` takes a free one and writes it to `.local/stack.env`.' },
+    host: { default: 'localhost', description: 'Host of RabbitMQ.' },
+    port: { default: port, description: 'Port of RabbitMQ. `npm start` uses a free port and writes it to `.local/stack.env`.' },
   },
   security: SECURITY,
 });
@@ -51,7 +51,7 @@ function messages(): Record<string, MessageObject> {
   return Object.fromEntries(all.map((message) => [message.name, message]));
 }
 
-/** In draft-07, which AsyncAPI builds on, what stands beside a `$ref` does not count. */
+/** Wraps each `$ref` that has siblings, because draft-07, which AsyncAPI uses, ignores keywords next to a `$ref`. */
 function besideRefs(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(besideRefs);
   if (typeof value !== 'object' || value === null) return value;
@@ -60,7 +60,7 @@ function besideRefs(value: unknown): unknown {
   return Object.keys(rest).length === 0 ? { $ref } : { ...rest, allOf: [{ $ref }] };
 }
 
-/** The AsyncAPI document of everything that goes through the broker, made of the contracts and the topology. */
+/** The AsyncAPI document of all messages on the broker, generated from the contracts and the topology. */
 export function asyncApiDocument() {
   const bodies = schemasOf([
     ...ALL_MESSAGES.flatMap(({ request, result }) => [request, result]),
@@ -74,8 +74,8 @@ export function asyncApiDocument() {
       description: DESCRIPTION,
       license: { name: 'MIT', url: 'https://spdx.org/licenses/MIT.html' },
       tags: [
-        { name: 'users', description: 'Organizations, folders, documents, users and who is where; API keys and tokens.' },
-        { name: 'notifications', description: 'Notifications and who was notified.' },
+        { name: 'users', description: 'Organizations, folders, documents, users and their memberships; API keys and tokens.' },
+        { name: 'notifications', description: 'Notifications and their recipients.' },
       ],
     },
     defaultContentType: 'application/json',
@@ -92,7 +92,7 @@ export function asyncApiDocument() {
         account: {
           type: 'userPassword',
           description:
-            'A broker account. Its topic permission says which operations it may publish; its grants (`npm run keys -- grant <key> --publisher <account>`), for which API keys. The account is proved by `user_id`, which the broker checks.',
+            'A broker account. Its topic permission lists the operations that it may publish. Its grants (`npm run keys -- grant <key> --publisher <account>`) list the API keys that it may act for. `user_id` proves the account, because the broker checks it.',
         },
       },
     },

@@ -10,7 +10,7 @@ export interface FieldsSchema {
   properties: Record<string, object>;
 }
 
-/** What the broker holds in a short string. */
+/** Longest AMQP short string. */
 const MAX_BYTES = 255;
 const text = (description: string) => ({ type: 'string', maxLength: MAX_BYTES, description });
 
@@ -18,20 +18,20 @@ const API_KEY = {
   type: 'string',
   minLength: 1,
   maxLength: LIMITS.identifierBytes,
-  description: 'The tenant. One that does not exist, or for which the account has no grant, is refused.',
+  description: 'The tenant. An unknown tenant, or one for which the account has no grant, is refused.',
 };
 
 const REQUEST_HEADERS = {
   [HEADER.requestId]: {
     type: 'string',
     pattern: REQUEST_ID.source,
-    description: '1-128 printable ASCII characters; in every log line about this message. Anything else is replaced.',
+    description: '1-128 printable ASCII characters. Every log line about this message has it. Other values are replaced.',
   },
-  [HEADER.deadline]: { type: 'integer', description: 'Epoch milliseconds: later than that it is not carried out.' },
+  [HEADER.deadline]: { type: 'integer', description: 'Epoch milliseconds. The message is not executed after this time.' },
   [HEADER.replyBatches]: {
     type: 'boolean',
     description:
-      'true: your replies may come together in a message of type `replies`: 4 bytes with the length of an index, most significant first; the index, a JSON array with `[correlation_id, headers, bytes of the body]` for each; the bodies. The typed client does this. Absent: each reply is a message.',
+      'true: several replies may arrive in one message of type `replies`: 4 bytes with the length of an index, most significant byte first; the index, a JSON array with `[correlation_id, headers, bytes of the body]` for each reply; the bodies. The typed client does this. Absent: each reply is its own message.',
   },
 };
 
@@ -40,30 +40,30 @@ const COMMAND_HEADERS = {
   [HEADER.deadline]: {
     type: 'integer',
     description:
-      'Epoch milliseconds; with `reply_to` only: later than that it is not executed. Without, a command never expires.',
+      'Epoch milliseconds, only with `reply_to`. The command is not executed after this time. A command without `reply_to` never expires.',
   },
   [HEADER.idempotencyKey]: {
     type: 'string',
     pattern: IDEMPOTENCY_KEY.source,
     description:
-      'As the HTTP header Idempotency-Key, 1-255 printable ASCII characters: the first answer is kept for at least 24 hours and given again. Without effect for a command that has no `FAILED_PRECONDITION` among its errors.',
+      'Like the HTTP header Idempotency-Key, 1-255 printable ASCII characters. The first answer is stored for at least 24 hours and returned to a repetition. Without effect for a command that does not list the error `FAILED_PRECONDITION`.',
   },
-  traceparent: { type: 'string', description: 'W3C trace context, kept when the command is tried again.' },
+  traceparent: { type: 'string', description: 'W3C trace context, kept in retries.' },
 };
 
 const PROPERTIES = {
   reply_to: {
     type: 'string',
     pattern: '^[A-Za-z0-9._-]{1,255}$',
-    description: 'Your queue, bound to exchange `replies` by its own name. Absent: nobody waits.',
+    description: 'Your queue, bound to exchange `replies` by its own name. Absent: no reply.',
   },
-  correlation_id: text('Comes back with the reply: unique among your calls.'),
+  correlation_id: text('Unique among your calls. The reply has the same value.'),
   type: text('The routing key again.'),
-  content_type: { const: 'application/json', description: 'Recommended; the body is read as JSON in UTF-8 whatever this says.' },
+  content_type: { const: 'application/json', description: 'Recommended. The body is always read as JSON in UTF-8.' },
   timestamp: { type: 'integer', description: 'Seconds since 1970.' },
   app_id: text('The name of your service.'),
   user_id: text(
-    'Your broker account, checked by the broker. Needed unless the API key is granted to everybody: by it you act for an API key.',
+    'Your broker account, checked by the broker. Its grants decide which API keys it may act for, so it is required unless the API key is granted to all accounts (`*`).',
   ),
 };
 
@@ -76,8 +76,7 @@ const QUERY_PROPERTIES: FieldsSchema = {
     expiration: {
       type: 'string',
       pattern: '^[0-9]+$',
-      description:
-        'Milliseconds that you wait, as AMQP has it: as text. A query that nobody waits for any more is not carried out.',
+      description: 'Milliseconds that you wait, as text (an AMQP rule). An expired query is not executed.',
     },
   },
 };
@@ -87,10 +86,11 @@ const COMMAND_PROPERTIES: FieldsSchema = {
   properties: {
     delivery_mode: {
       const: 2,
-      description: 'Persistent. Recommended, with publisher confirms and `mandatory`: then you know that the broker has it.',
+      description:
+        'Persistent. Recommended together with publisher confirms and `mandatory`: then you know that the broker has the message.',
     },
     message_id: text(
-      'Identity of the effect: published again with the same one, nothing happens twice. Needed by a notification without its own `notificationId`, whose id it becomes.',
+      'Identity of the effect. A message published again with the same id has no second effect. A notification without `notificationId` needs it, and uses it as its id.',
     ),
     ...PROPERTIES,
   },
@@ -102,13 +102,13 @@ const withTenant = (properties: Record<string, object>): FieldsSchema => ({
   properties: { [HEADER.apiKey]: API_KEY, ...properties },
 });
 
-/** The names of the schemas below that hold for a command or query. */
+/** Names of the schemas below for a command or query. */
 export const envelopeOf = ({ kind, tenantless }: Message<object, object>) => {
   const name = kind === 'command' ? 'Command' : 'Query';
   return { headers: `${tenantless ? 'Tenantless' : ''}${name}Headers`, properties: `${name}Properties` };
 };
 
-/** Everything around a body, by name. */
+/** Schemas of headers and properties, by name. */
 export const ENVELOPES: Readonly<Record<string, FieldsSchema>> = {
   CommandHeaders: withTenant(COMMAND_HEADERS),
   CommandProperties: COMMAND_PROPERTIES,
@@ -120,7 +120,7 @@ export const ENVELOPES: Readonly<Record<string, FieldsSchema>> = {
     properties: {
       correlation_id: text('That of the call; absent when it had none.'),
       content_type: { const: 'application/json', description: 'JSON in UTF-8.' },
-      delivery_mode: { const: 1, description: 'Not persistent: it outlives neither the broker nor the connection that waits.' },
+      delivery_mode: { const: 1, description: 'Not persistent: it is lost with the broker or with the connection that waits.' },
     },
   },
   EventHeaders: withTenant({ [HEADER.apiKey]: { ...API_KEY, description: 'The tenant.' } }),
@@ -132,7 +132,7 @@ export const ENVELOPES: Readonly<Record<string, FieldsSchema>> = {
       correlation_id: text('The same.'),
       type: text('The type of the event, which is its routing key.'),
       content_type: { const: 'application/cloudevents+json', description: 'A CloudEvent as JSON in UTF-8.' },
-      timestamp: { type: 'integer', description: 'When it happened, in seconds since 1970.' },
+      timestamp: { type: 'integer', description: 'Time of the event, in seconds since 1970.' },
       app_id: text('The service that tells.'),
       user_id: text('Its broker account, checked by the broker.'),
       delivery_mode: { const: 2, description: 'Persistent.' },
@@ -141,19 +141,19 @@ export const ENVELOPES: Readonly<Record<string, FieldsSchema>> = {
   DeadLetterHeaders: {
     type: 'object',
     properties: {
-      [HEADER.deadStatus]: { type: 'string', description: 'The error: its status. Absent: it crashed its consumers.' },
-      [HEADER.deadReason]: { type: 'string', maxLength: 500, description: 'The error: its message, for people.' },
-      [HEADER.routingKey]: { type: 'string', description: 'The routing key it was published with.' },
-      [HEADER.lane]: { type: 'string', description: 'The exchange it was published to.' },
-      [HEADER.attempt]: { type: 'integer', minimum: 1, description: 'How often it was tried.' },
-      [HEADER.firstFailedAt]: { type: 'integer', description: 'When the first try failed, in epoch milliseconds.' },
-      [HEADER.originUser]: { type: 'string', description: 'The broker account that published it, when it had a `user_id`.' },
-      [HEADER.correlationId]: { type: 'string', description: 'Its `correlation_id`, when somebody waited.' },
+      [HEADER.deadStatus]: { type: 'string', description: 'Status of the error. Absent: the message crashed its consumers.' },
+      [HEADER.deadReason]: { type: 'string', maxLength: 500, description: 'Message of the error, for people.' },
+      [HEADER.routingKey]: { type: 'string', description: 'The original routing key.' },
+      [HEADER.lane]: { type: 'string', description: 'The original exchange.' },
+      [HEADER.attempt]: { type: 'integer', minimum: 1, description: 'Number of attempts.' },
+      [HEADER.firstFailedAt]: { type: 'integer', description: 'Time of the first failure, in epoch milliseconds.' },
+      [HEADER.originUser]: { type: 'string', description: 'Broker account of the publisher, if the message had a `user_id`.' },
+      [HEADER.correlationId]: { type: 'string', description: 'The `correlation_id` of the caller, if one waited.' },
       [HEADER.deadSize]: {
         type: 'integer',
-        description: 'Of what nobody can read, only the first KiB is kept: how many bytes it had.',
+        description: 'Size of the original body in bytes. Only set for a malformed body, of which only the first KiB is kept.',
       },
-      [HEADER.deadHash]: { type: 'string', description: 'The same: its SHA-256, in hexadecimal digits.' },
+      [HEADER.deadHash]: { type: 'string', description: 'SHA-256 of that body, in hexadecimal digits.' },
     },
   },
 };

@@ -4,7 +4,7 @@ import type { Message } from '@app/contracts/message';
 
 type AnyMessage = Message<object, object>;
 
-/** An error that a message may be answered with. */
+/** An error with which a message may be answered. */
 export interface PossibleError {
   status: ErrorStatus;
   when: string;
@@ -20,29 +20,29 @@ const COMMON: readonly (PossibleError & { appliesTo?: (message: AnyMessage) => b
     when: 'The broker account has no grant for the API key.',
     appliesTo: ({ tenantless }) => !tenantless,
   },
-  { status: 'UNAUTHENTICATED', when: 'Nobody issued the API key.', appliesTo: ({ kind }) => kind === 'command' },
+  { status: 'UNAUTHENTICATED', when: 'The API key is unknown.', appliesTo: ({ kind }) => kind === 'command' },
   { status: 'UNAVAILABLE', when: 'Nothing was executed, and nothing will be: repeat it later.' },
   {
     status: 'DEADLINE_EXCEEDED',
-    when: 'Whether it was executed is unknown: repeat it with the same identity.',
+    when: 'The outcome is unknown: repeat it with the same identity.',
     appliesTo: ({ kind }) => kind === 'command',
   },
-  { status: 'INTERNAL', when: 'A bug; the reason is in the log of the service, under the request id.' },
+  { status: 'INTERNAL', when: 'A bug. The log of the service has the reason, with the request id.' },
 ];
 
-/** What a message may be answered with instead of its result. */
+/** The errors with which a message may be answered. */
 export function errorsOf(message: AnyMessage): PossibleError[] {
   const own = Object.entries(message.errors ?? {}).map(([status, { when }]) => ({ status: status as ErrorStatus, when }));
   const common = COMMON.filter(({ appliesTo }) => appliesTo?.(message) ?? true).map(({ status, when }) => ({ status, when }));
   return [...common.filter(({ status }) => !(status in (message.errors ?? {}))), ...own];
 }
 
-/** Those that any message may be answered with. */
+/** Statuses that occur with any message. */
 export const POSSIBLE_STATUSES = [...new Set(ALL_MESSAGES.flatMap(errorsOf).map(({ status }) => status))];
 
 const FIELD_PROBLEM = 'organizationId is required and must be a string';
 
-/** The body of each as it comes. */
+/** An example body for each status. */
 export const ERROR_EXAMPLES: Readonly<Record<ErrorStatus, ErrorBody>> = {
   INVALID_ARGUMENT: {
     message: FIELD_PROBLEM,
@@ -68,8 +68,8 @@ export const ERROR_SCHEMA = {
   type: 'object',
   required: ['message', 'status'],
   properties: {
-    message: { type: 'string', description: 'What is wrong, for a developer to read.' },
-    status: { type: 'string', description: 'What kind of error it is, for a program to decide by; also in header `x-status`.' },
+    message: { type: 'string', description: 'The problem, for developers.' },
+    status: { type: 'string', description: 'Kind of the error, for programs; also in header `x-status`.' },
     details: {
       type: 'array',
       maxItems: 20,
@@ -79,7 +79,7 @@ export const ERROR_SCHEMA = {
         required: ['field', 'message'],
         properties: {
           field: { type: 'string', description: 'Its path in the body, for example `users[0].userId`.' },
-          message: { type: 'string', description: 'What it must be.' },
+          message: { type: 'string', description: 'The problem.' },
         },
       },
     },

@@ -10,7 +10,7 @@ export interface Ref {
   $ref: string;
 }
 
-/** A Message Object of AsyncAPI 3. The AMQP properties are an extension: `headers` must not have what belongs to the protocol. */
+/** A Message Object of AsyncAPI 3. The AMQP properties are an extension, because `headers` must not contain protocol fields. */
 export interface MessageObject {
   name: string;
   title: string;
@@ -34,7 +34,7 @@ const EXAMPLE_REQUEST_ID = '0b6d4c0e-7f43-4a57-9d8c-2f9b1a3c5e70';
 const EXAMPLE_TIME = '2026-01-31T11:58:02.117Z';
 const API_KEY = 'demo-key';
 
-/** A command or query as it is published. */
+/** A command or query. */
 export function requestMessage(message: Message<object, object>): MessageObject {
   const { pattern, service, kind, purpose, request, example, tenantless } = message;
   const envelope = envelopeOf(message);
@@ -59,20 +59,20 @@ export function requestMessage(message: Message<object, object>): MessageObject 
   };
 }
 
-/** A successful reply to it. */
+/** The successful reply to a command or query. */
 export function replyMessage({ pattern, service, result, example, replyHeaders = {} }: Message<object, object>): MessageObject {
   const own = Object.entries(replyHeaders);
   return {
     name: `${pattern}.reply`,
     title: `Reply to ${pattern}`,
-    summary: `What \`${pattern}\` is answered when it has succeeded.`,
+    summary: `Reply to a successful \`${pattern}\`.`,
     contentType: 'application/json',
     tags: [{ name: service }, { name: 'reply' }],
     headers: {
       type: 'object',
       required: [HEADER.status, ...own.map(([name]) => name)],
       properties: {
-        [HEADER.status]: { const: 'OK', description: 'Anything else is the name of an error.' },
+        [HEADER.status]: { const: 'OK', description: 'Any other value is the status of an error.' },
         ...Object.fromEntries(own.map(([name, { description }]) => [name, { type: 'string', description }])),
       },
     },
@@ -89,18 +89,18 @@ export function replyMessage({ pattern, service, result, example, replyHeaders =
   };
 }
 
-/** A reply that says what went wrong. */
+/** An error reply. */
 export function errorMessage(status: ErrorStatus): MessageObject {
   return {
     name: `error.${status}`,
     title: status,
-    summary: `The call failed with \`${status}\`: what that means stands at each operation.`,
+    summary: `The call failed with \`${status}\`. Each operation describes its errors.`,
     contentType: 'application/json',
     tags: [{ name: 'reply' }, { name: 'error' }],
     headers: {
       type: 'object',
       required: [HEADER.status],
-      properties: { [HEADER.status]: { const: status, description: 'The name of the error.' } },
+      properties: { [HEADER.status]: { const: status, description: 'The status of the error.' } },
     },
     'x-amqp-properties': ref('schemas', 'ReplyProperties'),
     correlationId: CORRELATION_ID,
@@ -135,19 +135,19 @@ export function eventMessage({ type, service, purpose, data, example }: Event<ob
       type: 'object',
       required: Object.keys(cloudEvent),
       properties: {
-        specversion: { const: '1.0', description: 'Of CloudEvents.' },
+        specversion: { const: '1.0', description: 'Version of CloudEvents.' },
         id: {
           type: 'string',
           format: 'uuid',
-          description: 'The same in every repetition: remember it, or write so that twice is once.',
+          description: 'The same in every repetition: use it to ignore repetitions, or make your handler idempotent.',
         },
-        source: { const: `/${service}`, description: 'The service that tells.' },
+        source: { const: `/${service}`, description: 'The publishing service.' },
         type: { const: type, description: 'Also the routing key.' },
-        subject: { type: 'string', description: 'The organization; of an event about an API key, that key.' },
-        time: { type: 'string', format: 'date-time', description: 'When it happened, in UTC.' },
-        datacontenttype: { const: 'application/json', description: 'Of `data`.' },
+        subject: { type: 'string', description: 'The organization, or the API key if the event is about one.' },
+        time: { type: 'string', format: 'date-time', description: 'Time of the event, in UTC.' },
+        datacontenttype: { const: 'application/json', description: 'Content type of `data`.' },
         apikey: { type: 'string', description: 'The tenant; also in header `x-api-key`.' },
-        data: { description: 'What has happened.', allOf: [schemaRef(data)] },
+        data: { description: 'Data of the event.', allOf: [schemaRef(data)] },
       },
     },
     bindings: { amqp: { messageType: type, bindingVersion: BINDING_VERSION } },
@@ -155,19 +155,19 @@ export function eventMessage({ type, service, purpose, data, example }: Event<ob
   };
 }
 
-/** A command or event that was given up: for people, with `npm run dead-letters`. */
+/** A dead letter, for `npm run dead-letters`. */
 export function deadLetterMessage({ pattern, example }: Message<object, object>): MessageObject {
   const { message, status } = ERROR_EXAMPLES.NOT_FOUND;
   return {
     name: 'deadLetter',
     title: 'Dead letter',
     summary:
-      'What nobody waited for and cannot be carried out: body, headers and properties as published, and these headers. They count only beside the `user_id` of a service.',
+      'A dead letter: a command or event without a waiting caller that could not be executed. Body, headers and properties are as published; these headers are added. They count only together with the `user_id` of a service.',
     contentType: 'application/json',
     tags: [{ name: 'dead letter' }],
     headers: ref('schemas', 'DeadLetterHeaders'),
     'x-amqp-properties': ref('schemas', 'CommandProperties'),
-    payload: { description: 'As published; it need not even be JSON.' },
+    payload: { description: 'As published; it need not be JSON.' },
     examples: [
       {
         name: 'deadLetter',

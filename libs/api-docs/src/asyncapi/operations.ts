@@ -20,11 +20,11 @@ export interface OperationObject {
   security: Ref[];
   bindings: { amqp: object };
   reply?: { address: { location: string; description: string }; channel: Ref; messages: Ref[] };
-  /** Accounts of set-up whose topic permission has the routing key. */
+  /** Accounts of the setup whose topic permission includes the routing key. */
   'x-publishers'?: string[];
 }
 
-/** What the system takes and publishes, by routing key; what it gives up, by queue. */
+/** Consumed and published messages by routing key, and dead letters by queue. */
 export const operations = (): Record<string, OperationObject> => ({
   ...Object.fromEntries(ALL_MESSAGES.map((message) => [message.pattern, receive(message)])),
   ...Object.fromEntries(ALL_EVENTS.map((event) => [event.type, send(event)])),

@@ -11,18 +11,18 @@ const inText = (text: string) =>
   text.replace(/<[^>]+>/g, '').replace(/&#(\d+);/g, (_, number) => String.fromCharCode(Number(number)));
 
 describe('the page about messages', () => {
-  it('has every message and event once, and nothing that runs', () => {
+  it('has every message and event once, and no script', () => {
     const ids = [...ALL_MESSAGES.map(({ pattern }) => pattern), ...ALL_EVENTS.map(({ type }) => type)];
     expect([...articles.keys()].sort()).toEqual(ids.sort());
     expect(html).not.toMatch(/<script|\son\w+=|undefined|\[object/i);
   });
 
-  it('leads every link inside it to one place', () => {
+  it('has exactly one target for every internal link', () => {
     for (const [, target] of html.matchAll(/href="#([^"]+)"/g)) expect(html.split(` id="${target}"`)).toHaveLength(2);
   });
 
   it.each(ALL_MESSAGES.map((message) => [message.pattern, message] as const))(
-    'says of %s what it is for, where it goes, what is in it, what comes back and what can go wrong',
+    'describes purpose, queues, fields, reply and errors of %s',
     (pattern, message) => {
       const text = inText(articles.get(pattern) ?? '');
       const { purpose, service, kind, example, replyHeaders = {} } = message;
@@ -35,7 +35,7 @@ describe('the page about messages', () => {
     },
   );
 
-  it('escapes what it shows', () => {
+  it('escapes its content', () => {
     const document = asyncApiDocument();
     document.operations['users.add.v1'].summary = '<script>alert("1")</script> & `<b>`';
     expect(messagesPage(document)).toContain(

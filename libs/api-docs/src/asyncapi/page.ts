@@ -10,22 +10,22 @@ const KINDS = [
   {
     tag: 'command',
     title: 'Commands',
-    about: 'They change something, are published persistent, and are carried out once in effect however often they arrive.',
+    about: 'Commands change something. They are published as persistent messages. A redelivered command takes effect only once.',
   },
   {
     tag: 'query',
     title: 'Queries',
-    about: 'They read. They go to queues of their own, so that a backlog of commands cannot delay them.',
+    about: 'Queries only read. They have separate queues, so that a backlog of commands cannot delay them.',
   },
   {
     tag: 'event',
     title: 'Events',
-    about: 'What has happened is told whether anybody listens or not, as CloudEvents 1.0 in structured mode.',
+    about: 'Events are published with or without listeners, as CloudEvents 1.0 in structured mode.',
   },
 ] as const;
 
 /**
- * The document as a page for people: everything in it and no script, so that it can be read, searched and printed anywhere.
+ * The document as an HTML page: complete and without scripts, so that it can be read, searched and printed anywhere.
  *
  * @returns HTML that refers to nothing on other hosts
  */
@@ -62,7 +62,7 @@ ${MESSAGES_STYLE}    </style>
 
 const hasTag = ({ tags }: { tags: { name: string }[] }, wanted: string) => tags.some(({ name }) => name === wanted);
 
-/** Each with the first sentence of what it is for. */
+/** Table of contents: each operation with the first sentence of its purpose. */
 const contents = (operations: Operation[]) =>
   `<div class="contents">${table(
     ['Message', 'Service', 'What it is for'],
@@ -93,7 +93,7 @@ function facts(action: Operation['action'], channel: Ref, publishers: string[] =
       exchanges.map(({ name, queues }) => `${code(name)}: ${queues.map(queue).join(', ')}`).join('<br />'),
     ]);
     rows.push([
-      'Accounts of set-up that may publish it',
+      'Accounts of the setup that may publish it',
       publishers.map(code).join(', ') || 'none: it takes one with this routing key in its topic permission',
     ]);
   } else {
@@ -151,14 +151,14 @@ function fields(schema: object, schemas: Record<string, object>): string {
   );
 }
 
-/** Cells are HTML; on a small screen each stands under the name of its column. */
+/** A table whose cells are HTML. On a small screen each cell has the name of its column above it. */
 function table(head: string[], rows: string[][]): string {
   const cells = (row: string[]) => row.map((cell, index) => `<td data-column="${head[index]}">${cell}</td>`).join('');
   return `<table><thead><tr>${head.map((name) => `<th>${name}</th>`).join('')}</tr></thead>
 <tbody>${rows.map((row) => `<tr>${cells(row)}</tr>`).join('\n')}</tbody></table>`;
 }
 
-/** Paragraphs and lists, with code in backticks: all the markup that the document uses. */
+/** Renders paragraphs, lists and code in backticks, which is all the markup of the document. */
 const prose = (text: string) =>
   text
     .split('\n\n')
@@ -178,7 +178,7 @@ const escaped = (text: string) => text.replace(/[&<>"]/g, (character) => `&#${ch
 const inline = (text: string) => escaped(text).replace(/`([^`]+)`/g, '<code>$1</code>');
 const code = (text: string) => `<code>${escaped(text)}</code>`;
 const link = (name: string) => `<a href="#${name}">${code(name)}</a>`;
-// In reach of the keyboard, because it may have to be scrolled.
+// Focusable, so that it can be scrolled with the keyboard.
 const pre = (value: unknown) => `<pre tabindex="0">${escaped(JSON.stringify(value, null, 2))}</pre>`;
-/** The name that a reference ends with. */
+/** The last part of a reference. */
 const nameOf = ({ $ref }: Ref) => $ref.slice($ref.lastIndexOf('/') + 1);

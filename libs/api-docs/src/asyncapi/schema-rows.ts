@@ -1,8 +1,8 @@
 import { LIMITS } from '@app/contracts/fields';
 
-/** One field of a body, headers or properties, as a reader sees it. */
+/** One row of a table of fields: of a body, headers or properties. */
 export interface SchemaRow {
-  /** From the top, for example `users[].userId`; `*` stands for any key. */
+  /** Path from the root, for example `users[].userId`; `*` stands for any key. */
   path: string;
   required: boolean;
   /** Type and limits. */
@@ -34,7 +34,7 @@ interface Schema {
 
 const REF = '#/components/schemas/';
 
-/** The fields of a schema, those inside others after them. */
+/** The fields of a schema. Nested fields follow their parent. */
 export function schemaRows(schema: object, schemas: Record<string, object>): SchemaRow[] {
   const resolved = (value: Schema): Schema => {
     const { $ref, allOf = [], ...own } = value;
@@ -77,7 +77,7 @@ function typeOf(schema: Schema, resolved: (value: Schema) => Schema): string {
   if (anyOf) return anyOf.map((one) => typeOf(resolved(one), resolved)).join(' or ');
   switch (schema.type) {
     case 'string':
-      // The pattern of an identifier says less than the words.
+      // The word is clearer than the pattern of an identifier.
       if (maxLength === LIMITS.identifierBytes) return 'identifier';
       if (schema.format) return `string (${schema.format})`;
       if (pattern) return `string, \`${pattern}\``;

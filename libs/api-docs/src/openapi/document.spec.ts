@@ -20,7 +20,7 @@ const posts = Object.entries(document.paths).map(([path, item]) => [path, (item 
 
 const ajv = new Ajv2020({ strict: false, allErrors: true });
 ajv.addSchema({ $id: 'doc', components: document.components });
-/** Problems of a value, by a schema whose references are those of the document. */
+/** Problems of a value according to a schema, with the references of the document. */
 const problemsOf = (schema: object, value: unknown) => {
   const text = JSON.stringify(schema).replaceAll('"#/', '"doc#/');
   const validate = ajv.compile(JSON.parse(text) as object);
@@ -28,7 +28,7 @@ const problemsOf = (schema: object, value: unknown) => {
 };
 
 describe('openapi.json', () => {
-  it('is what the contract classes say; npm run docs:generate writes it', () => {
+  it('matches the contract classes; npm run docs:generate writes it', () => {
     const committed = readFileSync(join(__dirname, '../../../../openapi.json'), 'utf8');
     expect(committed).toBe(`${JSON.stringify(document, null, 2)}\n`);
   });
@@ -37,7 +37,7 @@ describe('openapi.json', () => {
     expect(posts.map(([path]) => path)).toEqual(['/v1/users/add', '/v1/notifications/add', '/v1/notifications/get']);
   });
 
-  it('refers only to schemas it has, and has only schemas that are referred to', () => {
+  it('has exactly the schemas that it refers to', () => {
     const text = JSON.stringify(document);
     const referred = new Set([...text.matchAll(/#\/components\/schemas\/(\w+)/g)].map(([, name]) => name));
     expect([...referred].sort()).toEqual(Object.keys(document.components.schemas).sort());
@@ -73,7 +73,7 @@ describe('openapi.json', () => {
     }
   });
 
-  it('has schemas that refuse what the validation refuses', () => {
+  it('has schemas that refuse the same values as the validation', () => {
     const { schema } = posts[0][1].requestBody.content['application/json'];
     for (const data of [
       {},

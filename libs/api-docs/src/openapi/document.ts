@@ -8,17 +8,17 @@ import { schemasOf } from './schemas';
 const DESCRIPTION = `Users and notifications of a collaboration backend, server to server.
 
 Every operation is a POST with the JSON body \`{"data": {…}}\`. A success answers 200 with \`{"result": {…}}\`, a failure
-\`{"error": {"message", "status", "details"?}}\`. Fields that an operation does not know are ignored.
+\`{"error": {"message", "status", "details"?}}\`. Unknown fields are ignored.
 
 ## Credentials
 
-Both headers are required: \`x-svc-api-key\`, which names the caller and owns everything that is stored with it, and
+Both headers are required: \`x-svc-api-key\`, which names the caller and owns all data that is stored with it, and
 \`x-svc-auth-token\`, which is the secret. A system started for development has \`demo-key\` with \`demo-token\`.
 
 ## Repeating a call
 
-After a lost connection or a 504 the outcome is unknown. A call with an \`Idempotency-Key\` may be repeated for 24 hours: the first answer is
-given again. So may a notification with a \`notificationId\`.
+After a lost connection or a 504 the outcome is unknown. A call with an \`Idempotency-Key\` may be repeated for 24 hours: it gets the first
+answer again. A notification with a \`notificationId\` may be repeated too.
 
 ## Limits
 
@@ -28,7 +28,7 @@ given again. So may a notification with a \`notificationId\`.
 - Names and e-mail addresses have at most ${LIMITS.nameLength} characters, templates and messages ${LIMITS.messageLength}; \`displayHeadlineMessageTemplateData\` and
   \`notificationSourceData\` at most ${LIMITS.dataBytes / 1024} KiB each, as JSON.
 - A page has at most ${LIMITS.listLength} notifications, and ends at 4 MiB.
-- Calls a second of an API key, and calls in flight, are limited by the operator (by default 1000 each in a gateway process): 429.
+- The operator limits the calls per second of an API key and the calls in flight (by default 1000 each in a gateway process): 429.
 
 ## Errors
 
@@ -50,8 +50,8 @@ export function openApiDocument() {
     },
     servers: [{ url: '/', description: 'The gateway that serves this document.' }],
     tags: [
-      { name: 'Users', description: 'Who may open what.' },
-      { name: 'Notifications', description: 'Who is told what.' },
+      { name: 'Users', description: 'Users, their memberships and access to documents.' },
+      { name: 'Notifications', description: 'Notifications and their recipients.' },
     ],
     security: [{ ApiKey: [], AuthToken: [] }],
     paths: Object.fromEntries(HTTP_MESSAGES.map((message) => [message.http.path, pathItemOf(message)])),
@@ -65,13 +65,13 @@ export function openApiDocument() {
           name: 'Idempotency-Key',
           in: 'header',
           description:
-            'Makes the call repeatable: a repetition with the same key gets the first answer again, for at least 24 hours.',
+            'Makes the call repeatable: for at least 24 hours, a repetition with the same key gets the first answer again.',
           schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[\\x20-\\x7e]+$' },
         },
         RequestId: {
           name: 'x-request-id',
           in: 'header',
-          description: 'Names the call in answers and logs. Anything but 1-128 printable ASCII characters is replaced.',
+          description: 'Id of the call in answers and logs, 1-128 printable ASCII characters. Other values are replaced.',
           schema: REQUEST_ID,
         },
       },

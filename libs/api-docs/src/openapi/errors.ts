@@ -26,13 +26,13 @@ const BEFORE: readonly DocumentedError[] = [
     routing: true,
     http: 405,
     status: 'INVALID_ARGUMENT',
-    when: 'The path exists, for another method: see `Allow`.',
+    when: 'The path exists with another method: see `Allow`.',
     message: 'The method must be POST.',
   },
   {
     http: 401,
     status: 'UNAUTHENTICATED',
-    when: 'A credential header is missing or repeated, the API key is unknown, or the token is wrong, expired or revoked. Decided before the body is read, and the same for all of them.',
+    when: 'A credential header is missing or repeated, the API key is unknown, or the token is wrong, expired or revoked. It is checked before the body is read, and the answer is the same in all these cases.',
     message: 'A valid x-svc-api-key and x-svc-auth-token are required.',
   },
   {
@@ -44,7 +44,7 @@ const BEFORE: readonly DocumentedError[] = [
   {
     http: 429,
     status: 'RESOURCE_EXHAUSTED',
-    when: 'Too many calls: of this API key in a second, or at the moment more than its share, or of everybody at the moment. Nothing was done; try again after `Retry-After` seconds.',
+    when: 'Too many calls: of this API key in a second, of this API key at the moment (more than its share), or of all API keys at the moment. Nothing was done; try again after `Retry-After` seconds.',
     message: 'Too many calls of this API key.',
   },
   {
@@ -75,7 +75,7 @@ const AFTER: readonly DocumentedError[] = [
   {
     http: 503,
     status: 'UNAVAILABLE',
-    when: 'A part of the system is away. The call was certainly not executed and never will be; try again after `Retry-After` seconds.',
+    when: 'A part of the system is away. The call was not executed and never will be; try again after `Retry-After` seconds.',
     message: 'The service is unavailable; nothing was executed.',
   },
   {
@@ -142,8 +142,8 @@ export const FAILURE_SCHEMA = {
       required: ['message', 'status'],
       additionalProperties: false,
       properties: {
-        message: { type: 'string', description: 'What is wrong, for a developer to read.' },
-        status: { type: 'string', enum: ERROR_STATUSES, description: 'What kind of error it is, for a program to decide by.' },
+        message: { type: 'string', description: 'The problem, for developers.' },
+        status: { type: 'string', enum: ERROR_STATUSES, description: 'Kind of the error, for programs.' },
         details: {
           type: 'array',
           maxItems: 20,

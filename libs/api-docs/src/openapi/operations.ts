@@ -22,7 +22,7 @@ export function pathItemOf(message: HttpMessage): object {
       requestBody: { required: true, content: envelope('data', schemaRef(message.request), examples.request) },
       responses: {
         200: {
-          description: message.kind === 'command' ? 'Done, and committed.' : 'What was found.',
+          description: message.kind === 'command' ? 'Done and committed.' : 'The result.',
           headers: { 'x-request-id': { $ref: '#/components/headers/RequestId' }, ...replyHeaders(message) },
           content: envelope('result', schemaRef(message.result), examples.result),
         },

@@ -8,7 +8,7 @@ const PREFIX = '#/components/schemas/';
 
 export const schemaRef = (type: new () => object) => ({ $ref: PREFIX + type.name });
 
-/** The schemas of contract classes, by name, with every class that they refer to: their decorators are the one source of both. */
+/** Schemas of contract classes by name, with all classes that they refer to. The decorators are the source of schemas and validation. */
 export function schemasOf(types: (new () => object)[]): Schemas {
   const all = validationMetadatasToSchemas({
     classTransformerMetadataStorage: defaultMetadataStorage,
@@ -25,7 +25,7 @@ export function schemasOf(types: (new () => object)[]): Schemas {
   return wanted;
 }
 
-/** A property typed as an array or as an object refers to the class Array or Object as well, because TypeScript's metadata names it. */
+/** Removes references to the classes Array and Object, which TypeScript's metadata adds to properties of these types. */
 function withoutBuiltIns(value: Json): Json {
   if (Array.isArray(value)) return value.map(withoutBuiltIns);
   if (typeof value !== 'object' || value === null) return value;

@@ -1,10 +1,7 @@
 import { Controller, Inject, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { Ctx, MessagePattern, Payload } from '@nestjs/microservices';
-import { CheckAccess } from '@app/contracts/access.check';
-import { ListContacts } from '@app/contracts/contacts.list';
-import { ListMemberships } from '@app/contracts/memberships.list';
-import { SetDocument } from '@app/contracts/documents.set';
+import { ALL_MESSAGES } from '@app/contracts/all-messages';
 import { AddUsers, AddUsersRequest } from '@app/contracts/users.add';
 import { Authenticate, AuthenticateRequest } from '@app/contracts/users.authenticate';
 import { Authorize, AuthorizeRequest } from '@app/contracts/users.authorize';
@@ -26,6 +23,11 @@ export interface UsersHandlers {
 
 const HANDLERS = Symbol('handlers');
 
+const USED: readonly string[] = [AddUsers, Authenticate, Authorize, Exists].map(({ pattern }) => pattern);
+const UNUSED = ALL_MESSAGES.filter(({ service, pattern }) => service === 'users' && !USED.includes(pattern)).map(
+  ({ pattern }) => pattern,
+);
+
 @Controller()
 class UsersController {
   constructor(@Inject(HANDLERS) private readonly handlers: UsersHandlers) {}
@@ -46,7 +48,7 @@ class UsersController {
   }
 
   /** Required by the handler check; not called. */
-  @MessagePattern([SetDocument.pattern, CheckAccess.pattern, ListContacts.pattern, ListMemberships.pattern])
+  @MessagePattern(UNUSED)
   unused(): never {
     throw new Error('The stub has no such operation.');
   }

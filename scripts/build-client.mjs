@@ -58,7 +58,8 @@ function writeReachable(entry, kind) {
         const way = relative(dirname(path), target);
         return way.startsWith('.') ? way : `./${way}`;
       }
-      if (!isAllowed(name)) fail(`${relative(OUT, path)} imports ${name}, which a service that installs the client does not have.`);
+      if (!isAllowed(name))
+        fail(`${relative(OUT, path)} imports ${name}, which a service that installs the client does not have.`);
       return name;
     });
     mkdirSync(dirname(path), { recursive: true });

@@ -56,7 +56,7 @@ module.exports = {
     },
     {
       name: 'no-controller-imports-a-controller',
-      comment: 'A controller is one resource of the API: shared code of two controllers belongs in http/.',
+      comment: 'A controller is one resource of the API: shared code of two controllers belongs in operation.ts.',
       severity: 'error',
       from: { path: '\\.controller\\.ts$' },
       to: { path: '\\.controller\\.ts$' },

@@ -1,6 +1,8 @@
 import type { ChannelModel, ConfirmChannel } from 'amqplib';
 import { Registry } from 'prom-client';
 import { ALL_EVENTS } from '@app/contracts/all-events';
+import { ALL_MESSAGES } from '@app/contracts/all-messages';
+import type { CallerName } from '@app/contracts/message';
 import { Authenticate } from '@app/contracts/users.authenticate';
 import { Exists } from '@app/contracts/users.exists';
 import { createTestBroker, type TestBroker } from '@app/testing/broker';
@@ -78,14 +80,14 @@ describe('the accounts', () => {
     return channel.waitForConfirms();
   };
 
+  /** Routing keys that the declarations give to a process. */
+  const declaredFor = (caller: CallerName) =>
+    ALL_MESSAGES.filter(({ callers }) => callers.includes(caller)).map(({ pattern }) => pattern);
+
   it.each<[Account, string[], string[]]>([
-    ['gateway', ['calls', 'commands'], ['users.add.v1', 'users.authenticate.v1', 'notifications.add.v1', 'notifications.get.v1']],
+    ['gateway', ['calls', 'commands'], declaredFor('gateway')],
     ['users', ['replies', 'events.own', 'events', 'retry', 'dead'], []],
-    [
-      'notifications',
-      ['calls', 'commands', 'replies', 'events.own', 'events', 'retry', 'dead'],
-      ['memberships.list.v1', 'users.authorize.v1', 'users.exists.v1'],
-    ],
+    ['notifications', ['calls', 'commands', 'replies', 'events.own', 'events', 'retry', 'dead'], declaredFor('notifications')],
     ['publisher', ['commands'], ['notifications.add.v1']],
   ])('%s publishes to %j, there with %j, and to nothing else', async (account, exchanges, keys) => {
     const others = ['', 'amq.topic', 'amq.direct', 'amq.fanout', 'amq.headers'];

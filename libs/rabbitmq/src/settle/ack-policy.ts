@@ -63,7 +63,7 @@ const PERMANENT: ReadonlySet<ErrorStatus> = new Set([
  * | malformed                  | reply the error, ack               | stub to the refused queue, ack |
  * | permanent error            | reply the error, ack               | refused queue, ack; an event: dead queue |
  * | transient error            | reply the error, ack               | retry queue, ack; after the last attempt: dead queue |
- * | bug                        | reply INTERNAL with a fixed text, ack | the same                |
+ * | bug                        | reply INTERNAL with a fixed text, ack | retry queue, ack; in the end dead letters |
  * | database away              | command: hold; query: reply UNAVAILABLE, ack | hold             |
  * | not started                | reply UNAVAILABLE, ack             | never happens              |
  * | suspect                    | suspect queue, ack                 | the same                   |

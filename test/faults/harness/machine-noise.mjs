@@ -1,20 +1,20 @@
-// How long the machine itself lets a client wait: bytes sent to a thread that does nothing else, and back.
+// Measures the delay by the machine itself: bytes to a thread that does nothing else, and back.
 import { connect, createServer } from 'node:net';
 import { Worker, isMainThread, parentPort } from 'node:worker_threads';
 
 const EVERY_MS = 20;
-/** Looked at, at most: longer than any answer is waited for. */
+/** Most samples that are used: they cover more than the longest wait for an answer. */
 const LATEST = 20_000;
 
 if (!isMainThread && parentPort) echo();
 
-/** What the machine itself takes for the way there and back. */
+/** Round-trip times of the machine itself. */
 function echo() {
   const server = createServer({ noDelay: true }, (socket) => socket.on('error', () => {}).pipe(socket));
   server.listen(0, '127.0.0.1', () => parentPort.postMessage(server.address().port));
 }
 
-/** Begins to look, in a thread of its own; a wait of the client's own event loop is seen as well. */
+/** Starts measuring in a separate thread. It also sees delays of the client's own event loop. */
 export async function watchMachine() {
   const worker = new Worker(new URL(import.meta.url));
   const port = await new Promise((resolve) => worker.once('message', resolve));
@@ -32,7 +32,7 @@ export async function watchMachine() {
     for (let byte = 0; byte < length; byte++) samples[answered++].to = performance.now();
   });
   return {
-    /** The longest wait in that time, both as `performance.now()` tells it. */
+    /** The longest delay between two times of `performance.now()`. */
     between(from, until) {
       let longest = 0;
       for (let at = indexBefore(from); at < samples.length && samples[at].from <= until; at++)

@@ -1,4 +1,4 @@
-// Another service that listens to events: tells when those of one tenant come. A child of good-tenant.ts, for as long as the system runs.
+// Another service that listens to events. It reports the arrival of events of one tenant. A child process that runs as long as the system.
 import { connect } from 'amqplib';
 
 process.once('message', (options) => void main(options));
@@ -14,7 +14,7 @@ async function main({ url, queue, declare, apiKey }) {
   await channel.prefetch(1000);
   await channel.consume(queue, (message) => {
     channel.ack(message);
-    // Neighbours have large ones by the hundred: only our own are parsed.
+    // Parse only the events of this tenant, because others have hundreds of large ones.
     if (!message.content.includes(apiKey)) return;
     const { apikey, data } = JSON.parse(message.content.toString());
     if (apikey === apiKey) process.send({ organizationId: data.organizationId, id: data.notificationId });

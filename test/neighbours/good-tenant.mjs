@@ -1,12 +1,12 @@
-// The tenant that must not notice its neighbours: adds and gets at a fixed rate whether answers come or not, in a process of its own. A
-// child of good-tenant.ts, which sends it GoodTenantOptions and gets every answer as it comes.
+// The tenant that must not be affected by others: adds and gets at a fixed rate, with or without answers, in its own process. A child of
+// good-tenant.ts, which sends it GoodTenantOptions and receives every answer.
 import { Agent, request } from 'node:http';
 import { watchMachine } from '../faults/harness/machine-noise.mjs';
 
 const TICK_MS = 5;
 const GIVE_UP_MS = 30_000;
 const PAGE_SIZE = 50;
-/** What a busy machine made us miss stays missed: asked all at once it would be another load. */
+/** Calls missed on a busy machine are not made up: all at once they would be another load. */
 const MOST_AT_ONCE = 10;
 
 process.once('message', (options) => void main(options));
@@ -66,14 +66,14 @@ async function main({ url, headers, organizationId, documentId, addsPerSecond, g
     void answered.finally(() => open.delete(answered));
   }
 
-  /** How many notifications of a page are none of ours. */
+  /** Number of notifications in a page that belong to other tenants. */
   function foreign(text) {
     const { data } = JSON.parse(text).result;
     return data.filter((item) => !item.displayHeadlineMessageTemplate.startsWith(`${organizationId} mark `)).length;
   }
 }
 
-/** @returns status 0 when there was no answer */
+/** @returns status 0 without an answer */
 function post(url, headers, body, agent) {
   return new Promise((resolve) => {
     const call = request(url, {

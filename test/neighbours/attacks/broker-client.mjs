@@ -1,9 +1,9 @@
-// What attackers at the broker share: one connection that comes back when the broker ends it, and counts.
+// Shared by attackers at the broker: one connection that reconnects when the broker ends it, with counters.
 import { connect } from 'amqplib';
 import { pause } from './calls.mjs';
 
 const AGAIN_MS = 1000;
-/** Messages whose confirm is waited for, at most: what more would do is fill the attacker's own memory. */
+/** Most unconfirmed messages: more would only fill the attacker's own memory. */
 const UNCONFIRMED = 5000;
 const TICK_MS = 10;
 
@@ -12,7 +12,7 @@ export class BrokerClient {
   confirmed = 0;
   refused = 0;
   closed = 0;
-  /** Those that wait to hear what became of theirs. */
+  /** Publications that wait for their confirm. */
   #waiting = new Set();
   #stopped = false;
 
@@ -34,7 +34,7 @@ export class BrokerClient {
     this.channel.on('close', () => void this.#again());
   }
 
-  /** A channel that the broker closed is made again. */
+  /** Opens a new channel when the broker has closed the old one. */
   async #again() {
     if (this.#stopped) return;
     this.closed++;
@@ -45,7 +45,7 @@ export class BrokerClient {
     if (!this.#stopped) await this.#connect().catch(() => this.#again());
   }
 
-  /** Resolves when the broker has said what became of it, or the channel is gone. */
+  /** Resolves when the broker has confirmed or refused the message, or the channel is closed. */
   publish(routingKey, body, options = {}, exchange = this.account.exchange) {
     this.published++;
     return new Promise((resolve) => {
@@ -59,14 +59,14 @@ export class BrokerClient {
       try {
         this.channel.publish(exchange, routingKey, body, { userId: this.account.name, ...options }, done);
       } catch {
-        // The channel is gone, or about to come back.
+        // The channel is closed or is being reopened.
         this.#waiting.delete(resolve);
         resolve();
       }
     });
   }
 
-  /** So many, as fast as the broker takes them or so many a second. @param next makes one: [routing key, body, options] */
+  /** Publishes `count` messages, at the given rate or as fast as possible. @param next creates a message: [routing key, body, options] */
   async flood(count, next, perSecond = Infinity) {
     const start = performance.now();
     for (let sent = 0; sent < count && !this.#stopped;) {
@@ -84,7 +84,7 @@ export class BrokerClient {
   }
 }
 
-/** An attack of one connection: it goes on until it is stopped, or has sent everything. */
+/** An attack with one connection. It runs until it is stopped or has sent everything. */
 export const attackBy = async (account, attack) => {
   const client = await BrokerClient.open(account);
   void attack(client);

@@ -1,9 +1,9 @@
-// What attackers that speak HTTP share: calls by the hundred, counted by what became of them.
+// Shared by attackers over HTTP: many calls, counted by their outcome.
 import { randomBytes } from 'node:crypto';
 import { Agent, request } from 'node:http';
 
 const TICK_MS = 5;
-/** A refusal comes at once: without a pause a closed loop would become a flood of refusals, which is an attack of its own. */
+/** Pause after a refusal, which comes at once: without it a closed loop would become a flood of refusals, which is another attack. */
 const AFTER_REFUSAL_MS = 250;
 
 export class Calls {
@@ -19,7 +19,7 @@ export class Calls {
     this.#url = gatewayUrl;
   }
 
-  /** @returns the status of the answer, whose body is read and forgotten; 0 when there was none */
+  /** @returns the status of the answer, whose body is read and discarded; 0 without an answer */
   call(operation, headers, body) {
     this.asked++;
     return new Promise((resolve) => {
@@ -41,7 +41,7 @@ export class Calls {
     });
   }
 
-  /** So many calls at any time. @param next makes one: [operation, headers, body] */
+  /** Keeps this number of calls in flight. @param next creates a call: [operation, headers, body] */
   closedLoop(inFlight, next) {
     const again = async () => {
       while (!this.#stopped) if ((await this.call(...next())) !== 200) await pause(AFTER_REFUSAL_MS);
@@ -50,7 +50,7 @@ export class Calls {
     return this;
   }
 
-  /** So many a second, whether answers come or not, but never more than so many at a time. */
+  /** Sends calls at this rate, with or without answers, but limits the calls in flight. */
   openLoop(perSecond, next, atMost = 1000) {
     const start = performance.now();
     let due = 0;
@@ -67,7 +67,7 @@ export class Calls {
     return this;
   }
 
-  /** Ends all of it, and says what was offered. */
+  /** Ends all calls, and returns the offered load as text. */
   stop() {
     this.#stopped = true;
     this.#timers.forEach(clearInterval);
@@ -82,7 +82,7 @@ export class Calls {
 
 export const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** What no other run uses. */
+/** A name that no other run uses. */
 export const unique = () => randomBytes(8).toString('hex');
 
 /** The body of an add in the attacker's name. */
@@ -96,12 +96,12 @@ export const notification = (changes = {}) => ({
 
 export const bodyOf = (data) => JSON.stringify({ data });
 
-/** A page of it is 4 MiB. */
+/** Filters of a page of 4 MiB. */
 export const HEAVY = { organizationId: 'the attacker', documentId: 'heavy' };
 const HEAVY_NOTIFICATIONS = 70;
 const HEAVY_BYTES = 63 * 1024;
 
-/** Stores what {@link HEAVY} pages are made of, once: they have ids. */
+/** Stores the notifications of the {@link HEAVY} pages, once, because they have ids. */
 export async function prepareHeavyPages(target) {
   const calls = new Calls(target);
   const adds = Array.from({ length: HEAVY_NOTIFICATIONS }, (_, number) =>

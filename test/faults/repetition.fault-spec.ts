@@ -36,7 +36,7 @@ describe('repetition', () => {
     return rows;
   };
 
-  it('a command delivered 1-50 times to three writers has one effect and always the same answer', async () => {
+  it('a command delivered 1-50 times to three writers has one effect, and the same answer each time', async () => {
     const workload = new Workload(cluster, random, 'deliveries');
     const things = Array.from({ length: 200 }, () => workload.newNotification(random.chance(0.5) ? 1 : 0));
     const deliveries = things.flatMap((thing, index) => Array.from({ length: random.between(1, 50) }, () => ({ thing, index })));

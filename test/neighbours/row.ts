@@ -168,7 +168,7 @@ async function eventsAfter(good: GoodTenant, from: number, until: number) {
   return good.eventsOf(from, until);
 }
 
-/** Replays all dead letters, like an operator. Those that the tool refuses to replay stay. */
+/** Replays all dead letters, like an operator. Dead letters that the tool refuses to replay stay. */
 async function replayAll(system: NeighbourSystem): Promise<void> {
   await system.tool('dist/libs/rabbitmq-admin/src/dead-letters/dead-letters.main.js', 'list', '--json');
   await system

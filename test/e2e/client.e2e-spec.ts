@@ -161,7 +161,7 @@ describe('the client of other services', () => {
     const listen = async (handler: (event: UserAdded) => unknown, tries?: number) => {
       const listening = open();
       const suffix = `q${counter++}`;
-      // Waits until this queue is bound, not one of an earlier test.
+      // Binds only this queue: the queues of earlier tests lose their bindings.
       await accounts('change', account, ...PURPOSE, '--queue', suffix);
       const queue = `${account}.${suffix}`;
       const handlers: Handlers = { 'user.added.v1': handler };

@@ -97,11 +97,11 @@ describe('notifications/add', () => {
 
   it('notifies all when no user is named, else only the named users; notifyAll overrides this', async () => {
     const cases = [
-      ['absent, nobody named', {}, true],
+      ['absent, no user named', {}, true],
       ['absent, empty list', { notifyUsers: [] }, true],
-      ['absent, somebody named', { notifyUsers: [{ userId: 'named' }] }, false],
-      ['true, somebody named', { notifyUsers: [{ userId: 'named' }], notifyAll: true }, true],
-      ['false, nobody named', { notifyAll: false }, false],
+      ['absent, a user named', { notifyUsers: [{ userId: 'named' }] }, false],
+      ['true, a user named', { notifyUsers: [{ userId: 'named' }], notifyAll: true }, true],
+      ['false, no user named', { notifyAll: false }, false],
     ] as const;
     for (const [notificationId, differences] of cases) {
       await add(notification({ organizationId: 'all', notificationId, ...differences }));
@@ -111,7 +111,7 @@ describe('notifications/add', () => {
     const seen = async (userId: string) => (await get({ organizationId: 'all', userId })).map(({ id }) => id).sort();
     const toAll = cases.filter(([, , all]) => all).map(([id]) => id);
     expect(await seen('somebody')).toEqual([...toAll].sort());
-    expect(await seen('named')).toEqual([...toAll, 'absent, somebody named'].sort());
+    expect(await seen('named')).toEqual([...toAll, 'absent, a user named'].sort());
     expect(await seen('stranger')).toEqual([]);
   });
 

@@ -29,7 +29,7 @@ describe('events', () => {
     await cluster?.remove();
   }, 60_000);
 
-  it(`tell everything when the processes that publish them are killed ${KILLS} times; the newest version is the source's`, async () => {
+  it(`are complete when their publishers are killed ${KILLS} times; the newest version matches the source`, async () => {
     const channel = await connection.createChannel();
     await channel.assertQueue('listener', { arguments: { 'x-queue-type': 'quorum' } });
     for (const key of ['user.added.v1', 'notification.added.v1']) await channel.bindQueue('listener', 'events', key);
@@ -51,7 +51,7 @@ describe('events', () => {
 
     const workload = new Workload(cluster, random, 'events');
     workload.start();
-    // The same few users again and again, so that there are versions to mix up.
+    // A few users are changed repeatedly, so that versions could be mixed up.
     const renamed = async (round: number) => {
       const users = Array.from({ length: 5 }, (_, n) => ({ userId: `often ${n}`, name: `${round} ${random.word()}` }));
       await workload.ask({ kind: 'user', tenant: 0, mark: `round ${round}`, data: { organizationId: 'often', users } });
@@ -78,14 +78,14 @@ describe('events', () => {
     ];
     await eventually(() => missing().length === 0, 30_000).catch(() => undefined);
     expect({ seed, stored: stored.rows.length > 100, missing: missing() }).toEqual({ seed, stored: true, missing: [] });
-    // An event is told before its relay commits that it is out.
+    // An event is published before its relay commits the deletion.
     const left = async () =>
       (await cluster.sql.query('SELECT FROM notifications.outbox UNION ALL SELECT FROM users.outbox')).rowCount;
     await eventually(async () => (await left()) === 0, 30_000).catch(() => undefined);
     expect(await left()).toBe(0);
     const repeated = [...told.values()].filter((times) => times > 1).length;
     report({
-      fault: `events: SIGKILL of their publishers, ${KILLS} times (${repeated} told twice)`,
+      fault: `events: SIGKILL of their publishers, ${KILLS} times (${repeated} published twice)`,
       asked: workload.statuses.length,
       200: workload.count(200),
       503: workload.count(503),

@@ -4,7 +4,7 @@ import { Random, seedOfRun } from './harness/random';
 import { describeFaults, report, type Fault } from './harness/run-fault';
 import { Workload } from './harness/workload';
 
-/** As a deployment does: one process after the other, its successor before the next. */
+/** Like a deployment: one process after the other; the successor starts before the next one stops. */
 const rollingRestart: Fault = {
   name: 'SIGTERM of every process in turn, two of each service',
   share: 1,
@@ -18,7 +18,7 @@ const rollingRestart: Fault = {
   },
 };
 
-/** As an autoscaler does. */
+/** Like an autoscaler. */
 const scaleWriters: Fault = {
   name: 'writers from 1 to 4 and back to 1, by SIGTERM',
   share: 1,
@@ -50,7 +50,7 @@ describe('start orders', () => {
   }, 120_000);
   afterAll(() => cluster?.remove(), 60_000);
 
-  // Each order of any three of the five is in one of them: what waits for what is a matter of two or three parts.
+  // These orders contain every order of any three of the five parts. Dependencies involve only two or three parts.
   const orders = [
     ['writer', 'gateway', 'broker', 'users', 'database'],
     ['users', 'database', 'gateway', 'writer', 'broker'],

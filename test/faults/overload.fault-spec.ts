@@ -12,7 +12,7 @@ const PEAK_MS = 10_000;
 const OVERLOAD_MS = 60_000;
 const OVERLOAD = 5;
 const LEAST_GOODPUT = 0.8;
-/** What two cores do in about a tenth of a second. */
+/** Number of calls that two cores handle in about a tenth of a second. */
 const MOST_IN_FLIGHT = '128';
 
 const FRONT = '0';
@@ -20,9 +20,9 @@ const SERVICES = availableParallelism() > 1 ? `1-${availableParallelism() - 1}` 
 const ALL = `0-${availableParallelism() - 1}`;
 
 /**
- * The gateway and its client have processors of their own here: in a cluster no refusal takes the time of the database, and on one machine
- * the client alone would take a fifth of it. Leaves a process, and what it starts from now on, only these; where there is no taskset, all of
- * them.
+ * Gives the gateway and its client their own processors: in a cluster a refusal takes no time from the database, and on one machine the client
+ * alone would use a fifth of it. Restricts a process, and the processes that it starts from now on, to these processors. Without taskset it has
+ * no effect.
  */
 function pin(pid: number, processors: string): void {
   spawnSync('taskset', ['-acp', processors, String(pid)], { stdio: 'ignore' });
@@ -44,7 +44,7 @@ describe('overload', () => {
   }, 60_000);
 
   it('five times what it can do, for a minute', async () => {
-    // The first calls find code that is not compiled yet.
+    // Warm up, because the first calls run code that is not compiled yet.
     const run = (name: string, options: Omit<LoadOptions, 'tenant'>) => {
       pin(process.pid, FRONT);
       const running = Load.run(cluster, name, { tenant: 0, ...options });
@@ -56,7 +56,7 @@ describe('overload', () => {
     const before = await peakOf('before');
     const ratePerSecond = OVERLOAD * before.goodput;
     const overload = await run('overload', { ratePerSecond, ms: OVERLOAD_MS });
-    // What is stored in a minute, and a machine that others use, change the peak meanwhile.
+    // The data stored in a minute and other users of the machine change the peak meanwhile.
     const after = await peakOf('after');
 
     const workload = new Workload(cluster, random, 'recovered');

@@ -1,7 +1,7 @@
 import { expireUnconsumed, pause } from './harness/faults';
 import { describeFaults } from './harness/run-fault';
 
-/** Longer than a call waits and a second. */
+/** Longer than the timeout of a call plus one second. */
 const MS = 6000;
 
 describeFaults('frozen processes', [

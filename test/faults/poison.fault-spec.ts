@@ -21,7 +21,7 @@ const poison = (neighbours: number): Fault => ({
       const options = { persistent: true, messageId: 'poison', headers: { 'x-api-key': 'demo-key' } };
       channel.publish('commands', 'notifications.add.v1', body, options);
       await Promise.all([...good, ...publishSome()]);
-      // Half a dozen processes have to start and end before.
+      // About six processes must start and end before.
       await eventually(async () => (await cluster.waiting('dead')) > 0, 180_000, 200);
       await workload.stored(neighbours);
     } finally {

@@ -6,7 +6,7 @@ import { Random, seedOfRun } from './harness/random';
 import { report } from './harness/run-fault';
 import { Workload } from './harness/workload';
 
-/** Messages that are published and not yet confirmed, at most. */
+/** Most published messages without a confirm. */
 const WINDOW = 200;
 
 describe('repetition', () => {
@@ -36,7 +36,7 @@ describe('repetition', () => {
     return rows;
   };
 
-  it('a command that is delivered 1-50 times over three writers has one effect, and the same answer each time', async () => {
+  it('a command delivered 1-50 times to three writers has one effect, and the same answer each time', async () => {
     const workload = new Workload(cluster, random, 'deliveries');
     const things = Array.from({ length: 200 }, () => workload.newNotification(random.chance(0.5) ? 1 : 0));
     const deliveries = things.flatMap((thing, index) => Array.from({ length: random.between(1, 50) }, () => ({ thing, index })));
@@ -77,7 +77,7 @@ describe('repetition', () => {
     await channel.waitForConfirms();
     await eventually(() => answered >= deliveries.length, 60_000);
 
-    // That it could not be done now, and was not, may be said of a delivery at any time; of the only one, too.
+    // UNAVAILABLE (not executed) is allowed for any delivery, also for the only one.
     const told = things.map((_, index) => [...(answers.get(index) ?? [])].filter((answer) => !answer.startsWith('UNAVAILABLE ')));
     const rows = await rowsOf(workload.organizationId);
     const expected = things
@@ -104,7 +104,7 @@ describe('repetition', () => {
     });
   }, 120_000);
 
-  it('an Idempotency-Key that 100 calls use at once has one effect and one answer; another body is refused', async () => {
+  it('an Idempotency-Key used by 100 concurrent calls has one effect and one answer; another body is refused', async () => {
     const workload = new Workload(cluster, random, 'one key');
     const ofTenant = (tenant: 0 | 1): Thing => ({ ...workload.newNotification(tenant, false), idempotencyKey: 'the key' });
     const [thing, otherTenants] = [ofTenant(0), ofTenant(1)];

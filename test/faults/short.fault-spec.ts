@@ -1,7 +1,7 @@
 import { cutAfterCommit, expireUnconsumed, killServer, killWriters, killWritersOfBacklog } from './harness/faults';
 import { describeFaults } from './harness/run-fault';
 
-/** What npm test can afford: once each of the faults that a change breaks most easily. */
+/** The short selection for npm test: the faults that a change breaks most easily, once each. */
 describeFaults('faults, the short pass', [
   killWriters(3, 100),
   killWritersOfBacklog(3000, 3),

@@ -44,7 +44,7 @@ const FAULTS = [
   stall('the writers and PostgreSQL', 6000, ({ writers }) => writers.flatMap((writer) => writer.toDatabase ?? []), 'lose'),
 ];
 
-/** npm run test:faults -- --soak sets it. */
+/** Set by npm run test:faults -- --soak. */
 const soakMs = Number(process.env.FAULT_SOAK_SECONDS) * 1000;
 
 describe('soak', () => {

@@ -1,5 +1,5 @@
-// One attacker in a process of its own, which takes what the others leave of the processors: a real one has its own machine. A child of
-// row.ts: it is sent { name, target }, prepares, and is told 'attack' and 'stop'; then it says what it offered.
+// One attacker in its own process with low priority, because a real attacker has its own machine. A child of row.ts: it gets { name, target },
+// prepares, gets 'attack' and 'stop', and reports the offered load.
 import { constants, setPriority } from 'node:os';
 import { ATTACKS } from './attacks/all.mjs';
 

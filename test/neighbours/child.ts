@@ -2,7 +2,7 @@ import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 
-/** A program of this folder in a process of its own, which talks by messages: load must not hurry what measures. */
+/** A program of this folder in its own process, controlled by messages. The load must not disturb the measuring process. */
 export class Child {
   private readonly process: ChildProcess;
   private readonly ended: Promise<unknown>;
@@ -15,7 +15,7 @@ export class Child {
     this.ended = once(this.process, 'exit');
   }
 
-  /** Resolves when it says that it has started. @throws when it ends before */
+  /** Resolves when it reports its start. @throws when it ends before */
   static async start<Message>(program: string, options: object, onMessage: (message: Message) => void): Promise<Child> {
     const child = new Child(program, onMessage);
     const started = child.when('started');
@@ -38,14 +38,14 @@ export class Child {
     });
   }
 
-  /** Resolves when it has done this, and says the same. */
+  /** Sends an order, and resolves when the child reports it as done. */
   async order(order: string): Promise<void> {
     const done = this.when(order);
     this.process.send(order);
     await done;
   }
 
-  /** Asks it to come to its end. @returns what it says then, with the property `done` */
+  /** Asks it to finish. @returns its message with the property `done` */
   async stop(): Promise<Record<string, unknown>> {
     const done = this.when('done');
     this.process.send('stop');
@@ -54,7 +54,7 @@ export class Child {
     return said;
   }
 
-  /** Ends it, whatever it does. */
+  /** Kills it. */
   async kill(): Promise<void> {
     this.process.kill('SIGKILL');
     await this.ended;

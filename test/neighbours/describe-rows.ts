@@ -9,13 +9,13 @@ const LONGEST_ROW_MS = 240_000;
 const POISON = { NODE_OPTIONS: `--require "${join(process.cwd(), 'test/faults/harness/poison.cjs')}"` };
 
 export interface DescribeOptions {
-  /** How long the good tenant is alone, for the bounds. Default 10. */
+  /** Seconds during which the good tenant is measured alone, for the limits. Default 10. */
   quietSeconds?: number;
-  /** Whether answers have to come in time, too. Default true. */
+  /** Whether answer times are checked too. Default true. */
   timed?: boolean;
 }
 
-/** One system, and each row as a test on it. */
+/** Starts one system, and runs each row as a test on it. */
 export function describeRows(
   title: string,
   rows: readonly Row[],
@@ -24,7 +24,7 @@ export function describeRows(
   describe(title, () => {
     let system: NeighbourSystem;
     let quiet: Quiet;
-    /** Whether the system is as a new one. */
+    /** Whether the system is in its initial state. */
     let clean = true;
 
     beforeAll(async () => {

@@ -1,4 +1,4 @@
-// Another service that listens to events: tells when those of one tenant come. A child of good-tenant.ts, for as long as the system runs.
+// Another service that listens to events. It reports the arrival of events of one tenant. A child process that runs as long as the system.
 import { connect } from 'amqplib';
 
 process.once('message', (/** @type {Parameters<typeof main>[0]} */ options) => void main(options));
@@ -16,7 +16,7 @@ async function main({ url, queue, declare, apiKey }) {
   await channel.consume(queue, (message) => {
     if (!message) return;
     channel.ack(message);
-    // Neighbours have large ones by the hundred: only our own are parsed.
+    // Parse only the events of this tenant, because others have hundreds of large ones.
     if (!message.content.includes(apiKey)) return;
     const { apikey, data } = JSON.parse(message.content.toString());
     if (apikey === apiKey) process.send?.({ organizationId: data.organizationId, id: data.notificationId });

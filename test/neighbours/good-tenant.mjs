@@ -9,7 +9,7 @@ import { watchMachine } from '../faults/harness/machine-noise.mjs';
 const TICK_MS = 5;
 const GIVE_UP_MS = 30_000;
 const PAGE_SIZE = 50;
-/** What a busy machine made us miss stays missed: asked all at once it would be another load. */
+/** Calls missed on a busy machine are not made up: all at once they would be another load. */
 const MOST_AT_ONCE = 10;
 
 process.once('message', (/** @type {Options} */ options) => void main(options));
@@ -73,7 +73,7 @@ async function main({ url, headers, organizationId, documentId, addsPerSecond, g
   }
 
   /**
-   * How many notifications of a page are none of ours.
+   * Number of notifications in a page that belong to other tenants.
    * @param {string} text
    */
   function foreign(text) {

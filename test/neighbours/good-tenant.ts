@@ -6,37 +6,37 @@ import type { NeighbourSystem } from './neighbour-system';
 export const ADDS_PER_SECOND = 50;
 export const GETS_PER_SECOND = 10;
 
-/** A get is no ask of the journal: it changes nothing. */
+/** Answer to an add or a get. A get is not in the journal, because it changes nothing. */
 interface Answer {
   kind: 'add' | 'get';
   number: number;
   askedAt: number;
-  /** How late the client itself asked. */
+  /** Delay of the client itself. */
   lateMs: number;
   told: Told;
-  /** Notifications in the page that are none of its own. */
+  /** Notifications in the page that belong to other tenants. */
   strange: number;
   data?: Record<string, unknown>;
 }
 
-/** What was measured between two moments. Times in milliseconds; without the machine's part where it does not say otherwise. */
+/** Measurements of a period. Times in milliseconds, without the delay by the machine itself unless noted. */
 export interface Measured {
   asked: number;
-  /** Answers by status, 0 for none. */
+  /** Answers by status; 0: no answer. */
   statuses: Record<string, number>;
   addP99: number;
   getP99: number;
-  /** Of all answers, with the machine's part. */
+  /** For all answers, with the delay by the machine. */
   rawP99: number;
   machineP99: number;
   lateP99: number;
 }
 
-/** 50 adds and 10 gets a second, in an organization of its own for each run. */
+/** 50 adds and 10 gets per second, in a new organization for each run. */
 export class GoodTenant {
   readonly documentId = 'document';
   readonly answers: Answer[] = [];
-  /** When events of its adds were heard, by notification id. */
+  /** Arrival times of the events of its adds, by notification id. */
   private readonly heard = new Map<string, number>();
   private child?: Child;
 
@@ -60,7 +60,7 @@ export class GoodTenant {
     return good;
   }
 
-  /** Asks no more; resolves when everything is answered. */
+  /** Stops sending; resolves when every call is answered. */
   async stop(): Promise<void> {
     await this.child?.stop();
     this.system.events.removeAllListeners(this.organizationId);
@@ -70,7 +70,7 @@ export class GoodTenant {
     return this.child?.kill();
   }
 
-  /** @param from epoch milliseconds, and the same for until */
+  /** @param from in epoch milliseconds, like `until` */
   measured(from: number, until = Infinity): Measured {
     const answers = this.answers.filter(({ askedAt }) => askedAt >= from && askedAt < until);
     const statuses: Record<string, number> = {};
@@ -89,12 +89,12 @@ export class GoodTenant {
     };
   }
 
-  /** Pages in which something of somebody else was. */
+  /** Number of pages with notifications of other tenants. */
   get strangePages(): number {
     return this.answers.filter(({ strange }) => strange > 0).length;
   }
 
-  /** How long after its add the event of a notification was heard, 99 of 100; and how many were not heard so far. */
+  /** Time from an add to the arrival of its event (99th percentile), and the number of events that have not arrived. */
   eventsOf(from: number, until: number): { p99: number; missing: number } {
     const added = this.answers.filter(
       ({ kind, askedAt, told }) => kind === 'add' && told.status === 200 && askedAt >= from && askedAt < until,
@@ -106,7 +106,7 @@ export class GoodTenant {
     return { p99: percentile(99, delays), missing: added.length - delays.length };
   }
 
-  /** In the form that everything is held against when it is read back. */
+  /** The adds in the format of the journal, for the verification. */
   get journal(): Pick<Journal, 'read'> {
     return { read: () => this.answers.filter(({ kind }) => kind === 'add').map((answer) => this.askOf(answer)) };
   }

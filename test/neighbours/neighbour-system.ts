@@ -12,47 +12,47 @@ import { ServiceProcess, type AppName } from '@app/testing/service-process';
 import { freePort, type Credentials } from '../faults/harness/cluster';
 import { Child } from './child';
 
-/** A broker account that the accounts tool made for somebody else's service. */
+/** A broker account that the accounts tool created for another service. */
 export interface ForeignAccount {
   name: string;
   url: string;
-  /** What it may publish to. */
+  /** The exchange to which it may publish. */
   exchange: string;
-  /** What was declared for it; absent when it declares its own, under its name. */
+  /** Queues that were declared for it; absent when it declares its own queues. */
   queues?: string[];
 }
 
-/** What attackers have: the least of rights, and the names of others. */
+/** Means of the attackers: least rights, and the names of other tenants. */
 export interface Target {
   gatewayUrl: string;
   tenant: Credentials;
-  /** A thousand, all of the attacker's own. */
+  /** A thousand API keys of the attacker itself. */
   keys: Credentials[];
-  /** API keys are names, and no secrets: of tenants that it may not act for. */
+  /** API keys, which are not secret, of tenants for which it has no grant. */
   victims: string[];
   publisher: ForeignAccount;
   caller: ForeignAccount;
   listener: ForeignAccount;
-  /** With the rights that listeners had in the first version: it declares its own queues. */
+  /** An account with the listener rights of the first version: it declares its own queues. */
   oldListener: ForeignAccount;
-  /** The same, which may publish notifications as well. */
+  /** The same, with the right to publish notifications too. */
   oldBoth: ForeignAccount;
-  /** With full rights, for what fills by our own fault. */
+  /** URL of the full-rights account, to fill queues that only our own failures can fill. */
   operatorUrl: string;
 }
 
 const KEYS = 1000;
 
-/** Gateway, users and two writers as processes, each with a broker account of its own, without anything between them and the servers. */
+/** Gateway, users and two writers as processes, each with its own broker account, without proxies in front of the servers. */
 export class NeighbourSystem {
-  /** Of whoever adds, of whoever must never see anything of it, and of whoever attacks. */
+  /** Credentials of the good tenant, of a tenant that must never see its data, and of the attacker. */
   tenants: readonly Credentials[];
   target: Target;
   sql: Pool;
   gatewayUrl: string;
-  /** Events that the good listener hears: by organization, with the id of the notification. */
+  /** Events received by the good listener: emitted by organization, with the id of the notification. */
   readonly events = new EventEmitter();
-  /** What has crossed between tenants already: it stays, and is the fault of one row only. */
+  /** Known leaks between tenants: they stay in the tables, but only one row of the test is at fault. */
   readonly found = new Set<string>();
   private apps: Record<'gateway' | 'users' | 'writer' | 'other writer', ServiceProcess>;
   private listener?: Child;
@@ -90,7 +90,7 @@ export class NeighbourSystem {
     return [this.apps.writer, this.apps['other writer']];
   }
 
-  /** Processes that have nothing left of what was, and empty queues. @param writerEnv beside that of all */
+  /** Restarts all processes, and empties the queues. @param writerEnv additional settings of the writers */
   async renew(writerEnv: Record<string, string> = {}): Promise<void> {
     await Promise.all(this.services.map(([, process]) => process.stop('SIGKILL')));
     for (const { name } of QUEUES) await this.management.delete(`queues/%2F/${name}/contents`);
@@ -103,7 +103,7 @@ export class NeighbourSystem {
     await Promise.all(this.services.map(([, process]) => process.start()));
   }
 
-  /** Deletes what attackers have declared, and the letters of their mistakes, as an operator does in the end. */
+  /** Deletes the attackers' queues and dead letters, like an operator afterwards. */
   async forget(): Promise<void> {
     const { listener, oldListener, oldBoth } = this.target;
     const queues = await this.management.get<{ name: string }[]>('queues/%2F?columns=name');
@@ -201,7 +201,7 @@ export class NeighbourSystem {
     return { exchange: 'commands', ...(JSON.parse(made) as Pick<ForeignAccount, 'name' | 'url'>) };
   }
 
-  /** A listener as the accounts tool of the first version made it: such accounts stay. @param more what else it may write to */
+  /** Creates a listener like the accounts tool of the first version did. Such accounts still exist. @param more further write permissions */
   private async newOldAccount(name: string, ...more: string[]): Promise<ForeignAccount> {
     const own = `${name}\\..*`;
     const { management } = this;
@@ -215,7 +215,7 @@ export class NeighbourSystem {
     return { name, url: this.urlOf(name), exchange: 'commands' };
   }
 
-  /** By one statement: the tool makes one at a time. */
+  /** Creates all keys with one statement, because the tool creates one key at a time. */
   private async newKeys(): Promise<Credentials[]> {
     const keys = Array.from({ length: KEYS }, (_, number) => ({
       'x-svc-api-key': `key-${number}`,

@@ -1,7 +1,7 @@
 import { describeRows } from './describe-rows';
 import type { Row } from './row';
 
-// Chosen by the script, which knows their names.
+// The script chooses the rows by name.
 const { NEIGHBOUR_ROWS: rows } = process.env;
 if (!rows) throw new Error('NEIGHBOUR_ROWS is not set: run "npm run test:neighbours -- <part of a name>".');
 

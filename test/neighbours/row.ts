@@ -14,21 +14,21 @@ const MOST_RSS = 512;
 const LEAST_BOUND_MS = 150;
 const QUIET_FACTOR = 3;
 
-/** How long what works again has to work. */
+/** Time during which a recovered system must work. */
 const HEALTHY_MS = 2000;
-/** The last of what was asked may still be under way. */
+/** Least share of answered calls, because the last ones may still be in flight. */
 const SHARE_ANSWERED = 0.8;
-/** Longer than may be, for the figure. */
+/** Longer than allowed, so that the figure is known. */
 const GIVE_UP_MS = 20_000;
 const WARM_UP_ANSWERS = 100;
-/** What may still wait of an attacker's own when the next row begins, unless it drains by then. */
+/** Time for the backlog of an attacker to drain before the next row. Otherwise the system is restarted. */
 const DRAIN_MS = 20_000;
 
 const READ_BACK_MS = 60_000;
 
 export interface Row {
   name: string;
-  /** Of `attacks/all.mjs`, at the same time. */
+  /** Names of attacks in `attacks/all.mjs` that run at the same time. */
   attacks: readonly string[];
   seconds: number;
   /** Whether one of the writers is killed in the middle. */
@@ -45,7 +45,7 @@ export interface Outcome {
   violations: string[];
 }
 
-/** The bounds for adds and gets, of what was measured while nobody else asked. */
+/** 99th percentiles of adds and gets of the good tenant alone; the limits derive from them. */
 export interface Quiet {
   add: number;
   get: number;
@@ -53,11 +53,11 @@ export interface Quiet {
 
 export const boundOf = (quietMs: number) => Math.max(LEAST_BOUND_MS, QUIET_FACTOR * quietMs);
 
-/** So slow without any neighbour is the machine, at work for others: it is measured again, and the best counts. */
+/** A slower result without attack means that the machine is busy: it is measured again, and the best result counts. */
 const QUIET_ENOUGH_MS = 50;
 const QUIET_TRIES = 3;
 
-/** What the good tenant gets while it is alone. */
+/** Measures the good tenant alone. */
 export async function measureQuiet(system: NeighbourSystem, seconds: number): Promise<Measured> {
   const good = await GoodTenant.start(system, 'nobody');
   await eventually(() => good.answers.length >= 2 * WARM_UP_ANSWERS, 30_000);
@@ -72,7 +72,7 @@ export async function measureQuiet(system: NeighbourSystem, seconds: number): Pr
   return best as Measured;
 }
 
-/** Runs the attacks of a row beside the good tenant, and reads everything back. */
+/** Runs the attacks of a row next to the good tenant, and reads all data back. */
 export async function runRow(system: NeighbourSystem, row: Row, quiet: Quiet): Promise<Outcome> {
   const good = await GoodTenant.start(system, row.name);
   const watch = new Watch(system);
@@ -118,7 +118,7 @@ export async function runRow(system: NeighbourSystem, row: Row, quiet: Quiet): P
   }
 }
 
-/** Leaves nothing of a row to the next one. @param clean false: processes start again as well */
+/** Cleans up after a row. @param clean false: also restarts the processes */
 export async function tidyUp(system: NeighbourSystem, clean: boolean, writerEnv?: Record<string, string>): Promise<void> {
   await system.forget();
   const isEmpty = async () => (await backlog(system)) === 0;
@@ -137,11 +137,11 @@ function judge({ measured, taken, recoveryMs, events }: Outcome, quiet: Quiet): 
     ...taken.alarms.map((alarm) => `${alarm} alarm`),
     recoveryMs > RECOVERY_MS &&
       `recovered after ${recoveryMs === Infinity ? `more than ${GIVE_UP_MS / 1000}` : (recoveryMs / 1000).toFixed(1)} s`,
-    events.missing > 0 && `${events.missing} events not told ${RECOVERY_MS / 1000} s after the end`,
+    events.missing > 0 && `${events.missing} events missing ${RECOVERY_MS / 1000} s after the end`,
   ].filter((violation) => violation !== false);
 }
 
-/** @returns milliseconds from the end of the attack until everything was as before */
+/** @returns milliseconds from the end of the attack until the system works normally again */
 async function recovery(system: NeighbourSystem, good: GoodTenant, quiet: Quiet, end: number): Promise<number> {
   const healthyFrom = async () => {
     const now = Date.now();
@@ -161,14 +161,14 @@ async function isReady(system: NeighbourSystem): Promise<boolean> {
   return (await Promise.all(reports)).every(({ status }) => status === 200);
 }
 
-/** Waits for the events of what was added in that time, as long as they may take. */
+/** Waits for the events of all adds in a period, up to the allowed time. */
 async function eventsAfter(good: GoodTenant, from: number, until: number) {
   const left = Math.max(0, until + RECOVERY_MS - Date.now());
   await eventually(() => good.eventsOf(from, until).missing === 0, left, 100).catch(() => undefined);
   return good.eventsOf(from, until);
 }
 
-/** As an operator does who believes what the tool shows; what it refuses to replay stays. */
+/** Replays all dead letters, like an operator. Dead letters that the tool refuses to replay stay. */
 async function replayAll(system: NeighbourSystem): Promise<void> {
   await system.tool('dist/libs/rabbitmq-admin/src/dead-letters/dead-letters.main.js', 'list', '--json');
   await system
@@ -177,15 +177,15 @@ async function replayAll(system: NeighbourSystem): Promise<void> {
   await eventually(async () => (await backlog(system)) === 0, DRAIN_MS, 200);
 }
 
-/** What nobody acknowledged yet of commands, wherever it waits for its turn. */
+/** Number of unacknowledged commands in all queues. */
 async function backlog(system: NeighbourSystem): Promise<number> {
   const queues = await waitingIn(system.broker.url, /^(?!.*(\.dead|\.refused|\.retry\.|\.events$))/);
   return queues.reduce((sum, { count }) => sum + count, 0);
 }
 
-/** Everything of the good tenant is there once, as it was sent, and nothing of anybody else is with those whom nobody attacks. */
+/** Checks that all data of the good tenant is stored once and unchanged, and that other tenants have no foreign data. */
 async function crossed(system: NeighbourSystem, good: GoodTenant): Promise<string[]> {
-  // What did not recover is said already: it is read back when it can be.
+  // A missing recovery is reported already: retry until the data can be read.
   const { lost, duplicated, unasked, malformed } = await eventually(() => verify(system, good), READ_BACK_MS, 1000);
   const { rows } = await system.sql.query<{ tenant: string; organization: string }>(
     `SELECT api_key AS tenant, organization_id AS organization FROM notifications.organizations
@@ -196,10 +196,10 @@ async function crossed(system: NeighbourSystem, good: GoodTenant): Promise<strin
     [system.target.victims],
   );
   const foreign = rows
-    .map(({ tenant, organization }) => `of somebody else at ${tenant}: ${organization}`)
+    .map(({ tenant, organization }) => `foreign data at ${tenant}: ${organization}`)
     .filter((finding) => !system.found.has(finding));
   foreign.forEach((finding) => system.found.add(finding));
-  const strange = good.strangePages > 0 ? [`${good.strangePages} pages with something of somebody else`] : [];
+  const strange = good.strangePages > 0 ? [`${good.strangePages} pages with foreign notifications`] : [];
   return [...lost, ...duplicated, ...unasked, ...malformed, ...foreign, ...strange].slice(0, 5);
 }
 

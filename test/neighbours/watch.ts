@@ -12,9 +12,9 @@ interface BrokerNode {
   disk_free_alarm: boolean;
 }
 
-/** What was taken of the machine meanwhile. Sizes in MiB. */
+/** Resources used in a period. Sizes in MiB. */
 export interface Taken {
-  /** The most that a process of ours had in memory, and which. */
+  /** Largest memory of one of our processes, and its name. */
   rss: number;
   of: string;
   brokerMemory: number;
@@ -22,7 +22,7 @@ export interface Taken {
   alarms: string[];
 }
 
-/** Looks at processes and broker until it is asked. On a machine without /proc memory is not looked at. */
+/** Watches processes and broker until it is stopped. Without /proc it does not measure memory. */
 export class Watch {
   private readonly taken: Taken = { rss: 0, of: '', brokerMemory: 0, brokerDisk: 0, alarms: [] };
   private diskBefore?: number;
@@ -60,7 +60,7 @@ export class Watch {
   }
 }
 
-/** @returns 0 when it has ended, or there is no /proc */
+/** @returns 0 when the process has ended, or without /proc */
 function residentMebibytes(pid: number): number {
   try {
     const [, kilobytes] = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'latin1')) ?? [];

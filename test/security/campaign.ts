@@ -1,7 +1,7 @@
 import { appendFileSync } from 'node:fs';
 import * as fc from 'fast-check';
 
-/** How much of each is done: a short share, unless the environment asks for more. */
+/** Number of cases: a short default, unless the environment sets another. */
 export const amountOf = (
   name: 'SECURITY_HTTP_CASES' | 'SECURITY_QUEUE_CASES' | 'SECURITY_ISOLATION_RUNS',
   short: number,
@@ -10,28 +10,27 @@ export const amountOf = (
 /** SECURITY_SEED, or a new one. */
 export const SEED = Number(process.env.SECURITY_SEED) || Math.floor(Math.random() * 2 ** 31) + 1;
 
-/** Cases made at a time. Each lot has a seed of its own, so that a failing case is replayed without those before it. */
+/** Cases generated at a time. Each lot has its own seed, so that a failing case can be replayed without earlier lots. */
 const LOT = 500;
-/** What is found until then is told: a case that fails by waiting is slow to shrink. */
+/** Time limit for shrinking; then the best result so far is reported. A case that fails by a timeout is slow to shrink. */
 const SHRINKING_MS = 30_000;
 
 interface Campaign<Case> {
-  /** Which test to run for a replay. */
+  /** Test to run for a replay. */
   title: string;
   cases: fc.Arbitrary<Case>;
   amount: number;
-  /** How many of them are on their way at a time. */
+  /** Number of cases in flight. */
   concurrency: number;
-  /** @throws what is wrong with the way in which the case ended */
+  /** @throws Error with the problem of the case */
   run: (one: Case) => Promise<void>;
   afterLot?: () => void;
 }
 
 /**
- * Runs generated cases many at a time, which a property of fast-check alone does not. The first that fails is run once more alone and
- * shrunk.
+ * Runs generated cases concurrently, which fast-check alone does not do. The first failing case is run again alone and shrunk.
  *
- * @throws with the seed and path of that case, and what it was shrunk to
+ * @throws Error with the seed and path of that case, and the shrunk case
  */
 export async function runCampaign<Case>(campaign: Campaign<Case>): Promise<void> {
   const { cases, amount, run, afterLot } = campaign;
@@ -52,7 +51,7 @@ export async function runCampaign<Case>(campaign: Campaign<Case>): Promise<void>
 const replay = ({ title }: { title: string }, seed: number, path: string | number) =>
   `SECURITY_SEED=${seed} SECURITY_PATH=${path} npm run test:security -- -t '${title}'`;
 
-/** Bytes as text: what a person reads. */
+/** Bytes as readable text. */
 const shown = (value: unknown): string =>
   JSON.stringify(value, (_, one: unknown) =>
     (one as { type?: unknown } | null)?.type === 'Buffer' ? Buffer.from((one as { data: number[] }).data).toString() : one,
@@ -75,7 +74,7 @@ async function firstFailure<Case>(lot: Case[], concurrency: number, run: (one: C
   return failure;
 }
 
-/** Resolves when the case does not fail any more. */
+/** Shrinks a failing case. Resolves when it does not fail any more. */
 async function shrink<Case>(campaign: Campaign<Case>, seed: number, path: string): Promise<void> {
   const details = await fc.check(fc.asyncProperty(campaign.cases, campaign.run), {
     seed,
@@ -90,13 +89,13 @@ async function shrink<Case>(campaign: Campaign<Case>, seed: number, path: string
   );
 }
 
-/** A line of the report of the full run. */
+/** Writes a line of the report of the full run. */
 export function report(row: Record<string, unknown>): void {
   const file = process.env.SECURITY_REPORT;
   if (file) appendFileSync(file, `${JSON.stringify(row)}\n`);
 }
 
-/** Counts by a name, for the report: a suite that only ever asks for what is refused proves little. */
+/** Counts outcomes by name, for the report: a suite whose requests are all refused proves little. */
 export class Tally {
   private readonly counts = new Map<string, number>();
 
@@ -104,7 +103,7 @@ export class Tally {
     this.counts.set(name, (this.counts.get(name) ?? 0) + 1);
   }
 
-  /** Of all names that start so. */
+  /** Sum of all names with this prefix. */
   of(prefix: string): number {
     return [...this.counts].reduce((sum, [name, count]) => (name.startsWith(prefix) ? sum + count : sum), 0);
   }

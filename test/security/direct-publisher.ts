@@ -1,17 +1,17 @@
 import { connect, type ChannelModel, type ConfirmChannel, type ConsumeMessage, type Options } from 'amqplib';
 import { eventually } from '@app/testing/eventually';
 
-/** Longer than a service takes for anything. */
+/** Longer than any operation of a service takes, in milliseconds. */
 const GIVE_UP_MS = 10_000;
 
-/** What came back to a message that somebody waited for. */
+/** Reply to a message with reply_to. */
 export interface BrokerReply {
   status: unknown;
   headers: Record<string, unknown>;
   text: string;
 }
 
-/** Another service on the broker: plain AMQP, none of our libraries. */
+/** Another service on the broker, with plain AMQP and none of our libraries. */
 export class DirectPublisher {
   private readonly replies = new Map<unknown, BrokerReply>();
   private readonly deadLetters = new Map<unknown, ConsumeMessage>();
@@ -20,7 +20,7 @@ export class DirectPublisher {
     private readonly model: ChannelModel,
     private readonly channel: ConfirmChannel,
     private readonly replyQueue: string,
-    /** Its broker account: that of the services, which may act for every tenant. */
+    /** Its broker account: the account of the services, which may act for every tenant. */
     readonly account: string,
   ) {}
 
@@ -34,14 +34,14 @@ export class DirectPublisher {
     return publisher;
   }
 
-  /** Publishes to exchange `commands`. @throws when the broker does not take it */
+  /** Publishes to exchange `commands`. @throws when the broker refuses it */
   publish(key: string, body: Buffer, options: Options.Publish): Promise<void> {
     return new Promise((resolve, reject) =>
       this.channel.publish('commands', key, body, options, (error) => (error ? reject(error as Error) : resolve())),
     );
   }
 
-  /** The same for a message whose reply is waited for with {@link reply}. */
+  /** Publishes a message whose reply is read with {@link reply}. */
   async ask(key: string, body: Buffer, correlationId: string, options: Options.Publish): Promise<void> {
     await this.publish(key, body, { ...options, replyTo: this.replyQueue, correlationId });
   }
@@ -50,7 +50,7 @@ export class DirectPublisher {
     return taken(this.replies, correlationId);
   }
 
-  /** Reads the dead letters of a queue, and takes them off. */
+  /** Takes all dead letters from a queue. */
   async takeDeadLetters(queue: string): Promise<void> {
     await this.channel.consume(
       queue,

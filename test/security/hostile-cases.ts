@@ -11,12 +11,12 @@ export interface HttpCase {
   path: string;
   body: Body;
   chunked: boolean;
-  /** Names and values in turn, beside the credentials. */
+  /** Names and values in turn, in addition to the credentials. */
   headers: string[];
   credentials: 'valid' | 'invalid';
 }
 
-/** Anything else sent to the same port. */
+/** Other bytes sent to the same port. */
 export interface BytesCase {
   bytes: Buffer;
 }
@@ -28,11 +28,11 @@ export interface QueueCase {
   properties: Options.Publish;
   headers: Record<string, unknown>;
   awaited: boolean;
-  /** Whether it names the account that publishes it; without one it may act for nobody. */
+  /** Whether it has a user_id; without one it may act for no tenant. */
   vouched: boolean;
 }
 
-// What Node lets a client put into a header.
+// Characters that Node allows in a header.
 const headerText = nasty
   .map((text) => [...text].map((c) => ((c.codePointAt(0) ?? 0) < 256 ? c : '?')).join(''))
   .filter(isHeaderText);
@@ -43,11 +43,11 @@ function isHeaderText(text: string): boolean {
 
 interface Body {
   bytes: Buffer;
-  /** Whether it is as the document wants it. */
+  /** Whether it conforms to the published document. */
   valid: boolean;
 }
 
-/** The body of an operation: as it should be, nearly so, and not at all. `wrap` is what HTTP has around it. */
+/** Bodies of an operation: valid, nearly valid and invalid. `wrap` adds the envelope of HTTP. */
 const bodyOf = (values: ValidValues, one: Operation, wrap: (data: unknown) => unknown): fc.Arbitrary<Body> => {
   const valid = values.data(one).map(wrap);
   const doubtful = (bytes: fc.Arbitrary<Buffer>) => bytes.map((some) => ({ bytes: some, valid: false }));
@@ -59,7 +59,7 @@ const bodyOf = (values: ValidValues, one: Operation, wrap: (data: unknown) => un
   );
 };
 
-/** Requests that some client may send, with headers that Node lets through. */
+/** Requests of arbitrary clients, with headers that Node allows. */
 export const httpCases = (values: ValidValues, canary: string): fc.Arbitrary<HttpCase> => {
   const mark = (text: string) => `${canary}${text}`;
   const header = fc.oneof(
@@ -134,7 +134,7 @@ export const httpCases = (values: ValidValues, canary: string): fc.Arbitrary<Htt
 const often = <T>(usual: T, other: fc.Arbitrary<T>): fc.Arbitrary<T> =>
   fc.oneof({ arbitrary: fc.constant(usual), weight: 30 }, { arbitrary: other, weight: 1 });
 
-/** What is hardly HTTP. Everything is complete, so that nothing has to be waited for. */
+/** Invalid HTTP. All cases are complete, so that the server need not wait for more bytes. */
 export const bytesCases = (canary: string): fc.Arbitrary<BytesCase> => {
   const credentials = `x-svc-api-key: ${canary}\r\nx-svc-auth-token: ${canary}\r\n`;
   const lines = fc.array(fc.constantFrom(...CORPUS.headers), { minLength: 1, maxLength: 3 }).map((some) => some.join('\r\n'));
@@ -183,7 +183,7 @@ const tableValue = fc.letrec<{ value: unknown }>((tie) => ({
 
 const shortText = nasty.map((text) => text.toWellFormed()).filter((text) => Buffer.byteLength(text) <= 255);
 
-/** Messages with hostile bodies, properties and headers: everything that the broker lets through. */
+/** Messages with hostile bodies, properties and headers that the broker accepts. */
 export const queueCases = (values: ValidValues, apiKeys: readonly string[], canary: string): fc.Arbitrary<QueueCase> => {
   const headers = fc.oneof(
     { arbitrary: fc.constant({}), weight: 6 },

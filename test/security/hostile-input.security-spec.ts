@@ -11,9 +11,9 @@ import { WatchedSystem } from './watched-system';
 const HTTP_CASES = amountOf('SECURITY_HTTP_CASES', 3000);
 const QUEUE_CASES = amountOf('SECURITY_QUEUE_CASES', 1000);
 const CONNECTIONS = 12;
-/** Refused letters of this publisher, before any is dropped because it has too many: of large bodies fewer are kept. */
+/** Refused dead letters of this publisher before some are dropped because of the quota. With large bodies fewer are kept. */
 const KEPT_AT_LEAST = 100;
-/** For each case; most take a hundredth. */
+/** Time limit of a case; most take a hundredth of it. */
 const CASE_MS = 100;
 
 interface Item {
@@ -30,7 +30,7 @@ type Sent = Partial<Item> & {
   users: { userId: string }[];
 };
 
-/** Answers that are right for hostile input; a bug and an outage are not among them. */
+/** Allowed answers to hostile input: neither a bug nor an outage. */
 const REFUSALS = [
   'INVALID_ARGUMENT',
   'FAILED_PRECONDITION',
@@ -90,7 +90,7 @@ describe('hostile input', () => {
   );
 
   it(
-    'over the queue ends as a reply, as what it asked for, or in the refused letters with a reason',
+    'over the queue ends as a reply, as executed, or as a refused dead letter with a reason',
     () =>
       runCampaign<QueueCase>({
         ...campaign,
@@ -140,13 +140,13 @@ describe('hostile input', () => {
     const data = dataOf(body.bytes);
     const problem = problemOfRequest(operation, data);
     if (status === 200) {
-      // The limits of names and addresses fail their entry, not the call.
+      // A bad name or address fails its entry, not the call.
       if (problem !== undefined && !/^data\/users\/\d+\/(name|email|initial) must NOT have more/.test(problem))
-        throw new Error(`200 for what the document does not allow: ${problem}`);
-      if (isUnstorable(data)) throw new Error('200 for what cannot be stored');
+        throw new Error(`200 for a body that the document does not allow: ${problem}`);
+      if (isUnstorable(data)) throw new Error('200 for a body that cannot be stored');
       await expectReadable(operation, data as Sent, response, answer);
     } else if (body.valid && headers.length === 0 && ![404, 409].includes(status)) {
-      throw new Error(`${status} for what the document allows: ${response.text}`);
+      throw new Error(`${status} for a body that the document allows: ${response.text}`);
     }
   }
 
@@ -175,12 +175,12 @@ describe('hostile input', () => {
     if (outcome === 'replied') return expectReply(key, known, await publisher.reply(mark));
     if (outcome === 'refused') return expectDeadLetter(body.bytes, headers['x-api-key'], await publisher.deadLetter(mark));
     tally.add(`queue ${outcome}`);
-    // More than are kept in an hour.
+    // Above the hourly quota.
     if (outcome === 'refused_dropped' && tally.of('queue refused') >= KEPT_AT_LEAST) return;
     if (outcome === 'expired' && awaited && 'x-deadline' in headers) return;
     if (outcome === 'dropped' && isQuery && !awaited) return;
     if (outcome !== 'acked' || isQuery || awaited) throw new Error(`A message of ${key} ended as ${outcome}`);
-    if (!known) throw new Error('Done for a tenant that nobody knows, or by nobody');
+    if (!known) throw new Error('Executed for an unknown tenant, or without a user_id');
   }
 
   function expectDeadLetter(body: Buffer, apiKey: unknown, { content, properties }: ConsumeMessage): void {
@@ -207,7 +207,7 @@ describe('hostile input', () => {
       const operation = OPERATIONS.find((one) => key === `${one.replace('/', '.')}.v1`);
       const problem = operation && problemOfAnswer(operation, 200, { result: value });
       if (problem) throw new Error(`A reply that is not of the published form: ${problem}`);
-      if (key.includes('.add.') && !known) throw new Error('Done for a tenant that nobody knows, or by nobody');
+      if (key.includes('.add.') && !known) throw new Error('Executed for an unknown tenant, or without a user_id');
       return;
     }
     const problem = problemAt('/components/schemas/Failure', { error: value });
@@ -215,7 +215,7 @@ describe('hostile input', () => {
     if (!REFUSALS.includes(String(status))) throw new Error(`${String(status)} for a message: ${text}`);
   }
 
-  /** What was answered with 200 is there, as it was sent. */
+  /** Checks that data answered with 200 is stored unchanged. */
   async function expectReadable(operation: string, data: Sent, { headers }: Response, answer: { data?: unknown }): Promise<void> {
     const [{ apiKey, headers: credentials }] = watched.tenants;
     if (operation === 'users/add') {
@@ -271,7 +271,7 @@ function expectRefused(status: number): void {
   if (status < 400 || status >= 500) throw new Error(`Answered ${status}`);
 }
 
-/** As every JSON parser reads it; undefined when it is none. */
+/** `data` of a body; undefined when the body is not JSON. */
 function dataOf(body: Buffer): unknown {
   try {
     return (JSON.parse(body.toString()) as { data?: unknown } | null)?.data;
@@ -280,7 +280,7 @@ function dataOf(body: Buffer): unknown {
   }
 }
 
-/** What errors.md says of bodies, and no schema can. */
+/** Rules of errors.md for bodies that a schema cannot express. */
 const isUnstorable = (value: unknown): boolean =>
   typeof value === 'string'
     ? value.includes('\0') || !value.isWellFormed()

@@ -6,7 +6,7 @@ import { encodePageToken } from '@app/contracts/page-token';
 import type { Operation } from '@app/testing/system';
 import { DOCUMENT, requestSchema, type Schema } from './published-form';
 
-/** Known nasties: texts, whole bodies, and pieces of HTTP. */
+/** Known hostile texts, bodies and pieces of HTTP. */
 export const CORPUS = JSON.parse(readFileSync(join(__dirname, 'corpus.json'), 'utf8')) as Record<
   'strings' | 'documents' | 'requests' | 'headers',
   string[]
@@ -20,17 +20,17 @@ export const nasty = fc.oneof(
 );
 
 const storable = (text: string) => !text.includes('\0') && text.isWellFormed();
-// eslint-disable-next-line no-control-regex -- control characters are what it looks for
+// eslint-disable-next-line no-control-regex -- it searches for control characters
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
 const isIdentifier = (text: string) =>
   text.trim() !== '' && storable(text) && !CONTROL.test(text) && Buffer.byteLength(text) <= 256;
 
-/** Values that the published schemas allow, every text with the canary in it where there is room. */
+/** Values that the published schemas allow. Every text contains the canary if there is room. */
 export class ValidValues {
   private readonly marked = nasty.map((text) => `${this.canary} ${text}`);
   private readonly text = this.marked.filter(storable);
   private readonly identifier = fc.oneof(
-    // Few enough to meet, too many for one of them to fill up with pages of megabytes.
+    // Few organizations, so that cases share them; enough, so that none of them fills with pages of megabytes.
     { arbitrary: fc.integer({ min: 0, max: 200 }).map((number) => `${this.canary} ${number}`), weight: 4 },
     { arbitrary: this.marked.filter(isIdentifier), weight: 1 },
     { arbitrary: fc.constantFrom(...CORPUS.strings.filter(isIdentifier)), weight: 1 },
@@ -50,7 +50,7 @@ export class ValidValues {
   data(operation: Operation): fc.Arbitrary<Record<string, unknown>> {
     const data = this.of(requestSchema(operation)) as fc.Arbitrary<Record<string, unknown>>;
     if (operation !== 'notifications/get') return data;
-    // What no schema says: which filters go together, and what a page token is.
+    // Rules without a schema: supported combinations of filters, and page tokens.
     const token = fc
       .tuple(fc.nat(2 ** 42), this.identifier)
       .map(([timestamp, notificationId]) => encodePageToken({ timestamp, notificationId }));
@@ -131,7 +131,7 @@ const EXTRA_NAMES = [
   'then',
 ];
 
-/** One change to a JSON value: `place` counts the values in it. */
+/** One change to a JSON value. `place` is the index among all nested values. */
 type Change = (value: unknown, place: number) => unknown;
 
 const change: fc.Arbitrary<Change> = fc.oneof(
@@ -148,7 +148,7 @@ const change: fc.Arbitrary<Change> = fc.oneof(
     .map((length): Change => at((old) => (Array.isArray(old) && old.length > 0 ? Array<unknown>(length).fill(old[0]) : [old]))),
 );
 
-/** An own field whatever its name: assigning to `__proto__` would make none. */
+/** Defines an own property with any name: an assignment to `__proto__` would not create one. */
 function withField(value: unknown, name: string, field: unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return { [name]: field };
   return Object.fromEntries([...Object.entries(value), [name, field]]);
@@ -181,7 +181,7 @@ export const changed = (valid: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> =>
     .tuple(valid, fc.array(fc.tuple(change, fc.nat(10_000)), { minLength: 1, maxLength: 3 }))
     .map(([value, changes]) => changes.reduce<unknown>((made, [alter, place]) => alter(made, place), value));
 
-/** JSON, and texts that nearly are. */
+/** JSON and nearly valid JSON. */
 export function spelled(value: fc.Arbitrary<unknown>): fc.Arbitrary<Buffer> {
   const json = value.map((one) => JSON.stringify(one) ?? '');
   const place = fc.nat(10_000);
@@ -204,7 +204,7 @@ export function spelled(value: fc.Arbitrary<unknown>): fc.Arbitrary<Buffer> {
       }),
       weight: 2,
     },
-    // Equal keys: the last one counts.
+    // Duplicate keys: the last one counts.
     { arbitrary: fc.tuple(json, json).map(([a, b]) => Buffer.from(`${a.slice(0, -1)},${b.slice(1)}`)), weight: 1 },
     { arbitrary: json.map((text) => Buffer.from(text, 'utf16le')), weight: 1 },
     { arbitrary: json.map((text) => Buffer.from(`\ufeff${text}`)), weight: 1 },
@@ -216,7 +216,7 @@ export function spelled(value: fc.Arbitrary<unknown>): fc.Arbitrary<Buffer> {
 
 const DEEP = '['.repeat(100_000);
 
-/** Bodies that cost more to send: rarely. */
+/** Large bodies. They are rare, because they cost more. */
 export const huge = fc.constantFrom(
   Buffer.from(DEEP + ']'.repeat(100_000)),
   Buffer.from(DEEP),

@@ -1,7 +1,7 @@
 import { Agent, request, type IncomingHttpHeaders } from 'node:http';
 import { connect } from 'node:net';
 
-/** Longer than the gateway lets any request take. */
+/** Longer than any timeout of the gateway, in milliseconds. */
 const GIVE_UP_MS = 20_000;
 
 export interface Response {
@@ -20,7 +20,7 @@ export interface Request {
   chunked: boolean;
 }
 
-/** Sends what other clients refuse to send, over connections that are used again. */
+/** Sends requests that other clients refuse to send, over persistent connections. */
 export class HttpClient {
   private readonly agent: Agent;
   private readonly hostname: string;
@@ -60,7 +60,7 @@ export class HttpClient {
     });
   }
 
-  /** Sends bytes on a connection of their own, and reads until the server closes it. */
+  /** Sends bytes on a new connection, and reads until the server closes it. */
   sendBytes(bytes: Buffer): Promise<Response[]> {
     return new Promise((resolve, reject) => {
       const socket = connect(this.port, this.hostname, () => socket.write(bytes));

@@ -11,7 +11,7 @@ import { WatchedSystem, type Tenant } from './watched-system';
 
 const TENANTS = 4;
 const RUNS = amountOf('SECURITY_ISOLATION_RUNS', 3);
-/** What one tenant asks for in a run. All tenants run at the same time, so that a batch of the writer holds rows of several. */
+/** Requests of one tenant in a run. All tenants run concurrently, so that a batch of the writer has rows of several. */
 const OPERATIONS = 60;
 const TIME_LIMIT_MS = 60_000 + RUNS * 10_000;
 
@@ -27,7 +27,7 @@ const VARIANTS = ['1', '2'];
 type Door = 'http' | 'queue';
 type Added = Extract<Step, { kind: 'notifications/add' | 'users/add' }>;
 type Step = { door: Door; idempotencyKey?: string } &
-  // What was added before once more: which one, counted back.
+  // Repeats an earlier add: its index, counted back.
   (
     | { kind: 'repeat'; back: number }
     | { kind: 'notifications/add'; data: AddNotificationData }
@@ -51,7 +51,7 @@ interface Row {
   notifyUsers: Record<string, true>;
 }
 
-/** Absent once in so many times. */
+/** Absent once in this number of times. */
 const optional = <T>(arbitrary: fc.Arbitrary<T>, freq = 2) => fc.option(arbitrary, { nil: undefined, freq });
 const of = (list: readonly string[]) => fc.constantFrom(...list);
 const users = (minLength: number) =>
@@ -129,7 +129,7 @@ describe('tenants', () => {
     await watched?.stop();
   }, 60_000);
 
-  it('never see, change or learn of each other, whatever ids and keys they share', async () => {
+  it('never see, change or learn of each other, even with shared ids and keys', async () => {
     const program = fc.tuple(...Array.from({ length: TENANTS }, () => fc.array(step, { maxLength: OPERATIONS, size: 'max' })));
     await fc.assert(
       fc.asyncProperty(program, async (programs) => {
@@ -139,7 +139,7 @@ describe('tenants', () => {
         for (const tenant of tenants) await tenant.compareTables();
         await expectNoRowsOfOthers();
       }),
-      // How the tenants interleave is not in the seed: a replay may need several.
+      // The seed does not determine how the tenants interleave: a replay may need several runs.
       {
         seed: SEED,
         path: process.env.SECURITY_PATH,
@@ -152,7 +152,7 @@ describe('tenants', () => {
     );
   }, 600_000);
 
-  it('were asked everything, through both doors', () => {
+  it('used every operation, over HTTP and AMQP', () => {
     report({ tenants: TENANTS, runs: run, ...tally.toJSON() });
     for (const operation of ['notifications/add', 'users/add', 'notifications/get'])
       for (const through of ['http', 'queue']) expect(tally.of(`${operation} ${through} OK`)).toBeGreaterThan(0);
@@ -168,7 +168,7 @@ describe('tenants', () => {
     expect(watched.verdict.lines).toBeGreaterThan(100);
   });
 
-  /** What all tenants of a run have in common: the prefix of every name, and page tokens that went astray. */
+  /** Shared by all tenants of a run: the prefix of every name, and page tokens used by the wrong tenant. */
   class SharedRun {
     readonly tokens: { owner: number; token: string }[] = [];
 
@@ -191,7 +191,7 @@ describe('tenants', () => {
     }
   }
 
-  /** One tenant, asking one thing after the other. */
+  /** One tenant, which sends one request after the other. */
   class Caller {
     private readonly model = new TenantModel();
 
@@ -259,7 +259,7 @@ describe('tenants', () => {
           .sort()
           .join();
       const wanted = ids(expected.map(({ notificationId: id }) => ({ id })));
-      // Where a user was added to may be told a moment later; what is foreign is foreign at any moment.
+      // Own memberships may arrive later by event. Foreign notifications are wrong at any time.
       const settled = async () => {
         const found = await this.pages(through, request);
         for (const row of found) this.expectOwn(row, request.organizationId);
@@ -277,7 +277,7 @@ describe('tenants', () => {
         const before = rows[index - 1];
         if (before && before.timestamp !== row.timestamp) expect(positions[index] > positions[index - 1]).toBe(order === 'asc');
         this.expectOwn(row, request.organizationId);
-        // As a page that ends here returns it.
+        // The token of a page that ends here.
         this.shared.tokens.push({
           owner: this.index,
           token: encodePageToken({ timestamp: row.timestamp, notificationId: row.id }),
@@ -286,7 +286,7 @@ describe('tenants', () => {
       if (foreignToken) await this.presentForeignToken(through, request, rows);
     }
 
-    /** A token is a place in an order, and nothing else: it opens no door. */
+    /** A page token is only a position: it gives no access. */
     private async presentForeignToken(through: Door, request: Filter & { order?: string }, rows: Row[]): Promise<void> {
       const foreign = this.shared.tokens.findLast(({ owner }) => owner !== this.index);
       const place = foreign && decodePageToken(foreign.token);
@@ -372,7 +372,7 @@ describe('tenants', () => {
       return { status: String(status), text, body: { result }, id: headers['x-notification-id'] as string | undefined };
     }
 
-    /** Every table of both services holds what the model says, and no more, for this tenant. */
+    /** Checks that the tables of both services have exactly the rows of the model for this tenant. */
     async compareTables(): Promise<void> {
       const { apiKey } = this.tenant;
       const prefix = `${this.shared.named('')}%`;
@@ -430,7 +430,7 @@ describe('tenants', () => {
     }
   }
 
-  /** What no model is needed for: nothing that carries a mark hangs on the key of another tenant. */
+  /** A check without a model: no row with the mark of a tenant belongs to another key. */
   async function expectNoRowsOfOthers(): Promise<void> {
     const marks = watched.tenants.map((_, index) => markOf(index));
     const keys = watched.tenants.map(({ apiKey }) => apiKey);

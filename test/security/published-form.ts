@@ -26,7 +26,7 @@ interface Document {
   paths: Record<string, { post: { responses: Record<string, unknown> } }>;
 }
 
-/** The published document: what callers go by. */
+/** The published document for callers. */
 export const DOCUMENT = JSON.parse(readFileSync(join(process.cwd(), 'openapi.json'), 'utf8')) as Document;
 
 export const OPERATIONS: readonly Operation[] = ['users/add', 'notifications/add', 'notifications/get'];
@@ -43,7 +43,7 @@ function validatorAt(pointer: string): ValidateFunction {
   return made;
 }
 
-/** @returns what is wrong with a value, by the schema at a place of the document; undefined when nothing is */
+/** @returns the problem of a value according to a schema in the document; undefined when it is valid */
 export function problemAt(pointer: string, value: unknown): string | undefined {
   const validate = validatorAt(pointer);
   return validate(value) ? undefined : ajv.errorsText(validate.errors);
@@ -51,7 +51,7 @@ export function problemAt(pointer: string, value: unknown): string | undefined {
 
 const inPath = (path: string) => path.replaceAll('~', '~0').replaceAll('/', '~1');
 
-/** What is wrong with the body of an answer to an operation. */
+/** The problem of the answer to an operation; undefined when it is valid. */
 export function problemOfAnswer(operation: Operation | undefined, status: number, body: unknown): string | undefined {
   const path = `/v1/${operation}`;
   const described = operation && DOCUMENT.paths[path].post.responses[String(status)];
@@ -61,7 +61,7 @@ export function problemOfAnswer(operation: Operation | undefined, status: number
   return problemAt(pointer, body) ?? extraIn(status, body as { error?: object });
 }
 
-/** The document leaves room for fields to come: what is there today is all there is. */
+/** Forbids additional fields: the document allows future fields, but today there are no others. */
 function extraIn(status: number, body: { error?: object }): string | undefined {
   const [key, ...others] = Object.keys(body);
   if (others.length > 0 || key !== (status === 200 ? 'result' : 'error')) return `has the keys ${Object.keys(body).join()}`;

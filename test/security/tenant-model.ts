@@ -29,14 +29,14 @@ export interface Filter {
   notificationIds?: string[];
 }
 
-/** What a tenant has stored, in the order in which it did. */
+/** Notifications that a tenant has stored, in order. */
 export interface ModelNotification extends AddNotificationData {
   notificationId: string;
 }
 
 type Expected = 'OK' | 'NOT_FOUND' | 'ALREADY_EXISTS' | 'FAILED_PRECONDITION';
 
-/** What the README promises to one tenant, as if there were no other. */
+/** Model of the guarantees for one tenant, as if there were no other. */
 export class TenantModel {
   readonly notifications: ModelNotification[] = [];
   /** Rows of the users service, each as `<table>/<organization>/…`. */
@@ -45,7 +45,7 @@ export class TenantModel {
   readonly names = new Map<string, string>();
   private readonly answers = new Map<string, { request: object; answer: unknown }>();
 
-  /** @returns the status; with OK the id that has to be answered, absent when a new one is made up */
+  /** @returns the status; with OK the expected id, absent when the service creates it */
   addNotification(data: AddNotificationData, idempotencyKey?: string): { status: Expected; id?: string } {
     const kept = idempotencyKey === undefined ? undefined : this.answers.get(`notifications/${idempotencyKey}`);
     if (kept) {
@@ -63,7 +63,7 @@ export class TenantModel {
     return { status: 'OK', id: notificationId };
   }
 
-  /** What was answered with OK. */
+  /** Records an answer OK. */
   store(data: AddNotificationData, notificationId: string, idempotencyKey?: string): void {
     if (idempotencyKey !== undefined)
       this.answers.set(`notifications/${idempotencyKey}`, { request: data, answer: notificationId });
@@ -98,7 +98,7 @@ export class TenantModel {
     return { status: 'OK', answer };
   }
 
-  /** In the order in which they were stored. */
+  /** In order of storing. */
   get({ organizationId, documentId, locationId, userId, notificationIds }: Filter): ModelNotification[] {
     return this.notifications.filter(
       (one) =>

@@ -4,7 +4,7 @@ import { createTestDatabase, type TestDatabase } from '@app/testing/database';
 import { eventually } from '@app/testing/eventually';
 import { System } from '@app/testing/system';
 
-/** Longer than a service takes for anything. */
+/** Longer than any operation of a service takes, in milliseconds. */
 const GIVE_UP_MS = 10_000;
 
 export interface Tenant {
@@ -13,9 +13,9 @@ export interface Tenant {
   headers: { 'x-svc-api-key': string; 'x-svc-auth-token': string };
 }
 
-/** A system whose every line of output is looked at, at the most talkative log level. */
+/** A system at the most verbose log level, with a check of every output line. */
 export class WatchedSystem {
-  /** In every text that is sent and must not be logged. */
+  /** Marker in every text that must not be logged. */
   readonly canary = `canary${randomBytes(6).toString('hex')}`;
   private lines = 0;
   private readonly outcomes = new Map<unknown, string>();
@@ -33,7 +33,7 @@ export class WatchedSystem {
       ...[system.amqpUrl, system.databaseUrl].map((url) => decodeURIComponent(new URL(url).password)),
       this.canary,
     ];
-    // As text, as a Buffer prints itself, and as JSON writes one.
+    // As text, as a printed Buffer, and as a Buffer in JSON.
     const forms = hidden.flatMap((text) => [text, Buffer.from(text).toString('hex'), [...Buffer.from(text)].join(',')]);
     this.secrets = new RegExp(forms.map((form) => form.replace(/\W/g, '\\$&')).join('|'));
   }
@@ -41,7 +41,7 @@ export class WatchedSystem {
   static async start(tenants: number): Promise<WatchedSystem> {
     const database = await createTestDatabase({});
     const url = new URL(database.url);
-    // The server of the run lets everybody in, by any password.
+    // The database server of the test run accepts any password.
     url.password ||= randomBytes(16).toString('hex');
     const system = await System.start({ databaseUrl: url.href, env: { LOG_LEVEL: 'trace' } });
     const keys = await Promise.all(Array.from({ length: tenants }, () => system.createKey()));
@@ -53,7 +53,7 @@ export class WatchedSystem {
     );
   }
 
-  /** Looks at the output since the last look, and forgets it: a long run writes more than memory should hold. */
+  /** Checks the new output, and discards it: a long run writes more than fits in memory. */
   readLogs(): void {
     const { setUpOutput, services } = this.system;
     const outputs = [['set-up', setUpOutput], ...Object.values(services).map(({ app, output }) => [app, output])] as [
@@ -69,7 +69,7 @@ export class WatchedSystem {
       if (exitCode !== undefined) this.findings.push(`${app} exited with ${exitCode}`);
   }
 
-  /** What became of a message, by the log of its service: what that asks another one has the same request id. */
+  /** Outcome of a message, from the log of its own service: its questions to another service have the same request id. */
   async outcomeOf(pattern: string, requestId: string): Promise<string> {
     const name = `${pattern} ${requestId}`;
     const outcome = await eventually(() => {
@@ -80,7 +80,7 @@ export class WatchedSystem {
     return outcome as string;
   }
 
-  /** @returns how many lines were looked at, and what was wrong with them */
+  /** @returns the number of checked lines, and their problems */
   get verdict(): { lines: number; findings: string[] } {
     return { lines: this.lines, findings: this.findings.slice(0, 20) };
   }

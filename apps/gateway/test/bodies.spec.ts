@@ -28,7 +28,7 @@ describe('a body', () => {
     ['invalid UTF-8', Buffer.from(withUserId('"\u00ff"'), 'latin1')],
     ['UTF-16', Buffer.from(withUserId('"a"'), 'utf16le')],
     ['NUL in a string', withUserId('"\\u0000"')],
-    ['NUL in a string that nobody reads', '{"other":"\\u0000","data":{"organizationId":"a","users":[{"userId":"a"}]}}'],
+    ['NUL in an unknown field', '{"other":"\\u0000","data":{"organizationId":"a","users":[{"userId":"a"}]}}'],
     ['half of a surrogate pair', withUserId('"\\ud83d"')],
     ['half of a surrogate pair in a key', '{"\\udc00":1,"data":{}}'],
     ['a number beyond all bounds', '{"data":{"organizationId":1e400}}'],

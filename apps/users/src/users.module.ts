@@ -37,7 +37,7 @@ import { ListMembershipsHandler } from './queries/list-memberships.handler';
   ],
 })
 export class UsersModule {
-  /** The service on a data source, which whoever made it also closes. */
+  /** The service on a data source. The creator of the data source must close it. */
   static with(dataSource: DataSource, outbox: OutboxRelay): DynamicModule {
     return {
       module: UsersModule,

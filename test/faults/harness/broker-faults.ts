@@ -8,16 +8,16 @@ import type { Random } from './random';
 import { lasting, type Fault } from './run-fault';
 import type { Answered } from './workload';
 
-/** What an operator does after a mishap: declares everything again. */
+/** Declares the topology again, like an operator after a mishap. */
 const declareTopology = ({ environment }: Cluster) =>
   promisify(execFile)(process.execPath, [join(process.cwd(), 'scripts/setup.mjs'), 'topology'], {
     env: { PATH: process.env.PATH, ...environment },
   });
 
-/** The broker cancels its consumers. What waits in it is gone with it, so that those calls are never answered. */
+/** The broker cancels the consumers of the queue. Waiting commands are lost with it, so their calls are never answered. */
 export const recreateQueue = (times: number): Fault => ({
   name: `queue of commands deleted and declared again, ${times} times`,
-  // Without the queue a command is returned, and its caller told at once.
+  // Without the queue a command is returned, and its caller gets 503 at once.
   expected: 503,
   expectedErrors: /the queue notifications.calls does not exist in the broker/,
   async inject({ cluster, random, workload }) {
@@ -27,14 +27,14 @@ export const recreateQueue = (times: number): Fault => ({
       await declareTopology(cluster);
       await workload.answers(30);
     }
-    // Only what waited in the queue has no answer.
+    // Only commands that waited in the queue have no answer.
     const [told, untold] = [workload.count(503), workload.count(504)];
     if (untold >= told)
-      throw new Error(`${untold} calls had no answer in time, and only ${told} were told that there is no queue`);
+      throw new Error(`${untold} calls had no answer in time, and only ${told} were refused because there is no queue`);
   },
 });
 
-/** The broker closes every channel that publishes to what is not there. */
+/** The broker closes every channel that publishes to a missing exchange. */
 export const recreateExchange = (times: number): Fault => ({
   name: `exchange calls deleted and declared again, ${times} times`,
   expectedErrors: /the exchange calls does not exist in the broker/,
@@ -49,19 +49,19 @@ export const recreateExchange = (times: number): Fault => ({
   },
 });
 
-/** As an operator does, or a broker that is upgraded. */
+/** Like an operator, or a broker during an upgrade. */
 export const endConnections = (times: number): Fault => ({
   name: `every connection closed by the broker, ${times} times`,
   async inject({ cluster, random, workload }) {
     for (let time = 0; time < times; time++) {
-      // The list of connections is made every few seconds only.
+      // The broker updates its list of connections only every few seconds.
       await eventually(() => cluster.management.killConnections(random.pick(['gateway', 'users', 'notifications'])), 30_000);
       await workload.answers(30);
     }
   },
 });
 
-/** What is refused without having been passed on is refused at once. */
+/** Longest time of a refusal without a call to a service, in milliseconds. */
 const AT_ONCE_MS = 100;
 
 function expectRefusedAtOnce(answers: readonly Answered[]): void {
@@ -71,7 +71,7 @@ function expectRefusedAtOnce(answers: readonly Answered[]): void {
   if (slowest > AT_ONCE_MS) throw new Error(`refused only after ${slowest.toFixed()} ms`);
 }
 
-/** The broker stops to read from whoever publishes, and says so after the first message only. */
+/** The broker stops reading from publishers, and reports that only after the first message. */
 export const alarm = (of: 'memory' | 'disk', ms: number): Fault => ({
   name: `${of} alarm of the broker, ${ms / 1000} s`,
   expected: 503,
@@ -86,7 +86,7 @@ export const alarm = (of: 'memory' | 'disk', ms: number): Fault => ({
   },
 });
 
-/** Nobody consumes, so that the queue fills up. */
+/** The queue has no consumer and fills up. */
 export const fullQueue = (messages: number): Fault => ({
   name: `queue of commands full, with ${messages} in it`,
   expected: 503,
@@ -104,7 +104,7 @@ export const fullQueue = (messages: number): Fault => ({
   },
 });
 
-/** Nothing that can be published ends a process or gets in the way of the others: it goes to the refused letters, with the reason. */
+/** No malformed message may crash a process or delay other messages: it becomes a refused dead letter with the reason. */
 export const malformedMessages = (count: number): Fault => ({
   name: `${count} malformed messages`,
   async inject({ cluster, random }) {
@@ -122,7 +122,7 @@ export const malformedMessages = (count: number): Fault => ({
       channel.publish('commands', random.pick(['notifications.add.v1', 'users.add.v1']), body, { messageId, ...options });
       if (published % 100 !== 99) continue;
       await channel.waitForConfirms();
-      // What waits behind thousands of them is late: a full queue is another fault.
+      // Limit the backlog: commands behind thousands of messages would be late, and a full queue is another fault.
       await eventually(async () => (await waiting()) < 100, 30_000);
     }
     await eventually(async () => (await cluster.waiting('dead')) === count, 60_000);

@@ -4,16 +4,16 @@ import type { Cluster } from './cluster';
 import { Load, percentile } from './load';
 import type { Fault } from './run-fault';
 
-/** Those who did nothing wrong are answered within this time, beside what the machine itself takes; the client that does takes part of it. */
+/** Other clients must be answered within this time, without the noise of the machine. The faulty client uses a part of it. */
 const UNHARMED_MS = 1000;
 
-/** Of the tenant that no workload uses. */
+/** Credentials of the tenant that no workload uses. */
 const MISBEHAVING = 2;
 
-/** Limits of the gateway: 10 s for the headers, 15 s for all; looked at every second. */
+/** Limits of the gateway: 10 s for the headers, 15 s for the request; checked every second. */
 const CUT_WITHIN_MS = 20_000;
 
-/** As many connections, held open by sending nothing, or a byte now and then: in the headers, or in the body. */
+/** Connections that are held open by sending nothing or one byte a second, in the headers or in the body. */
 export const slowConnections = (count: number): Fault => ({
   name: `${count} connections that send nothing, or one byte a second`,
   allowed: [],
@@ -22,7 +22,7 @@ export const slowConnections = (count: number): Fault => ({
     const answers: string[] = [];
     let open = 0;
     for (let number = 0; number < count; number++) {
-      // All at once those with credentials would be over the rate of their tenant.
+      // Not all at once, because requests with credentials would exceed the rate of their tenant.
       if (number % 100 === 99) await workload.asks(15);
       open++;
       slowly(cluster, number, (answer) => {
@@ -34,7 +34,7 @@ export const slowConnections = (count: number): Fault => ({
     const took = performance.now() - from;
     if (took > CUT_WITHIN_MS) throw new Error(`cut only after ${took.toFixed()} ms`);
     const others = answers.filter((answer) => answer !== 'HTTP/1.1 408');
-    if (others.length > 0) throw new Error(`${others.length} were not told 408 but: ${[...new Set(others)].join()}`);
+    if (others.length > 0) throw new Error(`${others.length} were not answered 408 but: ${[...new Set(others)].join()}`);
     const p99 = percentile(
       99,
       workload.since(from).map(({ ms = Infinity }) => ms),
@@ -62,7 +62,7 @@ function slowly(cluster: Cluster, number: number, onEnd: (answer: string) => voi
   return socket;
 }
 
-/** @param limit calls a second that a tenant may make */
+/** @param limit allowed calls per second of a tenant */
 export const greedyTenant = (limit: number, ms: number): Fault => ({
   name: `one tenant at ten times its rate, ${ms / 1000} s`,
   allowed: [],
@@ -76,7 +76,7 @@ export const greedyTenant = (limit: number, ms: number): Fault => ({
     );
     const problems = [
       load.count(200, 429) < load.asked && `${load.asked - load.count(200, 429)} answers are neither 200 nor 429`,
-      // It may begin and end within a second of the limit.
+      // The first and the last second of the limiter may be partial.
       load.count(200) > limit * (ms / 1000 + 2) && `${load.count(200)} answers are 200`,
       load.withoutRetryAfter > 0 && `${load.withoutRetryAfter} refusals without Retry-After`,
       p99 > UNHARMED_MS && `1 % of the others waited longer than ${p99.toFixed()} ms`,

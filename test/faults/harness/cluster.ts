@@ -13,7 +13,7 @@ import { FaultProxy } from './fault-proxy';
 import { LoadBalancer } from './load-balancer';
 import type { Random } from './random';
 
-/** How long the gateway lets a call wait. Longer than a statement may take, so that both ways of bounding one are used. */
+/** Timeout of calls in the gateway. Longer than the statement timeout, so that both limits are tested. */
 export const REQUEST_TIMEOUT_MS = 3000;
 
 export interface Credentials {
@@ -21,7 +21,7 @@ export interface Credentials {
   'x-svc-auth-token': string;
 }
 
-/** One service process and the links it has. */
+/** One service process and its links. */
 export interface Node {
   process: ServiceProcess;
   toBroker: FaultProxy;
@@ -36,25 +36,25 @@ export interface ClusterOptions {
   gateways?: number;
   users?: number;
   writers?: number;
-  /** Settings beside those that make it a cluster. */
+  /** Additional settings. */
   env?: Partial<Record<AppName, Record<string, string>>>;
-  /** false: everything but the services runs. */
+  /** false: everything except the services is started. */
   started?: boolean;
 }
 
-/** The queues of commands that are to be carried out, of those that are tried again, and of letters for people. */
+/** Queues of commands, of retries, and of dead letters. */
 const COMMANDS = /^\w+\.(calls|commands(\.\d)?|again|suspects)$/;
 const RETRIES = /^\w+\.retry\.\w+$/;
 const LETTERS = /^\w+\.commands\.(dead|refused|crashed)$/;
 
-/** The whole system on servers of its own, with a fault proxy in every link. PostgreSQL writes to disk as in production. */
+/** The whole system with its own servers, and a fault proxy in every link. PostgreSQL writes to disk as in production. */
 export class Cluster {
   readonly gateways: Gateway[] = [];
   readonly usersReplicas: Node[] = [];
   readonly writers: Node[] = [];
-  /** Two for workloads, so that a row which crosses between them shows, and one that misbehaves. */
+  /** Two tenants for workloads, so that a row in the wrong tenant is found, and one that misbehaves. */
   tenants: readonly Credentials[];
-  /** Straight to the database, past the proxies. */
+  /** Direct connection to the database, without a proxy. */
   sql: Pool;
   management: Management;
   private balancer?: LoadBalancer;
@@ -81,7 +81,7 @@ export class Cluster {
     }
   }
 
-  /** The only one, or the first. */
+  /** The only gateway, or the first one. */
   get gateway(): Gateway {
     return this.gateways[0];
   }
@@ -98,7 +98,7 @@ export class Cluster {
     return this.nodes.flatMap(({ toBroker, toDatabase }) => [toBroker, toDatabase ?? []].flat());
   }
 
-  /** Where the next call goes. Stays the same when a gateway starts again. */
+  /** URL for the next call. It does not change when a gateway restarts. */
   get gatewayUrl(): string {
     return this.balancer?.next() ?? this.gateway.url;
   }
@@ -108,15 +108,15 @@ export class Cluster {
   }
 
   /**
-   * Messages that wait to be delivered from the queues of a kind, at this moment: the management API tells what was, seconds ago. Suspects
-   * are commands, too.
+   * Current number of ready messages in the queues of a kind, over AMQP: the numbers of the management API are seconds old. Suspects count as
+   * commands.
    */
   async waiting(kind: 'commands' | 'dead' | 'retry'): Promise<number> {
     const ofKind = { commands: COMMANDS, dead: LETTERS, retry: RETRIES }[kind];
     return (await waitingIn(this.broker.url, ofKind)).reduce((sum, { count }) => sum + count, 0);
   }
 
-  /** One more of them, not started. */
+  /** Adds a writer, which is not started. */
   async addWriter(random: Random, env?: Record<string, string>): Promise<void> {
     this.writers.push(await this.node('notifications', random, env));
   }
@@ -131,7 +131,7 @@ export class Cluster {
 
   private async prepare(random: Random, options: ClusterOptions): Promise<void> {
     this.management = this.broker.management;
-    // A pool forgets connections that end, instead of failing with them.
+    // Without a listener a lost idle connection would end the process.
     this.sql = new Pool({ connectionString: this.database.url, max: 2, connectionTimeoutMillis: 2000 });
     this.sql.on('error', () => undefined);
     await this.run('scripts/setup.mjs', [], { DEMO_CREDENTIALS: 'true' });
@@ -150,7 +150,7 @@ export class Cluster {
   private async newTenant(): Promise<Credentials> {
     const created = await this.run('dist/apps/users/src/tools/keys.main.js', ['create', '--json']);
     const { key, token } = JSON.parse(created) as { key: string; token: string };
-    // What workloads publish themselves, they publish as the account with full rights.
+    // Workloads publish with the full-rights account.
     await this.run('dist/apps/users/src/tools/keys.main.js', ['grant', key, '--publisher', '*']);
     return { 'x-svc-api-key': key, 'x-svc-auth-token': token };
   }
@@ -175,7 +175,7 @@ export class Cluster {
   }
 }
 
-/** What waits to be delivered from each of our queues with such a name, as the full-rights account sees it. */
+/** Number of ready messages in each of our queues with a matching name, read with the full-rights account. */
 export async function waitingIn(brokerUrl: string, names: RegExp): Promise<{ name: string; count: number }[]> {
   const connection = await connect(brokerUrl);
   try {

@@ -18,7 +18,7 @@ describe('FaultProxy', () => {
     return socket;
   };
 
-  /** An echo: whoever gets an answer knows that both directions work. */
+  /** An echo server: an answer shows that both directions work. */
   beforeEach(async () => {
     accepted = [];
     server = createServer((socket) => {
@@ -90,7 +90,7 @@ describe('FaultProxy', () => {
     await eventually(() => accepted.length === 2);
   });
 
-  it('stalls with the sockets open, and passes on what was held back', async () => {
+  it('stalls with the sockets open, and later passes on the held bytes', async () => {
     proxy.stall();
     client.write('b');
     const second = await open();
@@ -114,7 +114,7 @@ describe('FaultProxy', () => {
     await eventually(() => received === 'ab');
   });
 
-  it('does not tell one side through a black hole that the other has gone', async () => {
+  it('does not show the end of one side to the other through a black hole', async () => {
     proxy.stall();
     client.destroy();
     await once(client, 'close');

@@ -3,29 +3,29 @@ import { connect, createServer, type AddressInfo, type Server, type Socket } fro
 
 export type Direction = 'toServer' | 'toClient';
 
-/** What becomes of bytes: `cut` and `reset` end the connection in front of them, `hold` keeps them and all that follow until it heals. */
+/** Verdict about bytes: `cut` and `reset` end the connection before them; `hold` keeps them and all later bytes until the link heals. */
 export type Verdict = 'pass' | 'cut' | 'reset' | 'hold';
 
-/** What a link does to the bytes of one direction. */
+/** Faults of one direction of a link. */
 export interface Weather {
-  /** Milliseconds, and how far they stray to either side. */
+  /** Delay in milliseconds, and its maximum deviation in both directions. */
   latencyMs: number;
   jitterMs: number;
-  /** Most bytes in one packet; 0: as they come. */
+  /** Most bytes in one packet; 0: unchanged. */
   sliceBytes: number;
-  /** Nothing is forwarded, the end of a connection neither; the sockets stay open. */
+  /** Nothing is forwarded, not even the end of a connection; the sockets stay open. */
   stalled: boolean;
 }
 
-/** Looks at bytes before they go on. The link is the same object for both directions of a connection. */
+/** Inspects bytes before they are forwarded. Both directions of a connection get the same link object. */
 export type Inspector = (bytes: Buffer, direction: Direction, link: Link) => Verdict;
 
 const CLEAR: Weather = { latencyMs: 0, jitterMs: 0, sliceBytes: 0, stalled: false };
 
-/** A TCP proxy that does to a link what networks do. Every fault ends with {@link heal}. */
+/** A TCP proxy that simulates network faults. Every fault ends with {@link heal}. */
 export class FaultProxy {
   readonly weather: Record<Direction, Weather> = { toServer: { ...CLEAR }, toClient: { ...CLEAR } };
-  /** Refuses connections, as a host without the service does. */
+  /** Refuses connections, like a host without the service. */
   refusing = false;
   inspector?: Inspector;
   private readonly links = new Set<Link>();
@@ -38,7 +38,7 @@ export class FaultProxy {
     server.on('connection', (client) => this.accept(client));
   }
 
-  /** @param random between 0 and 1, for the jitter */
+  /** @param random returns a number between 0 and 1, for the jitter */
   static async start(target: { host: string; port: number }, random: () => number = Math.random): Promise<FaultProxy> {
     const server = createServer({ allowHalfOpen: true, noDelay: true });
     const proxy = new FaultProxy(server, target, random);
@@ -59,28 +59,28 @@ export class FaultProxy {
     return this.links.size;
   }
 
-  /** @param directions without any, both */
+  /** @param directions default: both */
   change(weather: Partial<Weather>, ...directions: Direction[]): void {
     for (const direction of directions.length > 0 ? directions : (['toServer', 'toClient'] as const))
       Object.assign(this.weather[direction], weather);
   }
 
-  /** Ends all connections. @returns how many there were */
+  /** Ends all connections. @returns their number */
   cut(how: 'cut' | 'reset' = 'cut'): number {
     const ended = this.links.size;
     for (const link of this.links) link.end(how);
     return ended;
   }
 
-  /** A black hole: sockets stay open, nothing passes, new connections are accepted and get no further. */
+  /** A black hole: sockets stay open and nothing passes. New connections are accepted, but not forwarded. */
   stall(...directions: Direction[]): void {
     this.change({ stalled: true }, ...directions);
   }
 
   /**
-   * Back to a plain link.
+   * Ends all faults of the link.
    *
-   * @param stalledLinks `resume`: what was held back arrives now; `lose`: those connections stay dead, as after a router forgot them
+   * @param stalledLinks `resume`: held bytes arrive now; `lose`: stalled connections stay dead, as after a router has forgotten them
    */
   heal(stalledLinks: 'resume' | 'lose' = 'resume'): void {
     if (stalledLinks === 'lose') for (const link of this.links) link.lose();
@@ -106,7 +106,7 @@ export class FaultProxy {
 
 /** One proxied connection. */
 export class Link {
-  /** For inspectors, to remember what they saw. */
+  /** Notes of inspectors. */
   note?: string;
   onEnd?: () => void;
   private readonly pipes: Pipe[];
@@ -129,7 +129,7 @@ export class Link {
     if (this.client.destroyed || this.server.destroyed) this.onSocketClosed();
   }
 
-  /** Stalled for ever. */
+  /** The link is stalled for ever. */
   lose(): void {
     for (const pipe of this.pipes) pipe.lost ||= pipe.isStalled;
   }
@@ -146,7 +146,7 @@ export class Link {
   }
 
   private onSocketClosed(): void {
-    // Through a black hole the other side does not learn of it.
+    // In a black hole the other side does not see the end.
     const gone = this.client.destroyed && this.server.destroyed;
     if (gone || this.pipes.every((pipe) => !pipe.isStalled && pipe.isEmpty)) this.end('cut');
   }
@@ -193,7 +193,7 @@ class Pipe {
     this.queue.length = 0;
   }
 
-  /** Sends what is due, in order. */
+  /** Sends the bytes that are due, in order. */
   flush(): void {
     clearTimeout(this.timer);
     if (!this.link.proxy.inspector) this.held = false;
@@ -209,7 +209,7 @@ class Pipe {
       if (next.bytes) this.to.write(next.bytes);
       else this.to.end();
       if (this.weather.sliceBytes > 0) {
-        // In one turn of the event loop they would travel as one packet again.
+        // Slices written in one turn of the event loop would be joined to one packet again.
         this.timer = setTimeout(() => this.flush(), 1);
         break;
       }

@@ -5,13 +5,13 @@ import type { FaultProxy, Inspector } from './fault-proxy';
 import { lasting, type Fault, type FaultContext } from './run-fault';
 import type { Workload } from './workload';
 
-/** Begins of AMQP methods on the wire: their class and number, and what follows in ours. */
+/** First bytes of AMQP methods on the wire: class, number, and the bytes that follow in our frames. */
 const BASIC_ACK = Buffer.from([0, 60, 0, 80]);
 const PUBLISH_REPLY = Buffer.concat([Buffer.from([0, 60, 0, 40, 0, 0, 7]), Buffer.from('replies')]);
 const PUBLISH_COMMAND = Buffer.concat([Buffer.from([0, 60, 0, 40, 0, 0, 5]), Buffer.from('calls')]);
 const INSERT = 'insert-notifications';
 
-/** Commands that are published together. */
+/** Number of commands that are published together. */
 const PORTION = 100;
 
 /** Ends a writer at a random moment and starts it again, while the other one goes on. */
@@ -29,7 +29,7 @@ export const killWriters = (times: number, ratePerSecond: number): Fault => ({
   },
 });
 
-/** Thousands wait in the queue, hundreds are in the memory of the writers, and nobody will ask for them again. */
+/** Thousands of commands are in the queue and hundreds in the memory of the writers, and no caller will repeat them. */
 export const killWritersOfBacklog = (commands: number, times: number): Fault => ({
   name: `SIGKILL of a writer, ${times} times, with ${commands} commands that nobody waits for`,
   async inject({ cluster, random, workload }) {
@@ -48,7 +48,7 @@ export const killWritersOfBacklog = (commands: number, times: number): Fault => 
   },
 });
 
-/** In portions, so that the process of the test has time for the answers to others. */
+/** Publishes in portions, so that the test process has time for other answers. */
 async function publishAll(channel: ConfirmChannel, workload: Workload, commands: number): Promise<void> {
   for (let published = 0; published < commands; published += PORTION) {
     const portion = Array.from({ length: PORTION }, () => workload.publish(channel, workload.newNotification()));
@@ -68,7 +68,7 @@ export const killGateway = (times: number): Fault => ({
   },
 });
 
-/** A server that loses its power, and gets it back when calls have felt it. */
+/** A server loses its power, and gets it back after calls have failed. */
 export const killServer = (server: 'broker' | 'database', name: string, times: number): Fault => ({
   name: `SIGKILL of ${name}, ${times} times`,
   async inject({ cluster, random, workload }) {
@@ -100,16 +100,16 @@ export const killEverything = (times: number): Fault => ({
 });
 
 /**
- * Ends connections exactly where it hurts, so many times.
+ * Ends connections exactly at critical bytes, `times` times.
  *
- * @param find the verdict for bytes; anything but `pass` counts
+ * @param find returns the verdict for bytes; every verdict except `pass` is a strike
  */
 async function strike({ workload }: FaultContext, proxies: FaultProxy[], times: number, find: Inspector): Promise<void> {
   let struck = 0;
   let armed = true;
   for (const proxy of proxies) {
     proxy.inspector = (bytes, direction, link) => {
-      // What find() notes of a link must be right when the next strike is due.
+      // Always call find(), because its notes about a link must be complete for the next strike.
       const verdict = find(bytes, direction, link);
       if (verdict === 'pass' || !armed) return 'pass';
       armed = false;
@@ -128,7 +128,7 @@ async function strike({ workload }: FaultContext, proxies: FaultProxy[], times: 
 const toDatabase = ({ writers }: Cluster) => writers.flatMap((writer) => writer.toDatabase ?? []);
 const toBroker = (nodes: Node[]) => nodes.map((node) => node.toBroker);
 
-/** PostgreSQL sends nothing of its answer before the statement, which is a transaction of its own, is committed. */
+/** PostgreSQL sends the answer only after the commit of the statement, which is its own transaction. */
 export const cutAfterCommit = (times: number): Fault => ({
   name: `link cut between COMMIT and its answer, ${times} times`,
   inject: (context) =>
@@ -160,7 +160,7 @@ export const dropReplies = (times: number): Fault => ({
     ),
 });
 
-/** The command is on its way when the gateway loses the broker. */
+/** The command is already sent when the gateway loses the broker. */
 export const cutAfterPublish = (times: number): Fault => ({
   name: `link cut behind a command that the gateway published, ${times} times`,
   inject: (context) =>
@@ -171,7 +171,7 @@ export const cutAfterPublish = (times: number): Fault => ({
     }),
 });
 
-/** Frozen processes keep their connections and what they were doing; they go on when everybody has given up. */
+/** Frozen processes keep their connections and their work. They continue after all callers have given up. */
 export const pause = (
   name: string,
   ms: number,
@@ -186,7 +186,7 @@ export const pause = (
   },
 });
 
-/** Longer than calls wait: what is in the queue when the writers come is all too late, and nobody waits for it. */
+/** Longer than the deadline of calls: all commands in the queue are too late when the writers start, and no caller waits for them. */
 export const expireUnconsumed = (ms: number): Fault => ({
   name: `no writer for ${ms / 1000} s`,
   allowed: [504],
@@ -215,10 +215,10 @@ export const stall = (
   },
 });
 
-/** Seconds between two signs of life of a connection to the broker. */
+/** Heartbeat of a connection to the broker, in seconds. */
 const HEARTBEAT_S = 10;
 
-/** Nothing tells a process that a link is dead but the silence in it. */
+/** A process can notice a dead link only by its silence. */
 export const findBlackHoles: Fault = {
   name: 'black holes between every service and the broker, until they are found',
   async inject({ cluster }) {
@@ -238,7 +238,7 @@ export const findBlackHoles: Fault = {
   },
 };
 
-/** Everything is slow, arrives in pieces, and now and then a connection is reset. */
+/** All links are slow and split the data, and sometimes a connection is reset. */
 export const badWeather = (resets: number): Fault => ({
   name: `latency of 100 ± 50 ms in every link, sliced, ${resets} resets`,
   allowed: [503, 504],

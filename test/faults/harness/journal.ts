@@ -2,28 +2,28 @@ import { appendFileSync, closeSync, mkdtempSync, openSync, readFileSync, rmSync 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** Something that a client wants to be there: once, whatever it takes. */
+/** Something that a client wants to be stored exactly once, with any number of attempts. */
 export interface Thing {
   kind: 'notification' | 'user';
   tenant: number;
-  /** Occurs nowhere else: what is found later is recognized by it. */
+  /** A unique text by which it is found again. */
   mark: string;
-  /** The body's `data`. */
+  /** `data` of the body. */
   data: Record<string, unknown>;
   idempotencyKey?: string;
 }
 
-/** 0: no answer, because the connection ended or could not be made. */
+/** Answer to a request. Status 0: no answer, because the connection ended or could not be opened. */
 export interface Told {
   status: number;
   ms: number;
-  /** How long the machine let everybody wait in that time. */
+  /** Longest delay by the machine itself in that time. */
   noiseMs: number;
-  /** The id that the answer named. */
+  /** The id in the answer. */
   id?: string;
   /** Its Retry-After. */
   retryAfter?: string;
-  /** Why it is no answer of the published form. */
+  /** Reason why the answer does not have the published form. */
   malformed?: string;
 }
 
@@ -31,13 +31,13 @@ export interface Ask {
   thing: Thing;
   askedAt: number;
   told?: Told;
-  /** Whether it was there one second after the deadline; asked of the database for outcomes that were unknown. */
+  /** Whether it was stored one second after the deadline; read from the database when the outcome was unknown. */
   finally?: boolean;
 }
 
 /**
- * What a client asked and what it was told, in a file: written before it is sent, and before the answer is used. What is verified later is
- * what the file says.
+ * Journal of requests and answers in a file. A request is written before it is sent, an answer before it is used. The later verification reads
+ * only the file.
  */
 export class Journal {
   private readonly directory = mkdtempSync(join(tmpdir(), 'fault-journal-'));
@@ -45,7 +45,7 @@ export class Journal {
   private readonly file = openSync(this.path, 'a');
   private asks = 0;
 
-  /** @returns the number of the ask */
+  /** @returns the number of the request */
   ask(thing: Thing): number {
     this.append({ ask: this.asks, thing, askedAt: Date.now() });
     return this.asks++;

@@ -2,7 +2,7 @@ import type { Gateway } from './cluster';
 
 const LOOK_EVERY_MS = 100;
 
-/** Sends calls in turn to the gateways that say they are ready, as the load balancer in front of them does. */
+/** Sends calls in turn to the ready gateways, like a load balancer in front of them. */
 export class LoadBalancer {
   private ready: Gateway[];
   private turn = 0;

@@ -1,6 +1,6 @@
-// Asks for new notifications as fast as it is told to, in a process of its own: a client that shares one with the test would be the bottleneck.
+// Adds notifications at the given rate, in its own process: a client in the test process would be the bottleneck.
 //   node load-generator.mjs '<JSON>'   see LoadOptions in load.ts
-// Leaves a journal like the one of Journal, written when it is over: nothing kills this client.
+// At the end it writes a journal in the format of Journal: this client is never killed.
 import { createWriteStream } from 'node:fs';
 import { connect } from 'node:net';
 import { finished } from 'node:stream/promises';
@@ -9,12 +9,12 @@ import { watchMachine } from './machine-noise.mjs';
 const TICK_MS = 2;
 const GIVE_UP_MS = 30_000;
 /**
- * More than the gateway takes calls at a time. Made beforehand, and not all at once: that would be another fault. Each has had an answer
- * then: the kernel connects before the gateway accepts, and a busy gateway accepts one in each turn of its event loop.
+ * More than the calls in flight of the gateway. Opened before the load and not all at once, which would be another fault. Each connection has had
+ * an answer then, because the kernel connects before the gateway accepts, and a busy gateway accepts one in each turn of its event loop.
  */
 const CONNECTIONS = 1500;
 const CONNECT_AT_ONCE = 50;
-/** What a busy machine made us miss stays missed: asked all at once it would be another load. */
+/** Calls missed on a busy machine are not made up: all at once they would be another load. */
 const MOST_AT_ONCE = 50;
 
 /** @typedef {import('./load.ts').LoadOptions & { url: string, headers: object, organizationId: string, documentId: string, path: string }} Options */
@@ -30,7 +30,7 @@ async function main(options) {
   /** @type {Ask[]} */
   const asks = [];
   /**
-   * Connections that no call uses. The one that has waited longest is used next: one that is never used is closed after 10 s.
+   * Idle connections. The longest idle one is used next, because an unused connection is closed after 10 s.
    * @type {Line[]}
    */
   const idle = [];
@@ -57,14 +57,14 @@ async function main(options) {
 
   function send() {
     const line = idle.shift();
-    // With all of them in use there is nobody left to ask.
+    // All connections are in use: skip this call.
     if (!line) return;
     const number = asks.length;
     /** @type {Ask} */
     const ask = { askedAt: Date.now(), from: performance.now() };
     asks.push(ask);
     open++;
-    // Printed once and not for each: what this client takes of the machine, the system does not have.
+    // The body is serialized only once, because this client takes CPU time from the system.
     const body = `${bodyBegins}${number}${bodyGoesOn}${number}${bodyEnds}`;
     line.send(`${head}\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`, (status, answer = '') => {
       open--;
@@ -77,7 +77,7 @@ async function main(options) {
     });
   }
 
-  /** A connection that is kept, with one call at a time. */
+  /** A persistent connection with one call at a time. */
   class Line {
     text = '';
     /** @type {((status: number, answer?: string) => void) | undefined} */
@@ -93,7 +93,7 @@ async function main(options) {
         this.answer?.(0);
       });
 
-    /** Whatever the answer is. */
+    /** Called with any answer. */
     accepted() {
       return new Promise((resolve, reject) => {
         /** @param {number} status */
@@ -149,7 +149,7 @@ async function main(options) {
   const file = createWriteStream(path);
   asks.forEach(({ askedAt, from, until, status, id, retryAfter }, number) => {
     const mark = markOf(number);
-    // Thousands were refused: what they would have stored is of no interest.
+    // Thousands of calls were refused: their content is not needed.
     const data = status === 429 || status === 503 ? {} : contentOf(mark, number);
     const thing = { kind: 'notification', tenant: options.tenant, mark, data };
     const told = { status, ms: Number(until) - from, noiseMs: noise.between(from, Number(until)), id, retryAfter };
@@ -160,7 +160,7 @@ async function main(options) {
 }
 
 /**
- * As the gateway writes it: in lower case.
+ * Header names as the gateway writes them, in lower case.
  * @param {string} answer
  * @param {string} name
  */

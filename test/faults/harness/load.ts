@@ -5,16 +5,16 @@ import type { Cluster } from './cluster';
 import { Journal, type Ask } from './journal';
 
 export interface LoadOptions {
-  /** Where a tenant asks. */
+  /** URL of the gateway for a tenant. */
   tenant: number;
   ms: number;
-  /** Open loop: asks at this rate whether answers come or not. */
+  /** Open loop: sends at this rate, with or without answers. */
   ratePerSecond?: number;
-  /** Closed loop: so many calls at any time. */
+  /** Closed loop: this number of calls at any time. */
   inFlight?: number;
 }
 
-/** What a client in a process of its own asked, and was told. */
+/** Requests and answers of a client in its own process. */
 export class Load {
   readonly documentId = 'document';
   readonly journal = new Journal();
@@ -52,12 +52,12 @@ export class Load {
     return this.asks.length;
   }
 
-  /** Answers of 200 a second. */
+  /** Answers of 200 per second. */
   get goodput(): number {
     return this.count(200) / (this.options.ms / 1000);
   }
 
-  /** So many of a hundred answers took at most these milliseconds, beside what the machine itself took. */
+  /** Percentile of the answer times in milliseconds, without the delay by the machine itself. */
   percentile(percent: number, ...statuses: number[]): number {
     return percentile(
       percent,
@@ -65,7 +65,7 @@ export class Load {
     );
   }
 
-  /** Refusals that do not say when to come again. */
+  /** Refusals without Retry-After. */
   get withoutRetryAfter(): number {
     return this.of([429]).filter(({ told }) => told?.retryAfter === undefined).length;
   }
@@ -75,7 +75,7 @@ export class Load {
   }
 }
 
-/** The value that so many of a hundred do not exceed. */
+/** The percentile of values. */
 export function percentile(percent: number, values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor((sorted.length * percent) / 100))] ?? 0;

@@ -1,15 +1,15 @@
-// How long the machine itself lets a client wait: bytes sent to a thread that does nothing else, and back.
+// Measures the delay by the machine itself: bytes to a thread that does nothing else, and back.
 import { connect, createServer } from 'node:net';
 import { Worker, isMainThread, parentPort } from 'node:worker_threads';
 
 const EVERY_MS = 20;
-/** Looked at, at most: longer than any answer is waited for. */
+/** Most samples that are used: they cover more than the longest wait for an answer. */
 const LATEST = 20_000;
 
 if (!isMainThread && parentPort) echo(parentPort);
 
 /**
- * What the machine itself takes for the way there and back.
+ * Round-trip times of the machine itself.
  * @param {import('node:worker_threads').MessagePort} port
  */
 function echo(port) {
@@ -17,7 +17,7 @@ function echo(port) {
   server.listen(0, '127.0.0.1', () => port.postMessage(/** @type {import('node:net').AddressInfo} */ (server.address()).port));
 }
 
-/** Begins to look, in a thread of its own; a wait of the client's own event loop is seen as well. */
+/** Starts measuring in a separate thread. It also sees delays of the client's own event loop. */
 export async function watchMachine() {
   const worker = new Worker(new URL(import.meta.url));
   const port = await new Promise((resolve) => worker.once('message', resolve));
@@ -37,7 +37,7 @@ export async function watchMachine() {
   });
   return {
     /**
-     * The longest wait in that time, both as `performance.now()` tells it.
+     * The longest delay between two times of `performance.now()`.
      * @param {number} from
      * @param {number} until
      */

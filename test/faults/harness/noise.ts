@@ -1,14 +1,14 @@
 import { get } from 'node:http';
 import type { Cluster } from './cluster';
 
-/** A shorter wait between two looks goes unseen. */
+/** Interval of the samples. A shorter delay between two samples is not seen. */
 const EVERY_MS = 50;
-/** Looked at, at most: longer than any answer is waited for. */
+/** Most samples that are used: they cover more than the longest wait for an answer. */
 const LATEST = 4000;
 
 /**
- * How long the machine itself lets everybody wait: the time of a call that depends on nothing but the gateway's process. On a machine that
- * does other things as well a bound in milliseconds would judge those.
+ * Measures the delay by the machine itself: the time of a call that depends only on the gateway process. Without it, limits in milliseconds would
+ * fail on a machine that is busy with other work.
  */
 export class Noise {
   private readonly samples: { from: number; to?: number; failed?: boolean }[] = [];
@@ -17,7 +17,7 @@ export class Noise {
 
   constructor(private readonly cluster: Cluster) {}
 
-  /** The longest wait from then until now. */
+  /** The longest delay since a time. */
   since(from: number): number {
     const now = performance.now();
     const waits = this.samples
@@ -32,7 +32,7 @@ export class Noise {
   }
 
   private sample(): void {
-    // A look that comes late is the machine's fault, too, or that of the test itself.
+    // A late sample is a delay by the machine too, or by the test itself.
     const sample: { from: number; to?: number; failed?: boolean } = { from: Math.min(performance.now(), this.dueAt) };
     this.dueAt = performance.now() + EVERY_MS;
     this.samples.push(sample);

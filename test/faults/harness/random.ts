@@ -6,7 +6,7 @@ export class Random {
     this.state = seed >>> 0;
   }
 
-  /** One for each purpose, so that one alone can be replayed. */
+  /** A separate generator for each purpose, so that one purpose can be replayed alone. */
   static for(seed: number, purpose: string): Random {
     let mixed = seed;
     for (const letter of purpose) mixed = Math.imul(mixed ^ (letter.codePointAt(0) ?? 0), 0x01000193);

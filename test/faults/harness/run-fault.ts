@@ -6,9 +6,9 @@ import { Random, seedOfRun } from './random';
 import { verify, type Verdict } from './verify';
 import { Workload } from './workload';
 
-/** Promised time from the end of a fault to a system that works. */
+/** Longest allowed time from the end of a fault to a working system. */
 const RECOVERY_MS = 10_000;
-/** So many answers of 200 in a row, asked after the fault, are a system that works. */
+/** The system counts as working after this number of consecutive answers of 200 to requests after the fault. */
 const HEALTHY_STREAK = 30;
 
 export interface FaultContext {
@@ -19,20 +19,20 @@ export interface FaultContext {
 
 export interface Fault {
   name: string;
-  /** Breaks something, and resolves when everything is as it was, with figures for the matrix if there are any. */
+  /** Injects the fault, and resolves when it has ended, optionally with figures for the matrix. */
   inject(context: FaultContext): Promise<string | void>;
-  /** Answers that are right during this fault, beside 200; 0 is a connection that ended. Default 503 and 504. */
+  /** Allowed statuses during this fault, besides 200; 0 is a lost connection. Default 503 and 504. */
   allowed?: number[];
-  /** An answer that this fault has to bring about. */
+  /** A status that this fault must cause. */
   expected?: number;
-  /** Least share of 200, as far as it is not the machine that was busy. */
+  /** Least share of 200 among calls while the machine was not busy. */
   share?: number;
   ratePerSecond?: number;
-  /** Error-level log lines that this fault has to bring about. */
+  /** Error-level log lines that are allowed during this fault. */
   expectedErrors?: RegExp;
 }
 
-/** One cluster for a file, and each fault as a test on it. */
+/** Starts one cluster, and runs each fault as a test on it. */
 export function describeFaults(title: string, faults: Fault[], options: ClusterOptions = {}): void {
   describe(title, () => {
     const seed = seedOfRun();
@@ -46,7 +46,7 @@ export function describeFaults(title: string, faults: Fault[], options: ClusterO
     it.each(faults.map((fault) => [fault.name, fault] as const))(
       '%s',
       async (_name, fault) => {
-        // What went wrong, and the seed that makes the same choices again.
+        // Report violations with the seed, which repeats the same choices.
         const violations = await runFault(cluster, fault, Random.for(seed, fault.name)).catch((error: unknown) => [error]);
         expect({ FAULT_SEED: seed, violations }).toEqual({ FAULT_SEED: seed, violations: [] });
       },
@@ -55,14 +55,14 @@ export function describeFaults(title: string, faults: Fault[], options: ClusterO
 
     it('stops in order, and leaves nothing in the queues', async () => {
       expect(await Promise.all(cluster.nodes.map(({ process }) => process.stop('SIGTERM')))).toEqual(cluster.nodes.map(() => 0));
-      // Without consumers what nobody acknowledged waits again, too.
+      // Without consumers, unacknowledged messages are ready again and count too.
       const kinds = ['commands', 'retry', 'dead'] as const;
       expect(await Promise.all(kinds.map((kind) => cluster.waiting(kind)))).toEqual([0, 0, 0]);
     }, 60_000);
   });
 }
 
-/** @returns what was promised and did not hold */
+/** @returns the violated guarantees */
 export async function runFault(cluster: Cluster, fault: Fault, random: Random): Promise<string[]> {
   const workload = new Workload(cluster, random, fault.name, fault.ratePerSecond);
   const violations: string[] = [];
@@ -85,7 +85,7 @@ export async function runFault(cluster: Cluster, fault: Fault, random: Random): 
   try {
     verdict = await verify(cluster, workload);
   } catch (error) {
-    // What went wrong before is the likely cause of it.
+    // Earlier violations are the likely cause.
     return [...violations, String(error), ...(await notReady(cluster)), `the journal: ${workload.journal.path}`];
   }
   const { lost, duplicated, unasked, late, malformed, statuses, share, asked } = verdict;
@@ -121,7 +121,7 @@ export async function runFault(cluster: Cluster, fault: Fault, random: Random): 
   return violations;
 }
 
-/** @returns milliseconds from now until everything was asked and answered as if nothing had been */
+/** Waits for the recovery. @returns milliseconds from now until calls were answered normally again */
 export async function recovery(cluster: Cluster, workload: Workload): Promise<number> {
   const healedAt = performance.now();
   const firstOfStreak = await eventually(() => {
@@ -153,10 +153,10 @@ function surprises({ app, exitCode, output }: ServiceProcess, from: number, expe
   ];
 }
 
-/** How long a fault lasts. Not for waiting until something has happened. */
+/** Duration of a fault. Do not use it to wait for an event. */
 export const lasting = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** A line of the matrix, for whoever runs the suite. */
+/** Appends a row of the matrix to the file FAULT_REPORT. */
 export function report(row: Record<string, unknown>): void {
   const file = process.env.FAULT_REPORT;
   if (file) appendFileSync(file, `${JSON.stringify(row)}\n`);

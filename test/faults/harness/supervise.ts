@@ -2,15 +2,15 @@ import { eventually } from '@app/testing/eventually';
 import type { ServiceProcess } from '@app/testing/service-process';
 
 /**
- * Starts processes again when they have ended, as whatever runs them does.
+ * Restarts processes when they end, like the platform that runs them.
  *
- * @param onEnd told each time that one has ended
- * @returns what ends it, once all of them are ready
+ * @param onEnd called each time a process has ended
+ * @returns a function that stops it; resolves once all processes are ready
  */
 export function supervise(processes: readonly ServiceProcess[], onEnd?: () => void): () => Promise<void> {
   let starting: Promise<unknown> = Promise.resolve();
   const timer = setInterval(() => {
-    // One that dies again before it is ready is started again.
+    // A process that ends again before it is ready is restarted too.
     for (const process of processes) {
       if (process.exitCode === undefined) continue;
       onEnd?.();
@@ -24,7 +24,7 @@ export function supervise(processes: readonly ServiceProcess[], onEnd?: () => vo
     );
   return async () => {
     try {
-      // The last one may have ended a moment ago.
+      // A process may have ended just before.
       await eventually(async () => (await Promise.all(processes.map(isReady))).every(Boolean), 30_000, 200);
     } finally {
       clearInterval(timer);

@@ -2,28 +2,28 @@ import type { NotificationItem } from '@app/contracts/notifications.get';
 import { REQUEST_TIMEOUT_MS, type Cluster } from './cluster';
 import type { Ask, Journal, Thing } from './journal';
 
-/** Answers that say: nothing was done, and nothing will be. */
+/** Statuses which mean that nothing was done and nothing will be. */
 const isRefusal = (status: number) => status === 503 || (status >= 400 && status < 500);
 
-/** What a machine that is not busy with other things as well takes at most by itself. */
+/** Longest delay by a machine that is not busy with other work, in milliseconds. */
 const QUIET_MS = 250;
 
 export interface Verdict {
   asked: number;
   statuses: Record<string, number>;
-  /** Share of 200 among the calls during which the machine itself let nobody wait for long. */
+  /** Share of 200 among calls without a long delay by the machine itself. */
   share: number;
-  /** Answered with 200, and not there, or not as it was sent. */
+  /** Answered with 200, but missing or different. */
   lost: string[];
   duplicated: string[];
-  /** There, though every answer said that nothing was done, or though nobody of that tenant sent it. */
+  /** Stored although every answer was a refusal, or although no client of that tenant sent it. */
   unasked: string[];
-  /** Changed later than a second after the deadline, or answered later than that. */
+  /** Changed or answered more than a second after the deadline. */
   late: string[];
   malformed: string[];
 }
 
-/** What somebody asked for, in an organization and a document of its own. */
+/** Requests of a client in its own organization and document. */
 export interface Asked {
   organizationId: string;
   documentId: string;
@@ -37,10 +37,10 @@ interface Row {
   kind: Thing['kind'];
 }
 
-/** Where everything is read back. */
+/** The system from which the data is read back. */
 export type ReadBack = Pick<Cluster, 'tenants' | 'sql' | 'gatewayUrl'>;
 
-/** Reads everything back, through HTTP and through SQL, and holds it against what the journal says. */
+/** Reads all data back over HTTP and SQL, and compares it with the journal. */
 export async function verify(cluster: ReadBack, workload: Asked): Promise<Verdict> {
   const asks = workload.journal.read();
   const rows = await readRows(cluster, workload.organizationId);
@@ -66,7 +66,8 @@ export async function verify(cluster: ReadBack, workload: Asked): Promise<Verdic
   const asksByMark = groupBy(asks, ({ thing }) => thing.mark);
   for (const [mark, found] of byMark) {
     const thing = asksByMark.get(mark)?.[0]?.thing;
-    if (!thing || found.some(({ tenant }) => tenant !== apiKeyOf(cluster, thing))) verdict.unasked.push(`nobody sent: ${mark}`);
+    if (!thing || found.some(({ tenant }) => tenant !== apiKeyOf(cluster, thing)))
+      verdict.unasked.push(`not sent by any client: ${mark}`);
     if (found.length > 1) verdict.duplicated.push(`${found.length} times: ${mark}`);
   }
   for (const [mark, asksOfThing] of asksByMark) judge(mark, asksOfThing, byMark.get(mark) ?? [], verdict);
@@ -86,9 +87,9 @@ function judge(mark: string, asks: Ask[], rows: Row[], verdict: Verdict): void {
       verdict.lost.push(`answered as ${told?.id}, is there as ${rows[0].id}: ${mark}`);
   }
   if (rows.length > 0 && asks.every(({ told }) => told && isRefusal(told.status)))
-    verdict.unasked.push(`refused with ${asks.map(({ told }) => told?.status).join()}, and there: ${mark}`);
+    verdict.unasked.push(`refused with ${asks.map(({ told }) => told?.status).join()}, but stored: ${mark}`);
   asks.forEach((ask, index) => {
-    // A later ask for the same thing may store it.
+    // A later request for the same thing may store it.
     const decisive = index === asks.length - 1 || ask.finally;
     if (ask.finally !== undefined && decisive && ask.finally !== rows.length > 0)
       verdict.late.push(`${ask.told?.status}: ${ask.finally ? 'there' : 'absent'} one second after the deadline, not in the end`);
@@ -144,7 +145,7 @@ async function compareWithHttp(
     if (!marks.has(mark)) verdict.unasked.push(`shown to ${apiKey}, and not its own: ${mark}`);
   if (items.length !== shown.size) verdict.duplicated.push(`${items.length} shown, ${shown.size} of them different`);
 
-  // One who is only named, and one who was added and is reached by notifyAll.
+  // A user who is only named, and a user who was added and is reached by notifyAll.
   const member = rows.find((row) => row.kind === 'user' && row.tenant === apiKey)?.id;
   for (const userId of ['user 0', member ?? []].flat()) {
     const isReached = ({ notifyUsers }: NotificationItem) =>

@@ -6,24 +6,24 @@ import { Journal, type Thing, type Told } from './journal';
 import { Noise } from './noise';
 import type { Random } from './random';
 
-/** From the deadline to when an outcome is final, and a little for the way of a call to the gateway, whose clock starts later. */
+/** Time from the deadline until an outcome is final, plus the way of a call to the gateway, whose clock starts later. */
 const FINAL_AFTER_MS = 1000 + 250;
 const GIVE_UP_MS = 60_000;
 const MOST_AT_ONCE = 10;
-/** The location of what was published and not asked for over HTTP, by which it is told apart. */
+/** Location of notifications that were published over AMQP and not sent over HTTP. */
 const PUBLISHED = 'published';
 
 export interface Answered {
   askedAt: number;
   status?: number;
-  /** What the answer took, without the machine's part of it. */
+  /** Time of the answer, without the delay by the machine itself. */
   ms?: number;
 }
 
-/** An open-loop client: it asks at its rate whether the answers come or not. */
+/** An open-loop client: it sends at its rate, with or without answers. */
 export class Workload {
   readonly journal = new Journal();
-  /** Of all asks of a workload, and of no other. */
+  /** The organization of this workload only. */
   readonly organizationId: string;
   readonly documentId = 'document';
   private readonly agent = new Agent({ keepAlive: true });
@@ -31,17 +31,17 @@ export class Workload {
   private readonly asked: Thing[] = [];
   private readonly running = new Set<Promise<void>>();
   private readonly settling = new Set<Promise<void>>();
-  /** What the idempotency keys begin with: they must differ between workloads. */
+  /** Prefix of the idempotency keys, which must differ between workloads. */
   private readonly keys: string;
-  /** Asks whose outcome is unknown until then. */
+  /** Requests whose outcome is unknown until `finalAt`. */
   private unknown: { ask: number; thing: Thing; finalAt: number; resolve: () => void }[] = [];
   private looking = false;
   private readonly looks = setInterval(() => void this.settleFinal(), 100).unref();
   private timer?: NodeJS.Timeout;
   private marks = 0;
-  /** One for each tenant: both use the same ids, and must not meet. */
+  /** A counter for each tenant: both use the same ids, and must not see each other. */
   private readonly numbers: [number, number] = [0, 0];
-  /** Asks in the order in which they were made, with their status once it is known. */
+  /** Requests in order, with their status once it is known. */
   readonly statuses: Answered[] = [];
 
   constructor(
@@ -60,12 +60,12 @@ export class Workload {
     let due = 0;
     this.timer = setInterval(() => {
       const now = Math.floor(((performance.now() - start) * this.ratePerSecond) / 1000);
-      // What a busy machine made us miss stays missed: asked all at once it would be another fault.
+      // Requests missed on a busy machine are not made up: all at once they would be another fault.
       for (due = Math.max(due, now - MOST_AT_ONCE); due < now; due++) void this.ask(this.nextThing());
     }, 5);
   }
 
-  /** Asks no more, and waits for every answer and for every unknown outcome to be final. */
+  /** Stops sending, and waits for every answer and until every unknown outcome is final. */
   async stop(): Promise<void> {
     clearInterval(this.timer);
     await Promise.all(this.running);
@@ -79,27 +79,27 @@ export class Workload {
     return this.statuses.filter((ask) => ask.status === status && ask.askedAt >= since).length;
   }
 
-  /** Answers to what was asked from then on, so far. */
+  /** Answers so far to requests since a time. */
   since(from: number): Answered[] {
     return this.statuses.filter(({ askedAt, status }) => askedAt >= from && status !== undefined);
   }
 
-  /** Waits for so many more answers of 200: a moment that depends on the load and not on the clock. */
+  /** Waits for `count` more answers of 200: a time that depends on the load and not on the clock. */
   async answers(count: number): Promise<void> {
     const before = this.count(200);
     await eventually(() => this.count(200) >= before + count, 30_000);
   }
 
-  /** Waits until so many more were asked, whatever the answers. */
+  /** Waits until `count` more requests were sent, with any answer. */
   async asks(count: number): Promise<void> {
     const before = this.statuses.length;
     await eventually(() => this.statuses.length >= before + count, 30_000);
   }
 
   /**
-   * Waits until so many of the published commands have had their effect. What was asked for over HTTP beside them does not count.
+   * Waits until `count` published commands have taken effect. Requests over HTTP do not count.
    *
-   * @throws Error after 2 minutes, which is longer than the three first retries take
+   * @throws Error after 2 minutes, which is longer than the first three retries
    */
   async stored(count: number): Promise<void> {
     const sql = `SELECT count(*)::int AS count FROM notifications.notifications n JOIN notifications.organizations o ON o.id = n.organization
@@ -112,7 +112,7 @@ export class Workload {
     });
   }
 
-  /** Asks for one thing, in addition to the rate. */
+  /** Sends one request, in addition to the rate. */
   ask(thing: Thing): Promise<Told> {
     const number = this.journal.ask(thing);
     const entry: Answered = { askedAt: performance.now() };
@@ -132,7 +132,7 @@ export class Workload {
     return work.then(() => answer);
   }
 
-  /** As another service does, who waits for the broker's confirm only: from then on it has to be there in the end. */
+  /** Publishes like another service, which waits only for the broker's confirm. From then on the command must take effect in the end. */
   async publish(channel: ConfirmChannel, { data, ...others }: Thing): Promise<void> {
     const thing = { ...others, data: { ...data, locationId: PUBLISHED } };
     const number = this.journal.ask(thing);
@@ -151,7 +151,7 @@ export class Workload {
     this.journal.tell(number, { status: 200, ms: 0, noiseMs: 0, id });
   }
 
-  /** Mostly new notifications; also users, and what was asked before once more. */
+  /** Mostly new notifications; also users, and repetitions of earlier requests. */
   nextThing(): Thing {
     const { random } = this;
     const earlier = this.asked.length > 0 && random.chance(0.05) ? random.pick(this.asked.slice(-200)) : undefined;
@@ -180,7 +180,7 @@ export class Workload {
           notifyUsers: Array.from({ length: random.between(1, 4) }, (_, n) => ({ userId: `user ${n}` })),
         }),
       },
-      // Without either of them a repetition would be another notification.
+      // Without notificationId and idempotency key a repetition would be another notification.
       ...((!named || random.chance(0.2)) && { idempotencyKey: `${this.keys} ${number}` }),
     };
   }
@@ -240,7 +240,7 @@ export class Workload {
     return new Promise((resolve) => this.unknown.push({ ask, thing, finalAt: deadline + FINAL_AFTER_MS, resolve }));
   }
 
-  /** Looks up what has become final, all of it with one statement: hundreds may at once. */
+  /** Looks up all outcomes that have become final with one statement, because there may be hundreds at once. */
   private async settleFinal(): Promise<void> {
     const now = Date.now();
     const final = this.unknown.filter(({ finalAt }) => finalAt <= now);
@@ -254,7 +254,7 @@ export class Workload {
       }
       this.unknown = this.unknown.filter((one) => !final.includes(one));
     } catch {
-      // The database is away, or the machine is: the next look will tell.
+      // The database or the machine is busy: the next lookup will find them.
     } finally {
       this.looking = false;
     }
@@ -279,7 +279,7 @@ export class Workload {
   }
 }
 
-/** Why an answer is not of the published form. */
+/** Reason why an answer does not have the published form. */
 function problemOf(status: number, text: string): string | undefined {
   try {
     const { result, error } = JSON.parse(text) as { result?: { status?: string }; error?: { status?: string; message?: string } };

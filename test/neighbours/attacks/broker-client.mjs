@@ -1,4 +1,4 @@
-// What attackers at the broker share: one connection that comes back when the broker ends it, and counts.
+// Shared by attackers at the broker: one connection that reconnects when the broker ends it, with counters.
 import { connect } from 'amqplib';
 import { pause } from './calls.mjs';
 
@@ -6,7 +6,7 @@ import { pause } from './calls.mjs';
 /** @typedef {[routingKey: string, body: Buffer, options: import('amqplib').Options.Publish]} Message */
 
 const AGAIN_MS = 1000;
-/** Messages whose confirm is waited for, at most: what more would do is fill the attacker's own memory. */
+/** Most unconfirmed messages: more would only fill the attacker's own memory. */
 const UNCONFIRMED = 5000;
 const TICK_MS = 10;
 
@@ -48,7 +48,7 @@ export class BrokerClient {
     this.#channel.on('close', () => void this.#again());
   }
 
-  /** A channel that the broker closed is made again. */
+  /** Opens a new channel when the broker has closed the old one. */
   async #again() {
     if (this.#stopped) return;
     this.closed++;
@@ -60,7 +60,7 @@ export class BrokerClient {
   }
 
   /**
-   * Resolves when the broker has said what became of it, or the channel is gone.
+   * Resolves when the broker has confirmed or refused the message, or the channel is closed.
    * @param {string} routingKey
    * @param {Buffer} body
    * @param {import('amqplib').Options.Publish} [options]
@@ -81,7 +81,7 @@ export class BrokerClient {
       try {
         this.channel.publish(exchange, routingKey, body, { userId: this.account.name, ...options }, done);
       } catch {
-        // The channel is gone, or about to come back.
+        // The channel is closed or is being reopened.
         this.#waiting.delete(resolve);
         resolve();
       }
@@ -90,7 +90,7 @@ export class BrokerClient {
   }
 
   /**
-   * Publishes as fast as the broker takes them, or some a second.
+   * Publishes `count` messages, at the given rate or as fast as possible.
    * @param {number} count
    * @param {(sent: number) => Message} next
    */
@@ -112,7 +112,7 @@ export class BrokerClient {
 }
 
 /**
- * An attack of one connection: it goes on until it is stopped, or has sent everything.
+ * An attack with one connection. It runs until it is stopped or has sent everything.
  * @param {Account} account
  * @param {(client: BrokerClient) => unknown} attack
  */

@@ -1,4 +1,4 @@
-// Services that may ask and wait: they have queues for replies, which the broker names.
+// Services that may call and wait: they have reply queues, which the broker names.
 import { connect } from 'amqplib';
 import { attackBy } from './broker-client.mjs';
 import { HEAVY, pause, prepareHeavyPages, unique } from './calls.mjs';
@@ -27,7 +27,7 @@ export const CALLERS = [
   {
     name: 'direct queries at once',
     seconds: 10,
-    why: 'Queries have a queue, too: 20,000 that are more than it holds, again and again.',
+    why: 'Queries have a queue too: 20,000 queries, more than it holds, again and again.',
     start: (target) =>
       attackBy(target.caller, async (client) => {
         const queue = await replyQueue(client);
@@ -38,7 +38,7 @@ export const CALLERS = [
   {
     name: 'replies that nobody reads',
     seconds: 10,
-    why: 'Pages of 4 MiB that are asked for and stay in the queue of their caller: the memory is the broker’s.',
+    why: 'Pages of 4 MiB that stay in the reply queue of their caller use the memory of the broker.',
     prepare: prepareHeavyPages,
     start: (target) =>
       attackBy(target.caller, async (client) => {
@@ -49,7 +49,7 @@ export const CALLERS = [
   {
     name: 'awaited direct commands',
     seconds: 10,
-    why: 'A direct caller that waits is no gateway: 2,000 commands a second with a deadline and a queue for replies.',
+    why: 'A direct caller is not limited by the gateway: 2,000 commands a second with a deadline and a reply queue.',
     start: (target) =>
       attackBy(target.caller, async (client) => {
         const queue = await replyQueue(client);
@@ -73,7 +73,7 @@ export const CALLERS = [
   {
     name: 'queues for replies by the thousand',
     seconds: 10,
-    why: 'What the broker names has no limit by name: 5,000 queues on one connection.',
+    why: 'Queues named by the broker are not limited by permissions: 5,000 queues on one connection.',
     async start({ caller }) {
       const model = await connect(caller.url);
       model.on('error', () => {});
@@ -98,7 +98,7 @@ export const CALLERS = [
   {
     name: 'channels by the thousand',
     seconds: 10,
-    why: 'Each channel is processes at the broker: 2,000 on each of ten connections.',
+    why: 'Each channel needs processes in the broker: 2,000 channels on each of ten connections.',
     async start({ caller }) {
       let [opened, refused] = [0, 0];
       /** @type {import('amqplib').ChannelModel[]} */

@@ -1,4 +1,4 @@
-// What attackers that speak HTTP share: calls by the hundred, counted by what became of them.
+// Shared by attackers over HTTP: many calls, counted by their outcome.
 import { randomBytes } from 'node:crypto';
 import { Agent, request } from 'node:http';
 
@@ -6,7 +6,7 @@ import { Agent, request } from 'node:http';
 /** @typedef {[operation: string, headers: object, body: string]} Call */
 
 const TICK_MS = 5;
-/** A refusal comes at once: without a pause a closed loop would become a flood of refusals, which is an attack of its own. */
+/** Pause after a refusal, which comes at once: without it a closed loop would become a flood of refusals, which is another attack. */
 const AFTER_REFUSAL_MS = 250;
 
 export class Calls {
@@ -54,7 +54,7 @@ export class Calls {
   }
 
   /**
-   * Keeps a number of calls under way.
+   * Keeps this number of calls in flight.
    * @param {number} inFlight
    * @param {() => Call} next
    */
@@ -67,7 +67,7 @@ export class Calls {
   }
 
   /**
-   * So many a second, whether answers come or not, but never more than so many at a time.
+   * Sends calls at this rate, with or without answers, but limits the calls in flight.
    * @param {number} perSecond
    * @param {() => Call} next
    * @param {number} [atMost]
@@ -88,7 +88,7 @@ export class Calls {
     return this;
   }
 
-  /** Ends all of it, and says what was offered. */
+  /** Ends all calls, and returns the offered load as text. */
   stop() {
     this.#stopped = true;
     this.#timers.forEach((timer) => clearInterval(timer));
@@ -104,7 +104,7 @@ export class Calls {
 /** @param {number} ms */
 export const pause = (ms) => /** @type {Promise<void>} */ (new Promise((resolve) => setTimeout(resolve, ms)));
 
-/** What no other run uses. */
+/** A name that no other run uses. */
 export const unique = () => randomBytes(8).toString('hex');
 
 /** The body of an add in the attacker's name. */
@@ -119,13 +119,13 @@ export const notification = (changes = {}) => ({
 /** @param {object} data */
 export const bodyOf = (data) => JSON.stringify({ data });
 
-/** A page of it is 4 MiB. */
+/** Filters of a page of 4 MiB. */
 export const HEAVY = { organizationId: 'the attacker', documentId: 'heavy' };
 const HEAVY_NOTIFICATIONS = 70;
 const HEAVY_BYTES = 63 * 1024;
 
 /**
- * Stores what {@link HEAVY} pages are made of, once: they have ids.
+ * Stores the notifications of the {@link HEAVY} pages, once, because they have ids.
  * @param {Target} target
  */
 export async function prepareHeavyPages(target) {

@@ -1,10 +1,10 @@
-// Tenants that call as often and as dearly as they may.
+// Tenants that make as many and as expensive calls as they may.
 import { Calls, HEAVY, bodyOf, notification, prepareHeavyPages, unique } from './calls.mjs';
 
 /** @param {number} inFlight @returns {import('./all.mjs').Attack} */
 const heavyPages = (inFlight) => ({
   name: `heavy pages, ${inFlight} in a loop`,
-  why: 'Pages of 4 MiB cost a thousand times what an empty one does, and rate limits count calls.',
+  why: 'A page of 4 MiB costs a thousand times more than an empty page, and rate limits count calls.',
   prepare: prepareHeavyPages,
   start: (target) =>
     new Calls(target).closedLoop(inFlight, () => ['notifications/get', target.tenant, bodyOf({ ...HEAVY, pageSize: 1000 })]),
@@ -15,7 +15,7 @@ const RECIPIENTS = 1000;
 const recipients = (prefix, more = {}) =>
   Array.from({ length: RECIPIENTS }, (_, number) => ({ userId: `${prefix} ${number}`, ...more }));
 
-/** One call in so many is by a thousand users. */
+/** One call in this number has a thousand users. */
 const EVERY = 10;
 
 /** @type {import('./all.mjs').Attack[]} */
@@ -25,7 +25,7 @@ export const HTTP_CALLS = [
   heavyPages(200),
   {
     name: 'bodies of 1 MiB',
-    why: 'The largest bodies that are taken, as many valid as not: they are read, parsed and checked.',
+    why: 'The largest accepted bodies, half of them valid: they are read, parsed and validated.',
     start(target) {
       const name = 'n'.repeat(320);
       const valid = bodyOf(
@@ -38,7 +38,7 @@ export const HTTP_CALLS = [
   },
   {
     name: '1,000 recipients at full speed',
-    why: 'One row for each recipient: a statement takes fifty times as long as that of somebody else.',
+    why: 'One row for each recipient: a statement takes fifty times longer than one of another tenant.',
     start(target) {
       const body = bodyOf(notification({ notifyUsers: recipients('user') }));
       return new Calls(target).closedLoop(32, () => ['notifications/add', target.tenant, body]);
@@ -46,7 +46,7 @@ export const HTTP_CALLS = [
   },
   {
     name: 'bad credentials, 2,000 a second',
-    why: 'Each costs a question to the users service, and an answer that nobody keeps.',
+    why: 'Each costs a question to the users service, and the answer is of no further use.',
     start(target) {
       const headers = () => ({
         'x-svc-api-key': Math.random() < 0.5 ? target.tenant['x-svc-api-key'] : unique(),
@@ -57,7 +57,7 @@ export const HTTP_CALLS = [
   },
   {
     name: 'invented organizations',
-    why: 'Bounded caches are emptied by what occurs once.',
+    why: 'Keys that occur only once evict the useful entries of limited caches.',
     start(target) {
       const body = () =>
         bodyOf(notification({ organizationId: unique(), documentId: unique(), notifyUsers: [{ userId: unique() }] }));
@@ -68,7 +68,7 @@ export const HTTP_CALLS = [
   },
   {
     name: 'a thousand keys at once',
-    why: 'A share for each key is small when keys are many: a thousand calls of a thousand keys, every two seconds.',
+    why: 'The share of a key is small when there are many keys: a thousand calls of a thousand keys, every two seconds.',
     start(target) {
       const calls = new Calls(target);
       const body = bodyOf(notification());
@@ -86,7 +86,7 @@ export const HTTP_CALLS = [
   {
     name: 'reads of ever new users of one organization',
     seconds: 10,
-    why: 'The first read for a user asks the users service for all of them.',
+    why: 'The first read for a user asks the users service for all memberships.',
     start(target) {
       const body = () => bodyOf({ organizationId: 'the attacker', userId: unique() });
       return new Calls(target).openLoop(400, () => ['notifications/get', target.tenant, body()]);
@@ -105,7 +105,7 @@ export const HTTP_CALLS = [
   {
     name: 'a thousand users in every call, in any order',
     seconds: 10,
-    why: 'Rows that two calls lock in another order wait for each other, and the users service proves credentials, too.',
+    why: 'Calls that lock rows in different orders wait for each other, and the users service also checks credentials.',
     start(target) {
       const users = () => recipients('user', { name: unique() }).sort(() => Math.random() - 0.5);
       const body = () => bodyOf({ organizationId: 'the attacker', documentId: 'document', users: users() });
@@ -115,7 +115,7 @@ export const HTTP_CALLS = [
   {
     name: 'notifications to all, read by a thousand users',
     seconds: 10,
-    why: 'A notification to all is one row, and every page of every user has to find it.',
+    why: 'A notification to all is one row, and every page of every user must find it.',
     start(target) {
       const calls = new Calls(target);
       let number = 0;

@@ -1,4 +1,4 @@
-// Clients that speak HTTP badly: they do not read, or write a byte at a time.
+// Bad HTTP clients: they do not read, or send one byte at a time.
 import { connect } from 'node:net';
 import { HEAVY, bodyOf, prepareHeavyPages } from './calls.mjs';
 
@@ -9,7 +9,7 @@ const AGAIN_MS = 200;
 const DRIP_MS = 1000;
 const DRIP_BYTES = 1024;
 
-/** So many connections, each made again when it is closed. */
+/** A number of connections. Each is reopened when it is closed. */
 class Sockets {
   opened = 0;
   closed = 0;
@@ -71,7 +71,7 @@ const heavyCall = ({ tenant }) => callOf('notifications/get', tenant, bodyOf({ .
 export const HTTP_SOCKETS = [
   {
     name: 'pipelining without reading',
-    why: 'Answers that nobody reads keep their places and their memory: 1,100 pages of 4 MiB on 20 connections.',
+    why: 'Unread answers occupy places and memory: 1,100 pages of 4 MiB on 20 connections.',
     prepare: prepareHeavyPages,
     start: (target) =>
       new Sockets(target, 20, (socket, sockets) => {
@@ -95,7 +95,7 @@ export const HTTP_SOCKETS = [
   },
   {
     name: 'trickle sending',
-    why: 'Calls that arrive a byte a second, in the headers or in the body, on 500 connections.',
+    why: 'Calls that arrive at one byte per second, in the headers or in the body, on 500 connections.',
     start: (target) =>
       new Sockets(target, 500, (socket, sockets) => {
         const whole = callOf('notifications/add', target.tenant, ' '.repeat(1000));
@@ -110,7 +110,7 @@ export const HTTP_SOCKETS = [
   {
     name: 'documentation that nobody reads',
     seconds: 10,
-    why: 'No credentials are needed for it, and the script of a page is large.',
+    why: 'The documentation needs no credentials, and its script is large.',
     start: (target) =>
       new Sockets(target, 500, (socket, sockets) => {
         socket.pause();
@@ -124,7 +124,7 @@ export const HTTP_SOCKETS = [
   {
     name: 'calls given up half way',
     seconds: 10,
-    why: 'Who goes away leaves work behind that somebody has begun: a call for a heavy page, then the end of the connection.',
+    why: 'A client that leaves does not stop the work of its call: a call for a heavy page, then the end of the connection.',
     prepare: prepareHeavyPages,
     start: (target) =>
       new Sockets(target, 20, (socket, sockets) => {
@@ -136,7 +136,7 @@ export const HTTP_SOCKETS = [
   {
     name: 'connections opened and left',
     seconds: 10,
-    why: 'Each costs an accept, and places for connections are counted for all together: 9,000 that only stay open.',
+    why: 'Each costs an accept, and all clients share the limit of connections: 9,000 that only stay open.',
     start: (target) => new Sockets(target, 9000, () => {}),
   },
 ];

@@ -1,4 +1,4 @@
-// Services that listen to events, and whoever only connects.
+// Services that listen to events, and clients that only connect.
 import { connect } from 'amqplib';
 import { Calls, bodyOf, notification, pause } from './calls.mjs';
 
@@ -7,7 +7,7 @@ import { Calls, bodyOf, notification, pause } from './calls.mjs';
 
 const EVENT = 'notification.added.v1';
 
-/** What an attack does at the broker goes on until it is stopped; what the broker refuses is counted. */
+/** Repeats an action at the broker until the attack is stopped, and counts refusals. */
 class AtBroker {
   done = 0;
   refused = 0;
@@ -53,7 +53,7 @@ class AtBroker {
 }
 
 /**
- * Connects as fast as it goes, so many at a time.
+ * Connects as fast as possible, with a limited number at a time.
  * @param {AtBroker} attack
  * @param {string} url
  * @param {number} count
@@ -77,7 +77,7 @@ const connectAll = (attack, url, count, atOnce, then) =>
   );
 
 /**
- * An event for each, to fill queues of events with.
+ * Calls that publish an event each, to fill event queues.
  * @param {Target} target
  */
 const fill = (target) => {
@@ -101,12 +101,12 @@ const stuckQueue = ({ name, url }) =>
 export const LISTENERS = [
   {
     name: 'a stuck listener',
-    why: 'A queue with room for one message that refuses the others, and is never consumed: it is asked for its confirm, too.',
+    why: 'A queue for one message that rejects others and is never consumed: every confirm depends on it.',
     start: ({ oldListener, listener }) => both(stuckQueue(oldListener), stuckQueue(listener)),
   },
   {
     name: 'a listener that never consumes',
-    why: 'An unbounded queue takes the broker’s memory and disk, and the alarm stops every publisher; with 60 events of 60 KB a second.',
+    why: 'An unlimited queue uses memory and disk of the broker, and the alarm stops every publisher; 60 events of 60 KB a second.',
     start: (target) =>
       both(
         new AtBroker('queues', async (attack) => {
@@ -137,7 +137,7 @@ export const LISTENERS = [
   {
     name: 'bindings made and undone',
     seconds: 10,
-    why: 'Bindings are rows in a database that all publishers read, and each differs by its arguments.',
+    why: 'Bindings are rows in a table that all publishers read. Each binding has other arguments.',
     start: ({ oldListener: { name, url } }) =>
       new AtBroker('bindings', async (attack) => {
         const channel = await attack.channel(url);
@@ -154,7 +154,7 @@ export const LISTENERS = [
   {
     name: 'events that become commands',
     seconds: 10,
-    why: 'A queue of one’s own may dead-letter into commands, with any routing key: events come there with the user_id of a service.',
+    why: 'A listener’s own queue may dead-letter into commands with any routing key, and events have the user_id of a service.',
     start: (target) =>
       both(
         new AtBroker('queues', async (attack) => {
@@ -176,20 +176,20 @@ export const LISTENERS = [
   },
   {
     name: '2,000 connections of one account',
-    why: 'Each is processes and memory at the broker.',
+    why: 'Each connection needs processes and memory in the broker.',
     start: ({ publisher: { url } }) => new AtBroker('connections', (attack) => connectAll(attack, url, 2000, 20)),
   },
   {
     name: 'connections made and ended',
     seconds: 10,
-    why: 'Passwords are hashed for each, and every end is told to all nodes.',
+    why: 'The broker hashes a password for each connection, and reports every end to all nodes.',
     start: ({ publisher: { url } }) =>
       new AtBroker('connections', (attack) => connectAll(attack, url, Infinity, 8, (model) => model.close())),
   },
   {
     name: 'wrong passwords at the broker',
     seconds: 10,
-    why: 'No account is needed to ask for one.',
+    why: 'An attempt to log in needs no account.',
     start({ publisher }) {
       const url = new URL(publisher.url);
       url.password = 'wrong';
@@ -199,7 +199,7 @@ export const LISTENERS = [
   {
     name: 'a listener that acknowledges nothing',
     seconds: 10,
-    why: 'What is delivered and not acknowledged stays in the broker, and comes again with each new connection.',
+    why: 'Unacknowledged events stay in the broker, and are delivered again with each new connection.',
     start: (target) =>
       both(
         new AtBroker('deliveries', async (attack) => {

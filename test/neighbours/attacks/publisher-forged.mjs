@@ -1,4 +1,4 @@
-// A publisher that pretends: to be a service, to have failed before, to be somebody else.
+// A publisher that forges headers: it pretends to be a service, to have failed before, or to be another account.
 import { attackBy } from './broker-client.mjs';
 import { commandOf } from './publisher.mjs';
 
@@ -18,7 +18,7 @@ const death = (queue, exchange, reason) => [
 ];
 
 const OPERATION = { 'x-routing-key': 'notifications.add.v1' };
-/** What a message may carry that services write, each with the key of a tenant that the account may not act for. */
+/** Forged headers of services, each with the key of a tenant for which the account has no grant. */
 const FORGERIES = [
   { 'x-origin-user': 'gateway' },
   { ...OPERATION, 'x-origin-user': 'gateway', 'x-death': death('notifications.commands', 'retry', 'expired') },
@@ -41,17 +41,17 @@ const FORGERIES = [
   { 'x-origin-user': 'gateway', BCC: ['notifications.commands', 'documents.set.v1'] },
   {},
 ];
-/** Whom the message says it is from, beside the account itself. */
+/** Forged user_ids, besides the account itself. */
 const NOBODY = { userId: undefined };
 
 /** @type {import('./all.mjs').Attack[]} */
 export const FORGERS = [
   {
     name: 'forged headers',
-    why: 'Headers are the word of their writer: x-death, x-origin-user, x-attempt, x-routing-key, x-delivery-count, CC, BCC, no user_id.',
+    why: 'A publisher may write any header: x-death, x-origin-user, x-attempt, x-routing-key, x-delivery-count, CC, BCC, no user_id.',
     start: (target) =>
       attackBy(target.publisher, async (client) => {
-        // Behind it what has an expiration expires, and the broker adds an entry of its own to a forged x-death.
+        // Messages with an expiration expire in the queue, and the broker adds its own entry to a forged x-death.
         await client.flood(BACKLOG, () => commandOf(target));
         let number = 0;
         await client.flood(

@@ -1,4 +1,4 @@
-// Services that may publish notifications for a tenant of their own, and nothing else.
+// Services that may only publish notifications for their own tenant.
 import { attackBy, BrokerClient } from './broker-client.mjs';
 import { notification, unique } from './calls.mjs';
 
@@ -23,14 +23,14 @@ export const commandOf = ({ tenant }, changes = {}, options = {}) => [
 /** @param {number} bytes @returns {Message} */
 const rubbish = (bytes) => [ADD, Buffer.alloc(bytes, 'not JSON '), { persistent: true }];
 
-/** More than the queue of dead letters of the first version held. */
+/** More than the dead-letter queue of the first version could hold. */
 const FILLS = 262;
 
 /** @type {import('./all.mjs').Attack[]} */
 export const PUBLISHERS = [
   {
     name: '100,000 direct commands at once',
-    why: 'Commands that nobody waits for must not make those wait that somebody waits for.',
+    why: 'Commands without a waiting caller must not delay commands with one.',
     start: (target) => attackBy(target.publisher, (client) => client.flood(100_000, () => commandOf(target))),
   },
   {
@@ -45,12 +45,12 @@ export const PUBLISHERS = [
   {
     name: '100,000 small malformed messages',
     seconds: 10,
-    why: 'Dead letters are counted as well as weighed.',
+    why: 'Dead-letter queues also limit the number of messages.',
     start: (target) => attackBy(target.publisher, (client) => client.flood(100_000, () => rubbish(10))),
   },
   {
     name: 'oversized messages',
-    why: '12 bodies of 60 MiB: a consumer holds as many as its prefetch allows.',
+    why: '12 bodies of 60 MiB: a consumer holds up to its prefetch.',
     start: (target) =>
       attackBy(target.publisher, async (client) => {
         for (let number = 0; number < 12; number++) await client.publish(...rubbish(60 * MEBIBYTE));
@@ -58,7 +58,7 @@ export const PUBLISHERS = [
   },
   {
     name: 'poisonous messages',
-    why: 'Two messages that kill the process which reads them, as a bug in native code does.',
+    why: 'Two messages that crash the process that reads them, like a bug in native code.',
     start: (target) =>
       attackBy(target.publisher, async (client) => {
         for (let number = 0; number < 2; number++)
@@ -67,7 +67,7 @@ export const PUBLISHERS = [
   },
   {
     name: 'an expiration flood behind a backlog',
-    why: 'The broker puts away what expires by itself, without any consumer of ours.',
+    why: 'The broker removes expired messages itself, without our consumers.',
     start: (target) =>
       attackBy(target.publisher, async (client) => {
         await client.flood(20_000, () => commandOf(target));
@@ -78,7 +78,7 @@ export const PUBLISHERS = [
   },
   {
     name: 'a full queue of dead letters',
-    why: 'Filled by an operator in place of our own failures; then a publisher sends what has to be put there, too.',
+    why: 'An operator fills the queue in place of our own failures; then a publisher sends messages that become dead letters too.',
     async prepare({ operatorUrl }) {
       const operator = await BrokerClient.open({ url: operatorUrl, exchange: 'dead' });
       const letter = Buffer.alloc(MEBIBYTE, 'x');
@@ -96,7 +96,7 @@ export const PUBLISHERS = [
   {
     name: 'commands for ever new API keys',
     seconds: 10,
-    why: 'Each key has to be asked for at the users service, which proves credentials as well.',
+    why: 'Each key costs a question to the users service, which also checks credentials.',
     start: (target) =>
       attackBy(target.publisher, (client) =>
         client.flood(Infinity, () => commandOf(target, {}, { headers: { 'x-api-key': unique() } }), 2000),
@@ -105,7 +105,7 @@ export const PUBLISHERS = [
   {
     name: 'large headers',
     seconds: 10,
-    why: 'Headers are written again with every retry and dead letter; bodies are weighed, and headers perhaps not.',
+    why: 'Headers are published again with every retry and dead letter, and queue limits count bodies but not headers.',
     start: (target) =>
       attackBy(target.publisher, (client) => {
         const headers = { 'x-api-key': target.victims[0], 'x-large': 'x'.repeat(100_000) };
@@ -115,7 +115,7 @@ export const PUBLISHERS = [
   {
     name: 'copies to other queues by CC',
     seconds: 10,
-    why: 'CC goes around the topic permission: a publisher of notifications reaches the queue in which credentials are proved.',
+    why: 'CC bypasses the topic permission: a publisher of notifications reaches the queue of credential checks.',
     start: (target) =>
       attackBy(target.publisher, (client) => {
         const headers = {
@@ -128,7 +128,7 @@ export const PUBLISHERS = [
   {
     name: 'commands with 1,000 recipients at full speed',
     seconds: 10,
-    why: 'The same statement as over HTTP, without its rate limit and without anybody who waits.',
+    why: 'The same statement as over HTTP, without its rate limit and without a waiting caller.',
     start: (target) =>
       attackBy(target.publisher, (client) => {
         const notifyUsers = Array.from({ length: 1000 }, (_, number) => ({ userId: `user ${number}` }));

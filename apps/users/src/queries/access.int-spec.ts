@@ -29,7 +29,7 @@ describe('access.check', () => {
   });
 
   it.each<[string, AccessType | undefined, string | undefined, Record<string, string | undefined>]>([
-    ['nobody has said anything', undefined, undefined, { 'of organization': 'organization', 'of document': 'document' }],
+    ['it was never set', undefined, undefined, { 'of organization': 'organization', 'of document': 'document' }],
     [
       'it is organizationPrivate',
       'organizationPrivate',

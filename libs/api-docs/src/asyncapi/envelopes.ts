@@ -133,7 +133,7 @@ export const ENVELOPES: Readonly<Record<string, FieldsSchema>> = {
       type: text('The type of the event, which is its routing key.'),
       content_type: { const: 'application/cloudevents+json', description: 'A CloudEvent as JSON in UTF-8.' },
       timestamp: { type: 'integer', description: 'Time of the event, in seconds since 1970.' },
-      app_id: text('The service that tells.'),
+      app_id: text('The publishing service.'),
       user_id: text('Its broker account, checked by the broker.'),
       delivery_mode: { const: 2, description: 'Persistent.' },
     },

@@ -155,7 +155,7 @@ describe('forged headers', () => {
   it.each([
     ['without user_id', () => ({})],
     ['with an x-death', () => ({ userId: evil })],
-  ])('is nobody %s', async (_, options) => {
+  ])('has no rights %s', async (_, options) => {
     await withService('', async () => {
       await publishTen(1, options());
       await eventually(async () => (await box.ready(REFUSED)) === 10);
@@ -163,7 +163,7 @@ describe('forged headers', () => {
     expect((await box.listed('list')).map(({ origin, publisher }) => [origin, publisher])).toEqual(
       Array(10).fill(['service', null]),
     );
-    expect((await box.tool('list --limit 1')).printed[0]).toMatch(/ nobody {2}/);
+    expect((await box.tool('list --limit 1')).printed[0]).toMatch(/ none {2}/);
     await box.tool('replay --all');
     const replayed = await box.take('users.again');
     expect(replayed).toHaveLength(10);
@@ -178,9 +178,9 @@ describe('forged headers', () => {
     const WAYS: [string, queue: string, bury: () => Promise<void>][] = [
       // RabbitMQ up to 3.12 adds its own entry to a forged x-death.
       ['expired in the queue of versions without lanes', REFUSED, () => expireTen({ userId: evil })],
-      ['expired there, and nobody is its publisher', REFUSED, () => expireTen({})],
+      ['expired there, without a user_id', REFUSED, () => expireTen({})],
       ['put there by a service of such a version', REFUSED, () => publishLetters(EARLIER)],
-      ['put there by a service of a version before', DEAD, () => publishLetters(DEAD)],
+      ['put there by a service of an earlier version', DEAD, () => publishLetters(DEAD)],
     ];
 
     /** Like during an upgrade that is not finished. */

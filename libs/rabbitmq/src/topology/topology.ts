@@ -190,7 +190,7 @@ function failureBindings(service: ServiceName): BindingDeclaration[] {
     byName('dead', deadQueue(service)),
     byName('dead', crashedQueue(service)),
     byName('dead', refusedQueue(service)),
-    // Dead letters with this key: from the event queue and the earlier queue, and all those of versions without lanes.
+    // Dead letters with this key come from the event queue, from the earlier queue, and from services of versions without lanes.
     { exchange: 'dead', routingKey: earlierCommandQueue(service), queue: refusedQueue(service) },
   ];
 }

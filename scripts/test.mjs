@@ -1,15 +1,20 @@
 // npm test: everything that can be checked, on a broker and a database of its own.
-//   npm test -- <arguments of Jest>   only the tests that these choose
+//   npm test -- <arguments of Jest>   only the tests that these choose, with the servers that they need; nothing is installed
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { exampleTools } from './servers/example-tools.mjs';
 import { endCommands } from './processes/command.mjs';
 import { checkGivenServer } from './servers/given-servers.mjs';
 import { runJest } from './checkout/jest.mjs';
+import { dependenciesInStep } from './checkout/dependencies.mjs';
 import { UserError, checkMachine } from './checkout/machine.mjs';
 import { npm } from './checkout/npm.mjs';
 import { watchParent } from './processes/parent.mjs';
 import { prepare } from './checkout/prepare.mjs';
 import { report, reportFailure } from './checkout/progress.mjs';
+import { ROOT } from './checkout/project.mjs';
+import { needsOfChosen } from './checkout/test-needs.mjs';
+import { INSTALL_NOTHING } from './servers/rabbitmq-program.mjs';
 import { temporaryDirectory } from './processes/temporary-directory.mjs';
 import { TestServers } from './servers/test-servers.mjs';
 
@@ -42,6 +47,31 @@ try {
 
 async function main() {
   checkMachine();
+  if (chosen.length > 0) return runChosen();
+  const given = await givenServers();
+  // The servers start beside the installation and the checks; the broker needs no package of ours.
+  const prepared = prepare();
+  const broker = startBroker(given);
+  const database = prepared.then(() => startDatabase(given));
+  await Promise.race([prepared.then(() => runSteps(broker, database)), failureOf(broker), failureOf(database)]);
+}
+
+async function runChosen() {
+  process.env[INSTALL_NOTHING] = 'true';
+  if (!existsSync(join(ROOT, 'node_modules/jest'))) throw new UserError('There are no packages yet: npm ci installs them.');
+  if (!dependenciesInStep()) report('node_modules is not what package-lock.json says: npm ci brings it in step');
+  const needs = await needsOfChosen(chosen);
+  const given = needs.broker || needs.database ? await givenServers() : {};
+  const settings = await Promise.all([
+    needs.broker && startBroker(given),
+    needs.database && startDatabase(given),
+    needs.exampleTools && examples(),
+    needs.build && prepare({ install: false }),
+  ]);
+  await jest('the chosen tests', chosen, Object.assign({}, ...settings));
+}
+
+async function givenServers() {
   const given = {
     broker: await checkGivenServer('AMQP_URL', process.env),
     database: await checkGivenServer('DATABASE_URL', process.env),
@@ -50,18 +80,19 @@ async function main() {
     throw new UserError(
       'With AMQP_URL the tests also need TEST_RABBITMQ_MANAGEMENT_URL (http://user:password@host:15672): each makes virtual hosts of its own. Without AMQP_URL they start a broker themselves.',
     );
-  // The servers start beside the installation and the checks; the broker needs no package of ours.
-  const prepared = prepare();
-  const broker = given.broker ? { TEST_AMQP_URL: process.env.AMQP_URL } : servers.startRabbit(report);
-  const database = given.database
-    ? { TEST_DATABASE_URL: process.env.DATABASE_URL }
-    : prepared.then(() => servers.startPostgres());
-  await Promise.race([prepared.then(() => runSteps(broker, database)), failureOf(broker), failureOf(database)]);
+  return given;
+}
+
+async function startBroker(given) {
+  return given.broker ? { TEST_AMQP_URL: process.env.AMQP_URL } : servers.startRabbit(report);
+}
+
+async function startDatabase(given) {
+  return given.database ? { TEST_DATABASE_URL: process.env.DATABASE_URL } : servers.startPostgres();
 }
 
 async function runSteps(broker, database) {
   const settings = async () => ({ ...(await broker), ...(await database), ...(await examples()) });
-  if (chosen.length > 0) return jest('the chosen tests', chosen, await settings());
   await Promise.all(
     CHECKS.map(async (checks) => {
       for (const check of checks) await step(check, () => npm(['run', check]));
@@ -93,7 +124,11 @@ async function failureOf(work) {
 
 async function jest(name, args, settings) {
   await step(name, async () => {
-    const { passed, failed } = await runJest(args, settings, join(reports.path, `${totals.passed}-${name}.json`));
+    const { passed, failed } = await runJest(
+      args,
+      settings,
+      join(reports.path, `${totals.passed}-${name}.json`),
+    );
     totals.passed += passed;
     if (leaving) return;
     totals.failed += failed;

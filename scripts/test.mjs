@@ -1,9 +1,9 @@
 // npm test: everything that can be checked, on a broker and a database of its own.
 //   npm test -- <arguments of Jest>   only the tests that these choose, with the servers that they need; nothing is installed
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { exampleTools } from './servers/example-tools.mjs';
-import { endCommands } from './processes/command.mjs';
+import { endCommands, runQuietly } from './processes/command.mjs';
 import { checkGivenServer } from './servers/given-servers.mjs';
 import { runJest } from './checkout/jest.mjs';
 import { dependenciesInStep } from './checkout/dependencies.mjs';
@@ -18,10 +18,12 @@ import { INSTALL_NOTHING } from './servers/rabbitmq-program.mjs';
 import { temporaryDirectory } from './processes/temporary-directory.mjs';
 import { TestServers } from './servers/test-servers.mjs';
 
-/** Side by side: the first takes as long as all others together. */
-const CHECKS = [['lint'], ['format:check', 'typecheck', 'docs:check', 'lint:containers']];
-// A short share of security: npm run test:security does the whole.
-const PROJECTS = ['unit', 'integration', 'e2e', 'security'];
+const CHECKS = ['typecheck', 'format:check', 'docs:check', 'lint:containers', 'lint'];
+// A short share of security: npm run test:security does the whole. In one run, so that no file at the end of a project is waited for.
+const SERVER_PROJECTS = ['integration', 'e2e', 'security'];
+
+/** What the servers hold that tests start for themselves, see scripts/servers/run.mjs. */
+const IN_MEMORY = { TEST_SERVERS_IN_MEMORY: 'true' };
 
 const chosen = process.argv.slice(2);
 const totals = { passed: 0, failed: 0 };
@@ -68,7 +70,7 @@ async function runChosen() {
     needs.exampleTools && examples(),
     needs.build && prepare({ install: false }),
   ]);
-  await jest('the chosen tests', chosen, Object.assign({}, ...settings));
+  await jest('the chosen tests', chosen, Object.assign({}, IN_MEMORY, ...settings));
 }
 
 async function givenServers() {
@@ -93,17 +95,33 @@ async function startDatabase(given) {
 
 async function runSteps(broker, database) {
   const settings = async () => ({ ...(await broker), ...(await database), ...(await examples()) });
-  await Promise.all(
-    CHECKS.map(async (checks) => {
-      for (const check of checks) await step(check, () => npm(['run', check]));
-    }),
-  );
-  for (const project of PROJECTS)
-    await jest(`${project} tests`, ['--selectProjects', project], project === 'unit' ? {} : await settings());
-  // The whole of it takes a quarter of an hour: npm run test:faults.
-  await jest('fault tests, the short pass', ['--selectProjects', 'faults', '--testPathPatterns', 'short'], {});
-  // The whole of it takes half an hour: npm run test:neighbours.
+  // Side by side: tests wait for servers and deadlines half of their time, and the checks never do.
+  await Promise.all([checkCode(), runTests(settings)]);
+  // The whole of it takes half an hour: npm run test:neighbours. Alone, because it measures how long calls take, and on a disk.
   await jest('neighbour tests, the short pass', ['--selectProjects', 'neighbours', '--testPathPatterns', 'short'], {});
+}
+
+async function checkCode() {
+  for (const check of CHECKS) await step(check, () => npm(['run', check]));
+  await step('tests of scripts', () =>
+    runQuietly(process.execPath, ['--test', ...scriptTests()], { cwd: ROOT, name: 'node --test' }),
+  );
+  // The whole of it takes a quarter of an hour: npm run test:faults.
+  await jest('fault tests, the short pass', ['--selectProjects', 'faults', '--testPathPatterns', 'short'], IN_MEMORY);
+}
+
+async function runTests(settings) {
+  await jest('unit tests', ['--selectProjects', 'unit'], {});
+  await jest(`${SERVER_PROJECTS.join(', ')} tests`, ['--selectProjects', ...SERVER_PROJECTS], {
+    ...(await settings()),
+    ...IN_MEMORY,
+  });
+}
+
+function scriptTests() {
+  return readdirSync(join(ROOT, 'scripts'), { recursive: true })
+    .filter((path) => path.endsWith('.test.mjs'))
+    .map((path) => join('scripts', path));
 }
 
 // After the broker, whose own installation may be under way.
@@ -124,13 +142,9 @@ async function failureOf(work) {
 
 async function jest(name, args, settings) {
   await step(name, async () => {
-    const { passed, failed } = await runJest(
-      args,
-      settings,
-      join(reports.path, `${totals.passed}-${name}.json`),
-    );
+    const { passed, failed } = await runJest(args, settings, join(reports.path, `${name}.json`));
     totals.passed += passed;
-    if (leaving) return;
+    if (leaving) throw new Error('stopped'); // its count is that of a run cut short
     totals.failed += failed;
     if (failed > 0) throw new Error(`${failed} failed`);
   });

@@ -1,5 +1,6 @@
 // One private server for a test that wants to break it. Jest cannot import these modules, so it talks to a child:
 //   node scripts/servers/run.mjs rabbitmq|postgres [--management] [--fsync]
+// With TEST_SERVERS_IN_MEMORY its data is in memory where there is room: for tests that do not measure.
 // stdout: one JSON line when ready, then one for each command line on stdin: stop, kill, start, pause, resume, and for RabbitMQ
 // memory alarm on, memory alarm off, and the same for disk: an alarm blocks every connection that publishes; and memory as deployed.
 // When stdin closes, the server and its data are removed.
@@ -23,7 +24,7 @@ if (positionals.length !== 1 || !['rabbitmq', 'postgres'].includes(kind)) {
 const say = (line) => process.stdout.write(`${JSON.stringify(line)}\n`);
 process.stdout.on('error', () => {}); // whoever listened is gone; stdin tells us so, too
 
-const temporary = temporaryDirectory(kind);
+const temporary = temporaryDirectory(kind, { inMemory: Boolean(process.env.TEST_SERVERS_IN_MEMORY) });
 const directory = temporary.path;
 let leaving;
 const leave = (code) =>

@@ -1,22 +1,29 @@
 // npm test: everything that can be checked, on a broker and a database of its own.
+import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { exampleTools } from './servers/example-tools.mjs';
 import { commandLine } from './processes/command-line.mjs';
-import { endCommands } from './processes/command.mjs';
+import { endCommands, runQuietly } from './processes/command.mjs';
 import { checkGivenServer } from './servers/given-servers.mjs';
 import { runJest } from './checkout/jest.mjs';
+import { dependenciesInStep } from './checkout/dependencies.mjs';
 import { UserError, checkMachine } from './checkout/machine.mjs';
 import { npm } from './checkout/npm.mjs';
 import { watchParent } from './processes/parent.mjs';
 import { prepare } from './checkout/prepare.mjs';
 import { report, reportFailure } from './checkout/progress.mjs';
+import { ROOT } from './checkout/project.mjs';
+import { needsOfChosen } from './checkout/test-needs.mjs';
+import { INSTALL_NOTHING } from './servers/rabbitmq-program.mjs';
 import { temporaryDirectory } from './processes/temporary-directory.mjs';
 import { TestServers } from './servers/test-servers.mjs';
 
-/** Side by side: the first takes as long as all others together. */
-const CHECKS = [['lint'], ['format:check', 'typecheck', 'docs:check', 'lint:containers']];
-// A short share of security: npm run test:security does the whole.
-const PROJECTS = ['unit', 'integration', 'e2e', 'security'];
+const CHECKS = ['typecheck', 'format:check', 'docs:check', 'lint:containers', 'lint'];
+// A short share of security: npm run test:security does the whole. In one run, so that no file at the end of a project is waited for.
+const SERVER_PROJECTS = ['integration', 'e2e', 'security'];
+
+/** What the servers hold that tests start for themselves, see scripts/servers/run.mjs. */
+const IN_MEMORY = { TEST_SERVERS_IN_MEMORY: 'true' };
 
 const chosen = commandLine(
   {
@@ -60,6 +67,31 @@ try {
 
 async function main() {
   checkMachine();
+  if (chosen.length > 0) return runChosen();
+  const given = await givenServers();
+  // The servers start beside the installation and the checks; the broker needs no package of ours.
+  const prepared = prepare();
+  const broker = startBroker(given);
+  const database = prepared.then(() => startDatabase(given));
+  await Promise.race([prepared.then(() => runSteps(broker, database)), failureOf(broker), failureOf(database)]);
+}
+
+async function runChosen() {
+  process.env[INSTALL_NOTHING] = 'true';
+  if (!existsSync(join(ROOT, 'node_modules/jest'))) throw new UserError('There are no packages yet: npm ci installs them.');
+  if (!dependenciesInStep()) report('node_modules is not what package-lock.json says: npm ci brings it in step');
+  const needs = await needsOfChosen(chosen);
+  const given = needs.broker || needs.database ? await givenServers() : {};
+  const settings = await Promise.all([
+    needs.broker && startBroker(given),
+    needs.database && startDatabase(given),
+    needs.exampleTools && examples(),
+    needs.build && prepare({ install: false }),
+  ]);
+  await jest('the chosen tests', chosen, Object.assign({}, IN_MEMORY, ...settings));
+}
+
+async function givenServers() {
   const given = {
     broker: await checkGivenServer('AMQP_URL', process.env),
     database: await checkGivenServer('DATABASE_URL', process.env),
@@ -68,30 +100,47 @@ async function main() {
     throw new UserError(
       'With AMQP_URL the tests also need TEST_RABBITMQ_MANAGEMENT_URL (http://user:password@host:15672): each makes virtual hosts of its own. Without AMQP_URL they start a broker themselves.',
     );
-  // The servers start beside the installation and the checks; the broker needs no package of ours.
-  const prepared = prepare();
-  const broker = given.broker ? { TEST_AMQP_URL: process.env.AMQP_URL } : servers.startRabbit(report);
-  const database = given.database
-    ? { TEST_DATABASE_URL: process.env.DATABASE_URL }
-    : prepared.then(() => servers.startPostgres());
-  await Promise.race([prepared.then(() => runSteps(broker, database)), failureOf(broker), failureOf(database)]);
+  return given;
+}
+
+async function startBroker(given) {
+  return given.broker ? { TEST_AMQP_URL: process.env.AMQP_URL } : servers.startRabbit(report);
+}
+
+async function startDatabase(given) {
+  return given.database ? { TEST_DATABASE_URL: process.env.DATABASE_URL } : servers.startPostgres();
 }
 
 /** @param {Settings | Promise<Settings>} broker @param {Settings | Promise<Settings>} database */
 async function runSteps(broker, database) {
   const settings = async () => ({ ...(await broker), ...(await database), ...(await examples()) });
-  if (chosen.length > 0) return jest('the chosen tests', chosen, await settings());
-  await Promise.all(
-    CHECKS.map(async (checks) => {
-      for (const check of checks) await step(check, () => npm(['run', check]));
-    }),
-  );
-  for (const project of PROJECTS)
-    await jest(`${project} tests`, ['--selectProjects', project], project === 'unit' ? {} : await settings());
-  // The whole of it takes a quarter of an hour: npm run test:faults.
-  await jest('fault tests, the short pass', ['--selectProjects', 'faults', '--testPathPatterns', 'short'], {});
-  // The whole of it takes half an hour: npm run test:neighbours.
+  // Side by side: tests wait for servers and deadlines half of their time, and the checks never do.
+  await Promise.all([checkCode(), runTests(settings)]);
+  // The whole of it takes half an hour: npm run test:neighbours. Alone, because it measures how long calls take, and on a disk.
   await jest('neighbour tests, the short pass', ['--selectProjects', 'neighbours', '--testPathPatterns', 'short'], {});
+}
+
+async function checkCode() {
+  for (const check of CHECKS) await step(check, () => npm(['run', check]));
+  await step('tests of scripts', () =>
+    runQuietly(process.execPath, ['--test', ...scriptTests()], { cwd: ROOT, name: 'node --test' }),
+  );
+  // The whole of it takes a quarter of an hour: npm run test:faults.
+  await jest('fault tests, the short pass', ['--selectProjects', 'faults', '--testPathPatterns', 'short'], IN_MEMORY);
+}
+
+async function runTests(settings) {
+  await jest('unit tests', ['--selectProjects', 'unit'], {});
+  await jest(`${SERVER_PROJECTS.join(', ')} tests`, ['--selectProjects', ...SERVER_PROJECTS], {
+    ...(await settings()),
+    ...IN_MEMORY,
+  });
+}
+
+function scriptTests() {
+  return readdirSync(join(ROOT, 'scripts'), { recursive: true })
+    .filter((path) => path.endsWith('.test.mjs'))
+    .map((path) => join('scripts', path));
 }
 
 // After the broker, whose own installation may be under way.
@@ -114,9 +163,9 @@ async function failureOf(work) {
 /** @param {string} name @param {string[]} args @param {NodeJS.ProcessEnv} settings */
 async function jest(name, args, settings) {
   await step(name, async () => {
-    const { passed, failed } = await runJest(args, settings, join(reports.path, `${totals.passed}-${name}.json`));
+    const { passed, failed } = await runJest(args, settings, join(reports.path, `${name}.json`));
     totals.passed += passed;
-    if (leaving) return;
+    if (leaving) throw new Error('stopped'); // its count is that of a run cut short
     totals.failed += failed;
     if (failed > 0) throw new Error(`${failed} failed`);
   });

@@ -5,13 +5,16 @@ import { waitForLock } from '../processes/lock.mjs';
 import { stage, report } from './progress.mjs';
 import { LOCAL } from './project.mjs';
 
-/** Installs and builds what is not in step. One at a time in a checkout: `npm start` and `npm test` may meet. */
-export async function prepare() {
+/**
+ * Installs and builds what is not in step. One at a time in a checkout: `npm start` and `npm test` may meet.
+ * @param {{ install?: boolean }} [what] install: false builds only
+ */
+export async function prepare({ install = true } = {}) {
   const release = await waitForLock(join(LOCAL, 'prepare.lock'), (pid) =>
     report(`waiting for process ${pid}, which installs or builds here`),
   );
   try {
-    if (!dependenciesInStep()) await stage('installing packages (npm ci)', installDependencies);
+    if (install && !dependenciesInStep()) await stage('installing packages (npm ci)', installDependencies);
     if (!buildInStep()) await stage('building', build);
   } finally {
     release();

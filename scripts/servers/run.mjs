@@ -27,7 +27,7 @@ const { kind, management, fsync } = commandLine(
 const say = (line) => process.stdout.write(`${JSON.stringify(line)}\n`);
 process.stdout.on('error', () => {}); // the listener is gone; stdin says so, too
 
-const temporary = temporaryDirectory(kind);
+const temporary = temporaryDirectory(kind, { inMemory: Boolean(process.env.TEST_SERVERS_IN_MEMORY) });
 const directory = temporary.path;
 let leaving;
 /** @param {number} code */

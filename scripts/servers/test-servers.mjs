@@ -24,7 +24,7 @@ export class TestServers {
   /** @returns {Promise<NodeJS.ProcessEnv>} the settings by which the tests find it */
   async startPostgres() {
     const postgres = await this.#start(startPostgres, 'postgres', { fsync: false });
-    return { TEST_DATABASE_URL: postgres.url };
+    return { TEST_DATABASE_URL: postgres.url, TEST_DATABASE_TEMPLATE: 'prepared' };
   }
 
   async remove() {
@@ -45,7 +45,7 @@ export class TestServers {
    * @param {O} options
    */
   #start(start, name, options) {
-    const directory = temporaryDirectory(`tests-${name}`);
+    const directory = temporaryDirectory(`tests-${name}`, { inMemory: true });
     this.#directories.push(directory);
     const started = start({ directory: directory.path, abort: this.#leaving.signal, ...options });
     this.#starting.push(started);

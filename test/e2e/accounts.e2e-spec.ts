@@ -26,6 +26,7 @@ describe('a system with least permissions', () => {
       return url.href;
     };
     system = await System.start({
+      wholeSetUp: true,
       amqpUrl: broker.url,
       env: {
         RABBITMQ_MANAGEMENT_URL: requiredEnv('TEST_RABBITMQ_MANAGEMENT_URL'),

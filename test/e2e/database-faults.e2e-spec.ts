@@ -1,5 +1,5 @@
 import { Client } from 'pg';
-import { createTestDatabase, type TestDatabase } from '@app/testing/database';
+import { createEmptyDatabase, type TestDatabase } from '@app/testing/server-databases';
 import { eventually } from '@app/testing/eventually';
 import { System, type HttpAnswer } from '@app/testing/system';
 import { TcpLink } from '@app/testing/tcp-link';
@@ -12,7 +12,7 @@ describe('when the database', () => {
   let number = 0;
 
   beforeAll(async () => {
-    database = await createTestDatabase({});
+    database = await createEmptyDatabase();
     link = await TcpLink.to(database.url);
     system = await System.start({ databaseUrl: link.url });
     sql = new Client({ connectionString: database.url });

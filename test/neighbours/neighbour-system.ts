@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { Pool } from 'pg';
 import { ACCOUNTS } from '@app/rabbitmq-admin/accounts/rights';
 import { QUEUES } from '@app/rabbitmq/topology/topology';
-import type { Management } from '@app/testing/broker';
+import type { Management } from '@app/testing/management';
 import { PrivateServer } from '@app/testing/private-server';
 import { ServiceProcess, type AppName } from '@app/testing/service-process';
 import { freePort, type Credentials } from '../faults/harness/cluster';

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { Pool } from 'pg';
-import { createTestDatabase, type TestDatabase } from '@app/testing/database';
+import { createEmptyDatabase, type TestDatabase } from '@app/testing/server-databases';
 import { eventually } from '@app/testing/eventually';
 import { System } from '@app/testing/system';
 
@@ -39,7 +39,7 @@ export class WatchedSystem {
   }
 
   static async start(tenants: number): Promise<WatchedSystem> {
-    const database = await createTestDatabase({});
+    const database = await createEmptyDatabase();
     const url = new URL(database.url);
     // The database server of the test run accepts any password.
     url.password ||= randomBytes(16).toString('hex');

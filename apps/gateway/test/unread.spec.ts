@@ -12,6 +12,8 @@ const MEBIBYTE = 1024 * 1024;
 const page = (bytes: number) => answer({ page: 'x'.repeat(bytes) });
 /** More than the socket buffers hold for a client that does not read. */
 const LARGE = 16 * MEBIBYTE;
+/** One for all calls: each of its own would take most of the time. */
+const LARGE_PAGE = page(LARGE);
 
 describe('answers that are not read', () => {
   let gateway: RunningGateway;
@@ -30,7 +32,7 @@ describe('answers that are not read', () => {
       config: { maxInFlight: 20 },
       limits: { unreadTimeoutMs: 500, checkEveryMs: 20, maxBytesWaiting: 1024 * MEBIBYTE },
     });
-    gateway.rabbit.respond = () => page(LARGE);
+    gateway.rabbit.respond = () => LARGE_PAGE;
     const before = (await closed('unread')) ?? 0;
     const socket = await unread(Array.from({ length: 100 }, (_, id) => get(id)).join(''));
     await eventually(async () => ((await gateway.metric('gateway_bytes_waiting')) ?? 0) > 8 * LARGE);
@@ -56,7 +58,7 @@ describe('answers that are not read', () => {
 
   it('are limited for each key: other keys get their answers', async () => {
     gateway = await RunningGateway.start({ limits: { maxBytesWaiting: 10 * LARGE } });
-    gateway.rabbit.respond = () => page(LARGE);
+    gateway.rabbit.respond = () => LARGE_PAGE;
     const sockets = await Promise.all(Array.from({ length: 20 }, (_, id) => unread(get(id))));
     expect(await gateway.log.line({ limit: 'waiting_share' })).toMatchObject({ apiKey: 'demo-key' });
     await eventually(async () => (await gateway.metric('gateway_calls_in_flight')) === 0);

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Client } from 'pg';
 import type { MigrationInterface, QueryRunner } from 'typeorm';
-import { createTestDatabase, type TestDatabase } from '@app/testing/database';
+import { createEmptyDatabase, type TestDatabase } from '@app/testing/server-databases';
 import { connectWhenReady, migrationObstacle } from './connect';
 import { createDataSource } from './data-source';
 import { migrate, type MigrationSettings } from './migrate';
@@ -23,7 +23,7 @@ describe(migrate.name, () => {
   const role = (schema: string) => `${schema}_${suffix}`;
 
   beforeAll(async () => {
-    database = await createTestDatabase({});
+    database = await createEmptyDatabase();
   });
   afterAll(async () => {
     await onDatabase(database.url, async (client) => {
@@ -78,7 +78,7 @@ describe(migrate.name, () => {
   });
 
   it('logs the missing migrations, and stops waiting when the process stops', async () => {
-    const empty = await createTestDatabase({});
+    const empty = await createEmptyDatabase();
     const source = await dataSource(empty.url, [First1795132800001]).initialize();
     await expect(migrationObstacle(source)).resolves.toContain('npm run setup');
     const stopping = new AbortController();

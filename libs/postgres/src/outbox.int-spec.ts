@@ -1,6 +1,6 @@
 import { Client } from 'pg';
 import type { DataSource } from 'typeorm';
-import { createTestDatabase, type TestDatabase } from '@app/testing/database';
+import { createEmptyDatabase, type TestDatabase } from '@app/testing/server-databases';
 import { eventually } from '@app/testing/eventually';
 import { createDataSource } from './data-source';
 import { OutboxFull, OutboxRelay, type OutboxEvent, type OutboxOptions } from './outbox';
@@ -14,7 +14,7 @@ describe(OutboxRelay.name, () => {
   let published: string[];
 
   beforeAll(async () => {
-    database = await createTestDatabase({});
+    database = await createEmptyDatabase();
     sql = new Client({ connectionString: database.url });
     await sql.connect();
     await sql.query(`CREATE TABLE outbox (

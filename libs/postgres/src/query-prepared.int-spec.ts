@@ -1,6 +1,6 @@
 import { Client } from 'pg';
 import type { DataSource } from 'typeorm';
-import { createTestDatabase, type TestDatabase } from '@app/testing/database';
+import { createEmptyDatabase, type TestDatabase } from '@app/testing/server-databases';
 import { createDataSource } from './data-source';
 import { isDatabaseAway, isTransient } from './errors';
 import { queryPrepared } from './query-prepared';
@@ -9,7 +9,7 @@ let database: TestDatabase;
 let dataSource: DataSource;
 
 beforeAll(async () => {
-  database = await createTestDatabase({});
+  database = await createEmptyDatabase();
   const settings = { name: 'query prepared test', url: database.url, schema: 'public', entities: [], migrations: [] };
   dataSource = await createDataSource({ ...settings, poolSize: 1 }).initialize();
 });

@@ -3,13 +3,16 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
+import { transformFileSync } from '@swc/core';
 
-const LOGGER = join(process.cwd(), 'dist/libs/runtime/src/logger.js');
+/** The logger as it is now: what is in dist/ may be older. */
+const { code } = transformFileSync(join(__dirname, 'logger.ts'), { sourceMaps: false });
+const LOGGER = `((exports) => { ${code}; return exports; })({})`;
 const LINES = 20_000;
 
 /** Writes log lines, and reports its progress on a channel other than stdout. */
 const PROGRAM = `
-  const { createLogger, exitAfterLogging } = require(${JSON.stringify(LOGGER)});
+  const { createLogger, exitAfterLogging } = ${LOGGER};
   const { register } = require('prom-client');
   const logger = createLogger('test', 'info');
   process.once('message', async (bytes) => {
@@ -56,7 +59,7 @@ describe('the log', () => {
   it('has one line for each entry, also for readers that treat other characters as line ends', async () => {
     const entry = { given: 'a\n\r\v\f\u0085\u2028\u2029b' };
     const program = `
-      const { createLogger, exitAfterLogging } = require(${JSON.stringify(LOGGER)});
+      const { createLogger, exitAfterLogging } = ${LOGGER};
       const logger = createLogger('test', 'info');
       logger.info(${JSON.stringify(entry)});
       exitAfterLogging(logger, 0);`;

@@ -1,8 +1,9 @@
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { declareTopology } from '@app/rabbitmq/topology/declare-topology';
 import { createTestBroker } from './broker';
-import { createTestDatabase } from './database';
+import { copyDatabase, createEmptyDatabase } from './server-databases';
 import { ServiceProcess, type AppName } from './service-process';
 
 export const DEMO_HEADERS = { 'x-svc-api-key': 'demo-key', 'x-svc-auth-token': 'demo-token' };
@@ -26,6 +27,8 @@ export interface SystemOptions {
   amqpUrl?: string;
   /** A server that the test may break. Default: a database on the server of the test run. */
   databaseUrl?: string;
+  /** Whether `npm run setup` itself is under test: else the database is a copy of one that it has prepared. */
+  wholeSetUp?: boolean;
 }
 
 /** Gateway, users and notifications as processes, with their own virtual host and database. */
@@ -49,8 +52,10 @@ export class System {
       amqpUrl = broker.url;
       drops.push(() => broker.drop());
     }
+    const { TEST_DATABASE_TEMPLATE: template, TEST_EARLIER_ROOT: earlier } = process.env;
+    const copies = Boolean(template) && !earlier && !databaseUrl && !options.wholeSetUp;
     if (!databaseUrl) {
-      const database = await createTestDatabase({});
+      const database = await (copies ? copyDatabase(template!, migrated) : createEmptyDatabase());
       databaseUrl = database.url;
       drops.push(() => database.drop());
     }
@@ -61,8 +66,11 @@ export class System {
     const services = { gateway: service('gateway'), users: service('users'), notifications: service('notifications') };
     const system = new System(amqpUrl, databaseUrl, env, services, drops);
     try {
-      const { stdout, stderr } = await setUp(env);
-      system.setUpOutput.push(...`${stdout}${stderr}`.split('\n').filter(Boolean));
+      if (copies) await declareTopology(amqpUrl);
+      else {
+        const { stdout, stderr } = await setUp(env);
+        system.setUpOutput.push(...`${stdout}${stderr}`.split('\n').filter(Boolean));
+      }
       await Promise.all(Object.values(services).map((one) => one.start()));
       return system;
     } catch (error) {
@@ -111,6 +119,11 @@ export class System {
     await Promise.all(Object.values(this.services).map((service) => service.stop('SIGKILL')));
     for (const drop of this.drops) await drop();
   }
+}
+
+/** The steps of `npm run setup` for the database. */
+async function migrated(url: string): Promise<void> {
+  await run('scripts/setup.mjs', ['users', 'notifications'], { DATABASE_URL: url, DEMO_CREDENTIALS: 'true' });
 }
 
 /** Runs the steps of `npm run setup`. If TEST_EARLIER_ROOT is set, that version declares its topology first: see scripts/test-compat.mjs. */

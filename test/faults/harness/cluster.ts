@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { connect } from 'amqplib';
 import { Pool } from 'pg';
 import { QUEUES } from '@app/rabbitmq/topology/topology';
-import type { Management } from '@app/testing/broker';
+import type { Management } from '@app/testing/management';
 import { PrivateServer } from '@app/testing/private-server';
 import { ServiceProcess, type AppName } from '@app/testing/service-process';
 import { FaultProxy } from './fault-proxy';

@@ -1,7 +1,7 @@
 import type { PoolClient } from 'pg';
 import type { DataSource, QueryRunner } from 'typeorm';
 import { GENERIC_PLANS } from '@app/postgres/data-source';
-import type { TestDatabase } from '@app/testing/database';
+import type { TestDatabase } from '@app/testing/server-databases';
 import { planOf, touchedBy } from '@app/testing/plan';
 import { TAKE, takeEvents } from './outbox.repository';
 import { connectTestDatabase } from '../../test/users';

@@ -21,12 +21,14 @@ interface Call {
 export class StubRabbit {
   readonly calls: Call[] = [];
   verdict: Verdict | Error = 'accepted';
+  /** Verdicts wait for it. */
+  checking: Promise<void> = Promise.resolve();
   /** Accepted API keys. */
   readonly keys = new Set(['demo-key', 'other-key']);
   respond: (call: Call) => Answer<unknown> | Promise<Answer<unknown>> = () => answer({ status: 'success' });
 
   async call<Req, Res>(message: Message<Req, Res>, body: Req, options: CallOptions): Promise<Answer<Res>> {
-    if (message.pattern === Authenticate.pattern) return this.authenticate(body as AuthenticateRequest) as Answer<Res>;
+    if (message.pattern === Authenticate.pattern) return (await this.authenticate(body as AuthenticateRequest)) as Answer<Res>;
     const call = { pattern: message.pattern, body: body as object, options };
     this.calls.push(call);
     return (await this.respond(call)) as Answer<Res>;
@@ -46,7 +48,8 @@ export class StubRabbit {
     return { started, finish };
   }
 
-  private authenticate({ apiKey }: AuthenticateRequest): Answer<{ verdict: Verdict }> {
+  private async authenticate({ apiKey }: AuthenticateRequest): Promise<Answer<{ verdict: Verdict }>> {
+    await this.checking;
     if (this.verdict instanceof Error) throw this.verdict;
     return answer({ verdict: this.keys.has(apiKey) ? this.verdict : 'refused' });
   }

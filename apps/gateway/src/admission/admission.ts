@@ -79,9 +79,11 @@ export class Admission {
     if (!kind) return undefined;
     const { places } = this.capacity;
     if (places.isFull(kind)) return { limit: 'in_flight' };
-    if (!places.isUneven(kind)) return undefined;
+    if (!places.isUneven(kind) && !this.authenticator.isFull) return undefined;
     const credentials = readCredentials(request.rawHeaders);
-    if (!credentials || !this.authenticator.isAccepted(credentials)) return undefined;
+    if (!credentials) return undefined;
+    if (this.authenticator.isRefused(credentials)) return { limit: 'credentials' };
+    if (!this.authenticator.isAccepted(credentials)) return undefined;
     const met = places.problem(kind, credentials.apiKey);
     return met && { limit: limitOf('in_flight', met), apiKey: credentials.apiKey };
   };

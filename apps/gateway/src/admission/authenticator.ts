@@ -25,6 +25,8 @@ export const MAX_FIRST_QUESTIONS = 32;
 /** Most first questions that wait for one in flight to end. */
 export const MAX_WAITING_QUESTIONS = 256;
 
+export const NOT_CHECKED = 'The credentials cannot be checked at the moment. Nothing was done.';
+
 /** Checks credentials: asks the users service, and caches its verdicts. */
 export class Authenticator {
   private readonly logger = new Logger('Authenticator');
@@ -66,6 +68,18 @@ export class Authenticator {
   isAccepted({ cacheKey }: Credentials): boolean {
     const known = this.cache.get(cacheKey);
     return known?.verdict === 'accepted' && this.now() - known.askedAt < RENEWED_MS;
+  }
+
+  /** Whether a call with these credentials is refused because too many new ones are being checked. Asks no question. */
+  isRefused({ cacheKey }: Credentials): boolean {
+    if (!this.semaphore.isFull || this.questions.has(cacheKey) || this.cache.get(cacheKey)) return false;
+    authentications.inc({ source: 'unavailable' });
+    return true;
+  }
+
+  /** Whether {@link isRefused} can be true. */
+  get isFull(): boolean {
+    return this.semaphore.isFull;
   }
 
   /**
@@ -173,7 +187,7 @@ function used(source: 'hit' | 'stale', { verdict }: KnownVerdict): Verdict {
 
 function unavailable(cause?: unknown): ApiError {
   authentications.inc({ source: 'unavailable' });
-  return new ApiError('UNAVAILABLE', 'The credentials cannot be checked at the moment. Nothing was done.', undefined, { cause });
+  return new ApiError('UNAVAILABLE', NOT_CHECKED, undefined, { cause });
 }
 
 const throwUnavailable = (cause: unknown): never => {

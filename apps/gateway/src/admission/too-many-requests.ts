@@ -2,14 +2,17 @@ import type { ServerResponse } from 'node:http';
 import type { FastifyReply } from 'fastify';
 import type { NestLogger } from '@app/runtime/logger';
 import type { Readiness } from '@app/runtime/readiness';
+import { HTTP_STATUS, type ErrorStatus } from '@app/contracts/error';
 import { errorEnvelope, JSON_TYPE } from '../server/envelope';
 import { rateLimited } from '../server/metrics';
+import { NOT_CHECKED } from './authenticator';
 
 /**
  * Limits that a call can reach: the rate of its key; the calls in flight, the bytes of large bodies and the bytes of answers, each in total or as
- * the share of its key.
+ * the share of its key; the new credentials that are being checked.
  */
-export type Limit = 'rate' | 'in_flight' | 'in_flight_share' | 'arriving' | 'arriving_share' | 'waiting' | 'waiting_share';
+export type Limit =
+  'rate' | 'in_flight' | 'in_flight_share' | 'arriving' | 'arriving_share' | 'waiting' | 'waiting_share' | 'credentials';
 
 const LOG_EVERY_MS = 1000;
 /** Most log lines in that time, and most request ids in a line. */
@@ -17,7 +20,7 @@ const MAX_LINES = 100;
 const MAX_REQUEST_IDS = 20;
 
 /** An ASCII string, which Node writes together with the headers. */
-const bodyOf = (message: string) => errorEnvelope({ status: 'RESOURCE_EXHAUSTED', message });
+const bodyOf = (message: string, status: ErrorStatus = 'RESOURCE_EXHAUSTED') => errorEnvelope({ status, message });
 const TOO_MANY = bodyOf('Too many calls at the moment.');
 const TOO_MANY_OF_THE_KEY = bodyOf('Too many calls of this API key at the moment: others have their share, too.');
 const BODY: Record<Limit, string> = {
@@ -28,7 +31,11 @@ const BODY: Record<Limit, string> = {
   arriving_share: TOO_MANY_OF_THE_KEY,
   waiting: TOO_MANY,
   waiting_share: TOO_MANY_OF_THE_KEY,
+  credentials: bodyOf(NOT_CHECKED, 'UNAVAILABLE'),
 };
+/** Any other limit answers 429. */
+const STATUS: Partial<Record<Limit, number>> = { credentials: HTTP_STATUS.UNAVAILABLE };
+const TOO_MANY_REQUESTS = 429;
 
 /** Hints for the operator, in the log. */
 const HINT: Record<Limit, string> = {
@@ -38,6 +45,7 @@ const HINT: Record<Limit, string> = {
   arriving: 'Many large bodies arrive slowly: another gateway process is needed.',
   arriving_share: 'The key has its share of the bytes of large bodies; other keys are not affected.',
   waiting: 'Many answers are not read: another gateway process is needed, or a proxy that reads them.',
+  credentials: 'Many new credentials are being checked, most of them wrong. Known credentials are not affected.',
   waiting_share: 'The key reads its answers more slowly than it sends calls; other keys are not affected.',
 };
 
@@ -49,7 +57,7 @@ interface Untold {
 }
 
 /**
- * Answers 429 as cheaply as possible, because refusing one caller must not take time from others: without an exception, without Fastify's reply,
+ * Answers 429, or 503 to unchecked credentials, as cheaply as possible, because refusing one caller must not take time from others: without an exception, without Fastify's reply,
  * and without a log line for each request. One line a second for each key counts the refused calls and names the first ones.
  */
 export class TooManyRequests {
@@ -82,7 +90,7 @@ export class TooManyRequests {
   }
 
   private answer(response: ServerResponse, requestId: string, limit: Limit, waitMs: number): void {
-    response.writeHead(429, {
+    response.writeHead(STATUS[limit] ?? TOO_MANY_REQUESTS, {
       'content-type': JSON_TYPE,
       'content-length': BODY[limit].length,
       'retry-after': String(Math.max(1, Math.ceil(waitMs / 1000))),

@@ -40,7 +40,7 @@ export const bytesWaitingLimit = new Gauge({
 
 export const rateLimited = new Counter({
   name: 'gateway_rate_limited_total',
-  help: 'Calls answered with 429, by limit: rate of the key (rate), calls in flight of the kind (in_flight), bytes of large bodies (arriving), bytes of answers (waiting). With _share: the share of one key.',
+  help: 'Calls refused by a limit, with 429: rate of the key (rate), calls in flight of the kind (in_flight), bytes of large bodies (arriving), bytes of answers (waiting). With _share: the share of one key. With 503: new credentials while many are being checked (credentials).',
   labelNames: ['limit'],
 });
 

@@ -4,7 +4,7 @@ const EVENTS = 'events';
 /** Default suffix of a queue name, after its account's name and a dot. */
 export const DEFAULT_SUFFIX = 'events';
 
-/** A full listener queue dead-letters its oldest events, and a full dead-letter queue drops its oldest. Neither refuses, so neither blocks a publisher. */
+/** A full listener queue dead-letters its oldest events; a full dead-letter queue drops its oldest. Neither refuses, so no publisher waits. */
 export const LISTENER_LIMITS = {
   'x-queue-type': 'quorum',
   'x-max-length': 100_000,

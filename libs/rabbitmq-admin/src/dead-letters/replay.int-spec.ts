@@ -216,7 +216,7 @@ describe('replaying dead letters', () => {
       first = box.tool('replay --all --rate 1', { signal: stopping.signal, onAudit: resolve });
     });
     await expect(box.tool('replay --all')).rejects.toThrow(`${DEAD}: another run is working on it.`);
-    await expect(box.tool('list')).rejects.toThrow('Try again when they are done.');
+    await expect(box.tool('list')).rejects.toThrow('Try again later.');
     stopping.abort();
     const before = (await first)?.audited.length ?? 0;
     expect((await box.tool('replay --all')).audited).toHaveLength(5 - before);

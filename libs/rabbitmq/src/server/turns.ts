@@ -19,7 +19,7 @@ const QUERY_BUDGET = 128;
 /** Assumed cost of a flow's first query: an answer of half a mebibyte. */
 const UNKNOWN_ANSWER_COST = 8;
 const MAX_FLOWS = 10_000;
-/** The expected cost falls by at most this factor with each answer, because one small page says little about the next one. */
+/** After a smaller answer the expected cost falls to no less than this fraction, because one small page says little about the next one. */
 const FORGETTING = 0.7;
 
 const REPORT_EVERY_MS = 10_000;

@@ -4,16 +4,20 @@ import { rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { commandLine } from './processes/command-line.mjs';
 import { exitCode } from './processes/command.mjs';
 import { freePorts } from './processes/free-port.mjs';
-import { childrenOf, commandLine } from './processes/processes.mjs';
+import { childrenOf, commandLine as commandLineOf } from './processes/processes.mjs';
 import { startReaper } from './processes/reaper.mjs';
 import { reportFailure } from './checkout/progress.mjs';
 import { ROOT, SERVICES, mainOf } from './checkout/project.mjs';
 
 const LIMITS_MS = { started: 1_000, ready: 4_000 };
 const BROKEN = 'apps/users/src/does-not-compile.ts';
-/** What is saved, and what has to be started anew. */
+/**
+ * Sources to save, each with the services that have to be started anew.
+ * @type {[string, string[]][]}
+ */
 const SAVES = [
   ['apps/users/src/queries/exists.handler.ts', ['users']],
   ['apps/notifications/src/queries/get-notifications.handler.ts', ['notifications']],
@@ -23,6 +27,18 @@ const SAVES = [
   ['libs/rabbitmq-admin/src/accounts/limits.ts', []],
 ];
 
+commandLine(
+  {
+    command: 'npm run test:dev --',
+    about: 'Measures how long a save takes under npm run dev, and which services it restarts. Touches files and changes none.',
+    notes: ['The system of npm run dev starts in this checkout, on a free port. No other system may run here at the same time.'],
+    examples: { '': 'one save of each kind, and a file that does not compile' },
+  },
+  () => {},
+);
+
+/** @typedef {{ line: string, at: number }} Line */
+
 const [port] = await freePorts([undefined]);
 const dev = spawn(process.execPath, ['scripts/dev.mjs'], {
   cwd: ROOT,
@@ -31,7 +47,9 @@ const dev = spawn(process.execPath, ['scripts/dev.mjs'], {
 });
 const ended = exitCode(dev);
 const reaper = startReaper('kill -TERM "$DEV"; rm -f "$BROKEN"', { DEV: String(dev.pid), BROKEN: join(ROOT, BROKEN) });
+/** @type {Line[]} */
 const lines = [];
+/** @type {Set<() => void>} */
 const heard = new Set();
 createInterface({ input: dev.stdout }).on('line', (line) => {
   lines.push({ line, at: performance.now() });
@@ -40,7 +58,7 @@ createInterface({ input: dev.stdout }).on('line', (line) => {
 
 let problems = 0;
 try {
-  await until('runs a moment later', 0, 300_000);
+  await until('take effect when they are saved', 0, 300_000);
   for (const [path, expected] of SAVES) await measure(path, expected);
   await refuse();
 } catch (error) {
@@ -54,6 +72,7 @@ try {
 }
 process.exitCode = problems > 0 ? 1 : 0;
 
+/** @param {string} path @param {string[]} expected */
 async function measure(path, expected) {
   const before = processes();
   const from = lines.length;
@@ -65,6 +84,7 @@ async function measure(path, expected) {
   const ready = await Promise.all(expected.map((name) => until(`${name} is ready`, from)));
   const after = processes();
   const restarted = SERVICES.filter((name) => after[name] !== before[name]);
+  /** @param {number[]} moments */
   const latest = (moments) => Math.max(0, ...moments.map((at) => at - since));
   const [startedMs, readyMs] = [latest(started), latest(ready.map(({ at }) => at))];
   const right = restarted.join() === SERVICES.filter((name) => expected.includes(name)).join();
@@ -75,7 +95,11 @@ async function measure(path, expected) {
   console.log(`${ok ? 'ok    ' : 'FAILED'} ${path}: ${figures.join(', ')}; restarted: ${restarted.join(', ') || 'none'}`);
 }
 
-/** @returns {Promise<number>} when another process than that one was there */
+/**
+ * @param {string} name of a service
+ * @param {number | undefined} pid
+ * @returns {Promise<number>} when another process than that one was there
+ */
 async function replaced(name, pid) {
   for (let found; ; await sleep(10)) {
     found = processes()[name];
@@ -95,10 +119,15 @@ async function refuse() {
 }
 
 function processes() {
-  const children = childrenOf(dev.pid);
-  return Object.fromEntries(SERVICES.map((name) => [name, children.find((pid) => commandLine(pid).endsWith(mainOf(name)))]));
+  const children = childrenOf(/** @type {number} */ (dev.pid));
+  return Object.fromEntries(SERVICES.map((name) => [name, children.find((pid) => commandLineOf(pid).endsWith(mainOf(name)))]));
 }
 
+/**
+ * @param {string} text
+ * @param {number} from how many lines to pass over
+ * @returns {Promise<Line>} the first one with that text
+ */
 function until(text, from, timeoutMs = 30_000) {
   return new Promise((resolve, reject) => {
     const look = () => {

@@ -1,9 +1,9 @@
 // npm test: everything that can be checked, on a broker and a database of its own.
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { exampleTools } from './servers/example-tools.mjs';
 import { commandLine } from './processes/command-line.mjs';
-import { endCommands, runQuietly } from './processes/command.mjs';
+import { endCommands } from './processes/command.mjs';
 import { checkGivenServer } from './servers/given-servers.mjs';
 import { runJest } from './checkout/jest.mjs';
 import { dependenciesInStep } from './checkout/dependencies.mjs';
@@ -22,7 +22,7 @@ const CHECKS = ['typecheck', 'format:check', 'docs:check', 'lint:containers', 'l
 // A short share of security: npm run test:security does the whole. In one run, so that no file at the end of a project is waited for.
 const SERVER_PROJECTS = ['integration', 'e2e', 'security'];
 
-/** What the servers hold that tests start for themselves, see scripts/servers/run.mjs. */
+/** The data of the servers that tests start for themselves is in memory, see scripts/servers/run.mjs. */
 const IN_MEMORY = { TEST_SERVERS_IN_MEMORY: 'true' };
 
 const chosen = commandLine(
@@ -48,7 +48,7 @@ const totals = { passed: 0, failed: 0 };
 const reports = temporaryDirectory('jest-reports');
 const servers = new TestServers();
 let leaving = false;
-/** What was not tested because this machine has no means for it: said again at the end. */
+/** The tests that this machine has no means for: said again at the end. */
 let notRun = '';
 
 for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, () => void leave(130));
@@ -103,10 +103,12 @@ async function givenServers() {
   return given;
 }
 
+/** @param {{ broker?: boolean }} given @returns {Promise<Settings>} */
 async function startBroker(given) {
   return given.broker ? { TEST_AMQP_URL: process.env.AMQP_URL } : servers.startRabbit(report);
 }
 
+/** @param {{ database?: boolean }} given @returns {Promise<Settings>} */
 async function startDatabase(given) {
   return given.database ? { TEST_DATABASE_URL: process.env.DATABASE_URL } : servers.startPostgres();
 }
@@ -122,25 +124,17 @@ async function runSteps(broker, database) {
 
 async function checkCode() {
   for (const check of CHECKS) await step(check, () => npm(['run', check]));
-  await step('tests of scripts', () =>
-    runQuietly(process.execPath, ['--test', ...scriptTests()], { cwd: ROOT, name: 'node --test' }),
-  );
   // The whole of it takes a quarter of an hour: npm run test:faults.
   await jest('fault tests, the short pass', ['--selectProjects', 'faults', '--testPathPatterns', 'short'], IN_MEMORY);
 }
 
+/** @param {() => Promise<Settings>} settings */
 async function runTests(settings) {
   await jest('unit tests', ['--selectProjects', 'unit'], {});
   await jest(`${SERVER_PROJECTS.join(', ')} tests`, ['--selectProjects', ...SERVER_PROJECTS], {
     ...(await settings()),
     ...IN_MEMORY,
   });
-}
-
-function scriptTests() {
-  return readdirSync(join(ROOT, 'scripts'), { recursive: true })
-    .filter((path) => path.endsWith('.test.mjs'))
-    .map((path) => join('scripts', path));
 }
 
 // After the broker, whose own installation may be under way.

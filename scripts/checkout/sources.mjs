@@ -6,7 +6,10 @@ import { ROOT } from './project.mjs';
 const SETTINGS = /^(package-lock\.json|nest-cli\.json|\.swcrc|tsconfig.*\.json)$/;
 const SPEC = /spec\.ts$/;
 
-/** Where the build finds its sources, from the root: `libs/testing` and the tests beside `src` are not among them. */
+/**
+ * Where the build finds its sources, from the root: `libs/testing` and the tests beside `src` are not among them.
+ * @returns {string[]}
+ */
 export const sourceRoots = () =>
   Object.values(JSON.parse(readFileSync(join(ROOT, 'nest-cli.json'), 'utf8')).projects).map(({ sourceRoot }) => sourceRoot);
 
@@ -27,7 +30,10 @@ export function readSources() {
   return new Map(files.map((path) => [path, hashOf(readFileSync(join(ROOT, path)))]));
 }
 
-/** One fingerprint for all of them, in whatever order. */
+/**
+ * One fingerprint for all of them, in whatever order.
+ * @param {Map<string, string>} sources hashes by path
+ */
 export const fingerprintOf = (sources) =>
   hashOf(
     [...sources]

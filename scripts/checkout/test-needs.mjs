@@ -14,6 +14,7 @@ const SIGNS = {
   exampleTools: /TEST_EXAMPLE_TOOLS/,
   build: /\bdist\/(apps|libs)\b|scripts\/setup\.mjs/,
 };
+const NEEDS = /** @type {(keyof typeof SIGNS)[]} */ (Object.keys(SIGNS));
 const OF_TESTS = /spec\.ts$|\/libs\/testing\/|\/(apps|libs)\/[^/]+\/test\/|\/test\//;
 
 /**
@@ -26,7 +27,7 @@ export async function needsOfChosen(args) {
     cwd: ROOT,
     maxBuffer: 16 * 1024 * 1024,
   });
-  const files = JSON.parse(stdout.trim().split('\n').at(-1));
+  const files = JSON.parse(stdout.trim().split('\n').at(-1) ?? '');
   return needsOf(files, (path) => (existsSync(path) ? readFileSync(path, 'utf8') : undefined));
 }
 
@@ -40,7 +41,7 @@ export function needsOf(files, textOf) {
   const needs = { broker: false, database: false, exampleTools: false, build: false };
   for (const path of seen) {
     const text = textOf(path) ?? '';
-    for (const [need, sign] of Object.entries(SIGNS)) needs[need] ||= sign.test(text);
+    for (const need of NEEDS) needs[need] ||= SIGNS[need].test(text);
     for (const [, start, rest] of text.matchAll(IMPORT)) {
       const imported = start === '@app/' ? join(ROOT, 'libs', rest.replace('/', '/src/')) : join(dirname(path), start, rest);
       if (OF_TESTS.test(imported)) seen.add(`${imported}.ts`);

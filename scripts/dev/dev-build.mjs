@@ -5,15 +5,20 @@ import { builtFrom, stampBuild } from '../checkout/build.mjs';
 import { ROOT } from '../checkout/project.mjs';
 import { fingerprintOf, hashOf, isSetting, readSources } from '../checkout/sources.mjs';
 
+/** @param {string} source */
 const OUTPUT_OF = (source) => source.replace(/\.ts$/, '.js');
 
 /**
- * Keeps dist/ in step with the sources, a file at a time. By what the files hold: events of a watcher only say when to look.
+ * Keeps dist/ in step with the sources, a file at a time. The content of the files decides: events of a watcher only say when to look.
  * The stamp of the build is there exactly while dist/ is what one build of the sources would make.
  */
 export class DevBuild {
-  /** The hash of each source that dist/ was made from; a source that does not compile is missing. */
+  /**
+   * The hash of each source that dist/ was made from; a source that does not compile is missing.
+   * @type {Map<string, string>}
+   */
   #built = new Map();
+  /** @type {string | undefined} */
   #stamp;
 
   constructor() {
@@ -24,7 +29,7 @@ export class DevBuild {
   }
 
   /**
-   * @param {Iterable<string>} saved compiled again even when they hold what they held: who saves wants to see it run
+   * @param {Iterable<string>} saved compiled again even when their content is the same: a save is a request to run them
    * @returns {Promise<{ sources: string[], outputs: string[], errors: { path: string, message: string }[], settings: string[] }>}
    *   what was built of which sources, what does not compile, and which settings have changed that only a full build reads
    */
@@ -43,6 +48,7 @@ export class DevBuild {
       for (const output of [OUTPUT_OF(path), `${OUTPUT_OF(path)}.map`]) rmSync(join(ROOT, 'dist', output), { force: true });
       this.#built.delete(path);
     }
+    /** @type {{ path: string, message: string }[]} */
     const errors = [];
     for (const path of toCompile) {
       try {
@@ -58,7 +64,10 @@ export class DevBuild {
     return { sources: built, outputs: built.map(OUTPUT_OF), errors, settings };
   }
 
-  /** @param {string} output from dist/ */
+  /**
+   * @param {string} output from dist/
+   * @returns {string | undefined} undefined when there is no such file
+   */
   codeOf(output) {
     try {
       return readFileSync(join(ROOT, 'dist', output), 'utf8');
@@ -67,6 +76,7 @@ export class DevBuild {
     }
   }
 
+  /** @param {string | undefined} fingerprint */
   #leaveStamp(fingerprint) {
     this.#stamp = fingerprint;
     stampBuild(fingerprint);
@@ -75,6 +85,7 @@ export class DevBuild {
 
 /**
  * The same output as that of `nest build`, which hands the same .swcrc to the same compiler.
+ * @param {string} path of the source, from the root
  * @returns {Promise<string>} the hash of what was compiled
  */
 async function compile(path) {
@@ -82,7 +93,7 @@ async function compile(path) {
   const { code, map } = await transform(source, { cwd: ROOT, filename: path, sourceFileName: path });
   const target = join(ROOT, 'dist', OUTPUT_OF(path));
   mkdirSync(dirname(target), { recursive: true });
-  writeFileSync(`${target}.map`, map);
+  writeFileSync(`${target}.map`, /** @type {string} */ (map)); // .swcrc asks for source maps
   writeFileSync(target, `${code}\n//# sourceMappingURL=${basename(target)}.map`);
   return hashOf(source);
 }

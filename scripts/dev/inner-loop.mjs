@@ -11,7 +11,10 @@ import { modulesOf } from './module-graph.mjs';
 /** An editor writes in several steps, and a formatter after it. */
 const QUIET_MS = 60;
 
-/** What a restart alone does not bring to the database or the broker, and the command that does. */
+/**
+ * Sources whose change a restart alone does not bring to the database or the broker, each with the step of the setup that does.
+ * @type {[RegExp, (service: string) => string][]}
+ */
 const NEEDS_SETUP = [
   [/^apps\/(users|notifications)\/src\/db\/migrations\//, (service) => service],
   [/^libs\/rabbitmq\/src\/topology\//, () => 'topology'],
@@ -21,11 +24,16 @@ const NEEDS_SETUP = [
 export class InnerLoop {
   #services;
   #build = new DevBuild();
+  /** @type {Set<string>} */
   #saved = new Set();
+  /** @type {NodeJS.Timeout | undefined} */
   #timer;
   #working = Promise.resolve();
   #savedAt = 0;
-  /** Built, and not running yet: another file did not compile. */
+  /**
+   * Built, and not running yet because another file did not compile: sources by output.
+   * @type {Map<string, string>}
+   */
   #held = new Map();
 
   /** @param {Record<string, import('../stack/service.mjs').Service>} services */
@@ -38,11 +46,12 @@ export class InnerLoop {
     const watched = [...sourceRoots(), ...readdirSync(ROOT).filter(isSetting)].map((path) => join(ROOT, path));
     const watcher = watch(watched, { ignoreInitial: true, ignored: /spec\.ts$/ });
     watcher.on('all', (_, path) => this.#notice(relative(ROOT, path)));
-    watcher.on('error', (error) => report(`the sources cannot be watched: ${error.message}`));
-    await new Promise((resolve) => watcher.once('ready', resolve));
-    this.#notice(); // what was saved while the system started
+    watcher.on('error', (error) => report(`the sources cannot be watched: ${/** @type {Error} */ (error).message}`));
+    await new Promise((resolve) => watcher.once('ready', () => resolve(undefined)));
+    this.#notice(); // some files may have been saved while the system started
   }
 
+  /** @param {string} [path] */
   #notice(path) {
     this.#savedAt ||= Date.now();
     if (path) this.#saved.add(path);
@@ -75,6 +84,7 @@ export class InnerLoop {
     for (const name of affected) void this.#restart(name, savedAt);
   }
 
+  /** @param {string} name @param {number} savedAt */
   async #restart(name, savedAt) {
     if (await this.#services[name].restart())
       report(`${name} is ready, ${((Date.now() - savedAt) / 1000).toFixed(1)} s after the save`);
@@ -82,11 +92,13 @@ export class InnerLoop {
 
   /** @returns {Record<string, Set<string>>} what each service loads of dist/ */
   #loadedBy() {
+    /** @param {string} output */
     const codeOf = (output) => this.#build.codeOf(output);
     return Object.fromEntries(SERVICES.map((name) => [name, modulesOf(`apps/${name}/src/main.js`, codeOf)]));
   }
 }
 
+/** @param {string[]} sources */
 function setupHints(sources) {
   const steps = NEEDS_SETUP.flatMap(([pattern, stepOf]) =>
     sources.map((path) => pattern.exec(path)).flatMap((match) => (match ? [stepOf(match[1])] : [])),

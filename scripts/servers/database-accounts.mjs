@@ -1,6 +1,6 @@
 /**
- * Makes the database and one role for each service in a PostgreSQL of our own. What a role may do is the migrations'
- * business.
+ * Makes the database and one role for each service in a PostgreSQL of our own.
+ * The migrations decide what a role may do.
  * @param {string} adminUrl
  * @param {string} database
  * @param {Record<string, string>} passwords by role

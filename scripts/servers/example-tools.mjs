@@ -14,7 +14,7 @@ const runs = (command, args) =>
   );
 
 /**
- * What the examples in other languages need: Python with pika, and amqp-tools. Installed when they are missing and can be.
+ * The tools of the examples in other languages: Python with pika, and amqp-tools. Installed when they are missing and can be.
  * @param {(what: string) => void} onProgress called before something that takes long
  * @returns {Promise<{ python?: string, shell: boolean, missing: string[] }>} the Python to use; what could not be had, for people
  */

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs RabbitMQ on Debian or Ubuntu, as root, without leaving a system-wide server behind: the package would
-# start one on port 5672 and enable it at boot. What was already installed keeps the state it had.
+# start one on port 5672 and enable it at boot. A service that was already installed keeps the state it had.
 set -eu
 
 units='rabbitmq-server.service epmd.service epmd.socket'

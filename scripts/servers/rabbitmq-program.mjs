@@ -83,7 +83,7 @@ export async function installRabbit() {
   await runQuietly('sh', [INSTALLER], { name: 'Installing RabbitMQ', mayOutliveUs: true });
 }
 
-/** What to tell a user who has none of what we can use. */
+/** The message for a machine without a RabbitMQ that we can use. */
 export const HOW_TO_GET_RABBIT = [
   'RabbitMQ is needed and was not found. Any one of these will do:',
   '  Debian, Ubuntu   sudo apt-get install rabbitmq-server',

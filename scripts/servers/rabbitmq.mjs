@@ -19,7 +19,7 @@ import { HOW_TO_GET_RABBIT, canInstall, dockerAnswers, findRabbit, installRabbit
 
 /**
  * Starts a RabbitMQ of our own: the program on this machine, else a container, else after installing the program.
- * What it returns has, beside addresses, `control(...args)`: what rabbitmqctl prints for this node.
+ * The result has, beside addresses, `control(...args)`: what rabbitmqctl prints for this node.
  * @param {RabbitOptions} options
  */
 export async function startRabbit({ user = 'collaboration', management = false, onProgress = () => {}, ...rest }) {

@@ -23,14 +23,21 @@ const DEMO = { key: 'demo-key', token: 'demo-token' };
 let servers;
 /** @type {Service[]} */
 let services = [];
+/** @type {number | undefined} */
 let leavingSince;
+
+/** @typedef {import('./service-log.mjs').Format} Format */
+
+/**
+ * @typedef {object} StackOptions
+ * @property {Format} [format] of log lines on the terminal
+ * @property {(name: string) => import('./service.mjs').ServiceOptions} [optionsOf] a service
+ * @property {(services: Record<string, Service>) => Promise<void>} [onReady] what goes on beside it from then on
+ */
 
 /**
  * The whole system in the foreground, from a fresh clone. Everything it starts ends with it.
- * @param {object} [options]
- * @param {import('./service-log.mjs').Format} [options.format] of log lines on the terminal
- * @param {(name: string) => import('./service.mjs').ServiceOptions} [options.optionsOf] a service
- * @param {(services: Record<string, Service>) => Promise<void>} [options.onReady] what goes on beside it from then on
+ * @param {StackOptions} [options]
  */
 export async function runStack(options = {}) {
   try {
@@ -42,6 +49,7 @@ export async function runStack(options = {}) {
   }
 }
 
+/** @param {StackOptions} options */
 async function run({ format, optionsOf, onReady }) {
   checkMachine();
   const lock = takeLock(join(LOCAL, 'start.lock'));
@@ -59,11 +67,12 @@ async function run({ format, optionsOf, onReady }) {
   stopOnRequest();
 
   const secrets = readStackSecrets();
-  servers = new OwnServers(secrets);
+  const own = new OwnServers(secrets);
+  servers = own;
   // The broker takes longest and needs no package of ours, so it starts beside the installation.
-  const broker = given.broker ? {} : startBroker();
+  const broker = given.broker ? {} : stage('starting RabbitMQ', () => own.startRabbit(report));
   const prepared = prepare().then(async () => {
-    const settings = given.database ? {} : await stage('starting PostgreSQL', () => servers.startPostgres());
+    const settings = given.database ? {} : await stage('starting PostgreSQL', () => own.startPostgres());
     if (!leavingSince) await setUp('migrating', ['users', 'notifications'], settings);
     return settings;
   });
@@ -84,19 +93,18 @@ async function run({ format, optionsOf, onReady }) {
 }
 
 // The demo credentials exist only here and in the compose file: the services know nothing of them.
+/** @param {string} what @param {string[]} steps @param {Record<string, string>} settings */
 function setUp(what, steps, settings) {
   const env = { ...process.env, NODE_ENV: 'production', ...settings, DEMO_CREDENTIALS: process.env.DEMO_CREDENTIALS || 'true' };
   return stage(what, () => runQuietly(process.execPath, ['scripts/setup.mjs', ...steps], { cwd: ROOT, env, name: 'Setup' }));
 }
 
+/** @param {string} name @param {Format} [format] */
 function logOf(name, format) {
   return new ServiceLog(name, join(LOCAL, 'logs', `${name}.log`), format);
 }
 
-function startBroker() {
-  return stage('starting RabbitMQ', () => servers.startRabbit(report));
-}
-
+/** @param {string} text @param {string} host */
 async function checkPort(text, host) {
   const port = Number(text);
   if (!isIP(host)) throw new UserError('HOST must be an IP address: 127.0.0.1, which is the default, or :: for every one.');
@@ -126,6 +134,7 @@ function stopOnRequest() {
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
 }
 
+/** @param {number} code */
 async function leave(code) {
   if (leavingSince) {
     // One Ctrl-C arrives twice: from the terminal and handed on by npm.

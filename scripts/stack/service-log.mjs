@@ -6,8 +6,10 @@ const LIMIT_BYTES = 10 * 1024 * 1024;
 const LEVELS = { 10: 'trace', 20: 'debug', 30: 'info', 40: 'WARN', 50: 'ERROR', 60: 'FATAL' };
 const WARN = 40;
 
+/** @typedef {{ level: number, msg?: string, context?: string, err?: { message?: string } }} LogEntry */
+
 /**
- * @typedef {(line: string, entry: object | undefined) => string} Format
+ * @typedef {(line: string, entry: LogEntry | undefined) => string} Format
  *   of a line, which is a log entry or something else, for the terminal; empty to show nothing
  */
 
@@ -63,7 +65,7 @@ export class ServiceLog {
   }
 }
 
-/** @param {string} line */
+/** @param {string} line @returns {LogEntry | undefined} */
 function parse(line) {
   try {
     const entry = JSON.parse(line);

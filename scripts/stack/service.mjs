@@ -133,10 +133,11 @@ export class Service {
   async restart() {
     const next = this.#runs + 1;
     const child = this.#child;
+    const pid = child?.pid;
     this.#change.abort();
-    if (child?.pid) {
+    if (pid) {
       child.kill('SIGTERM');
-      const timer = setTimeout(() => signal(-child.pid, 'SIGKILL'), RESTART_LIMIT_MS);
+      const timer = setTimeout(() => signal(-pid, 'SIGKILL'), RESTART_LIMIT_MS);
       child.once('exit', () => clearTimeout(timer));
     }
     for (; this.#runs <= next; await sleep(20)) {

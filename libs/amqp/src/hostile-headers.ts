@@ -1,15 +1,8 @@
 import type { ChannelModel } from 'amqplib';
+import { internalsOfConnection } from './amqplib-internals';
 import type { Observer } from './observer';
 
 const HEADER_FRAME = 2;
-
-/** Members of amqplib's connection that its public types lack. */
-interface FrameReader {
-  /** Received bytes that are not decoded yet. */
-  rest: Buffer;
-  /** Decodes the next frame. When `rest` does not hold a whole frame, it reads more from the socket and calls itself again. */
-  recvFrame(): unknown;
-}
 
 /**
  * Lets a connection survive headers that it cannot decode. amqplib decodes nested tables by recursion: about 4,000 levels, which the broker
@@ -17,7 +10,7 @@ interface FrameReader {
  * deliveries of the connection would become dead letters too. Here such a message is delivered without properties.
  */
 export function surviveHostileHeaders(model: ChannelModel, log: Observer['log']): void {
-  const reader = model.connection as unknown as FrameReader;
+  const reader = internalsOfConnection(model);
   const receive = reader.recvFrame.bind(reader);
   reader.recvFrame = () => {
     const frame = reader.rest;

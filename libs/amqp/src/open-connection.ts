@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import type { Socket } from 'node:net';
 import { connect, type ChannelModel, type Options } from 'amqplib';
+import { internalsOfConnection } from './amqplib-internals';
 import { surviveHostileHeaders } from './hostile-headers';
 import type { Observer } from './observer';
 
@@ -21,23 +22,15 @@ const HEARTBEAT_S = 10;
 /** Seconds without a byte from the broker, after which the connection is given up. amqplib itself waits for two to three heartbeats. */
 const MOST_SILENCE_S = 15;
 
-/** Members of amqplib's connection that its public types lack. */
-interface Underlying {
-  expectSocketClose: boolean;
-  stream: Socket;
-}
-
-const underlying = (model: ChannelModel) => model.connection as unknown as Underlying;
-
 /** Whether the connection ended while it was opened: then its close event came before a listener could be added. */
-export const isClosed = (model: ChannelModel): boolean => underlying(model).expectSocketClose;
+export const isClosed = (model: ChannelModel): boolean => internalsOfConnection(model).expectSocketClose;
 
 /**
  * Destroys the socket, and ends all channels that are still open. amqplib ends only its own half of the socket, and it notices the loss of a
  * socket only by an error.
  */
 export const destroySocket = (model: ChannelModel, reason = 'given up'): void =>
-  void underlying(model).stream.destroy(new Error(reason));
+  void internalsOfConnection(model).stream.destroy(new Error(reason));
 
 /**
  * Opens one AMQP connection.
@@ -62,7 +55,7 @@ export async function openConnection(
   model.on('error', () => undefined);
   if (isClosed(model)) throw new Error('The broker closed the connection while it opened.');
   endWhenSilent(model);
-  writeTogether(underlying(model).stream);
+  writeTogether(internalsOfConnection(model).stream);
   return model;
 }
 
@@ -85,7 +78,7 @@ function writeTogether(socket: Socket): void {
 
 /** Ends a silent connection. It counts checks and not time, because a process that was frozen has not listened meanwhile. */
 function endWhenSilent(model: ChannelModel): void {
-  const { stream } = underlying(model);
+  const { stream } = internalsOfConnection(model);
   let heard = stream.bytesRead;
   let silence = 0;
   const timer = setInterval(() => {

@@ -1,4 +1,5 @@
 import type { Channel, ConfirmChannel, Options } from 'amqplib';
+import { internalsOfChannel } from './amqplib-internals';
 
 interface Target {
   exchange: string;
@@ -24,12 +25,6 @@ export type Properties = Pick<
   | 'appId'
 >;
 
-/** The method below amqplib's `publish`, which its types lack. */
-interface Sending {
-  sendMessage(method: object, properties: object, body: Buffer): boolean;
-  pushConfirmCallback(onConfirm: (error: Error | null) => void): void;
-}
-
 /**
  * Publishes a message. amqplib's own `publish` makes the headers of each message the prototype of another object. V8 then creates a hidden class
  * for each message and reads it slowly, and these classes keep the message alive until the next full collection.
@@ -44,7 +39,7 @@ export function writeMessage(
   body: Buffer,
   onConfirm?: (error: Error | null) => void,
 ): void {
-  const sending = channel as unknown as Sending;
+  const sending = internalsOfChannel(channel);
   const deliveryMode = persistent ? 2 : 1;
   // The spread must not come first: Node 20 gives each object literal that begins with a spread its own hidden class.
   sending.sendMessage(target, { deliveryMode, expiration: expiration?.toString(), ...properties }, body);

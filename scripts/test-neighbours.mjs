@@ -30,6 +30,7 @@ const COLUMNS = [
   'most memory (MiB)',
   'broker: memory, disk (MiB)',
   'recovery (s)',
+  'failed',
 ];
 
 const { rows, write } = commandLine(
@@ -39,7 +40,7 @@ const { rows, write } = commandLine(
     words: { name: 'ROW', help: 'only the rows whose name is or contains it; without one, all' },
     options: {
       seconds: { value: 'N', help: 'how long each row takes: a few show which of them fail' },
-      write: { help: 'writes the figures into docs/reliability.md when everything has passed' },
+      write: { help: 'writes the figures into docs/reliability.md, with the bounds that were missed' },
     },
     notes: [`Rows:\n${ROWS.map(({ name }) => `  ${name}`).join('\n')}`],
     examples: { '': 'everything, in half an hour', 'heavy stuck --seconds 8': 'two kinds of rows, in short' },
@@ -67,12 +68,12 @@ try {
     join(directory.path, 'report.json'),
   );
   const figures = reported();
-  process.stdout.write(`\n${tableOf(figures, [...COLUMNS, 'failed'])}\n`);
+  process.stdout.write(`\n${tableOf(figures, COLUMNS)}\n`);
   report(`${passed} passed, ${failed} failed`);
-  if (write && failed === 0) {
+  if (write) {
     const minutes = Math.ceil((Date.now() - since) / 60_000);
     const when = `${new Date().toISOString().slice(0, 10)}, ${minutes} minutes`;
-    const content = `Last full run: ${when}.\n\n${tableOf(figures, COLUMNS)}`;
+    const content = `Last full run: ${when}, ${passed} rows within every bound, ${failed} not.\n\n${tableOf(figures, COLUMNS)}`;
     writeFileSync(DOCUMENT, between('neighbours', readFileSync(DOCUMENT, 'utf8'), content));
   }
   leave(failed > 0 || passed === 0 ? 1 : 0);
@@ -118,7 +119,7 @@ function tableOf(rows, columns) {
 
 /** What was measured so far took minutes. */
 function interrupted() {
-  if (!leaving) process.stdout.write(`\n${tableOf(reported(), [...COLUMNS, 'failed'])}\n`);
+  if (!leaving) process.stdout.write(`\n${tableOf(reported(), COLUMNS)}\n`);
   leave(130);
 }
 

@@ -92,6 +92,21 @@ describe('suspects', () => {
     expect(await outcomes('suspect')).toBe(0);
   });
 
+  it('wait after a crash, and hold up no other command meanwhile', async () => {
+    await publish('suspect');
+    const { content, properties } = (await channel.get('users.commands.0', { noAck: true })) as Message;
+    const headers = { ...properties.headers, 'x-routing-key': 'users.add.v1' };
+    channel.publish('retry', SUSPECTS, content, { ...(properties as Options.Publish), headers });
+    await channel.waitForConfirms();
+    await crash(SUSPECTS, 1);
+    const handled: string[] = [];
+    handlers.add = ({ organizationId }) => handled.push(organizationId);
+    await startServer();
+    await publish('other');
+    await eventually(() => handled.length === 2);
+    expect(handled).toEqual(['other', 'suspect']);
+  });
+
   it('are handled and answered like the original command', async () => {
     const { queue } = await channel.assertQueue('', { exclusive: true });
     await channel.bindQueue(queue, 'replies', queue);

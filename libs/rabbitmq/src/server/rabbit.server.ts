@@ -191,6 +191,7 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
   }
 
   private async decideAlone(delivery: Delivery): Promise<FinalDecision | undefined> {
+    if (delivery.context.redelivered && !(await this.solitude.afterCrash())) return undefined;
     // Without the database the suspect cannot be handled, and it must not block the others, which are answered meanwhile.
     if (this.pause.active) await this.pause.begin();
     const others = [...this.consumers].flatMap(([{ kind, alone }, consumer]) => (kind === 'queries' || alone ? [] : consumer));
@@ -235,13 +236,13 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
   }
 
   private async drain(): Promise<void> {
+    this.solitude.stop();
     const consumers = [...this.consumers.values()];
     await within(CANCEL_TIMEOUT_MS, Promise.all(consumers.map((consumer) => consumer.pause('closing'))));
     this.pause.stop();
     const drained = await within(this.options.drainTimeoutMs ?? 10_000, Promise.allSettled(this.running));
     if (!drained)
       this.logger.warn({ msg: 'handlers still run: the broker will deliver their messages again', count: this.running.size });
-    this.solitude.stop();
     this.settlement.stopWaiting();
     await Promise.all([this.settlement.close(), ...consumers.map((consumer) => consumer.close())]);
     await Promise.all([this.consuming.close(), this.publishing.close()]);

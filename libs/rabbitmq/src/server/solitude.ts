@@ -1,14 +1,29 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { QueueConsumer } from '../delivery/queue-consumer';
 
 /** How long the other consumers stay paused after a suspect, in case another one follows, in milliseconds. */
 const QUIET_MS = 50;
+/** How long a suspect waits that was delivered before, in milliseconds: longer than a process takes to start. */
+const AFTER_CRASH_MS = 5000;
 
 /** Runs work while this process handles no other command. If the work crashes the process, no other delivery count grows. */
 export class Solitude {
   private quiet?: NodeJS.Timeout;
+  private readonly stopping = new AbortController();
 
   /** @param running the commands and events whose handlers may run */
   constructor(private readonly running: ReadonlySet<Promise<unknown>>) {}
+
+  /**
+   * Waits before a suspect that may have ended a process just now, so that it does not end the next one before the first is back.
+   *
+   * @returns false when this process stops meanwhile
+   */
+  async afterCrash(): Promise<boolean> {
+    const { signal } = this.stopping;
+    await sleep(AFTER_CRASH_MS, undefined, { signal }).catch(() => undefined);
+    return !signal.aborted;
+  }
 
   async run<T>(others: readonly QueueConsumer[], work: () => Promise<T>): Promise<T> {
     clearTimeout(this.quiet);
@@ -23,6 +38,7 @@ export class Solitude {
   }
 
   stop(): void {
+    this.stopping.abort();
     clearTimeout(this.quiet);
   }
 }

@@ -42,8 +42,9 @@ describe('suspects', () => {
     for (const queue of ['users.commands.0', SUSPECTS, CRASHED]) await channel.purgeQueue(queue);
   });
 
-  const startServer = async () => {
-    server = await startUsersStub({ connection: { url: broker.url, name: 'users' }, metrics, drainTimeoutMs: 200 }, handlers);
+  const startServer = async (crashPauseMs = 0) => {
+    const options = { connection: { url: broker.url, name: 'users' }, metrics, drainTimeoutMs: 200, crashPauseMs };
+    server = await startUsersStub(options, handlers);
     await eventually(() => server?.check() === undefined);
   };
   const publish = async (organizationId: string, options: Options.Publish = {}) => {
@@ -101,7 +102,7 @@ describe('suspects', () => {
     await crash(SUSPECTS, 1);
     const handled: string[] = [];
     handlers.add = ({ organizationId }) => handled.push(organizationId);
-    await startServer();
+    await startServer(1000);
     await publish('other');
     await eventually(() => handled.length === 2);
     expect(handled).toEqual(['other', 'suspect']);

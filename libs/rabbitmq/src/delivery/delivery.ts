@@ -48,6 +48,12 @@ export class Delivery {
     );
   }
 
+  /** It may have ended a process just now, and no caller waits for it. */
+  get mayCrash(): boolean {
+    const { awaited, redelivered } = this.context;
+    return this.queue.alone === true || (this.kind === 'commands' && redelivered && !awaited && !this.isSuspect);
+  }
+
   get context(): DeliveryContext {
     return this.envelope.context;
   }

@@ -44,6 +44,8 @@ export interface RabbitServerOptions {
   publishers?: PublisherRules;
   /** Attempts of a command without a caller that waits, before it becomes a dead letter. Default 8, over 20 minutes. */
   maxAttempts?: number;
+  /** How long a delivery waits that may have ended a process just now, in milliseconds. Default 5000. */
+  crashPauseMs?: number;
   /** How long close() waits for running handlers, in milliseconds. Default 10,000. */
   drainTimeoutMs?: number;
   /** Default: the global register of prom-client. */
@@ -71,7 +73,7 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
   private readonly handling = new Set<Promise<unknown>>();
   private readonly consumers = new Map<ConsumedQueue, QueueConsumer>();
   private readonly held: HeldDeliveries;
-  private readonly solitude = new Solitude(this.handling);
+  private readonly solitude: Solitude;
   private closed?: Promise<void>;
 
   /** @throws Error when the broker's URL is invalid, or `probe` is missing */
@@ -84,6 +86,7 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
     this.consuming = new RabbitConnection({ ...connection, name: `${connection.name} consuming` }, observer);
     this.publishing = new RabbitConnection({ ...connection, name: `${connection.name} publishing` }, observer);
     this.held = new HeldDeliveries(this.consumers, this.metrics);
+    this.solitude = new Solitude(this.handling, options.crashPauseMs);
     this.settlement = new Settlement(service, this.publishing, this.metrics, this.held);
     this.commandTurns = new CommandTurns(this.metrics, prefetch.commands);
     this.queryTurns = new QueryTurns(this.metrics, prefetch.queries);
@@ -96,14 +99,9 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
     this.pause = new DatabasePause(probe ?? (async () => undefined), (state) => this.onDatabase(state));
   }
 
-  override addHandler(
-    pattern: string,
-    callback: MessageHandler,
-    isEventHandler?: boolean,
-    extras?: Record<string, unknown>,
-  ): void {
+  override addHandler(pattern: string, ...rest: [MessageHandler, boolean?, Record<string, unknown>?]): void {
     this.patterns.push(this.normalizePattern(pattern));
-    super.addHandler(pattern, callback, isEventHandler, extras);
+    super.addHandler(pattern, ...rest);
   }
 
   /** Checks the handlers and starts to connect; does not wait for the broker: see {@link check}. */
@@ -181,7 +179,8 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
   }
 
   /** @returns undefined when the delivery goes back to its queue with its channel */
-  private decide(delivery: Delivery): Promise<FinalDecision | undefined> {
+  private async decide(delivery: Delivery): Promise<FinalDecision | undefined> {
+    if (delivery.mayCrash && !(await this.solitude.afterCrash())) return undefined;
     const { queue } = delivery;
     if (queue.alone) return this.decideAlone(delivery);
     if (queue.kind === 'queries') return this.queryTurns.run(delivery, () => this.decideInTurn(delivery));
@@ -191,7 +190,6 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
   }
 
   private async decideAlone(delivery: Delivery): Promise<FinalDecision | undefined> {
-    if (delivery.context.redelivered && !(await this.solitude.afterCrash())) return undefined;
     // Without the database the suspect cannot be handled, and it must not block the others, which are answered meanwhile.
     if (this.pause.active) await this.pause.begin();
     const others = [...this.consumers].flatMap(([{ kind, alone }, consumer]) => (kind === 'queries' || alone ? [] : consumer));

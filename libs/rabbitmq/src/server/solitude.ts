@@ -3,8 +3,8 @@ import type { QueueConsumer } from '../delivery/queue-consumer';
 
 /** How long the other consumers stay paused after a suspect, in case another one follows, in milliseconds. */
 const QUIET_MS = 50;
-/** How long a suspect waits that was delivered before, in milliseconds: longer than a process takes to start. */
-const AFTER_CRASH_MS = 5000;
+/** Longer than a process takes to start. */
+const CRASH_PAUSE_MS = 5000;
 
 /** Runs work while this process handles no other command. If the work crashes the process, no other delivery count grows. */
 export class Solitude {
@@ -12,16 +12,19 @@ export class Solitude {
   private readonly stopping = new AbortController();
 
   /** @param running the commands and events whose handlers may run */
-  constructor(private readonly running: ReadonlySet<Promise<unknown>>) {}
+  constructor(
+    private readonly running: ReadonlySet<Promise<unknown>>,
+    private readonly crashPauseMs = CRASH_PAUSE_MS,
+  ) {}
 
   /**
-   * Waits before a suspect that may have ended a process just now, so that it does not end the next one before the first is back.
+   * Waits before a delivery that may have ended a process just now, so that it does not end the next one before the first is back.
    *
    * @returns false when this process stops meanwhile
    */
   async afterCrash(): Promise<boolean> {
     const { signal } = this.stopping;
-    await sleep(AFTER_CRASH_MS, undefined, { signal }).catch(() => undefined);
+    await sleep(this.crashPauseMs, undefined, { signal }).catch(() => undefined);
     return !signal.aborted;
   }
 

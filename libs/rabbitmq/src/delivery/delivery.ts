@@ -48,10 +48,10 @@ export class Delivery {
     );
   }
 
-  /** It may have ended a process just now, and no caller waits for it. */
+  /** It may have ended a process just now, and may be handled later. A command that two kills made suspect is handled at once the first time. */
   get mayCrash(): boolean {
     const { awaited, redelivered } = this.context;
-    return this.queue.alone === true || (this.kind === 'commands' && redelivered && !awaited && !this.isSuspect);
+    return redelivered && this.kind === 'commands' && (this.queue.alone === true || (!awaited && !this.isSuspect));
   }
 
   get context(): DeliveryContext {

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { QueueConsumer } from '../delivery/queue-consumer';
 
@@ -15,7 +16,10 @@ export class Solitude {
   constructor(
     private readonly running: ReadonlySet<Promise<unknown>>,
     private readonly crashPauseMs = CRASH_PAUSE_MS,
-  ) {}
+  ) {
+    // As many as deliveries that wait, which the prefetch bounds.
+    setMaxListeners(0, this.stopping.signal);
+  }
 
   /**
    * Waits before a delivery that may have ended a process just now, so that it does not end the next one before the first is back.

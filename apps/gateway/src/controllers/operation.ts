@@ -16,10 +16,7 @@ export interface Call<M = Message<object, object>> {
 }
 
 /** A method that answers POST on the path of a message with 200: what it created has no address to point to. */
-export function Operation({
-  http,
-  pattern,
-}: Pick<Message<never, never>, 'pattern'> & { http?: { path: string } }): MethodDecorator {
+export function Operation({ http, pattern }: { http?: { path: string }; pattern: string }): MethodDecorator {
   if (!http) throw new Error(`${pattern} is declared without an HTTP operation.`);
   return applyDecorators(Post(http.path), HttpCode(200));
 }

@@ -53,6 +53,11 @@ export class WatchedSystem {
     );
   }
 
+  /** Whether this is the API key of a tenant: one of `tenants`, or `demo-key`, which set-up creates and the corpus contains. */
+  hasTenant(apiKey: unknown): boolean {
+    return apiKey === 'demo-key' || this.tenants.some((tenant) => tenant.apiKey === apiKey);
+  }
+
   /** Checks the new output, and discards it: a long run writes more than fits in memory. */
   readLogs(): void {
     const { setUpOutput, services } = this.system;

@@ -16,6 +16,9 @@ until epmd -port "$ERL_EPMD_PORT" -names >/dev/null 2>&1 || [ $i -ge 100 ]; do s
 exec "$0"
 `;
 
+// A member of a cluster has a port mapper of its test.
+const LAUNCH_MEMBER = 'exec "$0"';
+
 // Should that one have been killed, the node has started another, as a daemon.
 const END_EPMD = 'epmd -kill >/dev/null 2>&1';
 
@@ -25,16 +28,17 @@ const END_EPMD = 'epmd -kill >/dev/null 2>&1';
  * @param {{ server: string, path: string }} programs
  */
 export async function startNativeRabbit(options, programs) {
-  const { directory, management, disposable, user, password, ports: preferred = {}, onDeath, abort } = options;
-  const [port, managementPort, distributionPort, epmdPort] = await freePorts([
+  const { directory, management, disposable, user, password, ports: preferred = {}, member, onDeath, abort } = options;
+  const [port, managementPort, freeDistributionPort, freeEpmdPort] = await freePorts([
     preferred.amqp,
     preferred.management,
     undefined,
     undefined,
   ]);
+  const { distributionPort, epmdPort } = member ?? { distributionPort: freeDistributionPort, epmdPort: freeEpmdPort };
   const pidFile = join(directory, 'node.pid');
   await endOrphan(pidFile, directory);
-  const environment = writeConfiguration({ directory, management, user, password, port, managementPort });
+  const environment = writeConfiguration({ directory, management, user, password, port, managementPort, member });
   const env = {
     ...environment,
     PATH: programs.path,
@@ -42,35 +46,40 @@ export async function startNativeRabbit(options, programs) {
     ERL_EPMD_PORT: String(epmdPort),
     ERL_EPMD_ADDRESS: '127.0.0.1',
   };
+  const endEpmd = member ? ':' : END_EPMD;
   const server = new ServerProcess({
     name: 'RabbitMQ',
-    describe: () => ({ command: 'sh', args: ['-c', LAUNCH, programs.server], options: { cwd: directory, env } }),
+    describe: () => ({
+      command: 'sh',
+      args: ['-c', member ? LAUNCH_MEMBER : LAUNCH, programs.server],
+      options: { cwd: directory, env },
+    }),
     logFile: join(directory, 'console.log'),
     isReady: () => accepts(port, management ? managementPort : undefined),
     stopSignal: 'SIGTERM',
     onOrphaned: {
-      script: disposable ? `end_group KILL 10; ${END_EPMD}` : `end_group TERM 60; ${END_EPMD}`,
+      script: disposable ? `end_group KILL 10; ${endEpmd}` : `end_group TERM 60; ${endEpmd}`,
       variables: { PATH: programs.path, ERL_EPMD_PORT: String(epmdPort) },
     },
     onStart: (pid) => writeFileSync(pidFile, String(pid)),
     onExit: () => {
       rmSync(pidFile, { force: true });
-      spawnSync('sh', ['-c', END_EPMD], { env, stdio: 'ignore' });
+      spawnSync('sh', ['-c', endEpmd], { env, stdio: 'ignore' });
     },
     onDeath,
     abort,
   });
   await server.start();
-  /** @param {string[]} args */
-  const control = async (...args) =>
-    (await promisify(execFile)(join(dirname(programs.server), 'rabbitmqctl'), args, { env })).stdout.trim();
+  /** @param {string} program @param {string[]} args */
+  const control = async (program, ...args) =>
+    (await promisify(execFile)(join(dirname(programs.server), program), args, { env })).stdout.trim();
   return { server, port, managementPort: management ? managementPort : undefined, control };
 }
 
 /**
- * @param {{ directory: string, management: boolean, user: string, password: string, port: number, managementPort: number }} options
+ * @param {Pick<import('./rabbitmq.mjs').CompleteOptions, 'directory' | 'management' | 'user' | 'password' | 'member'> & { port: number, managementPort: number }} options
  */
-function writeConfiguration({ directory, management, user, password, port, managementPort }) {
+function writeConfiguration({ directory, management, user, password, port, managementPort, member }) {
   for (const name of ['mnesia', 'log', 'schema', 'config', 'conf.d'])
     mkdirSync(join(directory, name), { recursive: true, mode: 0o700 });
   const cookie = join(directory, '.erlang.cookie');
@@ -86,6 +95,7 @@ function writeConfiguration({ directory, management, user, password, port, manag
     'log.file.rotation.size = 10485760',
     'log.file.rotation.count = 1',
     ...(management ? ['management.tcp.ip = 127.0.0.1', `management.tcp.port = ${managementPort}`] : []),
+    ...(member ? clusterSettings(member.peers) : []),
   ];
   const configurationFile = join(directory, 'rabbitmq.conf');
   rmSync(configurationFile, { force: true });
@@ -102,7 +112,7 @@ function writeConfiguration({ directory, management, user, password, port, manag
   return {
     HOME: directory, // where Erlang looks for the cookie
     LANG: 'C.UTF-8',
-    RABBITMQ_NODENAME: 'rabbit@localhost', // part of the data's path; unique by its own epmd
+    RABBITMQ_NODENAME: member?.node ?? 'rabbit@localhost', // part of the data's path; unique by its own epmd
     RABBITMQ_CONF_ENV_FILE: '/dev/null',
     RABBITMQ_MNESIA_BASE: join(directory, 'mnesia'),
     RABBITMQ_LOG_BASE: join(directory, 'log'),
@@ -118,6 +128,17 @@ function writeConfiguration({ directory, management, user, password, port, manag
     // No busy waiting: an idle broker leaves the processor alone.
     RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS: '+sbwt none +sbwtdcpu none +sbwtdio none -kernel inet_dist_use_interface {127,0,0,1}',
   };
+}
+
+/** @param {string[]} peers */
+function clusterSettings(peers) {
+  return [
+    'cluster_formation.peer_discovery_backend = classic_config',
+    ...peers.map((peer, index) => `cluster_formation.classic_config.nodes.${index + 1} = ${peer}`),
+    'cluster_partition_handling = pause_minority',
+    // Seconds until a silent node counts as lost: 60 by default. Until then its clients wait for confirms that cannot come.
+    'net_ticktime = 10',
+  ];
 }
 
 // RabbitMQ opens its listeners last, when it is ready to serve.

@@ -1,6 +1,13 @@
 import { startContainerRabbit } from './rabbitmq-container.mjs';
 import { startNativeRabbit } from './rabbitmq-native.mjs';
-import { HOW_TO_GET_RABBIT, canInstall, dockerAnswers, findRabbit, installRabbit } from './rabbitmq-program.mjs';
+import {
+  CLUSTER_NEEDS_PROGRAM,
+  HOW_TO_GET_RABBIT,
+  canInstall,
+  dockerAnswers,
+  findRabbit,
+  installRabbit,
+} from './rabbitmq-program.mjs';
 
 /**
  * @typedef {object} RabbitOptions
@@ -10,16 +17,26 @@ import { HOW_TO_GET_RABBIT, canInstall, dockerAnswers, findRabbit, installRabbit
  * @property {boolean} [management] the HTTP API
  * @property {boolean} [disposable] whether its data will never be needed again: then it need not be closed in order
  * @property {{ amqp?: number, management?: number }} [ports] taken when free
+ * @property {Member} [member] absent: a node of its own. Only for the program on this machine, not for a container.
  * @property {() => void} [onDeath] called when it goes by itself
  * @property {AbortSignal} [abort] ends a start that is under way
  * @property {(what: string) => void} [onProgress] called before something that takes long
+ */
+
+/**
+ * A node of a cluster.
+ * @typedef {object} Member
+ * @property {string} node its name, such as rabbit1@localhost
+ * @property {string[]} peers the names of all nodes of the new cluster
+ * @property {number} distributionPort where other nodes reach it
+ * @property {number} epmdPort of a port mapper that is already running
  */
 
 /** @typedef {RabbitOptions & { user: string, management: boolean }} CompleteOptions */
 
 /**
  * Starts a RabbitMQ of our own: the program on this machine, else a container, else after installing the program.
- * The result has, beside addresses, `control(...args)`: what rabbitmqctl prints for this node.
+ * The result has, beside addresses, `control(program, ...args)`: the output of rabbitmqctl or rabbitmq-queues for this node.
  * @param {RabbitOptions} options
  */
 export async function startRabbit({ user = 'collaboration', management = false, onProgress = () => {}, ...rest }) {
@@ -41,6 +58,7 @@ export async function startRabbit({ user = 'collaboration', management = false, 
 async function startOneOf(options, onProgress) {
   const programs = findRabbit();
   if (programs) return startNativeRabbit(options, programs);
+  if (options.member) throw new Error(CLUSTER_NEEDS_PROGRAM);
   if (await dockerAnswers()) return startContainerRabbit(options, onProgress);
   if (!canInstall()) throw new Error(HOW_TO_GET_RABBIT);
   onProgress('installing RabbitMQ with apt-get (once)');

@@ -47,6 +47,10 @@ const COMMANDS = /^\w+\.(calls|commands(\.\d)?|again|suspects)$/;
 const RETRIES = /^\w+\.retry\.\w+$/;
 const LETTERS = /^\w+\.commands\.(dead|refused|crashed)$/;
 
+export type QueueKind = 'commands' | 'dead' | 'retry';
+
+const KEYS = 'dist/apps/users/src/tools/keys.main.js';
+
 /** The whole system with its own servers, and a fault proxy in every link. PostgreSQL writes to disk as in production. */
 export class Cluster {
   readonly gateways: Gateway[] = [];
@@ -111,9 +115,8 @@ export class Cluster {
    * Current number of ready messages in the queues of a kind, over AMQP: the numbers of the management API are seconds old. Suspects count as
    * commands.
    */
-  async waiting(kind: 'commands' | 'dead' | 'retry'): Promise<number> {
-    const ofKind = { commands: COMMANDS, dead: LETTERS, retry: RETRIES }[kind];
-    return (await waitingIn(this.broker.url, ofKind)).reduce((sum, { count }) => sum + count, 0);
+  waiting(kind: QueueKind): Promise<number> {
+    return waitingOfKind(this.broker.url, kind);
   }
 
   /** Adds a writer, which is not started. */
@@ -134,9 +137,7 @@ export class Cluster {
     // Without a listener a lost idle connection would end the process.
     this.sql = new Pool({ connectionString: this.database.url, max: 2, connectionTimeoutMillis: 2000 });
     this.sql.on('error', () => undefined);
-    await this.run('scripts/setup.mjs', [], { DEMO_CREDENTIALS: 'true' });
-    const demo = { 'x-svc-api-key': 'demo-key', 'x-svc-auth-token': 'demo-token' };
-    this.tenants = [demo, await this.newTenant(), await this.newTenant()];
+    this.tenants = await setUp(this.environment);
     const { gateways = 1, users = 1, writers = 2 } = options;
     for (let number = 0; number < gateways; number++) {
       const port = await freePort();
@@ -145,14 +146,6 @@ export class Cluster {
     }
     for (let number = 0; number < users; number++) this.usersReplicas.push(await this.node('users', random, options.env?.users));
     for (let number = 0; number < writers; number++) await this.addWriter(random, options.env?.notifications);
-  }
-
-  private async newTenant(): Promise<Credentials> {
-    const created = await this.run('dist/apps/users/src/tools/keys.main.js', ['create', '--json']);
-    const { key, token } = JSON.parse(created) as { key: string; token: string };
-    // Workloads publish with the full-rights account.
-    await this.run('dist/apps/users/src/tools/keys.main.js', ['grant', key, '--publisher', '*']);
-    return { 'x-svc-api-key': key, 'x-svc-auth-token': token };
   }
 
   private async node(app: AppName, random: Random, env: Record<string, string> = {}): Promise<Node> {
@@ -166,13 +159,28 @@ export class Cluster {
     });
     return { process, toBroker, toDatabase };
   }
+}
 
-  private async run(program: string, parameters: string[], env: Record<string, string> = {}): Promise<string> {
-    const { stdout } = await promisify(execFile)(process.execPath, [join(process.cwd(), program), ...parameters], {
-      env: { PATH: process.env.PATH, ...this.environment, ...env },
-    });
-    return stdout;
-  }
+/** Prepares broker and database. @returns the credentials of the demo and of two new tenants */
+export async function setUp(environment: Record<string, string>): Promise<readonly Credentials[]> {
+  const run = async (program: string, ...parameters: string[]) => {
+    const env = { PATH: process.env.PATH, DEMO_CREDENTIALS: 'true', ...environment };
+    return (await promisify(execFile)(process.execPath, [join(process.cwd(), program), ...parameters], { env })).stdout;
+  };
+  const newTenant = async () => {
+    const { key, token } = JSON.parse(await run(KEYS, 'create', '--json')) as { key: string; token: string };
+    // Workloads publish with the full-rights account.
+    await run(KEYS, 'grant', key, '--publisher', '*');
+    return { 'x-svc-api-key': key, 'x-svc-auth-token': token };
+  };
+  await run('scripts/setup.mjs');
+  return [{ 'x-svc-api-key': 'demo-key', 'x-svc-auth-token': 'demo-token' }, await newTenant(), await newTenant()];
+}
+
+/** Number of ready messages in all queues of a kind. */
+export async function waitingOfKind(brokerUrl: string, kind: QueueKind): Promise<number> {
+  const ofKind = { commands: COMMANDS, dead: LETTERS, retry: RETRIES }[kind];
+  return (await waitingIn(brokerUrl, ofKind)).reduce((sum, { count }) => sum + count, 0);
 }
 
 /** Number of ready messages in each of our queues with a matching name, read with the full-rights account. */

@@ -16,6 +16,9 @@ until epmd -port "$ERL_EPMD_PORT" -names >/dev/null 2>&1 || [ $i -ge 100 ]; do s
 exec "$0"
 `;
 
+// A member waits for the data of the others, in turns of 30 s.
+const READY_MS = 180_000;
+
 // A member of a cluster has a port mapper of its test.
 const LAUNCH_MEMBER = 'exec "$0"';
 
@@ -57,6 +60,7 @@ export async function startNativeRabbit(options, programs) {
     logFile: join(directory, 'console.log'),
     isReady: () => accepts(port, management ? managementPort : undefined),
     stopSignal: 'SIGTERM',
+    readyMs: member && READY_MS,
     onOrphaned: {
       script: disposable ? `end_group KILL 10; ${endEpmd}` : `end_group TERM 60; ${endEpmd}`,
       variables: { PATH: programs.path, ERL_EPMD_PORT: String(epmdPort) },
@@ -95,7 +99,7 @@ function writeConfiguration({ directory, management, user, password, port, manag
     'log.file.rotation.size = 10485760',
     'log.file.rotation.count = 1',
     ...(management ? ['management.tcp.ip = 127.0.0.1', `management.tcp.port = ${managementPort}`] : []),
-    ...(member ? clusterSettings(member.peers) : []),
+    ...(member ? clusterSettings(member) : []),
   ];
   const configurationFile = join(directory, 'rabbitmq.conf');
   rmSync(configurationFile, { force: true });
@@ -130,14 +134,13 @@ function writeConfiguration({ directory, management, user, password, port, manag
   };
 }
 
-/** @param {string[]} peers */
-function clusterSettings(peers) {
+/** @param {import('./rabbitmq.mjs').Member} member */
+function clusterSettings({ peers, tickSeconds }) {
   return [
     'cluster_formation.peer_discovery_backend = classic_config',
     ...peers.map((peer, index) => `cluster_formation.classic_config.nodes.${index + 1} = ${peer}`),
     'cluster_partition_handling = pause_minority',
-    // Seconds until a silent node counts as lost: 60 by default. Until then its clients wait for confirms that cannot come.
-    'net_ticktime = 10',
+    ...(tickSeconds ? [`net_ticktime = ${tickSeconds}`] : []),
   ];
 }
 

@@ -28,6 +28,7 @@ import {
  * @typedef {object} Member
  * @property {string} node its name, such as rabbit1@localhost
  * @property {string[]} peers the names of all nodes of the new cluster
+ * @property {number} [tickSeconds] seconds until a silent node counts as lost: 60 by default
  * @property {number} distributionPort where other nodes reach it
  * @property {number} epmdPort of a port mapper that is already running
  */

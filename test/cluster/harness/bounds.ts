@@ -35,7 +35,7 @@ export function pause(answers: readonly Answered[], from: number, until: number)
 }
 
 /** Milliseconds from the end of the fault to the last request that failed. */
-export function recovery({ adds, gets, happened: { repairedAt = 0 } }: Measured): number {
+export function recovery({ adds, gets, happened: { repairedAt = Infinity } }: Measured): number {
   const failed = [...adds, ...gets].filter(({ status, askedAt }) => status !== 200 && askedAt > repairedAt);
   return Math.max(0, ...failed.map(({ askedAt }) => askedAt - repairedAt));
 }

@@ -6,8 +6,9 @@ import { freePort } from '../../faults/harness/cluster';
 import { FaultProxy } from '../../faults/harness/fault-proxy';
 import { PortMapper } from './port-mapper';
 
+const SIZE = 3;
 /** Time for a node to start, to join and to catch up. */
-const COMPLETE_MS = 90_000;
+const COMPLETE_MS = 120_000;
 
 interface Queue {
   name: string;
@@ -55,11 +56,12 @@ export class Broker {
     });
   }
 
-  async create(peers: string[], password: string, options: readonly string[]): Promise<void> {
+  /** Starts it without data. */
+  async create(peers: string[], password: string, tickSeconds?: number): Promise<void> {
     const { amqp, management, distribution } = this.ports;
-    const member = { node: this.node, peers, distributionPort: distribution, epmdPort: this.mapper.port };
+    const member = { node: this.node, peers, tickSeconds, distributionPort: distribution, epmdPort: this.mapper.port };
     const env = { CLUSTER_MEMBER: JSON.stringify({ member, password, ports: { amqp, management } }) };
-    this.server = await PrivateServer.startWith('rabbitmq', { options, env });
+    this.server = await PrivateServer.startWith('rabbitmq', { options: ['--management'], env });
     if (new URL(this.server.url).port !== String(amqp)) throw new Error(`port ${amqp} was taken meanwhile`);
     this.up = true;
   }
@@ -94,13 +96,17 @@ export class BrokerCluster {
   readonly brokers: Broker[] = [];
   private readonly password = randomBytes(16).toString('hex');
 
-  private constructor() {}
+  private constructor(private readonly tickSeconds?: number) {}
 
-  /** Resolves when all nodes know each other. */
-  static async start(size = 3): Promise<BrokerCluster> {
-    const cluster = new BrokerCluster();
+  /**
+   * Resolves when all nodes know each other.
+   *
+   * @param tickSeconds time until a silent node counts as lost; default that of RabbitMQ, 60 s
+   */
+  static async start(tickSeconds?: number): Promise<BrokerCluster> {
+    const cluster = new BrokerCluster(tickSeconds);
     try {
-      for (let number = 1; number <= size; number++) {
+      for (let number = 1; number <= SIZE; number++) {
         const ports = { amqp: await freePort(), management: await freePort(), distribution: await freePort() };
         cluster.brokers.push(new Broker(`rabbit${number}`, ports));
       }
@@ -119,7 +125,7 @@ export class BrokerCluster {
     return broker.create(
       this.brokers.map(({ node }) => node),
       this.password,
-      ['--management'],
+      this.tickSeconds,
     );
   }
 

@@ -22,6 +22,8 @@ export interface ClusterSystemOptions {
   writers?: number;
   standby?: boolean;
   fsync?: boolean;
+  /** Seconds until a silent broker counts as lost. A busy machine needs more than one that only runs this. */
+  tickSeconds?: number;
 }
 
 export interface Service {
@@ -48,8 +50,11 @@ export class ClusterSystem {
   ) {}
 
   static async start(options: ClusterSystemOptions = {}): Promise<ClusterSystem> {
-    const { gateways = 2, users = 2, writers = 3, standby = true, fsync = true } = options;
-    const [brokers, database] = await Promise.allSettled([BrokerCluster.start(), DatabasePair.start({ standby, fsync })]);
+    const { gateways = 2, users = 2, writers = 3, standby = true, fsync = true, tickSeconds } = options;
+    const [brokers, database] = await Promise.allSettled([
+      BrokerCluster.start(tickSeconds),
+      DatabasePair.start({ standby, fsync }),
+    ]);
     if (brokers.status === 'rejected' || database.status === 'rejected') {
       for (const server of [brokers, database]) if (server.status === 'fulfilled') await server.value.remove();
       throw [brokers, database].find((server) => server.status === 'rejected')?.reason;

@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { eventually } from '@app/testing/eventually';
 import { Random, seedOfRun } from '../../faults/harness/random';
 import { report } from '../../faults/harness/run-fault';
@@ -65,11 +67,19 @@ export async function runRow(system: ClusterSystem, row: Row): Promise<{ violati
     unasked: verdict?.unasked.length,
     late: verdict?.late.length,
     figures: happened.figures,
-    missed: [...missed, ...(violations.length > 0 ? ['a promise'] : [])].join('; '),
+    missed: [...missed, ...violations.map((violation) => violation.split('\n')[0])].join('; '),
   });
   if (violations.length === 0) workload.journal.remove();
-  else violations.push(`the journal: ${workload.journal.path}`);
+  else violations.push(`the journal, and the logs beside it: ${saveLogs(system, workload)}`);
   return { violations, missed };
+}
+
+/** @returns the path of the journal */
+function saveLogs(system: ClusterSystem, { journal: { path } }: Workload): string {
+  system.nodes.forEach(({ process }, number) =>
+    writeFileSync(join(dirname(path), `${number} ${process.app}.log`), process.output.join('\n')),
+  );
+  return path;
 }
 
 /** Waits until each client has had only answers 200 to its latest requests after a time. */

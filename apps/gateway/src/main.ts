@@ -1,3 +1,4 @@
+import '@app/runtime/stop-while-starting';
 import 'reflect-metadata';
 import { HTTP_MESSAGES } from '@app/contracts/all-messages';
 import { ApiKeyRevoked } from '@app/contracts/events.users';

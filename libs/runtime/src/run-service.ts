@@ -1,7 +1,7 @@
 import { leaveSignalsToOthers } from './stop-while-starting';
 import { setImmediate } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
-import { collectDefaultMetrics } from 'prom-client';
+import { collectDefaultMetrics, Gauge } from 'prom-client';
 import { ConfigError } from './settings';
 import { createLogger, exitAfterLogging, NestLogger, type LogLevel } from './logger';
 import { startOperationsServer } from './operations-server';
@@ -58,6 +58,7 @@ export async function runService<C extends ServiceConfig>(
 
   // The default of 10 ms uses more CPU time of an idle process than everything else. The lag percentiles include this interval.
   collectDefaultMetrics({ eventLoopMonitoringPrecision: 50 });
+  measureDependencies(readiness);
   let starting: Promise<() => Promise<void>> = Promise.resolve(async () => undefined);
 
   const stop = (signal: string) => {
@@ -101,6 +102,17 @@ export async function runService<C extends ServiceConfig>(
     pino.fatal({ err }, 'the start failed');
     exit(1);
   }
+}
+
+function measureDependencies(readiness: Readiness): void {
+  new Gauge({
+    name: 'dependency_up',
+    help: '1 while a dependency is usable, else 0. /health/ready has the reason. The gateway stays ready without its dependencies.',
+    labelNames: ['dependency'],
+    async collect() {
+      for (const { name, reason } of await readiness.answers()) this.set({ dependency: name }, reason === undefined ? 1 : 0);
+    },
+  });
 }
 
 /** Prints every problem of the configuration on stderr and exits 1. */

@@ -2,6 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import type { ReadinessReport } from '@app/runtime/readiness';
 import { eventually } from './eventually';
 
 export type AppName = 'gateway' | 'users' | 'notifications';
@@ -49,9 +50,11 @@ export class ServiceProcess {
     return this.facts.url as string;
   }
 
-  async health(kind: 'live' | 'ready'): Promise<{ status: number; body: { status: string; checks?: Record<string, string> } }> {
+  async health(
+    kind: 'live' | 'ready',
+  ): Promise<{ status: number; body: Pick<ReadinessReport, 'status'> & Partial<ReadinessReport> }> {
     const response = await fetch(`http://127.0.0.1:${this.facts.healthPort as number}/health/${kind}`);
-    return { status: response.status, body: (await response.json()) as { status: string } };
+    return { status: response.status, body: (await response.json()) as ReadinessReport };
   }
 
   async metrics(): Promise<string> {

@@ -1,14 +1,8 @@
 import type { Pool } from 'pg';
 import { ServiceProcess, type AppName } from '@app/testing/service-process';
-import {
-  freePort,
-  REQUEST_TIMEOUT_MS,
-  setUp,
-  waitingOfKind,
-  type Credentials,
-  type QueueKind,
-} from '../../faults/harness/cluster';
+import { freePort, REQUEST_TIMEOUT_MS, waitingOfKind, type Credentials, type QueueKind } from '../../faults/harness/cluster';
 import { FaultProxy } from '../../faults/harness/fault-proxy';
+import { createTenants, setUp } from '../../faults/harness/set-up';
 import { LoadBalancer } from '../../faults/harness/load-balancer';
 import { addressOf, BrokerCluster } from './broker-cluster';
 import { DatabasePair } from './database-pair';
@@ -61,7 +55,9 @@ export class ClusterSystem {
     }
     const system = new ClusterSystem(brokers.value, database.value);
     try {
-      system.tenants = await setUp({ AMQP_URL: system.brokers.url, DATABASE_URL: system.database.primary.url });
+      const servers = { AMQP_URL: system.brokers.url, DATABASE_URL: system.database.primary.url };
+      await setUp(process.cwd(), servers);
+      system.tenants = await createTenants(process.cwd(), servers);
       for (let number = 0; number < gateways; number++) system.gateways.push(await system.newGateway());
       for (let number = 0; number < users; number++) system.usersReplicas.push(system.newService('users'));
       for (let number = 0; number < writers; number++) system.writers.push(system.newService('notifications'));

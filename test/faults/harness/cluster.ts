@@ -1,8 +1,5 @@
-import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { connect } from 'amqplib';
 import { Pool } from 'pg';
 import { QUEUES } from '@app/rabbitmq/topology/topology';
@@ -12,6 +9,7 @@ import { ServiceProcess, type AppName } from '@app/testing/service-process';
 import { FaultProxy } from './fault-proxy';
 import { LoadBalancer } from './load-balancer';
 import type { Random } from './random';
+import { createTenants, setUp } from './set-up';
 
 /** Timeout of calls in the gateway. Longer than the statement timeout, so that both limits are tested. */
 export const REQUEST_TIMEOUT_MS = 3000;
@@ -40,6 +38,8 @@ export interface ClusterOptions {
   env?: Partial<Record<AppName, Record<string, string>>>;
   /** false: everything except the services is started. */
   started?: boolean;
+  /** The built checkout whose set-up, tools and services are used. Default: this one. */
+  root?: string;
 }
 
 /** Queues of commands, of retries, and of dead letters. */
@@ -48,8 +48,6 @@ const RETRIES = /^\w+\.retry\.\w+$/;
 const LETTERS = /^\w+\.commands\.(dead|refused|crashed)$/;
 
 export type QueueKind = 'commands' | 'dead' | 'retry';
-
-const KEYS = 'dist/apps/users/src/tools/keys.main.js';
 
 /** The whole system with its own servers, and a fault proxy in every link. PostgreSQL writes to disk as in production. */
 export class Cluster {
@@ -66,6 +64,7 @@ export class Cluster {
   private constructor(
     readonly broker: PrivateServer,
     readonly database: PrivateServer,
+    private readonly root: string,
   ) {}
 
   static async start(random: Random, options: ClusterOptions = {}): Promise<Cluster> {
@@ -73,7 +72,7 @@ export class Cluster {
       PrivateServer.start('rabbitmq', '--management'),
       PrivateServer.start('postgres', '--fsync'),
     ]);
-    const cluster = new Cluster(broker, database);
+    const cluster = new Cluster(broker, database, options.root ?? process.cwd());
     try {
       await cluster.prepare(random, options);
       if (options.started !== false) await Promise.all(cluster.nodes.map(({ process }) => process.start()));
@@ -124,6 +123,11 @@ export class Cluster {
     this.writers.push(await this.node('notifications', random, env));
   }
 
+  /** Runs `npm run setup` of a checkout. */
+  async setUp(root: string): Promise<void> {
+    await setUp(root, this.environment);
+  }
+
   async remove(): Promise<void> {
     this.balancer?.stop();
     await Promise.all(this.nodes.map(({ process }) => process.stop('SIGKILL')));
@@ -137,7 +141,8 @@ export class Cluster {
     // Without a listener a lost idle connection would end the process.
     this.sql = new Pool({ connectionString: this.database.url, max: 2, connectionTimeoutMillis: 2000 });
     this.sql.on('error', () => undefined);
-    this.tenants = await setUp(this.environment);
+    await this.setUp(this.root);
+    this.tenants = await createTenants(this.root, this.environment);
     const { gateways = 1, users = 1, writers = 2 } = options;
     for (let number = 0; number < gateways; number++) {
       const port = await freePort();
@@ -157,24 +162,9 @@ export class Cluster {
       REQUEST_TIMEOUT_MS: String(REQUEST_TIMEOUT_MS),
       ...env,
     });
+    process.root = this.root;
     return { process, toBroker, toDatabase };
   }
-}
-
-/** Prepares broker and database. @returns the credentials of the demo and of two new tenants */
-export async function setUp(environment: Record<string, string>): Promise<readonly Credentials[]> {
-  const run = async (program: string, ...parameters: string[]) => {
-    const env = { PATH: process.env.PATH, DEMO_CREDENTIALS: 'true', ...environment };
-    return (await promisify(execFile)(process.execPath, [join(process.cwd(), program), ...parameters], { env })).stdout;
-  };
-  const newTenant = async () => {
-    const { key, token } = JSON.parse(await run(KEYS, 'create', '--json')) as { key: string; token: string };
-    // Workloads publish with the full-rights account.
-    await run(KEYS, 'grant', key, '--publisher', '*');
-    return { 'x-svc-api-key': key, 'x-svc-auth-token': token };
-  };
-  await run('scripts/setup.mjs');
-  return [{ 'x-svc-api-key': 'demo-key', 'x-svc-auth-token': 'demo-token' }, await newTenant(), await newTenant()];
 }
 
 /** Number of ready messages in all queues of a kind. */

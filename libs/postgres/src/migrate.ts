@@ -1,10 +1,14 @@
 import { readFileSync } from 'node:fs';
-import { Client } from 'pg';
+import pg, { type Client } from 'pg';
 import { DataSource, type MigrationInterface } from 'typeorm';
-import { isDatabaseAway } from './errors';
+import { databaseServers } from '@app/runtime/database-url';
+import { DatabaseServers } from './database-servers';
+import { connectionPooler, isDatabaseAway } from './errors';
+import { FailoverPool } from './failover-pool';
+import { WritableClient } from './writable-client';
 
 export interface MigrationSettings {
-  /** Connection string of the full-rights account. */
+  /** Connection string of the full-rights account, with one or several servers. */
   adminUrl: string;
   /** Connection string of the service. Its role is created when missing. Absent, or the same user as `adminUrl`: no role is created. */
   serviceUrl?: string;
@@ -22,11 +26,12 @@ const PATIENCE_MS = 60_000;
  * @returns names of the migrations that ran
  */
 export async function migrate(settings: MigrationSettings): Promise<string[]> {
-  const client = await connect(settings);
+  const servers = new DatabaseServers(settings.adminUrl);
+  const client = await connect(settings, servers);
   try {
     await client.query('SELECT pg_advisory_lock(hashtext($1))', [`migrate:${settings.schema}`]);
     await client.query(`CREATE SCHEMA IF NOT EXISTS ${client.escapeIdentifier(settings.schema)}`);
-    const ran = await runMigrations(settings);
+    const ran = await runMigrations(settings, servers);
     await grantOwnSchema(client, settings);
     return ran;
   } finally {
@@ -35,32 +40,28 @@ export async function migrate(settings: MigrationSettings): Promise<string[]> {
   }
 }
 
-async function connect(settings: MigrationSettings): Promise<Client> {
+async function connect(settings: MigrationSettings, servers: DatabaseServers): Promise<Client> {
   for (const deadline = Date.now() + PATIENCE_MS; ;) {
-    const client = new Client({ connectionString: settings.adminUrl, ...tls(settings) });
-    // Without a listener a lost idle connection would end the process. The next query reports the loss.
-    client.on('error', () => undefined);
     try {
-      await client.connect();
-      return client;
+      return await servers.first(() => new WritableClient({ servers, ...tls(settings) }).connect());
     } catch (error) {
-      await client.end().catch(() => undefined);
-      if (!isDatabaseAway(error) || Date.now() > deadline) throw error;
+      if (connectionPooler(error) || !isDatabaseAway(error) || Date.now() > deadline) throw error;
       await new Promise((resolve) => setTimeout(resolve, 500));
     }
   }
 }
 
-async function runMigrations(settings: MigrationSettings): Promise<string[]> {
+async function runMigrations(settings: MigrationSettings, servers: DatabaseServers): Promise<string[]> {
   const dataSource = await new DataSource({
     type: 'postgres',
-    url: settings.adminUrl,
+    driver: { ...pg, Pool: FailoverPool },
+    url: servers.current,
     ...tls(settings),
     schema: settings.schema,
     migrations: settings.migrations,
     migrationsTableName: 'migrations',
     migrationsTransactionMode: 'each',
-    extra: { options: `-c search_path=${settings.schema}`, max: 1 },
+    extra: { options: `-c search_path=${settings.schema}`, max: 1, Client: WritableClient, servers },
   }).initialize();
   try {
     return (await dataSource.runMigrations()).map((migration) => migration.name);
@@ -72,9 +73,9 @@ async function runMigrations(settings: MigrationSettings): Promise<string[]> {
 /** Grants the service's role access to the rows of its own schema and nothing else: it owns no table and cannot alter one. */
 async function grantOwnSchema(client: Client, { adminUrl, serviceUrl, schema }: MigrationSettings): Promise<void> {
   if (!serviceUrl) return;
-  const service = new URL(serviceUrl);
+  const service = new URL(databaseServers(serviceUrl)[0] ?? '');
   const name = decodeURIComponent(service.username);
-  if (name === decodeURIComponent(new URL(adminUrl).username)) return;
+  if (name === decodeURIComponent(new URL(databaseServers(adminUrl)[0] ?? '').username)) return;
 
   const role = client.escapeIdentifier(name);
   const password = client.escapeLiteral(decodeURIComponent(service.password));

@@ -71,8 +71,8 @@ export class DatabaseServers {
   connected(url: string, connection: Endable): void {
     this.open.set(connection, url);
     const position = this.urls.indexOf(url);
-    if (this.count > 1 && this.used !== position)
-      this.logger.log({ msg: 'a server that accepts writes', server: position + 1, of: this.count });
+    if (this.used !== undefined && this.used !== position)
+      this.logger.warn({ msg: 'another server is used', server: position + 1, of: this.count });
     this.used = this.position = position;
     inUse.set(position + 1);
   }

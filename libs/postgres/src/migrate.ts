@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import pg, { type Client } from 'pg';
 import { DataSource, type MigrationInterface } from 'typeorm';
-import { databaseServers } from '@app/runtime/database-url';
 import { DatabaseServers } from './database-servers';
 import { connectionPooler, isDatabaseAway } from './errors';
 import { FailoverPool } from './failover-pool';
+import { change, missingPrivileges, missingRoleAndSchema, serviceRoleOf } from './required-rights';
 import { WritableClient } from './writable-client';
 
 export interface MigrationSettings {
@@ -20,19 +20,21 @@ export interface MigrationSettings {
 const PATIENCE_MS = 60_000;
 
 /**
- * Brings one schema to the state of this build: schema, role, migrations, permissions. Safe to repeat and to run concurrently: an advisory lock
- * lets one run at a time. Waits up to 60 s for a database that is still starting.
+ * Brings one schema to the state of this build: schema, role, migrations, permissions. It changes only what differs. Safe to repeat and to run
+ * concurrently: an advisory lock lets one run at a time. Waits up to 60 s for a database that is still starting.
  *
  * @returns names of the migrations that ran
+ * @throws MissingRights when the full-rights account may not make a change that is necessary
  */
 export async function migrate(settings: MigrationSettings): Promise<string[]> {
   const servers = new DatabaseServers(settings.adminUrl);
   const client = await connect(settings, servers);
   try {
     await client.query('SELECT pg_advisory_lock(hashtext($1))', [`migrate:${settings.schema}`]);
-    await client.query(`CREATE SCHEMA IF NOT EXISTS ${client.escapeIdentifier(settings.schema)}`);
+    const role = serviceRoleOf(settings.serviceUrl, settings.adminUrl, tls(settings));
+    await change(client, () => missingRoleAndSchema(client, settings.schema, role));
     const ran = await runMigrations(settings, servers);
-    await grantOwnSchema(client, settings);
+    if (role) await change(client, () => missingPrivileges(client, settings.schema, role));
     return ran;
   } finally {
     // The end of the session also releases the advisory lock.
@@ -68,24 +70,6 @@ async function runMigrations(settings: MigrationSettings, servers: DatabaseServe
   } finally {
     await dataSource.destroy();
   }
-}
-
-/** Grants the service's role access to the rows of its own schema and nothing else: it owns no table and cannot alter one. */
-async function grantOwnSchema(client: Client, { adminUrl, serviceUrl, schema }: MigrationSettings): Promise<void> {
-  if (!serviceUrl) return;
-  const service = new URL(databaseServers(serviceUrl)[0] ?? '');
-  const name = decodeURIComponent(service.username);
-  if (name === decodeURIComponent(new URL(databaseServers(adminUrl)[0] ?? '').username)) return;
-
-  const role = client.escapeIdentifier(name);
-  const password = client.escapeLiteral(decodeURIComponent(service.password));
-  const existing = await client.query('SELECT 1 FROM pg_roles WHERE rolname = $1', [name]);
-  await client.query(`${existing.rowCount ? 'ALTER' : 'CREATE'} ROLE ${role} LOGIN PASSWORD ${password}`);
-  const own = client.escapeIdentifier(schema);
-  await client.query(`GRANT USAGE ON SCHEMA ${own} TO ${role}`);
-  await client.query(`GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ${own} TO ${role}`);
-  await client.query(`REVOKE INSERT, UPDATE, DELETE ON ${own}.migrations FROM ${role}`);
-  await client.query(`GRANT USAGE ON ALL SEQUENCES IN SCHEMA ${own} TO ${role}`);
 }
 
 const tls = ({ caFile }: MigrationSettings) => (caFile ? { ssl: { ca: readFileSync(caFile, 'utf8') } } : {});

@@ -15,6 +15,8 @@ const inUse = new Gauge({
 
 /** A connection that can be ended at once. */
 export interface Endable {
+  /** Whether no statement runs. */
+  readonly idle: boolean;
   /** Ends the connection. A running statement fails with `reason`. */
   cutOff(reason: Error): void;
 }
@@ -88,10 +90,14 @@ export class DatabaseServers {
     if (position === this.position) this.position = (position + 1) % this.count;
   }
 
-  /** Ends every connection to a server that has become read-only or silent: a pool would hand out the idle ones for one failed statement each. */
-  lost(url: string, reason: string): void {
+  /**
+   * Ends connections to a server that has become read-only or silent: a pool would hand out each of them once more.
+   *
+   * @param which `idle` when running statements may still succeed
+   */
+  lost(url: string, reason: string, which: 'all' | 'idle'): void {
     this.failed(url);
-    const connections = [...this.open].filter(([, one]) => one === url);
+    const connections = [...this.open].filter(([{ idle }, one]) => one === url && (idle || which === 'all'));
     this.logger.warn({
       msg: 'a server is left',
       reason,

@@ -32,7 +32,7 @@ describe('set-up with an owner without CREATEROLE', () => {
     await eventually(() =>
       connected(url('owner', 'wrong', 'postgres')).then(
         () => false,
-        (error: { code?: string }) => error.code === '28P01',
+        (error: unknown) => (error as { code?: string }).code === '28P01',
       ),
     );
   }, 60_000);

@@ -14,12 +14,14 @@ export interface WritableClientConfig extends ClientConfig {
 
 interface Internals {
   connection: EventEmitter & { stream: Socket };
+  /** False while a statement runs. */
+  readyForQuery: boolean;
   /** Process that serves this connection, as the server has reported it with the key for cancel requests. */
   processID: number;
 }
 
 /** Parts of a driver's connection that its types lack. */
-export const internalsOf = <T extends object = object>(client: Client): Internals & T => client as unknown as Internals & T;
+export const internalsOf = (client: Client): Internals => client as unknown as Internals;
 
 /**
  * A connection to the current server of {@link DatabaseServers}. It refuses a server that accepts no writes, which the driver cannot do, and a
@@ -39,7 +41,7 @@ export class WritableClient extends Client implements Endable {
     this.on('error', () => undefined);
     this.once('end', () => servers.ended(this));
     internalsOf(this).connection.on('errorMessage', ({ code }: { code?: string }) => {
-      if (code === READ_ONLY) this.lost('the server accepts no writes any more');
+      if (code === READ_ONLY) this.lost('the server accepts no writes any more', 'all');
     });
   }
 
@@ -56,9 +58,13 @@ export class WritableClient extends Client implements Endable {
     internalsOf(this).connection.stream.destroy(reason);
   }
 
-  /** Reports that this server is of no use any more, and ends all connections to it. */
-  protected lost(reason: string): void {
-    this.servers.lost(this.server, reason);
+  get idle(): boolean {
+    return internalsOf(this).readyForQuery;
+  }
+
+  /** Reports that this server is of no use any more, and ends connections to it. */
+  protected lost(reason: string, which: 'all' | 'idle'): void {
+    this.servers.lost(this.server, reason, which);
   }
 
   private async connectToWritable(): Promise<Client> {

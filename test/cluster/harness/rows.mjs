@@ -3,7 +3,7 @@
 
 const KILLED = { pauseMs: 1000 };
 const ORDERLY = { pauseMs: 500, everyRead: true };
-/** Silence is noticed after 15 s. */
+/** Silence must be noticed first. */
 const SILENT = { pauseMs: 16_000 };
 const BACK = { recoveredMs: 10_000 };
 

@@ -86,7 +86,7 @@ const obey = async (command) => {
   return { ok: true, command, pid: server.pid ?? null };
 };
 
-let queue = started.then(({ server, url, port, managementUrl }) => say({ url, port, managementUrl, pid: server.pid }));
+let queue = started.then(({ server, url, port, managementUrl }) => say({ url, port, managementUrl, directory, pid: server.pid }));
 queue.catch((error) => {
   console.error(error.message);
   leave(1);

@@ -7,6 +7,7 @@ import { Management } from './management';
 interface Line {
   url?: string;
   managementUrl?: string;
+  directory?: string;
   ok?: boolean;
   error?: string;
   output?: string;
@@ -34,6 +35,8 @@ export class PrivateServer {
     readonly url: string,
     /** URL of its management API with credentials; empty unless started with `--management`. */
     readonly managementUrl: string,
+    /** Folder of its data and logs. */
+    readonly directory: string,
     private readonly child: ChildProcess,
     private readonly nextLine: () => Promise<Line>,
   ) {}
@@ -54,8 +57,8 @@ export class PrivateServer {
       if (line.done) throw new Error(`the private ${kind} ended`);
       return JSON.parse(line.value) as Line;
     };
-    const { url = '', managementUrl = '' } = await nextLine();
-    return new PrivateServer(url, managementUrl, child, nextLine);
+    const { url = '', managementUrl = '', directory = '' } = await nextLine();
+    return new PrivateServer(url, managementUrl, directory, child, nextLine);
   }
 
   /** Management API of a RabbitMQ started with `--management`. */

@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { cpSync, existsSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { eventually } from '@app/testing/eventually';
 import { Random, seedOfRun } from '../../faults/harness/random';
@@ -79,6 +79,10 @@ function saveLogs(system: ClusterSystem, { journal: { path } }: Workload): strin
   system.nodes.forEach(({ process }, number) =>
     writeFileSync(join(dirname(path), `${number} ${process.app}.log`), process.output.join('\n')),
   );
+  for (const { name, server } of system.brokers.brokers) {
+    const logs = join(server.directory, 'log');
+    if (existsSync(logs)) cpSync(logs, join(dirname(path), name), { recursive: true });
+  }
   return path;
 }
 

@@ -8,7 +8,7 @@ import { PortMapper } from './port-mapper';
 
 const SIZE = 3;
 /** Time for a node to start, to join and to catch up. */
-const COMPLETE_MS = 120_000;
+const COMPLETE_MS = 240_000;
 
 interface Queue {
   name: string;

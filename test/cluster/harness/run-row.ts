@@ -67,7 +67,7 @@ export async function runRow(system: ClusterSystem, row: Row): Promise<{ violati
     unasked: verdict?.unasked.length,
     late: verdict?.late.length,
     figures: happened.figures,
-    missed: [...missed, ...violations.map((violation) => violation.split('\n')[0])].join('; '),
+    missed: [...missed, ...violations.map((violation) => violation.split(/[\n;]/)[0])].join('; '),
   });
   if (violations.length === 0) workload.journal.remove();
   else violations.push(`the journal, and the logs beside it: ${saveLogs(system, workload)}`);

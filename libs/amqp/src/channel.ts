@@ -6,12 +6,20 @@ import { within } from './within';
 
 const CLOSE_TIMEOUT_MS = 1000;
 
+/** Longest time for the opening of a channel, and then for its setup. */
+const OPEN_TIMEOUT_MS = 10_000;
+
+/** Setups in a row that may take too long, before a connection with other channels is given up: the broker may keep each of these channels. */
+const MOST_SLOW_SETUPS = 20;
+
 export interface ChannelOptions<C extends Channel> {
-  /** For the log. */
+  /** For the log and the readiness check. */
   name: string;
   open: (model: ChannelModel) => Promise<C>;
   /** Makes a new channel ready for use. When it fails, the channel is opened again after a wait. */
   setup: (channel: C) => Promise<void>;
+  /** Longest time for `open`, and then for `setup`, in milliseconds. Default 10,000. */
+  timeoutMs?: number;
 }
 
 /**
@@ -24,6 +32,9 @@ export class RabbitChannel<C extends Channel> extends EventEmitter<{ open: [C]; 
   private readonly ended: Promise<void>;
   private channel?: C;
   private problem?: string;
+  /** What it waits for while it is not usable. */
+  private step = 'opening a channel';
+  private slowSetups = 0;
 
   constructor(
     readonly connection: RabbitConnection,
@@ -44,9 +55,9 @@ export class RabbitChannel<C extends Channel> extends EventEmitter<{ open: [C]; 
   /** undefined when it is usable and the broker takes messages, else a short reason without secrets. */
   check(): string | undefined {
     const { state } = this.connection;
-    if (state === 'down') return 'not connected to the broker';
+    if (state === 'down') return this.connection.waitsFor;
     if (state === 'blocked') return 'the broker is short of memory or disk';
-    return this.channel ? undefined : (this.problem ?? 'the channel is being opened');
+    return this.channel ? undefined : (this.problem ?? `${this.options.name}: ${this.step} at ${this.connection.address}`);
   }
 
   /** Waits until it is usable. @returns false after `timeoutMs` milliseconds, or when it is closed for good */
@@ -84,6 +95,7 @@ export class RabbitChannel<C extends Channel> extends EventEmitter<{ open: [C]; 
       const model = this.connection.current ?? (await this.nextConnection());
       if (!model) return;
       await this.live(model, backoff);
+      if (this.connection.current !== model) this.problem = undefined;
       // Without the connection there is nothing to retry: the next connection opens the channel.
       if (this.connection.current === model) await backoff.wait(signal);
     }
@@ -107,13 +119,17 @@ export class RabbitChannel<C extends Channel> extends EventEmitter<{ open: [C]; 
   private async live(model: ChannelModel, backoff: Backoff): Promise<void> {
     let channel: C | undefined;
     try {
-      channel = await this.options.open(model);
+      this.step = 'opening a channel';
+      channel = await this.inTime(this.options.open(model));
       const ended = endOf(channel, (error, event) => this.log('error', `a listener of ${event} threw: ${error.stack}`));
-      await this.options.setup(channel);
+      this.step = 'setting up the channel';
+      await this.inTime(this.options.setup(channel));
       backoff.succeeded();
+      this.slowSetups = 0;
       if (!this.closing.signal.aborted) {
         this.problem = undefined;
         this.channel = channel;
+        this.connection.usable.add(this);
         this.emit('open', channel);
       } else closeQuietly(channel);
       const error = await ended;
@@ -121,19 +137,44 @@ export class RabbitChannel<C extends Channel> extends EventEmitter<{ open: [C]; 
     } catch (error) {
       this.problem = (error as Error).message;
       if (this.connection.current === model && !this.closing.signal.aborted) this.log('error', this.problem);
-      if (channel) closeQuietly(channel);
+      if (error instanceof TooSlow && this.isHung(channel)) this.connection.giveUp(model, this.problem);
+      else if (channel) closeQuietly(channel);
     } finally {
       if (this.channel) {
+        this.connection.usable.delete(this);
         this.channel = undefined;
         this.emit('lost');
       }
     }
   }
 
+  /** @throws TooSlow when the broker takes too long */
+  private async inTime<T>(work: Promise<T>): Promise<T> {
+    const { name, timeoutMs = OPEN_TIMEOUT_MS } = this.options;
+    if (!(await within(timeoutMs, work)))
+      throw new TooSlow(`${name}: ${this.step} at ${this.connection.address} took over ${timeoutMs / 1000} s`);
+    return work;
+  }
+
+  /**
+   * Whether the node of the connection does no work. A channel is opened by this node alone. Its setup may also wait for another node, which has
+   * a queue: then the other channels of the connection go on.
+   */
+  private isHung(channel: C | undefined): boolean {
+    return !channel || this.connection.usable.size === 0 || ++this.slowSetups > MOST_SLOW_SETUPS;
+  }
+
   private log(level: 'warn' | 'error', msg: string): void {
-    this.connection.observer.log(level, { msg, channel: this.options.name, connection: this.connection.options.name });
+    this.connection.observer.log(level, {
+      msg,
+      channel: this.options.name,
+      connection: this.connection.options.name,
+      address: this.connection.address,
+    });
   }
 }
+
+class TooSlow extends Error {}
 
 const CLOSED = new WeakSet<Channel>();
 

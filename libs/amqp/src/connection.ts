@@ -1,8 +1,10 @@
 import { EventEmitter } from 'node:events';
 import type { ChannelModel } from 'amqplib';
 import { Backoff } from './backoff';
+import { BrokerNodes, type BrokerNode } from './broker-nodes';
+import { addressText, parseBrokerUrl } from './broker-url';
 import type { Observer } from './observer';
-import { destroySocket, openConnection, parseBrokerUrl, type ConnectionOptions } from './open-connection';
+import { destroySocket, openConnection, type ConnectionOptions } from './open-connection';
 import { within } from './within';
 
 export type { ConnectionOptions } from './open-connection';
@@ -13,7 +15,7 @@ export type ConnectionState = 'up' | 'blocked' | 'down';
 const CLOSE_TIMEOUT_MS = 1000;
 
 /**
- * One AMQP connection that reconnects for ever, with growing waits of at most 5 s.
+ * One AMQP connection that reconnects for ever, to the next node at once. When every node has failed it waits, longer each time, at most 5 s.
  *
  * It has its own loop, because amqplib's recovery restores only the connection. Channels and consumers, which the broker may also close alone,
  * would need the same loop again.
@@ -25,6 +27,11 @@ export class RabbitConnection extends EventEmitter<{ up: [ChannelModel]; state: 
   readonly username: string;
   private readonly closing = new AbortController();
   private readonly backoff = new Backoff();
+  /** Channels that are set up on the current connection. */
+  readonly usable = new Set<object>();
+  private readonly nodes: BrokerNodes;
+  /** The node of the connection, or of the attempt to connect. */
+  private node?: BrokerNode;
   private model?: ChannelModel;
   private blocked = false;
   private ended: Promise<void> = Promise.resolve();
@@ -36,7 +43,9 @@ export class RabbitConnection extends EventEmitter<{ up: [ChannelModel]; state: 
     readonly observer: Observer,
   ) {
     super();
-    this.username = parseBrokerUrl(options.url).username;
+    const { username, addresses } = parseBrokerUrl(options.url);
+    this.username = username;
+    this.nodes = new BrokerNodes(addresses);
     // Each channel and each reply that waits for a channel adds a listener.
     this.setMaxListeners(0);
   }
@@ -48,6 +57,21 @@ export class RabbitConnection extends EventEmitter<{ up: [ChannelModel]; state: 
   /** The open connection, if there is one. */
   get current(): ChannelModel | undefined {
     return this.model;
+  }
+
+  /** `host:port` of the node that it is, or will be, connected to; of all nodes while it waits before the next round. */
+  get address(): string {
+    return this.node?.label ?? this.nodes.addresses.map(addressText).join(', ');
+  }
+
+  /** Why there is no connection, and which node it waits for; without secrets. */
+  get waitsFor(): string {
+    return `not connected to the broker: ${this.node ? 'connecting' : 'waiting to connect'} to ${this.address}`;
+  }
+
+  /** Ends a connection to a node that does not do its work. The next one is to another node, if there is one. */
+  giveUp(model: ChannelModel, why: string): void {
+    if (this.model === model) destroySocket(model, why);
   }
 
   /** Starts to connect; does not wait for the broker. */
@@ -74,15 +98,21 @@ export class RabbitConnection extends EventEmitter<{ up: [ChannelModel]; state: 
 
   private async run(): Promise<void> {
     const { signal } = this.closing;
+    const onAttempt = (node: BrokerNode) => {
+      signal.throwIfAborted();
+      this.node = node;
+    };
     while (!signal.aborted) {
       try {
-        await this.live(await openConnection(this.options, this.observer.log));
+        await this.live(await openConnection(this.options, this.observer.log, this.nodes, onAttempt));
+        // A connection that has lasted is replaced at once. Otherwise a broker that accepts and closes would be called without a pause.
+        if (!this.backoff.isStable) await this.backoff.wait(signal);
       } catch (error) {
+        this.node = undefined;
         if (!signal.aborted) this.log(`no connection: ${reason(error)}`);
+        await this.backoff.wait(signal);
       }
-      if (signal.aborted) return;
-      await this.backoff.wait(signal);
-      this.observer.reconnecting(this.options.name);
+      if (!signal.aborted) this.observer.reconnecting(this.options.name);
     }
   }
 
@@ -96,17 +126,23 @@ export class RabbitConnection extends EventEmitter<{ up: [ChannelModel]; state: 
     model.on('unblocked', () => this.setBlocked(false));
     if (this.closing.signal.aborted) return void (await model.close().catch(() => undefined));
 
+    const { name } = this.options;
+    const node = this.node!;
     this.backoff.succeeded();
     this.model = model;
     this.setBlocked(false);
-    this.observer.log('info', { msg: 'connected to the broker', connection: this.options.name });
+    this.observer.connected(name, node.address, true);
+    this.observer.log('info', { msg: 'connected to the broker', connection: name, address: node.label });
     this.emit('up', model);
 
     const error = await ended;
+    if (!this.closing.signal.aborted) this.log(`connection lost: ${reason(error)}`);
     this.model = undefined;
+    this.node = undefined;
+    this.nodes.failed(node);
+    this.observer.connected(name, node.address, false);
     this.setBlocked(false);
     destroySocket(model);
-    if (!this.closing.signal.aborted) this.log(`connection lost: ${reason(error)}`);
   }
 
   private setBlocked(blocked: boolean): void {
@@ -117,7 +153,7 @@ export class RabbitConnection extends EventEmitter<{ up: [ChannelModel]; state: 
   }
 
   private log(msg: string): void {
-    this.observer.log('warn', { msg, connection: this.options.name });
+    this.observer.log('warn', { msg, connection: this.options.name, address: this.address });
   }
 }
 

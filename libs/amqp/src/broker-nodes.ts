@@ -36,6 +36,7 @@ const resolveAll: Resolve = async (host) => (await lookup(host, { all: true })).
 /** The nodes that one connection may use, and their order. */
 export class BrokerNodes {
   private readonly preference = nextPreference++;
+  /** Time of `performance.now()` of the latest failure. */
   private readonly failedAt = new Map<string, number>();
 
   constructor(
@@ -51,18 +52,28 @@ export class BrokerNodes {
   async order(): Promise<{ nodes: BrokerNode[]; failures: Failure[] }> {
     const failures: Failure[] = [];
     const found = await Promise.all(this.addresses.map((address) => this.nodesOf(address, failures)));
-    const nodes = found.flat();
-    const [preferred] = nodes.splice(this.preference % Math.max(1, nodes.length), 1);
-    const ordered = preferred ? [preferred, ...shuffled(nodes)] : [];
+    const preferred = this.choose(found);
+    const ordered = [...(preferred ? [preferred] : []), ...shuffled(found.flat().filter((node) => node !== preferred))];
     const now = performance.now();
     for (const [label, at] of this.failedAt) if (now - at > AVOIDED_MS) this.failedAt.delete(label);
     const failedAt = ({ label }: BrokerNode) => this.failedAt.get(label) ?? -Infinity;
     return { nodes: ordered.sort((a, b) => (failedAt(a) === failedAt(b) ? 0 : failedAt(a) - failedAt(b))), failures };
   }
 
+  /** @returns the preferred node; undefined while its name is unknown */
+  async preferred(): Promise<BrokerNode | undefined> {
+    return this.choose(await Promise.all(this.addresses.map((address) => this.nodesOf(address, []))));
+  }
+
   /** The node could not be connected to, or its connection was lost. */
   failed({ label }: BrokerNode): void {
     this.failedAt.set(label, performance.now());
+  }
+
+  /** First an address, then one of its nodes, so that a name that is unknown for now changes nothing for the connections to others. */
+  private choose(found: readonly BrokerNode[][]): BrokerNode | undefined {
+    const nodes = found[this.preference % found.length];
+    return nodes[Math.floor(this.preference / found.length) % nodes.length];
   }
 
   private async nodesOf({ host, port }: BrokerAddress, failures: Failure[]): Promise<BrokerNode[]> {

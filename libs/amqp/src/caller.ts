@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { ConfirmChannel, Message as AmqpMessage } from 'amqplib';
+import type { Channel, ConfirmChannel, Message as AmqpMessage } from 'amqplib';
 import type { ApiError } from '@app/contracts/error';
 import { notPublished, outcomeUnknown, unavailable } from './call-errors';
 import { closeQuietly, RabbitChannel } from './channel';
@@ -27,7 +27,7 @@ export class Caller {
   private readonly calls = new PendingCalls();
   private readonly sender: Sender;
   private readonly exchange: string;
-  private replyQueue?: string;
+  private readonly replyQueues = new WeakMap<Channel, string>();
   private closed = false;
 
   constructor(
@@ -40,6 +40,7 @@ export class Caller {
       name: 'calls',
       open: (model) => model.createConfirmChannel(),
       setup: (channel) => this.setUp(channel),
+      drain: () => this.calls.endOfPresent(),
     });
     // Deferred, so that calls that were certainly refused are rejected with that reason first.
     this.channel.on('lost', () =>
@@ -106,7 +107,13 @@ export class Caller {
     });
     await channel.bindQueue(queue, 'replies', queue);
     await channel.consume(queue, (reply) => (reply ? this.onReply(reply) : closeQuietly(channel)), { noAck: true });
-    this.replyQueue = queue;
+    this.replyQueues.set(channel, queue);
+  }
+
+  /** Replies come over the channel that the call was published on: another channel may be in setup. */
+  private get replyQueue(): string | undefined {
+    const { current } = this.channel;
+    return current && this.replyQueues.get(current);
   }
 
   private onReply({ content, properties }: AmqpMessage): void {

@@ -16,6 +16,7 @@ describe('a connection to one of several nodes', () => {
   let links: BrokerLinks;
   let connections: RabbitConnection[];
   let lines: string[];
+  let connectedAt: number[];
 
   beforeAll(async () => {
     broker = await createTestBroker();
@@ -28,6 +29,7 @@ describe('a connection to one of several nodes', () => {
   beforeEach(() => {
     connections = [];
     lines = [];
+    connectedAt = [];
   });
   afterEach(async () => {
     links.heal();
@@ -36,9 +38,10 @@ describe('a connection to one of several nodes', () => {
     expect(lines.join('\n')).not.toContain(password);
   });
 
-  const connectionTo = (url: string) => {
+  const connectionTo = (url: string, moveEveryMs?: number) => {
+    const connected = (name: string, address: string, up: boolean) => void (up && connectedAt.push(performance.now()));
     const log = (level: string, fields: object) => void lines.push(JSON.stringify({ level, ...fields }));
-    const connection = new RabbitConnection({ url, name: 'test' }, { ...silent, log });
+    const connection = new RabbitConnection({ url, name: 'test', moveEveryMs }, { ...silent, log, connected });
     connections.push(connection);
     connection.start();
     return connection;
@@ -50,8 +53,8 @@ describe('a connection to one of several nodes', () => {
       setup: async () => undefined,
       ...options,
     });
-  const opened = async (options: Partial<ChannelOptions<Channel>> = {}) => {
-    const connection = connectionTo(links.url);
+  const opened = async (options: Partial<ChannelOptions<Channel>> = {}, moveEveryMs?: number) => {
+    const connection = connectionTo(links.url, moveEveryMs);
     const channel = channelOf(connection, options);
     expect(await channel.whenReady(10_000)).toBe(true);
     return { connection, channel, node: links.nodeOf(connection) };
@@ -140,5 +143,56 @@ describe('a connection to one of several nodes', () => {
     });
     expect(await channel.whenReady(10_000)).toBe(true);
     expect(connection.address).not.toBe(address);
+  });
+
+  it('gives up a node from which nothing has arrived for 8 s', async () => {
+    const { connection, channel, node } = await opened();
+    node.stall();
+    const stalledAt = performance.now();
+    await eventually(() => channel.check() !== undefined, 15_000, 1);
+    const noticedAfter = performance.now() - stalledAt;
+    // A heartbeat may have arrived just before.
+    expect(noticedAfter).toBeGreaterThan(5000);
+    expect(noticedAfter).toBeLessThan(11_000);
+    expect(await channel.whenReady(1000)).toBe(true);
+    expect(links.nodeOf(connection)).not.toBe(node);
+    expect(lines.join()).toContain('no sign of life for 8 s');
+  });
+
+  const drain = async () => undefined;
+  const spread = (each: number) => links.proxies.every(({ openLinks }) => openLinks === each);
+
+  it('moves back to a node that has returned, one connection of the process a second', async () => {
+    const all = await Promise.all(Array.from({ length: 6 }, () => opened({ drain }, 100)));
+    expect(spread(2)).toBe(true);
+    const [left, ...others] = links.proxies;
+    for (const proxy of others) links.kill(proxy);
+    await eventually(() => left.openLinks === 6 && all.every(({ channel }) => channel.check() === undefined));
+    connectedAt = [];
+    let interruptions = 0;
+    for (const { channel } of all) channel.on('lost', () => interruptions++);
+    links.heal();
+    await eventually(() => spread(2), 20_000);
+    expect(connectedAt).toHaveLength(4);
+    const gaps = connectedAt.slice(1).map((at, index) => at - connectedAt[index]);
+    // The last step of a move takes some time, too.
+    for (const gap of gaps) expect(gap).toBeGreaterThan(800);
+    expect(interruptions).toBe(0);
+  });
+
+  it('stays where it is while a channel cannot be set up at the node that has returned', async () => {
+    let attempts = 0;
+    const { connection, channel, node } = await opened(
+      { drain, setup: async () => void (attempts++ > 1 && (await Promise.reject(new Error('not yet')))) },
+      100,
+    );
+    links.kill(node);
+    await eventually(() => connection.state === 'up' && links.nodeOf(connection) !== node && channel.check() === undefined);
+    const elsewhere = links.nodeOf(connection);
+    links.heal();
+    await eventually(() => attempts > 3, 10_000);
+    expect(links.nodeOf(connection)).toBe(elsewhere);
+    expect(channel.check()).toBeUndefined();
+    expect(lines.join()).toContain(`not moved to ${links.address(node)}, which is back: its channels could not be set up`);
   });
 });

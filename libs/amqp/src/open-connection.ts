@@ -14,13 +14,15 @@ export interface ConnectionOptions {
   caFile?: string;
   /** Shown in the broker's list of connections. */
   name: string;
+  /** Least time between two looks at the preferred node, in milliseconds; the most is three times this. Default 10,000. */
+  moveEveryMs?: number;
 }
 
 /** Longest silence while a connection is opened. */
 const CONNECT_TIMEOUT_MS = 10_000;
 
 /** The same while there is another node to try: a host that drops packets must not delay the others. */
-const SHORT_CONNECT_TIMEOUT_MS = 2500;
+export const SHORT_CONNECT_TIMEOUT_MS = 2500;
 
 /**
  * Heartbeat in seconds. Broker and process send a frame at least twice in this time. The broker gives up a process that is silent for two
@@ -82,8 +84,8 @@ export async function openConnection(
   throw new NoConnection(failures);
 }
 
-/** Opens one AMQP connection to this node. */
-async function openAt(
+/** Opens one AMQP connection to this node. @throws Error of the network or of the handshake */
+export async function openAt(
   { host, ip, port }: BrokerNode,
   { url, caFile, name }: ConnectionOptions,
   timeoutMs: number,

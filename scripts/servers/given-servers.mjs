@@ -24,24 +24,27 @@ export async function checkGivenServer(name, env) {
   const schemes = Object.keys(ports)
     .map((scheme) => `${scheme}//`)
     .join(' or ');
-  const urls = hostsOf(value);
-  if (urls.some((url) => !url || !(url.protocol in ports) || !url.hostname))
-    throw new UserError(`${name} is not a valid URL: it must look like ${schemes}user:password@host:port/name.`);
+  const urls = eachServer(value).map((one) => (URL.canParse(one) ? new URL(one) : undefined));
   let failure;
-  for (const url of urls.flatMap((one) => one ?? [])) {
-    failure = await connectionFailure(url.hostname.replace(/^\[|\]$/g, ''), Number(url.port) || ports[url.protocol]);
-    if (!failure) return true;
+  for (const url of urls) {
+    if (!url || !(url.protocol in ports) || !url.hostname)
+      throw new UserError(`${name} is not a valid URL: it must look like ${schemes}user:password@host:port/name.`);
+    const host = url.hostname.replace(/^\[|\]$/g, '');
+    failure = await connectionFailure(host, Number(url.port) || ports[url.protocol]);
+    if (!failure) break;
   }
-  throw new UserError(
-    `${what} cannot be reached at the address in ${name} (${failure?.code ?? 'no connection'}); start it, correct ${name}, or unset it to have ${what} started for you.`,
-  );
+  if (failure)
+    throw new UserError(
+      `${what} cannot be reached at the address in ${name} (${failure.code ?? 'no connection'}); start it, correct ${name}, or unset it to have ${what} started for you.`,
+    );
+  return true;
 }
 
 /**
- * @param {string} value a URL with one or more hosts, separated by commas
- * @returns {(URL | undefined)[]} one for each host
+ * A URL of PostgreSQL may name several servers: one that takes connections is enough here.
+ * @param {string} value
  */
-function hostsOf(value) {
-  const [, scheme, hosts = '', rest] = /^(\w+:\/\/(?:[^/?#]*@)?)([^@/?#]*)(.*)$/.exec(value) ?? [];
-  return hosts.split(',').map((host) => (URL.canParse(scheme + host + rest) ? new URL(scheme + host + rest) : undefined));
+function eachServer(value) {
+  const [, before = '', hosts = '', after = ''] = /^(postgres(?:ql)?:\/\/(?:[^/?#]*@)?)([^/?#@]*)(.*)$/is.exec(value) ?? [];
+  return before ? hosts.split(',').map((host) => `${before}${host}${after}`) : [value];
 }

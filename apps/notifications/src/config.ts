@@ -5,7 +5,8 @@ import {
   processSettings,
   publisherSettings,
 } from '@app/runtime/common-settings';
-import { choices, integer, Settings, text, url } from '@app/runtime/settings';
+import { databaseUrl, optionalDatabaseUrl } from '@app/runtime/database-url';
+import { choices, integer, Settings, text } from '@app/runtime/settings';
 
 /** Configuration of the notifications service. */
 export class NotificationsConfig extends Settings({
@@ -41,8 +42,11 @@ export class NotificationsConfig extends Settings({
 
 /** Configuration of the one-shot migration of schema `notifications`. */
 export class NotificationsMigrationConfig extends Settings({
-  adminUrl: url('DATABASE_URL', ['postgres:', 'postgresql:'], 'PostgreSQL with the full-rights account, for migrations.'),
-  serviceUrl: text('NOTIFICATIONS_DATABASE_URL', 'Its role is created, with rights on schema `notifications` only.'),
+  adminUrl: databaseUrl('DATABASE_URL', 'PostgreSQL with the full-rights account, for migrations.'),
+  serviceUrl: optionalDatabaseUrl(
+    'NOTIFICATIONS_DATABASE_URL',
+    'Its role is created, with rights on schema `notifications` only.',
+  ),
   caFile: text('DATABASE_CA_FILE', 'PEM file of the authority that signed the certificate of PostgreSQL.'),
 }) {}
 

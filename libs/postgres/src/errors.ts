@@ -1,5 +1,33 @@
 import { QueryFailedError } from 'typeorm';
 
+/** SQLSTATE of a write on a standby, or on a server whose default is read-only. Nothing was executed. */
+export const READ_ONLY = '25006';
+
+/** A server that accepts no writes, such as a standby. */
+export class ReadOnlyServer extends Error {
+  readonly code = READ_ONLY;
+  constructor() {
+    super('accepts no writes');
+  }
+}
+
+/** The server behind the connection changes from statement to statement, or may. */
+export class ConnectionPooler extends Error {
+  readonly code = '08P01';
+  constructor() {
+    super(
+      'is a connection pooler such as PgBouncer: name PostgreSQL itself. Settings of a connection, on which the time limit of each statement rests, do not hold behind a pooler',
+    );
+  }
+}
+
+/** None of several servers can be used. The message has their positions and SQLSTATEs, and no address. */
+export class NoServer extends AggregateError {
+  constructor(reasons: readonly string[], errors: unknown[]) {
+    super(errors, reasons.join(', '));
+  }
+}
+
 /** SQLSTATEs for a lost server or connection. https://www.postgresql.org/docs/current/errcodes-appendix.html */
 const AWAY = /^(08|57P0[123]|53300|25006)/;
 
@@ -20,6 +48,18 @@ function driverError(error: unknown): { code?: unknown; constraint?: string } | 
 function codeOf(error: unknown): string {
   const code = driverError(error)?.code;
   return typeof code === 'string' ? code : '';
+}
+
+/** Printable reason: only the code or name of an error of the driver, because its message may contain users and databases. */
+export function reasonOf(error: unknown): string {
+  if (error instanceof ReadOnlyServer || error instanceof ConnectionPooler || error instanceof NoServer) return error.message;
+  return codeOf(error) || (error as Error).name;
+}
+
+/** The connection pooler among the reasons why no connection could be opened. */
+export function connectionPooler(error: unknown): ConnectionPooler | undefined {
+  const errors: unknown[] = error instanceof NoServer ? error.errors : [error];
+  return errors.find((one) => one instanceof ConnectionPooler);
 }
 
 /** SQLSTATE of a failed statement, or an empty string. */

@@ -1,4 +1,5 @@
 import { parseBrokerUrl } from '@app/amqp/broker-url';
+import { databaseUrl } from './database-url';
 import { address, choice, integer, list, optionalUrl, port, text, url } from './settings';
 import { LOG_LEVELS } from './logger';
 
@@ -50,10 +51,9 @@ export const publisherSettings = {
 
 /** Connection to PostgreSQL: with the service's own role if it has one, else with the full-rights role. */
 export const databaseSettings = (service: string) => ({
-  databaseUrl: url(
+  databaseUrl: databaseUrl(
     [`${service.toUpperCase()}_DATABASE_URL`, 'DATABASE_URL'],
-    ['postgres:', 'postgresql:'],
-    `PostgreSQL as the ${service} service; \`?sslmode=verify-full\` for TLS.`,
+    `PostgreSQL as the ${service} service: one server, or several separated by commas, of which the writable one is used; \`?sslmode=verify-full\` for TLS.`,
   ),
   databaseCaFile: text('DATABASE_CA_FILE', 'PEM file of the authority that signed the certificate of PostgreSQL.'),
   databasePoolSize: integer('DATABASE_POOL_SIZE', 10, { min: 1, max: 200 }, 'Most connections to PostgreSQL of one process.'),

@@ -1,3 +1,4 @@
+import '@app/runtime/stop-while-starting';
 import { ConfigError } from '@app/runtime/settings';
 import { boundEverybody } from './limits';
 import type { Account } from './rights';

@@ -2,7 +2,7 @@ import { parseBrokerUrl } from '@app/amqp/broker-url';
 import { setMissingLimits } from './limits';
 import { RIGHTS, type Account, type Rights } from './rights';
 import { ManagementApi } from '../management-api';
-import { LANES } from '@app/rabbitmq/topology/topology';
+import { LANES, STANDBY_EXCHANGE } from '@app/rabbitmq/topology/topology';
 
 export interface AccountsOptions {
   /** URL of the management API: `http://host:15672`. Without user and password it uses those of the broker's URL. */
@@ -44,7 +44,7 @@ export async function setRights(
   const user = encodeURIComponent(username);
   // Set before the permissions, because an account without topic permissions may use every routing key.
   const topics = [
-    ...(['calls', ...LANES] as const).map((exchange) => ({ exchange, write: commands, read: '^$' })),
+    ...(['calls', STANDBY_EXCHANGE, ...LANES] as const).map((exchange) => ({ exchange, write: commands, read: '^$' })),
     // `write` matters only together with a permission for the exchange, which only services have.
     ...(['events.own', 'events'] as const).map((exchange) => ({ exchange, write: '.*', read: events })),
   ];

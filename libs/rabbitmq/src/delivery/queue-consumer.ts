@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import type { Channel, ConsumeMessage } from 'amqplib';
 import { closeQuietly, RabbitChannel } from '@app/amqp/channel';
+import { checkQueues, NodeAway } from '@app/amqp/check-topology';
 import { isChannelClosed } from '@app/amqp/opened-channel';
-import { checkQueues } from '@app/amqp/check-topology';
 import type { RabbitConnection } from '@app/amqp/connection';
 import { within } from '@app/amqp/within';
 import { AckBatcher } from './ack-batcher';
@@ -14,6 +14,8 @@ export interface QueueConsumerOptions {
   prefetch: number;
   /** Queues that must exist before this one is consumed. */
   needs: readonly string[];
+  /** Called when the broker node of the queue is found away or back. Present: {@link QueueConsumer.check} takes that for no problem. */
+  onNodeAway?: (isAway: boolean) => void;
   /** Called synchronously for each delivery. */
   onDelivery: (message: ConsumeMessage, acks: AckBatcher) => void;
 }
@@ -42,6 +44,7 @@ export class QueueConsumer {
   private consuming?: Consuming;
   /** Whether the consumer is on its way to another channel. */
   private moving = false;
+  private isNodeAway = false;
   private steps: Promise<void> = Promise.resolve();
 
   constructor(
@@ -52,7 +55,7 @@ export class QueueConsumer {
       name: options.queue,
       open: (model) => model.createChannel(),
       setup: async (channel) => {
-        await checkQueues(channel, [options.queue, ...options.needs]);
+        await this.checkQueues(channel);
         await channel.prefetch(options.prefetch);
         const consuming: Consuming = { acks: new AckBatcher(channel) };
         this.prepared.set(channel, consuming);
@@ -70,6 +73,7 @@ export class QueueConsumer {
   /** undefined when it consumes, or is paused on purpose; else a short reason without secrets. */
   check(): string | undefined {
     const problem = this.channel.check();
+    if (this.isNodeAway && this.channel.connection.state === 'up') return undefined;
     // A blocked connection stops only publishing.
     if (problem && this.channel.connection.state !== 'blocked') return problem;
     return this.wanted && !this.moving && this.consuming?.tag === undefined ? `not consuming ${this.options.queue}` : undefined;
@@ -90,6 +94,17 @@ export class QueueConsumer {
   close(): Promise<void> {
     this.consuming?.acks.flush();
     return this.channel.close();
+  }
+
+  private async checkQueues(channel: Channel): Promise<void> {
+    const { queue, needs, onNodeAway } = this.options;
+    try {
+      await checkQueues(channel, [queue, ...needs]);
+      if (this.isNodeAway) onNodeAway?.((this.isNodeAway = false));
+    } catch (error) {
+      if (onNodeAway && error instanceof NodeAway) onNodeAway((this.isNodeAway = true));
+      throw error;
+    }
   }
 
   private get wanted(): boolean {

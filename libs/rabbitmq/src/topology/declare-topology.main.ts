@@ -1,3 +1,4 @@
+import '@app/runtime/stop-while-starting';
 import { ConfigError } from '@app/runtime/settings';
 import { topologyConfig } from '../config';
 import { declareTopology } from './declare-topology';

@@ -45,6 +45,7 @@ export async function checkGivenServer(name, env) {
  * @param {string} value
  */
 function eachServer(value) {
-  const [, before = '', hosts = '', after = ''] = /^((?:postgres(?:ql)?|amqps?):\/\/(?:[^/?#]*@)?)([^/?#@]*)(.*)$/is.exec(value) ?? [];
+  const [, before = '', hosts = '', after = ''] =
+    /^((?:postgres(?:ql)?|amqps?):\/\/(?:[^/?#]*@)?)([^/?#@]*)(.*)$/is.exec(value) ?? [];
   return before ? hosts.split(',').map((host) => `${before}${host}${after}`) : [value];
 }

@@ -7,6 +7,8 @@ export interface Observer {
   log: (level: 'info' | 'warn' | 'error', fields: { msg: string; [field: string]: unknown }) => void;
   /** The connection is opened again, after a failed attempt or a loss. */
   reconnecting(connection: string): void;
+  /** The connection to one address of the broker's URL, `host:port`, has been opened (`up`) or has ended. */
+  connected(connection: string, address: string, up: boolean): void;
   /** Whether the broker is short of memory or disk and takes no messages. */
   blocked(connection: string, blocked: boolean): void;
   /** A message was returned: no queue is bound to its routing key. */
@@ -25,6 +27,7 @@ export interface Observer {
 export const silent: Observer = {
   log: () => undefined,
   reconnecting: () => undefined,
+  connected: () => undefined,
   blocked: () => undefined,
   returned: () => undefined,
   nacked: () => undefined,

@@ -41,10 +41,11 @@ export async function checkGivenServer(name, env) {
 }
 
 /**
- * A URL of PostgreSQL may name several servers: one that takes connections is enough here.
+ * A URL may name several servers: one that takes connections is enough here.
  * @param {string} value
  */
 function eachServer(value) {
-  const [, before = '', hosts = '', after = ''] = /^(postgres(?:ql)?:\/\/(?:[^/?#]*@)?)([^/?#@]*)(.*)$/is.exec(value) ?? [];
+  const [, before = '', hosts = '', after = ''] =
+    /^((?:postgres(?:ql)?|amqps?):\/\/(?:[^/?#]*@)?)([^/?#@]*)(.*)$/is.exec(value) ?? [];
   return before ? hosts.split(',').map((host) => `${before}${host}${after}`) : [value];
 }

@@ -50,6 +50,11 @@ describe('a server that the user names', () => {
     },
   );
 
+  it('may have several hosts, of which one takes connections', async () => {
+    const hosts = `127.0.0.1:1,127.0.0.1:${port}`;
+    expect(await check('AMQP_URL', { AMQP_URL: `amqp://user:secret@${hosts}/v` })).toBe(true);
+  });
+
   it('must take connections, and its password is not shown', async () => {
     expect(await check('DATABASE_URL', { DATABASE_URL: 'postgres://user:secret@127.0.0.1:1/name' })).toBe(
       'PostgreSQL cannot be reached at the address in DATABASE_URL (ECONNREFUSED); start it, correct DATABASE_URL, or unset it to have PostgreSQL started for you.',

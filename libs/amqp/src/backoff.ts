@@ -17,9 +17,14 @@ export class Backoff {
     this.succeededAt = performance.now();
   }
 
+  /** Whether the latest success was 10 s ago, or longer, without a failure since. */
+  get isStable(): boolean {
+    return performance.now() - this.succeededAt > STABLE_MS;
+  }
+
   /** Resolves after the next wait, or as soon as the signal aborts. */
   async wait(signal: AbortSignal): Promise<void> {
-    if (performance.now() - this.succeededAt > STABLE_MS) this.failures = 0;
+    if (this.isStable) this.failures = 0;
     this.succeededAt = Infinity;
     const ceiling = Math.min(this.mostMs, this.firstMs * 2 ** this.failures++);
     await sleep(ceiling / 2 + (Math.random() * ceiling) / 2, undefined, { signal }).catch(() => undefined);

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { ConfirmChannel, Message as AmqpMessage } from 'amqplib';
+import type { Channel, ConfirmChannel, Message as AmqpMessage } from 'amqplib';
 import type { ApiError } from '@app/contracts/error';
 import { notPublished, outcomeUnknown, unavailable } from './call-errors';
 import { closeQuietly, RabbitChannel } from './channel';
@@ -33,10 +33,10 @@ export class Caller {
   private readonly calls = new PendingCalls();
   private readonly sender: Sender;
   private readonly exchange: string;
+  private readonly replyQueues = new WeakMap<Channel, string>();
   private readonly queries: Queries;
   /** Correlation ids of calls that wait for a channel: nothing of them was written. */
   private readonly waiting = new Set<string>();
-  private replyQueue?: string;
   /** When the channel was lost, in milliseconds of `performance.now()`. */
   private lostAt = performance.now();
   private closed = false;
@@ -51,6 +51,7 @@ export class Caller {
       name: 'calls',
       open: (model) => model.createConfirmChannel(),
       setup: (channel) => this.setUp(channel),
+      drain: () => this.calls.endOfPresent(),
     });
     this.channel.on('lost', () => {
       this.lostAt = performance.now();
@@ -131,7 +132,13 @@ export class Caller {
     });
     await channel.bindQueue(queue, 'replies', queue);
     await channel.consume(queue, (reply) => (reply ? this.onReply(reply) : closeQuietly(channel)), { noAck: true });
-    this.replyQueue = queue;
+    this.replyQueues.set(channel, queue);
+  }
+
+  /** Replies come over the channel that the call was published on: another channel may be in setup. */
+  private get replyQueue(): string | undefined {
+    const { current } = this.channel;
+    return current && this.replyQueues.get(current);
   }
 
   private onReply({ content, properties }: AmqpMessage): void {

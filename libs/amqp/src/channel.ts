@@ -2,16 +2,30 @@ import { EventEmitter, setMaxListeners } from 'node:events';
 import type { Channel, ChannelModel } from 'amqplib';
 import { Backoff } from './backoff';
 import type { RabbitConnection } from './connection';
+import { endOf, isChannelClosed, OPENING, SETTING_UP, TooSlow, type Opened } from './opened-channel';
 import { within } from './within';
 
 const CLOSE_TIMEOUT_MS = 1000;
 
+/** Longest time for the opening of a channel, and then for its setup. */
+const OPEN_TIMEOUT_MS = 10_000;
+
+/** Setups in a row that may take too long, before a connection with other channels is given up: the broker may keep each of these channels. */
+const MOST_SLOW_SETUPS = 20;
+
 export interface ChannelOptions<C extends Channel> {
-  /** For the log. */
+  /** For the log and the readiness check. */
   name: string;
   open: (model: ChannelModel) => Promise<C>;
   /** Makes a new channel ready for use. When it fails, the channel is opened again after a wait. */
   setup: (channel: C) => Promise<void>;
+  /**
+   * Resolves when a channel that another one has replaced is no longer needed, and takes no new work from now on. Without it the connection does
+   * not move to another node.
+   */
+  drain?: (channel: C) => Promise<unknown>;
+  /** Longest time for `open`, and then for `setup`, in milliseconds. Default 10,000. */
+  timeoutMs?: number;
 }
 
 /**
@@ -24,6 +38,11 @@ export class RabbitChannel<C extends Channel> extends EventEmitter<{ open: [C]; 
   private readonly ended: Promise<void>;
   private channel?: C;
   private problem?: string;
+  /** What it waits for while it is not usable. */
+  private step = OPENING;
+  /** Lets another channel take the place of the current one. */
+  private replace?: (next: Opened<C>) => void;
+  private slowSetups = 0;
 
   constructor(
     readonly connection: RabbitConnection,
@@ -33,6 +52,7 @@ export class RabbitChannel<C extends Channel> extends EventEmitter<{ open: [C]; 
     this.setMaxListeners(0);
     // Every reply that waits for the channel adds a listener.
     setMaxListeners(0, this.closing.signal);
+    connection.channels.add(this);
     this.ended = this.run();
   }
 
@@ -44,9 +64,9 @@ export class RabbitChannel<C extends Channel> extends EventEmitter<{ open: [C]; 
   /** undefined when it is usable and the broker takes messages, else a short reason without secrets. */
   check(): string | undefined {
     const { state } = this.connection;
-    if (state === 'down') return 'not connected to the broker';
+    if (state === 'down') return this.connection.waitsFor;
     if (state === 'blocked') return 'the broker is short of memory or disk';
-    return this.channel ? undefined : (this.problem ?? 'the channel is being opened');
+    return this.channel ? undefined : (this.problem ?? `${this.options.name}: ${this.step} at ${this.connection.address}`);
   }
 
   /** Waits until it is usable. @returns false after `timeoutMs` milliseconds, or when it is closed for good */
@@ -70,9 +90,32 @@ export class RabbitChannel<C extends Channel> extends EventEmitter<{ open: [C]; 
     });
   }
 
+  /** Whether it can follow its connection to another node. */
+  get canMove(): boolean {
+    return this.options.drain !== undefined;
+  }
+
+  /** Opens and sets up a channel on the next connection, which can then take over from the current one. */
+  async prepare(model: ChannelModel, address: string) {
+    const next = await this.openOn(model, address);
+    return {
+      isReady: !isChannelClosed(next.channel),
+      takeOver: async (): Promise<unknown> => {
+        const earlier = this.channel;
+        if (!earlier || this.closing.signal.aborted) return closeQuietly(next.channel);
+        this.channel = next.channel;
+        this.replace?.(next);
+        this.emit('open', next.channel);
+        return this.options.drain?.(earlier);
+      },
+    };
+  }
+
   /** Closes after everything written before has reached the broker. Takes at most 1 s. */
   async close(): Promise<void> {
     this.closing.abort();
+    this.connection.channels.delete(this);
+    this.connection.usable.delete(this);
     if (this.channel) closeQuietly(this.channel);
     await within(CLOSE_TIMEOUT_MS, this.ended);
   }
@@ -83,9 +126,10 @@ export class RabbitChannel<C extends Channel> extends EventEmitter<{ open: [C]; 
     while (!signal.aborted) {
       const model = this.connection.current ?? (await this.nextConnection());
       if (!model) return;
-      await this.live(model, backoff);
+      const latest = await this.live(model, backoff);
       // Without the connection there is nothing to retry: the next connection opens the channel.
-      if (this.connection.current === model) await backoff.wait(signal);
+      if (this.connection.current === latest) await backoff.wait(signal);
+      else this.problem = undefined;
     }
   }
 
@@ -103,55 +147,85 @@ export class RabbitChannel<C extends Channel> extends EventEmitter<{ open: [C]; 
     });
   }
 
-  /** Resolves when the channel has ended, or could not be set up. */
-  private async live(model: ChannelModel, backoff: Backoff): Promise<void> {
-    let channel: C | undefined;
+  /** Resolves when the channel, or the one that has replaced it, has ended, or could not be set up. @returns its connection */
+  private async live(model: ChannelModel, backoff: Backoff): Promise<ChannelModel> {
+    let opened: Opened<C>;
     try {
-      channel = await this.options.open(model);
-      const ended = endOf(channel, (error, event) => this.log('error', `a listener of ${event} threw: ${error.stack}`));
-      await this.options.setup(channel);
-      backoff.succeeded();
-      if (!this.closing.signal.aborted) {
-        this.problem = undefined;
-        this.channel = channel;
-        this.emit('open', channel);
-      } else closeQuietly(channel);
-      const error = await ended;
-      if (error && !this.closing.signal.aborted) this.log('warn', `channel lost: ${error.message}`);
+      opened = await this.openOn(model, this.connection.address);
     } catch (error) {
       this.problem = (error as Error).message;
       if (this.connection.current === model && !this.closing.signal.aborted) this.log('error', this.problem);
-      if (channel) closeQuietly(channel);
-    } finally {
-      if (this.channel) {
-        this.channel = undefined;
-        this.emit('lost');
-      }
+      if (error instanceof TooSlow && this.isHung(error)) this.connection.giveUp(model, this.problem);
+      return model;
+    }
+    backoff.succeeded();
+    this.slowSetups = 0;
+    if (this.closing.signal.aborted) closeQuietly(opened.channel);
+    else {
+      this.problem = undefined;
+      this.channel = opened.channel;
+      this.connection.usable.add(this);
+      this.emit('open', opened.channel);
+    }
+    const { error, latest } = await this.endOf(opened);
+    if (error && !this.closing.signal.aborted) this.log('warn', `channel lost: ${error.message}`);
+    this.connection.usable.delete(this);
+    if (this.channel) {
+      this.channel = undefined;
+      this.emit('lost');
+    }
+    return latest;
+  }
+
+  /** Waits for the end of a channel, or of the one that has replaced it. */
+  private async endOf(opened: Opened<C>): Promise<{ error?: Error; latest: ChannelModel }> {
+    for (;;) {
+      const replaced = new Promise<Opened<C>>((resolve) => (this.replace = resolve));
+      const { model: latest, ended } = opened;
+      const end = await Promise.race([replaced, ended.then((error) => ({ error, latest }))]);
+      if ('channel' in end) opened = end;
+      else if (this.channel && this.channel !== opened.channel) opened = await replaced;
+      else return end;
     }
   }
 
-  private log(level: 'warn' | 'error', msg: string): void {
-    this.connection.observer.log(level, { msg, channel: this.options.name, connection: this.connection.options.name });
+  private async openOn(model: ChannelModel, address: string): Promise<Opened<C>> {
+    this.step = OPENING;
+    const channel = await this.inTime(this.options.open(model), address);
+    const ended = endOf(channel, (error, event) => this.log('error', `a listener of ${event} threw: ${error.stack}`));
+    try {
+      this.step = SETTING_UP;
+      await this.inTime(this.options.setup(channel), address);
+    } catch (error) {
+      closeQuietly(channel);
+      throw error;
+    }
+    return { model, channel, ended };
   }
-}
 
-const CLOSED = new WeakSet<Channel>();
+  /** @throws TooSlow when the broker takes too long */
+  private async inTime<T>(work: Promise<T>, address: string): Promise<T> {
+    const { name, timeoutMs = OPEN_TIMEOUT_MS } = this.options;
+    if (!(await within(timeoutMs, work))) throw new TooSlow(name, this.step, address, timeoutMs);
+    return work;
+  }
 
-/** Whether a channel that a {@link RabbitChannel} opened is gone. */
-export const isChannelClosed = (channel: Channel): boolean => CLOSED.has(channel);
+  /**
+   * Whether the node of the connection does no work. A channel is opened by this node alone. Its setup may also wait for another node, which has
+   * a queue: then the other channels of the connection go on.
+   */
+  private isHung({ step }: TooSlow): boolean {
+    return step === OPENING || this.connection.usable.size === 0 || ++this.slowSetups > MOST_SLOW_SETUPS;
+  }
 
-/** Resolves when the channel closes, with the error that closed it if there was one. */
-function endOf(channel: Channel, onListenerError: (error: Error, event: string) => void): Promise<Error | undefined> {
-  return new Promise((resolve) => {
-    let cause: Error | undefined;
-    channel.on('error', (error) => (cause = error));
-    channel.on('close', () => {
-      CLOSED.add(channel);
-      resolve(cause);
+  private log(level: 'warn' | 'error', msg: string): void {
+    this.connection.observer.log(level, {
+      msg,
+      channel: this.options.name,
+      connection: this.connection.options.name,
+      address: this.connection.address,
     });
-    // Without this listener, an exception in any listener or consumer callback makes amqplib close the whole connection.
-    channel.on('handler-error', onListenerError);
-  });
+  }
 }
 
 /** Closes without waiting: the answer never arrives when the connection ends first. */

@@ -1,4 +1,5 @@
-import type { RepetitionReason } from './queries';
+/** Why a query was asked again: its queue is away, it was not confirmed, it had no answer, or the connection was lost. */
+export type RepetitionReason = 'away' | 'unconfirmed' | 'unanswered' | 'lost';
 
 /** Gets the events of a connection, to log and to count them. */
 export interface Observer {
@@ -6,6 +7,8 @@ export interface Observer {
   log: (level: 'info' | 'warn' | 'error', fields: { msg: string; [field: string]: unknown }) => void;
   /** The connection is opened again, after a failed attempt or a loss. */
   reconnecting(connection: string): void;
+  /** The connection to one address of the broker's URL, `host:port`, has been opened (`up`) or has ended. */
+  connected(connection: string, address: string, up: boolean): void;
   /** Whether the broker is short of memory or disk and takes no messages. */
   blocked(connection: string, blocked: boolean): void;
   /** A message was returned: no queue is bound to its routing key. */
@@ -24,6 +27,7 @@ export interface Observer {
 export const silent: Observer = {
   log: () => undefined,
   reconnecting: () => undefined,
+  connected: () => undefined,
   blocked: () => undefined,
   returned: () => undefined,
   nacked: () => undefined,

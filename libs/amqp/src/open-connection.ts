@@ -1,26 +1,40 @@
 import { readFile } from 'node:fs/promises';
-import type { Socket } from 'node:net';
-import { connect, type ChannelModel, type Options } from 'amqplib';
+import { isIP, type Socket } from 'node:net';
+import { connect, type ChannelModel } from 'amqplib';
 import { internalsOfConnection } from './amqplib-internals';
+import { BrokerNodes, type BrokerNode, type Failure } from './broker-nodes';
+import { parseBrokerUrl } from './broker-url';
 import { surviveHostileHeaders } from './hostile-headers';
 import type { Observer } from './observer';
 
 export interface ConnectionOptions {
-  /** `amqp:` or `amqps:`, with credentials and virtual host. */
+  /** `amqp:` or `amqps:`, with credentials, one or more hosts separated by commas, and the virtual host. */
   url: string;
   /** PEM file of the authority that signed the broker's certificate. Default: the authorities of the system. */
   caFile?: string;
   /** Shown in the broker's list of connections. */
   name: string;
+  /** Least time between two looks at the preferred node, in milliseconds; the most is three times this. Default 10,000. */
+  moveEveryMs?: number;
 }
 
+/** Longest silence while a connection is opened. */
 const CONNECT_TIMEOUT_MS = 10_000;
 
-/** Heartbeat in seconds. The broker sends a frame at least twice in this time. */
-const HEARTBEAT_S = 10;
+/** The same while there is another node to try: a host that drops packets must not delay the others. */
+export const SHORT_CONNECT_TIMEOUT_MS = 2500;
 
-/** Seconds without a byte from the broker, after which the connection is given up. amqplib itself waits for two to three heartbeats. */
-const MOST_SILENCE_S = 15;
+/**
+ * Heartbeat in seconds. Broker and process send a frame at least twice in this time. The broker gives up a process that is silent for two
+ * heartbeats. RabbitMQ's documentation advises against less than 5 s.
+ */
+const HEARTBEAT_S = 5;
+
+/**
+ * Seconds without a byte from the broker, after which the connection is given up. A loaded broker must miss three frames for that. amqplib itself
+ * waits for two to three heartbeats.
+ */
+const MOST_SILENCE_S = 8;
 
 /** Whether the connection ended while it was opened: then its close event came before a listener could be added. */
 export const isClosed = (model: ChannelModel): boolean => internalsOfConnection(model).expectSocketClose;
@@ -32,24 +46,65 @@ export const isClosed = (model: ChannelModel): boolean => internalsOfConnection(
 export const destroySocket = (model: ChannelModel, reason = 'given up'): void =>
   void internalsOfConnection(model).stream.destroy(new Error(reason));
 
+/** No node could be connected to. */
+export class NoConnection extends Error {
+  constructor(readonly failures: readonly Failure[]) {
+    const [{ error: first }] = failures;
+    super(failures.length > 1 ? failures.map(({ label, error }) => `${label}: ${reasonOf(error)}`).join('; ') : reasonOf(first), {
+      cause: first,
+    });
+  }
+}
+
 /**
- * Opens one AMQP connection.
+ * Opens one AMQP connection, to the first node that can be used.
  *
  * @param log gets a line for each message that cannot be decoded
- * @throws Error of the network, of the handshake, or of {@link parseBrokerUrl}; never with the URL in it
+ * @param nodes chooses the order of the nodes, and remembers failures
+ * @param onAttempt called before each attempt; the last node is the one of the connection
+ * @throws NoConnection with an error of the network or of the handshake for each node; Error of {@link parseBrokerUrl}; never with the URL in it
  */
 export async function openConnection(
-  { url, caFile, name }: ConnectionOptions,
+  options: ConnectionOptions,
   log: Observer['log'] = () => undefined,
+  nodes = new BrokerNodes(parseBrokerUrl(options.url).addresses),
+  onAttempt: (node: BrokerNode) => void = () => undefined,
 ): Promise<ChannelModel> {
-  const model = await connect(parseBrokerUrl(url), {
-    // Otherwise a write may wait 40 ms: Nagle's algorithm waits for the peer's delayed acknowledgement.
-    noDelay: true,
-    keepAlive: true,
-    timeout: CONNECT_TIMEOUT_MS,
-    clientProperties: { connection_name: name },
-    ...(caFile && { ca: await readFile(caFile) }),
-  });
+  const { nodes: candidates, failures } = await nodes.order();
+  for (const [at, node] of candidates.entries()) {
+    onAttempt(node);
+    const timeoutMs = at < candidates.length - 1 ? SHORT_CONNECT_TIMEOUT_MS : CONNECT_TIMEOUT_MS;
+    try {
+      return await openAt(node, options, timeoutMs, log);
+    } catch (error) {
+      nodes.failed(node);
+      failures.push({ label: node.label, error: error as Error });
+    }
+  }
+  throw new NoConnection(failures);
+}
+
+/** Opens one AMQP connection to this node. @throws Error of the network or of the handshake */
+export async function openAt(
+  { host, ip, port }: BrokerNode,
+  { url, caFile, name }: ConnectionOptions,
+  timeoutMs: number,
+  log: Observer['log'],
+): Promise<ChannelModel> {
+  const { protocol, username, password, vhost } = parseBrokerUrl(url);
+  const model = await connect(
+    { protocol, hostname: ip, port, username, password, vhost, heartbeat: HEARTBEAT_S },
+    {
+      // Otherwise a write may wait 40 ms: Nagle's algorithm waits for the peer's delayed acknowledgement.
+      noDelay: true,
+      keepAlive: true,
+      timeout: timeoutMs,
+      clientProperties: { connection_name: name },
+      // The certificate is that of the host name.
+      ...(!isIP(host) && { servername: host }),
+      ...(caFile && { ca: await readFile(caFile) }),
+    },
+  );
   surviveHostileHeaders(model, log);
   // An error event without a listener would end the process.
   model.on('error', () => undefined);
@@ -89,20 +144,4 @@ function endWhenSilent(model: ChannelModel): void {
   stream.once('close', () => clearInterval(timer));
 }
 
-/** @throws Error that does not quote the URL, because it contains a password */
-export function parseBrokerUrl(url: string): Options.Connect & { username: string } {
-  const parsed = URL.canParse(url) ? new URL(url) : undefined;
-  if (!parsed?.hostname || (parsed.protocol !== 'amqp:' && parsed.protocol !== 'amqps:')) {
-    throw new Error('must be an amqp:// or amqps:// URL');
-  }
-  return {
-    protocol: parsed.protocol.slice(0, -1),
-    hostname: parsed.hostname.replace(/^\[|\]$/g, ''),
-    ...(parsed.port && { port: Number(parsed.port) }),
-    username: decodeURIComponent(parsed.username) || 'guest',
-    password: decodeURIComponent(parsed.password) || 'guest',
-    // amqplib decodes it.
-    vhost: parsed.pathname.slice(1) || '%2F',
-    heartbeat: HEARTBEAT_S,
-  };
-}
+const reasonOf = (error: Error) => error.message || (error as NodeJS.ErrnoException).code || 'no reason given';

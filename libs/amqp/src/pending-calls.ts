@@ -1,5 +1,8 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { InFlight } from './in-flight';
 import type { ReceivedReply } from './reply-format';
+
+const LOOK_EVERY_MS = 100;
 
 interface PendingCall {
   resolve(reply: ReceivedReply): void;
@@ -48,6 +51,12 @@ export class PendingCalls {
   /** Resolves when no call is pending. */
   async whenEmpty(): Promise<void> {
     if (this.calls.size > 0) await new Promise<void>((resolve) => (this.onEmpty = resolve));
+  }
+
+  /** Resolves when the calls that are pending now have ended. */
+  async endOfPresent(): Promise<void> {
+    const present = [...this.calls.keys()];
+    while (present.some((correlationId) => this.calls.get(correlationId))) await sleep(LOOK_EVERY_MS, undefined, { ref: false });
   }
 
   private take(correlationId: string): PendingCall | undefined {

@@ -81,6 +81,7 @@ export class CollaborationClient {
       name: 'commands',
       open: (model) => model.createConfirmChannel(),
       setup: (channel) => checkExchanges(channel, [this.exchange]),
+      drain: (channel) => channel.waitForConfirms(),
     });
     this.publisher = new ConfirmedPublisher(this.channel);
   }

@@ -1,5 +1,6 @@
 import { Backoff } from '@app/amqp/backoff';
-import { parseBrokerUrl } from '@app/amqp/open-connection';
+import { parseBrokerUrl } from '@app/amqp/broker-url';
+import { parseManagementUrl } from '@app/rabbitmq/management-url';
 
 const REQUEST_TIMEOUT_MS = 10_000;
 const NOT_FOUND = 404;
@@ -8,12 +9,13 @@ const NOT_FOUND = 404;
 export class ManagementApi {
   /** Virtual host of the broker's URL, encoded for a path. */
   readonly vhost: string;
-  private readonly base: string;
+  /** The nodes of the cluster. The first one is used until it cannot be reached. */
+  private readonly bases: string[];
   private readonly authorization: string;
   private readonly backoff = new Backoff();
 
   /**
-   * @param managementUrl `http://host:15672`. Without user and password it uses those of the broker's URL
+   * @param managementUrl `http://host1:15672,host2:15672`. Without user and password it uses those of the broker's URL
    * @param waitUntil time of `performance.now()` until which it waits for a broker that is not up yet
    */
   constructor(
@@ -21,14 +23,17 @@ export class ManagementApi {
     amqpUrl: string,
     private readonly waitUntil = 0,
   ) {
-    const url = new URL(managementUrl);
+    const urls = parseManagementUrl(managementUrl);
+    const [url] = urls;
     const admin = parseBrokerUrl(amqpUrl);
     const username = decodeURIComponent(url.username) || admin.username;
     const password = decodeURIComponent(url.password) || admin.password;
-    // fetch() refuses a URL with credentials.
-    url.username = url.password = '';
-    this.vhost = String(admin.vhost);
-    this.base = `${url.href.replace(/\/$/, '')}/api/`;
+    this.vhost = admin.vhost;
+    this.bases = urls.map((one) => {
+      // fetch() refuses a URL with credentials.
+      one.username = one.password = '';
+      return `${one.href.replace(/\/$/, '')}/api/`;
+    });
     this.authorization = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
   }
 
@@ -53,7 +58,7 @@ export class ManagementApi {
   }
 
   private async request(method: string, path: string, body?: unknown, expected?: number): Promise<Response> {
-    const response = await this.send(this.base + path, {
+    const response = await this.send(path, {
       method,
       headers: { authorization: this.authorization, 'content-type': 'application/json' },
       ...(body !== undefined && { body: JSON.stringify(body) }),
@@ -64,18 +69,21 @@ export class ManagementApi {
     return response;
   }
 
-  private async send(url: string, request: RequestInit): Promise<Response> {
+  private async send(path: string, request: RequestInit): Promise<Response> {
     for (;;) {
-      try {
-        return await fetch(url, { ...request, signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS) });
-      } catch (error) {
-        const { message, cause } = error as Error;
-        const { code } = (cause ?? {}) as NodeJS.ErrnoException;
-        if (performance.now() > this.waitUntil) {
-          throw new Error(`the management API cannot be reached: ${code ?? message}`, { cause: error });
+      const failures: string[] = [];
+      for (const base of [...this.bases]) {
+        try {
+          return await fetch(base + path, { ...request, signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS) });
+        } catch (error) {
+          const { message, cause } = error as Error;
+          failures.push(`${new URL(base).host}: ${((cause ?? {}) as NodeJS.ErrnoException).code ?? message}`);
+          // The others come first from now on.
+          this.bases.push(...this.bases.splice(this.bases.indexOf(base), 1));
         }
-        await this.backoff.wait(AbortSignal.timeout(REQUEST_TIMEOUT_MS));
       }
+      if (performance.now() > this.waitUntil) throw new Error(`the management API cannot be reached: ${failures.join('; ')}`);
+      await this.backoff.wait(AbortSignal.timeout(REQUEST_TIMEOUT_MS));
     }
   }
 }

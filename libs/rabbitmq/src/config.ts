@@ -1,8 +1,15 @@
+import { parseBrokerUrl } from '@app/amqp/broker-url';
 import { accountSetting, publisherSettings } from '@app/runtime/common-settings';
+import { parseManagementUrl } from './management-url';
 import { list, optionalUrl, Settings, text, url } from '@app/runtime/settings';
 
 const adminBroker = {
-  amqpUrl: url('AMQP_URL', ['amqp:', 'amqps:'], 'RabbitMQ with the full-rights account, for setup and dead letters.'),
+  amqpUrl: url(
+    'AMQP_URL',
+    ['amqp:', 'amqps:'],
+    'RabbitMQ with the full-rights account, for setup and dead letters.',
+    parseBrokerUrl,
+  ),
   amqpCaFile: text('AMQP_CA_FILE', 'PEM file of the authority that signed the certificate of RabbitMQ.'),
 };
 
@@ -12,7 +19,8 @@ export class TopologyConfig extends Settings(adminBroker) {}
 const managementUrl = optionalUrl(
   'RABBITMQ_MANAGEMENT_URL',
   ['http:', 'https:'],
-  'Management API of RabbitMQ. Accounts are created there, with the login of `AMQP_URL`. Setup without it: the accounts of the services must exist.',
+  'Management API of RabbitMQ. Accounts are created there, with the login of `AMQP_URL`. Setup without it: the accounts of the services must exist. Several nodes are separated by commas.',
+  parseManagementUrl,
 );
 
 /** Configuration of the command line tool for the broker accounts of other services. */
@@ -29,6 +37,7 @@ export class AccountsConfig extends Settings({
     'PUBLISHER_AMQP_URL',
     ['amqp:', 'amqps:'],
     'RabbitMQ as a service that publishes notifications without waiting for replies. Setup creates this account too.',
+    parseBrokerUrl,
   ),
 }) {}
 

@@ -5,6 +5,7 @@ const CALL_BUCKETS_S = [0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 
 /** Metrics of the transport. One instance for each registry: several clients and servers of a process share it. */
 export class TransportMetrics {
   readonly reconnects: Counter<'connection'>;
+  readonly connected: Gauge<'connection' | 'address'>;
   readonly blocked: Gauge<'connection'>;
   readonly calls: Histogram<'message' | 'status'>;
   readonly callsPending: Gauge<'connection'>;
@@ -34,6 +35,12 @@ export class TransportMetrics {
       name: 'rabbitmq_reconnects_total',
       help: 'Attempts to connect again after a failed attempt or a lost connection.',
       labelNames: ['connection'],
+    });
+    this.connected = new Gauge({
+      registers,
+      name: 'rabbitmq_connected',
+      help: '1 while the connection is open to this address of the list of the URL, 0 after it was. A host name is one address.',
+      labelNames: ['connection', 'address'],
     });
     this.blocked = new Gauge({
       registers,

@@ -8,6 +8,7 @@ export function observe(metrics: TransportMetrics): Observer {
   return {
     log: (level, fields) => logger[level === 'info' ? 'log' : level](fields),
     reconnecting: (connection) => metrics.reconnects.inc({ connection }),
+    connected: (connection, address, up) => metrics.connected.set({ connection, address }, up ? 1 : 0),
     blocked: (connection, blocked) => metrics.blocked.set({ connection }, blocked ? 1 : 0),
     returned: (exchange) => metrics.returned.inc({ exchange }),
     nacked: (exchange) => metrics.nacked.inc({ exchange }),

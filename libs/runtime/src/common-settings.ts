@@ -1,3 +1,4 @@
+import { parseBrokerUrl } from '@app/amqp/broker-url';
 import { databaseUrl } from './database-url';
 import { address, choice, integer, list, optionalUrl, port, text, url } from './settings';
 import { LOG_LEVELS } from './logger';
@@ -16,15 +17,16 @@ export const processSettings = {
 };
 
 const ownBrokerUrl = (service: string) => `${service.toUpperCase()}_AMQP_URL`;
-const brokerUrlMeaning = (service: string) => `RabbitMQ as the ${service} service; \`amqps:\` for TLS.`;
+const brokerUrlMeaning = (service: string) =>
+  `RabbitMQ as the ${service} service; \`amqps:\` for TLS. The nodes of a cluster are separated by commas: \`amqp://user:password@host1,host2/vhost\`.`;
 
 /** The broker account of a service, for the tool that creates it. */
 export const accountSetting = (service: string) =>
-  optionalUrl(ownBrokerUrl(service), ['amqp:', 'amqps:'], brokerUrlMeaning(service));
+  optionalUrl(ownBrokerUrl(service), ['amqp:', 'amqps:'], brokerUrlMeaning(service), parseBrokerUrl);
 
 /** Connection to RabbitMQ: with the service's own account if it has one, else with the full-rights account. */
 export const brokerSettings = (service: string) => ({
-  amqpUrl: url([ownBrokerUrl(service), 'AMQP_URL'], ['amqp:', 'amqps:'], brokerUrlMeaning(service)),
+  amqpUrl: url([ownBrokerUrl(service), 'AMQP_URL'], ['amqp:', 'amqps:'], brokerUrlMeaning(service), parseBrokerUrl),
   amqpCaFile: text('AMQP_CA_FILE', 'PEM file of the authority that signed the certificate of RabbitMQ.'),
 });
 

@@ -93,25 +93,51 @@ export function address(names: Names, fallback: string, description: string): Se
   );
 }
 
-/** A required URL of one of the protocols, for example `amqp:`. */
-export function url(names: Names, protocols: [string, ...string[]], description: string): Setting<string> {
+/**
+ * Checks a URL. It throws an Error whose message is the rest of a sentence that starts with the variable's name, and never contains the URL.
+ */
+type CheckUrl = (raw: string) => unknown;
+
+/** A required URL of one of the protocols, for example `amqp:`. @param check default: a URL of one host */
+export function url(
+  names: Names,
+  protocols: [string, ...string[]],
+  description: string,
+  check = oneHost(protocols),
+): Setting<string> {
   return setting<string>(names, description, 'required', (raw) =>
-    raw === undefined ? { problem: `is required: a URL that starts with ${startsOf(protocols)}` } : readUrl(raw, protocols),
+    raw === undefined ? { problem: `is required: a URL that starts with ${startsOf(protocols)}` } : readUrl(raw, check),
   );
 }
 
-/** An optional URL; undefined when unset. */
-export function optionalUrl(names: Names, protocols: [string, ...string[]], description: string): Setting<string | undefined> {
+/** An optional URL; undefined when unset. @param check default: a URL of one host */
+export function optionalUrl(
+  names: Names,
+  protocols: [string, ...string[]],
+  description: string,
+  check = oneHost(protocols),
+): Setting<string | undefined> {
   return setting<string | undefined>(names, description, 'unset', (raw) =>
-    raw === undefined ? { value: undefined } : readUrl(raw, protocols),
+    raw === undefined ? { value: undefined } : readUrl(raw, check),
   );
 }
 
 const startsOf = (protocols: string[]) => protocols.map((protocol) => `${protocol}//`).join(' or ');
 
-function readUrl(raw: string, protocols: string[]): { value: string } | { problem: string } {
-  const valid = URL.canParse(raw) && protocols.includes(new URL(raw).protocol) && new URL(raw).hostname !== '';
-  return valid ? { value: raw } : { problem: `must be a URL that starts with ${startsOf(protocols)}` };
+const oneHost =
+  (protocols: string[]): CheckUrl =>
+  (raw) => {
+    const valid = URL.canParse(raw) && protocols.includes(new URL(raw).protocol) && new URL(raw).hostname !== '';
+    if (!valid) throw new Error(`must be a URL that starts with ${startsOf(protocols)}`);
+  };
+
+function readUrl(raw: string, check: CheckUrl): { value: string } | { problem: string } {
+  try {
+    check(raw);
+    return { value: raw };
+  } catch (error) {
+    return { problem: (error as Error).message };
+  }
 }
 
 /** One of several words. */

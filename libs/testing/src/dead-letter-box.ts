@@ -1,5 +1,6 @@
 import type { ChannelModel, ConfirmChannel, GetMessage, Options } from 'amqplib';
-import { openConnection, parseBrokerUrl } from '@app/amqp/open-connection';
+import { parseBrokerUrl } from '@app/amqp/broker-url';
+import { openConnection } from '@app/amqp/open-connection';
 import type { AuditLine } from '@app/rabbitmq-admin/dead-letters/audit';
 import { readCommandLine } from '@app/rabbitmq-admin/dead-letters/command-line';
 import type { Bounds } from '@app/rabbitmq-admin/dead-letters/opened-queue';

@@ -5,7 +5,7 @@ import type { Account } from './rights';
 import { accountsConfig, type AccountsConfig } from '@app/rabbitmq/config';
 import { declareAccounts } from './declare-accounts';
 import { ManagementApi } from '../management-api';
-import { parseBrokerUrl } from '@app/amqp/open-connection';
+import { parseBrokerUrl } from '@app/amqp/broker-url';
 
 const WAIT_MS = 60_000;
 

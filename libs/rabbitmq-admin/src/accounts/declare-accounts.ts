@@ -1,4 +1,4 @@
-import { parseBrokerUrl } from '@app/amqp/open-connection';
+import { parseBrokerUrl } from '@app/amqp/broker-url';
 import { setMissingLimits } from './limits';
 import { RIGHTS, type Account, type Rights } from './rights';
 import { ManagementApi } from '../management-api';

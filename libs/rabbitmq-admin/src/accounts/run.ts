@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { brokerUrlAs } from '@app/amqp/broker-url';
 import { rightsFor, type AccountPurpose } from './rights';
 import { setRights } from './declare-accounts';
 import type { ManagementApi } from '../management-api';
@@ -168,10 +169,7 @@ async function remove(api: ManagementApi, name: string, queues: boolean): Promis
 async function setPassword(api: ManagementApi, amqpUrl: string, name: string): Promise<string> {
   const password = randomBytes(24).toString('hex');
   await api.put(`users/${name}`, { password, tags: TAG });
-  const url = new URL(amqpUrl);
-  url.username = name;
-  url.password = password;
-  return url.href;
+  return brokerUrlAs(amqpUrl, name, password);
 }
 
 async function requireOurs(api: ManagementApi, name: string): Promise<void> {

@@ -9,7 +9,8 @@ import { readCommandLine, type Invocation } from './command-line';
 import { DeadLetterError } from './errors';
 import { HELP } from './help';
 import { run } from './run';
-import { destroySocket, openConnection, parseBrokerUrl } from '@app/amqp/open-connection';
+import { parseBrokerUrl } from '@app/amqp/broker-url';
+import { destroySocket, openConnection } from '@app/amqp/open-connection';
 import { within } from '@app/amqp/within';
 
 const CLOSE_TIMEOUT_MS = 2000;
@@ -62,8 +63,7 @@ main(process.argv.slice(2)).then(
 );
 
 function reasonOf(thrown: unknown): string {
-  // A host name with several addresses fails with an error of errors.
-  const error = (thrown instanceof AggregateError ? thrown.errors[0] : thrown) as NodeJS.ErrnoException;
+  const error = thrown as NodeJS.ErrnoException;
   if (error instanceof ConfigError) return error.problems.join('\n');
   return error instanceof DeadLetterError
     ? error.message

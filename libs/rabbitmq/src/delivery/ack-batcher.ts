@@ -1,5 +1,5 @@
 import type { Channel, ConsumeMessage } from 'amqplib';
-import { isChannelClosed } from '@app/amqp/channel';
+import { isChannelClosed } from '@app/amqp/opened-channel';
 
 /**
  * Settles the deliveries of one channel. The acks of one turn of the event loop are sent as one frame with `multiple`, because a quorum queue
@@ -11,6 +11,11 @@ export class AckBatcher {
   private unsent: number[] = [];
 
   constructor(readonly channel: Channel) {}
+
+  /** Deliveries that are not settled. */
+  get unsettled(): number {
+    return this.open.size;
+  }
 
   /** Call it for every delivery of the channel: `multiple` also acknowledges tags that are not known here. */
   delivered({ fields }: ConsumeMessage): void {

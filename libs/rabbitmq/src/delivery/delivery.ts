@@ -1,5 +1,5 @@
 import type { ConsumeMessage } from 'amqplib';
-import { isChannelClosed } from '@app/amqp/channel';
+import { isChannelClosed } from '@app/amqp/opened-channel';
 import { JsonText } from '@app/amqp/reply';
 import type { AckBatcher } from './ack-batcher';
 import type { ConsumedQueue, QueueKind } from '../topology/consumed-queues';

@@ -1,8 +1,11 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import type { Channel, ConsumeMessage } from 'amqplib';
 import { closeQuietly, RabbitChannel } from '@app/amqp/channel';
 import { checkQueues, NodeAway } from '@app/amqp/check-topology';
+import { isChannelClosed } from '@app/amqp/opened-channel';
 import type { RabbitConnection } from '@app/amqp/connection';
+import { within } from '@app/amqp/within';
 import { AckBatcher } from './ack-batcher';
 
 export interface QueueConsumerOptions {
@@ -20,15 +23,27 @@ export interface QueueConsumerOptions {
 /** Reason of a pause: the process stops; a suspect is handled; or deliveries cannot be published to a retry or dead-letter queue. */
 export type Hold = 'closing' | 'suspect' | 'letters';
 
+/** A channel with its deliveries, and with its consumer while it has one. */
+interface Consuming {
+  readonly acks: AckBatcher;
+  tag?: string;
+}
+
+/** How long a replaced channel stays open for deliveries that are not settled. Then the broker delivers them again. */
+const SETTLE_TIMEOUT_MS = 60_000;
+const LOOK_EVERY_MS = 50;
+const CONSUME_TIMEOUT_MS = 10_000;
+
 /** Consumes one queue unless it is paused. It starts again after a lost channel and after the broker cancelled it. */
 export class QueueConsumer {
   private readonly logger = new Logger('RabbitMQ');
   private readonly channel: RabbitChannel<Channel>;
   /** Reasons why it does not consume for now. */
   private readonly holds = new Set<Hold>();
-  /** Acks of the current channel, which may still be in setup. */
-  private acks?: AckBatcher;
-  private tag?: string;
+  private readonly prepared = new WeakMap<Channel, Consuming>();
+  private consuming?: Consuming;
+  /** Whether the consumer is on its way to another channel. */
+  private moving = false;
   private isNodeAway = false;
   private steps: Promise<void> = Promise.resolve();
 
@@ -42,15 +57,17 @@ export class QueueConsumer {
       setup: async (channel) => {
         await this.checkQueues(channel);
         await channel.prefetch(options.prefetch);
-        this.acks = new AckBatcher(channel);
-        this.tag = undefined;
+        const consuming: Consuming = { acks: new AckBatcher(channel) };
+        this.prepared.set(channel, consuming);
+        // Otherwise this channel replaces another one, and consumes when that one has stopped.
+        if (this.channel.current) return;
+        this.consuming = consuming;
         await this.adjust();
       },
+      drain: (channel) => this.drain(channel),
     });
-    this.channel.on('lost', () => {
-      this.acks = undefined;
-      this.tag = undefined;
-    });
+    this.channel.on('open', (channel) => this.begin(channel));
+    this.channel.on('lost', () => (this.consuming = undefined));
   }
 
   /** undefined when it consumes, or is paused on purpose; else a short reason without secrets. */
@@ -59,7 +76,7 @@ export class QueueConsumer {
     if (this.isNodeAway && this.channel.connection.state === 'up') return undefined;
     // A blocked connection stops only publishing.
     if (problem && this.channel.connection.state !== 'blocked') return problem;
-    return this.wanted && this.tag === undefined ? `not consuming ${this.options.queue}` : undefined;
+    return this.wanted && !this.moving && this.consuming?.tag === undefined ? `not consuming ${this.options.queue}` : undefined;
   }
 
   /** Stops consuming until every pause is resumed. Resolves when nothing more is delivered. Earlier deliveries can still be settled. */
@@ -75,7 +92,7 @@ export class QueueConsumer {
 
   /** Flushes the acks and closes the channel. The broker requeues the deliveries that were not acknowledged. */
   close(): Promise<void> {
-    this.acks?.flush();
+    this.consuming?.acks.flush();
     return this.channel.close();
   }
 
@@ -94,33 +111,56 @@ export class QueueConsumer {
     return this.holds.size === 0;
   }
 
+  private begin(channel: Channel): void {
+    const earlier = this.consuming;
+    const next = this.prepared.get(channel);
+    if (!earlier || earlier === next) return;
+    this.consuming = next;
+    this.moving = true;
+    this.steps = this.steps.then(() => this.leave(earlier));
+    void within(SETTLE_TIMEOUT_MS + CONSUME_TIMEOUT_MS, this.adjustOrReopen()).then((inTime) => {
+      this.moving = false;
+      if (!inTime) closeQuietly(channel);
+    });
+  }
+
+  /** Cancels the consumer of a replaced channel. Its deliveries can still be settled. */
+  private async leave(earlier: Consuming): Promise<void> {
+    await cancel(earlier).catch(() => undefined);
+    // At most one delivery in the process means: not one of each channel.
+    if (this.options.prefetch === 1) await settled(earlier);
+  }
+
+  private async drain(channel: Channel): Promise<void> {
+    const earlier = this.prepared.get(channel);
+    await this.steps;
+    if (earlier) await settled(earlier);
+  }
+
   private async adjustOrReopen(): Promise<void> {
-    const { acks } = this;
+    const { consuming } = this;
     try {
       await this.adjust();
     } catch {
-      if (acks) closeQuietly(acks.channel);
+      if (consuming) closeQuietly(consuming.acks.channel);
     }
   }
 
   /** Starts or cancels the consumer to match the pauses. The steps run one after the other. */
   private adjust(): Promise<void> {
     const step = this.steps.then(async () => {
-      const { acks } = this;
-      if (!acks) return;
-      if (this.wanted && this.tag === undefined) this.tag = await this.consume(acks);
-      else if (!this.wanted && this.tag !== undefined) {
-        const { tag } = this;
-        this.tag = undefined;
-        await acks.channel.cancel(tag);
-      }
+      const { consuming } = this;
+      if (!consuming) return;
+      if (this.wanted && consuming.tag === undefined) consuming.tag = await this.consume(consuming);
+      else if (!this.wanted) await cancel(consuming);
     });
     this.steps = step.catch(() => undefined);
     return step;
   }
 
-  private async consume(acks: AckBatcher): Promise<string> {
+  private async consume(consuming: Consuming): Promise<string> {
     const { queue, onDelivery } = this.options;
+    const { acks } = consuming;
     const { channel } = acks;
     const { consumerTag } = await channel.consume(queue, (message) => {
       if (message) {
@@ -129,9 +169,21 @@ export class QueueConsumer {
       }
       // The broker cancels consumers when the queue is deleted or moves to another node.
       this.logger.warn({ msg: 'the broker cancelled the consumer', queue });
-      this.tag = undefined;
+      consuming.tag = undefined;
       closeQuietly(channel);
     });
     return consumerTag;
   }
+}
+
+async function cancel(consuming: Consuming): Promise<void> {
+  const { tag, acks } = consuming;
+  consuming.tag = undefined;
+  if (tag !== undefined) await acks.channel.cancel(tag);
+}
+
+async function settled({ acks }: Consuming): Promise<void> {
+  const until = performance.now() + SETTLE_TIMEOUT_MS;
+  while (acks.unsettled > 0 && !isChannelClosed(acks.channel) && performance.now() < until)
+    await sleep(LOOK_EVERY_MS, undefined, { ref: false });
 }

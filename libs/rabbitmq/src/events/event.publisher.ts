@@ -60,6 +60,7 @@ export class EventPublisher {
       name: 'events',
       open: (model) => model.createConfirmChannel(),
       setup: (channel) => checkExchanges(channel, ['events.own', 'events']),
+      drain: (channel) => channel.waitForConfirms(),
     });
     this.publisher = new ConfirmedPublisher(this.channel);
     this.refusals = new EventRefusals(patienceMs, metrics);

@@ -39,6 +39,8 @@ export class EventSubscriber<Data extends object> {
       name: options.event.type,
       open: (model) => model.createChannel(),
       setup: (channel) => this.setUp(channel),
+      // The next channel has a queue of its own, and receives the same events.
+      drain: async () => undefined,
     });
   }
 

@@ -51,12 +51,14 @@ export class Settlement {
       name: 'replies',
       open: (model) => model.createChannel(),
       setup: (channel) => checkExchanges(channel, ['replies']),
+      drain: async () => undefined,
     });
     this.replies = new ReplyBatcher(this.replyChannel);
     this.confirms = new RabbitChannel(connection, {
       name: 'retries and dead letters',
       open: (model) => model.createConfirmChannel(),
       setup: (channel) => checkExchanges(channel, ['retry', 'dead']),
+      drain: (channel) => channel.waitForConfirms(),
     });
     this.publisher = new ConfirmedPublisher(this.confirms);
   }

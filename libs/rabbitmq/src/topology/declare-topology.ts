@@ -1,6 +1,8 @@
-import type { Channel } from 'amqplib';
+import type { Channel, ChannelModel } from 'amqplib';
 import { Backoff } from '@app/amqp/backoff';
-import { destroySocket, openConnection, parseBrokerUrl } from '@app/amqp/open-connection';
+import { BrokerNodes, type BrokerNode } from '@app/amqp/broker-nodes';
+import { parseBrokerUrl } from '@app/amqp/broker-url';
+import { destroySocket, isClosed, NoConnection, openConnection } from '@app/amqp/open-connection';
 import { EARLIER_LANE_ZERO, REMOVED_BINDINGS, SIGN_OF_UPGRADE } from './earlier-topology';
 import { exists, finishUpgrade } from './finish-upgrade';
 import { BINDINGS, EXCHANGES, LANES, QUEUES } from './topology';
@@ -8,78 +10,118 @@ import { within } from '@app/amqp/within';
 
 const PRECONDITION_FAILED = 406;
 const CLOSE_TIMEOUT_MS = 2000;
+/** The node of the connection may wait for another one that is away. */
+const STEP_TIMEOUT_MS = 10_000;
 /** Errors of a broker that is still starting. Other errors, such as a wrong password, are not retried: waiting does not help. */
 const NOT_UP_YET =
-  /ECONNREFUSED|ECONNRESET|ETIMEDOUT|EHOSTUNREACH|ENOTFOUND|EAI_AGAIN|Socket closed abruptly|closed the connection while/;
+  /ECONNREFUSED|ECONNRESET|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN|not resolved in time|Socket closed abruptly|closed the connection while/;
+
+/** The broker did not answer in time, or closed the connection: another node may answer. */
+class NotAnswered extends Error {}
 
 export interface DeclareOptions {
   /** PEM file of the authority that signed the broker's certificate. */
   caFile?: string;
-  /** How long to wait for a broker that is not up yet, in milliseconds. Default 0. */
+  /** How long to wait for a broker that is not up yet or does not answer, in milliseconds. Default 0. */
   waitMs?: number;
+  /** Longest time for one declaration at one node, in milliseconds. Default 10,000. */
+  stepMs?: number;
   /** No process of a version without lanes runs any more: remove the queues and bindings that only those use. Default false. */
   upgraded?: boolean;
 }
 
 /**
- * Declares every exchange, queue and binding of the topology. Existing ones do not change.
+ * Declares every exchange, queue and binding of the topology, at any node. Existing ones do not change.
  *
  * @param url of an account with full rights on the virtual host
  * @returns with `upgraded` the earlier queues that are not empty yet, else an empty list
- * @throws Error that names the queue or exchange that exists with other arguments, or says why there is no connection. The text never
- *   contains the URL
+ * @throws Error that names the queue or exchange that exists with other arguments, or says for each node why there is no connection. The text
+ *   never contains the URL
  */
 export async function declareTopology(
   url: string,
-  { caFile, waitMs = 0, upgraded = false }: DeclareOptions = {},
+  { caFile, waitMs = 0, stepMs = STEP_TIMEOUT_MS, upgraded = false }: DeclareOptions = {},
 ): Promise<string[]> {
-  parseBrokerUrl(url);
-  const model = await connectWithin(waitMs, () => openConnection({ url, caFile, name: 'topology' }));
-  try {
-    const channel = await model.createChannel();
-    channel.on('error', () => undefined);
-    await declareOn(channel, await exists(model, SIGN_OF_UPGRADE));
-    const left = upgraded ? await finishUpgrade(model) : [];
-    await within(CLOSE_TIMEOUT_MS, model.close());
-    return left;
-  } finally {
-    destroySocket(model);
-  }
-}
-
-async function connectWithin<T>(waitMs: number, open: () => Promise<T>): Promise<T> {
+  const nodes = new BrokerNodes(parseBrokerUrl(url).addresses);
   const until = performance.now() + waitMs;
   const backoff = new Backoff();
   for (;;) {
+    let node: BrokerNode | undefined;
     try {
-      return await open();
+      const model = await openConnection({ url, caFile, name: 'topology' }, undefined, nodes, (tried) => (node = tried));
+      return await declareOver(model, { node: String(node?.label), stepMs, upgraded });
     } catch (error) {
-      // A host name with several addresses fails with an AggregateError.
-      const causes = error instanceof AggregateError ? error.errors : [error];
-      const notUpYet = causes.some((cause) => NOT_UP_YET.test(String((cause as Error).message)));
-      if (!notUpYet || performance.now() > until) throw causes[0];
+      if (performance.now() > until || !mayPass(error)) throw error;
+      if (error instanceof NotAnswered && node) nodes.failed(node);
       await backoff.wait(AbortSignal.timeout(Math.max(1, Math.ceil(until - performance.now()))));
     }
   }
 }
 
+/** Whether it may succeed later, or at another node. */
+function mayPass(error: unknown): boolean {
+  if (error instanceof NoConnection) return error.failures.every(({ error: { message } }) => NOT_UP_YET.test(message));
+  return error instanceof NotAnswered;
+}
+
+interface Attempt {
+  /** For messages. */
+  node: string;
+  stepMs: number;
+  upgraded: boolean;
+}
+
+async function declareOver(model: ChannelModel, { node, stepMs, upgraded }: Attempt): Promise<string[]> {
+  const answered = answeredWithin(stepMs);
+  try {
+    const channel = await answered('the opening of a channel', model.createChannel());
+    channel.on('error', () => undefined);
+    const upgrading = await answered(`the check of queue ${SIGN_OF_UPGRADE}`, exists(model, SIGN_OF_UPGRADE));
+    await declareOn(channel, upgrading, answered);
+    const left = upgraded ? await finishUpgrade(model) : [];
+    await within(CLOSE_TIMEOUT_MS, model.close());
+    return left;
+  } catch (error) {
+    const { message } = error as Error;
+    if (error instanceof NotAnswered || isClosed(model)) throw new NotAnswered(`${node}: ${message}`, { cause: error });
+    throw error;
+  } finally {
+    destroySocket(model);
+  }
+}
+
+/** Waits for an answer of the broker. @throws NotAnswered when it takes too long */
+type Answered = <T>(what: string, answer: Promise<T>) => Promise<T>;
+
+const answeredWithin =
+  (stepMs: number): Answered =>
+  async (what, answer) => {
+    if (!(await within(stepMs, answer))) throw new NotAnswered(`${what} took over ${stepMs / 1000} s`);
+    return answer;
+  };
+
 /** @param upgrading whether processes of versions without lanes may run: lane 0 keeps their bindings until the upgrade is finished */
-async function declareOn(channel: Channel, upgrading: boolean): Promise<void> {
+async function declareOn(channel: Channel, upgrading: boolean, answered: Answered): Promise<void> {
   for (const { name, type } of EXCHANGES) {
-    await explain(`exchange ${name}`, channel.assertExchange(name, type, { durable: true }));
+    await explain(`exchange ${name}`, answered, channel.assertExchange(name, type, { durable: true }));
   }
   for (const queue of QUEUES) {
-    await explain(`queue ${queue.name}`, channel.assertQueue(queue.name, { durable: true, arguments: queue.arguments }));
+    await explain(
+      `queue ${queue.name}`,
+      answered,
+      channel.assertQueue(queue.name, { durable: true, arguments: queue.arguments }),
+    );
   }
   const bindings = BINDINGS.filter(({ exchange }) => !upgrading || exchange !== LANES[0]);
   for (const { queue, exchange, routingKey } of [...bindings, ...(upgrading ? EARLIER_LANE_ZERO : [])])
-    await channel.bindQueue(queue, exchange, routingKey);
-  for (const { queue, exchange, routingKey } of REMOVED_BINDINGS) await channel.unbindQueue(queue, exchange, routingKey);
+    await answered(`the binding of queue ${queue}`, channel.bindQueue(queue, exchange, routingKey));
+  for (const { queue, exchange, routingKey } of REMOVED_BINDINGS)
+    await answered(`the unbinding of queue ${queue}`, channel.unbindQueue(queue, exchange, routingKey));
 }
 
-async function explain(what: string, declared: Promise<unknown>): Promise<void> {
+async function explain(what: string, answered: Answered, declared: Promise<unknown>): Promise<void> {
   try {
-    await declared;
+    await answered(`the declaration of ${what}`, declared);
   } catch (error) {
     if ((error as { code?: unknown }).code !== PRECONDITION_FAILED) throw error;
     throw new Error(`the ${what} exists with other settings, and they cannot be changed: ${(error as Error).message}`, {

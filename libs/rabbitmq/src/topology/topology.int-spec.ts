@@ -3,9 +3,11 @@ import { pipeline } from 'node:stream';
 import { Registry } from 'prom-client';
 import { AddUsers } from '@app/contracts/users.add';
 import { createTestBroker, type TestBroker } from '@app/testing/broker';
+import { BrokerLinks } from '@app/testing/broker-links';
 import { eventually } from '@app/testing/eventually';
 import { requiredEnv } from '@app/testing/required-env';
 import { startUsersStub } from '@app/testing/users-stub';
+import type { FaultProxy } from '../../../../test/faults/harness/fault-proxy';
 import { declareTopology } from './declare-topology';
 import { openConnection } from '@app/amqp/open-connection';
 import { RabbitClient } from '../client/rabbit.client';
@@ -84,6 +86,64 @@ describe('a broker that is not up', () => {
   });
 });
 
+describe('one of several nodes', () => {
+  /** A method frame, and the two numbers of queue.declare. */
+  const QUEUE_DECLARE = Buffer.from([0, 50, 0, 10]);
+  let broker: TestBroker;
+  let links: BrokerLinks;
+
+  beforeEach(async () => {
+    broker = await createTestBroker();
+    links = await BrokerLinks.to(broker.url, 3);
+  });
+  afterEach(async () => {
+    await links.close();
+    await broker.drop();
+  });
+
+  const queues = async () => (await broker.management.definitions()).queues;
+
+  it('is enough: those that cannot be reached are not waited for', async () => {
+    for (const proxy of links.proxies.slice(0, 2)) links.kill(proxy);
+    await declareTopology(links.url);
+    expect(await queues()).toHaveLength(QUEUES.length);
+  });
+
+  it('is named with its reason when none can be reached, without the password', async () => {
+    for (const proxy of links.proxies) links.kill(proxy);
+    const error = await declareTopology(links.url).then(
+      () => undefined,
+      (reason: unknown) => (reason as Error).message,
+    );
+    for (const proxy of links.proxies) expect(error).toMatch(new RegExp(`${links.address(proxy)}: .*ECONNRESET`));
+    expect(error).not.toContain(decodeURIComponent(new URL(broker.url).password));
+  });
+
+  it('is followed by another one when it does not answer a declaration', async () => {
+    const asked = new Set<FaultProxy>();
+    for (const proxy of links.proxies) {
+      proxy.inspector = (bytes, direction) => {
+        if (direction === 'toServer' && bytes.includes(QUEUE_DECLARE)) asked.add(proxy);
+        return asked.has(proxy) && asked.size < 3 ? 'hold' : 'pass';
+      };
+    }
+    const started = performance.now();
+    await declareTopology(links.url, { waitMs: 20_000, stepMs: 300 });
+    // Sooner than the broker misses the heartbeats that are held.
+    expect(performance.now() - started).toBeLessThan(7000);
+    expect(asked.size).toBe(3);
+    expect(await queues()).toHaveLength(QUEUES.length);
+  });
+
+  it('is named when it does not answer a declaration and there is no time left', async () => {
+    for (const proxy of links.proxies)
+      proxy.inspector = (bytes, direction) => (direction === 'toServer' && bytes.includes(QUEUE_DECLARE) ? 'hold' : 'pass');
+    await expect(declareTopology(links.url, { stepMs: 300 })).rejects.toThrow(
+      /^127\.0\.0\.1:\d+: the check of queue .* took over 0\.3 s$/,
+    );
+  });
+});
+
 const listen = (server: Server, port = 0) =>
   new Promise<number>((resolve) => server.listen(port, '127.0.0.1', () => resolve((server.address() as AddressInfo).port)));
 
@@ -125,6 +185,10 @@ describe('the program', () => {
   it.each([
     ['', 'AMQP_URL is required: a URL that starts with amqp:// or amqps://'],
     ['https://user:secret@host/', 'AMQP_URL must be a URL that starts with amqp:// or amqps://'],
+    [
+      'amqp://user:secret@one,,two',
+      'AMQP_URL has no valid host at place 2 of its list: it must be host or host:port, with brackets around IPv6',
+    ],
     ['user:secret@host', 'AMQP_URL must be a URL that starts with amqp:// or amqps://'],
   ])('says what is wrong with %p, names the variable and exits 1', async (url, problem) => {
     expect(await run(url)).toBe(1);

@@ -1,0 +1,198 @@
+import type { Channel } from 'amqplib';
+import { createTestBroker, type TestBroker } from '@app/testing/broker';
+import { BrokerLinks } from '@app/testing/broker-links';
+import { eventually } from '@app/testing/eventually';
+import { RabbitChannel, type ChannelOptions } from './channel';
+import { RabbitConnection } from './connection';
+import { silent } from './observer';
+
+/** A method frame, its size, and the two numbers of channel.open. */
+const CHANNEL_OPEN = Buffer.from([0, 20, 0, 10]);
+
+jest.setTimeout(40_000);
+
+describe('a connection to one of several nodes', () => {
+  let broker: TestBroker;
+  let links: BrokerLinks;
+  let connections: RabbitConnection[];
+  let lines: string[];
+  let connectedAt: number[];
+
+  beforeAll(async () => {
+    broker = await createTestBroker();
+    links = await BrokerLinks.to(broker.url, 3);
+  });
+  afterAll(async () => {
+    await links?.close();
+    await broker?.drop();
+  });
+  beforeEach(() => {
+    connections = [];
+    lines = [];
+    connectedAt = [];
+  });
+  afterEach(async () => {
+    links.heal();
+    await Promise.all(connections.map((connection) => connection.close()));
+    const password = decodeURIComponent(new URL(broker.url).password);
+    expect(lines.join('\n')).not.toContain(password);
+  });
+
+  const connectionTo = (url: string, moveEveryMs?: number) => {
+    const connected = (name: string, address: string, up: boolean) => void (up && connectedAt.push(performance.now()));
+    const log = (level: string, fields: object) => void lines.push(JSON.stringify({ level, ...fields }));
+    const connection = new RabbitConnection({ url, name: 'test', moveEveryMs }, { ...silent, log, connected });
+    connections.push(connection);
+    connection.start();
+    return connection;
+  };
+  const channelOf = (connection: RabbitConnection, options: Partial<ChannelOptions<Channel>> = {}) =>
+    new RabbitChannel<Channel>(connection, {
+      name: 'test',
+      open: (model) => model.createChannel(),
+      setup: async () => undefined,
+      ...options,
+    });
+  const opened = async (options: Partial<ChannelOptions<Channel>> = {}, moveEveryMs?: number) => {
+    const connection = connectionTo(links.url, moveEveryMs);
+    const channel = channelOf(connection, options);
+    expect(await channel.whenReady(10_000)).toBe(true);
+    return { connection, channel, node: links.nodeOf(connection) };
+  };
+
+  it('spreads the connections of a process evenly', async () => {
+    await Promise.all(Array.from({ length: 9 }, () => opened()));
+    expect(links.proxies.map(({ openLinks }) => openLinks)).toEqual([3, 3, 3]);
+  });
+
+  it('has a usable channel at another node within 1 s of the end of its node', async () => {
+    const { connection, channel, node } = await opened();
+    const killedAt = performance.now();
+    links.kill(node);
+    await eventually(() => channel.check() !== undefined, 1000, 1);
+    expect(await channel.whenReady(10_000)).toBe(true);
+    expect(performance.now() - killedAt).toBeLessThan(1000);
+    expect(links.nodeOf(connection)).not.toBe(node);
+    expect(lines.at(-1)).toContain(`"msg":"connected to the broker","connection":"test","address":"${connection.address}"`);
+  });
+
+  it('waits 2.5 s, and not 10 s, for a node that accepts and does not answer, while there is another', async () => {
+    const { connection, channel, node } = await opened();
+    const [other, third] = links.proxies.filter((proxy) => proxy !== node);
+    other.stall();
+    links.kill(third);
+    const killedAt = performance.now();
+    links.kill(node);
+    node.heal();
+    await eventually(() => channel.check() !== undefined, 1000, 1);
+    expect(await channel.whenReady(9000)).toBe(true);
+    expect(performance.now() - killedAt).toBeLessThan(5000);
+    expect(links.nodeOf(connection)).toBe(node);
+  });
+
+  it('without any node it names each one and the reason, says which it waits for, and tries them all again', async () => {
+    const { channel, connection } = await opened();
+    for (const proxy of links.proxies) links.kill(proxy);
+    await eventually(() => lines.some((line) => line.includes('no connection: ')));
+    const line = lines.find((one) => one.includes('no connection: '));
+    for (const proxy of links.proxies) expect(line).toMatch(new RegExp(`${links.address(proxy)}: .*ECONNRESET`));
+    const all = links.proxies.map((proxy) => links.address(proxy)).join(', ');
+    await eventually(() => channel.check() === `not connected to the broker: waiting to connect to ${all}`, 10_000, 1);
+    links.heal();
+    expect(await channel.whenReady(10_000)).toBe(true);
+    expect(channel.check()).toBeUndefined();
+    expect(links.proxies.map((proxy) => links.address(proxy))).toContain(connection.address);
+  });
+
+  it('gives up a node at which no channel opens, and says so meanwhile', async () => {
+    const connection = connectionTo(links.url);
+    await eventually(() => connection.state === 'up');
+    const node = links.nodeOf(connection);
+    node.inspector = (bytes, direction) => (direction === 'toServer' && bytes.includes(CHANNEL_OPEN) ? 'hold' : 'pass');
+    const channel = channelOf(connection, { name: 'users.calls', timeoutMs: 500 });
+    await eventually(() => channel.check() === `users.calls: opening a channel at ${links.address(node)}`);
+    expect(await channel.whenReady(10_000)).toBe(true);
+    expect(links.nodeOf(connection)).not.toBe(node);
+    expect(lines.join()).toContain(`users.calls: opening a channel at ${links.address(node)} took over 0.5 s`);
+  });
+
+  it('keeps a connection whose other channels work while one is not set up in time', async () => {
+    const { connection, channel } = await opened();
+    const model = connection.current;
+    let attempts = 0;
+    // As while the node with a queue is away.
+    const slow = channelOf(connection, {
+      name: 'slow',
+      timeoutMs: 200,
+      setup: () => (++attempts < 3 ? new Promise<void>(() => undefined) : Promise.resolve()),
+    });
+    await eventually(() => slow.check() === `slow: setting up the channel at ${connection.address}`);
+    expect(await slow.whenReady(10_000)).toBe(true);
+    expect(attempts).toBe(3);
+    expect(connection.current).toBe(model);
+    expect(channel.check()).toBeUndefined();
+  });
+
+  it('gives up a node at which the only channel is not set up in time', async () => {
+    const connection = connectionTo(links.url);
+    await eventually(() => connection.state === 'up');
+    const { address } = connection;
+    const channel = channelOf(connection, {
+      timeoutMs: 200,
+      setup: () => (connection.address === address ? new Promise<void>(() => undefined) : Promise.resolve()),
+    });
+    expect(await channel.whenReady(10_000)).toBe(true);
+    expect(connection.address).not.toBe(address);
+  });
+
+  it('gives up a node from which nothing has arrived for 8 s', async () => {
+    const { connection, channel, node } = await opened();
+    node.stall();
+    const stalledAt = performance.now();
+    await eventually(() => channel.check() !== undefined, 15_000, 1);
+    const noticedAfter = performance.now() - stalledAt;
+    // A heartbeat may have arrived just before.
+    expect(noticedAfter).toBeGreaterThan(5000);
+    expect(noticedAfter).toBeLessThan(11_000);
+    expect(await channel.whenReady(1000)).toBe(true);
+    expect(links.nodeOf(connection)).not.toBe(node);
+    expect(lines.join()).toContain('no sign of life for 8 s');
+  });
+
+  const drain = async () => undefined;
+  const spread = (each: number) => links.proxies.every(({ openLinks }) => openLinks === each);
+
+  it('moves back to a node that has returned, one connection of the process a second', async () => {
+    const all = await Promise.all(Array.from({ length: 6 }, () => opened({ drain }, 100)));
+    expect(spread(2)).toBe(true);
+    const [left, ...others] = links.proxies;
+    for (const proxy of others) links.kill(proxy);
+    await eventually(() => left.openLinks === 6 && all.every(({ channel }) => channel.check() === undefined));
+    connectedAt = [];
+    let interruptions = 0;
+    for (const { channel } of all) channel.on('lost', () => interruptions++);
+    links.heal();
+    await eventually(() => spread(2), 20_000);
+    expect(connectedAt).toHaveLength(4);
+    const gaps = connectedAt.slice(1).map((at, index) => at - connectedAt[index]);
+    // The last step of a move takes some time, too.
+    for (const gap of gaps) expect(gap).toBeGreaterThan(800);
+    expect(interruptions).toBe(0);
+  });
+
+  it('stays where it is while a channel cannot be set up at the node that has returned', async () => {
+    let attempts = 0;
+    const { connection, channel, node } = await opened(
+      { drain, setup: async () => void (attempts++ > 1 && (await Promise.reject(new Error('not yet')))) },
+      100,
+    );
+    links.kill(node);
+    await eventually(() => connection.state === 'up' && links.nodeOf(connection) !== node && channel.check() === undefined);
+    const elsewhere = links.nodeOf(connection);
+    links.heal();
+    await eventually(() => attempts > 3, 10_000);
+    expect(links.nodeOf(connection)).toBe(elsewhere);
+    expect(channel.check()).toBeUndefined();
+    expect(lines.join()).toContain(`not moved to ${links.address(node)}, which is back: its channels could not be set up`);
+  });
+});

@@ -1,0 +1,42 @@
+import type { Channel, ChannelModel } from 'amqplib';
+
+export const OPENING = 'opening a channel';
+export const SETTING_UP = 'setting up the channel';
+
+export interface Opened<C extends Channel> {
+  model: ChannelModel;
+  channel: C;
+  /** Resolves with the error that closed the channel if there was one. */
+  ended: Promise<Error | undefined>;
+}
+
+/** The broker took too long for a step. */
+export class TooSlow extends Error {
+  constructor(
+    name: string,
+    readonly step: string,
+    address: string,
+    timeoutMs: number,
+  ) {
+    super(`${name}: ${step} at ${address} took over ${timeoutMs / 1000} s`);
+  }
+}
+
+const CLOSED = new WeakSet<Channel>();
+
+/** Whether a channel that a {@link RabbitChannel} opened is gone. */
+export const isChannelClosed = (channel: Channel): boolean => CLOSED.has(channel);
+
+/** Resolves when the channel closes, with the error that closed it if there was one. */
+export function endOf(channel: Channel, onListenerError: (error: Error, event: string) => void): Promise<Error | undefined> {
+  return new Promise((resolve) => {
+    let cause: Error | undefined;
+    channel.on('error', (error) => (cause = error));
+    channel.on('close', () => {
+      CLOSED.add(channel);
+      resolve(cause);
+    });
+    // Without this listener, an exception in any listener or consumer callback makes amqplib close the whole connection.
+    channel.on('handler-error', onListenerError);
+  });
+}

@@ -18,6 +18,9 @@ import { ROOT } from './checkout/project.mjs';
 
 const ASYNCAPI = 'dist/libs/api-docs/src/asyncapi/print.main.js';
 
+/** @type {Map<string, string>} What each program printed: two files are made from one of them. */
+const outputs = new Map();
+
 /**
  * Each file, and what it should hold given what it holds.
  * @type {Record<string, (text: string) => string | Promise<string>>}
@@ -91,5 +94,9 @@ function printed(program) {
 /** @param {string} program */
 function output(program) {
   if (!existsSync(join(ROOT, program))) throw new Error(`${program} is missing.`);
-  return execFileSync(process.execPath, [program], { cwd: ROOT, encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 });
+  const printed =
+    outputs.get(program) ??
+    execFileSync(process.execPath, [program], { cwd: ROOT, encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 });
+  outputs.set(program, printed);
+  return printed;
 }

@@ -21,7 +21,7 @@ export class OwnServers {
   #starting = [];
   #leaving = new AbortController();
 
-  /** @param {ReturnType<import('../stack/stack-secrets.mjs').readStackSecrets>} secrets */
+  /** @param {ReturnType<typeof import('../stack/stack-secrets.mjs').readStackSecrets>} secrets */
   constructor(secrets) {
     this.#secrets = secrets;
   }

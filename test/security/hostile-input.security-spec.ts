@@ -196,8 +196,7 @@ describe('hostile input', () => {
     const size = properties.headers?.['x-dead-size'];
     const kept = size === undefined ? body : body.subarray(0, 1024);
     if (!content.equals(kept) || (size ?? body.length) !== body.length) throw new Error('The dead letter has another body');
-    if (watched.hasTenant(apiKey) && tenant !== apiKey)
-      throw new Error('The dead letter has another tenant');
+    if (watched.hasTenant(apiKey) && tenant !== apiKey) throw new Error('The dead letter has another tenant');
   }
 
   function expectReply(key: string, known: boolean, { status, text }: BrokerReply): void {

@@ -1,4 +1,5 @@
-import type { RepetitionReason } from './queries';
+/** Why a query was asked again: its queue is away, it was not confirmed, it had no answer, or the connection was lost. */
+export type RepetitionReason = 'away' | 'unconfirmed' | 'unanswered' | 'lost';
 
 /** Gets the events of a connection, to log and to count them. */
 export interface Observer {

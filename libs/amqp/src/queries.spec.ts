@@ -1,6 +1,7 @@
 import { ApiError } from '@app/contracts/error';
+import type { RepetitionReason } from './observer';
 import type { PublishOutcome } from './publisher';
-import { Queries, type RepetitionReason } from './queries';
+import { Queries } from './queries';
 
 const OPERATION = { kind: 'query', pattern: 'users.exists.v1' } as const;
 const OPTIONS = { requestId: 'r', timeoutMs: 5000 };

@@ -1,6 +1,7 @@
 import { notPublished, unavailable } from './call-errors';
 import type { CallOptions, Operation } from './message-properties';
 import { InFlight } from './in-flight';
+import type { RepetitionReason } from './observer';
 import type { PublishOutcome } from './publisher';
 
 /** A query that waits for its answer. */
@@ -18,9 +19,6 @@ interface Query {
   /** Whether a copy went to the standby exchange. */
   repeated: boolean;
 }
-
-/** Why a query was asked again: its queue is away, it was not confirmed, it had no answer, or the connection was lost. */
-export type RepetitionReason = 'away' | 'unconfirmed' | 'unanswered' | 'lost';
 
 export interface QueryTransport {
   /** Publishes one copy. @throws NotWritten */

@@ -72,7 +72,8 @@ describe('a pool with two servers', () => {
     await acceptWrites(first, true);
     await acceptWrites(second, false);
     expect(await refusal(write())).toMatchObject({ code: '25006' });
-    await eventually(async () => (await connectionsTo(second)) === 0);
+    // Long before the pool would close them because they are idle.
+    await eventually(async () => (await connectionsTo(second)) === 0, 3000);
     expect(await write()).toBe(portOf(first));
     expect(await rowsOf(second)).toEqual(before);
   });

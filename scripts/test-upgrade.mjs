@@ -13,7 +13,7 @@ import { LOCAL } from './checkout/project.mjs';
 import { buildVersion, removeVersion } from './checkout/worktree.mjs';
 import { temporaryDirectory } from './processes/temporary-directory.mjs';
 
-const COLUMNS = ['step', 'seconds', 'calls', 'failed', 'longest pause (ms)'];
+const COLUMNS = ['step', 'seconds', 'calls', 'failed', 'longest pause (ms)', 'machine late (ms)'];
 const WORKTREE = join(LOCAL, 'upgrade');
 
 const ref = commandLine(

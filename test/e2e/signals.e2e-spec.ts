@@ -20,6 +20,9 @@ const PROGRAMS = [
   'dist/libs/rabbitmq/src/topology/declare-topology.main.js',
 ];
 
+/** A program that ignores the signal is killed then. Loading takes seconds on a busy machine. */
+const LIMIT_MS = 20_000;
+
 /** Servers that nothing listens on, and a delay that a process has only when it may have callers. */
 const ENV = {
   PATH: process.env.PATH,
@@ -43,8 +46,10 @@ function start(
 describe('SIGTERM', () => {
   it.each(PROGRAMS)('while %s is loading ends it at once', async (program) => {
     const hook = join(__dirname, 'sigterm-while-loading.cjs');
-    const { ended, output } = start(['--require', hook, program]);
+    const { child, ended, output } = start(['--require', hook, program]);
+    const timer = setTimeout(() => child.kill('SIGKILL'), LIMIT_MS);
     expect([(await ended)[0], output()]).toEqual([143, '']);
+    clearTimeout(timer);
   });
 
   it('while a step of setup waits for the database ends both', async () => {

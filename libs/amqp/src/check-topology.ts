@@ -4,6 +4,9 @@ const NOT_FOUND = 404;
 /** The broker's text when a queue exists, but its only node does not run. */
 const HOME_NODE_DOWN = /home node .* is down or inaccessible/;
 
+/** Whether the broker refused because the queue is on a node that does not run. */
+export const isNodeAway = (error: unknown): boolean => HOME_NODE_DOWN.test((error as Error).message);
+
 /** The queue exists, and the broker node that has it is away. */
 export class NodeAway extends Error {}
 
@@ -27,7 +30,7 @@ async function explain(what: string, check: Promise<unknown>): Promise<void> {
     await check;
   } catch (error) {
     if ((error as { code?: unknown }).code !== NOT_FOUND) throw error;
-    if (HOME_NODE_DOWN.test((error as Error).message))
+    if (isNodeAway(error))
       throw new NodeAway(`the ${what} is on a broker node that is away`, { cause: error });
     throw new Error(`the ${what} does not exist in the broker: run "npm run setup"`, { cause: error });
   }

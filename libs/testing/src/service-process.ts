@@ -5,6 +5,9 @@ import { createInterface } from 'node:readline';
 import type { ReadinessReport } from '@app/runtime/readiness';
 import { eventually } from './eventually';
 
+/** A busy machine takes half a minute to load the packages of six processes at once. */
+const START_LIMIT_MS = 60_000;
+
 export type AppName = 'gateway' | 'users' | 'notifications';
 
 /** One service as in production: the built main.js in its own process. */
@@ -88,7 +91,7 @@ export class ServiceProcess {
     await eventually(async () => {
       if (this.exitCode !== undefined) return true;
       return condition();
-    }, 20_000).catch((error: unknown) => {
+    }, START_LIMIT_MS).catch((error: unknown) => {
       throw new Error(`${this.app} is not ready:\n${this.output.slice(-20).join('\n')}`, { cause: error });
     });
     if (this.exitCode !== undefined)

@@ -6,7 +6,7 @@ import type { Ask, Journal, Thing } from './journal';
 const isRefusal = (status: number) => status === 503 || (status >= 400 && status < 500);
 
 /** Longest delay by a machine that is not busy with other work, in milliseconds. */
-const QUIET_MS = 250;
+export const QUIET_MS = 250;
 
 export interface Verdict {
   asked: number;

@@ -9,7 +9,9 @@ const WAIT_MS = 60_000;
 async function main(): Promise<void> {
   const { amqpUrl, amqpCaFile } = topologyConfig();
   const upgraded = process.argv.includes('--upgraded');
-  const left = await declareTopology(amqpUrl, { caFile: amqpCaFile, waitMs: WAIT_MS, upgraded });
+  const onAway = (queues: readonly string[]) =>
+    console.log(`These queues are on a broker node that is away, and keep their settings: ${queues.join(', ')}.`);
+  const left = await declareTopology(amqpUrl, { caFile: amqpCaFile, waitMs: WAIT_MS, upgraded, onAway });
   console.log(`RabbitMQ has our ${EXCHANGES.length} exchanges, ${QUEUES.length} queues and ${BINDINGS.length} bindings.`);
   if (upgraded)
     console.log(

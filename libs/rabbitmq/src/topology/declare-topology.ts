@@ -2,10 +2,11 @@ import type { Channel, ChannelModel } from 'amqplib';
 import { Backoff } from '@app/amqp/backoff';
 import { BrokerNodes, type BrokerNode } from '@app/amqp/broker-nodes';
 import { parseBrokerUrl } from '@app/amqp/broker-url';
+import { isNodeAway } from '@app/amqp/check-topology';
 import { destroySocket, isClosed, NoConnection, openConnection } from '@app/amqp/open-connection';
 import { EARLIER_LANE_ZERO, REMOVED_BINDINGS, SIGN_OF_UPGRADE } from './earlier-topology';
 import { exists, finishUpgrade } from './finish-upgrade';
-import { BINDINGS, EXCHANGES, LANES, QUEUES } from './topology';
+import { BINDINGS, EXCHANGES, LANES, QUEUES, type BindingDeclaration, type QueueDeclaration } from './topology';
 import { within } from '@app/amqp/within';
 
 const PRECONDITION_FAILED = 406;
@@ -28,10 +29,13 @@ export interface DeclareOptions {
   stepMs?: number;
   /** No process of a version without lanes runs any more: remove the queues and bindings that only those use. Default false. */
   upgraded?: boolean;
+  /** Called with the queues that exist on a broker node that is away. They are not compared with the topology. */
+  onAway?: (queues: readonly string[]) => void;
 }
 
 /**
- * Declares every exchange, queue and binding of the topology, at any node. Existing ones do not change.
+ * Declares every exchange, queue and binding of the topology, at any node. Existing ones do not change. No particular node is needed: a queue whose
+ * only node is away stays as it is.
  *
  * @param url of an account with full rights on the virtual host
  * @returns with `upgraded` the earlier queues that are not empty yet, else an empty list
@@ -40,7 +44,7 @@ export interface DeclareOptions {
  */
 export async function declareTopology(
   url: string,
-  { caFile, waitMs = 0, stepMs = STEP_TIMEOUT_MS, upgraded = false }: DeclareOptions = {},
+  { caFile, waitMs = 0, stepMs = STEP_TIMEOUT_MS, upgraded = false, onAway = () => undefined }: DeclareOptions = {},
 ): Promise<string[]> {
   const nodes = new BrokerNodes(parseBrokerUrl(url).addresses);
   const until = performance.now() + waitMs;
@@ -49,7 +53,7 @@ export async function declareTopology(
     let node: BrokerNode | undefined;
     try {
       const model = await openConnection({ url, caFile, name: 'topology' }, undefined, nodes, (tried) => (node = tried));
-      return await declareOver(model, { node: String(node?.label), stepMs, upgraded });
+      return await declareOver(model, { node: String(node?.label), stepMs, upgraded, onAway });
     } catch (error) {
       if (performance.now() > until || !mayPass(error)) throw error;
       if (error instanceof NotAnswered && node) nodes.failed(node);
@@ -69,15 +73,22 @@ interface Attempt {
   node: string;
   stepMs: number;
   upgraded: boolean;
+  onAway: (queues: readonly string[]) => void;
 }
 
-async function declareOver(model: ChannelModel, { node, stepMs, upgraded }: Attempt): Promise<string[]> {
+async function declareOver(model: ChannelModel, { node, stepMs, upgraded, onAway }: Attempt): Promise<string[]> {
   const answered = answeredWithin(stepMs);
   try {
     const channel = await answered('the opening of a channel', model.createChannel());
     channel.on('error', () => undefined);
     const upgrading = await answered(`the check of queue ${SIGN_OF_UPGRADE}`, exists(model, SIGN_OF_UPGRADE));
-    await declareOn(channel, upgrading, answered);
+    const bindings = [
+      ...BINDINGS.filter(({ exchange }) => !upgrading || exchange !== LANES[0]),
+      ...(upgrading ? EARLIER_LANE_ZERO : []),
+    ];
+    await declareOn(channel, bindings, answered);
+    const away = await Promise.all(QUEUES.filter(isOnOneNode).map((queue) => declareOnOneNode(model, queue, bindings, answered)));
+    if (away.some(Boolean)) onAway(away.filter((name) => name !== undefined));
     const left = upgraded ? await finishUpgrade(model) : [];
     await within(CLOSE_TIMEOUT_MS, model.close());
     return left;
@@ -100,23 +111,55 @@ const answeredWithin =
     return answer;
   };
 
-/** @param upgrading whether processes of versions without lanes may run: lane 0 keeps their bindings until the upgrade is finished */
-async function declareOn(channel: Channel, upgrading: boolean, answered: Answered): Promise<void> {
+const isOnOneNode = ({ arguments: { 'x-queue-type': type } }: QueueDeclaration) => type === 'classic';
+
+/** @param bindings those of queues on one node are left out: see {@link declareOnOneNode} */
+async function declareOn(channel: Channel, bindings: readonly BindingDeclaration[], answered: Answered): Promise<void> {
   for (const { name, type } of EXCHANGES) {
     await explain(`exchange ${name}`, answered, channel.assertExchange(name, type, { durable: true }));
   }
-  for (const queue of QUEUES) {
-    await explain(
-      `queue ${queue.name}`,
-      answered,
-      channel.assertQueue(queue.name, { durable: true, arguments: queue.arguments }),
-    );
-  }
-  const bindings = BINDINGS.filter(({ exchange }) => !upgrading || exchange !== LANES[0]);
-  for (const { queue, exchange, routingKey } of [...bindings, ...(upgrading ? EARLIER_LANE_ZERO : [])])
-    await answered(`the binding of queue ${queue}`, channel.bindQueue(queue, exchange, routingKey));
+  const queues = QUEUES.filter((queue) => !isOnOneNode(queue));
+  for (const queue of queues) await declareQueue(channel, queue, answered);
+  const names = new Set(QUEUES.filter(isOnOneNode).map(({ name }) => name));
+  await bind(
+    channel,
+    bindings.filter(({ queue }) => !names.has(queue)),
+    answered,
+  );
   for (const { queue, exchange, routingKey } of REMOVED_BINDINGS)
     await answered(`the unbinding of queue ${queue}`, channel.unbindQueue(queue, exchange, routingKey));
+}
+
+/**
+ * Declares and binds a queue that is on one node. It has a channel of its own, which the broker closes when the node does not run.
+ *
+ * @returns the name of the queue when its node is away or does not answer, else undefined
+ */
+async function declareOnOneNode(
+  model: ChannelModel,
+  queue: QueueDeclaration,
+  bindings: readonly BindingDeclaration[],
+  answered: Answered,
+): Promise<string | undefined> {
+  const channel = await answered('the opening of a channel', model.createChannel());
+  channel.on('error', () => undefined);
+  try {
+    await declareQueue(channel, queue, answered);
+    const own = bindings.filter(({ queue: bound }) => bound === queue.name);
+    await bind(channel, own, answered);
+    return undefined;
+  } catch (error) {
+    if (isNodeAway(error) || (error instanceof NotAnswered && !isClosed(model))) return queue.name;
+    throw error;
+  }
+}
+
+const declareQueue = (channel: Channel, queue: QueueDeclaration, answered: Answered): Promise<void> =>
+  explain(`queue ${queue.name}`, answered, channel.assertQueue(queue.name, { durable: true, arguments: queue.arguments }));
+
+async function bind(channel: Channel, bindings: readonly BindingDeclaration[], answered: Answered): Promise<void> {
+  for (const { queue, exchange, routingKey } of bindings)
+    await answered(`the binding of queue ${queue}`, channel.bindQueue(queue, exchange, routingKey));
 }
 
 async function explain(what: string, answered: Answered, declared: Promise<unknown>): Promise<void> {

@@ -5,7 +5,7 @@ import {
   processSettings,
   publisherSettings,
 } from '@app/runtime/common-settings';
-import { choices, integer, Settings, text, url } from '@app/runtime/settings';
+import { choices, integer, optionalUrl, Settings, text, url } from '@app/runtime/settings';
 
 /** Configuration of the notifications service. */
 export class NotificationsConfig extends Settings({
@@ -42,7 +42,11 @@ export class NotificationsConfig extends Settings({
 /** Configuration of the one-shot migration of schema `notifications`. */
 export class NotificationsMigrationConfig extends Settings({
   adminUrl: url('DATABASE_URL', ['postgres:', 'postgresql:'], 'PostgreSQL with the full-rights account, for migrations.'),
-  serviceUrl: text('NOTIFICATIONS_DATABASE_URL', 'Its role is created, with rights on schema `notifications` only.'),
+  serviceUrl: optionalUrl(
+    'NOTIFICATIONS_DATABASE_URL',
+    ['postgres:', 'postgresql:'],
+    'Its role is created, with rights on schema `notifications` only.',
+  ),
   caFile: text('DATABASE_CA_FILE', 'PEM file of the authority that signed the certificate of PostgreSQL.'),
 }) {}
 

@@ -88,7 +88,14 @@ module.exports = {
         'The published client includes this part of the transport, and services that use the client have neither Nest nor our metrics.',
       severity: 'error',
       from: { path: '^libs/amqp/', pathNot: TEST },
-      to: { path: ['^libs/(?!(amqp|contracts)/)', 'node_modules/(@nestjs|prom-client|rxjs)(/|$)'] },
+      to: { path: ['^libs/(?!(amqp|contracts)/|runtime/src/tls-files\\.ts)', 'node_modules/(@nestjs|prom-client|rxjs)(/|$)'] },
+    },
+    {
+      name: 'tls-files-are-a-leaf',
+      comment: 'Broker and database both need them, and the published client includes this file.',
+      severity: 'error',
+      from: { path: '^libs/runtime/src/tls-files\\.ts$' },
+      to: { pathNot: '^(node:)?(fs|tls)$' },
     },
     {
       name: 'client-needs-amqplib-only',

@@ -9,6 +9,7 @@ import { HOW_TO_GET_RABBIT, canInstall, dockerAnswers, findRabbit, installRabbit
  * @property {string} [user]
  * @property {boolean} [management] the HTTP API
  * @property {boolean} [disposable] whether its data will never be needed again: then it need not be closed in order
+ * @property {string} [tls] a directory with ca.pem, cert.pem and key.pem: only TLS, and only with a certificate of that authority
  * @property {{ amqp?: number, management?: number }} [ports] taken when free
  * @property {() => void} [onDeath] called when it goes by itself
  * @property {AbortSignal} [abort] ends a start that is under way
@@ -26,10 +27,15 @@ export async function startRabbit({ user = 'collaboration', management = false, 
   const options = { user, management, ...rest };
   const started = await startOneOf(options, onProgress);
   /** @param {string} scheme @param {number} port */
-  const origin = (scheme, port) => `${scheme}://${user}:${options.password}@127.0.0.1:${port}`;
+  const origin = (scheme, port) =>
+    rest.tls
+      ? `${scheme}s://${user}:${options.password}@localhost:${port}`
+      : `${scheme}://${user}:${options.password}@127.0.0.1:${port}`;
   return {
     server: started.server,
     control: started.control,
+    /** Takes the files of `tls` anew, for new connections. Erlang keeps them in memory for up to two minutes otherwise. */
+    reload: () => started.control('eval', 'ssl:clear_pem_cache().'),
     port: started.port,
     url: origin('amqp', started.port),
     managementPort: started.managementPort,

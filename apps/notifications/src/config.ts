@@ -5,7 +5,8 @@ import {
   processSettings,
   publisherSettings,
 } from '@app/runtime/common-settings';
-import { choices, integer, optionalUrl, Settings, text, url } from '@app/runtime/settings';
+import { choices, integer, optionalUrl, Settings } from '@app/runtime/settings';
+import { databaseTlsSettings, databaseUrl } from '@app/runtime/tls-settings';
 
 /** Configuration of the notifications service. */
 export class NotificationsConfig extends Settings({
@@ -41,13 +42,13 @@ export class NotificationsConfig extends Settings({
 
 /** Configuration of the one-shot migration of schema `notifications`. */
 export class NotificationsMigrationConfig extends Settings({
-  adminUrl: url('DATABASE_URL', ['postgres:', 'postgresql:'], 'PostgreSQL with the full-rights account, for migrations.'),
+  adminUrl: databaseUrl('DATABASE_URL', 'PostgreSQL with the full-rights account, for migrations.'),
   serviceUrl: optionalUrl(
     'NOTIFICATIONS_DATABASE_URL',
     ['postgres:', 'postgresql:'],
     'Its role is created, with rights on schema `notifications` only.',
   ),
-  caFile: text('DATABASE_CA_FILE', 'PEM file of the authority that signed the certificate of PostgreSQL.'),
+  ...databaseTlsSettings,
 }) {}
 
 /** Configuration of the tool that marks the copy of memberships as not trusted. */

@@ -1,5 +1,6 @@
 import { brokerSettings, databaseSettings, processSettings, publisherSettings } from '@app/runtime/common-settings';
-import { flag, integer, optionalUrl, Settings, text, url } from '@app/runtime/settings';
+import { flag, integer, optionalUrl, Settings } from '@app/runtime/settings';
+import { databaseTlsSettings, databaseUrl } from '@app/runtime/tls-settings';
 
 /** Configuration of the users service. */
 export class UsersConfig extends Settings({
@@ -18,13 +19,13 @@ export class UsersConfig extends Settings({
 
 /** Configuration of the one-shot migration of schema `users`. */
 export class UsersMigrationConfig extends Settings({
-  adminUrl: url('DATABASE_URL', ['postgres:', 'postgresql:'], 'PostgreSQL with the full-rights account, for migrations.'),
+  adminUrl: databaseUrl('DATABASE_URL', 'PostgreSQL with the full-rights account, for migrations.'),
   serviceUrl: optionalUrl(
     'USERS_DATABASE_URL',
     ['postgres:', 'postgresql:'],
     'Its role is created, with rights on schema `users` only.',
   ),
-  caFile: text('DATABASE_CA_FILE', 'PEM file of the authority that signed the certificate of PostgreSQL.'),
+  ...databaseTlsSettings,
   demoCredentials: flag('DEMO_CREDENTIALS', false, 'Creates `demo-key` with `demo-token`. Never in production.'),
 }) {}
 

@@ -4,6 +4,7 @@ import { Backoff } from './backoff';
 import type { Observer } from './observer';
 import { destroySocket, openConnection, parseBrokerUrl, type ConnectionOptions } from './open-connection';
 import { within } from './within';
+import { tlsProblem } from '@app/runtime/tls-files';
 
 export type { ConnectionOptions } from './open-connection';
 
@@ -122,4 +123,5 @@ export class RabbitConnection extends EventEmitter<{ up: [ChannelModel]; state: 
 }
 
 const reason = (error: unknown) =>
-  error instanceof Error ? error.message || (error as NodeJS.ErrnoException).code : 'no reason given';
+  tlsProblem(error) ??
+  (error instanceof Error ? error.message || (error as NodeJS.ErrnoException).code : 'no reason given');

@@ -1,6 +1,6 @@
-import { readFile } from 'node:fs/promises';
 import type { Socket } from 'node:net';
 import { connect, type ChannelModel, type Options } from 'amqplib';
+import { tlsOptions, type TlsFiles } from '@app/runtime/tls-files';
 import { internalsOfConnection } from './amqplib-internals';
 import { surviveHostileHeaders } from './hostile-headers';
 import type { Observer } from './observer';
@@ -8,8 +8,8 @@ import type { Observer } from './observer';
 export interface ConnectionOptions {
   /** `amqp:` or `amqps:`, with credentials and virtual host. */
   url: string;
-  /** PEM file of the authority that signed the broker's certificate. Default: the authorities of the system. */
-  caFile?: string;
+  /** Files for `amqps:`. They are read for each connection. */
+  tlsFiles?: TlsFiles;
   /** Shown in the broker's list of connections. */
   name: string;
 }
@@ -39,16 +39,17 @@ export const destroySocket = (model: ChannelModel, reason = 'given up'): void =>
  * @throws Error of the network, of the handshake, or of {@link parseBrokerUrl}; never with the URL in it
  */
 export async function openConnection(
-  { url, caFile, name }: ConnectionOptions,
+  { url, tlsFiles = {}, name }: ConnectionOptions,
   log: Observer['log'] = () => undefined,
 ): Promise<ChannelModel> {
-  const model = await connect(parseBrokerUrl(url), {
+  const address = parseBrokerUrl(url);
+  const model = await connect(address, {
     // Otherwise a write may wait 40 ms: Nagle's algorithm waits for the peer's delayed acknowledgement.
     noDelay: true,
     keepAlive: true,
     timeout: CONNECT_TIMEOUT_MS,
     clientProperties: { connection_name: name },
-    ...(caFile && { ca: await readFile(caFile) }),
+    ...(address.protocol === 'amqps' && tlsOptions(tlsFiles, (msg) => log('warn', { msg, connection: name }))),
   });
   surviveHostileHeaders(model, log);
   // An error event without a listener would end the process.

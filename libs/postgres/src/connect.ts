@@ -1,5 +1,6 @@
 import { Logger } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
+import { tlsProblem } from '@app/runtime/tls-files';
 
 const FIRST_DELAY_MS = 200;
 const LONGEST_DELAY_MS = 5000;
@@ -54,13 +55,17 @@ export async function databaseObstacle(dataSource: DataSource): Promise<string |
   try {
     await dataSource.query('SELECT 1');
     return undefined;
-  } catch {
-    return 'is unreachable';
+  } catch (error) {
+    return `is unreachable (${reasonOf(error)})`;
   }
 }
 
-/** Only the code or name of an error, because messages of the driver may contain users and databases. */
-const reasonOf = (error: unknown): string => (error as { code?: string }).code ?? (error as Error).name;
+/** Only the code or name of most errors, because messages of the driver may contain users and databases. */
+export function reasonOf(error: unknown): string {
+  const { code, name } = error as { code?: string; name: string };
+  if (code?.startsWith('28')) return `${code}: the server refuses the password or the certificate`;
+  return tlsProblem(error) ?? code ?? name;
+}
 
 function pause(ms: number, stopping: AbortSignal): Promise<void> {
   return new Promise((resolve) => {

@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs';
 import { Logger } from '@nestjs/common';
 import { DataSource, type EntityTarget, type MigrationInterface, type ObjectLiteral } from 'typeorm';
+import type { TlsFiles } from '@app/runtime/tls-files';
 import { ImpatientClient } from './impatient-client';
 import { STATEMENT_TIMEOUT_MS } from './statement-timeout';
 
@@ -8,7 +8,7 @@ export interface DataSourceSettings {
   /** Name of the service, shown in pg_stat_activity. */
   name: string;
   url: string;
-  caFile?: string;
+  tlsFiles?: TlsFiles;
   /** The schema that this service owns. */
   schema: string;
   entities: (EntityTarget<ObjectLiteral> & { new (): unknown })[];
@@ -36,7 +36,6 @@ export function createDataSource(settings: DataSourceSettings): DataSource {
     applicationName: settings.name,
     url: settings.url,
     schema: settings.schema,
-    ...(settings.caFile && { ssl: { ca: readFileSync(settings.caFile, 'utf8') } }),
     entities: settings.entities,
     migrations: settings.migrations,
     migrationsTableName: 'migrations',
@@ -46,6 +45,7 @@ export function createDataSource(settings: DataSourceSettings): DataSource {
     poolErrorHandler: (error: Error) => logger.warn(`an idle connection was lost: ${error.message}`),
     extra: {
       Client: ImpatientClient,
+      tlsFiles: settings.tlsFiles,
       statement_timeout: STATEMENT_TIMEOUT_MS,
       idle_in_transaction_session_timeout: 5000,
       keepAlive: true,

@@ -1,7 +1,8 @@
 import { QueryFailedError } from 'typeorm';
+import { tlsProblem } from '@app/runtime/tls-files';
 
-/** SQLSTATEs for a lost server or connection. https://www.postgresql.org/docs/current/errcodes-appendix.html */
-const AWAY = /^(08|57P0[123]|53300|25006)/;
+/** SQLSTATEs for a lost server or connection, and for a refused login (28). https://www.postgresql.org/docs/current/errcodes-appendix.html */
+const AWAY = /^(08|28|57P0[123]|53300|25006)/;
 
 /** SQLSTATEs that go away by themselves: deadlock, serialization failure, lock timeout, cancelled by timeout, out of resources. */
 const TRANSIENT = /^(40001|40P01|55P03|57014|53)/;
@@ -10,7 +11,7 @@ const NETWORK = /^(ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|E
 
 /** Messages of node-postgres, without a code, when a connection ends or cannot be opened. */
 const CONNECTION_LOST =
-  /Connection terminated|timeout expired|not queryable|Client has encountered a connection error|Driver not Connected|is not established/i;
+  /Connection terminated|SSL connection|timeout expired|not queryable|Client has encountered a connection error|Driver not Connected|is not established/i;
 
 /** The error of the driver. TypeORM wraps it, but prepared statements bypass TypeORM. */
 function driverError(error: unknown): { code?: unknown; constraint?: string } | null {
@@ -33,7 +34,7 @@ export function violatedConstraint(error: unknown): string | undefined {
 /** Whether the database cannot be reached or does not accept work. All other statements fail too until it is back. */
 export function isDatabaseAway(error: unknown): boolean {
   const code = codeOf(error);
-  if (AWAY.test(code) || NETWORK.test(code)) return true;
+  if (AWAY.test(code) || NETWORK.test(code) || tlsProblem(driverError(error))) return true;
   if (error instanceof AggregateError) return error.errors.some(isDatabaseAway);
   return error instanceof Error && CONNECTION_LOST.test(error.message);
 }

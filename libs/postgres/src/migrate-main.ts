@@ -1,10 +1,11 @@
 import type { MigrationInterface } from 'typeorm';
+import type { TlsFiles } from '@app/runtime/tls-files';
 import { migrate } from './migrate';
 
 export interface MigrationConfig {
   adminUrl: string;
   serviceUrl?: string;
-  caFile?: string;
+  tlsFiles?: TlsFiles;
 }
 
 /**

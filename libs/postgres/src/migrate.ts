@@ -1,14 +1,15 @@
-import { readFileSync } from 'node:fs';
-import { Client } from 'pg';
+import type { Client } from 'pg';
 import { DataSource, type MigrationInterface } from 'typeorm';
-import { isDatabaseAway } from './errors';
+import { tlsProblem, type TlsFiles } from '@app/runtime/tls-files';
+import { isDatabaseAway, sqlState } from './errors';
+import { TlsClient } from './tls-client';
 
 export interface MigrationSettings {
   /** Connection string of the full-rights account. */
   adminUrl: string;
   /** Connection string of the service. Its role is created when missing. Absent, or the same user as `adminUrl`: no role is created. */
   serviceUrl?: string;
-  caFile?: string;
+  tlsFiles?: TlsFiles;
   schema: string;
   migrations: (new () => MigrationInterface)[];
 }
@@ -37,7 +38,7 @@ export async function migrate(settings: MigrationSettings): Promise<string[]> {
 
 async function connect(settings: MigrationSettings): Promise<Client> {
   for (const deadline = Date.now() + PATIENCE_MS; ;) {
-    const client = new Client({ connectionString: settings.adminUrl, ...tls(settings) });
+    const client = new TlsClient({ connectionString: settings.adminUrl, tlsFiles: settings.tlsFiles });
     // Without a listener a lost idle connection would end the process. The next query reports the loss.
     client.on('error', () => undefined);
     try {
@@ -45,22 +46,24 @@ async function connect(settings: MigrationSettings): Promise<Client> {
       return client;
     } catch (error) {
       await client.end().catch(() => undefined);
-      if (!isDatabaseAway(error) || Date.now() > deadline) throw error;
+      if (!isStarting(error) || Date.now() > deadline) throw error;
       await new Promise((resolve) => setTimeout(resolve, 500));
     }
   }
 }
 
+/** Whether waiting may help. It does not help against a wrong password (28) or certificate. */
+const isStarting = (error: unknown) => isDatabaseAway(error) && !/^28/.test(sqlState(error)) && !tlsProblem(error);
+
 async function runMigrations(settings: MigrationSettings): Promise<string[]> {
   const dataSource = await new DataSource({
     type: 'postgres',
     url: settings.adminUrl,
-    ...tls(settings),
     schema: settings.schema,
     migrations: settings.migrations,
     migrationsTableName: 'migrations',
     migrationsTransactionMode: 'each',
-    extra: { options: `-c search_path=${settings.schema}`, max: 1 },
+    extra: { Client: TlsClient, tlsFiles: settings.tlsFiles, options: `-c search_path=${settings.schema}`, max: 1 },
   }).initialize();
   try {
     return (await dataSource.runMigrations()).map((migration) => migration.name);
@@ -86,5 +89,3 @@ async function grantOwnSchema(client: Client, { adminUrl, serviceUrl, schema }: 
   await client.query(`REVOKE INSERT, UPDATE, DELETE ON ${own}.migrations FROM ${role}`);
   await client.query(`GRANT USAGE ON ALL SEQUENCES IN SCHEMA ${own} TO ${role}`);
 }
-
-const tls = ({ caFile }: MigrationSettings) => (caFile ? { ssl: { ca: readFileSync(caFile, 'utf8') } } : {});

@@ -1,5 +1,5 @@
 import type { DataSource } from 'typeorm';
-import { migrationObstacle } from './connect';
+import { migrationObstacle, reasonOf } from './connect';
 
 /** The schema does not match the tool: migrations have not run. */
 export class SchemaObstacle extends Error {}
@@ -23,6 +23,5 @@ export async function onDatabase<T>(dataSource: DataSource, work: () => Promise<
 /** Printable text for an error of the driver: only its code or name, because the message may contain users and databases. */
 export function databaseProblem(error: unknown): string {
   if (error instanceof SchemaObstacle) return error.message;
-  const { code, name } = error as { code?: string; name: string };
-  return `The database cannot be used (${code ?? name}).`;
+  return `The database cannot be used (${reasonOf(error)}).`;
 }

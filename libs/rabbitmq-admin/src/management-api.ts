@@ -1,8 +1,24 @@
+import { request as httpRequest, type IncomingMessage } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import { text } from 'node:stream/consumers';
 import { Backoff } from '@app/amqp/backoff';
 import { parseBrokerUrl } from '@app/amqp/open-connection';
+import { tlsOptions, tlsProblem, type TlsFiles } from '@app/runtime/tls-files';
 
 const REQUEST_TIMEOUT_MS = 10_000;
 const NOT_FOUND = 404;
+
+interface Answer {
+  status: number;
+  body: string;
+}
+
+export interface ManagementOptions {
+  /** Files for `https:`. */
+  tlsFiles?: TlsFiles;
+  /** Time of `performance.now()` until which it waits for a broker that is not up yet. Default: it does not wait. */
+  waitUntil?: number;
+}
 
 /** The broker's management API, with the full-rights account. */
 export class ManagementApi {
@@ -14,18 +30,16 @@ export class ManagementApi {
 
   /**
    * @param managementUrl `http://host:15672`. Without user and password it uses those of the broker's URL
-   * @param waitUntil time of `performance.now()` until which it waits for a broker that is not up yet
    */
   constructor(
     managementUrl: string,
     amqpUrl: string,
-    private readonly waitUntil = 0,
+    private readonly options: ManagementOptions = {},
   ) {
     const url = new URL(managementUrl);
     const admin = parseBrokerUrl(amqpUrl);
     const username = decodeURIComponent(url.username) || admin.username;
     const password = decodeURIComponent(url.password) || admin.password;
-    // fetch() refuses a URL with credentials.
     url.username = url.password = '';
     this.vhost = String(admin.vhost);
     this.base = `${url.href.replace(/\/$/, '')}/api/`;
@@ -48,34 +62,47 @@ export class ManagementApi {
 
   /** @returns undefined when it does not exist */
   async get<T>(path: string): Promise<T | undefined> {
-    const response = await this.request('GET', path, undefined, NOT_FOUND);
-    return response.status === NOT_FOUND ? undefined : ((await response.json()) as T);
+    const { status, body } = await this.request('GET', path, undefined, NOT_FOUND);
+    return status === NOT_FOUND ? undefined : (JSON.parse(body) as T);
   }
 
-  private async request(method: string, path: string, body?: unknown, expected?: number): Promise<Response> {
-    const response = await this.send(this.base + path, {
-      method,
-      headers: { authorization: this.authorization, 'content-type': 'application/json' },
-      ...(body !== undefined && { body: JSON.stringify(body) }),
-    });
-    if (!response.ok && response.status !== expected) {
-      throw new Error(`the management API answered ${response.status} to ${method} ${path}`);
+  private async request(method: string, path: string, body?: unknown, expected?: number): Promise<Answer> {
+    const answer = await this.send(method, path, body === undefined ? '' : JSON.stringify(body));
+    if (Math.floor(answer.status / 100) !== 2 && answer.status !== expected) {
+      throw new Error(`the management API answered ${answer.status} to ${method} ${path}`);
     }
-    return response;
+    return answer;
   }
 
-  private async send(url: string, request: RequestInit): Promise<Response> {
+  private async send(method: string, path: string, body: string): Promise<Answer> {
     for (;;) {
       try {
-        return await fetch(url, { ...request, signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS) });
+        return await this.exchange(method, path, body);
       } catch (error) {
-        const { message, cause } = error as Error;
-        const { code } = (cause ?? {}) as NodeJS.ErrnoException;
-        if (performance.now() > this.waitUntil) {
-          throw new Error(`the management API cannot be reached: ${code ?? message}`, { cause: error });
+        const { message, code } = error as NodeJS.ErrnoException;
+        const untrusted = tlsProblem(error);
+        if (untrusted || performance.now() > (this.options.waitUntil ?? 0)) {
+          throw new Error(`the management API cannot be reached: ${untrusted ?? code ?? message}`, { cause: error });
         }
         await this.backoff.wait(AbortSignal.timeout(REQUEST_TIMEOUT_MS));
       }
     }
+  }
+
+  /** Not by fetch(), because Node's own has no option for certificates. */
+  private async exchange(method: string, path: string, body: string): Promise<Answer> {
+    const headers = {
+      authorization: this.authorization,
+      'content-type': 'application/json',
+      'content-length': Buffer.byteLength(body),
+    };
+    const options = { method, headers, signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS) };
+    const response = await new Promise<IncomingMessage>((resolve, reject) => {
+      const request = this.base.startsWith('https:')
+        ? httpsRequest(this.base + path, { ...options, ...tlsOptions(this.options.tlsFiles ?? {}, () => undefined) }, resolve)
+        : httpRequest(this.base + path, options, resolve);
+      request.on('error', reject).end(body);
+    });
+    return { status: response.statusCode ?? 0, body: await text(response) };
   }
 }

@@ -1,9 +1,10 @@
 import { accountSetting, publisherSettings } from '@app/runtime/common-settings';
-import { list, optionalUrl, Settings, text, url } from '@app/runtime/settings';
+import { list, optionalUrl, Settings } from '@app/runtime/settings';
+import { brokerTlsSettings, brokerUrl } from '@app/runtime/tls-settings';
 
 const adminBroker = {
-  amqpUrl: url('AMQP_URL', ['amqp:', 'amqps:'], 'RabbitMQ with the full-rights account, for setup and dead letters.'),
-  amqpCaFile: text('AMQP_CA_FILE', 'PEM file of the authority that signed the certificate of RabbitMQ.'),
+  amqpUrl: brokerUrl('AMQP_URL', 'RabbitMQ with the full-rights account, for setup and dead letters.'),
+  ...brokerTlsSettings,
 };
 
 /** Configuration of the one-shot declaration of exchanges and queues. */
@@ -12,15 +13,15 @@ export class TopologyConfig extends Settings(adminBroker) {}
 const managementUrl = optionalUrl(
   'RABBITMQ_MANAGEMENT_URL',
   ['http:', 'https:'],
-  'Management API of RabbitMQ. Accounts are created there, with the login of `AMQP_URL`. Setup without it: the accounts of the services must exist.',
+  'Management API of RabbitMQ; `https:` for TLS, with the files of `AMQP_URL`. Accounts are created there, with the login of `AMQP_URL`. Setup without it: the accounts of the services must exist.',
 );
 
 /** Configuration of the command line tool for the broker accounts of other services. */
-export class OtherAccountsConfig extends Settings({ amqpUrl: adminBroker.amqpUrl, managementUrl }) {}
+export class OtherAccountsConfig extends Settings({ ...adminBroker, managementUrl }) {}
 
 /** Configuration of the one-shot creation of broker accounts. */
 export class AccountsConfig extends Settings({
-  amqpUrl: adminBroker.amqpUrl,
+  ...adminBroker,
   managementUrl,
   gateway: accountSetting('gateway'),
   users: accountSetting('users'),

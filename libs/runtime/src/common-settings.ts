@@ -1,5 +1,6 @@
-import { address, choice, integer, list, optionalUrl, port, text, url } from './settings';
+import { address, choice, integer, list, optionalUrl, port } from './settings';
 import { LOG_LEVELS } from './logger';
+import { brokerTlsSettings, brokerUrl, databaseTlsSettings, databaseUrl } from './tls-settings';
 
 /** Settings of every process. */
 export const processSettings = {
@@ -23,8 +24,8 @@ export const accountSetting = (service: string) =>
 
 /** Connection to RabbitMQ: with the service's own account if it has one, else with the full-rights account. */
 export const brokerSettings = (service: string) => ({
-  amqpUrl: url([ownBrokerUrl(service), 'AMQP_URL'], ['amqp:', 'amqps:'], brokerUrlMeaning(service)),
-  amqpCaFile: text('AMQP_CA_FILE', 'PEM file of the authority that signed the certificate of RabbitMQ.'),
+  amqpUrl: brokerUrl([ownBrokerUrl(service), 'AMQP_URL'], brokerUrlMeaning(service)),
+  ...brokerTlsSettings,
 });
 
 /** Exchange to which a process publishes its calls. */
@@ -48,11 +49,10 @@ export const publisherSettings = {
 
 /** Connection to PostgreSQL: with the service's own role if it has one, else with the full-rights role. */
 export const databaseSettings = (service: string) => ({
-  databaseUrl: url(
+  databaseUrl: databaseUrl(
     [`${service.toUpperCase()}_DATABASE_URL`, 'DATABASE_URL'],
-    ['postgres:', 'postgresql:'],
     `PostgreSQL as the ${service} service; \`?sslmode=verify-full\` for TLS.`,
   ),
-  databaseCaFile: text('DATABASE_CA_FILE', 'PEM file of the authority that signed the certificate of PostgreSQL.'),
+  ...databaseTlsSettings,
   databasePoolSize: integer('DATABASE_POOL_SIZE', 10, { min: 1, max: 200 }, 'Most connections to PostgreSQL of one process.'),
 });

@@ -1,4 +1,5 @@
 import { ConfigError } from '@app/runtime/settings';
+import { brokerTlsFiles } from '@app/runtime/tls-settings';
 import { boundEverybody } from './limits';
 import type { Account } from './rights';
 import { accountsConfig, type AccountsConfig } from '@app/rabbitmq/config';
@@ -18,9 +19,11 @@ async function main(): Promise<void> {
       'RabbitMQ: accounts and their limits stay unchanged. Set RABBITMQ_MANAGEMENT_URL to have them created and limited.',
     );
   }
-  const declared = await declareAccounts({ managementUrl, amqpUrl, accounts, waitMs: WAIT_MS });
+  const tlsFiles = brokerTlsFiles(config);
+  const declared = await declareAccounts({ managementUrl, amqpUrl, accounts, tlsFiles, waitMs: WAIT_MS });
   if (declared.length > 0) console.log(`RabbitMQ has the accounts ${declared.join(', ')}, each with the rights that it needs.`);
-  const others = await boundEverybody(new ManagementApi(managementUrl, amqpUrl, performance.now() + WAIT_MS));
+  const waitUntil = performance.now() + WAIT_MS;
+  const others = await boundEverybody(new ManagementApi(managementUrl, amqpUrl, { tlsFiles, waitUntil }));
   console.log(`RabbitMQ limits reply queues and the ${others} account(s) of other services.`);
 }
 

@@ -1,6 +1,7 @@
 import { existsSync, openSync } from 'node:fs';
 import { Logger } from '@nestjs/common';
 import { reportToolFailure } from '@app/runtime/command-line';
+import { brokerTlsFiles } from '@app/runtime/tls-settings';
 import { ConfigError } from '@app/runtime/settings';
 import { deadLettersConfig } from '@app/rabbitmq/config';
 import { auditTo } from './audit';
@@ -19,7 +20,8 @@ async function main(args: string[]): Promise<boolean> {
     console.log(HELP.trimEnd());
     return true;
   }
-  const { amqpUrl, amqpCaFile, services } = deadLettersConfig();
+  const config = deadLettersConfig();
+  const { amqpUrl, services } = config;
   const own = parseBrokerUrl(amqpUrl).username;
   const audit = auditTo((line) => console.log(line), auditFile(invocation));
   // No log lines: problems of a message are printed with the message, and stdout is for the result.
@@ -27,7 +29,7 @@ async function main(args: string[]): Promise<boolean> {
   const stopping = new AbortController();
   for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => stopping.abort());
 
-  const model = await openConnection({ url: amqpUrl, caFile: amqpCaFile, name: 'dead letters' });
+  const model = await openConnection({ url: amqpUrl, tlsFiles: brokerTlsFiles(config), name: 'dead letters' });
   try {
     return await run(model, invocation, {
       print: (text) => console.log(text),

@@ -1,3 +1,4 @@
+import { brokerTlsFiles } from '@app/runtime/tls-settings';
 import { ConfigError } from '@app/runtime/settings';
 import { topologyConfig } from '../config';
 import { declareTopology } from './declare-topology';
@@ -6,9 +7,9 @@ import { BINDINGS, EXCHANGES, QUEUES } from './topology';
 const WAIT_MS = 60_000;
 
 async function main(): Promise<void> {
-  const { amqpUrl, amqpCaFile } = topologyConfig();
+  const config = topologyConfig();
   const upgraded = process.argv.includes('--upgraded');
-  const left = await declareTopology(amqpUrl, { caFile: amqpCaFile, waitMs: WAIT_MS, upgraded });
+  const left = await declareTopology(config.amqpUrl, { tlsFiles: brokerTlsFiles(config), waitMs: WAIT_MS, upgraded });
   console.log(`RabbitMQ has our ${EXCHANGES.length} exchanges, ${QUEUES.length} queues and ${BINDINGS.length} bindings.`);
   if (upgraded)
     console.log(

@@ -5,6 +5,7 @@ import { EARLIER_LANE_ZERO, REMOVED_BINDINGS, SIGN_OF_UPGRADE } from './earlier-
 import { exists, finishUpgrade } from './finish-upgrade';
 import { BINDINGS, EXCHANGES, LANES, QUEUES } from './topology';
 import { within } from '@app/amqp/within';
+import type { TlsFiles } from '@app/runtime/tls-files';
 
 const PRECONDITION_FAILED = 406;
 const CLOSE_TIMEOUT_MS = 2000;
@@ -13,8 +14,8 @@ const NOT_UP_YET =
   /ECONNREFUSED|ECONNRESET|ETIMEDOUT|EHOSTUNREACH|ENOTFOUND|EAI_AGAIN|Socket closed abruptly|closed the connection while/;
 
 export interface DeclareOptions {
-  /** PEM file of the authority that signed the broker's certificate. */
-  caFile?: string;
+  /** Files for `amqps:`. */
+  tlsFiles?: TlsFiles;
   /** How long to wait for a broker that is not up yet, in milliseconds. Default 0. */
   waitMs?: number;
   /** No process of a version without lanes runs any more: remove the queues and bindings that only those use. Default false. */
@@ -31,10 +32,10 @@ export interface DeclareOptions {
  */
 export async function declareTopology(
   url: string,
-  { caFile, waitMs = 0, upgraded = false }: DeclareOptions = {},
+  { tlsFiles, waitMs = 0, upgraded = false }: DeclareOptions = {},
 ): Promise<string[]> {
   parseBrokerUrl(url);
-  const model = await connectWithin(waitMs, () => openConnection({ url, caFile, name: 'topology' }));
+  const model = await connectWithin(waitMs, () => openConnection({ url, tlsFiles, name: 'topology' }));
   try {
     const channel = await model.createChannel();
     channel.on('error', () => undefined);

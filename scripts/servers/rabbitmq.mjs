@@ -16,6 +16,9 @@ import { HOW_TO_GET_RABBIT, canInstall, dockerAnswers, findRabbit, installRabbit
  * @property {(what: string) => void} [onProgress] called before something that takes long
  */
 
+// Erlang keeps certificates in memory for up to two minutes, also replaced ones.
+const FORGET_CERTIFICATES = 'spawn(fun Again() -> ssl:clear_pem_cache(), timer:sleep(200), Again() end).';
+
 /** @typedef {RabbitOptions & { user: string, management: boolean }} CompleteOptions */
 
 /**
@@ -26,6 +29,7 @@ import { HOW_TO_GET_RABBIT, canInstall, dockerAnswers, findRabbit, installRabbit
 export async function startRabbit({ user = 'collaboration', management = false, onProgress = () => {}, ...rest }) {
   const options = { user, management, ...rest };
   const started = await startOneOf(options, onProgress);
+  if (rest.tls) await started.control('eval', FORGET_CERTIFICATES);
   /** @param {string} scheme @param {number} port */
   const origin = (scheme, port) =>
     rest.tls
@@ -34,8 +38,6 @@ export async function startRabbit({ user = 'collaboration', management = false, 
   return {
     server: started.server,
     control: started.control,
-    /** Takes the files of `tls` anew, for new connections. Erlang keeps them in memory for up to two minutes otherwise. */
-    reload: () => started.control('eval', 'ssl:clear_pem_cache().'),
     port: started.port,
     url: origin('amqp', started.port),
     managementPort: started.managementPort,

@@ -1,6 +1,6 @@
 // One private server for a test that wants to break it. Jest cannot import these modules, so it talks to a child:
-// stdout: one JSON line when ready, then one for each command line on stdin: stop, kill, start, pause, resume, reload (takes replaced
-// certificates for new connections), and for RabbitMQ
+// stdout: one JSON line when ready, then one for each command line on stdin: stop, kill, start, pause, resume, for PostgreSQL reload
+// (takes replaced certificates), and for RabbitMQ
 // memory alarm on, memory alarm off, and the same for disk: an alarm blocks every connection that publishes; and memory as deployed.
 // When stdin closes, the server and its data are removed.
 import { randomBytes } from 'node:crypto';
@@ -42,7 +42,7 @@ const leave = (code) =>
     process.exit(code);
   })());
 
-/** @type {Promise<Awaited<ReturnType<typeof startRabbit>> | Awaited<ReturnType<typeof startPostgres>> & { control?: undefined, managementUrl?: undefined }>} */
+/** @type {Promise<(Awaited<ReturnType<typeof startRabbit>> & { reload?: undefined }) | Awaited<ReturnType<typeof startPostgres>> & { control?: undefined, managementUrl?: undefined }>} */
 const started =
   kind === 'postgres'
     ? startPostgres({ directory, fsync: fsync ?? false, tls })
@@ -69,8 +69,8 @@ const LIMITS = {
 /** @param {string} command */
 const obey = async (command) => {
   const { server, control, reload } = await started;
-  if (command === 'reload') {
-    await reload();
+  if (reload && command === 'reload') {
+    reload();
     return { ok: true, command, pid: server.pid ?? null };
   }
   if (control && command in LIMITS) {

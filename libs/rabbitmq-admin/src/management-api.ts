@@ -1,11 +1,12 @@
 import { request as httpRequest, type IncomingMessage } from 'node:http';
-import { request as httpsRequest } from 'node:https';
+import { Agent, request as httpsRequest } from 'node:https';
 import { text } from 'node:stream/consumers';
 import { Backoff } from '@app/amqp/backoff';
 import { parseBrokerUrl } from '@app/amqp/open-connection';
 import { tlsOptions, tlsProblem, type TlsFiles } from '@app/runtime/tls-files';
 
 const REQUEST_TIMEOUT_MS = 10_000;
+const IDLE_TIMEOUT_MS = 5000;
 const NOT_FOUND = 404;
 
 interface Answer {
@@ -27,6 +28,8 @@ export class ManagementApi {
   private readonly base: string;
   private readonly authorization: string;
   private readonly backoff = new Backoff();
+  /** Its own, because the global one shares connections between requests with different certificates. */
+  private readonly agent = new Agent({ keepAlive: true, timeout: IDLE_TIMEOUT_MS });
 
   /**
    * @param managementUrl `http://host:15672`. Without user and password it uses those of the broker's URL
@@ -97,9 +100,10 @@ export class ManagementApi {
       'content-length': Buffer.byteLength(body),
     };
     const options = { method, headers, signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS) };
+    const tls = () => ({ agent: this.agent, ...tlsOptions(this.options.tlsFiles ?? {}, () => undefined) });
     const response = await new Promise<IncomingMessage>((resolve, reject) => {
       const request = this.base.startsWith('https:')
-        ? httpsRequest(this.base + path, { ...options, ...tlsOptions(this.options.tlsFiles ?? {}, () => undefined) }, resolve)
+        ? httpsRequest(this.base + path, { ...options, ...tls() }, resolve)
         : httpRequest(this.base + path, options, resolve);
       request.on('error', reject).end(body);
     });

@@ -123,5 +123,4 @@ export class RabbitConnection extends EventEmitter<{ up: [ChannelModel]; state: 
 }
 
 const reason = (error: unknown) =>
-  tlsProblem(error) ??
-  (error instanceof Error ? error.message || (error as NodeJS.ErrnoException).code : 'no reason given');
+  tlsProblem(error) ?? (error instanceof Error ? error.message || (error as NodeJS.ErrnoException).code : 'no reason given');

@@ -19,13 +19,20 @@ COPY package.json package-lock.json ./
 RUN npm ci --omit=dev --omit=optional --ignore-scripts --no-audit --no-fund \
     && find node_modules -name '*.map' -delete
 
-FROM ${NODE_IMAGE}
+# The system and Node, without the package managers: nothing in a container installs packages.
+FROM ${NODE_IMAGE} AS system
+RUN rm -rf /usr/local/lib/node_modules /usr/local/include /opt/yarn* \
+    && cd /usr/local/bin && rm -f npm npx corepack yarn yarnpkg
+
+# From nothing, because a layer that deletes files keeps their size.
+FROM scratch
+COPY --from=system / /
 LABEL org.opencontainers.image.title="collaboration-backend" \
       org.opencontainers.image.description="Users and notifications for a collaboration backend: gateway, two services, set-up" \
       org.opencontainers.image.licenses="MIT"
 # The port of health and metrics is fixed here: every container has its own, so replicas do not meet. Both ports listen on every address
-# of the container (HOST, HEALTH_HOST); which of them somebody reaches is said where it is started.
-ENV NODE_ENV=production HEALTH_PORT=9090
+# of the container (HOST, HEALTH_HOST). The start of the container decides which of them can be reached.
+ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin NODE_ENV=production HEALTH_PORT=9090
 WORKDIR /app
 COPY package.json LICENSE ./
 COPY --from=packages /app/node_modules node_modules
@@ -35,8 +42,9 @@ COPY scripts/checkout scripts/checkout
 COPY openapi.json asyncapi.json ./
 COPY docs/messages.html docs/
 COPY --from=build /app/dist dist
-# Everything above belongs to root: the process cannot change its own code.
-USER node
+# Everything above belongs to root: the process cannot change its own code. Any other user works as well. A number, because Kubernetes
+# cannot tell whether a name is root.
+USER 1000:1000
 EXPOSE 3000 9090
 STOPSIGNAL SIGTERM
 # Others: dist/apps/users/src/main.js, dist/apps/notifications/src/main.js, scripts/setup.mjs (migrations and queues, then exits).

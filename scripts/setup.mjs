@@ -1,4 +1,5 @@
 // Brings the database and the broker to what this version expects; safe to repeat. Also the container's one-shot command.
+import './processes/stop-at-once.mjs';
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { commandLine } from './processes/command-line.mjs';
@@ -29,15 +30,15 @@ const { wanted, options } = commandLine(
   }),
 );
 
+/** @type {import('node:child_process').ChildProcess | undefined} */
+let step;
+process.on('exit', () => step?.kill());
+
 for (const [name, program] of Object.entries(STEPS)) {
   if (wanted.length > 0 && !wanted.includes(name)) continue;
   const command = [join(ROOT, 'dist', program), ...(options[name] ?? [])];
-  const child = spawn(process.execPath, command, { cwd: ROOT, stdio: ['ignore', 'inherit', 'inherit'] });
-  /** @param {NodeJS.Signals} signalName */
-  const pass = (signalName) => child.kill(signalName);
-  for (const signalName of ['SIGINT', 'SIGTERM']) process.once(signalName, pass);
-  const code = await exitCode(child);
-  for (const signalName of ['SIGINT', 'SIGTERM']) process.off(signalName, pass);
+  step = spawn(process.execPath, command, { cwd: ROOT, stdio: ['ignore', 'inherit', 'inherit'] });
+  const code = await exitCode(step);
   if (code !== 0) {
     console.error(`Setup failed in dist/${program} (${code}).`);
     process.exit(typeof code === 'number' ? code : 1);

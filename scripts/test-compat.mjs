@@ -1,15 +1,15 @@
 // npm run test:compat: whether this version and another one work together. Builds the other one in a worktree and runs
 // end-to-end tests with its gateway and the services of now, and the reverse. Set-up (schema, queues) is that of now, after the queues of the other.
-import { existsSync, mkdirSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { commandLine } from './processes/command-line.mjs';
-import { endCommands, runCommand, runQuietly } from './processes/command.mjs';
+import { endCommands } from './processes/command.mjs';
 import { runJest } from './checkout/jest.mjs';
 import { UserError, checkMachine } from './checkout/machine.mjs';
 import { watchParent } from './processes/parent.mjs';
 import { prepare } from './checkout/prepare.mjs';
 import { report, reportFailure } from './checkout/progress.mjs';
-import { LOCAL, ROOT } from './checkout/project.mjs';
+import { LOCAL } from './checkout/project.mjs';
+import { buildVersion, removeVersion } from './checkout/worktree.mjs';
 import { temporaryDirectory } from './processes/temporary-directory.mjs';
 import { TestServers } from './servers/test-servers.mjs';
 
@@ -44,7 +44,7 @@ try {
 async function main() {
   checkMachine();
   await prepare();
-  await checkOut();
+  await buildVersion(ref, WORKTREE);
   const settings = { ...(await servers.startRabbit(report)), ...(await servers.startPostgres()) };
   const failed = [];
   /** @type {[string, string[]][]} */
@@ -69,26 +69,6 @@ async function main() {
     );
 }
 
-/** The other version, built with the packages that are installed here: those of its own only matter when they differ by a lot. */
-async function checkOut() {
-  const known = await runCommand('git', ['cat-file', '-e', `${ref}^{commit}`], { cwd: ROOT, stdio: 'ignore' });
-  if (known !== 0) throw new UserError(`There is no commit "${ref}" here. In a shallow clone: git fetch --unshallow --tags`);
-  await removeWorktree();
-  mkdirSync(LOCAL, { recursive: true });
-  await runQuietly('git', ['worktree', 'add', '--detach', WORKTREE, ref], { cwd: ROOT, name: 'git worktree' });
-  symlinkSync(join(ROOT, 'node_modules'), join(WORKTREE, 'node_modules'));
-  report(`building ${ref} ...`);
-  await runQuietly(process.execPath, ['node_modules/@nestjs/cli/bin/nest.js', 'build', '--all'], {
-    cwd: WORKTREE,
-    name: `The build of ${ref}`,
-  });
-}
-
-async function removeWorktree() {
-  if (existsSync(WORKTREE)) rmSync(WORKTREE, { recursive: true, force: true });
-  await runQuietly('git', ['worktree', 'prune'], { cwd: ROOT });
-}
-
 /** @param {number} code */
 async function leave(code) {
   if (leaving) return;
@@ -96,6 +76,6 @@ async function leave(code) {
   endCommands();
   await servers.remove();
   reports.remove();
-  await removeWorktree().catch(() => undefined);
+  await removeVersion(WORKTREE).catch(() => undefined);
   process.exit(code);
 }

@@ -61,7 +61,7 @@ try {
   checkMachine();
   await prepare();
   const all = parts.length === 0 && !soakSeconds;
-  const files = all ? ['^(?!.*(short|soak))'] : soakSeconds ? ['soak'] : parts;
+  const files = all ? ['^(?!.*(short|soak|upgrade))'] : soakSeconds ? ['soak'] : parts;
   const since = Date.now();
   const { passed, failed } = await runJest(
     // One file at a time: the systems under test would compete for the machine, and one of them is load enough.

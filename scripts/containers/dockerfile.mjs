@@ -33,7 +33,7 @@ export function instructions(dockerfile) {
 }
 
 /**
- * The base image of each stage, with the defaults of ARG filled in.
+ * The base images of the stages, with the defaults of ARG filled in. `scratch` is none.
  * @param {string} dockerfile
  */
 export function baseImages(dockerfile) {
@@ -44,7 +44,8 @@ export function baseImages(dockerfile) {
   );
   return instructions(dockerfile)
     .filter(({ keyword }) => keyword === 'FROM')
-    .map(({ words }) => words[0].replace(/\$\{(\w+)\}/g, (_, name) => args[name] ?? ''));
+    .map(({ words }) => words[0].replace(/\$\{(\w+)\}/g, (_, name) => args[name] ?? ''))
+    .filter((image) => image !== 'scratch');
 }
 
 /**
@@ -78,7 +79,8 @@ export function dockerfileProblems(dockerfile) {
   /** @param {string} keyword */
   const last = (keyword) => final.findLast((instruction) => instruction.keyword === keyword)?.rest;
 
-  if (!last('USER') || /^(root|0)(:|$)/.test(last('USER') ?? '')) problems.push('the last stage needs a USER other than root');
+  if (!/^[1-9]\d*(:\d+)?$/.test(last('USER') ?? ''))
+    problems.push('the last stage needs a USER other than root, as a number: runAsNonRoot refuses names');
   if (last('STOPSIGNAL') !== 'SIGTERM') problems.push('STOPSIGNAL must be SIGTERM, which is what starts a drain');
   for (const { keyword, rest } of final.filter(({ keyword }) => keyword === 'CMD' || keyword === 'ENTRYPOINT')) {
     // npm and a shell keep SIGTERM to themselves.

@@ -29,11 +29,15 @@ export async function checkGivenServer(name, env) {
   const schemes = Object.keys(ports)
     .map((scheme) => `${scheme}//`)
     .join(' or ');
-  const url = URL.canParse(value) ? new URL(value) : undefined;
-  if (!url || !(url.protocol in ports) || !url.hostname)
-    throw new UserError(`${name} is not a valid URL: it must look like ${schemes}user:password@host:port/name.`);
-  const host = url.hostname.replace(/^\[|\]$/g, '');
-  const failure = await connectionFailure(host, Number(url.port) || ports[url.protocol]);
+  const urls = eachServer(value).map((one) => (URL.canParse(one) ? new URL(one) : undefined));
+  let failure;
+  for (const url of urls) {
+    if (!url || !(url.protocol in ports) || !url.hostname)
+      throw new UserError(`${name} is not a valid URL: it must look like ${schemes}user:password@host:port/name.`);
+    const host = url.hostname.replace(/^\[|\]$/g, '');
+    failure = await connectionFailure(host, Number(url.port) || ports[url.protocol]);
+    if (!failure) break;
+  }
   if (failure)
     throw new UserError(
       `${what} cannot be reached at the address in ${name} (${failure.code ?? 'no connection'}); start it, correct ${name}, or unset it to have ${what} started for you.`,
@@ -51,4 +55,13 @@ function takeFromFile(name, env) {
     throw new UserError(`The file of ${name}_FILE cannot be read (${/** @type {NodeJS.ErrnoException} */ (error).code}).`);
   }
   delete env[`${name}_FILE`];
+}
+
+/**
+ * A URL of PostgreSQL may name several servers: one that takes connections is enough here.
+ * @param {string} value
+ */
+function eachServer(value) {
+  const [, before = '', hosts = '', after = ''] = /^(postgres(?:ql)?:\/\/(?:[^/?#]*@)?)([^/?#@]*)(.*)$/is.exec(value) ?? [];
+  return before ? hosts.split(',').map((host) => `${before}${host}${after}`) : [value];
 }

@@ -78,8 +78,7 @@ export class OwnServers {
     });
     ports.postgres = postgres.port;
     this.#servers.push(postgres.server);
-    const { users_service, notifications_service } = passwords;
-    await ensureDatabase(postgres.url, DATABASE, { users_service, notifications_service });
+    await ensureDatabase(postgres.url, DATABASE);
     /** @param {string} role */
     const url = (role) => `postgres://${role}:${passwords[role]}@127.0.0.1:${postgres.port}/${DATABASE}`;
     return {

@@ -36,7 +36,7 @@ describe('when something is away', () => {
   };
   const failure = ({ status, body }: HttpAnswer) => [status, body.error?.status];
 
-  it('the broker: 503 quickly, not ready but alive, and recovery by itself', async () => {
+  it('the broker: 503 quickly, services not ready but alive, and recovery by itself', async () => {
     expect((await add()).status).toBe(200);
     await broker.order('stop');
     await eventually(async () => (await add()).status === 503);
@@ -44,10 +44,15 @@ describe('when something is away', () => {
     expect(failure(refused)).toEqual([503, 'UNAVAILABLE']);
     expect(refused.ms).toBeLessThan(1000);
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
-    for (const service of Object.values(system.services)) {
+    const { gateway, users, notifications } = system.services;
+    for (const service of [users, notifications]) {
       expect((await service.health('live')).status).toBe(200);
       await eventually(async () => (await service.health('ready')).status === 503);
     }
+    // The gateway stays behind its load balancer: this 503 promises something, and that of a load balancer does not.
+    const { status, body } = await gateway.health('ready');
+    expect([status, body.status, body.away?.map(({ name }) => name)]).toEqual([200, 'ok', expect.arrayContaining(['broker'])]);
+    expect(await gateway.metrics()).toContain('dependency_up{dependency="broker"} 0');
     await broker.order('start');
     await eventually(async () => (await add()).status === 200, 20_000);
     for (const service of Object.values(system.services)) await service.untilReady();
@@ -99,6 +104,40 @@ describe('when something is away', () => {
       createOrganization: false,
     });
     expect([503, 504]).toContain(answer.status);
+
+    // Without a call: an idle gateway notices both by itself.
+    const { gateway } = system.services;
+    await eventually(async () => (await gateway.health('ready')).body.away?.[0]?.name === 'users', 10_000);
+    expect((await gateway.health('ready')).status).toBe(200);
+    expect(await gateway.metrics()).toContain('dependency_up{dependency="users"} 0');
     await system.services.users.start();
+    await eventually(async () => (await gateway.health('ready')).body.away === undefined);
   });
+
+  it('the users service, when a gateway starts: it is not ready until it had an answer, and then stays ready', async () => {
+    await system.services.users.stop();
+    const late = system.replica('gateway');
+    await late.start({ untilReady: false });
+    try {
+      // The connection to the broker alone does not make it ready.
+      await eventually(async () => (await late.health('ready')).body.checks?.broker === 'up');
+      const { status, body } = await late.health('ready');
+      expect([status, body.checks?.users, body.away]).toEqual([503, 'has not answered yet', undefined]);
+      await system.services.users.start();
+      await late.untilReady();
+      await system.services.users.stop();
+      await eventually(async () => (await late.health('ready')).body.away?.[0]?.name === 'users', 10_000);
+      expect((await late.health('ready')).status).toBe(200);
+      const unknown = { 'x-svc-api-key': 'unknown', 'x-svc-auth-token': 'unknown' };
+      const refused = await system.call('notifications/get', { organizationId: 'org', userId: 'ada' }, unknown, late.url);
+      expect(failure(refused)).toEqual([503, 'UNAVAILABLE']);
+      expect(refused.headers.get('retry-after')).toBe('1');
+      const stopped = late.stop();
+      await eventually(async () => (await late.health('ready').catch(() => ({ status: 503 }))).status === 503);
+      expect(await stopped).toBe(0);
+      await system.services.users.start();
+    } finally {
+      await late.stop('SIGKILL');
+    }
+  }, 60_000);
 });

@@ -44,6 +44,10 @@ describe('a server that the user names', () => {
     expect(await check('AMQP_URL', { AMQP_URL_FILE: path })).toBe('The file of AMQP_URL_FILE cannot be read (ENOENT).');
   });
 
+  it('is used when one of several servers takes connections', async () => {
+    expect(await check('DATABASE_URL', { DATABASE_URL: `postgres://u:secret@127.0.0.1:1,127.0.0.1:${port}/name` })).toBe(true);
+  });
+
   it('is none when nothing is set', async () => {
     expect(await check('DATABASE_URL', { AMQP_URL: 'amqp://elsewhere' })).toBe(false);
   });

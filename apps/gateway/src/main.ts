@@ -1,3 +1,4 @@
+import '@app/runtime/stop-while-starting';
 import 'reflect-metadata';
 import { HTTP_MESSAGES } from '@app/contracts/all-messages';
 import { ApiKeyRevoked } from '@app/contracts/events.users';
@@ -8,6 +9,7 @@ import { addressToListenOn } from '@app/runtime/listen-address';
 import { runService } from '@app/runtime/run-service';
 import { brokerTlsFiles } from '@app/runtime/tls-settings';
 import { Authenticator, MAX_FIRST_QUESTIONS } from './admission/authenticator';
+import { probeUsers } from './admission/probe-users';
 import { gatewayConfig } from './config';
 import { createGateway } from './create-gateway';
 
@@ -17,11 +19,16 @@ void runService('gateway', gatewayConfig, async (config, { logger, readiness }) 
     connection,
     calls: { as: 'gateway', messages: [Authenticate, ...HTTP_MESSAGES] },
     exchange: config.callsExchange,
-    // Every call in flight with the renewal of its credentials, plus the first questions: the gateway's own limits are reached first.
-    maxPending: 2 * config.maxInFlight + MAX_FIRST_QUESTIONS,
+    // Every call in flight with the renewal of its credentials, plus the first questions and the probe: the gateway's own limits are reached
+    // first.
+    maxPending: 2 * config.maxInFlight + MAX_FIRST_QUESTIONS + 1,
   });
-  readiness.add('broker', () => rabbit.check());
   const authenticator = new Authenticator(rabbit, config.authStaleMaxMs);
+  // Once it could serve it stays ready, because only this process can answer 503 and so promise that nothing was done. The load balancer would
+  // answer with an error that promises nothing.
+  const required = () => !authenticator.hasAnswered;
+  readiness.add('broker', () => rabbit.check(), { required });
+  readiness.add('users', () => authenticator.check(), { required });
   // Not part of the readiness: without it a revocation still takes effect, within 5 s.
   const revocations = new EventSubscriber({
     connection,
@@ -32,9 +39,11 @@ void runService('gateway', gatewayConfig, async (config, { logger, readiness }) 
   // Does not wait for the broker: until it is connected, calls are answered with 503.
   await rabbit.connect();
   revocations.start();
+  const stopProbing = probeUsers(authenticator, rabbit);
   await app.listen(config.port, await addressToListenOn(config.host));
   logger.log({ msg: 'listening', url: await app.getUrl() });
   return async () => {
+    stopProbing();
     await app.close();
     await Promise.all([rabbit.close(), revocations.close()]);
   };

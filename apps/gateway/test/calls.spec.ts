@@ -134,6 +134,18 @@ describe('health', () => {
     broker = undefined;
   });
 
+  it('stays ready without a dependency that it no longer requires, and names it and the reason', async () => {
+    let required = true;
+    gateway.readiness.add('users', () => 'does not answer', { required: () => required });
+    expect((await get('/health/ready')).status).toBe(503);
+    required = false;
+    const ready = await get('/health/ready');
+    expect([ready.status, JSON.parse(ready.text)]).toEqual([
+      200,
+      { status: 'ok', checks: { broker: 'up', users: 'does not answer' }, away: [{ name: 'users', reason: 'does not answer' }] },
+    ]);
+  });
+
   it('is not ready while draining, and calls are still served, each as the last of its connection', async () => {
     gateway.readiness.draining = true;
     expect((await get('/health/ready')).status).toBe(503);

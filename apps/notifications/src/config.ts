@@ -5,8 +5,9 @@ import {
   processSettings,
   publisherSettings,
 } from '@app/runtime/common-settings';
-import { choices, integer, optionalUrl, Settings } from '@app/runtime/settings';
-import { databaseTlsSettings, databaseUrl } from '@app/runtime/tls-settings';
+import { databaseUrl, optionalDatabaseUrl } from '@app/runtime/database-url';
+import { choices, integer, Settings } from '@app/runtime/settings';
+import { databaseTlsSettings } from '@app/runtime/tls-settings';
 
 /** Configuration of the notifications service. */
 export class NotificationsConfig extends Settings({
@@ -43,9 +44,8 @@ export class NotificationsConfig extends Settings({
 /** Configuration of the one-shot migration of schema `notifications`. */
 export class NotificationsMigrationConfig extends Settings({
   adminUrl: databaseUrl('DATABASE_URL', 'PostgreSQL with the full-rights account, for migrations.'),
-  serviceUrl: optionalUrl(
+  serviceUrl: optionalDatabaseUrl(
     'NOTIFICATIONS_DATABASE_URL',
-    ['postgres:', 'postgresql:'],
     'Its role is created, with rights on schema `notifications` only.',
   ),
   ...databaseTlsSettings,

@@ -1,6 +1,7 @@
 import { brokerSettings, databaseSettings, processSettings, publisherSettings } from '@app/runtime/common-settings';
-import { flag, integer, optionalUrl, Settings } from '@app/runtime/settings';
-import { databaseTlsSettings, databaseUrl } from '@app/runtime/tls-settings';
+import { databaseUrl, optionalDatabaseUrl } from '@app/runtime/database-url';
+import { flag, integer, Settings } from '@app/runtime/settings';
+import { databaseTlsSettings } from '@app/runtime/tls-settings';
 
 /** Configuration of the users service. */
 export class UsersConfig extends Settings({
@@ -20,11 +21,7 @@ export class UsersConfig extends Settings({
 /** Configuration of the one-shot migration of schema `users`. */
 export class UsersMigrationConfig extends Settings({
   adminUrl: databaseUrl('DATABASE_URL', 'PostgreSQL with the full-rights account, for migrations.'),
-  serviceUrl: optionalUrl(
-    'USERS_DATABASE_URL',
-    ['postgres:', 'postgresql:'],
-    'Its role is created, with rights on schema `users` only.',
-  ),
+  serviceUrl: optionalDatabaseUrl('USERS_DATABASE_URL', 'Its role is created, with rights on schema `users` only.'),
   ...databaseTlsSettings,
   demoCredentials: flag('DEMO_CREDENTIALS', false, 'Creates `demo-key` with `demo-token`. Never in production.'),
 }) {}

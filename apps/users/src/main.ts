@@ -1,3 +1,4 @@
+import '@app/runtime/stop-while-starting';
 import 'reflect-metadata';
 import { NestFactory } from '@nestjs/core';
 import type { MicroserviceOptions } from '@nestjs/microservices';

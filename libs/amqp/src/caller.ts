@@ -8,6 +8,7 @@ import type { RabbitConnection } from './connection';
 import { messageProperties, type CallOptions, type Operation, type Sender } from './message-properties';
 import { PendingCalls } from './pending-calls';
 import { ConfirmedPublisher, type PublishOutcome } from './publisher';
+import { Queries } from './queries';
 import { BATCH_TYPE, decodeBatch, decodeReply, type Answer, type ReceivedReply } from './reply-format';
 import { within } from './within';
 
@@ -18,7 +19,12 @@ export interface CallerOptions {
   maxPending?: number;
   /** Exchange for the messages; the account needs write permission. Default `commands`. */
   exchange?: string;
+  /** Exchange for queries while the queue behind `exchange` is on a broker node that is away. Default: none, and queries fail meanwhile. */
+  standbyExchange?: string;
 }
+
+/** How long calls wait for a channel after the connection was lost: long enough to reach another node of the broker. */
+const FAILOVER_MS = 1000;
 
 /** Publishes commands and queries, and waits for their replies in its own reply queue. */
 export class Caller {
@@ -27,7 +33,12 @@ export class Caller {
   private readonly calls = new PendingCalls();
   private readonly sender: Sender;
   private readonly exchange: string;
+  private readonly queries: Queries;
+  /** Correlation ids of calls that wait for a channel: nothing of them was written. */
+  private readonly waiting = new Set<string>();
   private replyQueue?: string;
+  /** When the channel was lost, in milliseconds of `performance.now()`. */
+  private lostAt = performance.now();
   private closed = false;
 
   constructor(
@@ -41,11 +52,22 @@ export class Caller {
       open: (model) => model.createConfirmChannel(),
       setup: (channel) => this.setUp(channel),
     });
-    // Deferred, so that calls that were certainly refused are rejected with that reason first.
-    this.channel.on('lost', () =>
-      setImmediate(() => this.calls.rejectAll(() => outcomeUnknown('the connection was lost before the answer came'))),
-    );
+    this.channel.on('lost', () => {
+      this.lostAt = performance.now();
+      // Deferred, so that calls that were certainly refused are rejected with that reason first.
+      setImmediate(() => void this.recover());
+    });
     this.publisher = new ConfirmedPublisher(this.channel);
+    this.queries = new Queries(
+      {
+        publish: (exchange, query, correlationId, timeoutMs) =>
+          this.publishCall(exchange, query.operation, query.body, query.options, correlationId, timeoutMs),
+        reject: (correlationId, error) => this.calls.reject(correlationId, error),
+        repeated: (pattern, reason) => connection.observer.repeated(pattern, reason),
+      },
+      this.exchange,
+      options.standbyExchange,
+    );
   }
 
   /** Calls waiting for their reply. */
@@ -70,9 +92,11 @@ export class Caller {
    *   the service's answer
    */
   async call<Res>(operation: Operation, body: unknown, options: CallOptions): Promise<Answer<Res>> {
+    const correlationId = randomUUID();
     try {
-      return decodeReply<Res>(await this.replyTo(operation, body, options));
+      return decodeReply<Res>(await this.replyTo(operation, body, options, correlationId));
     } finally {
+      this.queries.forget(correlationId);
       this.reportPending();
     }
   }
@@ -96,7 +120,8 @@ export class Caller {
   }
 
   private async setUp(channel: ConfirmChannel): Promise<void> {
-    await checkExchanges(channel, [this.exchange, 'replies']);
+    const { standbyExchange } = this.options;
+    await checkExchanges(channel, [this.exchange, ...(standbyExchange === undefined ? [] : [standbyExchange]), 'replies']);
     // The broker chooses the name: an exclusive queue with a fixed name stays locked while the previous connection is half open.
     const { queue } = await channel.assertQueue('', {
       exclusive: true,
@@ -116,23 +141,43 @@ export class Caller {
         ? decodeBatch(content)
         : [{ correlationId: String(properties.correlationId), reply: { content, headers } }];
     for (const { correlationId, reply } of replies)
-      if (!this.calls.resolve(correlationId, reply)) this.connection.observer.unknownReply();
+      if (!this.calls.resolve(this.queries.answered(correlationId), reply)) this.connection.observer.unknownReply();
   }
 
-  private replyTo(operation: Operation, body: unknown, options: CallOptions): Promise<ReceivedReply> {
+  private replyTo(operation: Operation, body: unknown, options: CallOptions, correlationId: string): Promise<ReceivedReply> {
     const timeoutMs = Math.floor(options.timeoutMs);
     if (this.closed) throw unavailable('shutting down');
     if (this.calls.size >= (this.options.maxPending ?? 1000)) throw unavailable('too many calls are pending');
     if (!(timeoutMs > 0)) throw unavailable('no time is left');
 
-    const correlationId = randomUUID();
     const reply = this.calls.wait(correlationId, timeoutMs, () => outcomeUnknown('no answer came in time'));
     this.reportPending();
-    void this.publishCall(operation, body, options, correlationId, timeoutMs);
+    if (this.channel.current) this.begin(operation, body, options, correlationId, timeoutMs);
+    else void this.beginLater(operation, body, options, correlationId, performance.now() + timeoutMs);
     return reply;
   }
 
-  private async publishCall(
+  private begin(operation: Operation, body: unknown, options: CallOptions, correlationId: string, timeoutMs: number): void {
+    if (operation.kind === 'query') this.queries.ask(operation, body, options, correlationId, timeoutMs);
+    else void this.command(operation, body, options, correlationId, timeoutMs);
+  }
+
+  /** A call that comes while the connection moves to another node: nothing was written, so it can wait for that. */
+  private async beginLater(
+    operation: Operation,
+    body: unknown,
+    options: CallOptions,
+    correlationId: string,
+    deadline: number,
+  ): Promise<void> {
+    this.waiting.add(correlationId);
+    await this.channel.whenReady(Math.min(deadline - performance.now(), this.lostAt + FAILOVER_MS - performance.now()));
+    this.waiting.delete(correlationId);
+    const timeoutMs = Math.floor(deadline - performance.now());
+    if (timeoutMs > 0) this.begin(operation, body, options, correlationId, timeoutMs);
+  }
+
+  private async command(
     operation: Operation,
     body: unknown,
     options: CallOptions,
@@ -141,17 +186,37 @@ export class Caller {
   ): Promise<void> {
     let error: ApiError | undefined;
     try {
-      const outcome = await this.publisher.publish({
-        exchange: this.exchange,
-        routingKey: operation.pattern,
-        body: Buffer.from(JSON.stringify(body)),
-        properties: messageProperties(operation, options, this.sender, correlationId, { replyTo: this.replyQueue, timeoutMs }),
-      });
-      error = notPublished(outcome);
+      error = notPublished(await this.publishCall(this.exchange, operation, body, options, correlationId, timeoutMs));
     } catch (notWritten) {
       error = unavailable((notWritten as Error).message);
     }
     if (error) this.calls.reject(correlationId, error);
+  }
+
+  private publishCall(
+    exchange: string,
+    operation: Operation,
+    body: unknown,
+    options: CallOptions,
+    correlationId: string,
+    timeoutMs: number,
+  ): Promise<PublishOutcome> {
+    return this.publisher.publish({
+      exchange,
+      routingKey: operation.pattern,
+      body: Buffer.from(JSON.stringify(body)),
+      properties: messageProperties(operation, options, this.sender, correlationId, { replyTo: this.replyQueue, timeoutMs }),
+    });
+  }
+
+  /** After a lost channel: the outcome of its commands is unknown, and its queries are asked again. */
+  private async recover(): Promise<void> {
+    this.calls.rejectAll(
+      () => outcomeUnknown('the connection was lost before the answer came'),
+      (correlationId) => this.queries.has(correlationId) || this.waiting.has(correlationId),
+    );
+    if (await this.channel.whenReady(this.lostAt + FAILOVER_MS - performance.now())) this.queries.askAllAgain();
+    else this.queries.giveUp('the connection was lost');
   }
 
   private reportPending(): void {

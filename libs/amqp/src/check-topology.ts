@@ -1,6 +1,11 @@
 import type { Channel } from 'amqplib';
 
 const NOT_FOUND = 404;
+/** The broker's text when a queue exists, but its only node does not run. */
+const HOME_NODE_DOWN = /home node .* is down or inaccessible/;
+
+/** The queue exists, and the broker node that has it is away. */
+export class NodeAway extends Error {}
 
 /**
  * Checks that exchanges exist. Services may not declare anything, so they only check. A passive check does not compare arguments or bindings;
@@ -12,7 +17,7 @@ export async function checkExchanges(channel: Channel, names: readonly string[])
   for (const name of names) await explain(`exchange ${name}`, channel.checkExchange(name));
 }
 
-/** @throws Error that says what is missing and what to run */
+/** @throws NodeAway, or Error that says what is missing and what to run */
 export async function checkQueues(channel: Channel, names: readonly string[]): Promise<void> {
   for (const name of names) await explain(`queue ${name}`, channel.checkQueue(name));
 }
@@ -22,6 +27,8 @@ async function explain(what: string, check: Promise<unknown>): Promise<void> {
     await check;
   } catch (error) {
     if ((error as { code?: unknown }).code !== NOT_FOUND) throw error;
+    if (HOME_NODE_DOWN.test((error as Error).message))
+      throw new NodeAway(`the ${what} is on a broker node that is away`, { cause: error });
     throw new Error(`the ${what} does not exist in the broker: run "npm run setup"`, { cause: error });
   }
 }

@@ -1,3 +1,5 @@
+import type { RepetitionReason } from './queries';
+
 /** Gets the events of a connection, to log and to count them. */
 export interface Observer {
   /** Fields never contain a payload, a tenant or a connection string. */
@@ -10,6 +12,8 @@ export interface Observer {
   returned(exchange: string): void;
   /** A message was nacked, for example because a queue is full. */
   nacked(exchange: string): void;
+  /** A query was published again. */
+  repeated(pattern: string, reason: RepetitionReason): void;
   /** The number of calls that wait for their reply has changed. */
   pending(connection: string, calls: number): void;
   /** A reply arrived without a pending call: mostly a late one. */
@@ -23,6 +27,7 @@ export const silent: Observer = {
   blocked: () => undefined,
   returned: () => undefined,
   nacked: () => undefined,
+  repeated: () => undefined,
   pending: () => undefined,
   unknownReply: () => undefined,
 };

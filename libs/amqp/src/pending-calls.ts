@@ -40,8 +40,9 @@ export class PendingCalls {
     this.take(correlationId)?.reject(error);
   }
 
-  rejectAll(makeError: () => Error): void {
-    for (const correlationId of this.calls.keys()) this.reject(correlationId, makeError());
+  /** @param except calls that go on waiting */
+  rejectAll(makeError: () => Error, except: (correlationId: string) => boolean = () => false): void {
+    for (const correlationId of this.calls.keys()) if (!except(correlationId)) this.reject(correlationId, makeError());
   }
 
   /** Resolves when no call is pending. */

@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
-import { tlsProblem } from '@app/runtime/tls-files';
+import { connectionPooler, READ_ONLY, reasonOf, sqlState } from './errors';
 
 const FIRST_DELAY_MS = 200;
 const LONGEST_DELAY_MS = 5000;
@@ -10,6 +10,7 @@ const LONGEST_DELAY_MS = 5000;
  * schema would fail on each request instead.
  *
  * @returns false when `stopping` was aborted first
+ * @throws ConnectionPooler when the URL leads to one
  */
 export async function connectWhenReady(dataSource: DataSource, stopping: AbortSignal): Promise<boolean> {
   const logger = new Logger('Postgres');
@@ -28,6 +29,8 @@ async function obstacleTo(dataSource: DataSource): Promise<string | undefined> {
   try {
     if (!dataSource.isInitialized) await dataSource.initialize();
   } catch (error) {
+    const pooler = connectionPooler(error);
+    if (pooler) throw new Error(`The server in DATABASE_URL ${pooler.message}.`, { cause: error });
     return `the database is unreachable (${reasonOf(error)})`;
   }
   return migrationObstacle(dataSource);
@@ -56,15 +59,8 @@ export async function databaseObstacle(dataSource: DataSource): Promise<string |
     await dataSource.query('SELECT 1');
     return undefined;
   } catch (error) {
-    return `is unreachable (${reasonOf(error)})`;
+    return sqlState(error) === READ_ONLY ? 'accepts no writes' : `is unreachable (${reasonOf(error)})`;
   }
-}
-
-/** Only the code or name of most errors, because messages of the driver may contain users and databases. */
-export function reasonOf(error: unknown): string {
-  const { code, name } = error as { code?: string; name: string };
-  if (code?.startsWith('28')) return `${code}: the server refuses the password or the certificate`;
-  return tlsProblem(error) ?? code ?? name;
 }
 
 function pause(ms: number, stopping: AbortSignal): Promise<void> {

@@ -1,12 +1,16 @@
 import { Logger } from '@nestjs/common';
+import pg from 'pg';
 import { DataSource, type EntityTarget, type MigrationInterface, type ObjectLiteral } from 'typeorm';
 import type { TlsFiles } from '@app/runtime/tls-files';
+import { DatabaseServers } from './database-servers';
+import { FailoverPool } from './failover-pool';
 import { ImpatientClient } from './impatient-client';
 import { STATEMENT_TIMEOUT_MS } from './statement-timeout';
 
 export interface DataSourceSettings {
   /** Name of the service, shown in pg_stat_activity. */
   name: string;
+  /** Connection string with one or several servers, of which the writable one is used. */
   url: string;
   tlsFiles?: TlsFiles;
   /** The schema that this service owns. */
@@ -30,11 +34,13 @@ const CONNECT_TIMEOUT_MS = 2000;
 /** Creates a data source without connecting: {@link connectWhenReady} connects, so a process can start before its database. */
 export function createDataSource(settings: DataSourceSettings): DataSource {
   const logger = new Logger('Postgres');
+  const servers = new DatabaseServers(settings.url);
   const parameters = { search_path: settings.schema, ...(settings.genericPlans && GENERIC_PLANS) };
   return new DataSource({
     type: 'postgres',
     applicationName: settings.name,
-    url: settings.url,
+    driver: { ...pg, Pool: FailoverPool },
+    url: servers.current,
     schema: settings.schema,
     entities: settings.entities,
     migrations: settings.migrations,
@@ -46,6 +52,7 @@ export function createDataSource(settings: DataSourceSettings): DataSource {
     extra: {
       Client: ImpatientClient,
       tlsFiles: settings.tlsFiles,
+      servers,
       statement_timeout: STATEMENT_TIMEOUT_MS,
       idle_in_transaction_session_timeout: 5000,
       keepAlive: true,

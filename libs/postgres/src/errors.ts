@@ -1,6 +1,36 @@
 import { QueryFailedError } from 'typeorm';
 import { tlsProblem } from '@app/runtime/tls-files';
 
+const REFUSED_LOGIN = /^28/;
+
+/** SQLSTATE of a write on a standby, or on a server whose default is read-only. Nothing was executed. */
+export const READ_ONLY = '25006';
+
+/** A server that accepts no writes, such as a standby. */
+export class ReadOnlyServer extends Error {
+  readonly code = READ_ONLY;
+  constructor() {
+    super('accepts no writes');
+  }
+}
+
+/** The server behind the connection changes from statement to statement, or may. */
+export class ConnectionPooler extends Error {
+  readonly code = '08P01';
+  constructor() {
+    super(
+      'is a connection pooler such as PgBouncer: name PostgreSQL itself. Settings of a connection, on which the time limit of each statement rests, do not hold behind a pooler',
+    );
+  }
+}
+
+/** None of several servers can be used. The message has their positions and SQLSTATEs, and no address. */
+export class NoServer extends AggregateError {
+  constructor(reasons: readonly string[], errors: unknown[]) {
+    super(errors, reasons.join(', '));
+  }
+}
+
 /** SQLSTATEs for a lost server or connection, and for a refused login (28). https://www.postgresql.org/docs/current/errcodes-appendix.html */
 const AWAY = /^(08|28|57P0[123]|53300|25006)/;
 
@@ -21,6 +51,26 @@ function driverError(error: unknown): { code?: unknown; constraint?: string } | 
 function codeOf(error: unknown): string {
   const code = driverError(error)?.code;
   return typeof code === 'string' ? code : '';
+}
+
+/** Printable reason: only the code or name of an error of the driver, because its message may contain users and databases. */
+export function reasonOf(error: unknown): string {
+  if (error instanceof ReadOnlyServer || error instanceof ConnectionPooler || error instanceof NoServer) return error.message;
+  const code = codeOf(error);
+  if (REFUSED_LOGIN.test(code)) return `${code}: the server refuses the password or the certificate`;
+  return tlsProblem(driverError(error)) ?? (code || (error as Error).name);
+}
+
+/** Whether waiting cannot help: a connection pooler, or a password or certificate that is refused. */
+export function isRefused(error: unknown): boolean {
+  if (error instanceof NoServer) return error.errors.every(isRefused);
+  return error instanceof ConnectionPooler || REFUSED_LOGIN.test(codeOf(error)) || tlsProblem(error) !== undefined;
+}
+
+/** The connection pooler among the reasons why no connection could be opened. */
+export function connectionPooler(error: unknown): ConnectionPooler | undefined {
+  const errors: unknown[] = error instanceof NoServer ? error.errors : [error];
+  return errors.find((one) => one instanceof ConnectionPooler);
 }
 
 /** SQLSTATE of a failed statement, or an empty string. */

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { requiredEnv } from '@app/testing/required-env';
 import { TcpLink } from '@app/testing/tcp-link';
+import { DatabaseServers } from './database-servers';
 import { isDatabaseAway } from './errors';
 import { ImpatientClient } from './impatient-client';
 
@@ -11,8 +12,7 @@ describe('ImpatientClient', () => {
 
   beforeEach(async () => {
     link = await TcpLink.to(requiredEnv('TEST_DATABASE_URL'));
-    client = new ImpatientClient({ connectionString: link.url });
-    client.on('error', () => undefined);
+    client = new ImpatientClient({ servers: new DatabaseServers(link.url) });
     await client.connect();
   });
   afterEach(() => link.close());

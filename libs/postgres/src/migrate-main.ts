@@ -1,5 +1,6 @@
 import type { MigrationInterface } from 'typeorm';
 import type { TlsFiles } from '@app/runtime/tls-files';
+import { connectionPooler } from './errors';
 import { migrate } from './migrate';
 
 export interface MigrationConfig {
@@ -22,11 +23,15 @@ export async function migrateAndReport(
     console.log(`schema ${schema}: ${ran.length > 0 ? `ran ${ran.join(', ')}` : 'is current'}`);
     return true;
   } catch (error) {
-    const { code, message } = error as { code?: string; message: string };
-    console.error(
-      `schema ${schema}: the migration failed: ${code ? `${code} ` : ''}${message || 'the database of DATABASE_URL is unreachable'}`,
-    );
+    console.error(`schema ${schema}: the migration failed: ${problemOf(error)}`);
     process.exitCode = 1;
     return false;
   }
+}
+
+function problemOf(error: unknown): string {
+  const pooler = connectionPooler(error);
+  if (pooler) return `the server in DATABASE_URL ${pooler.message}`;
+  const { code, message } = error as { code?: string; message: string };
+  return `${code ? `${code} ` : ''}${message || 'the database of DATABASE_URL is unreachable'}`;
 }

@@ -1,5 +1,6 @@
 import type { DataSource } from 'typeorm';
-import { migrationObstacle, reasonOf } from './connect';
+import { migrationObstacle } from './connect';
+import { reasonOf } from './errors';
 
 /** The schema does not match the tool: migrations have not run. */
 export class SchemaObstacle extends Error {}
@@ -20,7 +21,7 @@ export async function onDatabase<T>(dataSource: DataSource, work: () => Promise<
   }
 }
 
-/** Printable text for an error of the driver: only its code or name, because the message may contain users and databases. */
+/** Printable text for an error of the driver. */
 export function databaseProblem(error: unknown): string {
   if (error instanceof SchemaObstacle) return error.message;
   return `The database cannot be used (${reasonOf(error)}).`;

@@ -10,11 +10,13 @@ export class TransportMetrics {
   readonly callsPending: Gauge<'connection'>;
   readonly returned: Counter<'exchange'>;
   readonly nacked: Counter<'exchange'>;
+  readonly queriesRepeated: Counter<'message' | 'reason'>;
   readonly eventsRefused: Counter<'type'>;
   readonly unknownReplies: Counter;
   readonly deliveries: Counter<'pattern' | 'outcome' | 'status'>;
   readonly deliveriesInFlight: Gauge<'queue'>;
   readonly deliveriesWaiting: Gauge<'kind'>;
+  readonly queueAway: Gauge<'queue'>;
   readonly lettersHeld: Gauge<'queue'>;
 
   private static readonly made = new WeakMap<Registry, TransportMetrics>();
@@ -64,6 +66,12 @@ export class TransportMetrics {
       help: 'Messages refused (nacked) by the broker, for example because a queue is full.',
       labelNames: ['exchange'],
     });
+    this.queriesRepeated = new Counter({
+      registers,
+      name: 'rabbitmq_queries_repeated_total',
+      help: 'Queries published again, by reason: away, unconfirmed, unanswered (for 400 ms) or lost (the connection).',
+      labelNames: ['message', 'reason'],
+    });
     this.eventsRefused = new Counter({
       registers,
       name: 'events_refused_total',
@@ -92,6 +100,12 @@ export class TransportMetrics {
       name: 'rabbitmq_deliveries_waiting',
       help: 'Deliveries that wait for their turn in the fair schedule, by kind: commands (with the events) or queries.',
       labelNames: ['kind'],
+    });
+    this.queueAway = new Gauge({
+      registers,
+      name: 'rabbitmq_queue_away',
+      help: '1 while the broker node of a queue of queries is away. Absent until that has happened.',
+      labelNames: ['queue'],
     });
     this.lettersHeld = new Gauge({
       registers,

@@ -11,6 +11,7 @@ export function observe(metrics: TransportMetrics): Observer {
     blocked: (connection, blocked) => metrics.blocked.set({ connection }, blocked ? 1 : 0),
     returned: (exchange) => metrics.returned.inc({ exchange }),
     nacked: (exchange) => metrics.nacked.inc({ exchange }),
+    repeated: (message, reason) => metrics.queriesRepeated.inc({ message, reason }),
     pending: (connection, calls) => metrics.callsPending.set({ connection }, calls),
     unknownReply: () => metrics.unknownReplies.inc(),
   };

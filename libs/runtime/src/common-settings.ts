@@ -1,6 +1,7 @@
+import { databaseUrl } from './database-url';
 import { address, choice, integer, list, optionalUrl, port } from './settings';
 import { LOG_LEVELS } from './logger';
-import { brokerTlsSettings, brokerUrl, databaseTlsSettings, databaseUrl } from './tls-settings';
+import { brokerTlsSettings, brokerUrl, databaseTlsSettings } from './tls-settings';
 
 /** Settings of every process. */
 export const processSettings = {
@@ -51,7 +52,7 @@ export const publisherSettings = {
 export const databaseSettings = (service: string) => ({
   databaseUrl: databaseUrl(
     [`${service.toUpperCase()}_DATABASE_URL`, 'DATABASE_URL'],
-    `PostgreSQL as the ${service} service; \`?sslmode=verify-full\` for TLS.`,
+    `PostgreSQL as the ${service} service: one server, or several separated by commas, of which the writable one is used; \`?sslmode=verify-full\` for TLS.`,
   ),
   ...databaseTlsSettings,
   databasePoolSize: integer('DATABASE_POOL_SIZE', 10, { min: 1, max: 200 }, 'Most connections to PostgreSQL of one process.'),

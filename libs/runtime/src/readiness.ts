@@ -3,37 +3,53 @@ export type ReadinessCheck = () => string | undefined | Promise<string | undefin
 
 export interface ReadinessReport {
   status: 'ok' | 'unavailable';
+  /** `up` or the reason, by dependency. */
   checks: Record<string, string>;
+  /** Unusable dependencies of a process that is ready without them. Absent when there are none. */
+  away?: { name: string; reason: string }[];
+}
+
+export interface DependencyOptions {
+  /** Whether the process is not ready without it. While false, an unusable dependency is only reported. Default: always true. */
+  required?: () => boolean;
 }
 
 const CHECK_TIMEOUT_MS = 2000;
 
-/** Readiness of a process: all its dependencies. Not ready while it drains, so that it gets no new work. */
+/** Readiness of a process: its required dependencies. Not ready while it drains, so that it gets no new work. */
 export class Readiness {
   draining = false;
-  private readonly checks = new Map<string, ReadinessCheck>();
+  private readonly dependencies = new Map<string, { check: ReadinessCheck; required: () => boolean }>();
 
-  add(name: string, check: ReadinessCheck): void {
-    this.checks.set(name, check);
+  add(name: string, check: ReadinessCheck, { required = () => true }: DependencyOptions = {}): void {
+    this.dependencies.set(name, { check, required });
   }
 
   async report(): Promise<ReadinessReport> {
-    const entries = await Promise.all([...this.checks].map(async ([name, check]) => [name, await answerOf(check)] as const));
-    if (this.draining) entries.push(['process', 'is shutting down']);
+    const answers = await this.answers();
+    const unusable = answers.filter(({ reason }) => reason !== undefined);
+    const away = unusable.filter(({ name }) => !this.dependencies.get(name)?.required());
+    if (this.draining) answers.push({ name: 'process', reason: 'is shutting down' });
     return {
-      status: entries.every(([, answer]) => answer === 'up') ? 'ok' : 'unavailable',
-      checks: Object.fromEntries(entries),
+      status: unusable.length === away.length && !this.draining ? 'ok' : 'unavailable',
+      checks: Object.fromEntries(answers.map(({ name, reason }) => [name, reason ?? 'up'])),
+      ...(away.length > 0 && { away: away.map(({ name, reason = '' }) => ({ name, reason })) }),
     };
+  }
+
+  /** All dependencies. `reason` is undefined for a usable one. */
+  answers(): Promise<{ name: string; reason: string | undefined }[]> {
+    return Promise.all([...this.dependencies].map(async ([name, { check }]) => ({ name, reason: await answerOf(check) })));
   }
 }
 
-async function answerOf(check: ReadinessCheck): Promise<string> {
+async function answerOf(check: ReadinessCheck): Promise<string | undefined> {
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<string>((resolve) => {
     timer = setTimeout(() => resolve('does not answer'), CHECK_TIMEOUT_MS);
   });
   try {
-    return (await Promise.race([check(), timeout])) ?? 'up';
+    return await Promise.race([check(), timeout]);
   } catch {
     return 'is unreachable';
   } finally {

@@ -106,6 +106,10 @@ describe(Settings.name, () => {
     }
   });
 
+  it.each(['[::1]', 'fe80::1%eth0', 'example.org', '127.0.0.1:80'])('refuses %s as an address to listen on', (HOST) => {
+    expect(() => new ExampleConfig({ SHARED_URL: 'amqp://host', HOST })).toThrow('HOST must be an IP address');
+  });
+
   it('treats an empty variable as unset', () => {
     expect(new ExampleConfig({ OWN_URL: '', SHARED_URL: 'amqp://shared', PORT: '' })).toMatchObject({
       port: 3000,

@@ -111,10 +111,12 @@ export function duration(names: Names, fallback: string, { max }: { max: string 
 export const port = (names: Names, fallback: number, description: string) =>
   integer(names, fallback, { min: 0, max: 65_535 }, description);
 
-/** Address to listen on: an IP address or `localhost`. */
+/** Address to listen on: an IP address or `localhost`. Without brackets, and without a zone (`%eth0`), which no URL can contain. */
 export function address(names: Names, fallback: string, description: string): Setting<string> {
   return setting<string>(names, description, fallback, (raw = fallback) =>
-    isIP(raw) > 0 || raw === 'localhost' ? { value: raw } : { problem: 'must be an IP address or localhost' },
+    (isIP(raw) > 0 && !raw.includes('%')) || raw === 'localhost'
+      ? { value: raw }
+      : { problem: 'must be an IP address without brackets and zone, or localhost' },
   );
 }
 

@@ -1,8 +1,9 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { databaseUrl } from './database-url';
 import { Settings, type ConfigError } from './settings';
-import { brokerTlsSettings, brokerUrl, databaseTlsSettings, databaseUrl } from './tls-settings';
+import { brokerTlsSettings, brokerUrl, databaseTlsSettings } from './tls-settings';
 
 class BrokerConfig extends Settings({ url: brokerUrl('AMQP_URL', 'Broker.'), ...brokerTlsSettings }) {}
 class DatabaseConfig extends Settings({ url: databaseUrl('DATABASE_URL', 'Database.'), ...databaseTlsSettings }) {}

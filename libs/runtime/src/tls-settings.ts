@@ -49,38 +49,28 @@ export const databaseTlsFiles = (config: Of<typeof databaseTlsSettings>): TlsFil
 });
 
 /** URL of RabbitMQ. Files for TLS demand `amqps:`: with `amqp:` they would be ignored, and everything be sent in the clear. */
-export const brokerUrl = (names: Parameters<typeof url>[0], description: string): Setting<string> =>
-  checked(url(names, ['amqp:', 'amqps:'], description), (value, env) =>
-    new URL(value).protocol === 'amqp:' && BROKER_FILES.some((name) => env[name])
-      ? `must start with amqps:// because ${BROKER_FILES.find((name) => env[name])} is set`
-      : undefined,
-  );
-
-/** URL of PostgreSQL. The server is always verified when TLS is used. */
-export const databaseUrl = (names: Parameters<typeof url>[0], description: string): Setting<string> =>
-  checked(url(names, ['postgres:', 'postgresql:'], description), (value, env) => {
-    const parameters = new URL(value).searchParams;
-    const mode = parameters.get('sslmode');
-    // They are read at start only, or switch the verification off.
-    const foreign = [...parameters.keys()].find((name) => (/^ssl/.test(name) && name !== 'sslmode') || name === 'uselibpqcompat');
-    if (foreign) return `must not have the parameter ${foreign}: use sslmode=verify-full and ${DATABASE_FILES.join(', ')}`;
-    // Each driver means something else by `prefer`, `require` and `verify-ca`, and none of them verifies as much.
-    if (mode !== null && !['verify-full', 'disable'].includes(mode)) return 'must have sslmode=verify-full or sslmode=disable';
-    const file = DATABASE_FILES.find((name) => env[name]);
-    return file && mode === 'disable' ? `must not have sslmode=disable because ${file} is set` : undefined;
-  });
-
-/** Adds a rule to a URL. */
-function checked(
-  setting: Setting<string>,
-  problemOf: (value: string, env: NodeJS.ProcessEnv) => string | undefined,
-): Setting<string> {
+export function brokerUrl(names: Parameters<typeof url>[0], description: string): Setting<string> {
+  const setting = url(names, ['amqp:', 'amqps:'], description);
   return {
     ...setting,
     read: (raw, env) => {
-      const outcome = setting.read(raw, env);
-      const problem = 'value' in outcome ? problemOf(outcome.value, env) : undefined;
-      return problem ? { problem } : outcome;
+      const file = BROKER_FILES.find((name) => env[name]);
+      return file && raw?.startsWith('amqp:')
+        ? { problem: `must start with amqps:// because ${file} is set` }
+        : setting.read(raw, env);
     },
   };
+}
+
+/** @returns why this URL of one server does not lead to a verified server, as the rest of a sentence that starts with the variable's name */
+export function databaseTlsObstacle(url: string, env: NodeJS.ProcessEnv): string | undefined {
+  const parameters = new URL(url).searchParams;
+  const mode = parameters.get('sslmode');
+  // They are read at start only, or switch the verification off.
+  const foreign = [...parameters.keys()].find((name) => (/^ssl/.test(name) && name !== 'sslmode') || name === 'uselibpqcompat');
+  if (foreign) return `must not have the parameter ${foreign}: use sslmode=verify-full and ${DATABASE_FILES.join(', ')}`;
+  // Each driver means something else by `prefer`, `require` and `verify-ca`, and none of them verifies as much.
+  if (mode !== null && !['verify-full', 'disable'].includes(mode)) return 'must have sslmode=verify-full or sslmode=disable';
+  const file = DATABASE_FILES.find((name) => env[name]);
+  return file && mode === 'disable' ? `must not have sslmode=disable because ${file} is set` : undefined;
 }

@@ -2,6 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import type { ReadinessReport } from '@app/runtime/readiness';
 import { eventually } from './eventually';
 
 export type AppName = 'gateway' | 'users' | 'notifications';
@@ -11,21 +12,23 @@ export class ServiceProcess {
   /** All lines of its stdout and stderr. */
   readonly output: string[] = [];
   exitCode: number | null | undefined;
+  /** The checkout whose build the next start runs. By default another version, if scripts/test-compat.mjs has named one. */
+  root: string;
   private child?: ChildProcess;
   private readonly facts: Record<string, unknown> = {};
 
   constructor(
     readonly app: AppName,
     private readonly env: NodeJS.ProcessEnv,
-  ) {}
+  ) {
+    this.root = process.env[`TEST_${app.toUpperCase()}_ROOT`] ?? process.cwd();
+  }
 
   /** @param untilReady false: returns as soon as its health endpoint listens */
   async start({ untilReady = true } = {}): Promise<this> {
     this.exitCode = undefined;
     for (const key of Object.keys(this.facts)) delete this.facts[key];
-    // Another version of the service, see scripts/test-compat.mjs.
-    const root = process.env[`TEST_${this.app.toUpperCase()}_ROOT`] ?? process.cwd();
-    const child = spawn(process.execPath, [join(root, `dist/apps/${this.app}/src/main.js`)], {
+    const child = spawn(process.execPath, [join(this.root, `dist/apps/${this.app}/src/main.js`)], {
       env: { PATH: process.env.PATH, NODE_ENV: 'production', ...this.env },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
@@ -49,9 +52,11 @@ export class ServiceProcess {
     return this.facts.url as string;
   }
 
-  async health(kind: 'live' | 'ready'): Promise<{ status: number; body: { status: string; checks?: Record<string, string> } }> {
+  async health(
+    kind: 'live' | 'ready',
+  ): Promise<{ status: number; body: Pick<ReadinessReport, 'status'> & Partial<ReadinessReport> }> {
     const response = await fetch(`http://127.0.0.1:${this.facts.healthPort as number}/health/${kind}`);
-    return { status: response.status, body: (await response.json()) as { status: string } };
+    return { status: response.status, body: (await response.json()) as ReadinessReport };
   }
 
   async metrics(): Promise<string> {

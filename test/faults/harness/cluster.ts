@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -40,6 +41,8 @@ export interface ClusterOptions {
   env?: Partial<Record<AppName, Record<string, string>>>;
   /** false: everything except the services is started. */
   started?: boolean;
+  /** The built checkout whose set-up, tools and services are used. Default: this one. */
+  root?: string;
 }
 
 /** Queues of commands, of retries, and of dead letters. */
@@ -62,6 +65,7 @@ export class Cluster {
   private constructor(
     readonly broker: PrivateServer,
     readonly database: PrivateServer,
+    private readonly root: string,
   ) {}
 
   static async start(random: Random, options: ClusterOptions = {}): Promise<Cluster> {
@@ -69,7 +73,7 @@ export class Cluster {
       PrivateServer.start('rabbitmq', '--management'),
       PrivateServer.start('postgres', '--fsync'),
     ]);
-    const cluster = new Cluster(broker, database);
+    const cluster = new Cluster(broker, database, options.root ?? process.cwd());
     try {
       await cluster.prepare(random, options);
       if (options.started !== false) await Promise.all(cluster.nodes.map(({ process }) => process.start()));
@@ -121,6 +125,11 @@ export class Cluster {
     this.writers.push(await this.node('notifications', random, env));
   }
 
+  /** Runs `npm run setup` of a checkout. */
+  async setUp(root: string): Promise<void> {
+    await this.run(root, ['scripts/setup.mjs'], { DEMO_CREDENTIALS: 'true' });
+  }
+
   async remove(): Promise<void> {
     this.balancer?.stop();
     await Promise.all(this.nodes.map(({ process }) => process.stop('SIGKILL')));
@@ -134,7 +143,7 @@ export class Cluster {
     // Without a listener a lost idle connection would end the process.
     this.sql = new Pool({ connectionString: this.database.url, max: 2, connectionTimeoutMillis: 2000 });
     this.sql.on('error', () => undefined);
-    await this.run('scripts/setup.mjs', [], { DEMO_CREDENTIALS: 'true' });
+    await this.setUp(this.root);
     const demo = { 'x-svc-api-key': 'demo-key', 'x-svc-auth-token': 'demo-token' };
     this.tenants = [demo, await this.newTenant(), await this.newTenant()];
     const { gateways = 1, users = 1, writers = 2 } = options;
@@ -148,10 +157,13 @@ export class Cluster {
   }
 
   private async newTenant(): Promise<Credentials> {
-    const created = await this.run('dist/apps/users/src/tools/keys.main.js', ['create', '--json']);
+    // The program has another path in other versions.
+    const { scripts } = JSON.parse(await readFile(join(this.root, 'package.json'), 'utf8')) as { scripts: { keys: string } };
+    const keys = scripts.keys.split(' ').slice(1);
+    const created = await this.run(this.root, [...keys, 'create', '--json']);
     const { key, token } = JSON.parse(created) as { key: string; token: string };
     // Workloads publish with the full-rights account.
-    await this.run('dist/apps/users/src/tools/keys.main.js', ['grant', key, '--publisher', '*']);
+    await this.run(this.root, [...keys, 'grant', key, '--publisher', '*']);
     return { 'x-svc-api-key': key, 'x-svc-auth-token': token };
   }
 
@@ -164,11 +176,13 @@ export class Cluster {
       REQUEST_TIMEOUT_MS: String(REQUEST_TIMEOUT_MS),
       ...env,
     });
+    process.root = this.root;
     return { process, toBroker, toDatabase };
   }
 
-  private async run(program: string, parameters: string[], env: Record<string, string> = {}): Promise<string> {
-    const { stdout } = await promisify(execFile)(process.execPath, [join(process.cwd(), program), ...parameters], {
+  private async run(root: string, command: string[], env: Record<string, string> = {}): Promise<string> {
+    const { stdout } = await promisify(execFile)(process.execPath, command, {
+      cwd: root,
       env: { PATH: process.env.PATH, ...this.environment, ...env },
     });
     return stdout;

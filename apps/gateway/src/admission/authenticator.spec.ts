@@ -160,6 +160,32 @@ describe('Authenticator', () => {
     await expect(verdictOf()).rejects.toMatchObject({ status: 'UNAVAILABLE' });
   });
 
+  it('has no answer until the probe got one, and then says while the users service is away', async () => {
+    users.verdict = UNAVAILABLE;
+    await authenticator.probe(5000);
+    expect([authenticator.hasAnswered, authenticator.check()]).toEqual([false, 'has not answered yet']);
+    users.verdict = 'refused';
+    await authenticator.probe(5000);
+    expect([authenticator.hasAnswered, authenticator.check()]).toEqual([true, undefined]);
+    now += 4999;
+    await authenticator.probe(5000);
+    expect(users.asked).toHaveLength(2);
+    now += 1;
+    users.verdict = UNAVAILABLE;
+    await authenticator.probe(5000);
+    expect([authenticator.hasAnswered, authenticator.check()]).toEqual([true, 'does not answer']);
+    users.verdict = 'accepted';
+    await authenticator.probe(5000);
+    expect(authenticator.check()).toBeUndefined();
+  });
+
+  it('takes any answer for a sign of the users service', async () => {
+    await verdictOf();
+    expect(authenticator.check()).toBeUndefined();
+    await authenticator.probe(5000);
+    expect(users.asked).toHaveLength(1);
+  });
+
   it('treats an unknown verdict like a missing answer', async () => {
     users.verdict = 'perhaps' as Verdict;
     await expect(verdictOf()).rejects.toMatchObject({ status: 'UNAVAILABLE' });

@@ -25,6 +25,9 @@ export const MAX_FIRST_QUESTIONS = 32;
 /** Most first questions that wait for one in flight to end. */
 export const MAX_WAITING_QUESTIONS = 256;
 
+/** No token has this hash: its verdict is `refused`. */
+const PROBE: Credentials = { apiKey: 'probe', tokenHash: '0'.repeat(64), cacheKey: 'probe' };
+
 export const NOT_CHECKED = 'The credentials cannot be checked at the moment. Nothing was done.';
 
 /** Checks credentials: asks the users service, and caches its verdicts. */
@@ -75,6 +78,23 @@ export class Authenticator {
     if (!this.semaphore.isFull || this.questions.has(cacheKey) || this.cache.get(cacheKey)) return false;
     authentications.inc({ source: 'unavailable' });
     return true;
+  }
+
+  /** Whether the users service has ever answered. */
+  get hasAnswered(): boolean {
+    return this.answeredAt > -Infinity;
+  }
+
+  /** undefined while the users service answers, else a short reason without secrets. */
+  check(): string | undefined {
+    if (!this.hasAnswered) return 'has not answered yet';
+    return this.away ? 'does not answer' : undefined;
+  }
+
+  /** Asks the users service about credentials that do not exist, unless it has answered within `quietMs`. Takes up to 1 s; never rejects. */
+  async probe(quietMs: number): Promise<void> {
+    if (!this.away && this.now() - this.answeredAt < quietMs) return;
+    await (this.questions.get(PROBE.cacheKey) ?? this.ask(PROBE, 'probe')).catch(() => undefined);
   }
 
   /** Whether {@link isRefused} can be true. */

@@ -1,3 +1,4 @@
+import '@app/runtime/stop-while-starting';
 import 'reflect-metadata';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createDataSource } from '@app/postgres/data-source';

@@ -1,3 +1,4 @@
+import '@app/runtime/stop-while-starting';
 import 'reflect-metadata';
 import { migrateAndReport } from '@app/postgres/migrate-main';
 import { configOrExit } from '@app/runtime/run-service';

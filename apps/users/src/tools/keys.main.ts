@@ -1,3 +1,4 @@
+import '@app/runtime/stop-while-starting';
 import 'reflect-metadata';
 import { createDataSource } from '@app/postgres/data-source';
 import { databaseProblem, onDatabase } from '@app/postgres/tool';

@@ -79,7 +79,7 @@ describe('accounts of other services', () => {
     const keys: Record<string, string[]> = {};
     for (const account of [publisher, caller, listener]) {
       keys[account] = [];
-      for (const exchange of ['calls', ...LANES]) {
+      for (const exchange of ['calls', 'calls.standby', ...LANES]) {
         for (const key of KEYS) if (await allowed(account, publish(exchange, key))) keys[account].push(`${exchange} ${key}`);
       }
       for (const exchange of ['', 'replies', 'events', 'events.own', 'retry', 'dead', 'expired', 'amq.topic']) {

@@ -1,3 +1,4 @@
+import '@app/runtime/stop-while-starting';
 import { reportToolFailure } from '@app/runtime/command-line';
 import { ConfigError } from '@app/runtime/settings';
 import { brokerTlsFiles } from '@app/runtime/tls-settings';

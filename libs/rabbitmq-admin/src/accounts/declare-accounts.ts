@@ -2,7 +2,7 @@ import { parseBrokerUrl } from '@app/amqp/open-connection';
 import { setMissingLimits } from './limits';
 import { RIGHTS, type Account, type Rights } from './rights';
 import { ManagementApi } from '../management-api';
-import { LANES } from '@app/rabbitmq/topology/topology';
+import { LANES, STANDBY_EXCHANGE } from '@app/rabbitmq/topology/topology';
 import type { TlsFiles } from '@app/runtime/tls-files';
 
 export interface AccountsOptions {
@@ -53,7 +53,7 @@ export async function setRights(
   const user = encodeURIComponent(username);
   // Set before the permissions, because an account without topic permissions may use every routing key.
   const topics = [
-    ...(['calls', ...LANES] as const).map((exchange) => ({ exchange, write: commands, read: '^$' })),
+    ...(['calls', STANDBY_EXCHANGE, ...LANES] as const).map((exchange) => ({ exchange, write: commands, read: '^$' })),
     // `write` matters only together with a permission for the exchange, which only services have.
     ...(['events.own', 'events'] as const).map((exchange) => ({ exchange, write: '.*', read: events })),
   ];

@@ -85,13 +85,17 @@ describe('the accounts', () => {
     ALL_MESSAGES.filter(({ callers }) => callers.includes(caller)).map(({ pattern }) => pattern);
 
   it.each<[Account, string[], string[]]>([
-    ['gateway', ['calls', 'commands'], declaredFor('gateway')],
+    ['gateway', ['calls', 'calls.standby', 'commands'], declaredFor('gateway')],
     ['users', ['replies', 'events.own', 'events', 'retry', 'dead'], []],
-    ['notifications', ['calls', 'commands', 'replies', 'events.own', 'events', 'retry', 'dead'], declaredFor('notifications')],
+    [
+      'notifications',
+      ['calls', 'calls.standby', 'commands', 'replies', 'events.own', 'events', 'retry', 'dead'],
+      declaredFor('notifications'),
+    ],
     ['publisher', ['commands'], ['notifications.add.v1']],
   ])('%s publishes to %j, there with %j, and to nothing else', async (account, exchanges, keys) => {
     const others = ['', 'amq.topic', 'amq.direct', 'amq.fanout', 'amq.headers'];
-    const withKeys: string[] = ['calls', ...LANES];
+    const withKeys: string[] = ['calls', 'calls.standby', ...LANES];
     const every = EXCHANGES.map(({ name }) => name).filter((name) => !withKeys.includes(name));
     const found = await allowedOf(account, [...every, ...others], (channel, exchange) =>
       publish(exchange, 'users.commands')(channel),

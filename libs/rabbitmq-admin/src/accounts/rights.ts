@@ -3,7 +3,7 @@ import { ApiKeyRevoked } from '@app/contracts/events.users';
 import type { CallerName, Message, ServiceName } from '@app/contracts/message';
 import { AddNotification } from '@app/contracts/notifications.add';
 import { consumedQueues } from '@app/rabbitmq/topology/consumed-queues';
-import { LANES, type Lane } from '@app/rabbitmq/topology/topology';
+import { LANES, STANDBY_EXCHANGE, type Lane } from '@app/rabbitmq/topology/topology';
 
 export const ACCOUNTS = ['gateway', 'users', 'notifications', 'publisher'] as const;
 export type Account = (typeof ACCOUNTS)[number];
@@ -13,7 +13,7 @@ export interface Rights {
   configure: string;
   write: string;
   read: string;
-  /** Routing keys that it may publish to `calls` and to the exchanges of the lanes; counts only where `write` has the exchange. */
+  /** Routing keys that it may publish to `calls`, `calls.standby` and the exchanges of the lanes; counts only where `write` has the exchange. */
   commands: string;
   /** Types of events that it may bind a queue of its own to; counts only where `read` has exchange `events` or `events.own`. */
   events: string;
@@ -37,8 +37,8 @@ const consumed = (service: ServiceName) => consumedQueues(service, ['commands', 
 /** Messages that a process of this system publishes, as their declarations say. */
 const publishedBy = (caller: CallerName) => ALL_MESSAGES.filter(({ callers }) => callers.includes(caller));
 
-/** The exchange for calls, lane 0 for services of versions without lanes (see CALLS_EXCHANGE), and the queue for replies. */
-const TO_CALL = ['calls', 'commands', OWN_QUEUE];
+/** The exchanges for calls, lane 0 for services of versions without lanes (see CALLS_EXCHANGE), and the queue for replies. */
+const TO_CALL = ['calls', STANDBY_EXCHANGE, 'commands', OWN_QUEUE];
 
 function rightsOf(service: ServiceName): Rights {
   const asked = publishedBy(service);

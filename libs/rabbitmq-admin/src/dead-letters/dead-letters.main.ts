@@ -1,3 +1,4 @@
+import { leaveSignalsToOthers } from '@app/runtime/stop-while-starting';
 import { existsSync, openSync } from 'node:fs';
 import { Logger } from '@nestjs/common';
 import { reportToolFailure } from '@app/runtime/command-line';
@@ -28,6 +29,7 @@ async function main(args: string[]): Promise<boolean> {
   Logger.overrideLogger(false);
   const stopping = new AbortController();
   for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => stopping.abort());
+  leaveSignalsToOthers();
 
   const model = await openConnection({ url: amqpUrl, tlsFiles: brokerTlsFiles(config), name: 'dead letters' });
   try {

@@ -11,6 +11,7 @@ import { ApiError } from '@app/contracts/error';
 import type { CallerName, Message } from '@app/contracts/message';
 import { TransportMetrics } from '../metrics';
 import { observe } from '../observe';
+import { STANDBY_EXCHANGE } from '../topology/topology';
 
 export type { CallOptions } from '@app/amqp/message-properties';
 export type { Answer } from '@app/amqp/reply-format';
@@ -44,7 +45,8 @@ export class RabbitClient extends ClientProxy {
     if (calls) requireRights(calls);
     this.metrics = TransportMetrics.of(options.metrics);
     this.connection = new RabbitConnection({ ...connection, name: `${connection.name} calling` }, observe(this.metrics));
-    this.caller = new Caller(this.connection, { appId: connection.name, maxPending, exchange });
+    const standbyExchange = exchange === 'calls' ? STANDBY_EXCHANGE : undefined;
+    this.caller = new Caller(this.connection, { appId: connection.name, maxPending, exchange, standbyExchange });
   }
 
   /** Starts to connect; does not wait for the broker: see {@link check}. */

@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
 import type { Channel, ConsumeMessage } from 'amqplib';
 import { closeQuietly, RabbitChannel } from '@app/amqp/channel';
-import { checkQueues } from '@app/amqp/check-topology';
+import { checkQueues, NodeAway } from '@app/amqp/check-topology';
 import type { RabbitConnection } from '@app/amqp/connection';
 import { AckBatcher } from './ack-batcher';
 
@@ -11,6 +11,8 @@ export interface QueueConsumerOptions {
   prefetch: number;
   /** Queues that must exist before this one is consumed. */
   needs: readonly string[];
+  /** Called when the broker node of the queue is found away or back. Present: {@link QueueConsumer.check} takes that for no problem. */
+  onNodeAway?: (isAway: boolean) => void;
   /** Called synchronously for each delivery. */
   onDelivery: (message: ConsumeMessage, acks: AckBatcher) => void;
 }
@@ -27,6 +29,7 @@ export class QueueConsumer {
   /** Acks of the current channel, which may still be in setup. */
   private acks?: AckBatcher;
   private tag?: string;
+  private isNodeAway = false;
   private steps: Promise<void> = Promise.resolve();
 
   constructor(
@@ -37,7 +40,7 @@ export class QueueConsumer {
       name: options.queue,
       open: (model) => model.createChannel(),
       setup: async (channel) => {
-        await checkQueues(channel, [options.queue, ...options.needs]);
+        await this.checkQueues(channel);
         await channel.prefetch(options.prefetch);
         this.acks = new AckBatcher(channel);
         this.tag = undefined;
@@ -53,6 +56,7 @@ export class QueueConsumer {
   /** undefined when it consumes, or is paused on purpose; else a short reason without secrets. */
   check(): string | undefined {
     const problem = this.channel.check();
+    if (this.isNodeAway && this.channel.connection.state === 'up') return undefined;
     // A blocked connection stops only publishing.
     if (problem && this.channel.connection.state !== 'blocked') return problem;
     return this.wanted && this.tag === undefined ? `not consuming ${this.options.queue}` : undefined;
@@ -73,6 +77,17 @@ export class QueueConsumer {
   close(): Promise<void> {
     this.acks?.flush();
     return this.channel.close();
+  }
+
+  private async checkQueues(channel: Channel): Promise<void> {
+    const { queue, needs, onNodeAway } = this.options;
+    try {
+      await checkQueues(channel, [queue, ...needs]);
+      if (this.isNodeAway) onNodeAway?.((this.isNodeAway = false));
+    } catch (error) {
+      if (onNodeAway && error instanceof NodeAway) onNodeAway((this.isNodeAway = true));
+      throw error;
+    }
   }
 
   private get wanted(): boolean {

@@ -146,6 +146,7 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
       needs: queue.kind === 'queries' ? [] : [...failing, ...RETRY_DELAYS.map((delay) => retryQueue(service, delay))],
       prefetch: queue.prefetch,
       onDelivery: (message, acks) => this.receive(queue, message, acks),
+      ...(queue.onOneNode && { onNodeAway: (isAway) => this.metrics.queueAway.set({ queue: queue.name }, Number(isAway)) }),
     });
   }
 

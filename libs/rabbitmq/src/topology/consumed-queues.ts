@@ -10,6 +10,7 @@ import {
   LANE_NUMBERS,
   LANES,
   queryQueue,
+  standbyQueryQueue,
   suspectQueue,
   type ExchangeName,
 } from './topology';
@@ -26,6 +27,8 @@ export interface ConsumedQueue {
   readonly prefetch: number;
   /** Whether a message is handled with no other command in the process. */
   readonly alone?: boolean;
+  /** Whether the queue is on one broker node. While that node is away, the process is ready nevertheless: it cannot change that. */
+  readonly onOneNode?: boolean;
 }
 
 /** Deliveries in flight of one lane. It limits how many wait in a slow process while another process is idle. */
@@ -51,12 +54,14 @@ export function consumedQueues(service: ServiceName, kinds: readonly QueueKind[]
       { name: suspectQueue(service), kind: 'commands', lane: LANES[0], prefetch: 1, alone: true },
     ],
     queries: () => [
-      { name: callQueryQueue(service), kind: 'queries', lane: 'calls', prefetch: QUERY_PREFETCH },
+      { name: callQueryQueue(service), kind: 'queries', lane: 'calls', prefetch: QUERY_PREFETCH, onOneNode: true },
+      { name: standbyQueryQueue(service), kind: 'queries', lane: 'calls', prefetch: QUERY_PREFETCH },
       ...LANE_NUMBERS.map((lane) => ({
         name: queryQueue(service, lane),
         kind: 'queries' as const,
         lane: LANES[lane],
         prefetch: LANE_PREFETCH,
+        onOneNode: true,
       })),
     ],
     events: () =>

@@ -1,3 +1,4 @@
+import '@app/runtime/stop-while-starting';
 import { brokerTlsFiles } from '@app/runtime/tls-settings';
 import { ConfigError } from '@app/runtime/settings';
 import { topologyConfig } from '../config';

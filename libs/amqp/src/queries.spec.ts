@@ -1,0 +1,170 @@
+import { ApiError } from '@app/contracts/error';
+import type { PublishOutcome } from './publisher';
+import { Queries, type RepetitionReason } from './queries';
+
+const OPERATION = { kind: 'query', pattern: 'users.exists.v1' } as const;
+const OPTIONS = { requestId: 'r', timeoutMs: 5000 };
+/** One millisecond more, for the iteration of the event loop that follows. */
+const PATIENCE_MS = 401;
+
+interface Copy {
+  exchange: string;
+  id: string;
+  timeoutMs: number;
+  end: (outcome: PublishOutcome) => void;
+}
+
+/** The broker's side is the test: it ends each publication as it wants. */
+function setUp(standby: '' | 'standby' = 'standby') {
+  const copies: Copy[] = [];
+  const rejected: [string, Error][] = [];
+  const repeated: RepetitionReason[] = [];
+  const queries = new Queries(
+    {
+      publish: (exchange, _, id, timeoutMs) =>
+        new Promise<PublishOutcome>((end) => copies.push({ exchange, id, timeoutMs, end })),
+      reject: (id, error) => rejected.push([id, error]),
+      repeated: (_, reason) => repeated.push(reason),
+    },
+    'first',
+    standby || undefined,
+  );
+  const ask = (id: string) => queries.ask(OPERATION, {}, OPTIONS, id, OPTIONS.timeoutMs);
+  const sent = () => copies.map(({ exchange, id }) => `${exchange} ${id}`);
+  /** Ends the newest publication of this name. */
+  const end = async (name: string, outcome: PublishOutcome) => {
+    copies.findLast(({ exchange, id }) => `${exchange} ${id}` === name)!.end(outcome);
+    await jest.advanceTimersByTimeAsync(0);
+  };
+  return { queries, copies, rejected, repeated, ask, sent, end };
+}
+
+describe(Queries.name, () => {
+  beforeEach(() => void jest.useFakeTimers());
+  afterEach(() => void jest.useRealTimers());
+
+  it('asks once while the broker confirms and answers come', async () => {
+    const { queries, ask, sent, end, repeated } = setUp();
+    ask('a');
+    await end('first a', 'confirmed');
+    expect(queries.answered('a')).toBe('a');
+    await jest.advanceTimersByTimeAsync(PATIENCE_MS);
+    expect(sent()).toEqual(['first a']);
+    expect(repeated).toEqual([]);
+  });
+
+  it('asks again at once what no queue took, and what was asked before it', async () => {
+    const { queries, ask, sent, end, rejected } = setUp();
+    ask('a');
+    await end('first a', 'confirmed');
+    ask('b');
+    await end('first b', 'returned');
+    expect(sent()).toEqual(['first a', 'first b', 'standby a~', 'standby b~']);
+    expect(queries.answered('b~')).toBe('b');
+    ask('c');
+    expect(sent().at(-1)).toBe('standby c~');
+    expect(rejected).toEqual([]);
+  });
+
+  it('takes a missing confirm for a queue that hangs, when a later copy is confirmed', async () => {
+    const { ask, sent, end, repeated } = setUp();
+    ask('a');
+    await jest.advanceTimersByTimeAsync(PATIENCE_MS);
+    ask('b');
+    ask('c');
+    expect(sent()).toEqual(['first a', 'standby a~', 'first b', 'first c']);
+    await end('first c', 'confirmed');
+    await end('standby a~', 'confirmed');
+    ask('d');
+    expect(sent().slice(4)).toEqual(['standby b~', 'standby d~']);
+    expect(repeated).toEqual(['unanswered', 'unconfirmed', 'away']);
+  });
+
+  it('tries the first exchange again after 5 s, with one query that goes both ways, until that is answered', async () => {
+    const { queries, ask, sent, end } = setUp();
+    ask('a');
+    await end('first a', 'returned');
+    queries.answered('a~');
+    await jest.advanceTimersByTimeAsync(4000);
+    ask('x');
+    await end('standby x~', 'confirmed');
+    await jest.advanceTimersByTimeAsync(1000);
+    ask('b');
+    ask('c');
+    expect(sent().slice(3)).toEqual(['first b', 'standby b~', 'standby c~']);
+    await end('first b', 'confirmed');
+    ask('d');
+    expect(sent().at(-1)).toBe('standby d~');
+    queries.answered('b');
+    ask('e');
+    expect(sent().at(-1)).toBe('first e');
+  });
+
+  it('asks again what is confirmed and not answered, but at most ten and a tenth of all', async () => {
+    const { ask, copies, repeated } = setUp();
+    for (let number = 0; number < 50; number++) ask(String(number));
+    for (const { end } of copies) end('confirmed');
+    await jest.advanceTimersByTimeAsync(PATIENCE_MS);
+    expect(repeated).toEqual(Array.from({ length: 10 }, () => 'unanswered'));
+    for (let number = 50; number < 75; number++) ask(String(number));
+    for (const { end } of copies) end('confirmed');
+    await jest.advanceTimersByTimeAsync(PATIENCE_MS);
+    expect(repeated).toHaveLength(12);
+  });
+
+  it('does not take a full queue for one that is away', async () => {
+    const { ask, sent, end } = setUp();
+    ask('a');
+    await end('first a', 'nacked');
+    ask('b');
+    expect(sent()).toEqual(['first a', 'standby a~', 'first b']);
+  });
+
+  it('fails when no copy is left', async () => {
+    const { ask, end, rejected } = setUp();
+    ask('a');
+    await end('first a', 'returned');
+    expect(rejected).toEqual([]);
+    await end('standby a~', 'nacked');
+    expect(rejected).toEqual([['a', expect.any(ApiError)]]);
+    expect(rejected[0][1]).toMatchObject({ status: 'UNAVAILABLE' });
+  });
+
+  it('waits for the other copy when one fails', async () => {
+    const { queries, ask, end, rejected } = setUp();
+    ask('a');
+    await end('first a', 'confirmed');
+    await jest.advanceTimersByTimeAsync(PATIENCE_MS);
+    await end('standby a~', 'nacked');
+    expect(rejected).toEqual([]);
+    expect(queries.answered('a')).toBe('a');
+  });
+
+  it('asks everything again on a new channel, with the time that is left', async () => {
+    const { queries, ask, copies, sent, end, rejected } = setUp();
+    ask('a');
+    ask('b');
+    queries.answered('b');
+    await jest.advanceTimersByTimeAsync(300);
+    await end('first a', 'lost');
+    expect(rejected).toEqual([]);
+    queries.askAllAgain();
+    expect(sent()).toEqual(['first a', 'first b', 'first a']);
+    expect(copies.at(-1)!.timeoutMs).toBe(4700);
+    queries.giveUp('no connection');
+    expect(rejected).toEqual([['a', expect.objectContaining({ status: 'UNAVAILABLE' })]]);
+    expect(queries.has('a')).toBe(false);
+  });
+
+  it('without a standby exchange fails what no queue took', async () => {
+    const { ask, sent, end, rejected } = setUp('');
+    ask('a');
+    await end('first a', 'confirmed');
+    await jest.advanceTimersByTimeAsync(PATIENCE_MS);
+    ask('b');
+    await end('first b', 'returned');
+    ask('c');
+    expect(sent()).toEqual(['first a', 'first b', 'first c']);
+    expect(rejected).toEqual([['b', expect.objectContaining({ status: 'UNAVAILABLE' })]]);
+  });
+});

@@ -1,0 +1,180 @@
+import { notPublished, unavailable } from './call-errors';
+import type { CallOptions, Operation } from './message-properties';
+import { InFlight } from './in-flight';
+import type { PublishOutcome } from './publisher';
+
+/** A query that waits for its answer. */
+interface Query {
+  readonly operation: Operation;
+  readonly body: unknown;
+  readonly options: CallOptions;
+  readonly correlationId: string;
+  /** In milliseconds of `performance.now()`. */
+  readonly deadline: number;
+  /** Copies that may still be answered. */
+  copies: number;
+  /** The copy for the first exchange. */
+  first: 'none' | 'sent' | 'confirmed';
+  /** Whether a copy went to the standby exchange. */
+  repeated: boolean;
+}
+
+/** Why a query was asked again: its queue is away, it was not confirmed, it had no answer, or the connection was lost. */
+export type RepetitionReason = 'away' | 'unconfirmed' | 'unanswered' | 'lost';
+
+export interface QueryTransport {
+  /** Publishes one copy. @throws NotWritten */
+  publish(exchange: string, query: Query, correlationId: string, timeoutMs: number): Promise<PublishOutcome>;
+  reject(correlationId: string, error: Error): void;
+  repeated(pattern: string, reason: RepetitionReason): void;
+}
+
+/** Time for the answer, before a query is asked again. */
+const PATIENCE_MS = 400;
+/** How long queries go to the standby exchange before the first exchange is tried again. */
+const AWAY_MS = 5000;
+/** A slow service must not be asked twice as much: of queries that are only slow, this share is asked again. */
+const REPEATED_SHARE = 0.1;
+const MOST_TOKENS = 10;
+/** Marks the correlation id of a copy that went to the standby exchange. */
+const STANDBY_MARK = '~';
+
+/**
+ * Asks queries in a way that no end of one broker node loses them.
+ *
+ * A query queue is fast, because it is a classic queue on one node. While that node is away, queries go to the standby exchange, whose quorum
+ * queue has a copy on each node. Asking twice is harmless, because a query changes nothing.
+ */
+export class Queries {
+  private readonly asked = new InFlight<Query>();
+  /** Until when queries with a routing key go to the standby exchange, in milliseconds of `performance.now()`. */
+  private readonly awayUntil = new Map<string, number>();
+  private tokens = MOST_TOKENS;
+
+  /** @param standby absent: queries are asked again only after a lost connection */
+  constructor(
+    private readonly transport: QueryTransport,
+    private readonly first: string,
+    private readonly standby?: string,
+  ) {}
+
+  /** Publishes a query. Its answer or error reaches the transport under `correlationId`. */
+  ask(operation: Operation, body: unknown, options: CallOptions, correlationId: string, timeoutMs: number): void {
+    const deadline = performance.now() + timeoutMs;
+    const query: Query = { operation, body, options, correlationId, deadline, copies: 0, first: 'none', repeated: false };
+    this.asked.set(correlationId, query);
+    this.tokens = Math.min(MOST_TOKENS, this.tokens + REPEATED_SHARE);
+    this.publish(query);
+  }
+
+  has(correlationId: string): boolean {
+    return this.asked.get(correlationId) !== undefined;
+  }
+
+  /** @returns the correlation id of the query, which differs from the reply's when the standby copy was answered */
+  answered(correlationId: string): string {
+    const isStandby = correlationId.endsWith(STANDBY_MARK);
+    const id = isStandby ? correlationId.slice(0, -STANDBY_MARK.length) : correlationId;
+    const query = this.asked.take(id);
+    if (query && !isStandby && this.awayUntil.size > 0) this.awayUntil.delete(query.operation.pattern);
+    return id;
+  }
+
+  /** The query was given up. */
+  forget(correlationId: string): void {
+    this.asked.take(correlationId);
+  }
+
+  /** Asks every query again, on a new channel. */
+  askAllAgain(): void {
+    for (const query of this.all()) {
+      Object.assign(query, { copies: 0, first: 'none', repeated: false });
+      this.transport.repeated(query.operation.pattern, 'lost');
+      this.publish(query);
+    }
+  }
+
+  /** Gives every query up: nothing was changed, and the caller may ask again. */
+  giveUp(reason: string): void {
+    for (const { correlationId } of this.all()) this.fail(correlationId, unavailable(reason));
+  }
+
+  private publish(query: Query): void {
+    const away = this.awayUntil.get(query.operation.pattern);
+    if (away !== undefined && away > performance.now()) return this.repeat(query);
+    void this.send(query, false);
+    if (away === undefined) return;
+    // One query in a while goes both ways, to find out whether the first exchange answers again.
+    this.awayUntil.set(query.operation.pattern, performance.now() + AWAY_MS);
+    this.repeat(query);
+  }
+
+  private async send(query: Query, isStandby: boolean): Promise<void> {
+    const { correlationId, deadline } = query;
+    const timeoutMs = Math.floor(deadline - performance.now());
+    const exchange = isStandby && this.standby !== undefined ? this.standby : this.first;
+    if (timeoutMs <= 0 || !this.has(correlationId)) return;
+    query.copies++;
+    if (!isStandby) query.first = 'sent';
+    if (!isStandby && this.standby !== undefined) this.watch(query);
+    let error: Error | undefined;
+    try {
+      const id = isStandby ? correlationId + STANDBY_MARK : correlationId;
+      const outcome = await this.transport.publish(exchange, query, id, timeoutMs);
+      // The loss of the channel is handled for all queries at once.
+      if (outcome === 'lost') return;
+      if (outcome === 'confirmed') this.onConfirm(query, isStandby);
+      error = notPublished(outcome);
+      if (!error || !this.has(correlationId)) return;
+      if (!isStandby && outcome === 'returned') this.setAway(query.operation.pattern, 'away', this.all());
+      else if (!isStandby && outcome === 'nacked') this.repeat(query);
+    } catch (notWritten) {
+      error = unavailable((notWritten as Error).message);
+    }
+    if (--query.copies === 0) this.fail(correlationId, error);
+  }
+
+  /** Asks again when no answer comes. */
+  private watch(query: Query): void {
+    const look = () => {
+      if (!this.has(query.correlationId) || query.repeated || this.tokens < 1) return;
+      this.tokens--;
+      this.repeat(query, 'unanswered');
+    };
+    // After the poll phase: a busy process may have an answer in its socket that it has not read yet.
+    setTimeout(() => setImmediate(look), PATIENCE_MS).unref();
+  }
+
+  private onConfirm(query: Query, isStandby: boolean): void {
+    if (!isStandby) query.first = 'confirmed';
+    // Confirms come over one connection. The later copy is confirmed, so the queue of the first copy hangs, and not the connection.
+    else if (query.first === 'sent' && this.has(query.correlationId))
+      this.setAway(
+        query.operation.pattern,
+        'unconfirmed',
+        this.all().filter(({ first }) => first === 'sent'),
+      );
+  }
+
+  private setAway(pattern: string, reason: RepetitionReason, queries: Query[]): void {
+    if (this.standby === undefined) return;
+    this.awayUntil.set(pattern, performance.now() + AWAY_MS);
+    for (const query of queries) if (query.operation.pattern === pattern) this.repeat(query, reason);
+  }
+
+  private repeat(query: Query, reason: RepetitionReason = 'away'): void {
+    if (this.standby === undefined || query.repeated) return;
+    query.repeated = true;
+    this.transport.repeated(query.operation.pattern, reason);
+    void this.send(query, true);
+  }
+
+  private fail(correlationId: string, error: Error): void {
+    this.asked.take(correlationId);
+    this.transport.reject(correlationId, error);
+  }
+
+  private all(): Query[] {
+    return this.asked.keys().flatMap((id) => this.asked.get(id) ?? []);
+  }
+}

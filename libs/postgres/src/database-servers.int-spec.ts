@@ -1,0 +1,136 @@
+import { Client } from 'pg';
+import type { DataSource } from 'typeorm';
+import { eventually } from '@app/testing/eventually';
+import { PrivateServer } from '@app/testing/private-server';
+import { databaseObstacle } from './connect';
+import { createDataSource } from './data-source';
+import { isDatabaseAway, NoServer } from './errors';
+import { queryPrepared } from './query-prepared';
+
+const POOL_SIZE = 5;
+const INSERT = { name: 'insert', text: `INSERT INTO things DEFAULT VALUES RETURNING server` };
+
+describe('a pool with two servers', () => {
+  let first: PrivateServer;
+  let second: PrivateServer;
+  let dataSource: DataSource;
+
+  beforeAll(async () => {
+    [first, second] = await Promise.all([PrivateServer.start('postgres'), PrivateServer.start('postgres')]);
+    for (const server of [first, second]) {
+      await on(server, `CREATE TABLE things (server text DEFAULT current_setting('port'))`);
+    }
+  }, 60_000);
+  afterAll(() => Promise.all([first?.remove(), second?.remove()]));
+  beforeEach(async () => {
+    await acceptWrites(first, false);
+    await acceptWrites(second, true);
+    const url = first.url.replace(/:\d+\//, (port) => `${port.slice(0, -1)},127.0.0.1:${portOf(second)}/`);
+    const settings = { name: 'servers test', url, schema: 'public', entities: [], migrations: [], poolSize: POOL_SIZE };
+    dataSource = createDataSource(settings);
+  });
+  afterEach(() => dataSource.destroy());
+
+  /** @returns the port of the server that has stored a row */
+  const write = async (): Promise<string | undefined> => {
+    const rows = await queryPrepared<{ server: string }>(dataSource, INSERT, [], Date.now() + 5000);
+    return rows[0]?.server;
+  };
+  const openAll = () => Promise.all(Array.from({ length: POOL_SIZE }, () => dataSource.query('SELECT pg_sleep(0.1)')));
+  const connectionsTo = async (server: PrivateServer): Promise<number> =>
+    (await on(server, `SELECT pid FROM pg_stat_activity WHERE application_name = 'servers test'`)).length;
+
+  it('uses the one that accepts writes', async () => {
+    await dataSource.initialize();
+    await openAll();
+    expect(await write()).toBe(portOf(second));
+    expect(await connectionsTo(first)).toBe(0);
+  });
+
+  it('goes on at the other one after a kill, as soon as that accepts writes', async () => {
+    await dataSource.initialize();
+    await openAll();
+    await second.order('kill');
+    // The end of each connection arrives on its own.
+    await eventually(async () => {
+      const error = await refusal(write());
+      expect(isDatabaseAway(error)).toBe(true);
+      return error instanceof NoServer;
+    });
+    expect(await databaseObstacle(dataSource)).toBe('is unreachable (server 1: accepts no writes, server 2: ECONNREFUSED)');
+    await acceptWrites(first, true);
+    expect(await write()).toBe(portOf(first));
+    await second.order('start');
+    await openAll();
+    expect(await connectionsTo(second)).toBe(0);
+  });
+
+  it('leaves one that has become read-only, with all connections and without a row', async () => {
+    await dataSource.initialize();
+    await openAll();
+    const before = await rowsOf(second);
+    await acceptWrites(first, true);
+    await acceptWrites(second, false);
+    expect(await refusal(write())).toMatchObject({ code: '25006' });
+    // Long before the pool would close them because they are idle.
+    await eventually(async () => (await connectionsTo(second)) === 0, 3000);
+    expect(await write()).toBe(portOf(first));
+    expect(await rowsOf(second)).toEqual(before);
+  });
+
+  it('gives up a frozen one with all its connections', async () => {
+    await dataSource.initialize();
+    await openAll();
+    await second.order('pause');
+    try {
+      await acceptWrites(first, true);
+      expect(isDatabaseAway(await refusal(write()))).toBe(true);
+      const from = performance.now();
+      expect(await write()).toBe(portOf(first));
+      expect(performance.now() - from).toBeLessThan(2000);
+    } finally {
+      await second.order('resume');
+    }
+  });
+
+  it('connects within the time of one server while the other one is frozen', async () => {
+    await first.order('pause');
+    try {
+      const from = performance.now();
+      await dataSource.initialize();
+      expect(performance.now() - from).toBeLessThan(2000);
+    } finally {
+      await first.order('resume');
+    }
+  });
+});
+
+const refusal = (work: Promise<unknown>): Promise<unknown> =>
+  work.then(
+    (outcome) => outcome,
+    (error: unknown) => error,
+  );
+
+const portOf = ({ url }: PrivateServer): string => new URL(url).port;
+
+const rowsOf = (server: PrivateServer) => on(server, 'SELECT count(*) FROM things');
+
+/** `default_transaction_read_only` shows a client what a standby shows, without a second program. */
+async function acceptWrites(server: PrivateServer, allowed: boolean): Promise<void> {
+  await on(server, `ALTER SYSTEM SET default_transaction_read_only = ${allowed ? 'off' : 'on'}`);
+  await on(server, 'SELECT pg_reload_conf()');
+  await eventually(async () => {
+    const [row] = await on<{ now: string }>(server, `SELECT current_setting('default_transaction_read_only') AS now`);
+    return row?.now === (allowed ? 'off' : 'on');
+  });
+}
+
+async function on<Row>(server: PrivateServer, statement: string): Promise<Row[]> {
+  const client = new Client({ connectionString: server.url });
+  await client.connect();
+  try {
+    return (await client.query(statement)).rows as Row[];
+  } finally {
+    await client.end();
+  }
+}

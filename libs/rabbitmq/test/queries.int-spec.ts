@@ -1,0 +1,120 @@
+import type { Channel, ChannelModel } from 'amqplib';
+import { Registry } from 'prom-client';
+import { openConnection } from '@app/amqp/open-connection';
+import { Exists } from '@app/contracts/users.exists';
+import { eventually } from '@app/testing/eventually';
+import { PrivateServer } from '@app/testing/private-server';
+import { startUsersStub, type UsersHandlers } from '@app/testing/users-stub';
+import { RabbitClient } from '../src/client/rabbit.client';
+import type { RabbitServer } from '../src/server/rabbit.server';
+import { declareTopology } from '../src/topology/declare-topology';
+import { callQueryQueue } from '../src/topology/topology';
+
+const QUEUE = callQueryQueue('users');
+const CALL = { apiKey: 'key', requestId: 'r', timeoutMs: 8000 };
+
+jest.setTimeout(90_000);
+
+/** What a caller sees when the broker node of the query queue is away, or its connection ends. */
+describe('queries', () => {
+  let broker: PrivateServer;
+  let model: ChannelModel;
+  let channel: Channel;
+  let client: RabbitClient;
+  let server: RabbitServer;
+  const handlers = {} as UsersHandlers;
+  const metrics = new Registry();
+
+  const exists = () => client.call(Exists, {}, CALL).then((answer) => answer.parse());
+  const repetitions = async (reason: string) => {
+    const counter = await metrics.getSingleMetric('rabbitmq_queries_repeated_total')!.get();
+    return counter.values.find(({ labels }) => labels.reason === reason)?.value ?? 0;
+  };
+  const waiting = async (queue: string) => (await channel.checkQueue(queue)).messageCount;
+
+  beforeAll(async () => {
+    broker = await PrivateServer.start('rabbitmq', '--management');
+    await declareTopology(broker.url);
+    server = await startUsersStub({ connection: { url: broker.url, name: 'users' }, metrics }, handlers);
+  });
+  beforeEach(async () => {
+    model = await openConnection({ url: broker.url, name: 'test' });
+    channel = await model.createChannel();
+    // A new client each time, because a client remembers for 5 s that a queue is away.
+    client = new RabbitClient({ connection: { url: broker.url, name: 'gateway' }, metrics });
+    await client.connect();
+    handlers.exists = () => ({ fine: true });
+    await eventually(() => client.check() === undefined && server.check() === undefined, 30_000);
+  });
+  afterEach(async () => {
+    await client.close();
+    await channel.bindQueue(QUEUE, 'calls', Exists.pattern);
+    await model.close();
+  });
+  afterAll(async () => {
+    await server?.close();
+    await broker?.remove();
+  });
+
+  it('go to the standby queue when no other queue takes them', async () => {
+    await channel.unbindQueue(QUEUE, 'calls', Exists.pattern);
+    await expect(exists()).resolves.toEqual({ fine: true });
+    await expect(exists()).resolves.toEqual({ fine: true });
+    expect(await repetitions('away')).toBe(2);
+  });
+
+  it('are asked again when their queue has taken them and nothing comes of it', async () => {
+    const { queue } = await channel.assertQueue('', { exclusive: true });
+    await channel.bindQueue(queue, 'calls', Exists.pattern);
+    await channel.unbindQueue(QUEUE, 'calls', Exists.pattern);
+    const before = await repetitions('unanswered');
+    await expect(exists()).resolves.toEqual({ fine: true });
+    expect(await waiting(queue)).toBe(1);
+    expect(await repetitions('unanswered')).toBe(before + 1);
+    await channel.deleteQueue(queue);
+  });
+
+  it('are all asked again when one of them finds that the queue is gone', async () => {
+    const { queue } = await channel.assertQueue('', { exclusive: true });
+    await channel.bindQueue(queue, 'calls', Exists.pattern);
+    await channel.unbindQueue(QUEUE, 'calls', Exists.pattern);
+    const lost = Array.from({ length: 30 }, exists);
+    await eventually(async () => (await waiting(queue)) === 30);
+    await channel.deleteQueue(queue);
+    await expect(exists()).resolves.toEqual({ fine: true });
+    await expect(Promise.all(lost)).resolves.toEqual(Array.from({ length: 30 }, () => ({ fine: true })));
+  });
+
+  it('are asked again on the next connection when theirs is lost', async () => {
+    let runs = 0;
+    handlers.exists = () => (++runs === 1 ? new Promise(() => undefined) : { runs });
+    const call = exists();
+    await eventually(() => runs === 1);
+    await eventually(() => broker.management.killConnections('gateway calling'), 20_000);
+    await expect(call).resolves.toEqual({ runs: 2 });
+  });
+
+  it('wait for the next connection when they come while there is none', async () => {
+    await eventually(() => broker.management.killConnections('gateway calling'), 20_000);
+    await eventually(() => client.state === 'down');
+    await expect(exists()).resolves.toEqual({ fine: true });
+  });
+
+  it('are refused 1 s after the broker went away, and from then on at once', async () => {
+    let runs = 0;
+    handlers.exists = () => (++runs, new Promise(() => undefined));
+    const call = exists().catch((error: unknown) => ({ error, at: performance.now() }));
+    await eventually(() => runs === 1);
+    const killedAt = performance.now();
+    await broker.order('kill');
+    const { error, at } = (await call) as { error: unknown; at: number };
+    expect(error).toMatchObject({ status: 'UNAVAILABLE' });
+    expect(at - killedAt).toBeLessThan(3000);
+    const before = performance.now();
+    await expect(exists()).rejects.toMatchObject({ status: 'UNAVAILABLE' });
+    expect(performance.now() - before).toBeLessThan(500);
+    await broker.order('start');
+    model = await openConnection({ url: broker.url, name: 'test' });
+    channel = await model.createChannel();
+  });
+});

@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { connectionFailure, freePorts } from '../processes/free-port.mjs';
 import { commandLine, endProcess, isAlive, signal } from '../processes/processes.mjs';
 import { ServerProcess } from '../processes/server-process.mjs';
-import { BROKER_SETTINGS } from './rabbitmq-settings.mjs';
+import { BROKER_SETTINGS, tlsConfiguration } from './rabbitmq-settings.mjs';
 
 // epmd tells Erlang nodes where the others are. Started by a node it becomes a daemon that outlives it; started here it
 // stays in the node's process group and ends with it.
@@ -25,7 +25,7 @@ const END_EPMD = 'epmd -kill >/dev/null 2>&1';
  * @param {{ server: string, path: string }} programs
  */
 export async function startNativeRabbit(options, programs) {
-  const { directory, management, disposable, user, password, ports: preferred = {}, onDeath, abort } = options;
+  const { directory, management, disposable, user, password, tls, ports: preferred = {}, onDeath, abort } = options;
   const [port, managementPort, distributionPort, epmdPort] = await freePorts([
     preferred.amqp,
     preferred.management,
@@ -34,7 +34,7 @@ export async function startNativeRabbit(options, programs) {
   ]);
   const pidFile = join(directory, 'node.pid');
   await endOrphan(pidFile, directory);
-  const environment = writeConfiguration({ directory, management, user, password, port, managementPort });
+  const environment = writeConfiguration({ directory, management, user, password, tls, port, managementPort });
   const env = {
     ...environment,
     PATH: programs.path,
@@ -68,24 +68,27 @@ export async function startNativeRabbit(options, programs) {
 }
 
 /**
- * @param {{ directory: string, management: boolean, user: string, password: string, port: number, managementPort: number }} options
+ * @param {{ directory: string, management: boolean, user: string, password: string, tls?: string, port: number, managementPort: number }} options
  */
-function writeConfiguration({ directory, management, user, password, port, managementPort }) {
+function writeConfiguration({ directory, management, user, password, tls, port, managementPort }) {
   for (const name of ['mnesia', 'log', 'schema', 'config', 'conf.d'])
     mkdirSync(join(directory, name), { recursive: true, mode: 0o700 });
   const cookie = join(directory, '.erlang.cookie');
   // It guards a port on the loopback address, yet a program that knows it may run code as us: as secret as the password.
   if (!existsSync(cookie)) writeFileSync(cookie, password, { mode: 0o400 });
   writeFileSync(join(directory, 'enabled_plugins'), management ? '[rabbitmq_management].' : '[].');
-  const configuration = [
+  const plain = [
     `listeners.tcp.1 = 127.0.0.1:${port}`,
+    ...(management ? ['management.tcp.ip = 127.0.0.1', `management.tcp.port = ${managementPort}`] : []),
+  ];
+  const configuration = [
     `default_user = ${user}`,
     `default_pass = ${password}`,
     'disk_free_limit.absolute = 50MB',
     'log.console = false',
     'log.file.rotation.size = 10485760',
     'log.file.rotation.count = 1',
-    ...(management ? ['management.tcp.ip = 127.0.0.1', `management.tcp.port = ${managementPort}`] : []),
+    ...(tls ? tlsConfiguration('127.0.0.1', port, managementPort, tls) : plain),
   ];
   const configurationFile = join(directory, 'rabbitmq.conf');
   rmSync(configurationFile, { force: true });

@@ -12,7 +12,7 @@ interface Line {
 }
 
 export type Order =
-  'stop' | 'kill' | 'start' | 'pause' | 'resume' | 'memory as deployed' | `${'memory' | 'disk'} alarm ${'on' | 'off'}`;
+  'stop' | 'kill' | 'start' | 'pause' | 'resume' | 'reload' | 'memory as deployed' | `${'memory' | 'disk'} alarm ${'on' | 'off'}`;
 
 /** A RabbitMQ or PostgreSQL server for one test file, which may break it. The start takes up to 10 s. */
 export class PrivateServer {

@@ -14,7 +14,7 @@ import { prepare } from './checkout/prepare.mjs';
 import { report, reportFailure } from './checkout/progress.mjs';
 import { ROOT } from './checkout/project.mjs';
 import { needsOfChosen } from './checkout/test-needs.mjs';
-import { INSTALL_NOTHING } from './servers/rabbitmq-program.mjs';
+import { CLUSTER_NEEDS_PROGRAM, INSTALL_NOTHING, findRabbit } from './servers/rabbitmq-program.mjs';
 import { temporaryDirectory } from './processes/temporary-directory.mjs';
 import { TestServers } from './servers/test-servers.mjs';
 
@@ -48,8 +48,8 @@ const totals = { passed: 0, failed: 0 };
 const reports = temporaryDirectory('jest-reports');
 const servers = new TestServers();
 let leaving = false;
-/** The tests that this machine has no means for: said again at the end. */
-let notRun = '';
+/** The tests that this machine has no means for: said again at the end. @type {string[]} */
+const notRun = [];
 
 for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, () => void leave(130));
 watchParent(() => void leave(1));
@@ -117,7 +117,7 @@ async function startDatabase(given) {
 async function runSteps(broker, database) {
   const settings = async () => ({ ...(await broker), ...(await database), ...(await examples()) });
   // Side by side: tests wait for servers and deadlines half of their time, and the checks never do.
-  await Promise.all([checkCode(), runTests(settings)]);
+  await Promise.all([checkCode().then(() => runClusterPass(broker)), runTests(settings)]);
   // The whole of it takes half an hour: npm run test:neighbours. Alone, because it measures how long calls take, and on a disk.
   await jest('neighbour tests, the short pass', ['--selectProjects', 'neighbours', '--testPathPatterns', 'short'], {});
 }
@@ -126,6 +126,19 @@ async function checkCode() {
   for (const check of CHECKS) await step(check, () => npm(['run', check]));
   // The whole of it takes a quarter of an hour: npm run test:faults.
   await jest('fault tests, the short pass', ['--selectProjects', 'faults', '--testPathPatterns', 'short'], IN_MEMORY);
+}
+
+// The whole of it takes half an hour: npm run test:cluster. After the broker, whose own installation may be under way.
+/** @param {unknown} broker */
+async function runClusterPass(broker) {
+  await broker;
+  if (findRabbit())
+    await jest(
+      'cluster tests, the short pass',
+      ['--selectProjects', 'cluster', '--testPathPatterns', 'cluster/short'],
+      IN_MEMORY,
+    );
+  else notRun.push(`NOT RUN: the short pass of the cluster tests. ${CLUSTER_NEEDS_PROGRAM}`);
 }
 
 /** @param {() => Promise<Settings>} settings */
@@ -141,8 +154,9 @@ async function runTests(settings) {
 async function examples() {
   const { missing, ...tools } = await exampleTools(report);
   if (missing.length > 0) {
-    notRun = `NOT RUN: the examples that need ${missing.join(' and ')}; on Debian: apt-get install python3-pika amqp-tools`;
-    if (process.env.CI) throw new UserError(notRun);
+    const said = `NOT RUN: the examples that need ${missing.join(' and ')}; on Debian: apt-get install python3-pika amqp-tools`;
+    notRun.push(said);
+    if (process.env.CI) throw new UserError(said);
   }
   return { TEST_EXAMPLE_TOOLS: JSON.stringify(tools) };
 }
@@ -186,7 +200,7 @@ async function leave(code) {
   endCommands();
   await servers.remove();
   reports.remove();
-  if (notRun) report(notRun);
+  for (const said of notRun) report(said);
   process.stdout.write(`${totals.passed} passed, ${totals.failed} failed\n`);
   process.exit(code);
 }

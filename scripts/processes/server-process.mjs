@@ -25,6 +25,7 @@ export class ServerProcess {
    * @param {() => Promise<boolean>} options.isReady
    * @param {NodeJS.Signals} options.stopSignal what the program takes for "finish and go"
    * @param {{ script: string, variables?: Record<string, string> }} options.onOrphaned see startReaper
+   * @param {number} [options.readyMs] time for a start
    * @param {(pid: number) => void} [options.onStart]
    * @param {() => void} [options.onExit] called whenever it has ended; must not take long
    * @param {AbortSignal} [options.abort] ends a start that is under way
@@ -43,7 +44,7 @@ export class ServerProcess {
     return this.#child !== undefined;
   }
 
-  async start(timeoutMs = 60_000) {
+  async start(timeoutMs = this.#describe.readyMs ?? 60_000) {
     if (this.#child) return;
     const { name, describe, logFile, isReady, onStart, onExit, onDeath, abort } = this.#describe;
     const { command, args, options } = describe();

@@ -14,6 +14,7 @@ import { join } from 'node:path';
 import { connectionFailure, freePorts } from '../processes/free-port.mjs';
 import { commandLine, endProcess, isAlive } from '../processes/processes.mjs';
 import { ServerProcess } from '../processes/server-process.mjs';
+import { copyPrimary, standbySettings } from './postgres-standby.mjs';
 import { postgresIdentity, postgresPrograms, runAs } from './postgres-program.mjs';
 
 const FAST_AND_UNSAFE = ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off'];
@@ -25,13 +26,14 @@ const FAST_AND_UNSAFE = ['fsync=off', 'synchronous_commit=off', 'full_page_write
  * @param {string} [options.password] of the superuser; absent: none is asked for
  * @param {number} [options.port] taken when free
  * @param {boolean} [options.fsync] false for data that nobody will miss
+ * @param {string} [options.standbyOf] URL of the superuser of a primary on this machine; this one starts as a copy that follows it
  * @param {string[]} [options.settings] others than these, each `name=value`
  * @param {string} [options.tls] a directory with ca.pem, cert.pem and key.pem: only TLS, and only with a certificate of that authority
  * @param {() => void} [options.onDeath] called when it goes by itself
  * @param {AbortSignal} [options.abort] ends a start that is under way
  */
 export async function startPostgres(options) {
-  const { directory, password, port: preferred, fsync = true, settings: more = [], tls, onDeath, abort } = options;
+  const { directory, password, port: preferred, fsync = true, standbyOf, settings: more = [], tls, onDeath, abort } = options;
   const programs = await postgresPrograms();
   const identity = postgresIdentity();
   const data = join(directory, 'data');
@@ -47,6 +49,7 @@ export async function startPostgres(options) {
     'timezone=UTC',
     ...(fsync ? [] : FAST_AND_UNSAFE),
     ...(tls ? tlsSettings(directory, password) : []),
+    ...(standbyOf ? standbySettings(standbyOf) : []),
     ...more,
   ];
   const args = ['-D', data, '-p', String(port), ...settings.flatMap((setting) => ['-c', setting])];
@@ -65,6 +68,7 @@ export async function startPostgres(options) {
   });
   // Only now: from here on somebody cleans up should we be killed.
   if (existsSync(data)) await clearTheWay(data);
+  else if (standbyOf) await copyPrimary(standbyOf, data);
   else initialise(programs.initdb, identity, data, password);
   const copyTls = () => tls && copyCertificates(tls, directory, identity);
   copyTls();

@@ -60,8 +60,8 @@ export async function startContainerRabbit(options, onProgress) {
     abort,
   );
   await server.start();
-  /** @param {string[]} args */
-  const control = (...args) => docker('exec', name, 'rabbitmqctl', ...args);
+  /** @param {string} program @param {string[]} args */
+  const control = (program, ...args) => docker('exec', name, program, ...args);
   return { server, port, managementPort: management ? managementPort : undefined, control };
 }
 

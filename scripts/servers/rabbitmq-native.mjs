@@ -16,6 +16,12 @@ until epmd -port "$ERL_EPMD_PORT" -names >/dev/null 2>&1 || [ $i -ge 100 ]; do s
 exec "$0"
 `;
 
+// A member waits for the data of the others, in turns of 30 s.
+const READY_MS = 180_000;
+
+// A member of a cluster has a port mapper of its test.
+const LAUNCH_MEMBER = 'exec "$0"';
+
 // Should that one have been killed, the node has started another, as a daemon.
 const END_EPMD = 'epmd -kill >/dev/null 2>&1';
 
@@ -25,16 +31,17 @@ const END_EPMD = 'epmd -kill >/dev/null 2>&1';
  * @param {{ server: string, path: string }} programs
  */
 export async function startNativeRabbit(options, programs) {
-  const { directory, management, disposable, user, password, tls, ports: preferred = {}, onDeath, abort } = options;
-  const [port, managementPort, distributionPort, epmdPort] = await freePorts([
+  const { directory, management, disposable, user, password, tls, ports: preferred = {}, member, onDeath, abort } = options;
+  const [port, managementPort, freeDistributionPort, freeEpmdPort] = await freePorts([
     preferred.amqp,
     preferred.management,
     undefined,
     undefined,
   ]);
+  const { distributionPort, epmdPort } = member ?? { distributionPort: freeDistributionPort, epmdPort: freeEpmdPort };
   const pidFile = join(directory, 'node.pid');
   await endOrphan(pidFile, directory);
-  const environment = writeConfiguration({ directory, management, user, password, tls, port, managementPort });
+  const environment = writeConfiguration({ directory, management, user, password, tls, port, managementPort, member });
   const env = {
     ...environment,
     PATH: programs.path,
@@ -42,35 +49,42 @@ export async function startNativeRabbit(options, programs) {
     ERL_EPMD_PORT: String(epmdPort),
     ERL_EPMD_ADDRESS: '127.0.0.1',
   };
+  const endEpmd = member ? ':' : END_EPMD;
   const server = new ServerProcess({
     name: 'RabbitMQ',
-    describe: () => ({ command: 'sh', args: ['-c', LAUNCH, programs.server], options: { cwd: directory, env } }),
+    describe: () => ({
+      command: 'sh',
+      args: ['-c', member ? LAUNCH_MEMBER : LAUNCH, programs.server],
+      options: { cwd: directory, env },
+    }),
     logFile: join(directory, 'console.log'),
     isReady: () => accepts(port, management ? managementPort : undefined),
     stopSignal: 'SIGTERM',
+    readyMs: member && READY_MS,
     onOrphaned: {
-      script: disposable ? `end_group KILL 10; ${END_EPMD}` : `end_group TERM 60; ${END_EPMD}`,
+      script: disposable ? `end_group KILL 10; ${endEpmd}` : `end_group TERM 60; ${endEpmd}`,
       variables: { PATH: programs.path, ERL_EPMD_PORT: String(epmdPort) },
     },
     onStart: (pid) => writeFileSync(pidFile, String(pid)),
     onExit: () => {
       rmSync(pidFile, { force: true });
-      spawnSync('sh', ['-c', END_EPMD], { env, stdio: 'ignore' });
+      spawnSync('sh', ['-c', endEpmd], { env, stdio: 'ignore' });
     },
     onDeath,
     abort,
   });
   await server.start();
-  /** @param {string[]} args */
-  const control = async (...args) =>
-    (await promisify(execFile)(join(dirname(programs.server), 'rabbitmqctl'), args, { env })).stdout.trim();
+  /** @param {string} program @param {string[]} args */
+  const control = async (program, ...args) =>
+    (await promisify(execFile)(join(dirname(programs.server), program), args, { env })).stdout.trim();
   return { server, port, managementPort: management ? managementPort : undefined, control };
 }
 
 /**
- * @param {{ directory: string, management: boolean, user: string, password: string, tls?: string, port: number, managementPort: number }} options
+/**
+ * @param {Pick<import('./rabbitmq.mjs').CompleteOptions, 'directory' | 'management' | 'user' | 'password' | 'tls' | 'member'> & { port: number, managementPort: number }} options
  */
-function writeConfiguration({ directory, management, user, password, tls, port, managementPort }) {
+function writeConfiguration({ directory, management, user, password, tls, port, managementPort, member }) {
   for (const name of ['mnesia', 'log', 'schema', 'config', 'conf.d'])
     mkdirSync(join(directory, name), { recursive: true, mode: 0o700 });
   const cookie = join(directory, '.erlang.cookie');
@@ -89,6 +103,7 @@ function writeConfiguration({ directory, management, user, password, tls, port, 
     'log.file.rotation.size = 10485760',
     'log.file.rotation.count = 1',
     ...(tls ? tlsConfiguration('127.0.0.1', port, managementPort, tls) : plain),
+    ...(member ? clusterSettings(member) : []),
   ];
   const configurationFile = join(directory, 'rabbitmq.conf');
   rmSync(configurationFile, { force: true });
@@ -105,7 +120,7 @@ function writeConfiguration({ directory, management, user, password, tls, port, 
   return {
     HOME: directory, // where Erlang looks for the cookie
     LANG: 'C.UTF-8',
-    RABBITMQ_NODENAME: 'rabbit@localhost', // part of the data's path; unique by its own epmd
+    RABBITMQ_NODENAME: member?.node ?? 'rabbit@localhost', // part of the data's path; unique by its own epmd
     RABBITMQ_CONF_ENV_FILE: '/dev/null',
     RABBITMQ_MNESIA_BASE: join(directory, 'mnesia'),
     RABBITMQ_LOG_BASE: join(directory, 'log'),
@@ -121,6 +136,16 @@ function writeConfiguration({ directory, management, user, password, tls, port, 
     // No busy waiting: an idle broker leaves the processor alone.
     RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS: '+sbwt none +sbwtdcpu none +sbwtdio none -kernel inet_dist_use_interface {127,0,0,1}',
   };
+}
+
+/** @param {import('./rabbitmq.mjs').Member} member */
+function clusterSettings({ peers, tickSeconds }) {
+  return [
+    'cluster_formation.peer_discovery_backend = classic_config',
+    ...peers.map((peer, index) => `cluster_formation.classic_config.nodes.${index + 1} = ${peer}`),
+    'cluster_partition_handling = pause_minority',
+    ...(tickSeconds ? [`net_ticktime = ${tickSeconds}`] : []),
+  ];
 }
 
 // RabbitMQ opens its listeners last, when it is ready to serve.

@@ -91,3 +91,7 @@ export const HOW_TO_GET_RABBIT = [
   '  macOS            brew install rabbitmq',
   '  anywhere         start Docker, or set AMQP_URL to a RabbitMQ 3.10 or later that you have',
 ].join('\n');
+
+/** The message for a cluster of brokers on such a machine: its nodes have to reach each other. */
+export const CLUSTER_NEEDS_PROGRAM =
+  'A cluster of brokers needs RabbitMQ as a program of this machine; on Debian: apt-get install rabbitmq-server';

@@ -1,6 +1,13 @@
 import { startContainerRabbit } from './rabbitmq-container.mjs';
 import { startNativeRabbit } from './rabbitmq-native.mjs';
-import { HOW_TO_GET_RABBIT, canInstall, dockerAnswers, findRabbit, installRabbit } from './rabbitmq-program.mjs';
+import {
+  CLUSTER_NEEDS_PROGRAM,
+  HOW_TO_GET_RABBIT,
+  canInstall,
+  dockerAnswers,
+  findRabbit,
+  installRabbit,
+} from './rabbitmq-program.mjs';
 
 /**
  * @typedef {object} RabbitOptions
@@ -11,6 +18,7 @@ import { HOW_TO_GET_RABBIT, canInstall, dockerAnswers, findRabbit, installRabbit
  * @property {boolean} [disposable] whether its data will never be needed again: then it need not be closed in order
  * @property {string} [tls] a directory with ca.pem, cert.pem and key.pem: only TLS, and only with a certificate of that authority
  * @property {{ amqp?: number, management?: number }} [ports] taken when free
+ * @property {Member} [member] absent: a node of its own. Only for the program on this machine, not for a container.
  * @property {() => void} [onDeath] called when it goes by itself
  * @property {AbortSignal} [abort] ends a start that is under way
  * @property {(what: string) => void} [onProgress] called before something that takes long
@@ -19,17 +27,27 @@ import { HOW_TO_GET_RABBIT, canInstall, dockerAnswers, findRabbit, installRabbit
 // Erlang keeps certificates in memory for up to two minutes, also replaced ones.
 const FORGET_CERTIFICATES = 'spawn(fun Again() -> ssl:clear_pem_cache(), timer:sleep(200), Again() end).';
 
+/**
+ * A node of a cluster.
+ * @typedef {object} Member
+ * @property {string} node its name, such as rabbit1@localhost
+ * @property {string[]} peers the names of all nodes of the new cluster
+ * @property {number} [tickSeconds] seconds until a silent node counts as lost: 60 by default
+ * @property {number} distributionPort where other nodes reach it
+ * @property {number} epmdPort of a port mapper that is already running
+ */
+
 /** @typedef {RabbitOptions & { user: string, management: boolean }} CompleteOptions */
 
 /**
  * Starts a RabbitMQ of our own: the program on this machine, else a container, else after installing the program.
- * The result has, beside addresses, `control(...args)`: what rabbitmqctl prints for this node.
+ * The result has, beside addresses, `control(program, ...args)`: the output of rabbitmqctl or rabbitmq-queues for this node.
  * @param {RabbitOptions} options
  */
 export async function startRabbit({ user = 'collaboration', management = false, onProgress = () => {}, ...rest }) {
   const options = { user, management, ...rest };
   const started = await startOneOf(options, onProgress);
-  if (rest.tls) await started.control('eval', FORGET_CERTIFICATES);
+  if (rest.tls) await started.control('rabbitmqctl', 'eval', FORGET_CERTIFICATES);
   /** @param {string} scheme @param {number} port */
   const origin = (scheme, port) =>
     rest.tls
@@ -49,6 +67,7 @@ export async function startRabbit({ user = 'collaboration', management = false, 
 async function startOneOf(options, onProgress) {
   const programs = findRabbit();
   if (programs) return startNativeRabbit(options, programs);
+  if (options.member) throw new Error(CLUSTER_NEEDS_PROGRAM);
   if (await dockerAnswers()) return startContainerRabbit(options, onProgress);
   if (!canInstall()) throw new Error(HOW_TO_GET_RABBIT);
   onProgress('installing RabbitMQ with apt-get (once)');

@@ -1,7 +1,8 @@
 // One private server for a test that wants to break it. Jest cannot import these modules, so it talks to a child:
 // stdout: one JSON line when ready, then one for each command line on stdin: stop, kill, start, pause, resume, for PostgreSQL reload
 // (takes replaced certificates), and for RabbitMQ
-// memory alarm on, memory alarm off, and the same for disk: an alarm blocks every connection that publishes; and memory as deployed.
+// memory alarm on, memory alarm off, and the same for disk: an alarm blocks every connection that publishes; and memory as deployed;
+// and the command lines of rabbitmqctl and rabbitmq-queues. CLUSTER_MEMBER (JSON) makes a RabbitMQ one node of a cluster.
 // When stdin closes, the server and its data are removed.
 import { randomBytes } from 'node:crypto';
 import { createInterface } from 'node:readline';
@@ -10,7 +11,7 @@ import { temporaryDirectory } from '../processes/temporary-directory.mjs';
 import { startPostgres } from './postgres.mjs';
 import { startRabbit } from './rabbitmq.mjs';
 
-const { kind, management, fsync, tls } = commandLine(
+const { kind, management, fsync, tls, standbyOf } = commandLine(
   {
     command: 'node scripts/servers/run.mjs',
     about: 'Runs one private server for a test that breaks it, until its input closes.',
@@ -19,10 +20,11 @@ const { kind, management, fsync, tls } = commandLine(
       management: { help: "RabbitMQ's HTTP API as well" },
       tls: { value: 'DIRECTORY', help: 'only TLS, with ca.pem, cert.pem and key.pem of that directory' },
       fsync: { help: 'PostgreSQL keeps its promises when the machine fails' },
+      'standby-of': { value: 'URL', help: 'a PostgreSQL that follows the one at this URL, on the same machine' },
     },
     examples: { 'rabbitmq --management': 'a broker', postgres: 'a database' },
   },
-  ({ words: [server], values }) => ({ kind: server, ...values }),
+  ({ words: [server], values }) => ({ kind: server, ...values, standbyOf: values['standby-of'] }),
 );
 
 /** @param {object} line */
@@ -42,11 +44,14 @@ const leave = (code) =>
     process.exit(code);
   })());
 
+/** @type {Partial<import('./rabbitmq.mjs').RabbitOptions>} */
+const member = JSON.parse(process.env.CLUSTER_MEMBER ?? '{}');
+
 /** @type {Promise<(Awaited<ReturnType<typeof startRabbit>> & { reload?: undefined }) | Awaited<ReturnType<typeof startPostgres>> & { control?: undefined, managementUrl?: undefined }>} */
 const started =
   kind === 'postgres'
-    ? startPostgres({ directory, fsync: fsync ?? false, tls })
-    : startRabbit({ directory, disposable: true, management, tls, password: randomBytes(16).toString('hex') });
+    ? startPostgres({ directory, fsync: fsync ?? false, tls, standbyOf })
+    : startRabbit({ directory, disposable: true, management, tls, password: randomBytes(16).toString('hex'), ...member });
 
 // Signals end the process without cleaning up otherwise; a closed stdin says that the test is over or dead.
 for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, () => leave(1));
@@ -66,6 +71,8 @@ const LIMITS = {
   'disk alarm off': ['set_disk_free_limit', '50MB'],
 };
 
+const TOOLS = ['rabbitmqctl', 'rabbitmq-queues'];
+
 /** @param {string} command */
 const obey = async (command) => {
   const { server, control, reload } = await started;
@@ -74,16 +81,18 @@ const obey = async (command) => {
     return { ok: true, command, pid: server.pid ?? null };
   }
   if (control && command in LIMITS) {
-    await control(...LIMITS[command]);
+    await control('rabbitmqctl', ...LIMITS[command]);
     return { ok: true, command, pid: server.pid ?? null };
   }
+  const [program, ...args] = command.split(' ');
+  if (control && TOOLS.includes(program)) return { ok: true, command, output: await control(program, ...args) };
   const verb = VERBS.find((one) => one === command);
   if (!verb) throw new Error(`unknown command: ${command}`);
   await server[verb]();
   return { ok: true, command, pid: server.pid ?? null };
 };
 
-let queue = started.then(({ server, url, port, managementUrl }) => say({ url, port, managementUrl, pid: server.pid }));
+let queue = started.then(({ server, url, port, managementUrl }) => say({ url, port, managementUrl, directory, pid: server.pid }));
 queue.catch((error) => {
   console.error(error.message);
   leave(1);

@@ -7,12 +7,28 @@ import { Management } from './management';
 interface Line {
   url?: string;
   managementUrl?: string;
+  directory?: string;
   ok?: boolean;
   error?: string;
+  output?: string;
 }
 
 export type Order =
-  'stop' | 'kill' | 'start' | 'pause' | 'resume' | 'reload' | 'memory as deployed' | `${'memory' | 'disk'} alarm ${'on' | 'off'}`;
+  | 'stop'
+  | 'kill'
+  | 'start'
+  | 'pause'
+  | 'resume'
+  | 'reload'
+  | 'memory as deployed'
+  | `${'memory' | 'disk'} alarm ${'on' | 'off'}`
+  | `${'rabbitmqctl' | 'rabbitmq-queues'} ${string}`;
+
+export interface ServerOptions {
+  /** Options of scripts/servers/run.mjs. */
+  options?: readonly string[];
+  env?: Record<string, string>;
+}
 
 /** A RabbitMQ or PostgreSQL server for one test file, which may break it. The start takes up to 10 s. */
 export class PrivateServer {
@@ -20,21 +36,30 @@ export class PrivateServer {
     readonly url: string,
     /** URL of its management API with credentials; empty unless started with `--management`. */
     readonly managementUrl: string,
+    /** Folder of its data and logs. */
+    readonly directory: string,
     private readonly child: ChildProcess,
     private readonly nextLine: () => Promise<Line>,
   ) {}
 
-  static async start(kind: 'rabbitmq' | 'postgres', ...options: string[]): Promise<PrivateServer> {
+  static start(kind: 'rabbitmq' | 'postgres', ...options: string[]): Promise<PrivateServer> {
+    return PrivateServer.startWith(kind, { options });
+  }
+
+  static async startWith(kind: 'rabbitmq' | 'postgres', { options = [], env }: ServerOptions): Promise<PrivateServer> {
     const program = join(process.cwd(), 'scripts/servers/run.mjs');
-    const child = spawn(process.execPath, [program, kind, ...options], { stdio: ['pipe', 'pipe', 'inherit'] });
+    const child = spawn(process.execPath, [program, kind, ...options], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+      env: { ...process.env, ...env },
+    });
     const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
     const nextLine = async () => {
       const line = await lines.next();
       if (line.done) throw new Error(`the private ${kind} ended`);
       return JSON.parse(line.value) as Line;
     };
-    const { url = '', managementUrl = '' } = await nextLine();
-    return new PrivateServer(url, managementUrl, child, nextLine);
+    const { url = '', managementUrl = '', directory = '' } = await nextLine();
+    return new PrivateServer(url, managementUrl, directory, child, nextLine);
   }
 
   /** Management API of a RabbitMQ started with `--management`. */
@@ -42,11 +67,17 @@ export class PrivateServer {
     return new Management(this.managementUrl, '%2F');
   }
 
-  /** `kill` acts like a power cut, `pause` freezes all processes of the server. The alarms are those of a broker short of memory or disk. */
-  async order(order: Order): Promise<void> {
+  /**
+   * `kill` acts like a power cut, `pause` freezes all processes of the server. The alarms are those of a broker short of memory or disk. Orders
+   * are obeyed one after the other.
+   *
+   * @returns the output of a program
+   */
+  async order(order: Order): Promise<string> {
     this.child.stdin?.write(`${order}\n`);
-    const { ok, error } = await this.nextLine();
+    const { ok, error, output = '' } = await this.nextLine();
     if (!ok) throw new Error(`${order}: ${error}`);
+    return output;
   }
 
   /** Stops the server and deletes its data. */

@@ -1,9 +1,5 @@
-import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { readFile } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { connect } from 'amqplib';
 import { Pool } from 'pg';
 import { QUEUES } from '@app/rabbitmq/topology/topology';
@@ -13,6 +9,7 @@ import { ServiceProcess, type AppName } from '@app/testing/service-process';
 import { FaultProxy } from './fault-proxy';
 import { LoadBalancer } from './load-balancer';
 import type { Random } from './random';
+import { createTenants, setUp } from './set-up';
 
 /** Timeout of calls in the gateway. Longer than the statement timeout, so that both limits are tested. */
 export const REQUEST_TIMEOUT_MS = 3000;
@@ -49,6 +46,8 @@ export interface ClusterOptions {
 const COMMANDS = /^\w+\.(calls|commands(\.\d)?|again|suspects)$/;
 const RETRIES = /^\w+\.retry\.\w+$/;
 const LETTERS = /^\w+\.commands\.(dead|refused|crashed)$/;
+
+export type QueueKind = 'commands' | 'dead' | 'retry';
 
 /** The whole system with its own servers, and a fault proxy in every link. PostgreSQL writes to disk as in production. */
 export class Cluster {
@@ -115,9 +114,8 @@ export class Cluster {
    * Current number of ready messages in the queues of a kind, over AMQP: the numbers of the management API are seconds old. Suspects count as
    * commands.
    */
-  async waiting(kind: 'commands' | 'dead' | 'retry'): Promise<number> {
-    const ofKind = { commands: COMMANDS, dead: LETTERS, retry: RETRIES }[kind];
-    return (await waitingIn(this.broker.url, ofKind)).reduce((sum, { count }) => sum + count, 0);
+  waiting(kind: QueueKind): Promise<number> {
+    return waitingOfKind(this.broker.url, kind);
   }
 
   /** Adds a writer, which is not started. */
@@ -127,7 +125,7 @@ export class Cluster {
 
   /** Runs `npm run setup` of a checkout. */
   async setUp(root: string): Promise<void> {
-    await this.run(root, ['scripts/setup.mjs'], { DEMO_CREDENTIALS: 'true' });
+    await setUp(root, this.environment);
   }
 
   async remove(): Promise<void> {
@@ -144,8 +142,7 @@ export class Cluster {
     this.sql = new Pool({ connectionString: this.database.url, max: 2, connectionTimeoutMillis: 2000 });
     this.sql.on('error', () => undefined);
     await this.setUp(this.root);
-    const demo = { 'x-svc-api-key': 'demo-key', 'x-svc-auth-token': 'demo-token' };
-    this.tenants = [demo, await this.newTenant(), await this.newTenant()];
+    this.tenants = await createTenants(this.root, this.environment);
     const { gateways = 1, users = 1, writers = 2 } = options;
     for (let number = 0; number < gateways; number++) {
       const port = await freePort();
@@ -154,17 +151,6 @@ export class Cluster {
     }
     for (let number = 0; number < users; number++) this.usersReplicas.push(await this.node('users', random, options.env?.users));
     for (let number = 0; number < writers; number++) await this.addWriter(random, options.env?.notifications);
-  }
-
-  private async newTenant(): Promise<Credentials> {
-    // The program has another path in other versions.
-    const { scripts } = JSON.parse(await readFile(join(this.root, 'package.json'), 'utf8')) as { scripts: { keys: string } };
-    const keys = scripts.keys.split(' ').slice(1);
-    const created = await this.run(this.root, [...keys, 'create', '--json']);
-    const { key, token } = JSON.parse(created) as { key: string; token: string };
-    // Workloads publish with the full-rights account.
-    await this.run(this.root, [...keys, 'grant', key, '--publisher', '*']);
-    return { 'x-svc-api-key': key, 'x-svc-auth-token': token };
   }
 
   private async node(app: AppName, random: Random, env: Record<string, string> = {}): Promise<Node> {
@@ -179,14 +165,12 @@ export class Cluster {
     process.root = this.root;
     return { process, toBroker, toDatabase };
   }
+}
 
-  private async run(root: string, command: string[], env: Record<string, string> = {}): Promise<string> {
-    const { stdout } = await promisify(execFile)(process.execPath, command, {
-      cwd: root,
-      env: { PATH: process.env.PATH, ...this.environment, ...env },
-    });
-    return stdout;
-  }
+/** Number of ready messages in all queues of a kind. */
+export async function waitingOfKind(brokerUrl: string, kind: QueueKind): Promise<number> {
+  const ofKind = { commands: COMMANDS, dead: LETTERS, retry: RETRIES }[kind];
+  return (await waitingIn(brokerUrl, ofKind)).reduce((sum, { count }) => sum + count, 0);
 }
 
 /** Number of ready messages in each of our queues with a matching name, read with the full-rights account. */

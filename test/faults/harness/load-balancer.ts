@@ -2,13 +2,15 @@ import type { Gateway } from './cluster';
 
 const LOOK_EVERY_MS = 100;
 
+type Target = Pick<Gateway, 'process' | 'url'>;
+
 /** Sends calls in turn to the ready gateways, like a load balancer in front of them. */
 export class LoadBalancer {
-  private ready: Gateway[];
+  private ready: Target[];
   private turn = 0;
   private readonly timer = setInterval(() => void this.look(), LOOK_EVERY_MS);
 
-  constructor(private readonly gateways: readonly Gateway[]) {
+  constructor(private readonly gateways: readonly Target[]) {
     this.ready = [...gateways];
   }
 

@@ -1,5 +1,5 @@
 import { get } from 'node:http';
-import type { Cluster } from './cluster';
+import type { Gateway } from './cluster';
 
 /** Interval of the samples. A shorter delay between two samples is not seen. */
 const EVERY_MS = 50;
@@ -15,7 +15,7 @@ export class Noise {
   private dueAt = Infinity;
   private readonly timer = setInterval(() => this.sample(), EVERY_MS).unref();
 
-  constructor(private readonly cluster: Cluster) {}
+  constructor(private readonly cluster: { gateway: Pick<Gateway, 'url'> }) {}
 
   /** The longest delay since a time. */
   since(from: number): number {

@@ -1,7 +1,7 @@
 import { Agent, request } from 'node:http';
 import type { ConfirmChannel } from 'amqplib';
 import { eventually } from '@app/testing/eventually';
-import { REQUEST_TIMEOUT_MS, type Cluster } from './cluster';
+import { REQUEST_TIMEOUT_MS, type Cluster, type Gateway } from './cluster';
 import { Journal, type Thing, type Told } from './journal';
 import { Noise } from './noise';
 import type { Random } from './random';
@@ -15,10 +15,14 @@ const PUBLISHED = 'published';
 
 export interface Answered {
   askedAt: number;
+  answeredAt?: number;
   status?: number;
   /** Time of the answer, without the delay by the machine itself. */
   ms?: number;
 }
+
+/** The part of a system that a workload uses. */
+export type UnderLoad = Pick<Cluster, 'tenants' | 'sql' | 'gatewayUrl' | 'waiting'> & { gateway: Pick<Gateway, 'url'> };
 
 /** An open-loop client: it sends at its rate, with or without answers. */
 export class Workload {
@@ -45,7 +49,7 @@ export class Workload {
   readonly statuses: Answered[] = [];
 
   constructor(
-    private readonly cluster: Cluster,
+    private readonly cluster: UnderLoad,
     private readonly random: Random,
     name: string,
     readonly ratePerSecond = 50,
@@ -122,6 +126,7 @@ export class Workload {
     const work = answer.then((told) => {
       this.journal.tell(number, told);
       entry.status = told.status;
+      entry.answeredAt = performance.now();
       entry.ms = told.ms - told.noiseMs;
       if (![0, 500, 504].includes(told.status)) return;
       const deadline = Math.max(askedAt + told.noiseMs + REQUEST_TIMEOUT_MS, told.status === 504 ? Date.now() : 0);

@@ -1,0 +1,108 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { between } from '../docs/between.mjs';
+import { table } from '../docs/table.mjs';
+import { unknown } from '../processes/command-line.mjs';
+import { endCommands } from '../processes/command.mjs';
+import { watchParent } from '../processes/parent.mjs';
+import { temporaryDirectory } from '../processes/temporary-directory.mjs';
+import { runJest } from './jest.mjs';
+import { checkMachine } from './machine.mjs';
+import { prepare } from './prepare.mjs';
+import { report, reportFailure } from './progress.mjs';
+import { ROOT } from './project.mjs';
+
+const DOCUMENT = join(ROOT, 'docs/reliability.md');
+
+/** @typedef {Record<string, unknown>} Figures of a row, by column */
+
+/**
+ * Runs a suite whose tests are the rows of a table, prints the table, and ends this process.
+ * @param {object} suite
+ * @param {string} suite.project of Jest
+ * @param {string} suite.pattern of the file with the rows
+ * @param {NodeJS.ProcessEnv} suite.env by which that file gets its rows
+ * @param {string[]} suite.columns
+ * @param {(figures: Figures) => Figures} [suite.complete] adds columns that the tests do not know
+ * @param {(figures: Figures[], failed: number) => number} suite.missed number of rows that missed a bound
+ * @param {string} [suite.part] of docs/reliability.md, which is written anew
+ */
+export async function runRowSuite({ project, pattern, env, columns, complete = (row) => row, missed, part }) {
+  const directory = temporaryDirectory(project);
+  const reportFile = join(directory.path, 'rows.jsonl');
+  let leaving = false;
+  /** @param {number} code */
+  const leave = (code) => {
+    if (leaving) return;
+    leaving = true;
+    endCommands();
+    directory.remove();
+    process.exit(code);
+  };
+  /** @param {Figures[]} figures */
+  const tableOf = (figures) =>
+    table(
+      columns,
+      figures.map((row) => columns.map((column) => String(complete(row)[column] ?? ''))),
+    );
+  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
+    process.on(name, () => {
+      // What was measured so far took minutes.
+      if (!leaving) process.stdout.write(`\n${tableOf(reported(reportFile))}\n`);
+      leave(130);
+    });
+  }
+  watchParent(() => leave(1));
+
+  try {
+    checkMachine();
+    await prepare();
+    const since = Date.now();
+    const { passed, failed } = await runJest(
+      ['--selectProjects', project, '--runInBand', '--testPathPatterns', pattern],
+      { FAULT_REPORT: reportFile, ...env },
+      join(directory.path, 'report.json'),
+    );
+    const figures = reported(reportFile);
+    process.stdout.write(`\n${tableOf(figures)}\n`);
+    report(`${passed} passed, ${failed} failed`);
+    if (part) {
+      const minutes = Math.ceil((Date.now() - since) / 60_000);
+      const when = `${new Date().toISOString().slice(0, 10)}, ${minutes} minutes`;
+      const not = missed(figures, failed);
+      const content = `Last full run: ${when}, ${passed + failed - not} rows within every bound, ${not} not.\n\n${tableOf(figures)}`;
+      writeFileSync(DOCUMENT, between(part, readFileSync(DOCUMENT, 'utf8'), content));
+    }
+    leave(failed > 0 || passed === 0 ? 1 : 0);
+  } catch (error) {
+    if (!leaving) reportFailure(error);
+    leave(1);
+  }
+}
+
+/**
+ * @template {{ name: string }} R
+ * @param {readonly R[]} rows
+ * @param {string[]} parts of names; none means every row
+ * @returns {readonly R[]}
+ */
+export function chosenRows(rows, parts) {
+  const names = rows.map(({ name }) => name);
+  /** @param {string} name @param {string} part */
+  const isMeant = (name, part) => (names.includes(part) ? name === part : name.includes(part));
+  const stray = parts.find((part) => !names.some((name) => isMeant(name, part)));
+  if (stray !== undefined) throw unknown('row', stray, names);
+  return parts.length === 0 ? rows : rows.filter(({ name }) => parts.some((part) => isMeant(name, part)));
+}
+
+/** @param {string} file @returns {Figures[]} */
+function reported(file) {
+  try {
+    return readFileSync(file, 'utf8')
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+  } catch {
+    return []; // no row has ended
+  }
+}

@@ -1,0 +1,48 @@
+// npm run test:cluster: ends, freezes, separates and restarts the parts of a cluster under load, and prints the longest pauses.
+import { ROWS } from '../test/cluster/harness/rows.mjs';
+import { chosenRows, runRowSuite } from './checkout/row-suite.mjs';
+import { UsageError, commandLine } from './processes/command-line.mjs';
+
+const COLUMNS = [
+  'row',
+  'adds 200',
+  'other adds',
+  'gets 200',
+  'other gets',
+  'pause of adds (s)',
+  'pause of gets (s)',
+  'recovery (s)',
+  'lost',
+  'duplicated',
+  'unasked',
+  'late',
+  'figures',
+  'missed',
+];
+
+const { rows, write } = commandLine(
+  {
+    command: 'npm run test:cluster --',
+    about:
+      'Three brokers, two gateways, two users and three notifications processes, a database with a synchronous standby: ends, freezes, separates and restarts them under load.',
+    words: { name: 'ROW', help: 'only the rows whose name is or contains it; without one, all' },
+    options: {
+      write: { help: 'writes the figures into docs/reliability.md, with the bounds that were missed' },
+    },
+    notes: [`Rows:\n${ROWS.map(({ name }) => `  ${name}`).join('\n')}`],
+    examples: { '': 'everything, in less than half an hour', 'SIGKILL standby': 'the rows with one of these words' },
+  },
+  ({ words, values }) => {
+    if (values.write && words.length > 0) throw new UsageError('--write is for the full run only.');
+    return { rows: chosenRows(ROWS, words), write: values.write };
+  },
+);
+
+await runRowSuite({
+  project: 'cluster',
+  pattern: 'cluster/cluster\\.cluster-spec',
+  env: { CLUSTER_ROWS: JSON.stringify(rows) },
+  columns: COLUMNS,
+  missed: (figures) => figures.filter((row) => row.missed).length,
+  part: write ? 'cluster' : undefined,
+});

@@ -1,0 +1,8 @@
+import type { Row } from './harness/bounds';
+import { describeRows } from './harness/describe-rows';
+
+// The script chooses the rows by name.
+const { CLUSTER_ROWS: rows } = process.env;
+if (!rows) throw new Error('CLUSTER_ROWS is not set: run "npm run test:cluster -- <part of a name>".');
+
+describeRows('a cluster', JSON.parse(rows) as Row[], { tickSeconds: 10 });

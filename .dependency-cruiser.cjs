@@ -88,7 +88,14 @@ module.exports = {
         'The published client includes this part of the transport, and services that use the client have neither Nest nor our metrics.',
       severity: 'error',
       from: { path: '^libs/amqp/', pathNot: TEST },
-      to: { path: ['^libs/(?!(amqp|contracts)/)', 'node_modules/(@nestjs|prom-client|rxjs)(/|$)'] },
+      to: { path: ['^libs/(?!(amqp|contracts)/|runtime/src/(tls-files|broker-url)\\.ts)', 'node_modules/(@nestjs|prom-client|rxjs)(/|$)'] },
+    },
+    {
+      name: 'shared-by-the-client-are-leaves',
+      comment: 'The broker transport and the configuration both need these files, and the published client includes them.',
+      severity: 'error',
+      from: { path: '^libs/runtime/src/(tls-files|broker-url)\\.ts$' },
+      to: { pathNot: '^(node:)?(fs|tls)$' },
     },
     {
       name: 'client-needs-amqplib-only',

@@ -105,7 +105,8 @@ async function run({ program, database, args = (given) => given }) {
     console.error('The project is not built yet: run npm start once, or npm run build.');
     return 1;
   }
-  const named = () => (database ? process.env[database] || process.env.DATABASE_URL : process.env.AMQP_URL);
+  const names = database ? [database, 'DATABASE_URL'] : ['AMQP_URL'];
+  const named = () => names.some((one) => process.env[one] || process.env[`${one}_FILE`]);
   if (!named() && existsSync(STACK_ENV)) process.loadEnvFile(STACK_ENV);
   if (!database) {
     // In this process: a Ctrl-C must reach the tool once, which then ends between two letters.

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { connectionFailure } from '../processes/free-port.mjs';
 import { UserError } from '../checkout/machine.mjs';
 
@@ -8,16 +9,20 @@ const KINDS = {
 };
 
 /**
- * Checks a server that the user has named. A message names the variable and never shows its value: it holds a password.
+ * Checks a server that the user has named, by NAME or by NAME_FILE; then NAME has the value. A message names the variable and never shows
+ * its value: it holds a password.
  * @param {'AMQP_URL' | 'DATABASE_URL'} name
  * @param {NodeJS.ProcessEnv} env
  * @returns {Promise<boolean>} whether it is set
  */
 export async function checkGivenServer(name, env) {
   const { what, ports } = KINDS[name];
+  if (env[`${name}_FILE`]) takeFromFile(name, env);
   const value = env[name];
   if (!value) {
-    const own = ['USERS', 'NOTIFICATIONS', 'GATEWAY'].map((service) => `${service}_${name}`).find((candidate) => env[candidate]);
+    const own = ['USERS', 'NOTIFICATIONS', 'GATEWAY']
+      .flatMap((service) => [`${service}_${name}`, `${service}_${name}_FILE`])
+      .find((candidate) => env[candidate]);
     if (own) throw new UserError(`${own} is set but ${name} is not: set both, or neither to have ${what} started for you.`);
     return false;
   }
@@ -38,6 +43,18 @@ export async function checkGivenServer(name, env) {
       `${what} cannot be reached at the address in ${name} (${failure.code ?? 'no connection'}); start it, correct ${name}, or unset it to have ${what} started for you.`,
     );
   return true;
+}
+
+/** @param {string} name @param {NodeJS.ProcessEnv} env */
+function takeFromFile(name, env) {
+  const path = env[`${name}_FILE`] ?? '';
+  if (env[name]) throw new UserError(`${name} and ${name}_FILE are both set: only one of them may be.`);
+  try {
+    env[name] = readFileSync(path, 'utf8').replace(/\r?\n$/, '');
+  } catch (error) {
+    throw new UserError(`The file of ${name}_FILE cannot be read (${/** @type {NodeJS.ErrnoException} */ (error).code}).`);
+  }
+  delete env[`${name}_FILE`];
 }
 
 /**

@@ -1,5 +1,15 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { connectionFailure, freePorts } from '../processes/free-port.mjs';
 import { commandLine, endProcess, isAlive } from '../processes/processes.mjs';
@@ -18,11 +28,12 @@ const FAST_AND_UNSAFE = ['fsync=off', 'synchronous_commit=off', 'full_page_write
  * @param {boolean} [options.fsync] false for data that nobody will miss
  * @param {string} [options.standbyOf] URL of the superuser of a primary on this machine; this one starts as a copy that follows it
  * @param {string[]} [options.settings] others than these, each `name=value`
+ * @param {string} [options.tls] a directory with ca.pem, cert.pem and key.pem: only TLS, and only with a certificate of that authority
  * @param {() => void} [options.onDeath] called when it goes by itself
  * @param {AbortSignal} [options.abort] ends a start that is under way
  */
 export async function startPostgres(options) {
-  const { directory, password, port: preferred, fsync = true, standbyOf, settings: more = [], onDeath, abort } = options;
+  const { directory, password, port: preferred, fsync = true, standbyOf, settings: more = [], tls, onDeath, abort } = options;
   const programs = await postgresPrograms();
   const identity = postgresIdentity();
   const data = join(directory, 'data');
@@ -37,6 +48,7 @@ export async function startPostgres(options) {
     'shared_buffers=128MB',
     'timezone=UTC',
     ...(fsync ? [] : FAST_AND_UNSAFE),
+    ...(tls ? tlsSettings(directory, password) : []),
     ...(standbyOf ? standbySettings(standbyOf) : []),
     ...more,
   ];
@@ -58,9 +70,38 @@ export async function startPostgres(options) {
   if (existsSync(data)) await clearTheWay(data);
   else if (standbyOf) await copyPrimary(standbyOf, data);
   else initialise(programs.initdb, identity, data, password);
+  const copyTls = () => tls && copyCertificates(tls, directory, identity);
+  copyTls();
   await server.start();
   const credentials = password ? `postgres:${password}` : 'postgres';
-  return { server, url: `postgres://${credentials}@127.0.0.1:${port}/postgres`, port };
+  const host = tls ? 'localhost' : '127.0.0.1';
+  /** Takes the files of `tls` anew, for new connections. */
+  const reload = () => {
+    copyTls();
+    if (server.pid) process.kill(server.pid, 'SIGHUP');
+  };
+  return { server, url: `postgres://${credentials}@${host}:${port}/postgres`, port, reload };
+}
+
+const PEM_FILES = ['ca.pem', 'cert.pem', 'key.pem'];
+
+/** @param {string} directory @param {string | undefined} password */
+function tlsSettings(directory, password) {
+  const rules = join(directory, 'hba.conf');
+  writeFileSync(rules, `hostssl all all all ${password ? 'scram-sha-256' : 'trust'} clientcert=verify-ca\n`);
+  const [ca, certificate, key] = PEM_FILES.map((name) => join(directory, name));
+  return ['ssl=on', `ssl_ca_file=${ca}`, `ssl_cert_file=${certificate}`, `ssl_key_file=${key}`, `hba_file=${rules}`];
+}
+
+// PostgreSQL refuses a key that is not its own or that others may read.
+/** @param {string} from @param {string} to @param {ReturnType<typeof postgresIdentity>} identity */
+function copyCertificates(from, to, identity) {
+  for (const name of PEM_FILES) {
+    const copy = join(to, name);
+    copyFileSync(join(from, name), copy);
+    chmodSync(copy, 0o600);
+    if (identity) chownSync(copy, identity.uid, identity.gid);
+  }
 }
 
 /**

@@ -1,11 +1,13 @@
 import { execFile, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { runQuietly } from '../processes/command.mjs';
 import { connectionFailure, freePorts } from '../processes/free-port.mjs';
 import { startReaper } from '../processes/reaper.mjs';
-import { BROKER_SETTINGS } from './rabbitmq-settings.mjs';
+import { BROKER_SETTINGS, tlsConfiguration } from './rabbitmq-settings.mjs';
 
 const IMAGE = 'rabbitmq:4.2-management';
 
@@ -18,7 +20,7 @@ const docker = async (...args) => (await promisify(execFile)('docker', args, { t
  * @param {(what: string) => void} onProgress
  */
 export async function startContainerRabbit(options, onProgress) {
-  const { directory, management, disposable, user, password, ports: preferred = {}, onDeath, abort } = options;
+  const { directory, management, disposable, user, password, tls, ports: preferred = {}, onDeath, abort } = options;
   // Each checkout its own; the password is part of it because RabbitMQ reads it only when its data is new.
   const name = `collaboration-rabbitmq-${createHash('sha256').update(`${directory}:${password}`).digest('hex').slice(0, 12)}`;
   const [port, managementPort] = await freePorts([preferred.amqp, preferred.management]);
@@ -40,8 +42,9 @@ export async function startContainerRabbit(options, onProgress) {
     [
       'create',
       ...['--name', name, '--hostname', 'rabbit'], // the host name is part of the data's path
-      ...['--publish', `127.0.0.1:${port}:5672`],
-      ...(management ? ['--publish', `127.0.0.1:${managementPort}:15672`] : []),
+      ...['--publish', `127.0.0.1:${port}:${tls ? 5671 : 5672}`],
+      ...(management ? ['--publish', `127.0.0.1:${managementPort}:${tls ? 15671 : 15672}`] : []),
+      ...(tls ? tlsVolumes(directory, tls) : []),
       ...(disposable ? [] : ['--volume', `${name}:/var/lib/rabbitmq`]),
       ...['--env', `RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS=${settings.join(' ')}`],
       ...['--env', 'RABBITMQ_DEFAULT_USER', '--env', 'RABBITMQ_DEFAULT_PASS'], // by name: a value would show in the process list
@@ -60,6 +63,13 @@ export async function startContainerRabbit(options, onProgress) {
   /** @param {string} program @param {string[]} args */
   const control = (program, ...args) => docker('exec', name, program, ...args);
   return { server, port, managementPort: management ? managementPort : undefined, control };
+}
+
+/** @param {string} directory @param {string} tls */
+function tlsVolumes(directory, tls) {
+  const file = join(directory, 'tls.conf');
+  writeFileSync(file, `${tlsConfiguration('0.0.0.0', 5671, 15671, '/tls').join('\n')}\n`);
+  return ['--volume', `${tls}:/tls:ro`, '--volume', `${file}:/etc/rabbitmq/conf.d/30-tls.conf:ro`];
 }
 
 /** @param {Promise<unknown>} work */

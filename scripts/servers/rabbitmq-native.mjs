@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { connectionFailure, freePorts } from '../processes/free-port.mjs';
 import { commandLine, endProcess, isAlive, signal } from '../processes/processes.mjs';
 import { ServerProcess } from '../processes/server-process.mjs';
-import { BROKER_SETTINGS } from './rabbitmq-settings.mjs';
+import { BROKER_SETTINGS, tlsConfiguration } from './rabbitmq-settings.mjs';
 
 // epmd tells Erlang nodes where the others are. Started by a node it becomes a daemon that outlives it; started here it
 // stays in the node's process group and ends with it.
@@ -31,7 +31,7 @@ const END_EPMD = 'epmd -kill >/dev/null 2>&1';
  * @param {{ server: string, path: string }} programs
  */
 export async function startNativeRabbit(options, programs) {
-  const { directory, management, disposable, user, password, ports: preferred = {}, member, onDeath, abort } = options;
+  const { directory, management, disposable, user, password, tls, ports: preferred = {}, member, onDeath, abort } = options;
   const [port, managementPort, freeDistributionPort, freeEpmdPort] = await freePorts([
     preferred.amqp,
     preferred.management,
@@ -41,7 +41,7 @@ export async function startNativeRabbit(options, programs) {
   const { distributionPort, epmdPort } = member ?? { distributionPort: freeDistributionPort, epmdPort: freeEpmdPort };
   const pidFile = join(directory, 'node.pid');
   await endOrphan(pidFile, directory);
-  const environment = writeConfiguration({ directory, management, user, password, port, managementPort, member });
+  const environment = writeConfiguration({ directory, management, user, password, tls, port, managementPort, member });
   const env = {
     ...environment,
     PATH: programs.path,
@@ -81,24 +81,28 @@ export async function startNativeRabbit(options, programs) {
 }
 
 /**
- * @param {Pick<import('./rabbitmq.mjs').CompleteOptions, 'directory' | 'management' | 'user' | 'password' | 'member'> & { port: number, managementPort: number }} options
+/**
+ * @param {Pick<import('./rabbitmq.mjs').CompleteOptions, 'directory' | 'management' | 'user' | 'password' | 'tls' | 'member'> & { port: number, managementPort: number }} options
  */
-function writeConfiguration({ directory, management, user, password, port, managementPort, member }) {
+function writeConfiguration({ directory, management, user, password, tls, port, managementPort, member }) {
   for (const name of ['mnesia', 'log', 'schema', 'config', 'conf.d'])
     mkdirSync(join(directory, name), { recursive: true, mode: 0o700 });
   const cookie = join(directory, '.erlang.cookie');
   // It guards a port on the loopback address, yet a program that knows it may run code as us: as secret as the password.
   if (!existsSync(cookie)) writeFileSync(cookie, password, { mode: 0o400 });
   writeFileSync(join(directory, 'enabled_plugins'), management ? '[rabbitmq_management].' : '[].');
-  const configuration = [
+  const plain = [
     `listeners.tcp.1 = 127.0.0.1:${port}`,
+    ...(management ? ['management.tcp.ip = 127.0.0.1', `management.tcp.port = ${managementPort}`] : []),
+  ];
+  const configuration = [
     `default_user = ${user}`,
     `default_pass = ${password}`,
     'disk_free_limit.absolute = 50MB',
     'log.console = false',
     'log.file.rotation.size = 10485760',
     'log.file.rotation.count = 1',
-    ...(management ? ['management.tcp.ip = 127.0.0.1', `management.tcp.port = ${managementPort}`] : []),
+    ...(tls ? tlsConfiguration('127.0.0.1', port, managementPort, tls) : plain),
     ...(member ? clusterSettings(member) : []),
   ];
   const configurationFile = join(directory, 'rabbitmq.conf');

@@ -11,3 +11,29 @@ export const BROKER_SETTINGS = {
     wal_max_size_bytes: 64 * 1024 * 1024,
   },
 };
+
+/**
+ * Lines of rabbitmq.conf for a broker that takes only TLS, and only from clients with a certificate.
+ * @param {string} address to listen on
+ * @param {number} port
+ * @param {number} managementPort
+ * @param {string} directory with ca.pem, cert.pem and key.pem
+ */
+export function tlsConfiguration(address, port, managementPort, directory) {
+  const options = {
+    cacertfile: `${directory}/ca.pem`,
+    certfile: `${directory}/cert.pem`,
+    keyfile: `${directory}/key.pem`,
+    verify: 'verify_peer',
+    fail_if_no_peer_cert: 'true',
+  };
+  return [
+    'listeners.tcp = none',
+    `listeners.ssl.1 = ${address}:${port}`,
+    `management.ssl.ip = ${address}`,
+    `management.ssl.port = ${managementPort}`,
+    ...['ssl_options', 'management.ssl'].flatMap((prefix) =>
+      Object.entries(options).map(([name, value]) => `${prefix}.${name} = ${value}`),
+    ),
+  ];
+}

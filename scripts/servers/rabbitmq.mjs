@@ -16,12 +16,16 @@ import {
  * @property {string} [user]
  * @property {boolean} [management] the HTTP API
  * @property {boolean} [disposable] whether its data will never be needed again: then it need not be closed in order
+ * @property {string} [tls] a directory with ca.pem, cert.pem and key.pem: only TLS, and only with a certificate of that authority
  * @property {{ amqp?: number, management?: number }} [ports] taken when free
  * @property {Member} [member] absent: a node of its own. Only for the program on this machine, not for a container.
  * @property {() => void} [onDeath] called when it goes by itself
  * @property {AbortSignal} [abort] ends a start that is under way
  * @property {(what: string) => void} [onProgress] called before something that takes long
  */
+
+// Erlang keeps certificates in memory for up to two minutes, also replaced ones.
+const FORGET_CERTIFICATES = 'spawn(fun Again() -> ssl:clear_pem_cache(), timer:sleep(200), Again() end).';
 
 /**
  * A node of a cluster.
@@ -43,8 +47,12 @@ import {
 export async function startRabbit({ user = 'collaboration', management = false, onProgress = () => {}, ...rest }) {
   const options = { user, management, ...rest };
   const started = await startOneOf(options, onProgress);
+  if (rest.tls) await started.control('rabbitmqctl', 'eval', FORGET_CERTIFICATES);
   /** @param {string} scheme @param {number} port */
-  const origin = (scheme, port) => `${scheme}://${user}:${options.password}@127.0.0.1:${port}`;
+  const origin = (scheme, port) =>
+    rest.tls
+      ? `${scheme}s://${user}:${options.password}@localhost:${port}`
+      : `${scheme}://${user}:${options.password}@127.0.0.1:${port}`;
   return {
     server: started.server,
     control: started.control,

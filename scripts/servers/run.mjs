@@ -1,5 +1,6 @@
 // One private server for a test that wants to break it. Jest cannot import these modules, so it talks to a child:
-// stdout: one JSON line when ready, then one for each command line on stdin: stop, kill, start, pause, resume, and for RabbitMQ
+// stdout: one JSON line when ready, then one for each command line on stdin: stop, kill, start, pause, resume, for PostgreSQL reload
+// (takes replaced certificates), and for RabbitMQ
 // memory alarm on, memory alarm off, and the same for disk: an alarm blocks every connection that publishes; and memory as deployed;
 // and the command lines of rabbitmqctl and rabbitmq-queues. CLUSTER_MEMBER (JSON) makes a RabbitMQ one node of a cluster.
 // When stdin closes, the server and its data are removed.
@@ -10,13 +11,14 @@ import { temporaryDirectory } from '../processes/temporary-directory.mjs';
 import { startPostgres } from './postgres.mjs';
 import { startRabbit } from './rabbitmq.mjs';
 
-const { kind, management, fsync, standbyOf } = commandLine(
+const { kind, management, fsync, tls, standbyOf } = commandLine(
   {
     command: 'node scripts/servers/run.mjs',
     about: 'Runs one private server for a test that breaks it, until its input closes.',
     words: { name: 'SERVER', help: 'which one:', known: ['rabbitmq', 'postgres'], least: 1, most: 1 },
     options: {
       management: { help: "RabbitMQ's HTTP API as well" },
+      tls: { value: 'DIRECTORY', help: 'only TLS, with ca.pem, cert.pem and key.pem of that directory' },
       fsync: { help: 'PostgreSQL keeps its promises when the machine fails' },
       'standby-of': { value: 'URL', help: 'a PostgreSQL that follows the one at this URL, on the same machine' },
     },
@@ -45,11 +47,11 @@ const leave = (code) =>
 /** @type {Partial<import('./rabbitmq.mjs').RabbitOptions>} */
 const member = JSON.parse(process.env.CLUSTER_MEMBER ?? '{}');
 
-/** @type {Promise<Awaited<ReturnType<typeof startRabbit>> | Awaited<ReturnType<typeof startPostgres>> & { control?: undefined, managementUrl?: undefined }>} */
+/** @type {Promise<(Awaited<ReturnType<typeof startRabbit>> & { reload?: undefined }) | Awaited<ReturnType<typeof startPostgres>> & { control?: undefined, managementUrl?: undefined }>} */
 const started =
   kind === 'postgres'
-    ? startPostgres({ directory, fsync: fsync ?? false, standbyOf })
-    : startRabbit({ directory, disposable: true, management, password: randomBytes(16).toString('hex'), ...member });
+    ? startPostgres({ directory, fsync: fsync ?? false, tls, standbyOf })
+    : startRabbit({ directory, disposable: true, management, tls, password: randomBytes(16).toString('hex'), ...member });
 
 // Signals end the process without cleaning up otherwise; a closed stdin says that the test is over or dead.
 for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, () => leave(1));
@@ -73,7 +75,11 @@ const TOOLS = ['rabbitmqctl', 'rabbitmq-queues'];
 
 /** @param {string} command */
 const obey = async (command) => {
-  const { server, control } = await started;
+  const { server, control, reload } = await started;
+  if (reload && command === 'reload') {
+    reload();
+    return { ok: true, command, pid: server.pid ?? null };
+  }
   if (control && command in LIMITS) {
     await control('rabbitmqctl', ...LIMITS[command]);
     return { ok: true, command, pid: server.pid ?? null };

@@ -39,7 +39,8 @@ function settingsOf(service) {
   const exported = createRequire(import.meta.url)(join(ROOT, 'dist/apps', service, 'src/config.js'));
   return Object.values(exported)
     .flatMap((one) => Object.values(one?.settings ?? {}))
-    .flatMap((setting) => setting.names ?? []);
+    .flatMap((setting) => setting.names ?? [])
+    .flatMap((/** @type {string} */ name) => [name, `${name}_FILE`]);
 }
 
 /** @param {string} value */

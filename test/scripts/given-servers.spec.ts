@@ -1,5 +1,8 @@
 import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { Script } from './script';
 
 const PROGRAM = `
@@ -25,6 +28,20 @@ describe('a server that the user names', () => {
 
   it('is used when it takes connections', async () => {
     expect(await check('AMQP_URL', { AMQP_URL: `amqp://user:secret@127.0.0.1:${port}` })).toBe(true);
+  });
+
+  it('is named by a file as well, whose content is not shown', async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'given-'));
+    const path = join(directory, 'url');
+    writeFileSync(path, `amqp://user:secret@127.0.0.1:${port}\n`);
+    expect(await check('AMQP_URL', { AMQP_URL_FILE: path })).toBe(true);
+    expect(await check('AMQP_URL', { AMQP_URL_FILE: path, AMQP_URL: 'amqp://x' })).toBe(
+      'AMQP_URL and AMQP_URL_FILE are both set: only one of them may be.',
+    );
+    writeFileSync(path, 'secret');
+    expect(await check('AMQP_URL', { AMQP_URL_FILE: path })).toContain('AMQP_URL is not a valid URL');
+    rmSync(directory, { recursive: true });
+    expect(await check('AMQP_URL', { AMQP_URL_FILE: path })).toBe('The file of AMQP_URL_FILE cannot be read (ENOENT).');
   });
 
   it('is used when one of several servers takes connections', async () => {

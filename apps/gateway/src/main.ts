@@ -7,13 +7,14 @@ import { EventSubscriber } from '@app/rabbitmq/events/event.subscriber';
 import { RabbitClient } from '@app/rabbitmq/client/rabbit.client';
 import { addressToListenOn } from '@app/runtime/listen-address';
 import { runService } from '@app/runtime/run-service';
+import { brokerTlsFiles } from '@app/runtime/tls-settings';
 import { Authenticator, MAX_FIRST_QUESTIONS } from './admission/authenticator';
 import { probeUsers } from './admission/probe-users';
 import { gatewayConfig } from './config';
 import { createGateway } from './create-gateway';
 
 void runService('gateway', gatewayConfig, async (config, { logger, readiness }) => {
-  const connection = { url: config.amqpUrl, caFile: config.amqpCaFile, name: 'gateway' };
+  const connection = { url: config.amqpUrl, tlsFiles: brokerTlsFiles(config), name: 'gateway' };
   const rabbit = new RabbitClient({
     connection,
     calls: { as: 'gateway', messages: [Authenticate, ...HTTP_MESSAGES] },

@@ -6,7 +6,8 @@ import {
   publisherSettings,
 } from '@app/runtime/common-settings';
 import { databaseUrl, optionalDatabaseUrl } from '@app/runtime/database-url';
-import { choices, integer, Settings, text } from '@app/runtime/settings';
+import { choices, integer, Settings } from '@app/runtime/settings';
+import { databaseTlsSettings } from '@app/runtime/tls-settings';
 
 /** Configuration of the notifications service. */
 export class NotificationsConfig extends Settings({
@@ -47,7 +48,7 @@ export class NotificationsMigrationConfig extends Settings({
     'NOTIFICATIONS_DATABASE_URL',
     'Its role is created, with rights on schema `notifications` only.',
   ),
-  caFile: text('DATABASE_CA_FILE', 'PEM file of the authority that signed the certificate of PostgreSQL.'),
+  ...databaseTlsSettings,
 }) {}
 
 /** Configuration of the tool that marks the copy of memberships as not trusted. */

@@ -15,6 +15,7 @@ import { PassThroughFilter } from '@app/rabbitmq/server/pass-through.filter';
 import { RabbitClient } from '@app/rabbitmq/client/rabbit.client';
 import { RabbitServer } from '@app/rabbitmq/server/rabbit.server';
 import { runService } from '@app/runtime/run-service';
+import { brokerTlsFiles, databaseTlsFiles } from '@app/runtime/tls-settings';
 import { notificationsConfig } from './config';
 import { takeEvents } from './db/outbox.repository';
 import { DATABASE } from './db/schema';
@@ -26,11 +27,11 @@ void runService('notifications', notificationsConfig, async (config, { logger, r
   const dataSource = createDataSource({
     name: 'notifications',
     url: config.databaseUrl,
-    caFile: config.databaseCaFile,
+    tlsFiles: databaseTlsFiles(config),
     ...DATABASE,
     poolSize: config.databasePoolSize,
   });
-  const broker = { url: config.amqpUrl, caFile: config.amqpCaFile };
+  const broker = { url: config.amqpUrl, tlsFiles: brokerTlsFiles(config) };
   const client = new RabbitClient({
     connection: { ...broker, name: 'notifications' },
     calls: { as: 'notifications', messages: [Authorize, Exists, ListMemberships] },

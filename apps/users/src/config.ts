@@ -1,6 +1,7 @@
 import { brokerSettings, databaseSettings, processSettings, publisherSettings } from '@app/runtime/common-settings';
 import { databaseUrl, optionalDatabaseUrl } from '@app/runtime/database-url';
-import { flag, integer, Settings, text } from '@app/runtime/settings';
+import { flag, integer, Settings } from '@app/runtime/settings';
+import { databaseTlsSettings } from '@app/runtime/tls-settings';
 
 /** Configuration of the users service. */
 export class UsersConfig extends Settings({
@@ -21,7 +22,7 @@ export class UsersConfig extends Settings({
 export class UsersMigrationConfig extends Settings({
   adminUrl: databaseUrl('DATABASE_URL', 'PostgreSQL with the full-rights account, for migrations.'),
   serviceUrl: optionalDatabaseUrl('USERS_DATABASE_URL', 'Its role is created, with rights on schema `users` only.'),
-  caFile: text('DATABASE_CA_FILE', 'PEM file of the authority that signed the certificate of PostgreSQL.'),
+  ...databaseTlsSettings,
   demoCredentials: flag('DEMO_CREDENTIALS', false, 'Creates `demo-key` with `demo-token`. Never in production.'),
 }) {}
 

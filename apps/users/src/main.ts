@@ -11,6 +11,7 @@ import { ContractPipe } from '@app/rabbitmq/server/contract.pipe';
 import { PassThroughFilter } from '@app/rabbitmq/server/pass-through.filter';
 import { RabbitServer } from '@app/rabbitmq/server/rabbit.server';
 import { runService } from '@app/runtime/run-service';
+import { brokerTlsFiles, databaseTlsFiles } from '@app/runtime/tls-settings';
 import { usersConfig } from './config';
 import { ApiKeysRepository } from './db/api-keys.repository';
 import { takeEvents, WRITTEN_ELSEWHERE } from './db/outbox.repository';
@@ -21,13 +22,13 @@ void runService('users', usersConfig, async (config, { logger, readiness, stoppi
   const dataSource = createDataSource({
     name: 'users',
     url: config.databaseUrl,
-    caFile: config.databaseCaFile,
+    tlsFiles: databaseTlsFiles(config),
     ...DATABASE,
     // One more connection, on which the outbox listens.
     poolSize: config.databasePoolSize + 1,
   });
   const apiKeys = new ApiKeysRepository(dataSource);
-  const connection = { url: config.amqpUrl, caFile: config.amqpCaFile, name: 'users' };
+  const connection = { url: config.amqpUrl, tlsFiles: brokerTlsFiles(config), name: 'users' };
   const events = new EventPublisher({ connection, service: 'users' });
   const outbox = new OutboxRelay(dataSource, {
     take: takeEvents,

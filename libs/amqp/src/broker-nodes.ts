@@ -1,6 +1,6 @@
 import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
-import { addressText, type BrokerAddress } from './broker-url';
+import { addressText, type BrokerAddress } from '@app/runtime/broker-url';
 import { within } from './within';
 
 /** One IP address of one address of the list. */

@@ -30,8 +30,7 @@ async function explain(what: string, check: Promise<unknown>): Promise<void> {
     await check;
   } catch (error) {
     if ((error as { code?: unknown }).code !== NOT_FOUND) throw error;
-    if (isNodeAway(error))
-      throw new NodeAway(`the ${what} is on a broker node that is away`, { cause: error });
+    if (isNodeAway(error)) throw new NodeAway(`the ${what} is on a broker node that is away`, { cause: error });
     throw new Error(`the ${what} does not exist in the broker: run "npm run setup"`, { cause: error });
   }
 }

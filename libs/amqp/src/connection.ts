@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ChannelModel } from 'amqplib';
 import { Backoff } from './backoff';
 import { BrokerNodes, type BrokerNode } from './broker-nodes';
-import { addressText, parseBrokerUrl } from './broker-url';
+import { addressText, parseBrokerUrl } from '@app/runtime/broker-url';
 import type { Observer } from './observer';
 import {
   destroySocket,
@@ -14,6 +14,7 @@ import {
   type ConnectionOptions,
 } from './open-connection';
 import { within } from './within';
+import { tlsProblem } from '@app/runtime/tls-files';
 
 export type { ConnectionOptions } from './open-connection';
 
@@ -246,4 +247,4 @@ export class RabbitConnection extends EventEmitter<{ up: [ChannelModel]; state: 
 }
 
 const reason = (error: unknown) =>
-  error instanceof Error ? error.message || (error as NodeJS.ErrnoException).code : 'no reason given';
+  tlsProblem(error) ?? (error instanceof Error ? error.message || (error as NodeJS.ErrnoException).code : 'no reason given');

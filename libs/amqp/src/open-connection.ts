@@ -1,17 +1,17 @@
-import { readFile } from 'node:fs/promises';
 import { isIP, type Socket } from 'node:net';
 import { connect, type ChannelModel } from 'amqplib';
+import { tlsOptions, type TlsFiles } from '@app/runtime/tls-files';
 import { internalsOfConnection } from './amqplib-internals';
 import { BrokerNodes, type BrokerNode, type Failure } from './broker-nodes';
-import { parseBrokerUrl } from './broker-url';
+import { parseBrokerUrl } from '@app/runtime/broker-url';
 import { surviveHostileHeaders } from './hostile-headers';
 import type { Observer } from './observer';
 
 export interface ConnectionOptions {
   /** `amqp:` or `amqps:`, with credentials, one or more hosts separated by commas, and the virtual host. */
   url: string;
-  /** PEM file of the authority that signed the broker's certificate. Default: the authorities of the system. */
-  caFile?: string;
+  /** Files for `amqps:`. They are read for each connection. */
+  tlsFiles?: TlsFiles;
   /** Shown in the broker's list of connections. */
   name: string;
   /** Least time between two looks at the preferred node, in milliseconds; the most is three times this. Default 10,000. */
@@ -87,7 +87,7 @@ export async function openConnection(
 /** Opens one AMQP connection to this node. @throws Error of the network or of the handshake */
 export async function openAt(
   { host, ip, port }: BrokerNode,
-  { url, caFile, name }: ConnectionOptions,
+  { url, tlsFiles = {}, name }: ConnectionOptions,
   timeoutMs: number,
   log: Observer['log'],
 ): Promise<ChannelModel> {
@@ -102,7 +102,7 @@ export async function openAt(
       clientProperties: { connection_name: name },
       // The certificate is that of the host name.
       ...(!isIP(host) && { servername: host }),
-      ...(caFile && { ca: await readFile(caFile) }),
+      ...(protocol === 'amqps' && tlsOptions(tlsFiles, (msg) => log('warn', { msg, connection: name }))),
     },
   );
   surviveHostileHeaders(model, log);

@@ -33,8 +33,11 @@ export interface Logger {
 export interface ClientOptions {
   /** RabbitMQ with the account of your service: `amqp:`, or `amqps:` for TLS. */
   url: string;
-  /** PEM file of the authority that signed the broker's certificate. Default: the authorities of the system. */
+  /** PEM file of the authorities that sign the broker's certificate. Default: the authorities of the system. Read for each connection. */
   caFile?: string;
+  /** PEM files of the own certificate and its key, for a broker that demands them. Read for each connection. */
+  certFile?: string;
+  keyFile?: string;
   /** Name of your service: the `app_id` of every message, and part of the connection names in the broker. At most 200 bytes. */
   name: string;
   /** Default tenant. */
@@ -71,9 +74,10 @@ export class CollaborationClient {
 
   /** @throws Error when the URL is not a valid broker URL (without quoting it); RangeError for another invalid option */
   constructor(private readonly options: ClientOptions) {
-    const { url, caFile, name } = options;
+    const { url, name, caFile, certFile, keyFile } = options;
     if (name === '' || Buffer.byteLength(name) > MAX_NAME_BYTES) throw new RangeError('name must have 1 to 200 bytes.');
-    const connection = (purpose: string) => new RabbitConnection({ url, caFile, name: `${name} ${purpose}` }, this.observer());
+    const tlsFiles = { caFile, certFile, keyFile };
+    const connection = (purpose: string) => new RabbitConnection({ url, tlsFiles, name: `${name} ${purpose}` }, this.observer());
     this.exchange = options.exchange ?? 'commands';
     this.publishing = connection('publishing');
     this.consuming = connection('listening');

@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs';
 import { Logger } from '@nestjs/common';
 import pg from 'pg';
 import { DataSource, type EntityTarget, type MigrationInterface, type ObjectLiteral } from 'typeorm';
+import type { TlsFiles } from '@app/runtime/tls-files';
 import { DatabaseServers } from './database-servers';
 import { FailoverPool } from './failover-pool';
 import { ImpatientClient } from './impatient-client';
@@ -12,7 +12,7 @@ export interface DataSourceSettings {
   name: string;
   /** Connection string with one or several servers, of which the writable one is used. */
   url: string;
-  caFile?: string;
+  tlsFiles?: TlsFiles;
   /** The schema that this service owns. */
   schema: string;
   entities: (EntityTarget<ObjectLiteral> & { new (): unknown })[];
@@ -42,7 +42,6 @@ export function createDataSource(settings: DataSourceSettings): DataSource {
     driver: { ...pg, Pool: FailoverPool },
     url: servers.current,
     schema: settings.schema,
-    ...(settings.caFile && { ssl: { ca: readFileSync(settings.caFile, 'utf8') } }),
     entities: settings.entities,
     migrations: settings.migrations,
     migrationsTableName: 'migrations',
@@ -52,6 +51,7 @@ export function createDataSource(settings: DataSourceSettings): DataSource {
     poolErrorHandler: (error: Error) => logger.warn(`an idle connection was lost: ${error.message}`),
     extra: {
       Client: ImpatientClient,
+      tlsFiles: settings.tlsFiles,
       servers,
       statement_timeout: STATEMENT_TIMEOUT_MS,
       idle_in_transaction_session_timeout: 5000,

@@ -1,4 +1,7 @@
 import { QueryFailedError } from 'typeorm';
+import { tlsProblem } from '@app/runtime/tls-files';
+
+const REFUSED_LOGIN = /^28/;
 
 /** SQLSTATE of a write on a standby, or on a server whose default is read-only. Nothing was executed. */
 export const READ_ONLY = '25006';
@@ -28,8 +31,8 @@ export class NoServer extends AggregateError {
   }
 }
 
-/** SQLSTATEs for a lost server or connection. https://www.postgresql.org/docs/current/errcodes-appendix.html */
-const AWAY = /^(08|57P0[123]|53300|25006)/;
+/** SQLSTATEs for a lost server or connection, and for a refused login (28). https://www.postgresql.org/docs/current/errcodes-appendix.html */
+const AWAY = /^(08|28|57P0[123]|53300|25006)/;
 
 /** SQLSTATEs that go away by themselves: deadlock, serialization failure, lock timeout, cancelled by timeout, out of resources. */
 const TRANSIENT = /^(40001|40P01|55P03|57014|53)/;
@@ -38,7 +41,7 @@ const NETWORK = /^(ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|E
 
 /** Messages of node-postgres, without a code, when a connection ends or cannot be opened. */
 const CONNECTION_LOST =
-  /Connection terminated|timeout expired|not queryable|Client has encountered a connection error|Driver not Connected|is not established/i;
+  /Connection terminated|SSL connection|timeout expired|not queryable|Client has encountered a connection error|Driver not Connected|is not established/i;
 
 /** The error of the driver. TypeORM wraps it, but prepared statements bypass TypeORM. */
 function driverError(error: unknown): { code?: unknown; constraint?: string } | null {
@@ -53,7 +56,15 @@ function codeOf(error: unknown): string {
 /** Printable reason: only the code or name of an error of the driver, because its message may contain users and databases. */
 export function reasonOf(error: unknown): string {
   if (error instanceof ReadOnlyServer || error instanceof ConnectionPooler || error instanceof NoServer) return error.message;
-  return codeOf(error) || (error as Error).name;
+  const code = codeOf(error);
+  if (REFUSED_LOGIN.test(code)) return `${code}: the server refuses the password or the certificate`;
+  return tlsProblem(driverError(error)) ?? (code || (error as Error).name);
+}
+
+/** Whether waiting cannot help: a connection pooler, or a password or certificate that is refused. */
+export function isRefused(error: unknown): boolean {
+  if (error instanceof NoServer) return error.errors.every(isRefused);
+  return error instanceof ConnectionPooler || REFUSED_LOGIN.test(codeOf(error)) || tlsProblem(error) !== undefined;
 }
 
 /** The connection pooler among the reasons why no connection could be opened. */
@@ -73,7 +84,7 @@ export function violatedConstraint(error: unknown): string | undefined {
 /** Whether the database cannot be reached or does not accept work. All other statements fail too until it is back. */
 export function isDatabaseAway(error: unknown): boolean {
   const code = codeOf(error);
-  if (AWAY.test(code) || NETWORK.test(code)) return true;
+  if (AWAY.test(code) || NETWORK.test(code) || tlsProblem(driverError(error))) return true;
   if (error instanceof AggregateError) return error.errors.some(isDatabaseAway);
   return error instanceof Error && CONNECTION_LOST.test(error.message);
 }

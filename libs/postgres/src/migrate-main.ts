@@ -1,11 +1,12 @@
 import type { MigrationInterface } from 'typeorm';
+import type { TlsFiles } from '@app/runtime/tls-files';
 import { connectionPooler } from './errors';
 import { migrate } from './migrate';
 
 export interface MigrationConfig {
   adminUrl: string;
   serviceUrl?: string;
-  caFile?: string;
+  tlsFiles?: TlsFiles;
 }
 
 /**

@@ -1,8 +1,8 @@
-import { readFileSync } from 'node:fs';
 import pg, { type Client } from 'pg';
 import { DataSource, type MigrationInterface } from 'typeorm';
+import type { TlsFiles } from '@app/runtime/tls-files';
 import { DatabaseServers } from './database-servers';
-import { connectionPooler, isDatabaseAway } from './errors';
+import { isDatabaseAway, isRefused } from './errors';
 import { FailoverPool } from './failover-pool';
 import { change, missingPrivileges, missingRoleAndSchema, serviceRoleOf } from './required-rights';
 import { WritableClient } from './writable-client';
@@ -12,7 +12,7 @@ export interface MigrationSettings {
   adminUrl: string;
   /** Connection string of the service. Its role is created when missing. Absent, or the same user as `adminUrl`: no role is created. */
   serviceUrl?: string;
-  caFile?: string;
+  tlsFiles?: TlsFiles;
   schema: string;
   migrations: (new () => MigrationInterface)[];
 }
@@ -31,7 +31,7 @@ export async function migrate(settings: MigrationSettings): Promise<string[]> {
   const client = await connect(settings, servers);
   try {
     await client.query('SELECT pg_advisory_lock(hashtext($1))', [`migrate:${settings.schema}`]);
-    const role = serviceRoleOf(settings.serviceUrl, settings.adminUrl, tls(settings));
+    const role = serviceRoleOf(settings.serviceUrl, settings.adminUrl, { tlsFiles: settings.tlsFiles });
     await change(client, () => missingRoleAndSchema(client, settings.schema, role));
     const ran = await runMigrations(settings, servers);
     if (role) await change(client, () => missingPrivileges(client, settings.schema, role));
@@ -45,9 +45,9 @@ export async function migrate(settings: MigrationSettings): Promise<string[]> {
 async function connect(settings: MigrationSettings, servers: DatabaseServers): Promise<Client> {
   for (const deadline = Date.now() + PATIENCE_MS; ;) {
     try {
-      return await servers.first(() => new WritableClient({ servers, ...tls(settings) }).connect());
+      return await servers.first(() => new WritableClient({ servers, tlsFiles: settings.tlsFiles }).connect());
     } catch (error) {
-      if (connectionPooler(error) || !isDatabaseAway(error) || Date.now() > deadline) throw error;
+      if (isRefused(error) || !isDatabaseAway(error) || Date.now() > deadline) throw error;
       await new Promise((resolve) => setTimeout(resolve, 500));
     }
   }
@@ -58,12 +58,11 @@ async function runMigrations(settings: MigrationSettings, servers: DatabaseServe
     type: 'postgres',
     driver: { ...pg, Pool: FailoverPool },
     url: servers.current,
-    ...tls(settings),
     schema: settings.schema,
     migrations: settings.migrations,
     migrationsTableName: 'migrations',
     migrationsTransactionMode: 'each',
-    extra: { options: `-c search_path=${settings.schema}`, max: 1, Client: WritableClient, servers },
+    extra: { options: `-c search_path=${settings.schema}`, max: 1, Client: WritableClient, servers, tlsFiles: settings.tlsFiles },
   }).initialize();
   try {
     return (await dataSource.runMigrations()).map((migration) => migration.name);
@@ -71,5 +70,3 @@ async function runMigrations(settings: MigrationSettings, servers: DatabaseServe
     await dataSource.destroy();
   }
 }
-
-const tls = ({ caFile }: MigrationSettings) => (caFile ? { ssl: { ca: readFileSync(caFile, 'utf8') } } : {});

@@ -1,7 +1,8 @@
-import type { ClientBase, ClientConfig } from 'pg';
+import type { ClientBase } from 'pg';
 import { databaseServers } from '@app/runtime/database-url';
 import { DatabaseServers } from './database-servers';
 import { NoServer, sqlState } from './errors';
+import type { TlsClientConfig } from './tls-client';
 import { WritableClient } from './writable-client';
 
 /** One difference between the database and what a service needs, with the statement that removes it. */
@@ -32,14 +33,14 @@ export interface ServiceRole {
   password: string;
   url: string;
   /** Settings of a connection as this role, such as TLS. */
-  connection: ClientConfig;
+  connection: TlsClientConfig;
 }
 
 /** @returns undefined when the service has no role of its own */
 export function serviceRoleOf(
   serviceUrl: string | undefined,
   adminUrl: string,
-  connection: ClientConfig,
+  connection: TlsClientConfig,
 ): ServiceRole | undefined {
   if (!serviceUrl) return undefined;
   const userOf = (url: string) => new URL(databaseServers(url)[0] ?? '');

@@ -1,13 +1,14 @@
 import type { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
-import { Client, type ClientConfig } from 'pg';
+import type { Client } from 'pg';
 import type { DatabaseServers, Endable } from './database-servers';
 import { ConnectionPooler, READ_ONLY, ReadOnlyServer } from './errors';
+import { TlsClient, type TlsClientConfig } from './tls-client';
 
 /** Longest time for one server, in milliseconds: two have the time of one, so that a caller does not notice the first. */
 const CONNECT_TIMEOUT_MS = { one: 2000, several: 1000 };
 
-export interface WritableClientConfig extends ClientConfig {
+export interface WritableClientConfig extends TlsClientConfig {
   /** Replaces `connectionString`. */
   servers: DatabaseServers;
 }
@@ -27,7 +28,7 @@ export const internalsOf = (client: Client): Internals => client as unknown as I
  * A connection to the current server of {@link DatabaseServers}. It refuses a server that accepts no writes, which the driver cannot do, and a
  * connection pooler.
  */
-export class WritableClient extends Client implements Endable {
+export class WritableClient extends TlsClient implements Endable {
   private readonly servers: DatabaseServers;
   private readonly server: string;
 

@@ -1,9 +1,26 @@
+import { request as httpRequest, type IncomingMessage } from 'node:http';
+import { Agent, request as httpsRequest } from 'node:https';
+import { text } from 'node:stream/consumers';
 import { Backoff } from '@app/amqp/backoff';
-import { parseBrokerUrl } from '@app/amqp/broker-url';
+import { parseBrokerUrl } from '@app/runtime/broker-url';
 import { parseManagementUrl } from '@app/rabbitmq/management-url';
+import { tlsOptions, tlsProblem, type TlsFiles } from '@app/runtime/tls-files';
 
 const REQUEST_TIMEOUT_MS = 10_000;
+const IDLE_TIMEOUT_MS = 5000;
 const NOT_FOUND = 404;
+
+interface Answer {
+  status: number;
+  body: string;
+}
+
+export interface ManagementOptions {
+  /** Files for `https:`. */
+  tlsFiles?: TlsFiles;
+  /** Time of `performance.now()` until which it waits for a broker that is not up yet. Default: it does not wait. */
+  waitUntil?: number;
+}
 
 /** The broker's management API, with the full-rights account. */
 export class ManagementApi {
@@ -13,15 +30,16 @@ export class ManagementApi {
   private readonly bases: string[];
   private readonly authorization: string;
   private readonly backoff = new Backoff();
+  /** Its own, because the global one shares connections between requests with different certificates. */
+  private readonly agent = new Agent({ keepAlive: true, timeout: IDLE_TIMEOUT_MS });
 
   /**
    * @param managementUrl `http://host1:15672,host2:15672`. Without user and password it uses those of the broker's URL
-   * @param waitUntil time of `performance.now()` until which it waits for a broker that is not up yet
    */
   constructor(
     managementUrl: string,
     amqpUrl: string,
-    private readonly waitUntil = 0,
+    private readonly options: ManagementOptions = {},
   ) {
     const urls = parseManagementUrl(managementUrl);
     const [url] = urls;
@@ -30,7 +48,6 @@ export class ManagementApi {
     const password = decodeURIComponent(url.password) || admin.password;
     this.vhost = admin.vhost;
     this.bases = urls.map((one) => {
-      // fetch() refuses a URL with credentials.
       one.username = one.password = '';
       return `${one.href.replace(/\/$/, '')}/api/`;
     });
@@ -53,37 +70,54 @@ export class ManagementApi {
 
   /** @returns undefined when it does not exist */
   async get<T>(path: string): Promise<T | undefined> {
-    const response = await this.request('GET', path, undefined, NOT_FOUND);
-    return response.status === NOT_FOUND ? undefined : ((await response.json()) as T);
+    const { status, body } = await this.request('GET', path, undefined, NOT_FOUND);
+    return status === NOT_FOUND ? undefined : (JSON.parse(body) as T);
   }
 
-  private async request(method: string, path: string, body?: unknown, expected?: number): Promise<Response> {
-    const response = await this.send(path, {
-      method,
-      headers: { authorization: this.authorization, 'content-type': 'application/json' },
-      ...(body !== undefined && { body: JSON.stringify(body) }),
-    });
-    if (!response.ok && response.status !== expected) {
-      throw new Error(`the management API answered ${response.status} to ${method} ${path}`);
+  private async request(method: string, path: string, body?: unknown, expected?: number): Promise<Answer> {
+    const answer = await this.send(method, path, body === undefined ? '' : JSON.stringify(body));
+    if (Math.floor(answer.status / 100) !== 2 && answer.status !== expected) {
+      throw new Error(`the management API answered ${answer.status} to ${method} ${path}`);
     }
-    return response;
+    return answer;
   }
 
-  private async send(path: string, request: RequestInit): Promise<Response> {
+  private async send(method: string, path: string, body: string): Promise<Answer> {
     for (;;) {
       const failures: string[] = [];
+      let untrusted: string | undefined;
       for (const base of [...this.bases]) {
         try {
-          return await fetch(base + path, { ...request, signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS) });
+          return await this.exchange(base, method, path, body);
         } catch (error) {
-          const { message, cause } = error as Error;
-          failures.push(`${new URL(base).host}: ${((cause ?? {}) as NodeJS.ErrnoException).code ?? message}`);
+          const { message, code } = error as NodeJS.ErrnoException;
+          untrusted ??= tlsProblem(error);
+          failures.push(`${new URL(base).host}: ${tlsProblem(error) ?? code ?? message}`);
           // The others come first from now on.
           this.bases.push(...this.bases.splice(this.bases.indexOf(base), 1));
         }
       }
-      if (performance.now() > this.waitUntil) throw new Error(`the management API cannot be reached: ${failures.join('; ')}`);
+      if (untrusted || performance.now() > (this.options.waitUntil ?? 0))
+        throw new Error(`the management API cannot be reached: ${failures.join('; ')}`);
       await this.backoff.wait(AbortSignal.timeout(REQUEST_TIMEOUT_MS));
     }
+  }
+
+  /** Not by fetch(), because Node's own has no option for certificates. */
+  private async exchange(base: string, method: string, path: string, body: string): Promise<Answer> {
+    const headers = {
+      authorization: this.authorization,
+      'content-type': 'application/json',
+      'content-length': Buffer.byteLength(body),
+    };
+    const options = { method, headers, signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS) };
+    const tls = () => ({ agent: this.agent, ...tlsOptions(this.options.tlsFiles ?? {}, () => undefined) });
+    const response = await new Promise<IncomingMessage>((resolve, reject) => {
+      const request = base.startsWith('https:')
+        ? httpsRequest(base + path, { ...options, ...tls() }, resolve)
+        : httpRequest(base + path, options, resolve);
+      request.on('error', reject).end(body);
+    });
+    return { status: response.statusCode ?? 0, body: await text(response) };
   }
 }

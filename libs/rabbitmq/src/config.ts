@@ -1,16 +1,12 @@
-import { parseBrokerUrl } from '@app/amqp/broker-url';
+import { parseBrokerUrl } from '@app/runtime/broker-url';
 import { accountSetting, publisherSettings } from '@app/runtime/common-settings';
 import { parseManagementUrl } from './management-url';
-import { list, optionalUrl, Settings, text, url } from '@app/runtime/settings';
+import { list, optionalUrl, Settings } from '@app/runtime/settings';
+import { brokerTlsSettings, brokerUrl } from '@app/runtime/tls-settings';
 
 const adminBroker = {
-  amqpUrl: url(
-    'AMQP_URL',
-    ['amqp:', 'amqps:'],
-    'RabbitMQ with the full-rights account, for setup and dead letters.',
-    parseBrokerUrl,
-  ),
-  amqpCaFile: text('AMQP_CA_FILE', 'PEM file of the authority that signed the certificate of RabbitMQ.'),
+  amqpUrl: brokerUrl('AMQP_URL', 'RabbitMQ with the full-rights account, for setup and dead letters.'),
+  ...brokerTlsSettings,
 };
 
 /** Configuration of the one-shot declaration of exchanges and queues. */
@@ -19,16 +15,16 @@ export class TopologyConfig extends Settings(adminBroker) {}
 const managementUrl = optionalUrl(
   'RABBITMQ_MANAGEMENT_URL',
   ['http:', 'https:'],
-  'Management API of RabbitMQ. Accounts are created there, with the login of `AMQP_URL`. Setup without it: the accounts of the services must exist. Several nodes are separated by commas.',
+  'Management API of RabbitMQ; `https:` for TLS, with the files of `AMQP_URL`. Accounts are created there, with the login of `AMQP_URL`. Setup without it: the accounts of the services must exist. Several nodes are separated by commas.',
   parseManagementUrl,
 );
 
 /** Configuration of the command line tool for the broker accounts of other services. */
-export class OtherAccountsConfig extends Settings({ amqpUrl: adminBroker.amqpUrl, managementUrl }) {}
+export class OtherAccountsConfig extends Settings({ ...adminBroker, managementUrl }) {}
 
 /** Configuration of the one-shot creation of broker accounts. */
 export class AccountsConfig extends Settings({
-  amqpUrl: adminBroker.amqpUrl,
+  ...adminBroker,
   managementUrl,
   gateway: accountSetting('gateway'),
   users: accountSetting('users'),

@@ -1,7 +1,8 @@
-import { parseBrokerUrl } from '@app/amqp/broker-url';
+import { parseBrokerUrl } from './broker-url';
 import { databaseUrl } from './database-url';
-import { address, choice, integer, list, optionalUrl, port, text, url } from './settings';
+import { address, choice, integer, list, optionalUrl, port } from './settings';
 import { LOG_LEVELS } from './logger';
+import { brokerTlsSettings, brokerUrl, databaseTlsSettings } from './tls-settings';
 
 /** Settings of every process. */
 export const processSettings = {
@@ -26,8 +27,8 @@ export const accountSetting = (service: string) =>
 
 /** Connection to RabbitMQ: with the service's own account if it has one, else with the full-rights account. */
 export const brokerSettings = (service: string) => ({
-  amqpUrl: url([ownBrokerUrl(service), 'AMQP_URL'], ['amqp:', 'amqps:'], brokerUrlMeaning(service), parseBrokerUrl),
-  amqpCaFile: text('AMQP_CA_FILE', 'PEM file of the authority that signed the certificate of RabbitMQ.'),
+  amqpUrl: brokerUrl([ownBrokerUrl(service), 'AMQP_URL'], brokerUrlMeaning(service)),
+  ...brokerTlsSettings,
 });
 
 /** Exchange to which a process publishes its calls. */
@@ -55,6 +56,6 @@ export const databaseSettings = (service: string) => ({
     [`${service.toUpperCase()}_DATABASE_URL`, 'DATABASE_URL'],
     `PostgreSQL as the ${service} service: one server, or several separated by commas, of which the writable one is used; \`?sslmode=verify-full\` for TLS.`,
   ),
-  databaseCaFile: text('DATABASE_CA_FILE', 'PEM file of the authority that signed the certificate of PostgreSQL.'),
+  ...databaseTlsSettings,
   databasePoolSize: integer('DATABASE_POOL_SIZE', 10, { min: 1, max: 200 }, 'Most connections to PostgreSQL of one process.'),
 });

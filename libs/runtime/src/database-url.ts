@@ -1,4 +1,5 @@
-import { optionalUrl, url, type Setting } from './settings';
+import { optionalUrl, url, type Outcome, type Setting } from './settings';
+import { databaseTlsObstacle } from './tls-settings';
 
 const PROTOCOLS: [string, string] = ['postgres:', 'postgresql:'];
 /** A search for the server that accepts writes tries all of them. */
@@ -44,13 +45,14 @@ export const optionalDatabaseUrl = (names: Parameters<typeof url>[0], descriptio
   checked(optionalUrl(names, PROTOCOLS, description));
 
 function checked<T>(setting: Setting<T>): Setting<T | string> {
-  return { ...setting, read: (raw) => (raw === undefined ? setting.read(raw) : read(raw)) };
+  return { ...setting, read: (raw, env) => (raw === undefined ? setting.read(raw, env) : read(raw, env)) };
 }
 
-function read(raw: string): { value: string } | { problem: string } {
+function read(raw: string, env: NodeJS.ProcessEnv): Outcome<string> {
   try {
-    databaseServers(raw);
-    return { value: raw };
+    const [first = ''] = databaseServers(raw);
+    const problem = databaseTlsObstacle(first, env);
+    return problem ? { problem } : { value: raw };
   } catch (error) {
     return { problem: (error as Error).message };
   }

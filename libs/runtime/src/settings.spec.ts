@@ -1,4 +1,22 @@
-import { address, choice, choices, ConfigError, duration, flag, integer, list, port, Settings, text, url } from './settings';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import {
+  address,
+  choice,
+  choices,
+  ConfigError,
+  duration,
+  flag,
+  integer,
+  list,
+  optionalUrl,
+  pemFile,
+  port,
+  Settings,
+  text,
+  url,
+} from './settings';
 
 class ExampleConfig extends Settings({
   port: port('PORT', 3000, 'Port.'),
@@ -98,5 +116,74 @@ describe(Settings.name, () => {
       broker: 'amqp://shared',
     });
     expect(() => new ExampleConfig({})).toThrow('OWN_URL is required');
+  });
+});
+
+describe('files', () => {
+  class SecretConfig extends Settings({
+    broker: url(['OWN_URL', 'SHARED_URL'], ['amqp:'], 'Broker.'),
+    optional: optionalUrl('OTHER_URL', ['http:'], 'Other.'),
+    cert: pemFile('CERT_FILE', 'Certificate.', 'KEY_FILE'),
+    key: pemFile('KEY_FILE', 'Key.', 'CERT_FILE'),
+  }) {}
+
+  let directory: string;
+  beforeAll(() => void (directory = mkdtempSync(join(tmpdir(), 'settings-'))));
+  afterAll(() => rmSync(directory, { recursive: true }));
+  const file = (name: string, content: string) => {
+    const path = join(directory, name);
+    writeFileSync(path, content);
+    return path;
+  };
+  const problems = (env: NodeJS.ProcessEnv): string[] => {
+    try {
+      new SecretConfig(env);
+      return [];
+    } catch (error) {
+      return (error as ConfigError).problems;
+    }
+  };
+
+  it.each([
+    ['amqp://own', 'amqp://own'],
+    ['amqp://own\n', 'amqp://own'],
+    ['amqp://own\r\n', 'amqp://own'],
+    ['amqp://own\n\n', 'amqp://own\n'],
+  ])('takes a secret from the file %j without one line break', (content, broker) => {
+    const OWN_URL_FILE = file('url', content);
+    expect(new SecretConfig({ OWN_URL_FILE, SHARED_URL: 'amqp://shared' })).toMatchObject({ broker });
+    expect(new SecretConfig({ SHARED_URL_FILE: OWN_URL_FILE, OWN_URL: 'amqp://first' }).broker).toBe('amqp://first');
+    expect(new SecretConfig({ OWN_URL: 'amqp://own', OWN_URL_FILE: '', OTHER_URL_FILE: file('http', 'http://x') }).optional).toBe(
+      'http://x',
+    );
+  });
+
+  it('names the variable and the path of every bad file, and never a content', () => {
+    const secret = 'hunter2';
+    const wrong = file('wrong', `http://user:${secret}@host`);
+    const cases: [NodeJS.ProcessEnv, string][] = [
+      [{ OWN_URL_FILE: wrong }, 'OWN_URL in the file of OWN_URL_FILE must be a URL that starts with amqp://'],
+      [{ OWN_URL_FILE: wrong, OWN_URL: 'amqp://own' }, 'OWN_URL and OWN_URL_FILE are both set: only one of them may be'],
+      [{ OWN_URL_FILE: '/none' }, 'OWN_URL_FILE names /none, which cannot be read (ENOENT)'],
+      [{ OWN_URL_FILE: directory }, `OWN_URL_FILE names ${directory}, which is not a file`],
+      [{ OWN_URL_FILE: '/dev/zero' }, 'OWN_URL_FILE names /dev/zero, which is not a file'],
+      [{ OWN_URL_FILE: file('empty', '\n') }, `OWN_URL_FILE names ${directory}/empty, which is empty`],
+      [
+        { SHARED_URL_FILE: file('big', `${secret}${' '.repeat(65536)}`) },
+        `SHARED_URL_FILE names ${directory}/big, which has more than 65536 bytes`,
+      ],
+      [{ OWN_URL_FILE: `amqp://user:${secret}@host` }, 'OWN_URL_FILE must be the path of a file, not the value itself'],
+    ];
+    for (const [env, problem] of cases) expect(problems(env)).toEqual([problem]);
+    expect(problems({ OWN_URL_FILE: '/none', OTHER_URL_FILE: '/no' })).toHaveLength(2);
+  });
+
+  it('wants certificate and key together, and both readable', () => {
+    const CERT_FILE = file('cert', 'pem');
+    const env = { OWN_URL: 'amqp://own' };
+    expect(new SecretConfig({ ...env, CERT_FILE, KEY_FILE: CERT_FILE })).toMatchObject({ cert: CERT_FILE, key: CERT_FILE });
+    expect(problems({ ...env, CERT_FILE })).toEqual(['CERT_FILE needs KEY_FILE']);
+    expect(problems({ ...env, KEY_FILE: CERT_FILE })).toEqual(['KEY_FILE needs CERT_FILE']);
+    expect(problems({ ...env, CERT_FILE, KEY_FILE: '/none' })).toEqual(['KEY_FILE names /none, which cannot be read (ENOENT)']);
   });
 });

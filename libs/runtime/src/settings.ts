@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import { milliseconds } from './duration';
+import { readSmallFile } from './small-file';
 
 /** One environment variable: its reader and its documentation. */
 export interface Setting<T> {
@@ -8,9 +9,16 @@ export interface Setting<T> {
   readonly description: string;
   /** Default value in the documentation. */
   readonly fallback: string;
-  /** @returns the value, or the problem as the rest of a sentence that starts with the variable's name */
-  read(raw: string | undefined): { value: T } | { problem: string };
+  /** Whether the value contains a password. Then `NAME_FILE` may name a file with the value instead. */
+  readonly secret?: boolean;
+  /**
+   * @param env for rules about several variables
+   * @returns the value, or the problem as the rest of a sentence that starts with the variable's name
+   */
+  read(raw: string | undefined, env: NodeJS.ProcessEnv): Outcome<T>;
 }
+
+export type Outcome<T> = { value: T } | { problem: string };
 
 type SettingsOf = Record<string, Setting<unknown>>;
 type Values<S extends SettingsOf> = { readonly [K in keyof S]: S[K] extends Setting<infer T> ? T : never };
@@ -35,9 +43,7 @@ export function Settings<S extends SettingsOf>(settings: S) {
     constructor(env: NodeJS.ProcessEnv) {
       const problems: string[] = [];
       for (const [key, setting] of Object.entries(settings)) {
-        // An empty variable counts as unset, because compose files and shells cannot express the difference.
-        const name = setting.names.find((candidate) => env[candidate]) ?? setting.names[0];
-        const outcome = setting.read(env[name] || undefined);
+        const { name, outcome } = readSetting(setting, env);
         if ('problem' in outcome) problems.push(`${name} ${outcome.problem}`);
         else Object.assign(this, { [key]: outcome.value });
       }
@@ -45,6 +51,27 @@ export function Settings<S extends SettingsOf>(settings: S) {
     }
   }
   return Base as { readonly settings: SettingsOf; new (env: NodeJS.ProcessEnv): Values<S> };
+}
+
+const MAX_SECRET_BYTES = 64 * 1024;
+const MAX_PEM_BYTES = 1024 * 1024;
+
+/**
+ * Reads one setting from the first of its names that is set. `NAME_FILE` sets a secret, too. An empty variable counts as unset, because
+ * compose files and shells cannot express the difference.
+ *
+ * @returns with the variable that counts, for problems
+ */
+function readSetting<T>(setting: Setting<T>, env: NodeJS.ProcessEnv): { name: string; outcome: Outcome<T> } {
+  const fileOf = (name: string) => (setting.secret && env[`${name}_FILE`]) || undefined;
+  const name = setting.names.find((candidate) => env[candidate] || fileOf(candidate)) ?? setting.names[0];
+  const file = fileOf(name);
+  if (file === undefined) return { name, outcome: setting.read(env[name] || undefined, env) };
+  if (env[name]) return { name, outcome: { problem: `and ${name}_FILE are both set: only one of them may be` } };
+  const content = readSmallFile(file, MAX_SECRET_BYTES);
+  if ('problem' in content) return { name: `${name}_FILE`, outcome: content };
+  // Editors and `echo` end a file with a line break.
+  return { name: `${name} in the file of ${name}_FILE`, outcome: setting.read(content.value.replace(/\r?\n$/, ''), env) };
 }
 
 type Names = string | [string, ...string[]];
@@ -98,28 +125,27 @@ export function address(names: Names, fallback: string, description: string): Se
  */
 type CheckUrl = (raw: string) => unknown;
 
-/** A required URL of one of the protocols, for example `amqp:`. @param check default: a URL of one host */
+/** A required URL of one of the protocols, for example `amqp:`. It is a secret, because it contains a password. @param check default: a URL of one host */
 export function url(
   names: Names,
   protocols: [string, ...string[]],
   description: string,
   check = oneHost(protocols),
 ): Setting<string> {
-  return setting<string>(names, description, 'required', (raw) =>
-    raw === undefined ? { problem: `is required: a URL that starts with ${startsOf(protocols)}` } : readUrl(raw, check),
-  );
+  const read = (raw?: string) =>
+    raw === undefined ? { problem: `is required: a URL that starts with ${startsOf(protocols)}` } : readUrl(raw, check);
+  return { ...setting<string>(names, description, 'required', read), secret: true };
 }
 
-/** An optional URL; undefined when unset. @param check default: a URL of one host */
+/** An optional URL; undefined when unset. It is a secret, too. @param check default: a URL of one host */
 export function optionalUrl(
   names: Names,
   protocols: [string, ...string[]],
   description: string,
   check = oneHost(protocols),
 ): Setting<string | undefined> {
-  return setting<string | undefined>(names, description, 'unset', (raw) =>
-    raw === undefined ? { value: undefined } : readUrl(raw, check),
-  );
+  const read = (raw?: string) => (raw === undefined ? { value: undefined } : readUrl(raw, check));
+  return { ...setting<string | undefined>(names, description, 'unset', read), secret: true };
 }
 
 const startsOf = (protocols: string[]) => protocols.map((protocol) => `${protocol}//`).join(' or ');
@@ -131,7 +157,7 @@ const oneHost =
     if (!valid) throw new Error(`must be a URL that starts with ${startsOf(protocols)}`);
   };
 
-function readUrl(raw: string, check: CheckUrl): { value: string } | { problem: string } {
+function readUrl(raw: string, check: CheckUrl): Outcome<string> {
   try {
     check(raw);
     return { value: raw };
@@ -170,6 +196,16 @@ export function list(names: Names, fallback: readonly string[], description: str
 /** An optional string, such as the path of a file. */
 export function text(names: Names, description: string): Setting<string | undefined> {
   return setting<string | undefined>(names, description, 'unset', (raw) => ({ value: raw }));
+}
+
+/** An optional PEM file that can be read at start; `needs` is a variable that must be set with it. The value is its path. */
+export function pemFile(name: string, description: string, needs?: string): Setting<string | undefined> {
+  return setting<string | undefined>(name, description, 'unset', (raw, env) => {
+    if (raw === undefined) return { value: undefined };
+    if (needs && !env[needs]) return { problem: `needs ${needs}` };
+    const content = readSmallFile(raw, MAX_PEM_BYTES);
+    return 'problem' in content ? content : { value: raw };
+  });
 }
 
 /** true or false. */

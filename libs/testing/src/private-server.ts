@@ -19,6 +19,7 @@ export type Order =
   | 'start'
   | 'pause'
   | 'resume'
+  | 'reload'
   | 'memory as deployed'
   | `${'memory' | 'disk'} alarm ${'on' | 'off'}`
   | `${'rabbitmqctl' | 'rabbitmq-queues'} ${string}`;

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createDataSource } from '@app/postgres/data-source';
 import { databaseProblem, onDatabase } from '@app/postgres/tool';
 import { configOrExit } from '@app/runtime/run-service';
+import { databaseTlsFiles } from '@app/runtime/tls-settings';
 import { copyConfig } from '../config';
 import { MembersRepository, type CopyPosition } from '../db/members.repository';
 import { DATABASE } from '../db/schema';
@@ -20,7 +21,7 @@ async function main(): Promise<void> {
   const dataSource = createDataSource({
     name: 'notifications copy',
     url: config.databaseUrl,
-    caFile: config.databaseCaFile,
+    tlsFiles: databaseTlsFiles(config),
     ...DATABASE,
     poolSize: 1,
   });

@@ -2,7 +2,9 @@ import '@app/runtime/stop-while-starting';
 import 'reflect-metadata';
 import { migrateAndReport } from '@app/postgres/migrate-main';
 import { configOrExit } from '@app/runtime/run-service';
+import { databaseTlsFiles } from '@app/runtime/tls-settings';
 import { notificationsMigrationConfig } from '../config';
 import { DATABASE } from '../db/schema';
 
-void migrateAndReport(DATABASE.schema, DATABASE.migrations, configOrExit(notificationsMigrationConfig));
+const config = configOrExit(notificationsMigrationConfig);
+void migrateAndReport(DATABASE.schema, DATABASE.migrations, { ...config, tlsFiles: databaseTlsFiles(config) });

@@ -4,6 +4,7 @@ import { createDataSource } from '@app/postgres/data-source';
 import { databaseProblem, onDatabase } from '@app/postgres/tool';
 import { reportToolFailure } from '@app/runtime/command-line';
 import { configOrExit } from '@app/runtime/run-service';
+import { databaseTlsFiles } from '@app/runtime/tls-settings';
 import { keysConfig } from '../config';
 import { ApiKeysRepository } from '../db/api-keys.repository';
 import { DATABASE } from '../db/schema';
@@ -21,7 +22,7 @@ async function onKeys(run: (keys: ApiKeysRepository) => Promise<Output>): Promis
   const dataSource = createDataSource({
     name: 'users keys',
     url: config.databaseUrl,
-    caFile: config.databaseCaFile,
+    tlsFiles: databaseTlsFiles(config),
     ...DATABASE,
     poolSize: 1,
   });

@@ -3,16 +3,17 @@ import 'reflect-metadata';
 import { createDataSource } from '@app/postgres/data-source';
 import { migrateAndReport } from '@app/postgres/migrate-main';
 import { configOrExit } from '@app/runtime/run-service';
+import { databaseTlsFiles } from '@app/runtime/tls-settings';
 import { usersMigrationConfig } from '../config';
 import { createDemoCredentials } from '../db/demo-credentials';
 import { DATABASE } from '../db/schema';
 
 async function main(): Promise<void> {
   const config = configOrExit(usersMigrationConfig);
-  const migrated = await migrateAndReport(DATABASE.schema, DATABASE.migrations, config);
+  const tlsFiles = databaseTlsFiles(config);
+  const migrated = await migrateAndReport(DATABASE.schema, DATABASE.migrations, { ...config, tlsFiles });
   if (!migrated || !config.demoCredentials) return;
-  const { adminUrl: url, caFile } = config;
-  const settings = { name: 'users-migrate', url, caFile, ...DATABASE, poolSize: 1 };
+  const settings = { name: 'users-migrate', url: config.adminUrl, tlsFiles, ...DATABASE, poolSize: 1 };
   const dataSource = await createDataSource(settings).initialize();
   await createDemoCredentials(dataSource);
   await dataSource.destroy();

@@ -4,6 +4,7 @@ import { createDataSource } from '@app/postgres/data-source';
 import { databaseProblem, onDatabase } from '@app/postgres/tool';
 import { readArguments, reportToolFailure, UsageError, wholeNumber } from '@app/runtime/command-line';
 import { configOrExit } from '@app/runtime/run-service';
+import { databaseTlsFiles } from '@app/runtime/tls-settings';
 import { republishConfig } from '../config';
 import { RepublishRepository } from '../db/republish.repository';
 import { DATABASE } from '../db/schema';
@@ -36,7 +37,7 @@ async function main(args: string[]): Promise<void> {
   const dataSource = createDataSource({
     name: 'users republish',
     url: config.databaseUrl,
-    caFile: config.databaseCaFile,
+    tlsFiles: databaseTlsFiles(config),
     ...DATABASE,
     poolSize: 1,
   });

@@ -1,6 +1,7 @@
 import '@app/runtime/stop-while-starting';
 import { reportToolFailure } from '@app/runtime/command-line';
 import { ConfigError } from '@app/runtime/settings';
+import { brokerTlsFiles } from '@app/runtime/tls-settings';
 import { HELP, readCommandLine } from './command-line';
 import { run } from './run';
 import { otherAccountsConfig } from '@app/rabbitmq/config';
@@ -9,9 +10,11 @@ import { ManagementApi } from '../management-api';
 async function main(args: string[]): Promise<void> {
   const invocation = readCommandLine(args);
   if (!invocation) return console.log(HELP.trimEnd());
-  const { amqpUrl, managementUrl } = otherAccountsConfig();
+  const config = otherAccountsConfig();
+  const { amqpUrl, managementUrl } = config;
   if (!managementUrl) throw new ConfigError(['RABBITMQ_MANAGEMENT_URL is not set']);
-  const { lines, data } = await run(new ManagementApi(managementUrl, amqpUrl), amqpUrl, invocation);
+  const api = new ManagementApi(managementUrl, amqpUrl, { tlsFiles: brokerTlsFiles(config) });
+  const { lines, data } = await run(api, amqpUrl, invocation);
   console.log(invocation.json ? JSON.stringify(data) : lines.join('\n'));
 }
 

@@ -1,11 +1,12 @@
 import '@app/runtime/stop-while-starting';
 import { ConfigError } from '@app/runtime/settings';
+import { brokerTlsFiles } from '@app/runtime/tls-settings';
 import { boundEverybody } from './limits';
 import type { Account } from './rights';
 import { accountsConfig, type AccountsConfig } from '@app/rabbitmq/config';
 import { declareAccounts } from './declare-accounts';
 import { ManagementApi } from '../management-api';
-import { parseBrokerUrl } from '@app/amqp/broker-url';
+import { parseBrokerUrl } from '@app/runtime/broker-url';
 
 const WAIT_MS = 60_000;
 
@@ -19,9 +20,11 @@ async function main(): Promise<void> {
       'RabbitMQ: accounts and their limits stay unchanged. Set RABBITMQ_MANAGEMENT_URL to have them created and limited.',
     );
   }
-  const declared = await declareAccounts({ managementUrl, amqpUrl, accounts, waitMs: WAIT_MS });
+  const tlsFiles = brokerTlsFiles(config);
+  const declared = await declareAccounts({ managementUrl, amqpUrl, accounts, tlsFiles, waitMs: WAIT_MS });
   if (declared.length > 0) console.log(`RabbitMQ has the accounts ${declared.join(', ')}, each with the rights that it needs.`);
-  const others = await boundEverybody(new ManagementApi(managementUrl, amqpUrl, performance.now() + WAIT_MS));
+  const waitUntil = performance.now() + WAIT_MS;
+  const others = await boundEverybody(new ManagementApi(managementUrl, amqpUrl, { tlsFiles, waitUntil }));
   console.log(`RabbitMQ limits reply queues and the ${others} account(s) of other services.`);
 }
 

@@ -1,8 +1,9 @@
-import { parseBrokerUrl } from '@app/amqp/broker-url';
+import { parseBrokerUrl } from '@app/runtime/broker-url';
 import { setMissingLimits } from './limits';
 import { RIGHTS, type Account, type Rights } from './rights';
 import { ManagementApi } from '../management-api';
 import { LANES, STANDBY_EXCHANGE } from '@app/rabbitmq/topology/topology';
+import type { TlsFiles } from '@app/runtime/tls-files';
 
 export interface AccountsOptions {
   /** URL of the management API: `http://host:15672`. Without user and password it uses those of the broker's URL. */
@@ -11,6 +12,8 @@ export interface AccountsOptions {
   amqpUrl: string;
   /** URL with which each account will connect. The account gets its user name and password. */
   accounts: Partial<Record<Account, string>>;
+  /** Files for `https:`. */
+  tlsFiles?: TlsFiles;
   /** How long to wait for a broker that is not up yet, in milliseconds. Default 0. */
   waitMs?: number;
 }
@@ -21,8 +24,14 @@ export interface AccountsOptions {
  * @returns the names of the accounts
  * @throws Error with the status of the management API, never with a password
  */
-export async function declareAccounts({ managementUrl, amqpUrl, accounts, waitMs = 0 }: AccountsOptions): Promise<string[]> {
-  const api = new ManagementApi(managementUrl, amqpUrl, performance.now() + waitMs);
+export async function declareAccounts({
+  managementUrl,
+  amqpUrl,
+  accounts,
+  tlsFiles,
+  waitMs = 0,
+}: AccountsOptions): Promise<string[]> {
+  const api = new ManagementApi(managementUrl, amqpUrl, { tlsFiles, waitUntil: performance.now() + waitMs });
   const declared: string[] = [];
   for (const [account, url] of Object.entries(accounts) as [Account, string][]) {
     const { username, password } = parseBrokerUrl(url);

@@ -2,6 +2,7 @@ import { leaveSignalsToOthers } from '@app/runtime/stop-while-starting';
 import { existsSync, openSync } from 'node:fs';
 import { Logger } from '@nestjs/common';
 import { reportToolFailure } from '@app/runtime/command-line';
+import { brokerTlsFiles } from '@app/runtime/tls-settings';
 import { ConfigError } from '@app/runtime/settings';
 import { deadLettersConfig } from '@app/rabbitmq/config';
 import { auditTo } from './audit';
@@ -9,7 +10,7 @@ import { readCommandLine, type Invocation } from './command-line';
 import { DeadLetterError } from './errors';
 import { HELP } from './help';
 import { run } from './run';
-import { parseBrokerUrl } from '@app/amqp/broker-url';
+import { parseBrokerUrl } from '@app/runtime/broker-url';
 import { destroySocket, openConnection } from '@app/amqp/open-connection';
 import { within } from '@app/amqp/within';
 
@@ -21,7 +22,8 @@ async function main(args: string[]): Promise<boolean> {
     console.log(HELP.trimEnd());
     return true;
   }
-  const { amqpUrl, amqpCaFile, services } = deadLettersConfig();
+  const config = deadLettersConfig();
+  const { amqpUrl, services } = config;
   const own = parseBrokerUrl(amqpUrl).username;
   const audit = auditTo((line) => console.log(line), auditFile(invocation));
   // No log lines: problems of a message are printed with the message, and stdout is for the result.
@@ -30,7 +32,7 @@ async function main(args: string[]): Promise<boolean> {
   for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => stopping.abort());
   leaveSignalsToOthers();
 
-  const model = await openConnection({ url: amqpUrl, caFile: amqpCaFile, name: 'dead letters' });
+  const model = await openConnection({ url: amqpUrl, tlsFiles: brokerTlsFiles(config), name: 'dead letters' });
   try {
     return await run(model, invocation, {
       print: (text) => console.log(text),

@@ -1,4 +1,5 @@
 import '@app/runtime/stop-while-starting';
+import { brokerTlsFiles } from '@app/runtime/tls-settings';
 import { ConfigError } from '@app/runtime/settings';
 import { topologyConfig } from '../config';
 import { declareTopology } from './declare-topology';
@@ -7,11 +8,12 @@ import { BINDINGS, EXCHANGES, QUEUES } from './topology';
 const WAIT_MS = 60_000;
 
 async function main(): Promise<void> {
-  const { amqpUrl, amqpCaFile } = topologyConfig();
+  const config = topologyConfig();
   const upgraded = process.argv.includes('--upgraded');
   const onAway = (queues: readonly string[]) =>
     console.log(`These queues are on a broker node that is away, and keep their settings: ${queues.join(', ')}.`);
-  const left = await declareTopology(amqpUrl, { caFile: amqpCaFile, waitMs: WAIT_MS, upgraded, onAway });
+  const options = { tlsFiles: brokerTlsFiles(config), waitMs: WAIT_MS, upgraded, onAway };
+  const left = await declareTopology(config.amqpUrl, options);
   console.log(`RabbitMQ has our ${EXCHANGES.length} exchanges, ${QUEUES.length} queues and ${BINDINGS.length} bindings.`);
   if (upgraded)
     console.log(

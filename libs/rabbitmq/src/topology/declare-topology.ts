@@ -1,13 +1,14 @@
 import type { Channel, ChannelModel } from 'amqplib';
 import { Backoff } from '@app/amqp/backoff';
 import { BrokerNodes, type BrokerNode } from '@app/amqp/broker-nodes';
-import { parseBrokerUrl } from '@app/amqp/broker-url';
+import { parseBrokerUrl } from '@app/runtime/broker-url';
 import { isNodeAway } from '@app/amqp/check-topology';
 import { destroySocket, isClosed, NoConnection, openConnection } from '@app/amqp/open-connection';
 import { EARLIER_LANE_ZERO, REMOVED_BINDINGS, SIGN_OF_UPGRADE } from './earlier-topology';
 import { exists, finishUpgrade } from './finish-upgrade';
 import { BINDINGS, EXCHANGES, LANES, QUEUES, type BindingDeclaration, type QueueDeclaration } from './topology';
 import { within } from '@app/amqp/within';
+import type { TlsFiles } from '@app/runtime/tls-files';
 
 const PRECONDITION_FAILED = 406;
 const CLOSE_TIMEOUT_MS = 2000;
@@ -21,8 +22,8 @@ const NOT_UP_YET =
 class NotAnswered extends Error {}
 
 export interface DeclareOptions {
-  /** PEM file of the authority that signed the broker's certificate. */
-  caFile?: string;
+  /** Files for `amqps:`. */
+  tlsFiles?: TlsFiles;
   /** How long to wait for a broker that is not up yet or does not answer, in milliseconds. Default 0. */
   waitMs?: number;
   /** Longest time for one declaration at one node, in milliseconds. Default 10,000. */
@@ -44,7 +45,7 @@ export interface DeclareOptions {
  */
 export async function declareTopology(
   url: string,
-  { caFile, waitMs = 0, stepMs = STEP_TIMEOUT_MS, upgraded = false, onAway = () => undefined }: DeclareOptions = {},
+  { tlsFiles, waitMs = 0, stepMs = STEP_TIMEOUT_MS, upgraded = false, onAway = () => undefined }: DeclareOptions = {},
 ): Promise<string[]> {
   const nodes = new BrokerNodes(parseBrokerUrl(url).addresses);
   const until = performance.now() + waitMs;
@@ -52,7 +53,7 @@ export async function declareTopology(
   for (;;) {
     let node: BrokerNode | undefined;
     try {
-      const model = await openConnection({ url, caFile, name: 'topology' }, undefined, nodes, (tried) => (node = tried));
+      const model = await openConnection({ url, tlsFiles, name: 'topology' }, undefined, nodes, (tried) => (node = tried));
       return await declareOver(model, { node: String(node?.label), stepMs, upgraded, onAway });
     } catch (error) {
       if (performance.now() > until || !mayPass(error)) throw error;

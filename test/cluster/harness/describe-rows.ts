@@ -8,7 +8,7 @@ const LONGEST_ROW_MS = 900_000;
 /** Starts one system, and runs each row as a test on it. A bound that was missed is reported only; a broken promise fails the test. */
 export function describeRows(title: string, rows: readonly Row[], options: ClusterSystemOptions = {}): void {
   describe(title, () => {
-    let system: ClusterSystem;
+    let system: ClusterSystem | undefined;
 
     beforeAll(async () => {
       system = await ClusterSystem.start(options);
@@ -18,11 +18,12 @@ export function describeRows(title: string, rows: readonly Row[], options: Clust
     it.each(rows.map((row) => [row.name, row] as const))(
       '%s',
       async (_name, row) => {
+        system ??= await ClusterSystem.start(options);
         const { violations } = await runRow(system, row);
         if (violations.length > 0) {
           // The next row must not suffer from this one.
           await system.remove();
-          system = await ClusterSystem.start(options);
+          system = undefined;
         }
         expect(violations).toEqual([]);
       },

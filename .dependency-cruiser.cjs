@@ -88,7 +88,12 @@ module.exports = {
         'The published client includes this part of the transport, and services that use the client have neither Nest nor our metrics.',
       severity: 'error',
       from: { path: '^libs/amqp/', pathNot: TEST },
-      to: { path: ['^libs/(?!(amqp|contracts)/|runtime/src/(tls-files|broker-url)\\.ts)', 'node_modules/(@nestjs|prom-client|rxjs)(/|$)'] },
+      to: {
+        path: [
+          '^libs/(?!(amqp|contracts)/|runtime/src/(tls-files|broker-url)\\.ts)',
+          'node_modules/(@nestjs|prom-client|rxjs)(/|$)',
+        ],
+      },
     },
     {
       name: 'shared-by-the-client-are-leaves',

@@ -1,6 +1,6 @@
 import { isIP, type Socket } from 'node:net';
 import { connect, type ChannelModel } from 'amqplib';
-import { tlsOptions, type TlsFiles } from '@app/runtime/tls-files';
+import { tlsOptions, tlsProblem, type TlsFiles } from '@app/runtime/tls-files';
 import { internalsOfConnection } from './amqplib-internals';
 import { BrokerNodes, type BrokerNode, type Failure } from './broker-nodes';
 import { parseBrokerUrl } from '@app/runtime/broker-url';
@@ -144,4 +144,5 @@ function endWhenSilent(model: ChannelModel): void {
   stream.once('close', () => clearInterval(timer));
 }
 
-const reasonOf = (error: Error) => error.message || (error as NodeJS.ErrnoException).code || 'no reason given';
+const reasonOf = (error: Error) =>
+  tlsProblem(error) || error.message || (error as NodeJS.ErrnoException).code || 'no reason given';

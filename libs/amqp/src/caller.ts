@@ -10,6 +10,7 @@ import { PendingCalls } from './pending-calls';
 import { ConfirmedPublisher, type PublishOutcome } from './publisher';
 import { Queries } from './queries';
 import { BATCH_TYPE, decodeBatch, decodeReply, type Answer, type ReceivedReply } from './reply-format';
+import { warmUp } from './warm-up';
 import { within } from './within';
 
 export interface CallerOptions {
@@ -21,7 +22,12 @@ export interface CallerOptions {
   exchange?: string;
   /** Exchange for queries while the queue behind `exchange` is on a broker node that is away. Default: none, and queries fail meanwhile. */
   standbyExchange?: string;
+  /** One operation for each queue that is called. Each new channel publishes them once, without effect: see {@link warmUp}. */
+  warmUp?: readonly Operation[];
 }
+
+/** Channels in a row that may be given up because a queue refuses. More: the queue is full, and the other queues must not wait for it. */
+const MOST_COLD_CHANNELS = 5;
 
 /** How long calls wait for a channel after the connection was lost: long enough to reach another node of the broker. */
 const FAILOVER_MS = 1000;
@@ -39,6 +45,7 @@ export class Caller {
   private readonly waiting = new Set<string>();
   /** When the channel was lost, in milliseconds of `performance.now()`. */
   private lostAt = performance.now();
+  private coldChannels = 0;
   private closed = false;
 
   constructor(
@@ -133,6 +140,17 @@ export class Caller {
     await channel.bindQueue(queue, 'replies', queue);
     await channel.consume(queue, (reply) => (reply ? this.onReply(reply) : closeQuietly(channel)), { noAck: true });
     this.replyQueues.set(channel, queue);
+    await this.warmUp(channel, queue);
+  }
+
+  private async warmUp(channel: ConfirmChannel, replyTo: string): Promise<void> {
+    const { warmUp: operations = [], standbyExchange } = this.options;
+    const targets = operations.flatMap(({ kind, pattern }) => {
+      const exchange = kind === 'command' ? this.exchange : standbyExchange;
+      return exchange === undefined ? [] : { exchange, routingKey: pattern };
+    });
+    if ((await warmUp(channel, targets, this.sender, replyTo)) || ++this.coldChannels > MOST_COLD_CHANNELS) this.coldChannels = 0;
+    else throw new Error('a queue refuses messages: it has no leader yet, or is full');
   }
 
   /** Replies come over the channel that the call was published on: another channel may be in setup. */

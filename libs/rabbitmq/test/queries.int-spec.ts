@@ -1,6 +1,8 @@
 import type { Channel, ChannelModel } from 'amqplib';
 import { Registry } from 'prom-client';
 import { openConnection } from '@app/amqp/open-connection';
+import { AddUsers } from '@app/contracts/users.add';
+import { Authenticate } from '@app/contracts/users.authenticate';
 import { Exists } from '@app/contracts/users.exists';
 import { eventually } from '@app/testing/eventually';
 import { PrivateServer } from '@app/testing/private-server';
@@ -98,6 +100,30 @@ describe('queries', () => {
     await eventually(() => broker.management.killConnections('gateway calling'), 20_000);
     await eventually(() => client.state === 'down');
     await expect(exists()).resolves.toEqual({ fine: true });
+  });
+
+  it('wait for a channel whose first messages are taken, and not for a queue that stays full', async () => {
+    const { queue } = await channel.assertQueue('', {
+      exclusive: true,
+      arguments: { 'x-max-length': 0, 'x-overflow': 'reject-publish' },
+    });
+    await channel.bindQueue(queue, 'calls', AddUsers.pattern);
+    const expired = async () => {
+      const counter = await metrics.getSingleMetric('rabbitmq_deliveries_total')!.get();
+      return counter.values.find(({ labels }) => labels.pattern === AddUsers.pattern && labels.outcome === 'expired')?.value;
+    };
+    const calls = { as: 'gateway', messages: [AddUsers, Authenticate] } as const;
+    const other = new RabbitClient({ connection: { url: broker.url, name: 'other' }, calls, metrics });
+    try {
+      await other.connect();
+      await eventually(() => other.check()?.startsWith('a queue refuses messages'), 20_000);
+      await eventually(() => other.check() === undefined, 20_000);
+      // The first message of each channel has reached the service, and has no effect.
+      await eventually(async () => (await expired()) === 6);
+    } finally {
+      await other.close();
+      await channel.deleteQueue(queue);
+    }
   });
 
   it('are refused 1 s after the broker went away, and from then on at once', async () => {

@@ -46,7 +46,8 @@ export class RabbitClient extends ClientProxy {
     this.metrics = TransportMetrics.of(options.metrics);
     this.connection = new RabbitConnection({ ...connection, name: `${connection.name} calling` }, observe(this.metrics));
     const standbyExchange = exchange === 'calls' ? STANDBY_EXCHANGE : undefined;
-    this.caller = new Caller(this.connection, { appId: connection.name, maxPending, exchange, standbyExchange });
+    const warmUp = oneForEachQueue(calls?.messages ?? []);
+    this.caller = new Caller(this.connection, { appId: connection.name, maxPending, exchange, standbyExchange, warmUp });
   }
 
   /** Starts to connect; does not wait for the broker: see {@link check}. */
@@ -135,6 +136,11 @@ function requireRights({ as, messages }: NonNullable<RabbitClientOptions['calls'
   const missing = messages.filter(({ callers }) => !callers.includes(as)).map(({ pattern }) => pattern);
   if (missing.length > 0)
     throw new Error(`The broker refuses ${missing.join(', ')} of ${as}: its declaration does not name ${as} among its callers.`);
+}
+
+/** The queries of a service have one queue, and so have its commands. */
+function oneForEachQueue(messages: readonly Message<object, object>[]): Message<object, object>[] {
+  return [...new Map(messages.map((message) => [`${message.service} ${message.kind}`, message])).values()];
 }
 
 function messageOf(pattern: unknown): Message<object, object> {

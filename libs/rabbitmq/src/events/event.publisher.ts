@@ -3,7 +3,7 @@ import type { Registry } from 'prom-client';
 import { HEARD_HERE } from '@app/contracts/all-events';
 import type { CloudEvent } from '@app/contracts/event';
 import type { ServiceName } from '@app/contracts/message';
-import { RabbitChannel } from '@app/amqp/channel';
+import { closeQuietly, RabbitChannel } from '@app/amqp/channel';
 import { checkExchanges } from '@app/amqp/check-topology';
 import { RabbitConnection, type ConnectionOptions } from '@app/amqp/connection';
 import { HEADER } from '@app/amqp/headers';
@@ -85,7 +85,11 @@ export class EventPublisher {
     const own = events.filter(({ id, type }) => HEARD_HERE.has(type) && !this.heardHere.has(id));
     if (own.length > 0) {
       const outcomes = await this.publishTo('events.own', own, until);
-      if (outcomes.some(({ refused }) => refused)) throw new Error('an event was nacked');
+      if (outcomes.some(({ refused }) => refused)) {
+        // Another channel may succeed where this one never will: see warm-up.ts.
+        if (this.channel.current) closeQuietly(this.channel.current);
+        throw new Error('an event was nacked');
+      }
       for (const { id } of own) this.remember(id);
     }
     const again = this.refusals.judge(await this.publishTo('events', events, until));

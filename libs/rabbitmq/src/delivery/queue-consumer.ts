@@ -97,14 +97,22 @@ export class QueueConsumer {
   }
 
   private async checkQueues(channel: Channel): Promise<void> {
-    const { queue, needs, onNodeAway } = this.options;
+    const { queue, needs } = this.options;
     try {
       await checkQueues(channel, [queue, ...needs]);
-      if (this.isNodeAway) onNodeAway?.((this.isNodeAway = false));
+      this.setNodeAway(false);
     } catch (error) {
-      if (onNodeAway && error instanceof NodeAway) onNodeAway((this.isNodeAway = true));
+      // A queue that does not exist any more is a problem again.
+      this.setNodeAway(error instanceof NodeAway);
       throw error;
     }
+  }
+
+  private setNodeAway(isAway: boolean): void {
+    const { onNodeAway } = this.options;
+    if (!onNodeAway || isAway === this.isNodeAway) return;
+    this.isNodeAway = isAway;
+    onNodeAway(isAway);
   }
 
   private get wanted(): boolean {

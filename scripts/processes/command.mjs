@@ -25,9 +25,10 @@ const running = new Set();
  * @param {string} command
  * @param {string[]} args
  * @param {import('node:child_process').SpawnOptions} options
+ * @param {AbortSignal} [abort] ends it
  * @returns {Promise<number | string>} see exitCode
  */
-export async function runCommand(command, args, options) {
+export async function runCommand(command, args, options, abort) {
   const reaper = startReaper('end_group TERM 20');
   const child = spawn(command, args, { ...options, detached: true });
   const { pid } = child;
@@ -35,6 +36,7 @@ export async function runCommand(command, args, options) {
     reaper.watch(pid);
     running.add(pid);
     child.once('exit', () => signal(-pid, 'SIGKILL'));
+    abort?.addEventListener('abort', () => end(pid));
   }
   const code = await exitCode(child);
   if (pid) running.delete(pid);
@@ -44,10 +46,13 @@ export async function runCommand(command, args, options) {
 
 /** Ends every command that runs, because we are leaving. */
 export function endCommands() {
-  for (const group of running) {
-    signal(-group, 'SIGTERM');
-    setTimeout(() => running.has(group) && signal(-group, 'SIGKILL'), KILL_AFTER_MS).unref();
-  }
+  for (const group of running) end(group);
+}
+
+/** @param {number} group */
+function end(group) {
+  signal(-group, 'SIGTERM');
+  setTimeout(() => running.has(group) && signal(-group, 'SIGKILL'), KILL_AFTER_MS).unref();
 }
 
 /**

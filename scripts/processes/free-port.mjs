@@ -1,8 +1,14 @@
+import { randomInt } from 'node:crypto';
 import { connect, createServer } from 'node:net';
+
+// Below the ports that systems give to outgoing connections (Linux from 32768, macOS from 49152): such a port may be taken by any
+// connection before the server that it was found for listens. libs/testing/src/free-port.ts uses the same.
+const FIRST_PORT = 20_000;
+const LAST_PORT = 32_767;
 
 /**
  * Tries to listen, as a server would, and lets go again.
- * @param {number} port 0 for any
+ * @param {number} port
  * @param {string} [host] all addresses when absent
  * @returns {Promise<number>} the port; rejects with the system's error when it cannot be had
  */
@@ -28,7 +34,8 @@ export async function freePorts(preferred) {
   for (const wish of preferred) {
     /** @type {number} */
     let port = wish && !found.includes(wish) ? await probePort(wish, '127.0.0.1').catch(() => 0) : 0;
-    while (port === 0 || found.includes(port)) port = await probePort(0, '127.0.0.1');
+    while (port === 0 || found.includes(port))
+      port = await probePort(randomInt(FIRST_PORT, LAST_PORT + 1), '127.0.0.1').catch(() => 0);
     found.push(port);
   }
   return found;

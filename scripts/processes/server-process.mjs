@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { closeSync, openSync } from 'node:fs';
+import { closeSync, openSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { childrenOf, signal } from './processes.mjs';
 import { startReaper } from './reaper.mjs';
@@ -77,7 +77,7 @@ export class ServerProcess {
     });
     for (const since = Date.now(); ; await sleep(25)) {
       if (failures.length > 0) throw new Error(`${name} could not be started: ${failures[0].message}`);
-      if (this.#child !== child) throw new Error(`${name} ended while starting; see ${logFile}`);
+      if (this.#child !== child) throw new Error(`${name} ended while starting; the end of ${logFile}:\n${endOf(logFile)}`);
       if (await isReady()) {
         ready = true;
         return;
@@ -136,4 +136,12 @@ export class ServerProcess {
   dismissReaper() {
     this.#reaper.dismiss();
   }
+}
+
+const LAST_LINES = 15;
+
+// The whole file may be gone when somebody reads the message: data of tests is removed.
+/** @param {string} file */
+function endOf(file) {
+  return readFileSync(file, 'utf8').trimEnd().split('\n').slice(-LAST_LINES).join('\n');
 }

@@ -6,10 +6,11 @@ import { promisify } from 'node:util';
 import { Pool } from 'pg';
 import { ACCOUNTS } from '@app/rabbitmq-admin/accounts/rights';
 import { QUEUES } from '@app/rabbitmq/topology/topology';
+import { freePort } from '@app/testing/free-port';
 import type { Management } from '@app/testing/management';
 import { PrivateServer } from '@app/testing/private-server';
 import { ServiceProcess, type AppName } from '@app/testing/service-process';
-import { freePort, type Credentials } from '../faults/harness/cluster';
+import type { Credentials } from '../faults/harness/cluster';
 import { Child } from './child';
 
 /** A broker account that the accounts tool created for another service. */

@@ -85,7 +85,10 @@ describe('a server process', () => {
   });
 
   it.each([
-    [`serverOf({ script: 'exit 3' }).start()`, ['exit', 'The server ended while starting; see READY.log']],
+    [
+      `serverOf({ script: 'echo it cannot >&2; exit 3' }).start()`,
+      ['exit', 'The server ended while starting; the end of READY.log:\nit cannot'],
+    ],
     [
       `serverOf({ script: '', command: '/nowhere/server' }).start()`,
       ['exit', 'The server could not be started: spawn /nowhere/server ENOENT'],

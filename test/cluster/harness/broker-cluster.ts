@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { eventually } from '@app/testing/eventually';
+import { freePort } from '@app/testing/free-port';
 import type { Management } from '@app/testing/management';
 import { PrivateServer } from '@app/testing/private-server';
-import { freePort } from '../../faults/harness/cluster';
 import { FaultProxy } from '../../faults/harness/fault-proxy';
 import { PortMapper } from './port-mapper';
 
@@ -111,7 +111,9 @@ export class BrokerCluster {
         cluster.brokers.push(new Broker(`rabbit${number}`, ports));
       }
       for (const broker of cluster.brokers) await broker.connectTo(cluster.brokers.filter((other) => other !== broker));
-      await Promise.all(cluster.brokers.map((broker) => cluster.create(broker)));
+      // All must have ended before one failure removes them: a start that is under way cannot be undone.
+      const starts = await Promise.allSettled(cluster.brokers.map((broker) => cluster.create(broker)));
+      for (const start of starts) if (start.status === 'rejected') throw start.reason;
       await eventually(() => cluster.knowsItself(), COMPLETE_MS, 200);
       return cluster;
     } catch (error) {

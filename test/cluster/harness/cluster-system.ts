@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
+import { freePort } from '@app/testing/free-port';
 import { ServiceProcess, type AppName } from '@app/testing/service-process';
-import { freePort, REQUEST_TIMEOUT_MS, waitingOfKind, type Credentials, type QueueKind } from '../../faults/harness/cluster';
+import { REQUEST_TIMEOUT_MS, waitingOfKind, type Credentials, type QueueKind } from '../../faults/harness/cluster';
 import { FaultProxy } from '../../faults/harness/fault-proxy';
 import { createTenants, setUp } from '../../faults/harness/set-up';
 import { LoadBalancer } from '../../faults/harness/load-balancer';

@@ -1,8 +1,7 @@
-import { once } from 'node:events';
-import { createServer, type AddressInfo } from 'node:net';
 import { connect } from 'amqplib';
 import { Pool } from 'pg';
 import { QUEUES } from '@app/rabbitmq/topology/topology';
+import { freePort } from '@app/testing/free-port';
 import type { Management } from '@app/testing/management';
 import { PrivateServer } from '@app/testing/private-server';
 import { ServiceProcess, type AppName } from '@app/testing/service-process';
@@ -188,13 +187,4 @@ export async function waitingIn(brokerUrl: string, names: RegExp): Promise<{ nam
 async function proxyTo(url: string, random: Random): Promise<FaultProxy> {
   const { hostname: host, port } = new URL(url);
   return FaultProxy.start({ host, port: Number(port) }, random.next);
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }

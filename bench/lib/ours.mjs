@@ -11,7 +11,7 @@ const SETTLED_WITHIN_MS = 120_000;
 const NOTHING_LEFT = `
   SELECT NOT EXISTS (SELECT FROM notifications.outbox) AND NOT EXISTS (SELECT FROM users.outbox) AS done`;
 
-/** The three services as they run in production, with nothing switched off but the limit of calls a second. */
+/** The three services as they run in production, but for the limit of calls a second, and with room for 1000 calls of one key at a time. */
 export class Ours extends System {
   /**
    * Ports of health and metrics, by process.
@@ -25,7 +25,8 @@ export class Ours extends System {
   constructor(place) {
     super('ours', place);
     const { databaseUrl, amqpUrl } = place;
-    this.env = { DATABASE_URL: databaseUrl, AMQP_URL: amqpUrl, LOG_LEVEL: 'info', RATE_LIMIT_PER_SECOND: '0' };
+    const limits = { RATE_LIMIT_PER_SECOND: '0', MAX_IN_FLIGHT: '4000' };
+    this.env = { DATABASE_URL: databaseUrl, AMQP_URL: amqpUrl, LOG_LEVEL: 'info', ...limits };
   }
 
   /** @override */

@@ -5,7 +5,7 @@ import { spread, whole } from '../lib/statistics.mjs';
 export const title = 'users/add, 100 new users, 16 connections';
 
 const USERS = 100;
-const LEAST = 30_000;
+const LEAST = 35_000;
 
 /** @param {import('../lib/laboratory.mjs').Laboratory} laboratory @param {import('../lib/modes.mjs').Mode} mode */
 export async function run(laboratory, { rounds, seconds }) {

@@ -1,15 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import type { Channel, ConfirmChannel, Message as AmqpMessage } from 'amqplib';
-import type { ApiError } from '@app/contracts/error';
-import { notPublished, outcomeUnknown, unavailable } from './call-errors';
-import { closeQuietly, RabbitChannel } from './channel';
+import { ApiError } from '@app/contracts/error';
+import { outcomeUnknown, unavailable } from './call-errors';
+import { RabbitChannel } from './channel';
 import { checkExchanges } from './check-topology';
+import { commandMessage } from './command-format';
+import { Commands } from './commands';
 import type { RabbitConnection } from './connection';
-import { messageProperties, type CallOptions, type Operation, type Sender } from './message-properties';
+import { messageProperties, type CallOptions, type Operation, type Request, type Sender } from './message-properties';
 import { PendingCalls } from './pending-calls';
 import { ConfirmedPublisher, type PublishOutcome } from './publisher';
 import { Queries } from './queries';
 import { BATCH_TYPE, decodeBatch, decodeReply, type Answer, type ReceivedReply } from './reply-format';
+import { openReplyQueue } from './reply-queue';
 import { warmUp } from './warm-up';
 import { within } from './within';
 
@@ -22,6 +25,8 @@ export interface CallerOptions {
   exchange?: string;
   /** Exchange for queries while the queue behind `exchange` is on a broker node that is away. Default: none, and queries fail meanwhile. */
   standbyExchange?: string;
+  /** Whether several commands may share a message. Only services of this system read such messages, and only from exchange `calls`. */
+  batches?: boolean;
   /** One operation for each queue that is called. Each new channel publishes them once, without effect: see {@link warmUp}. */
   warmUp?: readonly Operation[];
 }
@@ -41,6 +46,7 @@ export class Caller {
   private readonly exchange: string;
   private readonly replyQueues = new WeakMap<Channel, string>();
   private readonly queries: Queries;
+  private readonly commands: Commands;
   /** Correlation ids of calls that wait for a channel: nothing of them was written. */
   private readonly waiting = new Set<string>();
   /** When the channel was lost, in milliseconds of `performance.now()`. */
@@ -64,17 +70,31 @@ export class Caller {
       this.lostAt = performance.now();
       // Deferred, so that calls that were certainly refused are rejected with that reason first.
       setImmediate(() => void this.recover());
+      for (const command of this.commands.takeUnsent()) void this.beginLater(command);
     });
     this.publisher = new ConfirmedPublisher(this.channel);
     this.queries = new Queries(
       {
-        publish: (exchange, query, correlationId, timeoutMs) =>
-          this.publishCall(exchange, query.operation, query.body, query.options, correlationId, timeoutMs),
+        publish: (exchange, { operation, body, options: query }, correlationId, timeoutMs) =>
+          this.publisher.publish({
+            exchange,
+            routingKey: operation.pattern,
+            body,
+            properties: messageProperties(operation, query, this.sender, correlationId, { replyTo: this.replyQueue, timeoutMs }),
+          }),
         reject: (correlationId, error) => this.calls.reject(correlationId, error),
         repeated: (pattern, reason) => connection.observer.repeated(pattern, reason),
       },
       this.exchange,
       options.standbyExchange,
+    );
+    this.commands = new Commands(
+      {
+        publish: (commands, correlationId) => this.publishCommands(commands, correlationId),
+        reject: (correlationId, error) => this.calls.reject(correlationId, error),
+        unread: (pattern) => connection.observer.log('warn', { msg: 'a consumer reads one command in a message only', pattern }),
+      },
+      options.batches ? undefined : 1,
     );
   }
 
@@ -103,8 +123,12 @@ export class Caller {
     const correlationId = randomUUID();
     try {
       return decodeReply<Res>(await this.replyTo(operation, body, options, correlationId));
+    } catch (error) {
+      const doubtful = error instanceof ApiError && error.status === 'UNAVAILABLE' && this.commands.isRepeated(correlationId);
+      throw doubtful ? outcomeUnknown('an earlier message with it may have been handled') : error;
     } finally {
       this.queries.forget(correlationId);
+      this.commands.forget(correlationId);
       this.reportPending();
     }
   }
@@ -130,15 +154,7 @@ export class Caller {
   private async setUp(channel: ConfirmChannel): Promise<void> {
     const { standbyExchange } = this.options;
     await checkExchanges(channel, [this.exchange, ...(standbyExchange === undefined ? [] : [standbyExchange]), 'replies']);
-    // The broker chooses the name: an exclusive queue with a fixed name stays locked while the previous connection is half open.
-    const { queue } = await channel.assertQueue('', {
-      exclusive: true,
-      autoDelete: true,
-      durable: false,
-      arguments: { 'x-queue-type': 'classic' },
-    });
-    await channel.bindQueue(queue, 'replies', queue);
-    await channel.consume(queue, (reply) => (reply ? this.onReply(reply) : closeQuietly(channel)), { noAck: true });
+    const queue = await openReplyQueue(channel, (reply) => this.onReply(reply));
     this.replyQueues.set(channel, queue);
     await this.warmUp(channel, queue);
   }
@@ -166,7 +182,8 @@ export class Caller {
         ? decodeBatch(content)
         : [{ correlationId: String(properties.correlationId), reply: { content, headers } }];
     for (const { correlationId, reply } of replies)
-      if (!this.calls.resolve(this.queries.answered(correlationId), reply)) this.connection.observer.unknownReply();
+      if (!this.calls.resolve(this.queries.answered(correlationId), reply) && !this.commands.refused(correlationId))
+        this.connection.observer.unknownReply();
   }
 
   private replyTo(operation: Operation, body: unknown, options: CallOptions, correlationId: string): Promise<ReceivedReply> {
@@ -175,63 +192,43 @@ export class Caller {
     if (this.calls.size >= (this.options.maxPending ?? 1000)) throw unavailable('too many calls are pending');
     if (!(timeoutMs > 0)) throw unavailable('no time is left');
 
-    const reply = this.calls.wait(correlationId, timeoutMs, () => outcomeUnknown('no answer came in time'));
+    const reply = this.calls.wait(correlationId, timeoutMs, () =>
+      this.commands.isUnsent(correlationId)
+        ? unavailable('the broker does not keep up')
+        : outcomeUnknown('no answer came in time'),
+    );
     this.reportPending();
-    if (this.channel.current) this.begin(operation, body, options, correlationId, timeoutMs);
-    else void this.beginLater(operation, body, options, correlationId, performance.now() + timeoutMs);
+    const request: Request = {
+      operation,
+      body: Buffer.from(JSON.stringify(body)),
+      options: { ...options, messageId: options.messageId ?? randomUUID() },
+      correlationId,
+      deadline: performance.now() + timeoutMs,
+    };
+    if (this.channel.current) this.begin(request);
+    else void this.beginLater(request);
     return reply;
   }
 
-  private begin(operation: Operation, body: unknown, options: CallOptions, correlationId: string, timeoutMs: number): void {
-    if (operation.kind === 'query') this.queries.ask(operation, body, options, correlationId, timeoutMs);
-    else void this.command(operation, body, options, correlationId, timeoutMs);
+  private begin(request: Request): void {
+    if (request.operation.kind === 'query') this.queries.ask(request);
+    else this.commands.ask(request);
   }
 
   /** A call that comes while the connection moves to another node: nothing was written, so it can wait for that. */
-  private async beginLater(
-    operation: Operation,
-    body: unknown,
-    options: CallOptions,
-    correlationId: string,
-    deadline: number,
-  ): Promise<void> {
+  private async beginLater(request: Request): Promise<void> {
+    const { correlationId, deadline } = request;
     this.waiting.add(correlationId);
-    await this.channel.whenReady(Math.min(deadline - performance.now(), this.lostAt + FAILOVER_MS - performance.now()));
+    await this.channel.whenReady(Math.min(deadline, this.lostAt + FAILOVER_MS) - performance.now());
     this.waiting.delete(correlationId);
-    const timeoutMs = Math.floor(deadline - performance.now());
-    if (timeoutMs > 0) this.begin(operation, body, options, correlationId, timeoutMs);
+    if (deadline > performance.now()) this.begin(request);
   }
 
-  private async command(
-    operation: Operation,
-    body: unknown,
-    options: CallOptions,
-    correlationId: string,
-    timeoutMs: number,
-  ): Promise<void> {
-    let error: ApiError | undefined;
-    try {
-      error = notPublished(await this.publishCall(this.exchange, operation, body, options, correlationId, timeoutMs));
-    } catch (notWritten) {
-      error = unavailable((notWritten as Error).message);
-    }
-    if (error) this.calls.reject(correlationId, error);
-  }
-
-  private publishCall(
-    exchange: string,
-    operation: Operation,
-    body: unknown,
-    options: CallOptions,
-    correlationId: string,
-    timeoutMs: number,
-  ): Promise<PublishOutcome> {
-    return this.publisher.publish({
-      exchange,
-      routingKey: operation.pattern,
-      body: Buffer.from(JSON.stringify(body)),
-      properties: messageProperties(operation, options, this.sender, correlationId, { replyTo: this.replyQueue, timeoutMs }),
-    });
+  private publishCommands(commands: readonly Request[], correlationId: string): Promise<PublishOutcome> {
+    const { pattern } = commands[0].operation;
+    this.connection.observer.sent(pattern, commands.length);
+    const message = commandMessage(commands, correlationId, this.sender, this.replyQueue);
+    return this.publisher.publish({ exchange: this.exchange, routingKey: pattern, ...message });
   }
 
   /** After a lost channel: the outcome of its commands is unknown, and its queries are asked again. */

@@ -19,6 +19,17 @@ export interface Operation {
   readonly pattern: string;
 }
 
+/** A command or query whose caller waits. */
+export interface Request {
+  readonly operation: Operation;
+  readonly body: Buffer;
+  /** With a `messageId`, which stays the same when the message is published again. */
+  readonly options: CallOptions;
+  readonly correlationId: string;
+  /** In milliseconds of `performance.now()`. */
+  readonly deadline: number;
+}
+
 /** The publisher of a message. */
 export interface Sender {
   /** Name that the app gives itself. */
@@ -52,8 +63,7 @@ export function messageProperties(
     messageId,
     correlationId,
     replyTo: awaited?.replyTo,
-    // Only queries expire in their queue. The consumer checks the deadline of a command.
-    expiration: kind === 'query' ? awaited?.timeoutMs : undefined,
+    expiration: awaited && expirationOf(kind, awaited.timeoutMs),
     type: pattern,
     timestamp: Math.floor(Date.now() / 1000),
     appId,
@@ -67,3 +77,11 @@ export function messageProperties(
     },
   };
 }
+
+/** Until then a caller may be told the outcome of a command, and a consumer checks its deadline to the millisecond. */
+const FINAL_AFTER_MS = 1000;
+
+/** Milliseconds until the broker drops a message from its queue. Otherwise a queue without consumers fills with calls that nobody waits for. */
+export const expirationOf = (kind: Operation['kind'], timeoutMs: number): number =>
+  // The broker closes the channel for a negative one.
+  Math.max(0, kind === 'query' ? timeoutMs : timeoutMs + FINAL_AFTER_MS);

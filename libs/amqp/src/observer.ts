@@ -17,6 +17,8 @@ export interface Observer {
   nacked(exchange: string): void;
   /** A query was published again. */
   repeated(pattern: string, reason: RepetitionReason): void;
+  /** Commands with a caller that waits were published in one message. */
+  sent(pattern: string, commands: number): void;
   /** The number of calls that wait for their reply has changed. */
   pending(connection: string, calls: number): void;
   /** A reply arrived without a pending call: mostly a late one. */
@@ -32,6 +34,7 @@ export const silent: Observer = {
   returned: () => undefined,
   nacked: () => undefined,
   repeated: () => undefined,
+  sent: () => undefined,
   pending: () => undefined,
   unknownReply: () => undefined,
 };

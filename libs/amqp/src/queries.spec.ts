@@ -30,7 +30,10 @@ function setUp(standby: '' | 'standby' = 'standby') {
     'first',
     standby || undefined,
   );
-  const ask = (id: string) => queries.ask(OPERATION, {}, OPTIONS, id, OPTIONS.timeoutMs);
+  const ask = (id: string) => {
+    const deadline = performance.now() + OPTIONS.timeoutMs;
+    queries.ask({ operation: OPERATION, body: Buffer.from('{}'), options: OPTIONS, correlationId: id, deadline });
+  };
   const sent = () => copies.map(({ exchange, id }) => `${exchange} ${id}`);
   /** Ends the newest publication of this name. */
   const end = async (name: string, outcome: PublishOutcome) => {

@@ -1,17 +1,11 @@
 import { notPublished, unavailable } from './call-errors';
-import type { CallOptions, Operation } from './message-properties';
+import type { Request } from './message-properties';
 import { InFlight } from './in-flight';
 import type { RepetitionReason } from './observer';
 import type { PublishOutcome } from './publisher';
 
 /** A query that waits for its answer. */
-interface Query {
-  readonly operation: Operation;
-  readonly body: unknown;
-  readonly options: CallOptions;
-  readonly correlationId: string;
-  /** In milliseconds of `performance.now()`. */
-  readonly deadline: number;
+interface Query extends Request {
   /** Copies that may still be answered. */
   copies: number;
   /** The copy for the first exchange. */
@@ -22,7 +16,7 @@ interface Query {
 
 export interface QueryTransport {
   /** Publishes one copy. @throws NotWritten */
-  publish(exchange: string, query: Query, correlationId: string, timeoutMs: number): Promise<PublishOutcome>;
+  publish(exchange: string, query: Request, correlationId: string, timeoutMs: number): Promise<PublishOutcome>;
   reject(correlationId: string, error: Error): void;
   repeated(pattern: string, reason: RepetitionReason): void;
 }
@@ -57,10 +51,9 @@ export class Queries {
   ) {}
 
   /** Publishes a query. Its answer or error reaches the transport under `correlationId`. */
-  ask(operation: Operation, body: unknown, options: CallOptions, correlationId: string, timeoutMs: number): void {
-    const deadline = performance.now() + timeoutMs;
-    const query: Query = { operation, body, options, correlationId, deadline, copies: 0, first: 'none', repeated: false };
-    this.asked.set(correlationId, query);
+  ask(request: Request): void {
+    const query: Query = { ...request, copies: 0, first: 'none', repeated: false };
+    this.asked.set(request.correlationId, query);
     this.tokens = Math.min(MOST_TOKENS, this.tokens + REPEATED_SHARE);
     this.publish(query);
   }

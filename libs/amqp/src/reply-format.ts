@@ -1,5 +1,6 @@
 import { ApiError, ERROR_STATUSES, type ErrorBody, type ErrorStatus, type FieldProblem } from '@app/contracts/error';
 import { HEADER } from './headers';
+import { pack, unpack } from './packed';
 import { JsonText, Reply } from './reply';
 import type { Properties } from './write-message';
 
@@ -38,34 +39,20 @@ export interface ReceivedReply {
 /** AMQP `type` of a message that holds several replies. */
 export const BATCH_TYPE = 'replies';
 
-/** Index of a batch: correlation id, headers and body length of each reply. */
-type BatchIndex = [correlationId: string, headers: Record<string, unknown>, bytes: number][];
+/** More replies than any service sends in one message. */
+const MOST_REPLIES = 100_000;
 
-/**
- * Encodes several replies as one message, for a caller that can read it (header `x-reply-batches`): the length of the index as an unsigned
- * 32-bit integer in network byte order, the index as JSON, then the bodies.
- */
+/** Encodes several replies as one message, for a caller that can read it (header `x-reply-batches`). */
 export function encodeBatch(replies: readonly { correlationId: string; reply: EncodedReply }[]): Buffer {
-  const index: BatchIndex = replies.map(({ correlationId, reply }) => [
-    correlationId,
-    reply.properties.headers as Record<string, unknown>,
-    reply.body.length,
-  ]);
-  const json = Buffer.from(JSON.stringify(index));
-  const length = Buffer.allocUnsafe(4);
-  length.writeUInt32BE(json.length);
-  return Buffer.concat([length, json, ...replies.map(({ reply }) => reply.body)]);
+  return pack(replies.map(({ correlationId, reply }) => ({ head: [correlationId, reply.properties.headers], body: reply.body })));
 }
 
-/** @throws Error when the content is not a batch */
+/** @throws Unreadable */
 export function decodeBatch(content: Buffer): { correlationId: string; reply: ReceivedReply }[] {
-  let from = 4 + content.readUInt32BE(0);
-  const index = JSON.parse(content.toString('utf8', 4, from)) as BatchIndex;
-  return index.map(([correlationId, headers, bytes]) => {
-    const reply = { content: content.subarray(from, from + bytes), headers };
-    from += bytes;
-    return { correlationId, reply };
-  });
+  return unpack(content, MOST_REPLIES).map(({ head: [correlationId, headers], body }) => ({
+    correlationId: String(correlationId),
+    reply: { content: body, headers: headers as Record<string, unknown> },
+  }));
 }
 
 /** A successful reply. */

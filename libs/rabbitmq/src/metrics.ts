@@ -1,4 +1,5 @@
 import { Counter, Gauge, Histogram, register, type Registry } from 'prom-client';
+import { MOST_COMMANDS } from '@app/amqp/command-format';
 
 const CALL_BUCKETS_S = [0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10];
 
@@ -12,6 +13,7 @@ export class TransportMetrics {
   readonly returned: Counter<'exchange'>;
   readonly nacked: Counter<'exchange'>;
   readonly queriesRepeated: Counter<'message' | 'reason'>;
+  readonly commandsPerMessage: Histogram<'message'>;
   readonly eventsRefused: Counter<'type'>;
   readonly unknownReplies: Counter;
   readonly deliveries: Counter<'pattern' | 'outcome' | 'status'>;
@@ -72,6 +74,13 @@ export class TransportMetrics {
       name: 'rabbitmq_nacked_total',
       help: 'Messages refused (nacked) by the broker, for example because a queue is full.',
       labelNames: ['exchange'],
+    });
+    this.commandsPerMessage = new Histogram({
+      registers,
+      name: 'rabbitmq_commands_per_message',
+      help: 'Commands with a caller that waits in one message. Under load they share messages.',
+      labelNames: ['message'],
+      buckets: [1, 2, 4, 8, 16, MOST_COMMANDS],
     });
     this.queriesRepeated = new Counter({
       registers,

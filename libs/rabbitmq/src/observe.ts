@@ -13,6 +13,7 @@ export function observe(metrics: TransportMetrics): Observer {
     returned: (exchange) => metrics.returned.inc({ exchange }),
     nacked: (exchange) => metrics.nacked.inc({ exchange }),
     repeated: (message, reason) => metrics.queriesRepeated.inc({ message, reason }),
+    sent: (message, commands) => metrics.commandsPerMessage.observe({ message }, commands),
     pending: (connection, calls) => metrics.callsPending.set({ connection }, calls),
     unknownReply: () => metrics.unknownReplies.inc(),
   };

@@ -28,6 +28,8 @@ export interface Fault {
   /** Least share of 200 among calls while the machine was not busy. */
   share?: number;
   ratePerSecond?: number;
+  /** Number of requests that are sent at a time. Default 1. */
+  burst?: number;
   /** Error-level log lines that are allowed during this fault. */
   expectedErrors?: RegExp;
 }
@@ -64,7 +66,7 @@ export function describeFaults(title: string, faults: Fault[], options: ClusterO
 
 /** @returns the violated guarantees */
 export async function runFault(cluster: Cluster, fault: Fault, random: Random): Promise<string[]> {
-  const workload = new Workload(cluster, random, fault.name, fault.ratePerSecond);
+  const workload = new Workload(cluster, random, fault.name, fault.ratePerSecond, fault.burst);
   const violations: string[] = [];
   const logged = cluster.nodes.map(({ process }) => process.output.length);
   workload.start();

@@ -24,7 +24,7 @@ export interface Answered {
 /** The part of a system that a workload uses. */
 export type UnderLoad = Pick<Cluster, 'tenants' | 'sql' | 'gatewayUrl' | 'waiting'> & { gateway: Pick<Gateway, 'url'> };
 
-/** An open-loop client: it sends at its rate, with or without answers. */
+/** An open-loop client: it sends at its rate, with or without answers, and if wanted several requests at a time (`burst`). */
 export class Workload {
   readonly journal = new Journal();
   /** The organization of this workload only. */
@@ -53,6 +53,7 @@ export class Workload {
     private readonly random: Random,
     name: string,
     readonly ratePerSecond = 50,
+    private readonly burst = 1,
   ) {
     this.noise = new Noise(cluster);
     this.keys = random.word(16);
@@ -63,9 +64,10 @@ export class Workload {
     const start = performance.now();
     let due = 0;
     this.timer = setInterval(() => {
-      const now = Math.floor(((performance.now() - start) * this.ratePerSecond) / 1000);
+      const bursts = Math.floor(((performance.now() - start) * this.ratePerSecond) / 1000 / this.burst);
+      const now = bursts * this.burst;
       // Requests missed on a busy machine are not made up: all at once they would be another fault.
-      for (due = Math.max(due, now - MOST_AT_ONCE); due < now; due++) void this.ask(this.nextThing());
+      for (due = Math.max(due, now - Math.max(MOST_AT_ONCE, this.burst)); due < now; due++) void this.ask(this.nextThing());
     }, 5);
   }
 

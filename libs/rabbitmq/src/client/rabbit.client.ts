@@ -47,7 +47,8 @@ export class RabbitClient extends ClientProxy {
     this.connection = new RabbitConnection({ ...connection, name: `${connection.name} calling` }, observe(this.metrics));
     const standbyExchange = exchange === 'calls' ? STANDBY_EXCHANGE : undefined;
     const warmUp = oneForEachQueue(calls?.messages ?? []);
-    this.caller = new Caller(this.connection, { appId: connection.name, maxPending, exchange, standbyExchange, warmUp });
+    const batches = exchange === 'calls';
+    this.caller = new Caller(this.connection, { appId: connection.name, maxPending, exchange, standbyExchange, batches, warmUp });
   }
 
   /** Starts to connect; does not wait for the broker: see {@link check}. */

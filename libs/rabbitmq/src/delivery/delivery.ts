@@ -1,7 +1,6 @@
-import type { ConsumeMessage } from 'amqplib';
+import type { Channel, ConsumeMessage } from 'amqplib';
 import { isChannelClosed } from '@app/amqp/opened-channel';
 import { JsonText } from '@app/amqp/reply';
-import type { AckBatcher } from './ack-batcher';
 import type { ConsumedQueue, QueueKind } from '../topology/consumed-queues';
 import type { DeliveryContext } from './delivery-context';
 import type { Envelope, ReplyAddress } from './envelope';
@@ -9,8 +8,15 @@ import type { Envelope, ReplyAddress } from './envelope';
 /** A command is a suspect after this number of unsettled deliveries. One is not enough: a process may be killed, or a connection lost. */
 const SUSPECT_AFTER = 2;
 
+/** Settles deliveries on their channel. */
+export interface Acks {
+  readonly channel: Channel;
+  ack(message: ConsumeMessage): void;
+  requeue(message: ConsumeMessage): void;
+}
+
 /**
- * One delivery of a message. It must be settled on its own channel: on another channel the delivery tag means another message. When its channel
+ * One delivery of a command, query or event. It must be settled on its own channel: on another channel the delivery tag means another message. When its channel
  * is lost the broker delivers the message again, and this delivery is forgotten.
  */
 export class Delivery {
@@ -23,7 +29,8 @@ export class Delivery {
     readonly queue: ConsumedQueue,
     readonly message: ConsumeMessage,
     private readonly envelope: Envelope,
-    private readonly acks: AckBatcher,
+    private readonly acks: Acks,
+    private readonly shared = false,
   ) {
     this.mayHaveRun = envelope.context.redelivered || queue.alone === true;
   }
@@ -42,10 +49,11 @@ export class Delivery {
   get isSuspect(): boolean {
     const { fields, properties } = this.message;
     const count: unknown = properties.headers?.['x-delivery-count'];
+    if (this.kind === 'queries') return false;
+    // One among the commands of a message is not alone: as a message of its own it will be.
+    if (this.queue.alone) return this.shared;
     // On a first delivery this header comes from the publisher; only the broker's value counts.
-    return (
-      this.kind !== 'queries' && !this.queue.alone && fields.redelivered && typeof count === 'number' && count >= SUSPECT_AFTER
-    );
+    return fields.redelivered && typeof count === 'number' && count >= SUSPECT_AFTER;
   }
 
   /** It may have ended a process just now, and may be handled later. A command that two kills made suspect is handled at once the first time. */

@@ -136,6 +136,7 @@ describe(EventPublisher.name, () => {
     await channel.bindQueue('stuck', 'events.own', '#');
     const good = await listen('#');
     await publisher.publish([revoked()]);
+    await eventually(() => good.length > 0);
     await expect(publisher.publish([revoked()])).rejects.toThrow('an event was nacked');
     expect(good).toHaveLength(1);
   });

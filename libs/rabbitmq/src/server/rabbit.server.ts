@@ -1,14 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Server, type CustomTransportStrategy, type MessageHandler } from '@nestjs/microservices';
-import type { ConsumeMessage } from 'amqplib';
 import type { Registry } from 'prom-client';
 import { closeQuietly } from '@app/amqp/channel';
 import { RabbitConnection, type ConnectionOptions } from '@app/amqp/connection';
 import { within } from '@app/amqp/within';
 import type { ServiceName } from '@app/contracts/message';
 import { decide, type Decision, type Outcome } from '../settle/ack-policy';
-import type { AckBatcher } from '../delivery/ack-batcher';
 import { consumedQueues, type ConsumedQueue, type QueueKind } from '../topology/consumed-queues';
+import { commandsOf, type Part } from '../delivery/commands-of';
 import { about, Delivery } from '../delivery/delivery';
 import { isTenantless, readEnvelope } from '../delivery/envelope';
 import { checkHandlers } from './handler-check';
@@ -145,13 +144,15 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
       queue: queue.name,
       needs: queue.kind === 'queries' ? [] : [...failing, ...RETRY_DELAYS.map((delay) => retryQueue(service, delay))],
       prefetch: queue.prefetch,
-      onDelivery: (message, acks) => this.receive(queue, message, acks),
+      onDelivery: (message, acks) => {
+        for (const part of commandsOf(message, acks)) this.receive(queue, part);
+      },
       ...(queue.onOneNode && { onNodeAway: (isAway) => this.metrics.queueAway.set({ queue: queue.name }, Number(isAway)) }),
     });
   }
 
-  private receive(queue: ConsumedQueue, message: ConsumeMessage, acks: AckBatcher): void {
-    const work = this.handle(queue, message, acks).finally(() => {
+  private receive(queue: ConsumedQueue, part: Part): void {
+    const work = this.handle(queue, part).finally(() => {
       this.running.delete(work);
       this.metrics.deliveriesInFlight.dec({ queue: queue.name });
     });
@@ -159,10 +160,10 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
     this.metrics.deliveriesInFlight.inc({ queue: queue.name });
   }
 
-  private async handle(queue: ConsumedQueue, message: ConsumeMessage, acks: AckBatcher): Promise<void> {
+  private async handle(queue: ConsumedQueue, { message, acks, shared }: Part): Promise<void> {
     let delivery: Delivery | undefined;
     try {
-      delivery = new Delivery(queue, message, readEnvelope(message, isTenantless), acks);
+      delivery = new Delivery(queue, message, readEnvelope(message, isTenantless), acks, shared);
       const decision = await this.decide(delivery);
       const { pattern } = delivery.context;
       if (decision) await this.settlement.settle(delivery, decision, this.messageHandlers.has(pattern) ? pattern : 'unknown');

@@ -23,7 +23,7 @@ export interface ConsumedQueue {
   readonly kind: QueueKind;
   /** The exchange of its messages, which is their share in the fair schedule. Retried messages carry their first exchange in a header. */
   readonly lane: ExchangeName;
-  /** Most deliveries in flight, waiting ones included. */
+  /** Most messages in flight, waiting ones included. */
   readonly prefetch: number;
   /** Whether a message is handled with no other command in the process. */
   readonly alone?: boolean;
@@ -31,6 +31,8 @@ export interface ConsumedQueue {
   readonly onOneNode?: boolean;
 }
 
+/** Messages in flight of the calls. Each may have several commands: with 32 of them a process holds at most 1024. */
+const CALLS_PREFETCH = 32;
 /** Deliveries in flight of one lane. It limits how many wait in a slow process while another process is idle. */
 const LANE_PREFETCH = 64;
 /** Large, so that queries of quiet tenants are prefetched too when a busy tenant has a backlog. */
@@ -42,7 +44,7 @@ export function consumedQueues(service: ServiceName, kinds: readonly QueueKind[]
   const inLane = Math.min(LANE_PREFETCH, commands);
   const ofKind: Record<QueueKind, () => ConsumedQueue[]> = {
     commands: () => [
-      { name: callQueue(service), kind: 'commands', lane: 'calls', prefetch: commands },
+      { name: callQueue(service), kind: 'commands', lane: 'calls', prefetch: Math.min(CALLS_PREFETCH, commands) },
       ...LANE_NUMBERS.map((lane) => ({
         name: commandQueue(service, lane),
         kind: 'commands' as const,

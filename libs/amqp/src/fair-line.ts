@@ -1,0 +1,27 @@
+/** A line of items of several owners. Owners take turns: an owner with many items delays another one by one item at most. */
+export class FairLine<Item> {
+  private readonly byOwner = new Map<string, Item[]>();
+
+  get isEmpty(): boolean {
+    return this.byOwner.size === 0;
+  }
+
+  add(owner: string, item: Item): void {
+    const items = this.byOwner.get(owner);
+    if (items) items.push(item);
+    else this.byOwner.set(owner, [item]);
+  }
+
+  /** Removes items in turn until `accept` refuses one, which stays the first. */
+  take(accept: (item: Item) => boolean): void {
+    for (;;) {
+      const [next] = this.byOwner;
+      if (!next) return;
+      const [owner, items] = next;
+      if (!accept(items[0])) return;
+      items.shift();
+      this.byOwner.delete(owner);
+      if (items.length > 0) this.byOwner.set(owner, items);
+    }
+  }
+}

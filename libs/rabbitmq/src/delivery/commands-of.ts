@@ -1,0 +1,82 @@
+import type { Channel, ConsumeMessage } from 'amqplib';
+import { COMMANDS_TYPE, unpackCommands, type PackedCommand } from '@app/amqp/command-format';
+import { HEADER } from '@app/amqp/headers';
+import type { Acks } from './delivery';
+
+/** A command of a message. */
+export interface Part {
+  message: ConsumeMessage;
+  acks: Acks;
+  /** Whether the message has other commands, too. */
+  shared: boolean;
+}
+
+/**
+ * The commands of a message: one, or several of a caller of this system. Only its processes publish to exchange `calls`. A message that cannot be
+ * read stays one command, and is refused as such: its caller then sends each command alone.
+ */
+export function commandsOf(message: ConsumeMessage, acks: Acks): Part[] {
+  const alone = { message, acks, shared: false };
+  if (message.properties.type !== COMMANDS_TYPE || !isOfOurCalls(message)) return [alone];
+  let commands: PackedCommand[];
+  try {
+    commands = unpackCommands(message.content);
+  } catch {
+    return [alone];
+  }
+  const shared = new SharedAcks(acks, message, commands.length);
+  return commands.map((command) => ({ message: partOf(message, command), acks: shared, shared: true }));
+}
+
+/** A service of an earlier version may have put the message into the queue of the suspects. */
+const isOfOurCalls = ({ fields, properties }: ConsumeMessage): boolean =>
+  fields.exchange === 'calls' || (fields.exchange === 'retry' && properties.headers?.[HEADER.lane] === 'calls');
+
+function partOf(
+  { fields, properties }: ConsumeMessage,
+  { correlationId, messageId, headers, body }: PackedCommand,
+): ConsumeMessage {
+  // The count of deliveries, and what a service has added when it published the message again.
+  const ofMessage: Record<string, unknown> = properties.headers ?? {};
+  return {
+    fields,
+    content: body,
+    properties: {
+      ...properties,
+      contentType: 'application/json',
+      type: ofMessage[HEADER.routingKey] ?? fields.routingKey,
+      correlationId,
+      messageId,
+      headers: { ...headers, ...ofMessage, [HEADER.correlationId]: correlationId },
+    },
+  };
+}
+
+/** Settles a message when the last of its commands is settled. */
+class SharedAcks implements Acks {
+  private readonly settled = new Set<ConsumeMessage>();
+  private again = false;
+
+  constructor(
+    private readonly acks: Acks,
+    private readonly message: ConsumeMessage,
+    private readonly count: number,
+  ) {}
+
+  get channel(): Channel {
+    return this.acks.channel;
+  }
+
+  ack(part: ConsumeMessage): void {
+    if (this.settled.has(part)) return;
+    this.settled.add(part);
+    if (this.settled.size < this.count) return;
+    if (this.again) this.acks.requeue(this.message);
+    else this.acks.ack(this.message);
+  }
+
+  requeue(part: ConsumeMessage): void {
+    if (!this.settled.has(part)) this.again = true;
+    this.ack(part);
+  }
+}

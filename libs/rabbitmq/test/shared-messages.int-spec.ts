@@ -1,0 +1,230 @@
+import { randomUUID } from 'node:crypto';
+import type { ChannelModel, ConfirmChannel, ConsumeMessage, GetMessage, Options } from 'amqplib';
+import { Registry } from 'prom-client';
+import { ApiError } from '@app/contracts/error';
+import { AddUsers, type AddUsersRequest } from '@app/contracts/users.add';
+import { commandMessage, COMMANDS_TYPE, unpackCommands } from '@app/amqp/command-format';
+import { openConnection } from '@app/amqp/open-connection';
+import { createTestBroker, type TestBroker } from '@app/testing/broker';
+import { eventually } from '@app/testing/eventually';
+import { startUsersStub, type UsersHandlers } from '@app/testing/users-stub';
+import { RabbitClient } from '../src/client/rabbit.client';
+import type { DeliveryContext } from '../src/delivery/delivery-context';
+import type { RabbitServer } from '../src/server/rabbit.server';
+import { declareTopology } from '../src/topology/declare-topology';
+import { callQueue, refusedQueue, suspectQueue } from '../src/topology/topology';
+
+const CALLS = callQueue('users');
+const bodyOf = (organizationId: string): AddUsersRequest => ({ organizationId, users: [{ userId: 'u' }] });
+
+describe('commands that share a message', () => {
+  let broker: TestBroker;
+  let account: string;
+  let model: ChannelModel;
+  let channel: ConfirmChannel;
+  let client: RabbitClient;
+  let server: RabbitServer | undefined;
+  let metrics: Registry;
+  let handlers: UsersHandlers;
+  let replyTo: string;
+  /** Replies to the messages that the test publishes itself. */
+  let replies: ConsumeMessage[];
+  /** Copies of the messages of the client. */
+  let published: ConsumeMessage[];
+
+  beforeAll(async () => {
+    broker = await createTestBroker();
+    account = new URL(broker.url).username;
+    await declareTopology(broker.url);
+    model = await openConnection({ url: broker.url, name: 'test' });
+    channel = await model.createConfirmChannel();
+    ({ queue: replyTo } = await channel.assertQueue('', { exclusive: true }));
+    await channel.bindQueue(replyTo, 'replies', replyTo);
+    await channel.consume(replyTo, (message) => void (message && replies.push(message)), { noAck: true });
+    const { queue: copies } = await channel.assertQueue('', { exclusive: true });
+    await channel.bindQueue(copies, 'calls', AddUsers.pattern);
+    await channel.consume(copies, (message) => void (message && published.push(message)), { noAck: true });
+    client = new RabbitClient({ connection: { url: broker.url, name: 'gateway' }, metrics: new Registry() });
+    await client.connect();
+    await eventually(() => client.check() === undefined);
+  });
+  afterAll(async () => {
+    await client.close();
+    await model.close();
+    await broker.drop();
+  });
+  beforeEach(() => {
+    [replies, published] = [[], []];
+    metrics = new Registry();
+    handlers = { add: () => ({}), authenticate: () => ({}), exists: () => ({}) };
+  });
+  afterEach(async () => {
+    await server?.close();
+    server = undefined;
+    await channel.purgeQueue(CALLS);
+  });
+
+  const startServer = async () => {
+    const options = { connection: { url: broker.url, name: 'users' }, metrics, drainTimeoutMs: 200, crashPauseMs: 0 };
+    server = await startUsersStub(options, handlers);
+    await eventually(() => server?.check() === undefined);
+  };
+  const call = (organizationId: string, differences: { apiKey?: string; idempotencyKey?: string; messageId?: string } = {}) =>
+    client
+      .call(AddUsers, bodyOf(organizationId), { apiKey: 'key', requestId: organizationId, timeoutMs: 20_000, ...differences })
+      .then(
+        (answer) => answer.parse(),
+        (error: unknown) => (error as ApiError).status,
+      );
+  const publish = async (exchange: string, body: Buffer, properties: Options.Publish) => {
+    channel.publish(exchange, AddUsers.pattern, body, properties);
+    await channel.waitForConfirms();
+  };
+  /** Publishes one message with a command for each organization. */
+  const publishShared = async (organizationIds: readonly string[], exchange = 'calls') => {
+    const requests = organizationIds.map((id) => ({
+      operation: AddUsers,
+      body: Buffer.from(JSON.stringify(bodyOf(id))),
+      options: { apiKey: 'key', requestId: id, timeoutMs: 20_000, messageId: id },
+      correlationId: id,
+      deadline: performance.now() + 20_000,
+    }));
+    const { body, properties } = commandMessage(requests, randomUUID(), { appId: 'test', userId: account }, replyTo);
+    await publish(exchange, body, properties);
+  };
+  /** What a killed consumer leaves behind. */
+  const crash = async () => {
+    const victim = await model.createChannel();
+    await new Promise((resolve) => void victim.consume(CALLS, resolve));
+    await victim.close();
+    await eventually(async () => (await channel.checkQueue(CALLS)).messageCount === 1);
+  };
+  it('have their own tenant, identity, deadline and answer', async () => {
+    const seen = new Map<string, DeliveryContext>();
+    handlers.add = ({ organizationId }, context) => {
+      seen.set(organizationId, context);
+      if (organizationId === 'refused') throw new ApiError('NOT_FOUND', 'No.');
+      return { organizationId };
+    };
+    await startServer();
+    const answers = await Promise.all([
+      call('one', { apiKey: 'tenant 1', idempotencyKey: 'i', messageId: 'm' }),
+      call('refused', { apiKey: 'tenant 2' }),
+      call(''),
+      call('three'),
+    ]);
+    expect(answers).toEqual([{ organizationId: 'one' }, 'NOT_FOUND', 'INVALID_ARGUMENT', { organizationId: 'three' }]);
+    expect(published.map(({ properties }) => properties.type)).toEqual([COMMANDS_TYPE]);
+    expect(unpackCommands(published[0].content)).toHaveLength(4);
+    expect(seen.get('one')).toMatchObject({
+      apiKey: 'tenant 1',
+      requestId: 'one',
+      idempotencyKey: 'i',
+      messageId: 'm',
+      pattern: AddUsers.pattern,
+      userId: account,
+      appId: 'gateway',
+      awaited: true,
+      redelivered: false,
+      deadline: expect.any(Number),
+    });
+    expect(seen.get('refused')).toMatchObject({ apiKey: 'tenant 2', requestId: 'refused', idempotencyKey: undefined });
+  });
+
+  it('are acknowledged together, when the last one is settled', async () => {
+    const redelivered: string[] = [];
+    let hang = true;
+    handlers.add = ({ organizationId }, context) => {
+      if (context.redelivered) redelivered.push(organizationId);
+      return organizationId === 'slow' && hang ? new Promise(() => undefined) : {};
+    };
+    await startServer();
+    await publishShared(['quick', 'slow']);
+    await eventually(() => replies.length === 1);
+    await server?.close();
+    hang = false;
+    await startServer();
+    await eventually(() => replies.length >= 2);
+    expect(redelivered).toEqual(['quick', 'slow']);
+    await eventually(async () => (await channel.checkQueue(CALLS)).messageCount === 0);
+  });
+
+  it('are handled alone, each as a message of its own, after two deliveries in vain', async () => {
+    await publishShared(['a', 'b', 'c']);
+    await crash();
+    await crash();
+    let running = 0;
+    const most: number[] = [];
+    handlers.add = async ({ organizationId }, context) => {
+      most.push(++running);
+      await channel.checkQueue(CALLS);
+      running--;
+      return { organizationId, messageId: context.messageId, userId: context.userId };
+    };
+    await startServer();
+    await eventually(() => replies.length === 3);
+    expect(most).toEqual([1, 1, 1]);
+    const told = replies.map(({ content, properties }) => [properties.correlationId, JSON.parse(content.toString())]);
+    expect(told).toEqual(['a', 'b', 'c'].map((id) => [id, { organizationId: id, messageId: id, userId: account }]));
+    const { messageCount } = await channel.checkQueue(suspectQueue('users'));
+    expect(messageCount).toBe(0);
+  });
+
+  it('are taken apart when a service of an earlier version has made the whole message a suspect', async () => {
+    await publishShared(['a', 'b']);
+    const { content, properties } = (await channel.get(CALLS, { noAck: true })) as GetMessage;
+    const headers = { 'x-lane': 'calls', 'x-routing-key': AddUsers.pattern, 'x-origin-user': account, 'x-correlation-id': 'all' };
+    channel.publish('retry', suspectQueue('users'), content, {
+      ...(properties as Options.Publish),
+      headers,
+      expiration: undefined,
+    });
+    await channel.waitForConfirms();
+    let [running, most] = [0, 0];
+    handlers.add = async () => {
+      most = Math.max(most, ++running);
+      await channel.checkQueue(CALLS);
+      running--;
+    };
+    await startServer();
+    await eventually(() => replies.length === 2);
+    expect(replies.map((reply) => reply.properties.correlationId as string)).toEqual(['a', 'b']);
+    expect(most).toBe(1);
+  });
+
+  it('are sent again one by one, when the consumer is of a version that cannot read them', async () => {
+    const earlier = await model.createChannel();
+    const types: unknown[] = [];
+    await earlier.consume(CALLS, (message) => {
+      if (!message) return;
+      const { type, correlationId, replyTo: to } = message.properties as unknown as Record<string, string>;
+      types.push(type);
+      const status = type === COMMANDS_TYPE ? 'INVALID_ARGUMENT' : 'OK';
+      const body = Buffer.from(JSON.stringify({ message: 'No.', type }));
+      earlier.publish('replies', to, body, { correlationId, headers: { 'x-status': status } });
+      earlier.ack(message);
+    });
+    const answers = await Promise.all([call('a'), call('b')]);
+    expect(answers).toEqual(Array(2).fill({ message: 'No.', type: AddUsers.pattern }));
+    expect(types).toEqual([COMMANDS_TYPE, AddUsers.pattern, AddUsers.pattern]);
+    await earlier.close();
+  });
+
+  it('are refused as one, when they cannot be read', async () => {
+    await startServer();
+    await publish('calls', Buffer.from('junk'), { type: COMMANDS_TYPE, replyTo, correlationId: 'all', userId: account });
+    await eventually(() => replies.length === 1);
+    expect(replies[0].properties).toMatchObject({ correlationId: 'all', headers: { 'x-status': 'INVALID_ARGUMENT' } });
+  });
+
+  it('are not read from other services', async () => {
+    let handled = 0;
+    handlers.add = () => void handled++;
+    await startServer();
+    await publishShared(['a', 'b'], 'commands');
+    await eventually(() => replies.length === 1);
+    expect(replies[0].properties.headers).toEqual({ 'x-status': 'INVALID_ARGUMENT' });
+    expect(handled).toBe(0);
+    expect((await channel.checkQueue(refusedQueue('users'))).messageCount).toBe(0);
+  });
+});

@@ -1,0 +1,63 @@
+import { join } from 'node:path';
+import type { Cluster } from './harness/cluster';
+import { cutAfterCommit, cutAfterPublish, cutBeforeAck, dropReplies, killWriters } from './harness/faults';
+import { describeFaults, type Fault } from './harness/run-fault';
+import { supervise } from './harness/supervise';
+
+const BURST = 16;
+
+/** Commands that were not alone in their message. */
+async function sharing({ gateway }: Cluster): Promise<number> {
+  const text = await gateway.process.metrics();
+  const sum = (name: string) =>
+    [...text.matchAll(new RegExp(`^rabbitmq_commands_per_message_${name}\\{.*\\} (\\d+)$`, 'gm'))].reduce(
+      (all, [, n]) => all + Number(n),
+      0,
+    );
+  return sum('sum') - sum('count');
+}
+
+/** The same fault with callers that come at the same moment. */
+const inBursts = (fault: Fault): Fault => ({
+  ...fault,
+  name: `${fault.name}, ${BURST} calls at a time`,
+  burst: BURST,
+  ratePerSecond: Math.max(160, fault.ratePerSecond ?? 0),
+  async inject(context) {
+    const before = await sharing(context.cluster);
+    const figures = await fault.inject(context);
+    const shared = (await sharing(context.cluster)) - before;
+    if (shared < BURST) throw new Error(`only ${shared} commands shared a message with another one`);
+    return figures;
+  },
+});
+
+const poisonAmongGood = (times: number): Fault => ({
+  name: `a command that kills its process, among ${BURST - 1} that are sent at the same time, ${times} times`,
+  async inject({ cluster, workload }) {
+    const stop = supervise(cluster.writers.map(({ process }) => process));
+    try {
+      for (let time = 0; time < times; time++) {
+        const good = Array.from({ length: BURST - 1 }, () => workload.newNotification());
+        const poison = workload.newNotification();
+        Object.assign(poison.data, { displayBodyMessage: 'the poison pill' });
+        await Promise.all([...good, poison].map((thing) => workload.ask(thing)));
+        await workload.answers(30);
+      }
+    } finally {
+      await stop();
+    }
+  },
+});
+
+describeFaults('commands that share a message', [
+  inBursts(killWriters(10, 300)),
+  inBursts(cutAfterPublish(10)),
+  inBursts(cutAfterCommit(10)),
+  inBursts(cutBeforeAck(10)),
+  inBursts(dropReplies(10)),
+]);
+
+describeFaults('poison among commands that share a message', [inBursts(poisonAmongGood(3))], {
+  env: { notifications: { NODE_OPTIONS: `--require "${join(process.cwd(), 'test/faults/harness/poison.cjs')}"` } },
+});

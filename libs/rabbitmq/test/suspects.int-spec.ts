@@ -108,6 +108,23 @@ describe('suspects', () => {
     expect(handled).toEqual(['other', 'suspect']);
   });
 
+  it('are not handled again after a crash, when their caller would be gone after the wait', async () => {
+    const { queue } = await channel.assertQueue('', { exclusive: true });
+    await channel.bindQueue(queue, 'replies', queue);
+    const replies: Message[] = [];
+    await channel.consume(queue, (message) => void (message && replies.push(message)), { noAck: true });
+    const headers = { 'x-api-key': 'key', 'x-deadline': Date.now() + 30_000, 'x-routing-key': 'users.add.v1' };
+    channel.publish('retry', SUSPECTS, Buffer.from('{}'), { persistent: true, headers, replyTo: queue });
+    await channel.waitForConfirms();
+    await crash(SUSPECTS, 1);
+    let handled = 0;
+    handlers.add = () => void handled++;
+    await startServer(60_000);
+    await eventually(() => replies.length === 1);
+    expect(replies[0].properties.headers).toEqual({ 'x-status': 'DEADLINE_EXCEEDED' });
+    expect(handled).toBe(0);
+  });
+
   it('are handled and answered like the original command', async () => {
     const { queue } = await channel.assertQueue('', { exclusive: true });
     await channel.bindQueue(queue, 'replies', queue);

@@ -9,7 +9,8 @@ import { Exists, ExistsRequest } from '@app/contracts/users.exists';
 import { ContractPipe } from '@app/rabbitmq/server/contract.pipe';
 import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
 import { PassThroughFilter } from '@app/rabbitmq/server/pass-through.filter';
-import { RabbitServer, type RabbitServerOptions } from '@app/rabbitmq/server/rabbit.server';
+import { RabbitServer } from '@app/rabbitmq/server/rabbit.server';
+import type { RabbitServerOptions } from '@app/rabbitmq/server/rabbit-server-options';
 
 type Handler<Request> = (body: Request, context: DeliveryContext) => unknown;
 

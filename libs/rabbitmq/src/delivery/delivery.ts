@@ -81,8 +81,13 @@ export class Delivery {
 
   /** The deadline has passed: the caller has given up and relies on nothing being executed later. */
   get isExpired(): boolean {
+    return this.isExpiredIn(0);
+  }
+
+  /** The same, some milliseconds later. */
+  isExpiredIn(ms: number): boolean {
     const { deadline } = this.context;
-    return deadline !== undefined && Date.now() > deadline;
+    return deadline !== undefined && Date.now() + ms > deadline;
   }
 
   /** Remembers the size of the handler's answer. */

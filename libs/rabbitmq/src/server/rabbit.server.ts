@@ -1,12 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Server, type CustomTransportStrategy, type MessageHandler } from '@nestjs/microservices';
-import type { Registry } from 'prom-client';
 import { closeQuietly } from '@app/amqp/channel';
-import { RabbitConnection, type ConnectionOptions } from '@app/amqp/connection';
+import { RabbitConnection } from '@app/amqp/connection';
 import { within } from '@app/amqp/within';
-import type { ServiceName } from '@app/contracts/message';
 import { decide, type Decision, type Outcome } from '../settle/ack-policy';
-import { consumedQueues, type ConsumedQueue, type QueueKind } from '../topology/consumed-queues';
+import { consumedQueues, type ConsumedQueue } from '../topology/consumed-queues';
 import { commandsOf, type Part } from '../delivery/commands-of';
 import { about, Delivery } from '../delivery/delivery';
 import { isTenantless, readEnvelope } from '../delivery/envelope';
@@ -16,40 +14,13 @@ import { HeldDeliveries } from '../settle/held-deliveries';
 import { TransportMetrics } from '../metrics';
 import { observe } from '../observe';
 import { DatabasePause, type DatabaseState } from './database-pause';
-import { PublisherRights, type PublisherRules } from './publisher-rights';
+import { PublisherRights } from './publisher-rights';
+import type { RabbitServerOptions } from './rabbit-server-options';
 import { QueueConsumer } from '../delivery/queue-consumer';
 import { Settlement } from '../settle/settlement';
 import { Solitude } from './solitude';
 import { deadQueue, refusedQueue, RETRY_DELAYS, retryQueue, suspectQueue } from '../topology/topology';
 import { CommandTurns, QueryTurns } from './turns';
-
-export type { QueueKind } from '../topology/consumed-queues';
-
-export interface RabbitServerOptions {
-  /** Its name is a prefix of two connections: consuming and publishing are separate, because a broker short of memory blocks publishers. */
-  connection: ConnectionOptions;
-  service: ServiceName;
-  /** Kinds of the service's queues that this process consumes. */
-  queues: readonly QueueKind[];
-  /** Most deliveries handled at once: commands (with the events), and queries. */
-  prefetch: Readonly<Record<'commands' | 'queries', number>>;
-  /** Whether an error means that the database is away. Needs `probe`. */
-  isUnavailable?: (error: unknown) => boolean;
-  /** Whether an error means that the handler changed nothing and may succeed when retried. */
-  isTransient?: (error: unknown) => boolean;
-  /** Resolves when the database is back, rejects while it is away; settles within seconds. */
-  probe?: () => Promise<void>;
-  /** Rules which publisher may act for which tenant. Absent: every publisher that the broker accepts, for all tenants. */
-  publishers?: PublisherRules;
-  /** Attempts of a command without a caller that waits, before it becomes a dead letter. Default 8, over 20 minutes. */
-  maxAttempts?: number;
-  /** How long a delivery waits that may have ended a process just now, in milliseconds. Default 5000. */
-  crashPauseMs?: number;
-  /** How long close() waits for running handlers, in milliseconds. Default 10,000. */
-  drainTimeoutMs?: number;
-  /** Default: the global register of prom-client. */
-  metrics?: Registry;
-}
 
 type FinalDecision = Exclude<Decision, { do: 'hold' }>;
 
@@ -182,8 +153,12 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
 
   /** @returns undefined when the delivery goes back to its queue with its channel */
   private async decide(delivery: Delivery): Promise<FinalDecision | undefined> {
-    if (delivery.mayCrash && !(await this.solitude.afterCrash())) return undefined;
     const { queue } = delivery;
+    if (delivery.mayCrash) {
+      // Its caller would be gone after the wait: nothing is risked for it.
+      if (delivery.isExpiredIn(this.solitude.crashPauseMs)) return this.judge(delivery, { kind: 'notStarted' }) as FinalDecision;
+      if (!(await this.solitude.afterCrash())) return undefined;
+    }
     if (queue.alone) return this.decideAlone(delivery);
     if (queue.kind === 'queries') return this.queryTurns.run(delivery, () => this.decideInTurn(delivery));
     const decision = this.commandTurns.run(delivery, () => this.decideInTurn(delivery));
@@ -199,21 +174,24 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
   }
 
   private async decideInTurn(delivery: Delivery): Promise<FinalDecision | undefined> {
-    const { kind, context } = delivery;
-    const { awaited, attempt, pattern } = context;
+    const { kind } = delivery;
     for (;;) {
       const mayStart = kind === 'queries' || !this.pause.active || (await this.hasDatabase(delivery));
       if (delivery.isForgotten || (this.closed && kind !== 'queries' && this.pause.stopped)) return undefined;
 
       const outcome: Outcome = mayStart ? await this.runner.outcomeOf(delivery) : { kind: 'notStarted' };
-      const { maxAttempts = 8 } = this.options;
-      const isEvent = EVENT_TYPES.has(pattern);
-      const decision = decide(outcome, { kind, isEvent, awaited, attempt, maxAttempts, mayHaveRun: delivery.mayHaveRun });
+      const decision = this.judge(delivery, outcome);
       if (outcome.kind === 'result') delivery.answered(outcome.value);
       if (decision.do !== 'hold') return decision;
       delivery.mayHaveRun = true;
       void this.pause.begin();
     }
+  }
+
+  private judge({ kind, context, mayHaveRun }: Delivery, outcome: Outcome): Decision {
+    const { awaited, attempt, pattern } = context;
+    const { maxAttempts = 8 } = this.options;
+    return decide(outcome, { kind, isEvent: EVENT_TYPES.has(pattern), awaited, attempt, maxAttempts, mayHaveRun });
   }
 
   /** Waits for the database. @returns false when it takes longer than a restart, a caller waits and no handler was started */

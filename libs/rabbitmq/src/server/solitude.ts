@@ -15,7 +15,7 @@ export class Solitude {
   /** @param running the commands and events whose handlers may run */
   constructor(
     private readonly running: ReadonlySet<Promise<unknown>>,
-    private readonly crashPauseMs = CRASH_PAUSE_MS,
+    readonly crashPauseMs = CRASH_PAUSE_MS,
   ) {
     // As many as deliveries that wait, which the prefetch bounds.
     setMaxListeners(0, this.stopping.signal);

@@ -1,0 +1,31 @@
+import type { Registry } from 'prom-client';
+import type { ConnectionOptions } from '@app/amqp/connection';
+import type { ServiceName } from '@app/contracts/message';
+import type { QueueKind } from '../topology/consumed-queues';
+import type { PublisherRules } from './publisher-rights';
+
+export interface RabbitServerOptions {
+  /** Its name is a prefix of two connections: consuming and publishing are separate, because a broker short of memory blocks publishers. */
+  connection: ConnectionOptions;
+  service: ServiceName;
+  /** Kinds of the service's queues that this process consumes. */
+  queues: readonly QueueKind[];
+  /** Most deliveries handled at once: commands (with the events), and queries. */
+  prefetch: Readonly<Record<'commands' | 'queries', number>>;
+  /** Whether an error means that the database is away. Needs `probe`. */
+  isUnavailable?: (error: unknown) => boolean;
+  /** Whether an error means that the handler changed nothing and may succeed when retried. */
+  isTransient?: (error: unknown) => boolean;
+  /** Resolves when the database is back, rejects while it is away; settles within seconds. */
+  probe?: () => Promise<void>;
+  /** Rules which publisher may act for which tenant. Absent: every publisher that the broker accepts, for all tenants. */
+  publishers?: PublisherRules;
+  /** Attempts of a command without a caller that waits, before it becomes a dead letter. Default 8, over 20 minutes. */
+  maxAttempts?: number;
+  /** How long a delivery waits that may have ended a process just now, in milliseconds. Default 5000. */
+  crashPauseMs?: number;
+  /** How long close() waits for running handlers, in milliseconds. Default 10,000. */
+  drainTimeoutMs?: number;
+  /** Default: the global register of prom-client. */
+  metrics?: Registry;
+}

@@ -1,10 +1,15 @@
 import { join } from 'node:path';
+import { connect } from 'amqplib';
+import { eventually } from '@app/testing/eventually';
 import type { Cluster } from './harness/cluster';
 import { cutAfterCommit, cutAfterPublish, cutBeforeAck, dropReplies, killWriters } from './harness/faults';
 import { describeFaults, type Fault } from './harness/run-fault';
 import { supervise } from './harness/supervise';
 
 const BURST = 16;
+const CRASHED = 'notifications.commands.crashed';
+const SUSPECTS = 'notifications.suspects';
+const PILL = 'the poison pill';
 
 /** Commands that were not alone in their message. */
 async function sharing({ gateway }: Cluster): Promise<number> {
@@ -32,21 +37,38 @@ const inBursts = (fault: Fault): Fault => ({
   },
 });
 
+/** Removes the letters. @throws Error when one of them is no poison */
+async function takePoison({ broker }: Cluster): Promise<void> {
+  const connection = await connect(broker.url);
+  const channel = await connection.createChannel();
+  for (let letter; (letter = await channel.get(CRASHED, { noAck: true }));)
+    if (!letter.content.includes(PILL))
+      throw new Error(`a good command became a letter: ${JSON.stringify(letter.properties.headers)}`);
+  await connection.close();
+}
+
 const poisonAmongGood = (times: number): Fault => ({
   name: `a command that kills its process, among ${BURST - 1} that are sent at the same time, ${times} times`,
+  // While the suspects are handled, calls wait until there is no room for more.
+  allowed: [429, 503, 504],
   async inject({ cluster, workload }) {
     const stop = supervise(cluster.writers.map(({ process }) => process));
     try {
       for (let time = 0; time < times; time++) {
         const good = Array.from({ length: BURST - 1 }, () => workload.newNotification());
         const poison = workload.newNotification();
-        Object.assign(poison.data, { displayBodyMessage: 'the poison pill' });
+        Object.assign(poison.data, { displayBodyMessage: PILL });
         await Promise.all([...good, poison].map((thing) => workload.ask(thing)));
         await workload.answers(30);
       }
     } finally {
       await stop();
     }
+    // The broker moves a crashed command a moment after it has left the queue of the suspects.
+    const { management } = cluster;
+    const suspects = async () => (await management.get<{ messages?: number }>(`queues/%2F/${SUSPECTS}`)).messages;
+    await eventually(async () => (await suspects()) === 0, 30_000, 500);
+    await takePoison(cluster);
   },
 });
 

@@ -1,0 +1,88 @@
+/** Operation name of notifications/add in the idempotency keys. */
+const OPERATION = 'notifications.add';
+
+/** Longer than the promised 24 hours. */
+const KEEP_HOURS = 25;
+
+/** Expired keys deleted for each inserted key. More than 1, so the table shrinks without a separate job. */
+const EXPIRED_FOR_EACH = 4;
+
+export const INSERT = {
+  name: 'insert-notifications',
+  text: `
+  WITH moment AS MATERIALIZED (
+    SELECT (extract(epoch FROM now) * 1000)::bigint AS ms,
+           extract(epoch FROM now + current_setting('statement_timeout')::interval) * 1000 AS latest_end
+    FROM (SELECT clock_timestamp() AS now) clock
+  ), input AS MATERIALIZED (
+    SELECT t.* FROM moment, unnest($1::int[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::boolean[],
+                                   $8::bytea[], $9::text[], $10::bigint[], $11::text[], $12::text[], $13::bytea[])
+      AS t(position, api_key, organization_id, id, document_id, location_id, notify_all, fingerprint, content, deadline,
+           event_id, idempotency_key, idempotency_fingerprint)
+    WHERE (t.deadline IS NULL OR moment.latest_end <= t.deadline + 500)
+      AND NOT EXISTS (SELECT FROM idempotency_keys k
+                      WHERE k.api_key = t.api_key AND k.operation = '${OPERATION}' AND k.key = t.idempotency_key)
+  ), wanted AS MATERIALIZED (
+    SELECT DISTINCT api_key, organization_id FROM input
+  ), known AS MATERIALIZED (
+    SELECT o.id, w.api_key, w.organization_id FROM wanted w JOIN organizations o USING (api_key, organization_id)
+  ), created AS (
+    INSERT INTO organizations (api_key, organization_id)
+    SELECT api_key, organization_id FROM wanted EXCEPT SELECT api_key, organization_id FROM known ORDER BY 1, 2
+    ON CONFLICT DO NOTHING
+    RETURNING id, api_key, organization_id
+  ), located AS MATERIALIZED (
+    SELECT i.*, o.id AS organization
+    FROM input i JOIN (SELECT * FROM known UNION ALL SELECT * FROM created) o USING (api_key, organization_id)
+  ), inserted AS (
+    INSERT INTO notifications (organization, id, "timestamp", document_id, location_id, notify_all, size, fingerprint, content)
+    SELECT organization, l.id, moment.ms, document_id, location_id, notify_all, octet_length(content), fingerprint, content::json
+    FROM located l, moment ORDER BY organization, l.id
+    ON CONFLICT (organization, id) DO NOTHING
+    RETURNING organization, id, "timestamp"
+  ), stored AS MATERIALIZED (
+    SELECT l.*, i."timestamp" FROM inserted i JOIN located l USING (organization, id)
+  ), outboxed AS (
+    INSERT INTO outbox (id, organization, notification_id) SELECT event_id, organization, id FROM stored
+    RETURNING seq, id, occurred_at
+  ), inserted_recipients AS (
+    INSERT INTO recipients (organization, user_id, "timestamp", notification_id, document_id, location_id)
+    SELECT s.organization, r.user_id, s."timestamp", s.id, s.document_id, s.location_id
+    FROM stored s JOIN unnest($14::int[], $15::text[]) AS r(position, user_id) USING (position)
+  ), named_documents AS (
+    INSERT INTO documents (organization, document_id)
+    SELECT DISTINCT organization, document_id FROM stored ORDER BY 1, 2
+    ON CONFLICT DO NOTHING
+  ), expired AS (
+    DELETE FROM idempotency_keys WHERE (api_key, operation, key) IN (
+      SELECT api_key, operation, key FROM idempotency_keys k
+      WHERE created_at < now() - interval '${KEEP_HOURS} hours'
+        AND NOT EXISTS (SELECT FROM input i WHERE i.api_key = k.api_key AND i.idempotency_key = k.key)
+      ORDER BY created_at
+      LIMIT (SELECT ${EXPIRED_FOR_EACH} * count(*) FROM input WHERE idempotency_key IS NOT NULL)
+      FOR UPDATE SKIP LOCKED)
+  ), answered AS (
+    INSERT INTO idempotency_keys (api_key, operation, key, fingerprint, notification_id)
+    SELECT api_key, '${OPERATION}', idempotency_key, idempotency_fingerprint, id
+    FROM stored WHERE idempotency_key IS NOT NULL ORDER BY 1, 3
+  )
+  SELECT seq, id, occurred_at, moment.ms FROM outboxed, moment`,
+};
+
+export const FIND_STORED = {
+  name: 'find-stored-notifications',
+  text: `
+  SELECT t.position, n.fingerprint, k.fingerprint AS answer_fingerprint, k.notification_id AS answer_id
+  FROM unnest($1::int[], $2::text[], $3::text[], $4::text[], $5::text[])
+    AS t(position, api_key, organization_id, id, idempotency_key)
+  LEFT JOIN organizations o ON o.api_key = t.api_key AND o.organization_id = t.organization_id
+  LEFT JOIN notifications n ON n.organization = o.id AND n.id = t.id
+  LEFT JOIN idempotency_keys k ON k.api_key = t.api_key AND k.operation = '${OPERATION}' AND k.key = t.idempotency_key`,
+};
+
+export const KEEP_ANSWERS = `
+  INSERT INTO idempotency_keys (api_key, operation, key, fingerprint, notification_id)
+  SELECT t.api_key, '${OPERATION}', t.key, t.fingerprint, t.notification_id
+  FROM unnest($1::text[], $2::text[], $3::bytea[], $4::text[]) AS t(api_key, key, fingerprint, notification_id) ORDER BY 1, 3
+  ON CONFLICT DO NOTHING
+  RETURNING api_key, key`;

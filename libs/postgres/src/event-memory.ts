@@ -2,7 +2,8 @@ import type { OutboxEvent } from './outbox-event';
 
 /**
  * Longest time from the statement that stores an event to its publication from memory, in milliseconds. So long after its commit no process begins
- * to publish what it remembers: older events are only read from the table. A deletion that must not be followed by an event has to wait for this.
+ * to publish what it remembers: older events are only read from the table. A deletion that must not be followed by an event has to wait for this, and
+ * for a publication.
  */
 export const EVENT_MEMORY_MS = 5000;
 

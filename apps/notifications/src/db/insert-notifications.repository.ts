@@ -1,11 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
 import { DataSource } from 'typeorm';
 import { queryPrepared } from '@app/postgres/query-prepared';
 import type { OutboxEvent } from '@app/postgres/outbox-event';
 import type { NotificationContent } from './entities/notification.entity';
-import { FIND_STORED, INSERT, KEEP_ANSWERS } from './insert-notifications.sql';
+import { FIND_STORED, INSERT, INSERT_KNOWN, KEEP_ANSWERS } from './insert-notifications.sql';
 import { addedEvent, type InsertedRow } from './notification-added';
+
+/** Most remembered documents. */
+const MAX_SEEN = 50_000;
 
 /** A notification to be stored. */
 export interface NewNotification {
@@ -34,15 +38,22 @@ export interface StoredBefore {
 /** Writes notifications in batches: the cost of a batch hardly depends on its size. */
 @Injectable()
 export class InsertNotificationsRepository {
+  /**
+   * Documents that were stored when this process looked last: a guess at the statement that suits. The statement looks itself, because another
+   * server, or a restored database, may have neither them nor the same numbers of organizations.
+   */
+  private readonly seen = new LRUCache<string, true>({ max: MAX_SEEN });
+
   constructor(private readonly dataSource: DataSource) {}
 
   /**
-   * Inserts the whole batch with one statement, and so one commit: missing organizations and documents, notifications, recipients and
+   * Inserts the whole batch with one statement, and so one commit: missing organizations and documents, notifications, recipients, events and
    * idempotency answers. It skips notifications
    * - whose id or Idempotency-Key exists already,
    * - that might become visible more than half a second after their deadline, by the clock of the database and the statement timeout (the
    *   other half of the second is for the clock of the caller),
-   * - whose organization another transaction is creating.
+   * - whose organization another transaction is creating,
+   * - whose organization or document was stored and is gone. The next call stores it anew.
    *
    * @param batch at most one notification for each (api key, organization, id) and for each Idempotency-Key, because ON CONFLICT fails on a
    *   key that occurs twice in its own statement. Sorted by the first of these keys, so that two writers lock rows in the same order.
@@ -53,10 +64,14 @@ export class InsertNotificationsRepository {
     const eventIds: string[] = batch.map(() => randomUUID());
     const recipients = batch.flatMap((entry, position) => entry.content.notifyUsers.map(({ userId }) => ({ position, userId })));
     const deadlines = batch.flatMap(({ deadline }) => deadline ?? []);
+    const documents = batch.map(documentOf);
+    const known = batch.every(({ idempotency }, position) => !idempotency && this.seen.has(documents[position]));
     const rows = await queryPrepared<InsertedRow>(
       this.dataSource,
-      INSERT,
+      known ? INSERT_KNOWN : INSERT,
       [
+        recipients.map(({ position }) => position),
+        recipients.map(({ userId }) => userId),
         batch.map((_, position) => position),
         batch.map(({ apiKey }) => apiKey),
         batch.map(({ organizationId }) => organizationId),
@@ -68,20 +83,28 @@ export class InsertNotificationsRepository {
         batch.map(({ content }) => JSON.stringify(content)),
         batch.map(({ deadline }) => deadline ?? null),
         eventIds,
-        batch.map(({ idempotency }) => idempotency?.key ?? null),
-        batch.map(({ idempotency }) => idempotency?.fingerprint ?? null),
-        recipients.map(({ position }) => position),
-        recipients.map(({ userId }) => userId),
+        ...(known
+          ? []
+          : [
+              batch.map(({ idempotency }) => idempotency?.key ?? null),
+              batch.map(({ idempotency }) => idempotency?.fingerprint ?? null),
+            ]),
       ],
       deadlines.length > 0 ? Math.min(...deadlines) : undefined,
     );
     const positions = new Map(eventIds.map((id, position) => [id, position]));
-    return new Map(
+    const inserted = new Map(
       rows.map((row) => {
         const position = positions.get(row.id) as number;
         return [position, addedEvent(batch[position], row)];
       }),
     );
+    documents.forEach((document, position) => {
+      if (inserted.has(position)) this.seen.set(document, true);
+      // It may have been skipped because its document is gone.
+      else if (known) this.seen.delete(document);
+    });
+    return inserted;
   }
 
   /** Finds the conflicts of each notification. A separate statement, because the INSERT cannot see rows committed while it ran. */
@@ -134,3 +157,6 @@ export class InsertNotificationsRepository {
     );
   }
 }
+
+const documentOf = ({ apiKey, organizationId, documentId }: NewNotification): string =>
+  JSON.stringify([apiKey, organizationId, documentId]);

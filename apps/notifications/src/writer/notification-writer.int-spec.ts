@@ -27,6 +27,9 @@ describe(NotificationWriter.name, () => {
           fromMemory: true,
         }),
     );
+  });
+  // New ones, because they remember documents, and the tables are emptied.
+  beforeEach(() => {
     [writer, otherWriter] = database.dataSources.map(
       (source, index) => new NotificationWriter(new InsertNotificationsRepository(source), relays[index]),
     ) as [NotificationWriter, NotificationWriter];

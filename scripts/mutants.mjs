@@ -17,7 +17,7 @@ const COPIED = [
   '.swcrc',
   'tsconfig.json',
 ];
-const REPOSITORY = 'apps/notifications/src/db/insert-notifications.repository.ts';
+const INSERTS = 'apps/notifications/src/db/insert-notifications.sql.ts';
 const SERVER = 'libs/rabbitmq/src/server/rabbit.server.ts';
 const BACKLOG = 'commands that nobody waits for';
 
@@ -29,7 +29,7 @@ const BACKLOG = 'commands that nobody waits for';
 const MUTANTS = [
   {
     name: 'conflict clause removed',
-    edits: [[REPOSITORY, '    ON CONFLICT (organization, id) DO NOTHING\n', '']],
+    edits: [[INSERTS, '    ON CONFLICT (organization, id) DO NOTHING\n', '']],
     test: ['repetition', 'one effect, and the same answer'],
   },
   {
@@ -67,7 +67,7 @@ const MUTANTS = [
     name: 'no deadline check',
     edits: [
       ['libs/rabbitmq/src/server/handler-runner.ts', 'if (delivery.isExpired)', 'if (false as boolean)'],
-      [REPOSITORY, '(t.deadline IS NULL OR moment.latest_end <= t.deadline + 500)', 'true'],
+      [INSERTS, '(t.deadline IS NULL OR moment.latest_end <= t.deadline + 500)', 'true'],
       ['apps/notifications/src/writer/notification-writer.ts', 'leaders.has(identity) || left < 0', 'leaders.has(identity)'],
     ],
     test: ['pauses', 'SIGSTOP of both writers'],

@@ -39,7 +39,11 @@ void runService('notifications', notificationsConfig, async (config, { logger, r
     drainTimeoutMs: 2000,
   });
   const events = new EventPublisher({ connection: { ...broker, name: 'notifications' }, service: 'notifications' });
-  const outbox = new OutboxRelay(dataSource, { take: takeEvents, publish: (batch) => events.publish(batch) });
+  const outbox = new OutboxRelay(dataSource, {
+    take: takeEvents,
+    publish: (batch) => events.publish(batch),
+    fromMemory: true,
+  });
   const retention = new Retention(dataSource, config.retentionDays);
   const server = new RabbitServer({
     connection: { ...broker, name: 'notifications' },

@@ -5,7 +5,8 @@ import type { ListContactsRequest, ListContactsResult } from '@app/contracts/con
 import type { SetDocumentRequest, SetDocumentResult } from '@app/contracts/documents.set';
 import type { AddUsersRequest, AddUsersResult } from '@app/contracts/users.add';
 import { createDataSource } from '@app/postgres/data-source';
-import { OutboxRelay, type OutboxEvent } from '@app/postgres/outbox';
+import { OutboxRelay } from '@app/postgres/outbox';
+import type { OutboxEvent } from '@app/postgres/outbox-event';
 import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
 import { createTestDatabase } from '@app/testing/database';
 import type { TestDatabase } from '@app/testing/server-databases';

@@ -1,7 +1,6 @@
-import type { MigrationInterface } from 'typeorm';
 import type { TlsFiles } from '@app/runtime/tls-files';
 import { connectionPooler } from './errors';
-import { migrate } from './migrate';
+import { migrate, type MigrationSettings } from './migrate';
 
 export interface MigrationConfig {
   adminUrl: string;
@@ -14,12 +13,12 @@ export interface MigrationConfig {
  * never contains the connection string.
  */
 export async function migrateAndReport(
-  schema: string,
-  migrations: (new () => MigrationInterface)[],
+  database: Pick<MigrationSettings, 'schema' | 'migrations' | 'undeletable'>,
   config: MigrationConfig,
 ): Promise<boolean> {
+  const { schema, migrations, undeletable } = database;
   try {
-    const ran = await migrate({ ...config, schema, migrations });
+    const ran = await migrate({ ...config, schema, migrations, undeletable });
     console.log(`schema ${schema}: ${ran.length > 0 ? `ran ${ran.join(', ')}` : 'is current'}`);
     return true;
   } catch (error) {

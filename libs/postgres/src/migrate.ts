@@ -15,6 +15,8 @@ export interface MigrationSettings {
   tlsFiles?: TlsFiles;
   schema: string;
   migrations: (new () => MigrationInterface)[];
+  /** Tables of which the service may delete no rows, because others rely on it. */
+  undeletable?: readonly string[];
 }
 
 const PATIENCE_MS = 60_000;
@@ -34,7 +36,7 @@ export async function migrate(settings: MigrationSettings): Promise<string[]> {
     const role = serviceRoleOf(settings.serviceUrl, settings.adminUrl, { tlsFiles: settings.tlsFiles });
     await change(client, () => missingRoleAndSchema(client, settings.schema, role));
     const ran = await runMigrations(settings, servers);
-    if (role) await change(client, () => missingPrivileges(client, settings.schema, role));
+    if (role) await change(client, () => missingPrivileges(client, settings.schema, role, settings.undeletable ?? []));
     return ran;
   } finally {
     // The end of the session also releases the advisory lock.

@@ -3,7 +3,8 @@ import type { DataSource } from 'typeorm';
 import { createEmptyDatabase, type TestDatabase } from '@app/testing/server-databases';
 import { eventually } from '@app/testing/eventually';
 import { createDataSource } from './data-source';
-import { OutboxFull, OutboxRelay, type OutboxEvent, type OutboxOptions } from './outbox';
+import { OutboxFull, OutboxRelay } from './outbox';
+import type { OutboxEvent, OutboxOptions } from './outbox-event';
 
 /** The relay with a minimal table. The tables of the services are tested with their writers. */
 describe(OutboxRelay.name, () => {

@@ -54,9 +54,9 @@ describe('set-up with an owner without CREATEROLE', () => {
 
   const url = (user: string, password: string, name = 'managed'): string =>
     Object.assign(new URL(server.url), { username: user, password, pathname: `/${name}` }).href;
-  const setUp = (owner = 'owner', password = `it's "quoted"`) => {
+  const setUp = (owner = 'owner', password = `it's "quoted"`, undeletable: string[] = []) => {
     const serviceUrl = url('service', encodeURIComponent(password));
-    return migrate({ adminUrl: url(owner, owner), serviceUrl, schema: 'own', migrations: [Things1795132800001] });
+    return migrate({ adminUrl: url(owner, owner), serviceUrl, schema: 'own', migrations: [Things1795132800001], undeletable });
   };
   const refusal = async (work: Promise<unknown>): Promise<string> => {
     const error: unknown = await work.catch((reason: unknown) => reason);
@@ -94,6 +94,20 @@ describe('set-up with an owner without CREATEROLE', () => {
       `SELECT has_table_privilege('service', 'own.things', 'DELETE') AS things, has_table_privilege('service', 'own.migrations', 'INSERT') AS migrations`,
     );
     expect(rows).toEqual([{ things: true, migrations: false }]);
+  });
+
+  it('takes the right to delete rows that others rely on, and gives it back', async () => {
+    const mayDelete = async () =>
+      (await database.query(`SELECT has_table_privilege('service', 'own.things', 'DELETE') AS granted`)).rows;
+    await setUp();
+    expect(await mayDelete()).toEqual([{ granted: true }]);
+    await setUp(undefined, undefined, ['things']);
+    expect(await mayDelete()).toEqual([{ granted: false }]);
+    await changes();
+    await setUp(undefined, undefined, ['things']);
+    expect((await changes()).commands).toEqual([]);
+    await setUp();
+    expect(await mayDelete()).toEqual([{ granted: true }]);
   });
 
   it('says what an administrator must run when the role is missing or has another password, and changes nothing', async () => {

@@ -105,9 +105,18 @@ async function isPasswordWrong({ url, connection }: ServiceRole): Promise<boolea
   }
 }
 
-/** Access of the role to the rows of its own schema, and nothing else: it owns no table and cannot alter one. */
-export async function missingPrivileges(client: ClientBase, schema: string, role: ServiceRole): Promise<Difference[]> {
-  const { rows } = await client.query<{ statement: string }>(PRIVILEGES, [schema, role.name]);
+/**
+ * Access of the role to the rows of its own schema, and nothing else: it owns no table and cannot alter one.
+ *
+ * @param undeletable tables of which it may delete no rows
+ */
+export async function missingPrivileges(
+  client: ClientBase,
+  schema: string,
+  role: ServiceRole,
+  undeletable: readonly string[],
+): Promise<Difference[]> {
+  const { rows } = await client.query<{ statement: string }>(PRIVILEGES, [schema, role.name, undeletable]);
   return rows.map(({ statement }) => ({ statement, printable: statement }));
 }
 
@@ -120,15 +129,15 @@ const PRIVILEGES = `
   SELECT format('GRANT %s ON %I.%I TO %I', string_agg(privilege, ', '), $1, relname, $2)
   FROM own, pg_class, unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) AS privilege
   WHERE relnamespace = own.oid AND relkind IN ('r', 'p', 'v')
-    AND (privilege = 'SELECT' OR relname <> 'migrations')
+    AND (privilege = 'SELECT' OR relname <> 'migrations') AND NOT (privilege = 'DELETE' AND relname = ANY ($3::text[]))
     AND NOT has_table_privilege($2, pg_class.oid, privilege)
   GROUP BY relname
   UNION ALL
-  SELECT format('REVOKE %s ON %I.migrations FROM %I', string_agg(privilege_type, ', '), $1, $2)
+  SELECT format('REVOKE %s ON %I.%I FROM %I', string_agg(privilege_type, ', '), $1, relname, $2)
   FROM own, pg_class, aclexplode(relacl) AS granted
-  WHERE relnamespace = own.oid AND relname = 'migrations'
-    AND grantee = (SELECT oid FROM pg_roles WHERE rolname = $2) AND privilege_type <> 'SELECT'
-  HAVING count(*) > 0
+  WHERE relnamespace = own.oid AND grantee = (SELECT oid FROM pg_roles WHERE rolname = $2)
+    AND (relname = 'migrations' AND privilege_type <> 'SELECT' OR relname = ANY ($3::text[]) AND privilege_type = 'DELETE')
+  GROUP BY relname
   UNION ALL
   SELECT format('GRANT USAGE ON SEQUENCE %I.%I TO %I', $1, relname, $2)
   FROM own, pg_sequence JOIN pg_class ON pg_class.oid = seqrelid

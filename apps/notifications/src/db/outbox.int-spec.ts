@@ -1,12 +1,14 @@
+import * as fc from 'fast-check';
 import type { PoolClient } from 'pg';
 import type { QueryRunner } from 'typeorm';
 import { NotificationAdded, NotificationAddedData } from '@app/contracts/events.notifications';
 import { validateBody } from '@app/contracts/validate';
 import { planOf, touchedBy } from '@app/testing/plan';
+import { InsertNotificationsRepository } from './insert-notifications.repository';
 import { TAKE, takeEvents } from './outbox.repository';
-import { connectTestDatabase } from '../../test/notifications';
+import { aNotification, connectTestDatabase } from '../../test/notifications';
 
-const NO_LIMITS = { events: 100, bytes: 1e6 };
+const NO_LIMITS = { events: 100, bytes: 1e6, ageMs: 0 };
 
 let database: Awaited<ReturnType<typeof connectTestDatabase>>;
 let runner: QueryRunner;
@@ -117,12 +119,59 @@ it('publishes the fields of the contract, and no other key that the content has'
   expect(() => validateBody(NotificationAddedData, data)).not.toThrow();
 });
 
+it('makes the same event of a row as its process has made from memory', async () => {
+  const text = fc.oneof(
+    fc.string({ unit: 'grapheme' }),
+    fc.string({ unit: 'binary' }),
+    fc.constantFrom('', '\u2028"\\', '\ud800'),
+  );
+  const user = fc.record({ userId: text, name: text, email: text, other: text }, { requiredKeys: ['userId'] });
+  const object = fc.dictionary(fc.oneof(text, fc.constantFrom('2', '10', '1', '__proto__')), fc.jsonValue());
+  const content = fc.record(
+    {
+      actionUser: user,
+      displayHeadlineMessageTemplate: text,
+      displayHeadlineMessageTemplateData: fc.option(object, { nil: undefined }),
+      displayBodyMessage: fc.option(text, { nil: undefined }),
+      notificationSourceData: object,
+      notifyUsers: fc.uniqueArray(user, { selector: ({ userId }) => userId }),
+      other: text,
+    },
+    { requiredKeys: ['actionUser', 'displayHeadlineMessageTemplate', 'notifyUsers'] },
+  );
+  const repository = new InsertNotificationsRepository(database.dataSources[0]);
+  let number = 0;
+  const notification = fc.record({ content, locationId: fc.constantFrom(undefined, 'l', ''), notifyAll: fc.boolean() });
+  await fc.assert(
+    fc.asyncProperty(fc.array(notification, { minLength: 1, maxLength: 5 }), async (notifications) => {
+      const batch = notifications.map((one) => aNotification({ id: `n${++number}`, ...one }));
+      // What PostgreSQL cannot store at all is refused before.
+      fc.pre(!batch.some(({ content: { notifyUsers } }) => notifyUsers.some(({ userId }) => !isStorable(userId))));
+      const inserted = await repository.insert(batch);
+      expect([...inserted.keys()].toSorted()).toEqual(batch.map((_, index) => index));
+      expect(await takeEvents(client, NO_LIMITS)).toEqual(
+        [...inserted.values()].toSorted((a, b) => Number(a.seq) - Number(b.seq)),
+      );
+    }),
+    { numRuns: 200 },
+  );
+});
+
+it('takes events from the given age on', async () => {
+  await store(3);
+  await client.query(`UPDATE outbox SET occurred_at = occurred_at - interval '1 min' WHERE notification_id = 'n2'`);
+  expect(await taken({ ...NO_LIMITS, ageMs: 50_000 })).toEqual(['n2']);
+  expect(await taken({ ...NO_LIMITS, ageMs: 50_000 })).toEqual([]);
+  expect(await taken(NO_LIMITS)).toEqual(['n1', 'n3']);
+});
+
 it('reads only the rows that it takes, even with a plan from when the table was empty', async () => {
   await client.query(`PREPARE take AS ${TAKE.text}`);
-  await planOf(runner, `EXECUTE take (100, 1000000, '{notification.added.v1}')`);
+  await planOf(runner, `EXECUTE take (100, 1000000, '{notification.added.v1}', 5000)`);
   await store(20_000);
+  await client.query(`UPDATE outbox SET occurred_at = occurred_at - interval '1 min'`);
   await client.query(`INSERT INTO organizations (api_key, organization_id) SELECT 'other', n FROM generate_series(1, 20000) n`);
-  const nodes = await planOf(runner, `EXECUTE take (100, 1000000, '{notification.added.v1}')`);
+  const nodes = await planOf(runner, `EXECUTE take (100, 1000000, '{notification.added.v1}', 5000)`);
   expect(Math.max(...nodes.map(touchedBy))).toBe(100);
 });
 
@@ -144,3 +193,5 @@ async function taken(limits: typeof NO_LIMITS, by = client, without: string[] = 
   const events = await takeEvents(by, limits, without);
   return events.map(({ data }) => (JSON.parse(data) as { notificationId: string }).notificationId);
 }
+
+const isStorable = (text: string): boolean => !text.includes('\0') && text.isWellFormed();

@@ -1,7 +1,8 @@
 import type { PoolClient } from 'pg';
 import { EVENT_TYPES } from '@app/contracts/event-types';
-import type { OutboxEvent, OutboxLimits } from '@app/postgres/outbox';
-import type { KeptUser, NotificationContent } from './entities/notification.entity';
+import type { OutboxEvent, OutboxLimits } from '@app/postgres/outbox-event';
+import type { NotificationContent } from './entities/notification.entity';
+import { notificationAdded, type AddedNotification } from './notification-added';
 
 /** Rows of a later version wait for a process that knows their type. */
 const TYPES = Object.values(EVENT_TYPES);
@@ -9,7 +10,8 @@ const TYPES = Object.values(EVENT_TYPES);
 const take = (condition = '') => `
   WITH locked AS MATERIALIZED (
     SELECT ctid AS place, *, octet_length(body::text) AS body_size FROM outbox
-    WHERE type = ANY ($3::text[]) ${condition} ORDER BY seq LIMIT $1 FOR UPDATE SKIP LOCKED
+    WHERE type = ANY ($3::text[]) AND occurred_at <= statement_timestamp() - $4 * interval '1 ms' ${condition}
+    ORDER BY seq LIMIT $1 FOR UPDATE SKIP LOCKED
   ), outboxed AS MATERIALIZED (
     SELECT l.place, l.seq, l.id AS event_id, l.type, l.body, l.occurred_at, o.api_key, o.organization_id,
            n.id, n."timestamp", n.document_id, n.location_id, n.notify_all, n.content,
@@ -33,7 +35,7 @@ const take = (condition = '') => `
 export const TAKE = { name: 'take-events', text: take() };
 
 /** The same while some have to wait. */
-const TAKE_OTHERS = { name: 'take-other-events', text: take('AND seq NOT IN (SELECT unnest($4::bigint[]))') };
+const TAKE_OTHERS = { name: 'take-other-events', text: take('AND seq NOT IN (SELECT unnest($5::bigint[]))') };
 
 interface Row {
   seq: string;
@@ -52,15 +54,15 @@ interface Row {
 }
 
 /**
- * Deletes the oldest events that nobody else has locked, but for those with one of these `seq`, and returns them. Those of notifications that
- * are gone are dropped.
+ * Deletes the oldest events that are old enough and that nobody else has locked, but for those with one of these `seq`, and returns them. Those of
+ * notifications that are gone are dropped.
  */
 export async function takeEvents(
   client: PoolClient,
-  { events, bytes }: OutboxLimits,
+  { events, bytes, ageMs }: OutboxLimits,
   without: readonly string[] = [],
 ): Promise<OutboxEvent[]> {
-  const values = [events, bytes, TYPES];
+  const values = [events, bytes, TYPES, ageMs];
   const query = without.length > 0 ? { values: [...values, without], ...TAKE_OTHERS } : { values, ...TAKE };
   const { rows } = await client.query<Row>(query);
   return rows.map((row) => ({
@@ -70,28 +72,15 @@ export async function takeEvents(
     apiKey: row.api_key,
     organizationId: row.organization_id,
     occurredAt: row.occurred_at,
-    data: row.body ?? JSON.stringify(notificationAdded(row)),
+    data: row.body ?? notificationAdded(toNotification(row), row.timestamp),
   }));
 }
 
-/** The body of notification.added.v1, field by field: what else is kept of a notification is not published by itself. */
-function notificationAdded(row: Row) {
-  const { content } = row;
-  return {
-    notificationId: row.id,
-    organizationId: row.organization_id,
-    documentId: row.document_id,
-    ...(row.location_id !== null && { locationId: row.location_id }),
-    notifyAll: row.notify_all,
-    timestamp: Number(row.timestamp),
-    version: 1,
-    actionUser: published(content.actionUser),
-    displayHeadlineMessageTemplate: content.displayHeadlineMessageTemplate,
-    displayHeadlineMessageTemplateData: content.displayHeadlineMessageTemplateData,
-    displayBodyMessage: content.displayBodyMessage,
-    notificationSourceData: content.notificationSourceData,
-    notifyUsers: content.notifyUsers.map(published),
-  };
-}
-
-const published = ({ userId, name, email }: KeptUser) => ({ userId, name, email });
+const toNotification = (row: Row): AddedNotification => ({
+  id: row.id,
+  organizationId: row.organization_id,
+  documentId: row.document_id,
+  locationId: row.location_id,
+  notifyAll: row.notify_all,
+  content: row.content,
+});

@@ -7,4 +7,4 @@ import { notificationsMigrationConfig } from '../config';
 import { DATABASE } from '../db/schema';
 
 const config = configOrExit(notificationsMigrationConfig);
-void migrateAndReport(DATABASE.schema, DATABASE.migrations, { ...config, tlsFiles: databaseTlsFiles(config) });
+void migrateAndReport(DATABASE, { ...config, tlsFiles: databaseTlsFiles(config) });

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { DataSource, QueryRunner } from 'typeorm';
-import { OutboxRelay, type OutboxEvent } from '@app/postgres/outbox';
+import { OutboxRelay } from '@app/postgres/outbox';
+import type { OutboxEvent } from '@app/postgres/outbox-event';
 import { takeEvents } from '../db/outbox.repository';
 import { InsertNotificationsRepository, type NewNotification } from '../db/insert-notifications.repository';
 import { eventually } from '@app/testing/eventually';
@@ -19,8 +20,16 @@ describe(NotificationWriter.name, () => {
     database = await connectTestDatabase(2);
     [dataSource] = database.dataSources as [DataSource];
     relays = database.dataSources.map(
-      (source) => new OutboxRelay(source, { take: takeEvents, publish: async (batch) => void published.push(...batch) }),
+      (source) =>
+        new OutboxRelay(source, {
+          take: takeEvents,
+          publish: async (batch) => void published.push(...batch),
+          fromMemory: true,
+        }),
     );
+  });
+  // New ones, because they remember documents, and the tables are emptied.
+  beforeEach(() => {
     [writer, otherWriter] = database.dataSources.map(
       (source, index) => new NotificationWriter(new InsertNotificationsRepository(source), relays[index]),
     ) as [NotificationWriter, NotificationWriter];
@@ -73,6 +82,24 @@ describe(NotificationWriter.name, () => {
       displayHeadlineMessageTemplate: 'Hello',
       notifyUsers: [{ userId: 'a' }, { userId: 'b' }],
     });
+  });
+
+  it('publishes each of 500 notifications once, while both writers also look at the table', async () => {
+    published.length = 0;
+    for (const relay of relays) relay.start();
+    for (let round = 0; round < 50; round++) {
+      await Promise.all(
+        Array.from({ length: 10 }, (_, index) => {
+          const notification = aNotification({ id: `n${round}-${index}`, documentId: `d${index % 3}` });
+          return Promise.all((index % 2 ? [writer, otherWriter] : [otherWriter, writer]).map((each) => each.add(notification)));
+        }),
+      );
+      relays[round % 2].wake();
+    }
+    await eventually(async () => (await count('outbox')) === 0);
+    expect(published).toHaveLength(500);
+    expect(new Set(published.map(({ data }) => (JSON.parse(data) as { notificationId: string }).notificationId)).size).toBe(500);
+    expect(new Set(published.map(({ id }) => id)).size).toBe(500);
   });
 
   it('stores the same notification once when it is added 100 times in parallel by two writers', async () => {

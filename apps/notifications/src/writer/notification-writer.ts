@@ -156,13 +156,14 @@ export class NotificationWriter {
   private async insert(entries: Entry[]): Promise<Entry[]> {
     if (entries.length === 0) return [];
     try {
+      const since = performance.now();
       const inserted = await this.repository.insert(entries.map(({ notification }) => notification));
-      if (inserted.size > 0) this.outbox.wake();
       const left: Entry[] = [];
       entries.forEach((entry, position) => {
         if (inserted.has(position)) entry.resolve({ outcome: 'stored', notificationId: entry.notification.id });
         else left.push(entry);
       });
+      this.outbox.add([...inserted.values()], since);
       return left;
     } catch (error) {
       if (isDatabaseAway(error)) return rejectAll(entries, error);

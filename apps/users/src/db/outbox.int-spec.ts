@@ -6,7 +6,7 @@ import { planOf, touchedBy } from '@app/testing/plan';
 import { TAKE, takeEvents } from './outbox.repository';
 import { connectTestDatabase } from '../../test/users';
 
-const NO_LIMITS = { events: 100, bytes: 1e6 };
+const NO_LIMITS = { events: 100, bytes: 1e6, ageMs: 0 };
 
 let database: TestDatabase;
 let dataSource: DataSource;

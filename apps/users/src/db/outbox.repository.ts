@@ -1,6 +1,6 @@
 import type { PoolClient } from 'pg';
 import { EVENT_TYPES } from '@app/contracts/event-types';
-import type { OutboxEvent, OutboxLimits } from '@app/postgres/outbox';
+import type { OutboxEvent, OutboxLimits } from '@app/postgres/outbox-event';
 
 /** NOTIFY on it wakes the relays of the running service: for whoever writes events and has no relay. */
 export const WRITTEN_ELSEWHERE = 'users_outbox_written_elsewhere';

@@ -11,7 +11,7 @@ import { DATABASE } from '../db/schema';
 async function main(): Promise<void> {
   const config = configOrExit(usersMigrationConfig);
   const tlsFiles = databaseTlsFiles(config);
-  const migrated = await migrateAndReport(DATABASE.schema, DATABASE.migrations, { ...config, tlsFiles });
+  const migrated = await migrateAndReport(DATABASE, { ...config, tlsFiles });
   if (!migrated || !config.demoCredentials) return;
   const settings = { name: 'users-migrate', url: config.adminUrl, tlsFiles, ...DATABASE, poolSize: 1 };
   const dataSource = await createDataSource(settings).initialize();

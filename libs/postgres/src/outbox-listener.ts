@@ -1,0 +1,40 @@
+import type { Notification, PoolClient } from 'pg';
+import type { DataSource, QueryRunner } from 'typeorm';
+
+/** The connection on which a relay looks at its table, and listens for NOTIFY when it has a channel. */
+export class OutboxListener {
+  private listening?: QueryRunner;
+  private ignore?: () => void;
+
+  /** @param channel undefined when nobody notifies */
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly channel: string | undefined,
+    private readonly notified: () => void,
+  ) {}
+
+  /** Each look asks on the connection that listens: one that was lost without a word is noticed, and the next look listens on another. */
+  async connection(): Promise<Pick<DataSource, 'query'>> {
+    const { channel } = this;
+    if (channel === undefined) return this.dataSource;
+    if (this.listening && !this.listening.isReleased) return this.listening;
+    const runner = this.dataSource.createQueryRunner();
+    try {
+      const client = (await runner.connect()) as PoolClient;
+      const onNotification = (notification: Notification) => notification.channel === channel && this.notified();
+      client.on('notification', onNotification);
+      // The pool hands the connection on, with its listeners.
+      this.ignore = () => client.off('notification', onNotification);
+      await client.query(`LISTEN ${client.escapeIdentifier(channel)}`);
+      return (this.listening = runner);
+    } catch (error) {
+      await runner.release();
+      throw error;
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.ignore?.();
+    await this.listening?.release();
+  }
+}

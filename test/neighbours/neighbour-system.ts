@@ -156,16 +156,19 @@ export class NeighbourSystem {
     this.sql.on('error', () => undefined);
     this.gatewayUrl = `http://127.0.0.1:${await freePort()}`;
     await this.tool('scripts/setup.mjs');
-    this.tenants = [await this.newTenant(), await this.newTenant(), await this.newTenant()];
-    const apiKey = this.tenants[2]['x-svc-api-key'];
-    const [publisher, caller, listener, goodListener] = [
-      await this.newAccount('bad-publisher', '--operations', 'notifications.add.v1'),
-      await this.newAccount('bad-caller', '--operations', 'notifications.add.v1,notifications.get.v1', '--replies'),
-      await this.newAccount('bad-listener', '--events', 'notification.added.v1,user.added.v1'),
-      await this.newAccount('good-listener', '--events', 'notification.added.v1'),
-    ];
-    for (const { name } of [publisher, caller])
-      await this.tool('dist/apps/users/src/tools/keys.main.js', 'grant', apiKey, '--publisher', name);
+    const [tenants, [publisher, caller], listener, goodListener] = await Promise.all([
+      Promise.all(Array.from({ length: 3 }, () => this.newTenant())),
+      this.newPublishers(),
+      this.newAccount('bad-listener', '--events', 'notification.added.v1,user.added.v1'),
+      this.newAccount('good-listener', '--events', 'notification.added.v1'),
+    ]);
+    this.tenants = tenants;
+    const apiKey = tenants[2]['x-svc-api-key'];
+    await Promise.all(
+      [publisher, caller].map(({ name }) =>
+        this.tool('dist/apps/users/src/tools/keys.main.js', 'grant', apiKey, '--publisher', name),
+      ),
+    );
     this.target = {
       gatewayUrl: this.gatewayUrl,
       tenant: this.tenants[2],
@@ -195,6 +198,15 @@ export class NeighbourSystem {
       string
     >;
     return { 'x-svc-api-key': key, 'x-svc-auth-token': token };
+  }
+
+  /** One after the other, so that the tool gives each a lane of its own. */
+  private async newPublishers(): Promise<[ForeignAccount, ForeignAccount]> {
+    const publisher = await this.newAccount('bad-publisher', '--operations', 'notifications.add.v1');
+    return [
+      publisher,
+      await this.newAccount('bad-caller', '--operations', 'notifications.add.v1,notifications.get.v1', '--replies'),
+    ];
   }
 
   private async newAccount(name: string, ...purpose: string[]): Promise<ForeignAccount> {

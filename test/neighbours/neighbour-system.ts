@@ -157,7 +157,7 @@ export class NeighbourSystem {
     this.gatewayUrl = `http://127.0.0.1:${await freePort()}`;
     await this.tool('scripts/setup.mjs');
     const [tenants, [publisher, caller], listener, goodListener] = await Promise.all([
-      Promise.all(Array.from({ length: 3 }, () => this.newTenant())),
+      this.newKeys('tenant', 3),
       this.newPublishers(),
       this.newAccount('bad-listener', '--events', 'notification.added.v1,user.added.v1'),
       this.newAccount('good-listener', '--events', 'notification.added.v1'),
@@ -172,7 +172,7 @@ export class NeighbourSystem {
     this.target = {
       gatewayUrl: this.gatewayUrl,
       tenant: this.tenants[2],
-      keys: await this.newKeys(),
+      keys: await this.newKeys('key', KEYS),
       victims: this.tenants.slice(0, 2).map((tenant) => tenant['x-svc-api-key']),
       publisher,
       caller,
@@ -190,14 +190,6 @@ export class NeighbourSystem {
       ({ organizationId, id }: { organizationId?: string; id?: string }) =>
         organizationId && this.events.emit(organizationId, id),
     );
-  }
-
-  private async newTenant(): Promise<Credentials> {
-    const { key, token } = JSON.parse(await this.tool('dist/apps/users/src/tools/keys.main.js', 'create', '--json')) as Record<
-      string,
-      string
-    >;
-    return { 'x-svc-api-key': key, 'x-svc-auth-token': token };
   }
 
   /** One after the other, so that the tool gives each a lane of its own. */
@@ -229,9 +221,9 @@ export class NeighbourSystem {
   }
 
   /** Creates all keys with one statement, because the tool creates one key at a time. */
-  private async newKeys(): Promise<Credentials[]> {
-    const keys = Array.from({ length: KEYS }, (_, number) => ({
-      'x-svc-api-key': `key-${number}`,
+  private async newKeys(prefix: string, count: number): Promise<Credentials[]> {
+    const keys = Array.from({ length: count }, (_, number) => ({
+      'x-svc-api-key': `${prefix}-${number}`,
       'x-svc-auth-token': randomBytes(32).toString('base64url'),
     }));
     await this.sql.query(

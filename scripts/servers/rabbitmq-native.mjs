@@ -1,5 +1,5 @@
 import { execFile, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, readdirSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { connectionFailure, freePorts } from '../processes/free-port.mjs';
@@ -44,6 +44,7 @@ export async function startNativeRabbit(options, programs) {
   const environment = writeConfiguration({ directory, management, user, password, tls, port, managementPort, member });
   const env = {
     ...environment,
+    ...neededPlugins(directory, programs.server),
     PATH: programs.path,
     RABBITMQ_DIST_PORT: String(distributionPort),
     ERL_EPMD_PORT: String(epmdPort),
@@ -80,7 +81,25 @@ export async function startNativeRabbit(options, programs) {
   return { server, port, managementPort: management ? managementPort : undefined, control };
 }
 
+/** Of the names that begin with rabbitmq_: the others are packages that these need. */
+const USED_PLUGINS = /^rabbitmq_(prelaunch|management|management_agent|web_dispatch)-/;
+
 /**
+ * A folder with only the packages that are used. Erlang looks for each module in the folders of all packages, which takes a sixth of a start.
+ * @param {string} directory
+ * @param {string} server
+ */
+function neededPlugins(directory, server) {
+  const all = join(dirname(realpathSync(server)), '../plugins');
+  if (!existsSync(all)) return {};
+  const needed = join(directory, 'plugins');
+  rmSync(needed, { recursive: true, force: true });
+  mkdirSync(needed, { mode: 0o700 });
+  for (const name of readdirSync(all))
+    if (!name.startsWith('rabbitmq_') || USED_PLUGINS.test(name)) symlinkSync(join(all, name), join(needed, name));
+  return { RABBITMQ_PLUGINS_DIR: needed };
+}
+
 /**
  * @param {Pick<import('./rabbitmq.mjs').CompleteOptions, 'directory' | 'management' | 'user' | 'password' | 'tls' | 'member'> & { port: number, managementPort: number }} options
  */

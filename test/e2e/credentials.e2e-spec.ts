@@ -36,7 +36,8 @@ describe('credentials', () => {
   });
 
   it('creates keys whose tokens are shown once, and isolates them', async () => {
-    const own = await system.createKey();
+    const { key, token } = JSON.parse(await system.keys('create', '--json')) as { key: string; token: string };
+    const own = { 'x-svc-api-key': key, 'x-svc-auth-token': token };
     expect((await get(own)).status).toBe(200);
     expect(status(await get({ ...own, 'x-svc-api-key': DEMO_HEADERS['x-svc-api-key'] }))).toEqual([401, 'UNAUTHENTICATED']);
     const list = await system.keys('list');

@@ -176,7 +176,7 @@ async function compile(directory: string, file?: string, text?: string): Promise
   const types = ['--typeRoots', join(process.cwd(), 'node_modules/@types'), '--types', 'node'];
   const options = ['--strict', '--target', 'es2023', '--module', 'nodenext', '--ignoreConfig', ...types];
   const out = file ? ['--noEmit'] : ['--outDir', 'build', '--rootDir', 'src'];
-  const tsc = join(process.cwd(), 'node_modules/typescript/bin/tsc');
+  const tsc = join(process.cwd(), 'node_modules/@typescript/native/bin/tsc');
   return run(process.execPath, [tsc, ...options, ...out, ...sources], { cwd: directory }).then(
     () => '',
     (error: unknown) => (error as { stdout: string }).stdout,

@@ -52,7 +52,7 @@ describe('SIGTERM', () => {
     clearTimeout(timer);
   });
 
-  it('while a step of setup waits for the database ends both', async () => {
+  it('while a step of setup waits for the database ends it', async () => {
     const connections = new Set<Socket>();
     const silent = createServer((socket) => {
       connections.add(socket.resume());

@@ -29,7 +29,7 @@ export function describeRows(
 
     beforeAll(async () => {
       system = await NeighbourSystem.start();
-      const measured = await measureQuiet(system, quietSeconds);
+      const measured = await measureQuiet(system, quietSeconds, timed);
       quiet = timed ? { add: measured.addP99, get: measured.getP99 } : { add: Infinity, get: Infinity };
       report({ attack: 'nobody', ...figuresOf(measured) });
       expect(measured.statuses).toEqual({ 200: measured.asked });

@@ -156,20 +156,23 @@ export class NeighbourSystem {
     this.sql.on('error', () => undefined);
     this.gatewayUrl = `http://127.0.0.1:${await freePort()}`;
     await this.tool('scripts/setup.mjs');
-    this.tenants = [await this.newTenant(), await this.newTenant(), await this.newTenant()];
-    const apiKey = this.tenants[2]['x-svc-api-key'];
-    const [publisher, caller, listener, goodListener] = [
-      await this.newAccount('bad-publisher', '--operations', 'notifications.add.v1'),
-      await this.newAccount('bad-caller', '--operations', 'notifications.add.v1,notifications.get.v1', '--replies'),
-      await this.newAccount('bad-listener', '--events', 'notification.added.v1,user.added.v1'),
-      await this.newAccount('good-listener', '--events', 'notification.added.v1'),
-    ];
-    for (const { name } of [publisher, caller])
-      await this.tool('dist/apps/users/src/tools/keys.main.js', 'grant', apiKey, '--publisher', name);
+    const [tenants, [publisher, caller], listener, goodListener] = await Promise.all([
+      this.newKeys('tenant', 3),
+      this.newPublishers(),
+      this.newAccount('bad-listener', '--events', 'notification.added.v1,user.added.v1'),
+      this.newAccount('good-listener', '--events', 'notification.added.v1'),
+    ]);
+    this.tenants = tenants;
+    const apiKey = tenants[2]['x-svc-api-key'];
+    await Promise.all(
+      [publisher, caller].map(({ name }) =>
+        this.tool('dist/apps/users/src/tools/keys.main.js', 'grant', apiKey, '--publisher', name),
+      ),
+    );
     this.target = {
       gatewayUrl: this.gatewayUrl,
       tenant: this.tenants[2],
-      keys: await this.newKeys(),
+      keys: await this.newKeys('key', KEYS),
       victims: this.tenants.slice(0, 2).map((tenant) => tenant['x-svc-api-key']),
       publisher,
       caller,
@@ -189,12 +192,13 @@ export class NeighbourSystem {
     );
   }
 
-  private async newTenant(): Promise<Credentials> {
-    const { key, token } = JSON.parse(await this.tool('dist/apps/users/src/tools/keys.main.js', 'create', '--json')) as Record<
-      string,
-      string
-    >;
-    return { 'x-svc-api-key': key, 'x-svc-auth-token': token };
+  /** One after the other, so that the tool gives each a lane of its own. */
+  private async newPublishers(): Promise<[ForeignAccount, ForeignAccount]> {
+    const publisher = await this.newAccount('bad-publisher', '--operations', 'notifications.add.v1');
+    return [
+      publisher,
+      await this.newAccount('bad-caller', '--operations', 'notifications.add.v1,notifications.get.v1', '--replies'),
+    ];
   }
 
   private async newAccount(name: string, ...purpose: string[]): Promise<ForeignAccount> {
@@ -217,9 +221,9 @@ export class NeighbourSystem {
   }
 
   /** Creates all keys with one statement, because the tool creates one key at a time. */
-  private async newKeys(): Promise<Credentials[]> {
-    const keys = Array.from({ length: KEYS }, (_, number) => ({
-      'x-svc-api-key': `key-${number}`,
+  private async newKeys(prefix: string, count: number): Promise<Credentials[]> {
+    const keys = Array.from({ length: count }, (_, number) => ({
+      'x-svc-api-key': `${prefix}-${number}`,
       'x-svc-auth-token': randomBytes(32).toString('base64url'),
     }));
     await this.sql.query(

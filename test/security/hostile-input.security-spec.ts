@@ -8,8 +8,8 @@ import { HttpClient, type Response } from './http-client';
 import { OPERATIONS, problemAt, problemOfAnswer, problemOfRequest } from './published-form';
 import { WatchedSystem } from './watched-system';
 
-const HTTP_CASES = amountOf('SECURITY_HTTP_CASES', 3000);
-const QUEUE_CASES = amountOf('SECURITY_QUEUE_CASES', 1000);
+const HTTP_CASES = amountOf('SECURITY_HTTP_CASES', 1500);
+const QUEUE_CASES = amountOf('SECURITY_QUEUE_CASES', 500);
 const CONNECTIONS = 12;
 /** Refused dead letters of this publisher before some are dropped because of the quota. With large bodies fewer are kept. */
 const KEPT_AT_LEAST = 100;

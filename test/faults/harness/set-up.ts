@@ -23,7 +23,7 @@ export async function createTenants(root: string, servers: Servers): Promise<rea
     await run(root, [...keys, 'grant', key, '--publisher', '*'], servers);
     return { 'x-svc-api-key': key, 'x-svc-auth-token': token };
   };
-  return [{ 'x-svc-api-key': 'demo-key', 'x-svc-auth-token': 'demo-token' }, await newTenant(), await newTenant()];
+  return [{ 'x-svc-api-key': 'demo-key', 'x-svc-auth-token': 'demo-token' }, ...(await Promise.all([newTenant(), newTenant()]))];
 }
 
 async function run(root: string, command: string[], env: Record<string, string>): Promise<string> {

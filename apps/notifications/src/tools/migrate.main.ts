@@ -7,4 +7,5 @@ import { notificationsMigrationConfig } from '../config';
 import { DATABASE } from '../db/schema';
 
 const config = configOrExit(notificationsMigrationConfig);
-void migrateAndReport(DATABASE, { ...config, tlsFiles: databaseTlsFiles(config) });
+/** Set-up waits for it before its next step. */
+export const finished = migrateAndReport(DATABASE, { ...config, tlsFiles: databaseTlsFiles(config) });

@@ -19,7 +19,8 @@ async function main(): Promise<void> {
   await dataSource.destroy();
 }
 
-main().catch((error: unknown) => {
+/** Set-up waits for it before its next step. */
+export const finished = main().catch((error: unknown) => {
   console.error(`schema ${DATABASE.schema}: the demo credentials were not created: ${(error as Error).message}`);
   process.exitCode = 1;
 });

@@ -35,7 +35,8 @@ function ownAccounts({ amqpUrl, gateway, users, notifications, publisher }: Acco
   return Object.fromEntries(urls.filter(([, url]) => url !== undefined && parseBrokerUrl(url).username !== admin));
 }
 
-main().catch((error: unknown) => {
+/** Set-up waits for it before its next step. */
+export const finished = main().catch((error: unknown) => {
   const { message } = error as Error;
   console.error(`The accounts could not be created: ${error instanceof ConfigError ? error.problems.join('; ') : message}`);
   process.exitCode = 1;

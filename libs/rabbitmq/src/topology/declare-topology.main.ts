@@ -21,7 +21,8 @@ async function main(): Promise<void> {
     );
 }
 
-main().catch((error: unknown) => {
+/** Set-up waits for it before its next step. */
+export const finished = main().catch((error: unknown) => {
   const { message, code } = error as NodeJS.ErrnoException;
   const reason = error instanceof ConfigError ? error.problems.join('; ') : message || code;
   console.error(`The topology could not be declared in the broker of AMQP_URL: ${reason}`);

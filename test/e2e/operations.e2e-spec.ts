@@ -1,0 +1,24 @@
+import { System } from '@app/testing/system';
+import { notifyAllReaches } from './operations/access.cases-spec';
+import { directPublisher } from './operations/direct-publisher.cases-spec';
+import { hostileInput } from './operations/hostile-input.cases-spec';
+import { notificationsAdd } from './operations/notifications-add.cases-spec';
+import { notificationsGet } from './operations/notifications-get.cases-spec';
+import { usersAdd } from './operations/users-add.cases-spec';
+
+/** One system for all: none of them stops a process, and each has organizations of its own. */
+describe('the operations', () => {
+  let system: System;
+  const running = () => system;
+  beforeAll(async () => {
+    system = await System.start();
+  });
+  afterAll(() => system?.stop());
+
+  usersAdd(running);
+  notificationsAdd(running);
+  notificationsGet(running);
+  notifyAllReaches(running);
+  directPublisher(running);
+  hostileInput(running);
+});

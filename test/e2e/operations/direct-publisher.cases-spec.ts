@@ -1,0 +1,145 @@
+import { connect, type ChannelModel, type ConfirmChannel, type Options } from 'amqplib';
+import { eventually } from '@app/testing/eventually';
+import { PUBLISHED_OPERATIONS, exampleOf, problemsOf } from '@app/testing/published-messages';
+import { requiredEnv } from '@app/testing/required-env';
+import type { System } from '@app/testing/system';
+
+/** The account of all processes in this test, services included. */
+const OWN_ACCOUNT = new URL(requiredEnv('TEST_AMQP_URL')).username;
+
+/** Another service that publishes to the broker, with plain AMQP and none of our libraries. */
+export const directPublisher = (running: () => System): void =>
+  describe('a service that publishes directly', () => {
+    let system: System;
+    let connection: ChannelModel;
+    let channel: ConfirmChannel;
+
+    beforeAll(async () => {
+      system = running();
+      connection = await connect(system.amqpUrl);
+      channel = await connection.createConfirmChannel();
+    });
+    afterAll(async () => {
+      await connection.close();
+    });
+
+    const body = (differences: object = {}) =>
+      JSON.stringify({
+        organizationId: 'org',
+        documentId: 'direct',
+        actionUser: { userId: 'robot' },
+        displayHeadlineMessageTemplate: 'Build finished',
+        ...differences,
+      });
+    const publish = (content: string, options: Options.Publish = {}, key = 'notifications.add.v1') =>
+      new Promise<void>((resolve, reject) =>
+        channel.publish('commands', key, Buffer.from(content), { headers: { 'x-api-key': 'demo-key' }, ...options }, (error) =>
+          error ? reject(error as Error) : resolve(),
+        ),
+      );
+    const ids = async (documentId: string) => {
+      const { body: answer } = await system.call('notifications/get', { organizationId: 'org', documentId });
+      return (answer.result?.data as { id: string }[]).map(({ id }) => id);
+    };
+    const deadLetter = () => eventually(async () => await channel.get('notifications.commands.refused', { noAck: true }));
+
+    it('needs a routing key, a JSON body and x-api-key, and sees the notification in the next get', async () => {
+      await publish(body({ notificationId: 'direct 1' }));
+      await eventually(async () => (await ids('direct')).includes('direct 1'));
+    });
+
+    it('may publish the same message many times', async () => {
+      const options = { messageId: 'message-1', persistent: true };
+      for (let times = 0; times < 20; times++) await publish(body({ documentId: 'repeated' }), options);
+      await publish(body({ documentId: 'repeated', notificationId: 'last' }));
+      await eventually(async () => (await ids('repeated')).includes('last'));
+      expect((await ids('repeated')).sort()).toEqual(['last', 'message-1']);
+    });
+
+    it('gets a reply when it asks for one', async () => {
+      const { queue } = await channel.assertQueue('', { exclusive: true });
+      await channel.bindQueue(queue, 'replies', queue);
+      const replies: { correlationId: unknown; status: unknown; body: unknown }[] = [];
+      await channel.consume(
+        queue,
+        (message) => {
+          if (!message) return;
+          const { correlationId, headers } = message.properties;
+          replies.push({ correlationId, status: headers?.['x-status'], body: JSON.parse(message.content.toString()) });
+        },
+        { noAck: true },
+      );
+      await publish(body({ notificationId: 'asked' }), { replyTo: queue, correlationId: 'call-1' });
+      await publish(body({ notificationId: 7 }), { replyTo: queue, correlationId: 'call-2' });
+      await eventually(() => replies.length === 2);
+      replies.sort((a, b) => String(a.correlationId).localeCompare(String(b.correlationId)));
+      expect(replies[0]).toMatchObject({
+        correlationId: 'call-1',
+        status: 'OK',
+        body: { status: 'success', data: { success: true } },
+      });
+      expect(replies[1]).toMatchObject({
+        correlationId: 'call-2',
+        status: 'INVALID_ARGUMENT',
+        body: { status: 'INVALID_ARGUMENT', message: 'notificationId must be a string' },
+      });
+      expect(await ids('direct')).toContain('asked');
+    });
+
+    it.each(PUBLISHED_OPERATIONS)('may send the published example of %s, and gets the published reply', async (key) => {
+      const { queue } = await channel.assertQueue('', { exclusive: true });
+      await channel.bindQueue(queue, 'replies', queue);
+      const { headers, payload } = exampleOf(key);
+      await publish(JSON.stringify(payload), { headers, replyTo: queue, correlationId: key }, key);
+      const reply = await eventually(async () => await channel.get(queue, { noAck: true }));
+      if (!reply) throw new Error('there is no reply');
+      const answer = { headers: reply.properties.headers, payload: JSON.parse(reply.content.toString()) as unknown };
+      expect(answer.headers).toMatchObject({ 'x-status': 'OK' });
+      expect(problemsOf(`${key}.reply`, answer)).toEqual([]);
+      expect(reply.properties.correlationId).toBe(key);
+    });
+
+    it('gets the published error when the example is broken', async () => {
+      const { queue } = await channel.assertQueue('', { exclusive: true });
+      await channel.bindQueue(queue, 'replies', queue);
+      const { headers, payload } = exampleOf('users.add.v1');
+      await publish(JSON.stringify({ ...payload, users: [] }), { headers, replyTo: queue }, 'users.add.v1');
+      const reply = await eventually(async () => await channel.get(queue, { noAck: true }));
+      if (!reply) throw new Error('there is no reply');
+      const answer = { headers: reply.properties.headers, payload: JSON.parse(reply.content.toString()) as unknown };
+      expect(problemsOf('error.INVALID_ARGUMENT', answer)).toEqual([]);
+      expect(problemsOf('users.add.v1.reply', answer)).not.toEqual([]);
+    });
+
+    it.each<[string, string, Options.Publish, string, string]>([
+      ['no JSON', 'hello', { messageId: 'a' }, 'notifications.add.v1', 'INVALID_ARGUMENT'],
+      ['an invalid field', '{"organizationId":1}', { messageId: 'b' }, 'notifications.add.v1', 'INVALID_ARGUMENT'],
+      ['no x-api-key', body(), { messageId: 'c', headers: {} }, 'notifications.add.v1', 'INVALID_ARGUMENT'],
+      [
+        'an unknown API key',
+        body(),
+        { messageId: 'd', headers: { 'x-api-key': 'nobody' }, userId: OWN_ACCOUNT },
+        'notifications.add.v1',
+        'UNAUTHENTICATED',
+      ],
+      [
+        'an API key that it has no grant for',
+        body(),
+        { messageId: 'e', headers: { 'x-api-key': 'nobody' } },
+        'notifications.add.v1',
+        'PERMISSION_DENIED',
+      ],
+      ['no identity', body(), {}, 'notifications.add.v1', 'INVALID_ARGUMENT'],
+      ['an identity that is none', body(), { messageId: 'a\0b' }, 'notifications.add.v1', 'INVALID_ARGUMENT'],
+      ['a blank identity', body(), { messageId: ' ' }, 'notifications.add.v1', 'INVALID_ARGUMENT'],
+    ])('finds its message in the refused letters with the reason: %s', async (_, content, options, key, status) => {
+      await publish(content, options, key);
+      const dead = await deadLetter();
+      expect(dead && dead.content.toString()).toBe(content);
+      expect(dead && dead.properties.headers).toMatchObject({
+        'x-dead-status': status,
+        'x-dead-reason': expect.any(String) as string,
+      });
+      expect(await ids('direct')).not.toContain(options.messageId);
+    });
+  });

@@ -9,7 +9,8 @@ import type { Workload } from './workload';
 const BASIC_ACK = Buffer.from([0, 60, 0, 80]);
 const PUBLISH_REPLY = Buffer.concat([Buffer.from([0, 60, 0, 40, 0, 0, 7]), Buffer.from('replies')]);
 const PUBLISH_COMMAND = Buffer.concat([Buffer.from([0, 60, 0, 40, 0, 0, 5]), Buffer.from('calls')]);
-const INSERT = 'insert-notifications';
+/** Names of the prepared statements that store notifications. */
+const INSERTS = ['insert-notifications', 'insert-known-notifications'];
 
 /** Number of commands that are published together. */
 const PORTION = 100;
@@ -134,10 +135,10 @@ export const cutAfterCommit = (times: number): Fault => ({
   inject: (context) =>
     strike(context, toDatabase(context.cluster), times, (bytes, direction, link) => {
       if (direction === 'toServer') {
-        if (bytes.includes(INSERT)) link.note = INSERT;
+        if (INSERTS.some((name) => bytes.includes(name))) link.note = 'insert';
         return 'pass';
       }
-      const answersInsert = link.note === INSERT;
+      const answersInsert = link.note === 'insert';
       link.note = undefined;
       return answersInsert ? 'cut' : 'pass';
     }),

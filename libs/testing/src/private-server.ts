@@ -22,7 +22,7 @@ export type Order =
   | 'reload'
   | 'memory as deployed'
   | `${'memory' | 'disk'} alarm ${'on' | 'off'}`
-  | `${'rabbitmqctl' | 'rabbitmq-queues' | 'rabbitmq-upgrade'} ${string}`;
+  | `${'rabbitmqctl' | 'rabbitmq-queues'} ${string}`;
 
 export interface ServerOptions {
   /** Options of scripts/servers/run.mjs. */

@@ -39,8 +39,6 @@ async function killAndRestart({ system, workload }: FaultContext, broker: Broker
 
 async function restart({ system, workload }: FaultContext, brokers: readonly Broker[]): Promise<void> {
   for (const broker of brokers) {
-    // As the manual advises, and as RabbitMQ's operator for Kubernetes does: leaders move first.
-    await broker.server.order('rabbitmq-upgrade drain');
     await broker.end('stop');
     await broker.start();
     await system.brokers.complete();

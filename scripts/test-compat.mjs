@@ -14,7 +14,10 @@ import { temporaryDirectory } from './processes/temporary-directory.mjs';
 import { TestServers } from './servers/test-servers.mjs';
 
 /** What every version has had since the first one; the tests are those of now. */
-const TESTS = ['users-add', 'notifications-add', 'notifications-get', 'direct-publisher'].map((name) => `test/e2e/${name}`);
+const TESTS = [
+  ...['--testPathPatterns', 'test/e2e/operations'],
+  ...['--testNamePattern', 'the operations (users/add|notifications/add|notifications/get|a service that publishes directly) '],
+];
 const WORKTREE = join(LOCAL, 'compat');
 
 const ref = commandLine(
@@ -56,7 +59,7 @@ async function main() {
     const others = Object.fromEntries(apps.map((app) => [`TEST_${app}_ROOT`, WORKTREE]));
     const result = await runJest(
       // One after the other: what is looked for is not how fast they start.
-      ['--selectProjects', 'e2e', '--runInBand', '--testTimeout', '90000', '--testPathPatterns', ...TESTS],
+      ['--selectProjects', 'e2e', '--runInBand', '--testTimeout', '90000', ...TESTS],
       { ...settings, ...others, TEST_EARLIER_ROOT: WORKTREE, TEST_CALLS_EXCHANGE: 'commands' },
       join(reports.path, `${apps[0]}.json`),
     );

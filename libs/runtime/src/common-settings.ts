@@ -1,7 +1,7 @@
 import { parseBrokerUrl } from './broker-url';
 import { databaseUrl } from './database-url';
 import { address, choice, integer, list, optionalUrl, port } from './settings';
-import { LOG_LEVELS } from './logger';
+import { LOG_LEVELS } from './log-levels';
 import { brokerTlsSettings, brokerUrl, databaseTlsSettings } from './tls-settings';
 
 /** Settings of every process. */

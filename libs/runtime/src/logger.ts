@@ -1,9 +1,7 @@
 import type { LoggerService } from '@nestjs/common';
 import { pino, type Logger } from 'pino';
 import { Counter } from 'prom-client';
-
-export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace'] as const;
-export type LogLevel = (typeof LOG_LEVELS)[number];
+import type { LogLevel } from './log-levels';
 
 /** Most buffered bytes while stdout is not read. */
 const MAX_WAITING = 16 * 1024 * 1024;

@@ -3,7 +3,8 @@ import { setImmediate } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import { collectDefaultMetrics, Gauge } from 'prom-client';
 import { ConfigError } from './settings';
-import { createLogger, exitAfterLogging, NestLogger, type LogLevel } from './logger';
+import type { LogLevel } from './log-levels';
+import { createLogger, exitAfterLogging, NestLogger } from './logger';
 import { startOperationsServer } from './operations-server';
 import { Readiness } from './readiness';
 

@@ -1,6 +1,5 @@
 import { leaveSignalsToOthers } from '@app/runtime/stop-while-starting';
 import { existsSync, openSync } from 'node:fs';
-import { Logger } from '@nestjs/common';
 import { reportToolFailure } from '@app/runtime/command-line';
 import { brokerTlsFiles } from '@app/runtime/tls-settings';
 import { ConfigError } from '@app/runtime/settings';
@@ -26,8 +25,6 @@ async function main(args: string[]): Promise<boolean> {
   const { amqpUrl, services } = config;
   const own = parseBrokerUrl(amqpUrl).username;
   const audit = auditTo((line) => console.log(line), auditFile(invocation));
-  // No log lines: problems of a message are printed with the message, and stdout is for the result.
-  Logger.overrideLogger(false);
   const stopping = new AbortController();
   for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => stopping.abort());
   leaveSignalsToOthers();

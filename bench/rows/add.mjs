@@ -53,7 +53,7 @@ function compared(name, other, ours, theirs, { least, stretch }) {
 /** @param {string} name @param {Summary} ours */
 function processorOf(name, ours) {
   /** @param {{ cpu: Record<string, number> }} run */
-  const total = ({ cpu: { client: _, ...others } }) => Object.values(others).reduce((sum, used) => sum + used, 0);
+  const total = ({ cpu }) => Object.entries(cpu).reduce((sum, [process, used]) => (process === 'client' ? sum : sum + used), 0);
   return {
     what: `${name}: processor of all processes`,
     target: `at most ${CPU.least} µs a call, stretch ${CPU.stretch} µs`,

@@ -50,7 +50,7 @@ function setUp(most?: number) {
 }
 
 describe(Commands.name, () => {
-  it('sends the commands of one turn in one message, and one alone as itself', async () => {
+  it('sends the commands of one iteration in one message, and one alone as itself', async () => {
     const { ask, sent, messages } = setUp();
     ask('a b');
     expect(sent()).toEqual([]);

@@ -41,7 +41,7 @@ interface Line {
 }
 
 /**
- * Sends commands whose callers wait. The commands of one turn of the event loop share a message, and under load those that come while
+ * Sends commands whose callers wait. The commands of one iteration of the event loop share a message, and under load those that come while
  * {@link MOST_UNCONFIRMED} messages are unconfirmed: the broker then has one log entry, one confirm, one delivery and one ack for all of them.
  *
  * Tenants take turns for their places in the messages.
@@ -60,7 +60,7 @@ export class Commands {
     private readonly most = MOST_COMMANDS,
   ) {}
 
-  /** Publishes a command at the end of this turn, or with a later confirm. An error reaches the transport under `correlationId`. */
+  /** Publishes a command at the end of this iteration of the event loop, or with a later confirm. An error reaches the transport under `correlationId`. */
   ask(request: Request): void {
     const { operation, options, correlationId, body } = request;
     if (this.waitingBytes + body.length > MOST_WAITING_BYTES)
@@ -122,7 +122,7 @@ export class Commands {
     return line;
   }
 
-  /** After the sockets of this turn were read. */
+  /** After the sockets of this iteration were read. */
   private schedule(): void {
     if (this.scheduled) return;
     this.scheduled = true;

@@ -1,18 +1,18 @@
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { pino } from 'pino';
 import { NestLogger } from '@app/runtime/logger';
 import { Readiness } from '@app/runtime/readiness';
-import { TooManyRequests } from './too-many-requests';
+import { MOST_IN_ITERATION, TooManyRequests } from './too-many-requests';
 
 describe(TooManyRequests.name, () => {
-  it('answers after the other sockets of the turn, so that refused callers cannot starve timers and publishing', async () => {
+  it('answers after the other sockets of the iteration, so that refused callers cannot starve timers and publishing', async () => {
     const tooMany = new TooManyRequests(new NestLogger(pino({ enabled: false })), new Readiness());
     let answeredAtOnce: boolean | undefined;
     const server = createServer((_, response) => {
       tooMany.refuse(response, 'request', 'in_flight');
-      // Runs after everything that this socket's turn can run.
+      // Runs after everything that this socket's events can run.
       process.nextTick(() => void Promise.resolve().then(() => (answeredAtOnce = response.headersSent)));
     });
     await once(server.listen(0, '127.0.0.1'), 'listening');
@@ -20,6 +20,33 @@ describe(TooManyRequests.name, () => {
       const { port } = server.address() as AddressInfo;
       const { status, headers } = await fetch(`http://127.0.0.1:${port}/`, { headers: { connection: 'close' } });
       expect([status, headers.get('x-request-id'), answeredAtOnce]).toEqual([429, 'request', false]);
+    } finally {
+      server.close();
+    }
+  });
+
+  it(`answers at most ${MOST_IN_ITERATION} in one iteration of the event loop`, async () => {
+    const tooMany = new TooManyRequests(new NestLogger(pino({ enabled: false })), new Readiness());
+    const responses: ServerResponse[] = [];
+    const answered: number[] = [];
+    const calls = 3 * MOST_IN_ITERATION + 1;
+    const server = createServer((_, response) => {
+      if (responses.push(response) < calls) return;
+      for (const each of responses) tooMany.refuse(each, 'request', 'in_flight');
+      const count = () => {
+        answered.push(responses.filter(({ headersSent }) => headersSent).length);
+        if (answered.at(-1) !== calls) setImmediate(count);
+      };
+      setImmediate(count);
+    });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    try {
+      const { port } = server.address() as AddressInfo;
+      const refusals = Array.from({ length: calls }, () =>
+        fetch(`http://127.0.0.1:${port}/`, { headers: { connection: 'close' } }),
+      );
+      expect(new Set((await Promise.all(refusals)).map(({ status }) => status))).toEqual(new Set([429]));
+      expect(answered).toEqual([1, 2, 3].map((times) => times * MOST_IN_ITERATION).concat(calls));
     } finally {
       server.close();
     }

@@ -18,6 +18,8 @@ const LOG_EVERY_MS = 1000;
 /** Most log lines in that time, and most request ids in a line. */
 const MAX_LINES = 100;
 const MAX_REQUEST_IDS = 20;
+/** Most refusals that are answered in one iteration of the event loop. A call in flight needs two iterations, so these have to be short. */
+export const MOST_IN_ITERATION = 32;
 
 /** An ASCII string, which Node writes together with the headers. */
 const bodyOf = (message: string, status: ErrorStatus = 'RESOURCE_EXHAUSTED') => errorEnvelope({ status, message });
@@ -62,6 +64,8 @@ interface Untold {
  */
 export class TooManyRequests {
   private readonly untold = new Map<string, Untold>();
+  /** Refusals without an answer, the oldest first. Bounded by the connections, which owe a limited number of answers. */
+  private readonly unanswered: (() => void)[] = [];
 
   constructor(
     private readonly logger: NestLogger,
@@ -69,8 +73,8 @@ export class TooManyRequests {
   ) {}
 
   /**
-   * Refuses a request after the event loop has served the other sockets. While 1024 sockets are ready, libuv polls again, up to 48 times in a row,
-   * without publishing and timers in between, and a caller that is refused at once is ready again at once.
+   * Refuses a request after the event loop has served the other sockets, at most 32 requests in one iteration. While 1024 sockets are ready, libuv
+   * polls again, up to 48 times in a row, without publishing and timers in between, and a caller that is refused at once is ready again at once.
    *
    * @param more.waitMs milliseconds after which the call may be repeated
    */
@@ -78,7 +82,8 @@ export class TooManyRequests {
     const { waitMs = 1000, apiKey = '' } = more;
     rateLimited.inc({ limit });
     this.count(requestId, limit, apiKey);
-    setImmediate(() => this.answer(response, requestId, limit, waitMs));
+    if (this.unanswered.length === 0) setImmediate(() => this.answerSome());
+    this.unanswered.push(() => this.answer(response, requestId, limit, waitMs));
   }
 
   /** Replaces the answer of a reply by 429. @returns the body */
@@ -87,6 +92,11 @@ export class TooManyRequests {
     this.count(reply.request.id, limit, apiKey ?? '');
     void reply.code(429).header('retry-after', '1').type(JSON_TYPE);
     return BODY[limit];
+  }
+
+  private answerSome(): void {
+    for (const answer of this.unanswered.splice(0, MOST_IN_ITERATION)) answer();
+    if (this.unanswered.length > 0) setImmediate(() => this.answerSome());
   }
 
   private answer(response: ServerResponse, requestId: string, limit: Limit, waitMs: number): void {

@@ -3,6 +3,7 @@ import { notifyAllReaches } from './operations/access.cases-spec';
 import { directPublisher } from './operations/direct-publisher.cases-spec';
 import { hostileInput } from './operations/hostile-input.cases-spec';
 import { notificationsAdd } from './operations/notifications-add.cases-spec';
+import { notificationsDelete } from './operations/notifications-delete.cases-spec';
 import { notificationsGet } from './operations/notifications-get.cases-spec';
 import { usersAdd } from './operations/users-add.cases-spec';
 
@@ -18,6 +19,7 @@ describe('the operations', () => {
   usersAdd(running);
   notificationsAdd(running);
   notificationsGet(running);
+  notificationsDelete(running);
   notifyAllReaches(running);
   directPublisher(running);
   hostileInput(running);

@@ -73,6 +73,7 @@ const REQUESTS = {
   'users/add': 'AddUsersRequest',
   'notifications/add': 'AddNotificationRequest',
   'notifications/get': 'GetNotificationsRequest',
+  'notifications/delete': 'DeleteNotificationsRequest',
 };
 
 export const requestSchema = (operation: Operation): Schema => DOCUMENT.components.schemas[REQUESTS[operation]];

@@ -3,6 +3,8 @@ import { DataSource } from 'typeorm';
 import { OutboxRelay } from '@app/postgres/outbox';
 import { RabbitClient } from '@app/rabbitmq/client/rabbit.client';
 import { AddNotificationHandler } from './commands/add-notification.handler';
+import { DeleteNotificationsHandler } from './commands/delete-notifications.handler';
+import { DeleteNotificationsRepository } from './db/delete-notifications.repository';
 import { InsertNotificationsRepository } from './db/insert-notifications.repository';
 import { MembersRepository } from './db/members.repository';
 import { OrganizationsRepository } from './db/organizations.repository';
@@ -19,7 +21,13 @@ export class NotificationsModule {
   static with(dataSource: DataSource, client: RabbitClient, outbox: OutboxRelay): DynamicModule {
     return {
       module: NotificationsModule,
-      controllers: [AddNotificationHandler, GetNotificationsHandler, CopyMembersOnUserAdded, CopyDocumentOnDocumentChanged],
+      controllers: [
+        AddNotificationHandler,
+        DeleteNotificationsHandler,
+        GetNotificationsHandler,
+        CopyMembersOnUserAdded,
+        CopyDocumentOnDocumentChanged,
+      ],
       providers: [
         { provide: DataSource, useValue: dataSource },
         { provide: RabbitClient, useValue: client },
@@ -29,6 +37,7 @@ export class NotificationsModule {
         MembersRepository,
         NotificationWriter,
         InsertNotificationsRepository,
+        DeleteNotificationsRepository,
         OrganizationsRepository,
         PagesRepository,
       ],

@@ -5,6 +5,7 @@ import type { CheckAccessRequest, CheckAccessResult } from '@app/contracts/acces
 import type { ListContactsRequest, ListContactsResult } from '@app/contracts/contacts.list';
 import type { AddNotificationRequest, AddNotificationResult } from '@app/contracts/notifications.add';
 import type { GetNotificationsRequest, GetNotificationsResult } from '@app/contracts/notifications.get';
+import type { DeleteNotificationsRequest, DeleteNotificationsResult } from '@app/contracts/notifications.delete';
 
 /** Commands by their routing keys: they change something, and may be published without waiting. */
 export interface Commands {
@@ -14,6 +15,8 @@ export interface Commands {
   'documents.set.v1': { request: SetDocumentRequest; result: SetDocumentResult };
   /** Stores one notification and its recipients. */
   'notifications.add.v1': { request: AddNotificationRequest; result: AddNotificationResult };
+  /** Deletes notifications for all their users. */
+  'notifications.delete.v1': { request: DeleteNotificationsRequest; result: DeleteNotificationsResult };
 }
 
 /** Queries by their routing keys: they change nothing and are always waited for. */
@@ -36,4 +39,5 @@ export const KINDS: Readonly<Record<keyof Commands, 'command'> & Record<keyof Qu
   'contacts.list.v1': 'query',
   'notifications.add.v1': 'command',
   'notifications.get.v1': 'query',
+  'notifications.delete.v1': 'command',
 };

@@ -1,6 +1,6 @@
 import type { Event } from './event';
 import type { ServiceName } from './message';
-import { NotificationAdded } from './events.notifications';
+import { NotificationAdded, NotificationDeleted } from './events.notifications';
 import { ApiKeyRevoked, DocumentChanged, OrganizationCreated, UserAdded } from './events.users';
 
 /** Every event of the system. */
@@ -10,6 +10,7 @@ export const ALL_EVENTS: readonly Event<object>[] = [
   DocumentChanged,
   ApiKeyRevoked,
   NotificationAdded,
+  NotificationDeleted,
 ];
 
 /** Events that each service listens to. All processes of a service share one queue. */

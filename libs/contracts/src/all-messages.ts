@@ -4,6 +4,7 @@ import { SetDocument } from './documents.set';
 import { ListMemberships } from './memberships.list';
 import type { Message } from './message';
 import { AddNotification } from './notifications.add';
+import { DeleteNotifications } from './notifications.delete';
 import { GetNotifications } from './notifications.get';
 import { AddUsers } from './users.add';
 import { Authenticate } from './users.authenticate';
@@ -22,6 +23,7 @@ export const ALL_MESSAGES: readonly Message<object, object>[] = [
   ListMemberships,
   AddNotification,
   GetNotifications,
+  DeleteNotifications,
 ];
 
 /** Messages that accounts of other services may be allowed to publish; every other message is between the services of this system. */

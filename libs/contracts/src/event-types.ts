@@ -8,6 +8,7 @@ export const EVENT_TYPES = {
   documentChanged: 'document.changed.v1',
   apiKeyRevoked: 'api-key.revoked.v1',
   notificationAdded: 'notification.added.v1',
+  notificationDeleted: 'notification.deleted.v1',
 } as const;
 
 export type EventType = (typeof EVENT_TYPES)[keyof typeof EVENT_TYPES];

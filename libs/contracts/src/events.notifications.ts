@@ -1,4 +1,4 @@
-import { Described, Identifier, Nested, NestedList } from './fields';
+import { Described, Identifier, Identifiers, Nested, NestedList } from './fields';
 import { event } from './event';
 import { EVENT_TYPES } from './event-types';
 import { NotificationUser } from './notifications.add';
@@ -60,4 +60,21 @@ export const NotificationAdded = event('notifications', EVENT_TYPES.notification
     timestamp: 1769860682117,
     version: 1,
   },
+});
+
+export class NotificationDeletedData {
+  @Identifier('Organization of the notifications.')
+  organizationId: string;
+
+  @Identifiers('The deleted notifications, at most 256.')
+  notificationIds: string[];
+
+  @Described({ type: 'integer', minimum: 1, description: 'Always 1: a notification is deleted once.' })
+  version: number;
+}
+
+export const NotificationDeleted = event('notifications', EVENT_TYPES.notificationDeleted, NotificationDeletedData, {
+  purpose:
+    'Notifications were deleted, for all their users. This event wins over `notification.added.v1` of the same id, in any order of arrival. It is published at once, or within 20 seconds when a notification was so new that its own event may still have been on its way.',
+  example: { organizationId: 'acme', notificationIds: ['release-1.0'], version: 1 },
 });

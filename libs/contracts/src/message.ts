@@ -6,8 +6,11 @@ export type ServiceName = 'users' | 'notifications';
 /** A class whose decorators are the contract of a message body. */
 export interface BodyClass<T> {
   new (): T;
-  /** A rule over several fields: the problem as one sentence, or undefined. Runs after every field has passed. */
-  refuse?(body: T): string | undefined;
+  /**
+   * A rule over several fields: the problem as one sentence, or undefined. Runs after every field has passed. `sent` also has fields that the
+   * contract does not have.
+   */
+  refuse?(body: T, sent: Readonly<Record<string, unknown>>): string | undefined;
 }
 
 /** A process of this system that publishes messages: see {@link Message.callers}. */

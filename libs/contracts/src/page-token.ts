@@ -36,3 +36,20 @@ export const pageTokenProblem: Check = (value) =>
     : decodePageToken(value)
       ? undefined
       : ' must be a token that an earlier page of this operation returned';
+
+/** A moment as a token: base64url of `[epoch milliseconds]`. */
+export const encodeMomentToken = (moment: number): string => Buffer.from(JSON.stringify([moment])).toString('base64url');
+
+/** The moment in a token; undefined when this system has not made the token. */
+export function decodeMomentToken(token: string): number | undefined {
+  if (token.length > 64) return undefined;
+  const moment = /^\[([0-9]{1,15})\]$/.exec(Buffer.from(token, 'base64url').toString('latin1'))?.[1];
+  return moment !== undefined && encodeMomentToken(Number(moment)) === token ? Number(moment) : undefined;
+}
+
+export const momentTokenProblem: Check = (value) =>
+  typeof value !== 'string'
+    ? ' must be a string'
+    : decodeMomentToken(value) === undefined
+      ? ' must be a token that an earlier call of this operation returned'
+      : undefined;

@@ -21,7 +21,7 @@ describe(validateBody.name, () => {
     };
     const arbiter = (value: Record<string, unknown>) => {
       const body = explain(type, value, '');
-      const refusal = type.refuse?.(body);
+      const refusal = type.refuse?.(body, value);
       if (refusal) throw new ApiError('INVALID_ARGUMENT', refusal, [{ field: '', message: refusal }]);
       return body;
     };

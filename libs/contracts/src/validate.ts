@@ -17,7 +17,7 @@ export function validateBody<T extends object>(type: BodyClass<T>, value: unknow
   if (notAnObject) throw invalid([{ field: path, message: `${path || 'The body'}${notAnObject}` }]);
 
   const body = fastPath(type, value as Values) ?? explain(type, value as Values, path);
-  const refusal = type.refuse?.(body);
+  const refusal = type.refuse?.(body, value as Values);
   if (refusal) throw invalid([{ field: path, message: refusal }]);
   return body;
 }

@@ -17,7 +17,7 @@ export interface HttpAnswer {
   body: { result?: Record<string, unknown>; error?: { message: string; status: string; details?: unknown[] } };
 }
 
-export type Operation = 'users/add' | 'notifications/add' | 'notifications/get';
+export type Operation = 'users/add' | 'notifications/add' | 'notifications/get' | 'notifications/delete';
 
 export interface SystemOptions {
   /**

@@ -90,7 +90,7 @@ export const directPublisher = (running: () => System): void =>
       const { queue } = await channel.assertQueue('', { exclusive: true });
       await channel.bindQueue(queue, 'replies', queue);
       const { headers, payload } = exampleOf(key);
-      await publish(JSON.stringify(payload), { headers, replyTo: queue, correlationId: key }, key);
+      await publish(JSON.stringify(payload), { headers, messageId: key, replyTo: queue, correlationId: key }, key);
       const reply = await eventually(async () => await channel.get(queue, { noAck: true }));
       if (!reply) throw new Error('there is no reply');
       const answer = { headers: reply.properties.headers, payload: JSON.parse(reply.content.toString()) as unknown };

@@ -1,5 +1,6 @@
 import { Controller } from '@nestjs/common';
 import { AddNotification } from '@app/contracts/notifications.add';
+import { DeleteNotifications } from '@app/contracts/notifications.delete';
 import { GetNotifications } from '@app/contracts/notifications.get';
 import { RabbitClient } from '@app/rabbitmq/client/rabbit.client';
 import { answer, Called, Operation, type Call } from './operation';
@@ -16,6 +17,11 @@ export class NotificationsController {
 
   @Operation(GetNotifications)
   get(@Called(GetNotifications) call: Call<typeof GetNotifications>) {
+    return answer(this.rabbit, call);
+  }
+
+  @Operation(DeleteNotifications)
+  delete(@Called(DeleteNotifications) call: Call<typeof DeleteNotifications>) {
     return answer(this.rabbit, call);
   }
 }

@@ -70,6 +70,22 @@ it('deletes events whose notification or organization is gone', async () => {
   expect((await client.query('SELECT FROM outbox')).rowCount).toBe(0);
 });
 
+it('deletes events of notifications that were deleted meanwhile', async () => {
+  await store(2);
+  await client.query(`UPDATE notifications SET document_id = '' WHERE id = 'n1'`);
+  expect(await taken(NO_LIMITS)).toEqual(['n2']);
+  expect((await client.query('SELECT FROM outbox')).rowCount).toBe(0);
+});
+
+it('takes the event of a deletion 4 s later than others, because an earlier event may be on its way', async () => {
+  await store(2);
+  await client.query(`UPDATE outbox SET body = '{"notificationId":"own"}', occurred_at = occurred_at - interval '7 s'`);
+  await client.query(`UPDATE outbox SET type = 'notification.deleted.v1' WHERE notification_id = 'n1'`);
+  expect(await taken({ ...NO_LIMITS, ageMs: 5000 })).toEqual(['own']);
+  await client.query(`UPDATE outbox SET occurred_at = occurred_at - interval '2 s'`);
+  expect(await taken({ ...NO_LIMITS, ageMs: 5000 })).toEqual(['own']);
+});
+
 it('leaves events of a type that it does not know to a process that does', async () => {
   await store(2);
   await client.query(`UPDATE outbox SET type = 'notification.praised.v1' WHERE notification_id = 'n1'`);

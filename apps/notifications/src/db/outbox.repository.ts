@@ -2,15 +2,24 @@ import type { PoolClient } from 'pg';
 import { EVENT_TYPES } from '@app/contracts/event-types';
 import type { OutboxEvent, OutboxLimits } from '@app/postgres/outbox-event';
 import type { NotificationContent } from './entities/notification.entity';
+import { DELETED } from './deleted-notification';
 import { notificationAdded, type AddedNotification } from './notification-added';
 
 /** Rows of a later version wait for a process that knows their type. */
 const TYPES = Object.values(EVENT_TYPES);
 
+/**
+ * Longest publication of a batch, in milliseconds. A process may begin to publish an event from memory until others may take its row, so the event
+ * of a deletion is left in the table for so much longer: no event of a notification follows that of its deletion.
+ */
+const LONGEST_PUBLICATION_MS = 4000;
+
 const take = (condition = '') => `
   WITH locked AS MATERIALIZED (
     SELECT ctid AS place, *, octet_length(body::text) AS body_size FROM outbox
-    WHERE type = ANY ($3::text[]) AND occurred_at <= statement_timestamp() - $4 * interval '1 ms' ${condition}
+    WHERE type = ANY ($3::text[]) AND occurred_at <= statement_timestamp() - $4 * interval '1 ms'
+      AND (type <> '${EVENT_TYPES.notificationDeleted}' OR occurred_at <= statement_timestamp() - ($4 + ${LONGEST_PUBLICATION_MS}) * interval '1 ms')
+      ${condition}
     ORDER BY seq LIMIT $1 FOR UPDATE SKIP LOCKED
   ), outboxed AS MATERIALIZED (
     SELECT l.place, l.seq, l.id AS event_id, l.type, l.body, l.occurred_at, o.api_key, o.organization_id,
@@ -19,7 +28,7 @@ const take = (condition = '') => `
     FROM locked l
     LEFT JOIN LATERAL (SELECT * FROM organizations o WHERE o.id = l.organization OFFSET 0) o ON true
     LEFT JOIN LATERAL (
-      SELECT * FROM notifications n WHERE n.organization = l.organization AND n.id = l.notification_id OFFSET 0
+      SELECT * FROM notifications n WHERE n.organization = l.organization AND n.id = l.notification_id AND n.document_id <> '${DELETED.documentId}' OFFSET 0
     ) n ON true
   ), taken AS (
     DELETE FROM outbox WHERE ctid = ANY (ARRAY(SELECT place FROM outboxed WHERE before < $2))
@@ -29,7 +38,7 @@ const take = (condition = '') => `
   FROM outboxed WHERE before < $2 AND (body IS NOT NULL OR id IS NOT NULL) AND api_key IS NOT NULL ORDER BY seq`;
 
 /**
- * An event has a body of its own, or is made of its notification, which does not change. The statement is planned once, for any number of
+ * An event has a body of its own, or is made of its notification, which does not change until it is deleted. The statement is planned once, for any number of
  * rows: OFFSET 0 keeps a lookup one, and a ctid stays that of its row, because rows are never updated. Exported for the test of its plan.
  */
 export const TAKE = { name: 'take-events', text: take() };
@@ -55,7 +64,7 @@ interface Row {
 
 /**
  * Deletes the oldest events that are old enough and that nobody else has locked, but for those with one of these `seq`, and returns them. Those of
- * notifications that are gone are dropped.
+ * notifications that are gone or deleted are dropped.
  */
 export async function takeEvents(
   client: PoolClient,

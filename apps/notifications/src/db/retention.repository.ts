@@ -1,16 +1,18 @@
 import type { DataSource } from 'typeorm';
+import { DELETED, KEEP_DELETED_MS } from './deleted-notification';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
 /**
  * Finds recipients by the users in the notification's content, so recipients need no index by notification. ctid and OFFSET 0 replace joins: they
- * keep each lookup separate, because a planner that expects many lookups would read all recipients. Rows are never updated, so a ctid stays
- * valid within the statement. Exported for the test of its plan.
+ * keep each lookup separate, because a planner that expects many lookups would read all recipients. Recipients are never updated, so their ctid
+ * stays valid within the statement. A notification that is updated just before it is locked is left to the next statement. Exported for the test of
+ * its plan.
  */
 export const DELETE_OLD = `
   WITH old AS MATERIALIZED (
     SELECT ctid, organization, id, "timestamp", content FROM notifications
-    WHERE "timestamp" < (extract(epoch FROM now()) * 1000)::bigint - $1::bigint
+    WHERE "timestamp" < (extract(epoch FROM now()) * 1000)::bigint - $1::bigint AND document_id <> '${DELETED.documentId}'
     ORDER BY "timestamp" LIMIT $2 FOR UPDATE SKIP LOCKED
   ), recipients_deleted AS (
     DELETE FROM recipients WHERE ctid = ANY (ARRAY(
@@ -23,6 +25,17 @@ export const DELETE_OLD = `
   )
   SELECT count(*)::int AS count FROM old`;
 
+/** Frees the ids of deleted notifications. They have no recipients. Exported for the test of its plan. */
+export const FREE_IDS = `
+  WITH old AS MATERIALIZED (
+    SELECT ctid FROM notifications
+    WHERE document_id = '${DELETED.documentId}' AND "timestamp" < (extract(epoch FROM now()) * 1000)::bigint - ${KEEP_DELETED_MS}
+    ORDER BY "timestamp" LIMIT $1 FOR UPDATE SKIP LOCKED
+  ), freed AS (
+    DELETE FROM notifications WHERE ctid = ANY (ARRAY(SELECT ctid FROM old))
+  )
+  SELECT count(*)::int AS count FROM old`;
+
 /**
  * Deletes the oldest notifications and their recipients. Several processes may run it at once: each takes different rows.
  *
@@ -31,5 +44,16 @@ export const DELETE_OLD = `
  */
 export async function deleteOlderThan(dataSource: DataSource, days: number, most: number): Promise<number> {
   const [found] = await dataSource.query<{ count: number }[]>(DELETE_OLD, [days * DAY_MS, most]);
+  return found?.count ?? 0;
+}
+
+/**
+ * Frees the ids of the notifications that were deleted longest ago, and more than 25 hours ago.
+ *
+ * @param most most ids to free
+ * @returns number of freed ids
+ */
+export async function freeIdsOfDeleted(dataSource: DataSource, most: number): Promise<number> {
+  const [found] = await dataSource.query<{ count: number }[]>(FREE_IDS, [most]);
   return found?.count ?? 0;
 }

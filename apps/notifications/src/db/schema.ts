@@ -1,4 +1,5 @@
 import { CompleteMemberEntity } from './entities/complete-member.entity';
+import { DeletionEntity } from './entities/deletion.entity';
 import { DocumentAccessEntity } from './entities/document-access.entity';
 import { DocumentEntity } from './entities/document.entity';
 import { IdempotencyKeyEntity } from './entities/idempotency-key.entity';
@@ -10,6 +11,8 @@ import { Outbox1795305600000 } from './migrations/1795305600000-outbox';
 import { Retention1795564800000 } from './migrations/1795564800000-retention';
 import { Statistics1795737600000 } from './migrations/1795737600000-statistics';
 import { EventTypes1795824000000 } from './migrations/1795824000000-event-types';
+import { Deletions1796169600000 } from './migrations/1796169600000-deletions';
+import { DeletedNotifications1796256000000 } from './migrations/1796256000000-deleted-notifications';
 import { NotificationEntity } from './entities/notification.entity';
 import { OrganizationEntity } from './entities/organization.entity';
 import { OutboxEntity } from './entities/outbox.entity';
@@ -25,6 +28,7 @@ export const DATABASE = {
     RecipientEntity,
     IdempotencyKeyEntity,
     OutboxEntity,
+    DeletionEntity,
     MemberEntity,
     CompleteMemberEntity,
     DocumentAccessEntity,
@@ -37,6 +41,8 @@ export const DATABASE = {
     Covering1795651200000,
     Statistics1795737600000,
     EventTypes1795824000000,
+    Deletions1796169600000,
+    DeletedNotifications1796256000000,
   ],
   // Checks of existence rely on what was found once: see ARCHITECTURE.md.
   undeletable: ['organizations', 'documents'],

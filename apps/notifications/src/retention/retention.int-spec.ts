@@ -55,6 +55,23 @@ describe(Retention.name, () => {
     expect(count).toBe(150);
   });
 
+  it('frees the ids of deleted notifications after 25 hours, and not by their age, also when no age is set', async () => {
+    await store('free', 300, 0);
+    await store('taken', 3, 0);
+    const hour = 60 * 60 * 1000;
+    await dataSources[0].query(`DELETE FROM recipients`);
+    await dataSources[0].query(
+      `UPDATE notifications SET document_id = '', "timestamp" = "timestamp" - CASE WHEN id LIKE 'free%' THEN $1::bigint ELSE $2::bigint END`,
+      [25 * hour + 60_000, 24 * hour],
+    );
+    for (const days of [0, 1]) {
+      const retention = new Retention(dataSources[0], days);
+      retention.start();
+      await eventually(async () => (await left()).notifications.join() === 'tak');
+      await retention.stop();
+    }
+  });
+
   it('looks up rows by index, even with many users and notifications', async () => {
     const nodes = await dataSources[0].transaction(async (manager) => {
       // This tests the plan, not times: filling the tables may take long on a slow machine.

@@ -3,7 +3,7 @@ import { Logger } from '@nestjs/common';
 import { Counter } from 'prom-client';
 import type { DataSource } from 'typeorm';
 import { isDatabaseAway } from '@app/postgres/errors';
-import { deleteOlderThan } from '../db/retention.repository';
+import { deleteOlderThan, freeIdsOfDeleted } from '../db/retention.repository';
 
 const EVERY_MS = 10 * 60 * 1000;
 /** Least and most notifications deleted by one statement. Each may have a thousand recipients, and a statement has two seconds. */
@@ -18,7 +18,10 @@ const failures = new Counter({
   help: 'Failed attempts to delete old notifications. The next attempt follows within ten minutes.',
 });
 
-/** Deletes notifications that are older than `RETENTION_DAYS`, a few at a time, so that it does not delay other statements. */
+/**
+ * Deletes notifications that are older than `RETENTION_DAYS`, and frees the ids of those that were deleted more than 25 hours ago. A few at a time, so
+ * that it does not delay other statements.
+ */
 export class Retention {
   private readonly logger = new Logger('Retention');
   private readonly closing = new AbortController();
@@ -32,8 +35,7 @@ export class Retention {
   ) {}
 
   start(): void {
-    if (this.days === 0) return;
-    const next = () => (this.running = this.running.then(() => this.deleteOld()));
+    const next = () => (this.running = this.running.then(() => this.run()));
     this.timer = setInterval(() => void next(), EVERY_MS).unref();
     void next();
   }
@@ -44,15 +46,30 @@ export class Retention {
     await this.running;
   }
 
-  private async deleteOld(): Promise<void> {
+  private async run(): Promise<void> {
+    await this.repeat((most) => freeIdsOfDeleted(this.dataSource, most));
+    if (this.days === 0) return;
+    const total = await this.repeat(async (most) => {
+      const count = await deleteOlderThan(this.dataSource, this.days, most);
+      deleted.inc(count);
+      return count;
+    });
+    if (total > 0) this.logger.log({ msg: 'old notifications were deleted', notifications: total });
+  }
+
+  /**
+   * Repeats a statement until it finds fewer rows than it may delete.
+   *
+   * @returns number of deleted rows
+   */
+  private async repeat(deleteSome: (most: number) => Promise<number>): Promise<number> {
     const { signal } = this.closing;
     let most = FIRST;
     let total = 0;
     while (!signal.aborted) {
       const from = performance.now();
       try {
-        const count = await deleteOlderThan(this.dataSource, this.days, most);
-        deleted.inc(count);
+        const count = await deleteSome(most);
         total += count;
         if (count < most) break;
       } catch (error) {
@@ -69,6 +86,6 @@ export class Retention {
       // Use at most half of the time of one connection.
       await sleep(tookMs, undefined, { signal }).catch(() => undefined);
     }
-    if (total > 0) this.logger.log({ msg: 'old notifications were deleted', notifications: total });
+    return total;
   }
 }

@@ -35,6 +35,7 @@ export interface NotificationContent {
   where: '(notify_all AND (location_id IS NOT NULL))',
 })
 @Index('notifications_by_age', ['timestamp'])
+@Index('notifications_deleted', ['timestamp'], { where: "(document_id = ''::text)" })
 export class NotificationEntity {
   @PrimaryColumn('bigint', { primaryKeyConstraintName: 'notifications_pkey' })
   organization: string;
@@ -47,6 +48,7 @@ export class NotificationEntity {
   @Column('bigint')
   timestamp: string;
 
+  /** Empty when the notification is deleted. Then the row keeps its id taken for a day. */
   @Column({ type: 'text', name: 'document_id', collation: 'C' })
   documentId: string;
 

@@ -1,0 +1,62 @@
+import { Controller } from '@nestjs/common';
+import { Ctx, MessagePattern, Payload } from '@nestjs/microservices';
+import { ApiError } from '@app/contracts/error';
+import {
+  DeleteNotifications,
+  DeleteNotificationsRequest,
+  type DeleteNotificationsResult,
+} from '@app/contracts/notifications.delete';
+import { decodeMomentToken, encodeMomentToken } from '@app/contracts/page-token';
+import { OutboxRelay } from '@app/postgres/outbox';
+import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
+import { DeleteNotificationsRepository, type Deleted } from '../db/delete-notifications.repository';
+
+const MESSAGE = 'Notification(s) deleted successfully.';
+const DELETED = { success: true, message: 'Notification deleted.' };
+const FAILED = { success: false, message: 'Failed to delete notification.' };
+
+/** Most attempts of one call. Each further attempt follows a lost race, and the winner of the race has committed by then. */
+const MAX_TRIES = 5;
+
+@Controller()
+export class DeleteNotificationsHandler {
+  constructor(
+    private readonly notifications: DeleteNotificationsRepository,
+    private readonly outbox: OutboxRelay,
+  ) {}
+
+  @MessagePattern(DeleteNotifications.pattern)
+  async delete(
+    @Payload() request: DeleteNotificationsRequest,
+    @Ctx() context: DeliveryContext,
+  ): Promise<DeleteNotificationsResult> {
+    const { deleted, left, next } = await this.deleteOldest(request, context);
+    const settled = new Set([...deleted, ...left]);
+    const missing = (request.notificationIds ?? []).filter((id) => !settled.has(id));
+    // fromEntries() creates own properties, even for an id like `__proto__`.
+    const data = Object.fromEntries([
+      ...deleted.map((id) => [id, DELETED] as const),
+      ...missing.map((id) => [id, FAILED] as const),
+    ]);
+    return { status: 'success', message: MESSAGE, data, ...(next !== undefined && { pageToken: encodeMomentToken(next) }) };
+  }
+
+  private async deleteOldest(request: DeleteNotificationsRequest, context: DeliveryContext): Promise<Deleted> {
+    const { organizationId, documentId, locationId, notificationIds: ids, pageSize: most, pageToken } = request;
+    const { apiKey, messageId, deadline } = context;
+    if (messageId === undefined) throw new ApiError('INVALID_ARGUMENT', 'message_id is required in a message that deletes.');
+    const moment = pageToken === undefined ? undefined : decodeMomentToken(pageToken);
+    this.outbox.requireRoom();
+    for (let tries = 0; tries < MAX_TRIES && !(deadline !== undefined && Date.now() > deadline); tries++) {
+      const since = performance.now();
+      const done = await this.notifications.delete({
+        ...{ apiKey, organizationId, messageId, deadline, moment },
+        ...{ documentId, locationId, ids, most },
+      });
+      if (!done) continue;
+      if (done.event) this.outbox.add([done.event], since);
+      return done;
+    }
+    throw new ApiError('UNAVAILABLE', 'The notifications could not be deleted in time; nothing was deleted.');
+  }
+}

@@ -1,0 +1,161 @@
+import { planOf, touchedBy } from '@app/testing/plan';
+import { EVENT_TYPES } from '@app/contracts/event-types';
+import { DeleteNotificationsRepository, type Deletion } from './delete-notifications.repository';
+import { DELETE_BY_DOCUMENT, DELETE_BY_ID, DELETE_BY_LOCATION, MOST_DELETED } from './delete-notifications.sql';
+import { InsertNotificationsRepository } from './insert-notifications.repository';
+import { aNotification, connectTestDatabase } from '../../test/notifications';
+
+let database: Awaited<ReturnType<typeof connectTestDatabase>>;
+let inserts: InsertNotificationsRepository;
+let deletes: DeleteNotificationsRepository;
+let messages = 0;
+
+beforeAll(async () => {
+  database = await connectTestDatabase();
+  deletes = new DeleteNotificationsRepository(database.dataSources[0]);
+});
+afterAll(() => database.close());
+beforeEach(async () => {
+  await query('TRUNCATE organizations, documents, notifications, recipients, outbox, deletions CASCADE');
+  // It remembers no document of the test before.
+  inserts = new InsertNotificationsRepository(database.dataSources[0]);
+});
+
+const query = <Row>(sql: string, values?: unknown[]) => database.dataSources[0].query<Row[]>(sql, values);
+
+async function store(...batch: Parameters<typeof aNotification>[0][]): Promise<void> {
+  await inserts.insert(batch.map(aNotification).sort((a, b) => (a.id < b.id ? -1 : 1)));
+}
+
+/** Makes every event so old that its process has published it. */
+const publishAll = () => query('DELETE FROM outbox');
+
+const run = (differences: Partial<Deletion>) =>
+  deletes.delete({ apiKey: 'tenant', organizationId: 'org', messageId: `m${++messages}`, ...differences });
+
+const left = async () => {
+  const rows = await query<{ id: string }>(`SELECT id FROM notifications WHERE document_id <> '' ORDER BY id COLLATE "C"`);
+  return rows.map(({ id }) => id);
+};
+
+it('deletes the oldest of a document with their recipients, and leaves those of other documents and tenants', async () => {
+  await store({ id: 'a' }, { id: 'b', to: ['reader', '__proto__', 'a "quoted" one'] }, { id: 'c', documentId: 'other' });
+  await store({ id: 'a', apiKey: 'stranger' }, { id: 'a', organizationId: 'other' });
+  await publishAll();
+  const deleted = await run({ documentId: 'doc' });
+  expect(deleted).toMatchObject({
+    deleted: ['a', 'b'],
+    left: [],
+    event: { type: EVENT_TYPES.notificationDeleted, apiKey: 'tenant' },
+  });
+  expect(deleted?.next).toBeUndefined();
+  expect(JSON.parse(deleted?.event?.data ?? '')).toEqual({ organizationId: 'org', notificationIds: ['a', 'b'], version: 1 });
+  expect(await left()).toEqual(['a', 'a', 'c']);
+  const recipients = await query<{ notification_id: string }>('SELECT notification_id FROM recipients ORDER BY 1');
+  expect(recipients.map((row) => row.notification_id)).toEqual(['a', 'a', 'c']);
+});
+
+it('deletes at a location, and by ids with the other filters as conditions', async () => {
+  await store({ id: 'a', locationId: 'l' }, { id: 'b', locationId: 'm' }, { id: 'c', locationId: 'l', documentId: 'other' });
+  expect((await run({ documentId: 'doc', locationId: 'l' }))?.deleted).toEqual(['a']);
+  expect((await run({ ids: ['b', 'c'], documentId: 'doc', locationId: 'l' }))?.deleted).toEqual([]);
+  expect((await run({ ids: ['b', 'b', 'c', 'unknown'] }))?.deleted).toEqual(['b', 'c']);
+  expect(await left()).toEqual([]);
+});
+
+it('keeps the ids taken: the same notification is not stored again, and deleting again succeeds', async () => {
+  const notification = aNotification({ id: 'a' });
+  await inserts.insert([notification]);
+  await run({ ids: ['a'] });
+  expect((await inserts.insert([notification])).size).toBe(0);
+  expect(await inserts.findStored([notification])).toEqual([{ fingerprint: notification.fingerprint }]);
+  expect(await run({ ids: ['a'], documentId: 'another' })).toMatchObject({ deleted: ['a'], left: [] });
+  expect(await left()).toEqual([]);
+});
+
+it('goes on page by page, and leaves what was stored after the first call', async () => {
+  await store(...Array.from({ length: MOST_DELETED + 1 }, (_, n) => ({ id: `n${n}` })));
+  await query(`UPDATE notifications SET "timestamp" = "timestamp" - 1000`);
+  const first = await run({ documentId: 'doc' });
+  expect(first?.deleted).toHaveLength(MOST_DELETED);
+  const [{ now }] = await query<{ now: string }>('SELECT max(moment) AS now FROM deletions');
+  expect(first?.next).toBe(Number(now));
+  await store({ id: 'later' });
+  await query(`UPDATE notifications SET "timestamp" = $1::bigint + 1 WHERE id = 'later'`, [now]);
+  const second = await run({ documentId: 'doc', moment: first?.next });
+  expect([second?.deleted.length, second?.next]).toEqual([1, undefined]);
+  expect(await left()).toEqual(['later']);
+});
+
+it('does not delete on redelivery what was stored after the first delivery', async () => {
+  await store({ id: 'a' });
+  await run({ documentId: 'doc', messageId: 'same' });
+  await query(`UPDATE deletions SET moment = moment - 1000 WHERE message_id = 'same'`);
+  await store({ id: 'b' });
+  for (const filter of [{ documentId: 'doc' }, { ids: ['b'] }])
+    expect((await run({ ...filter, messageId: 'same' }))?.deleted).toEqual([]);
+  expect(await left()).toEqual(['b']);
+});
+
+it('takes at most so many recipients and bytes, but at least one notification', async () => {
+  const to = Array.from({ length: 1000 }, (_, n) => `u${n}`);
+  await store(...Array.from({ length: 12 }, (_, n) => ({ id: `n${10 + n}`, to })));
+  await query(`UPDATE notifications SET "timestamp" = right(id, 2)::bigint`);
+  expect((await run({ documentId: 'doc' }))?.deleted).toHaveLength(10);
+  await query('UPDATE notifications SET size = 5000000');
+  const ids = ['n20', 'n21'];
+  expect(await run({ ids })).toMatchObject({ deleted: ['n20'], left: ['n21'] });
+  expect(await run({ ids })).toMatchObject({ deleted: ['n21', 'n20'], left: [] });
+});
+
+it('deletes nothing after the deadline', async () => {
+  await store({ id: 'a' });
+  expect(await run({ documentId: 'doc', deadline: Date.now() - 3000 })).toBeUndefined();
+  expect(await left()).toEqual(['a']);
+  expect(await query('SELECT FROM deletions')).toEqual([]);
+});
+
+it('leaves its event to the table while an event of the same notification may be on its way', async () => {
+  await store({ id: 'a' }, { id: 'b' });
+  await query(`DELETE FROM outbox WHERE notification_id = 'b'`);
+  expect((await run({ ids: ['a'] }))?.event).toBeUndefined();
+  expect((await run({ ids: ['b'] }))?.event).toBeDefined();
+});
+
+it('forgets the moments of commands after 25 hours', async () => {
+  await query(
+    `INSERT INTO deletions SELECT 'tenant', 'old' || n, 0, now() - interval '25 hours 1 min' FROM generate_series(1, 10) n`,
+  );
+  for (let call = 0; call < 3; call++) await run({ ids: [] });
+  expect(await query('SELECT FROM deletions')).toHaveLength(3);
+});
+
+it.each([
+  [DELETE_BY_DOCUMENT, `'tenant', 'org', 'm', NULL, NULL, 'e', 256, 'd1'`],
+  [DELETE_BY_LOCATION, `'tenant', 'org', 'm', NULL, NULL, 'e', 256, 'd1', 'l1'`],
+  [DELETE_BY_ID, `'tenant', 'org', 'm', NULL, NULL, 'e', 256, NULL, NULL, '{n1,n2,n3}'`],
+])('reads only what it deletes, even with a plan from when the tables were empty: %#', async ({ text }, values) => {
+  const runner = database.dataSources[0].createQueryRunner();
+  await runner.query('SET statement_timeout = 0');
+  await runner.query(`PREPARE deletion AS ${text}`);
+  await runner.query(`EXPLAIN EXECUTE deletion (${values})`);
+  await runner.query(`INSERT INTO organizations (api_key, organization_id) VALUES ('tenant', 'org')`);
+  await runner.query(
+    `INSERT INTO notifications (organization, id, "timestamp", document_id, location_id, notify_all, size, fingerprint, content)
+     SELECT o.id, 'n' || n, n, 'd' || n % 100, 'l' || n % 100, false, 2, '\\x00', json_build_object('notifyUsers', json_build_array(json_build_object('userId', 'u' || n)))
+     FROM organizations o, generate_series(1, 20000) n`,
+  );
+  await runner.query(
+    `INSERT INTO recipients (organization, user_id, "timestamp", notification_id, document_id, location_id)
+     SELECT o.id, 'u' || n, n, 'n' || n, 'd' || n % 100, 'l' || n % 100 FROM organizations o, generate_series(1, 20000) n`,
+  );
+  await runner.query('ANALYZE notifications, recipients');
+  try {
+    const nodes = await planOf(runner, `EXECUTE deletion (${values})`);
+    expect(Math.max(...nodes.map(touchedBy))).toBeLessThanOrEqual(MOST_DELETED + 1);
+  } finally {
+    await runner.query('DEALLOCATE deletion');
+    await runner.query('RESET statement_timeout');
+    await runner.release();
+  }
+});

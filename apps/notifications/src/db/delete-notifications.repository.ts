@@ -1,0 +1,93 @@
+import { randomUUID } from 'node:crypto';
+import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { EVENT_TYPES } from '@app/contracts/event-types';
+import { hasLostRace } from '@app/postgres/errors';
+import type { OutboxEvent } from '@app/postgres/outbox-event';
+import { queryPrepared } from '@app/postgres/query-prepared';
+import { DELETE_BY_DOCUMENT, DELETE_BY_ID, DELETE_BY_LOCATION, MOST_DELETED } from './delete-notifications.sql';
+
+export interface Deletion {
+  apiKey: string;
+  organizationId: string;
+  /** A command with the same message id goes on with the moment of its first run. */
+  messageId: string;
+  /** Epoch milliseconds: later notifications stay. Absent: now, by the clock of the database. */
+  moment?: number;
+  documentId?: string;
+  locationId?: string;
+  ids?: readonly string[];
+  /** Most notifications to delete, up to 256, which is the default. */
+  most?: number;
+  /** Epoch milliseconds. Nothing becomes visible more than a second after it. */
+  deadline?: number;
+}
+
+export interface Deleted {
+  /** Notifications that are deleted, by this statement or, with ids, by an earlier one. */
+  deleted: string[];
+  /** Notifications with a given id that match the filters and were left. */
+  left: string[];
+  /** Without ids, the moment with which another call goes on. */
+  next?: number;
+  /** The event, unless it has to be read from the table because an earlier event may still be on its way. */
+  event?: OutboxEvent;
+}
+
+interface Row {
+  moment: string;
+  deleted: string[];
+  more?: boolean;
+  deleted_before?: string[];
+  candidates?: string[];
+  seq: string | null;
+  occurred_at: Date;
+  body: string;
+  unpublished: boolean;
+}
+
+@Injectable()
+export class DeleteNotificationsRepository {
+  constructor(private readonly dataSource: DataSource) {}
+
+  /**
+   * One statement, and so one commit: the oldest matching notifications, their recipients, the event, and the moment of the command.
+   *
+   * @returns undefined when the deadline has passed or a race was lost. Then nothing is deleted.
+   */
+  async delete(deletion: Deletion): Promise<Deleted | undefined> {
+    const { apiKey, organizationId, messageId, moment, documentId, locationId, ids, most = MOST_DELETED, deadline } = deletion;
+    const eventId = randomUUID();
+    const values = [apiKey, organizationId, messageId, deadline ?? null, moment ?? null, eventId, most];
+    const [statement, filters] = ids
+      ? [DELETE_BY_ID, [documentId ?? null, locationId ?? null, [...new Set(ids)]]]
+      : locationId === undefined
+        ? [DELETE_BY_DOCUMENT, [documentId]]
+        : [DELETE_BY_LOCATION, [documentId, locationId]];
+    try {
+      const [row] = await queryPrepared<Row>(this.dataSource, statement, [...values, ...filters], deadline);
+      if (!row) return undefined;
+      const deleted = new Set(row.deleted);
+      return {
+        deleted: [...row.deleted, ...(row.deleted_before ?? [])],
+        left: (row.candidates ?? []).filter((id) => !deleted.has(id)),
+        ...(row.more && { next: Number(row.moment) }),
+        ...(row.seq !== null &&
+          !row.unpublished && {
+            event: {
+              seq: row.seq,
+              id: eventId,
+              type: EVENT_TYPES.notificationDeleted,
+              apiKey,
+              organizationId,
+              occurredAt: row.occurred_at,
+              data: row.body,
+            },
+          }),
+      };
+    } catch (error) {
+      if (hasLostRace(error)) return undefined;
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,125 @@
+import { EVENT_TYPES } from '@app/contracts/event-types';
+import { DELETED } from './deleted-notification';
+
+/** Most notifications, users named in them, and bytes of content for one statement. The first notification may have more. */
+export const MOST_DELETED = 256;
+const MOST_RECIPIENTS = 10_000;
+const MOST_BYTES = 8 * 1024 * 1024;
+
+/** Longer than the promised 24 hours, as for Idempotency-Keys. */
+const KEEP_HOURS = 25;
+/** Expired rows deleted for each inserted one. More than 1, so the table shrinks without a separate job. */
+const EXPIRED_FOR_EACH = 4;
+
+/**
+ * $1 api key, $2 organization, $3 message id, $4 deadline or null, $5 moment of the page token or null, $6 id of the event, $7 most notifications.
+ * Without a row in `run` the deadline has passed, and nothing is found.
+ */
+const RUN = `
+  clock AS MATERIALIZED (
+    SELECT (extract(epoch FROM now) * 1000)::bigint AS ms,
+           extract(epoch FROM now + current_setting('statement_timeout')::interval) * 1000 AS latest_end
+    FROM (SELECT clock_timestamp() AS now) clock
+  ), run AS MATERIALIZED (
+    INSERT INTO deletions AS d (api_key, message_id, moment)
+    SELECT $1::text, $3::text, least($5::bigint, ms) FROM clock WHERE $4::bigint IS NULL OR latest_end <= $4::bigint + 500
+    ON CONFLICT (api_key, message_id) DO UPDATE SET moment = d.moment
+    RETURNING moment
+  ), expired AS (
+    DELETE FROM deletions WHERE (api_key, message_id) IN (
+      SELECT api_key, message_id FROM deletions d
+      WHERE created_at < now() - interval '${KEEP_HOURS} hours' AND (api_key, message_id) <> ($1::text, $3::text)
+      ORDER BY created_at LIMIT ${EXPIRED_FOR_EACH} FOR UPDATE SKIP LOCKED)
+  ), tenant AS MATERIALIZED (
+    SELECT o.id AS organization, run.moment FROM organizations o, run WHERE o.api_key = $1::text AND o.organization_id = $2::text
+  )`;
+
+/**
+ * Deletes what is in `candidates`, which are the oldest that match. They were found without a lock, so each is locked and looked at again, in the
+ * order of the primary key, as every statement does that deletes notifications.
+ *
+ * The row stays, without its content, and keeps the id taken: after a DELETE an insert that waits for the row would store the notification again.
+ * The subqueries with OFFSET 0 look rows up one by one, and ctids replace joins, as in the statement of the retention.
+ *
+ * @param matching condition on a notification `n` whose row is locked
+ */
+const deleteCandidates = (matching: string) => `
+  sized AS MATERIALIZED (
+    SELECT *, row_number() OVER oldest AS number, sum(size) OVER oldest AS bytes FROM candidates
+    WINDOW oldest AS (ORDER BY "timestamp", id ROWS UNBOUNDED PRECEDING)
+  ), counted AS MATERIALIZED (
+    SELECT organization, id, number, sum(json_array_length(content -> 'notifyUsers')) OVER (ORDER BY number) AS recipients
+    FROM sized WHERE number = 1 OR (number <= $7::int AND bytes <= ${MOST_BYTES})
+  ), chosen AS MATERIALIZED (
+    SELECT organization, id FROM counted WHERE number = 1 OR recipients <= ${MOST_RECIPIENTS}
+  ), locked AS MATERIALIZED (
+    SELECT n.organization, n.id, n."timestamp", n.content FROM notifications n
+    WHERE n.organization = (SELECT organization FROM tenant) AND n.id = ANY (ARRAY(SELECT id FROM chosen)) AND ${matching}
+    ORDER BY n.organization, n.id FOR UPDATE
+  ), recipients_deleted AS (
+    DELETE FROM recipients WHERE ctid = ANY (ARRAY(
+      SELECT r.ctid FROM locked l CROSS JOIN LATERAL json_array_elements(l.content -> 'notifyUsers') u CROSS JOIN LATERAL (
+        SELECT ctid FROM recipients r WHERE r.organization = l.organization
+          AND r.user_id = u ->> 'userId' AND r."timestamp" = l."timestamp" AND r.notification_id = l.id OFFSET 0
+      ) r))
+  ), deleted AS (
+    UPDATE notifications n SET document_id = '${DELETED.documentId}', location_id = NULL, notify_all = false,
+      size = ${DELETED.content.length}, content = '${DELETED.content}', "timestamp" = clock.ms
+    FROM clock WHERE n.organization = (SELECT organization FROM tenant) AND n.id = ANY (ARRAY(SELECT id FROM locked))
+  ), unpublished AS MATERIALIZED (
+    SELECT EXISTS (
+      SELECT FROM outbox o WHERE o.organization = (SELECT organization FROM tenant)
+        AND o.notification_id = ANY (ARRAY(SELECT id FROM locked))
+    ) AS found
+  ), outboxed AS (
+    INSERT INTO outbox (id, organization, type, body)
+    SELECT $6::text, organization, '${EVENT_TYPES.notificationDeleted}',
+           json_build_object('organizationId', $2::text, 'notificationIds', json_agg(id), 'version', 1)
+    FROM locked GROUP BY organization
+    RETURNING seq, occurred_at, body
+  )`;
+
+const result = (lists: string) => `
+  SELECT run.moment, ARRAY(SELECT id FROM locked) AS deleted, ${lists},
+         outboxed.seq, outboxed.occurred_at, outboxed.body::text AS body, unpublished.found AS unpublished
+  FROM run CROSS JOIN unpublished LEFT JOIN outboxed ON true`;
+
+const deletePage = (name: string, matching: string) => ({
+  name,
+  text: `
+  WITH ${RUN}, candidates AS MATERIALIZED (
+    SELECT n.organization, n.id, n."timestamp", n.size, n.content FROM tenant CROSS JOIN LATERAL (
+      SELECT * FROM notifications n
+      WHERE n.organization = tenant.organization AND ${matching} AND n."timestamp" <= tenant.moment
+      ORDER BY n."timestamp", n.id LIMIT ${MOST_DELETED + 1}
+    ) n
+  ), ${deleteCandidates(matching)}
+  ${result(`(SELECT count(*) FROM candidates) > (SELECT count(*) FROM chosen) AS more`)}`,
+});
+
+/** $8 is the document. */
+export const DELETE_BY_DOCUMENT = deletePage('delete-notifications-by-document', 'n.document_id = $8::text');
+
+/** $8 is the document, $9 the location. */
+export const DELETE_BY_LOCATION = deletePage(
+  'delete-notifications-by-location',
+  'n.document_id = $8::text AND n.location_id = $9::text',
+);
+
+const FILTERED = `($8::text IS NULL OR n.document_id = $8::text) AND ($9::text IS NULL OR n.location_id = $9::text)`;
+
+/** $8 is the document or null, $9 the location or null, $10 the ids, without repetitions. */
+export const DELETE_BY_ID = {
+  name: 'delete-notifications-by-id',
+  text: `
+  WITH ${RUN}, found AS MATERIALIZED (
+    SELECT n.organization, n.id, n."timestamp", n.size, n.content, n.document_id = '${DELETED.documentId}' AS is_deleted,
+           ${FILTERED} AND n."timestamp" <= tenant.moment AS is_matching
+    FROM tenant CROSS JOIN unnest($10::text[]) AS wanted(id) CROSS JOIN LATERAL (
+      SELECT * FROM notifications n WHERE n.organization = tenant.organization AND n.id = wanted.id OFFSET 0
+    ) n
+  ), candidates AS MATERIALIZED (
+    SELECT organization, id, "timestamp", size, content FROM found WHERE is_matching AND NOT is_deleted
+  ), ${deleteCandidates(`n.document_id <> '${DELETED.documentId}' AND ${FILTERED}`)}
+  ${result(`ARRAY(SELECT id FROM found WHERE is_deleted) AS deleted_before, ARRAY(SELECT id FROM candidates) AS candidates`)}`,
+};

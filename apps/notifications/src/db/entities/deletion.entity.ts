@@ -1,0 +1,22 @@
+import { Column, CreateDateColumn, Entity, Index, PrimaryColumn } from 'typeorm';
+
+/**
+ * Describes table `deletions` for the test that compares entities with migrations; queries are raw SQL.
+ * A row is a command that deletes notifications. A redelivery goes on with its moment, so that it deletes nothing that was stored later.
+ */
+@Entity('deletions')
+@Index('deletions_by_age', ['createdAt'])
+export class DeletionEntity {
+  @PrimaryColumn('text', { name: 'api_key', collation: 'C', primaryKeyConstraintName: 'deletions_pkey' })
+  apiKey: string;
+
+  @PrimaryColumn('text', { name: 'message_id', collation: 'C', primaryKeyConstraintName: 'deletions_pkey' })
+  messageId: string;
+
+  /** Epoch milliseconds of the database clock: later notifications stay. */
+  @Column('bigint')
+  moment: string;
+
+  @CreateDateColumn({ name: 'created_at', type: 'timestamptz' })
+  createdAt: Date;
+}

@@ -1,0 +1,139 @@
+import { Described, Field, Identifier, Identifiers, WholeNumber } from './fields';
+import { command } from './message';
+import { momentTokenProblem } from './page-token';
+
+const FILTERS = ['documentId', 'locationId', 'notificationIds'] as const;
+
+/** The supported sets of filters, each with organizationId. */
+export const DELETE_COMBINATIONS: readonly (readonly (typeof FILTERS)[number][])[] = [
+  ['documentId'],
+  ['documentId', 'notificationIds'],
+  ['documentId', 'locationId'],
+  ['documentId', 'locationId', 'notificationIds'],
+  ['notificationIds'],
+];
+
+const SUPPORTED = DELETE_COMBINATIONS.map((filters) => filters.join(' + ')).join('; ');
+
+export class DeleteNotificationsRequest {
+  @Identifier('Organization of the notifications. An unknown organization has none.')
+  organizationId: string;
+
+  @Identifier('Only notifications of this document.', { optional: true })
+  documentId?: string;
+
+  @Identifier('Only notifications at this location.', { optional: true })
+  locationId?: string;
+
+  @Identifiers('Only these notifications. An empty list matches nothing.', { optional: true })
+  notificationIds?: string[];
+
+  @WholeNumber('Most notifications that the call deletes; it also ends at 10,000 users and 8 MiB. Default 256.', 1, 256, {
+    optional: true,
+  })
+  pageSize?: number;
+
+  @Field(
+    momentTokenProblem,
+    { type: 'string', maxLength: 64, description: '`result.pageToken` of the previous call with the same filters. Opaque.' },
+    { optional: true },
+  )
+  pageToken?: string;
+
+  /** A notification is deleted for all its users. So the filter of notifications/get by user is refused: ignored, it would delete too much. */
+  static refuse(request: DeleteNotificationsRequest, sent: Readonly<Record<string, unknown>>): string | undefined {
+    const given = FILTERS.filter((filter) => request[filter] !== undefined);
+    const supported = DELETE_COMBINATIONS.some(
+      (filters) => filters.length === given.length && filters.every((filter) => given.includes(filter)),
+    );
+    if (!supported || Object.hasOwn(sent, 'userId'))
+      return `This combination of filters is not supported. Supported, each with organizationId: ${SUPPORTED}.`;
+    return request.notificationIds && request.pageToken !== undefined
+      ? 'pageToken is not allowed together with notificationIds.'
+      : undefined;
+  }
+}
+
+export class DeleteNotificationsResult {
+  @Described({ type: 'string', enum: ['success'], description: 'Always the same: a failed call is answered with an error.' })
+  status: 'success';
+
+  @Described({ type: 'string', description: '`Notification(s) deleted successfully.`' })
+  message: string;
+
+  @Described({
+    type: 'object',
+    additionalProperties: {
+      type: 'object',
+      required: ['success', 'message'],
+      properties: {
+        success: { type: 'boolean', description: 'Whether the notification is deleted, by this call or an earlier one.' },
+        message: { type: 'string', description: '`Notification deleted.` or `Failed to delete notification.`' },
+      },
+    },
+    description:
+      'The key is the id of a notification. An id of `notificationIds` without an entry was left, because one call deletes a limited number: the same call goes on.',
+  })
+  data: Record<string, { success: boolean; message: string }>;
+
+  @Described(
+    { type: 'string', description: 'Present when notifications are left. The same call with it goes on.' },
+    { optional: true },
+  )
+  pageToken?: string;
+}
+
+const DELETED = { success: true, message: 'Notification deleted.' };
+const ANSWER = { status: 'success', message: 'Notification(s) deleted successfully.' } as const;
+
+export const DeleteNotifications = command('notifications.delete.v1', DeleteNotificationsRequest, DeleteNotificationsResult, {
+  open: true,
+  purpose: `Deletes notifications for all their users. Supported filters, each with \`organizationId\`: ${SUPPORTED}. A success means that no query returns them any more. Their ids stay taken for 25 hours, so that a repeated command does not bring them back. Needs a \`message_id\`: a redelivered command deletes nothing that was stored after its first delivery.`,
+  example: {
+    request: { organizationId: 'acme', documentId: 'roadmap', notificationIds: ['release-1.0', 'unknown'] },
+    result: {
+      ...ANSWER,
+      data: { 'release-1.0': DELETED, unknown: { success: false, message: 'Failed to delete notification.' } },
+    },
+  },
+  http: {
+    path: '/v1/notifications/delete',
+    summary: 'Delete notifications',
+    description: `Deletes notifications for all their users. An answer of 200 means that no get returns them any more.
+
+These combinations of filters are supported, each with \`organizationId\`. Combined filters must all match:
+
+${DELETE_COMBINATIONS.map((filters) => `- ${filters.map((filter) => `\`${filter}\``).join(' + ')}`).join('\n')}
+
+One call deletes at most 256 notifications (or \`pageSize\`), the oldest first, with at most 10,000 users named in them and 8 MiB. While \`result.pageToken\` is
+present, the same call with it deletes the next ones. Notifications that are stored after the first call stay. With \`notificationIds\` there is
+no token: the same call again deletes the ids without an entry in \`data\`.
+
+An id stays taken for 25 hours. Adding the same notification again is answered with success and stores nothing.`,
+    examples: {
+      request: {
+        identified: {
+          summary: 'By their ids',
+          value: { organizationId: 'acme', notificationIds: ['release-1.0', 'unknown'] },
+        },
+        document: {
+          summary: 'Of a document',
+          value: { organizationId: 'acme', documentId: 'roadmap' },
+        },
+      },
+      result: {
+        identified: {
+          summary: 'One was there, one was not',
+          value: {
+            ...ANSWER,
+            data: { 'release-1.0': DELETED, unknown: { success: false, message: 'Failed to delete notification.' } },
+          },
+        },
+        more: {
+          summary: 'More are left',
+          value: { ...ANSWER, data: { 'release-1.0': DELETED }, pageToken: 'WzE3NjcyMjU2MDAwMDBd' },
+        },
+      },
+    },
+  },
+});

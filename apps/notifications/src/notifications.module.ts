@@ -9,6 +9,7 @@ import { OrganizationsRepository } from './db/organizations.repository';
 import { PagesRepository } from './db/pages.repository';
 import { CopyDocumentOnDocumentChanged } from './events/copy-document-on-document-changed';
 import { CopyMembersOnUserAdded } from './events/copy-members-on-user-added';
+import { CopyMembersOnUserRemoved } from './events/copy-members-on-user-removed';
 import { Existence } from './users-service/existence';
 import { Members } from './users-service/members';
 import { GetNotificationsHandler } from './queries/get-notifications.handler';
@@ -19,7 +20,13 @@ export class NotificationsModule {
   static with(dataSource: DataSource, client: RabbitClient, outbox: OutboxRelay): DynamicModule {
     return {
       module: NotificationsModule,
-      controllers: [AddNotificationHandler, GetNotificationsHandler, CopyMembersOnUserAdded, CopyDocumentOnDocumentChanged],
+      controllers: [
+        AddNotificationHandler,
+        GetNotificationsHandler,
+        CopyMembersOnUserAdded,
+        CopyMembersOnUserRemoved,
+        CopyDocumentOnDocumentChanged,
+      ],
       providers: [
         { provide: DataSource, useValue: dataSource },
         { provide: RabbitClient, useValue: client },

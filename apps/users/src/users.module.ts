@@ -2,6 +2,7 @@ import { Module, type DynamicModule } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { OutboxRelay } from '@app/postgres/outbox';
 import { AddUsersHandler } from './commands/add-users/add-users.handler';
+import { DeleteUsersHandler } from './commands/delete-users.handler';
 import { SetDocumentHandler } from './commands/set-document.handler';
 import { AccessRepository } from './db/access.repository';
 import { ApiKeysRepository } from './db/api-keys.repository';
@@ -19,6 +20,7 @@ import { ListMembershipsHandler } from './queries/list-memberships.handler';
 @Module({
   controllers: [
     AddUsersHandler,
+    DeleteUsersHandler,
     SetDocumentHandler,
     AuthenticateHandler,
     AuthorizeHandler,

@@ -1,5 +1,6 @@
 import { Controller } from '@nestjs/common';
 import { AddUsers } from '@app/contracts/users.add';
+import { DeleteUsers } from '@app/contracts/users.delete';
 import { RabbitClient } from '@app/rabbitmq/client/rabbit.client';
 import { answer, Called, Operation, type Call } from './operation';
 
@@ -9,6 +10,11 @@ export class UsersController {
 
   @Operation(AddUsers)
   add(@Called(AddUsers) call: Call<typeof AddUsers>) {
+    return answer(this.rabbit, call);
+  }
+
+  @Operation(DeleteUsers)
+  delete(@Called(DeleteUsers) call: Call<typeof DeleteUsers>) {
     return answer(this.rabbit, call);
   }
 }

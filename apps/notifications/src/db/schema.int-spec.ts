@@ -45,7 +45,7 @@ describe('schema notifications', () => {
     const before = await tables();
     for (let step = 0; step < DATABASE.migrations.length; step++) await dataSource.undoLastMigration();
     expect(await tables()).toEqual([{ name: 'migrations' }]);
-    await dataSource.runMigrations();
+    await dataSource.runMigrations({ transaction: 'each' });
     expect(await tables()).toEqual(before);
   });
 });

@@ -1,4 +1,5 @@
 import { CompleteMemberEntity } from './entities/complete-member.entity';
+import { DepartureEntity } from './entities/departure.entity';
 import { DocumentAccessEntity } from './entities/document-access.entity';
 import { DocumentEntity } from './entities/document.entity';
 import { IdempotencyKeyEntity } from './entities/idempotency-key.entity';
@@ -10,6 +11,8 @@ import { Outbox1795305600000 } from './migrations/1795305600000-outbox';
 import { Retention1795564800000 } from './migrations/1795564800000-retention';
 import { Statistics1795737600000 } from './migrations/1795737600000-statistics';
 import { EventTypes1795824000000 } from './migrations/1795824000000-event-types';
+import { Removals1795910400000 } from './migrations/1795910400000-removals';
+import { LiveMembers1795996800000 } from './migrations/1795996800000-live-members';
 import { NotificationEntity } from './entities/notification.entity';
 import { OrganizationEntity } from './entities/organization.entity';
 import { OutboxEntity } from './entities/outbox.entity';
@@ -27,6 +30,7 @@ export const DATABASE = {
     OutboxEntity,
     MemberEntity,
     CompleteMemberEntity,
+    DepartureEntity,
     DocumentAccessEntity,
   ],
   migrations: [
@@ -37,6 +41,8 @@ export const DATABASE = {
     Covering1795651200000,
     Statistics1795737600000,
     EventTypes1795824000000,
+    Removals1795910400000,
+    LiveMembers1795996800000,
   ],
   // Checks of existence rely on what was found once: see ARCHITECTURE.md.
   undeletable: ['organizations', 'documents'],

@@ -2,6 +2,7 @@ import { System } from '@app/testing/system';
 import { notifyAllReaches } from './operations/access.cases-spec';
 import { directPublisher } from './operations/direct-publisher.cases-spec';
 import { hostileInput } from './operations/hostile-input.cases-spec';
+import { membershipsEnd } from './operations/memberships.cases-spec';
 import { notificationsAdd } from './operations/notifications-add.cases-spec';
 import { notificationsGet } from './operations/notifications-get.cases-spec';
 import { usersAdd } from './operations/users-add.cases-spec';
@@ -19,6 +20,7 @@ describe('the operations', () => {
   notificationsAdd(running);
   notificationsGet(running);
   notifyAllReaches(running);
+  membershipsEnd(running);
   directPublisher(running);
   hostileInput(running);
 });

@@ -103,6 +103,8 @@ describe('compatibility with processes of earlier versions', () => {
     const patterns: Record<string, Operation> = {
       'users.add.v1': 'users/add',
       'users.delete.v1': 'users/delete',
+      'users.get.v1': 'users/get',
+      'documents.set.v1': 'documents/set',
       'notifications.add.v1': 'notifications/add',
       'notifications.get.v1': 'notifications/get',
     };
@@ -126,7 +128,10 @@ describe('compatibility with processes of earlier versions', () => {
         if (!message) return;
         const { fields, properties, content } = message;
         const candidates = EXCHANGES.filter(({ pattern }) => pattern === fields.routingKey);
-        const same = candidates.find(({ request }) => isSame(request, JSON.parse(content.toString())));
+        const fieldsOf = ({ request }: Exchange) => Object.keys(request).length;
+        const [same] = candidates
+          .filter(({ request }) => isSame(request, JSON.parse(content.toString())))
+          .sort((one, other) => fieldsOf(other) - fieldsOf(one));
         const { reply } = same ?? candidates[0];
         services.publish('replies', String(properties.replyTo), Buffer.from(JSON.stringify(reply.body)), {
           correlationId: properties.correlationId as string,

@@ -72,6 +72,8 @@ function extraIn(status: number, body: { error?: object }): string | undefined {
 const REQUESTS: Readonly<Record<Operation, string>> = {
   'users/add': 'AddUsersRequest',
   'users/delete': 'DeleteUsersRequest',
+  'users/get': 'GetUsersRequest',
+  'documents/set': 'SetDocumentRequest',
   'notifications/add': 'AddNotificationRequest',
   'notifications/get': 'GetNotificationsRequest',
 };

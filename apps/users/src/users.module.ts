@@ -14,6 +14,7 @@ import { AuthenticateHandler } from './queries/authenticate.handler';
 import { AuthorizeHandler } from './queries/authorize.handler';
 import { CheckAccessHandler } from './queries/check-access.handler';
 import { ExistsHandler } from './queries/exists.handler';
+import { GetUsersHandler } from './queries/get-users.handler';
 import { ListContactsHandler } from './queries/list-contacts.handler';
 import { ListMembershipsHandler } from './queries/list-memberships.handler';
 
@@ -25,6 +26,7 @@ import { ListMembershipsHandler } from './queries/list-memberships.handler';
     AuthenticateHandler,
     AuthorizeHandler,
     ExistsHandler,
+    GetUsersHandler,
     CheckAccessHandler,
     ListContactsHandler,
     ListMembershipsHandler,

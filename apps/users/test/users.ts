@@ -6,6 +6,7 @@ import type { ListContactsRequest, ListContactsResult } from '@app/contracts/con
 import type { SetDocumentRequest, SetDocumentResult } from '@app/contracts/documents.set';
 import type { ListMembershipsResult } from '@app/contracts/memberships.list';
 import type { AddUsersRequest, AddUsersResult } from '@app/contracts/users.add';
+import type { GetUsersRequest, GetUsersResult } from '@app/contracts/users.get';
 import type { DeleteUsersRequest, DeleteUsersResult } from '@app/contracts/users.delete';
 import { createDataSource } from '@app/postgres/data-source';
 import { OutboxRelay } from '@app/postgres/outbox';
@@ -19,6 +20,7 @@ import { SetDocumentHandler } from '../src/commands/set-document.handler';
 import { AccessRepository } from '../src/db/access.repository';
 import { DocumentsRepository } from '../src/db/documents.repository';
 import { CheckAccessHandler } from '../src/queries/check-access.handler';
+import { GetUsersHandler } from '../src/queries/get-users.handler';
 import { ListContactsHandler } from '../src/queries/list-contacts.handler';
 import { ListMembershipsHandler } from '../src/queries/list-memberships.handler';
 import { IdempotencyKeysRepository } from '../src/db/idempotency-keys.repository';
@@ -96,6 +98,11 @@ export class UsersOnDatabase {
   delete(request: DeleteUsersRequest, { apiKey = 'one', ...call }: Call = {}): Promise<DeleteUsersResult> {
     const handler = new DeleteUsersHandler(this.members, new IdempotencyKeysRepository(this.dataSource), this.outbox);
     return handler.deleteUsers(request, contextOf('users.delete.v1', apiKey, { messageId: randomUUID(), ...call }));
+  }
+
+  getUsers(request: GetUsersRequest, apiKey = 'one'): Promise<GetUsersResult> {
+    const handler = new GetUsersHandler(new AccessRepository(this.dataSource));
+    return handler.getUsers(request, contextOf('users.get.v1', apiKey));
   }
 
   listMemberships(userId: string, organizationId = 'org'): Promise<ListMembershipsResult> {

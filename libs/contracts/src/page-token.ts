@@ -8,31 +8,49 @@ export interface PagePosition {
 }
 
 /** Tokens are opaque to callers: base64url of `[timestamp, notificationId]`. */
-export function encodePageToken({ timestamp, notificationId }: PagePosition): string {
-  return Buffer.from(JSON.stringify([timestamp, notificationId])).toString('base64url');
-}
+export const encodePageToken = ({ timestamp, notificationId }: PagePosition): string => encode([timestamp, notificationId]);
 
 /** The position in a token; undefined when this system has not made the token. */
 export function decodePageToken(token: string): PagePosition | undefined {
+  const [timestamp, notificationId, ...others] = decode(token);
+  if (!Number.isSafeInteger(timestamp) || (timestamp as number) < 0) return undefined;
+  if (identifierProblem(notificationId) || others.length > 0) return undefined;
+  return { timestamp: timestamp as number, notificationId: notificationId as string };
+}
+
+/** Token of a page of users: base64url of `[userId]`, the last user of the page. */
+export const encodeUserToken = (userId: string): string => encode([userId]);
+
+/** The userId in a token; undefined when this system has not made the token. */
+export function decodeUserToken(token: string): string | undefined {
+  const [userId, ...others] = decode(token);
+  return identifierProblem(userId) || others.length > 0 ? undefined : (userId as string);
+}
+
+const encode = (parts: unknown[]): string => Buffer.from(JSON.stringify(parts)).toString('base64url');
+
+/** The parts of a token; empty when this system has not made the token. */
+function decode(token: string): unknown[] {
   // An identifier of 256 bytes grows at worst sixfold as JSON, and by a third as base64.
-  if (token.length > 2200 || !/^[A-Za-z0-9_-]+$/.test(token)) return undefined;
+  if (token.length > 2200 || !/^[A-Za-z0-9_-]+$/.test(token)) return [];
   try {
-    const parsed = JSON.parse(Buffer.from(token, 'base64url').toString('utf8')) as unknown;
-    if (!Array.isArray(parsed) || parsed.length !== 2) return undefined;
-    const [timestamp, notificationId] = parsed as [unknown, unknown];
-    if (!Number.isSafeInteger(timestamp) || (timestamp as number) < 0) return undefined;
-    if (identifierProblem(notificationId)) return undefined;
-    const position = { timestamp: timestamp as number, notificationId: notificationId as string };
+    const parts = JSON.parse(Buffer.from(token, 'base64url').toString('utf8')) as unknown;
     // base64 has several spellings of the same bytes: accept only the one that is returned.
-    return encodePageToken(position) === token ? position : undefined;
+    return Array.isArray(parts) && encode(parts) === token ? parts : [];
   } catch {
-    return undefined;
+    return [];
   }
 }
 
-export const pageTokenProblem: Check = (value) =>
-  typeof value !== 'string'
-    ? ' must be a string'
-    : decodePageToken(value)
-      ? undefined
-      : ' must be a token that an earlier page of this operation returned';
+const tokenProblem =
+  (decoded: (token: string) => unknown): Check =>
+  (value) =>
+    typeof value !== 'string'
+      ? ' must be a string'
+      : decoded(value) !== undefined
+        ? undefined
+        : ' must be a token that an earlier page of this operation returned';
+
+export const pageTokenProblem = tokenProblem(decodePageToken);
+
+export const userTokenProblem = tokenProblem(decodeUserToken);

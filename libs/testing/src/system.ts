@@ -17,7 +17,7 @@ export interface HttpAnswer {
   body: { result?: Record<string, unknown>; error?: { message: string; status: string; details?: unknown[] } };
 }
 
-export type Operation = 'users/add' | 'users/delete' | 'notifications/add' | 'notifications/get';
+export type Operation = 'users/add' | 'users/delete' | 'users/get' | 'documents/set' | 'notifications/add' | 'notifications/get';
 
 export interface SystemOptions {
   /**

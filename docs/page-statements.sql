@@ -324,18 +324,21 @@
 
 -- page DESC user
     WITH
-  of_organization AS MATERIALIZED (
+  departed AS MATERIALIZED (
+    SELECT coalesce((SELECT d.version FROM departures d WHERE d.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND d.user_id = $4), -1) AS version
+  ), of_organization AS MATERIALIZED (
     SELECT EXISTS (SELECT FROM members m
       WHERE m.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'organization' AND m.id = '') AS member
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'organization' AND m.id = '' AND m.added > m.removed AND m.added > (SELECT version FROM departed)) AS member
   ), visible AS MATERIALIZED (
     SELECT m.id AS document_id FROM members m
     WHERE m.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'document'
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'document' AND m.added > m.removed AND m.added > (SELECT version FROM departed)
     UNION
     SELECT a.document_id FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
     WHERE m.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'folder'
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'folder' AND m.added > m.removed AND m.added > (SELECT version FROM departed)
     UNION
     SELECT a.document_id FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
@@ -371,18 +374,21 @@
 
 -- page DESC user after
     WITH
-  of_organization AS MATERIALIZED (
+  departed AS MATERIALIZED (
+    SELECT coalesce((SELECT d.version FROM departures d WHERE d.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND d.user_id = $4), -1) AS version
+  ), of_organization AS MATERIALIZED (
     SELECT EXISTS (SELECT FROM members m
       WHERE m.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'organization' AND m.id = '') AS member
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'organization' AND m.id = '' AND m.added > m.removed AND m.added > (SELECT version FROM departed)) AS member
   ), visible AS MATERIALIZED (
     SELECT m.id AS document_id FROM members m
     WHERE m.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'document'
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'document' AND m.added > m.removed AND m.added > (SELECT version FROM departed)
     UNION
     SELECT a.document_id FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
     WHERE m.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'folder'
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'folder' AND m.added > m.removed AND m.added > (SELECT version FROM departed)
     UNION
     SELECT a.document_id FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
@@ -421,18 +427,21 @@
 
 -- page ASC user
     WITH
-  of_organization AS MATERIALIZED (
+  departed AS MATERIALIZED (
+    SELECT coalesce((SELECT d.version FROM departures d WHERE d.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND d.user_id = $4), -1) AS version
+  ), of_organization AS MATERIALIZED (
     SELECT EXISTS (SELECT FROM members m
       WHERE m.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'organization' AND m.id = '') AS member
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'organization' AND m.id = '' AND m.added > m.removed AND m.added > (SELECT version FROM departed)) AS member
   ), visible AS MATERIALIZED (
     SELECT m.id AS document_id FROM members m
     WHERE m.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'document'
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'document' AND m.added > m.removed AND m.added > (SELECT version FROM departed)
     UNION
     SELECT a.document_id FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
     WHERE m.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'folder'
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'folder' AND m.added > m.removed AND m.added > (SELECT version FROM departed)
     UNION
     SELECT a.document_id FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
@@ -468,18 +477,21 @@
 
 -- page ASC user after
     WITH
-  of_organization AS MATERIALIZED (
+  departed AS MATERIALIZED (
+    SELECT coalesce((SELECT d.version FROM departures d WHERE d.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND d.user_id = $4), -1) AS version
+  ), of_organization AS MATERIALIZED (
     SELECT EXISTS (SELECT FROM members m
       WHERE m.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'organization' AND m.id = '') AS member
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'organization' AND m.id = '' AND m.added > m.removed AND m.added > (SELECT version FROM departed)) AS member
   ), visible AS MATERIALIZED (
     SELECT m.id AS document_id FROM members m
     WHERE m.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'document'
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'document' AND m.added > m.removed AND m.added > (SELECT version FROM departed)
     UNION
     SELECT a.document_id FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
     WHERE m.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'folder'
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'folder' AND m.added > m.removed AND m.added > (SELECT version FROM departed)
     UNION
     SELECT a.document_id FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
@@ -518,18 +530,21 @@
 
 -- page DESC user ids
     WITH
-  of_organization AS MATERIALIZED (
+  departed AS MATERIALIZED (
+    SELECT coalesce((SELECT d.version FROM departures d WHERE d.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND d.user_id = $4), -1) AS version
+  ), of_organization AS MATERIALIZED (
     SELECT EXISTS (SELECT FROM members m
       WHERE m.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'organization' AND m.id = '') AS member
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'organization' AND m.id = '' AND m.added > m.removed AND m.added > (SELECT version FROM departed)) AS member
   ), visible AS MATERIALIZED (
     SELECT m.id AS document_id FROM members m
     WHERE m.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'document'
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'document' AND m.added > m.removed AND m.added > (SELECT version FROM departed)
     UNION
     SELECT a.document_id FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
     WHERE m.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'folder'
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'folder' AND m.added > m.removed AND m.added > (SELECT version FROM departed)
     UNION
     SELECT a.document_id FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
@@ -556,18 +571,21 @@
 
 -- page DESC user ids after
     WITH
-  of_organization AS MATERIALIZED (
+  departed AS MATERIALIZED (
+    SELECT coalesce((SELECT d.version FROM departures d WHERE d.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND d.user_id = $4), -1) AS version
+  ), of_organization AS MATERIALIZED (
     SELECT EXISTS (SELECT FROM members m
       WHERE m.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'organization' AND m.id = '') AS member
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'organization' AND m.id = '' AND m.added > m.removed AND m.added > (SELECT version FROM departed)) AS member
   ), visible AS MATERIALIZED (
     SELECT m.id AS document_id FROM members m
     WHERE m.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'document'
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'document' AND m.added > m.removed AND m.added > (SELECT version FROM departed)
     UNION
     SELECT a.document_id FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
     WHERE m.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'folder'
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'folder' AND m.added > m.removed AND m.added > (SELECT version FROM departed)
     UNION
     SELECT a.document_id FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
@@ -595,18 +613,21 @@
 
 -- page ASC user ids
     WITH
-  of_organization AS MATERIALIZED (
+  departed AS MATERIALIZED (
+    SELECT coalesce((SELECT d.version FROM departures d WHERE d.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND d.user_id = $4), -1) AS version
+  ), of_organization AS MATERIALIZED (
     SELECT EXISTS (SELECT FROM members m
       WHERE m.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'organization' AND m.id = '') AS member
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'organization' AND m.id = '' AND m.added > m.removed AND m.added > (SELECT version FROM departed)) AS member
   ), visible AS MATERIALIZED (
     SELECT m.id AS document_id FROM members m
     WHERE m.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'document'
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'document' AND m.added > m.removed AND m.added > (SELECT version FROM departed)
     UNION
     SELECT a.document_id FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
     WHERE m.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'folder'
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'folder' AND m.added > m.removed AND m.added > (SELECT version FROM departed)
     UNION
     SELECT a.document_id FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
@@ -633,18 +654,21 @@
 
 -- page ASC user ids after
     WITH
-  of_organization AS MATERIALIZED (
+  departed AS MATERIALIZED (
+    SELECT coalesce((SELECT d.version FROM departures d WHERE d.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND d.user_id = $4), -1) AS version
+  ), of_organization AS MATERIALIZED (
     SELECT EXISTS (SELECT FROM members m
       WHERE m.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'organization' AND m.id = '') AS member
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'organization' AND m.id = '' AND m.added > m.removed AND m.added > (SELECT version FROM departed)) AS member
   ), visible AS MATERIALIZED (
     SELECT m.id AS document_id FROM members m
     WHERE m.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'document'
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'document' AND m.added > m.removed AND m.added > (SELECT version FROM departed)
     UNION
     SELECT a.document_id FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
     WHERE m.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'folder'
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'folder' AND m.added > m.removed AND m.added > (SELECT version FROM departed)
     UNION
     SELECT a.document_id FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
@@ -672,18 +696,21 @@
 
 -- page DESC document user
     WITH
-  of_organization AS MATERIALIZED (
+  departed AS MATERIALIZED (
+    SELECT coalesce((SELECT d.version FROM departures d WHERE d.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND d.user_id = $5), -1) AS version
+  ), of_organization AS MATERIALIZED (
     SELECT EXISTS (SELECT FROM members m
       WHERE m.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'organization' AND m.id = '') AS member
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'organization' AND m.id = '' AND m.added > m.removed AND m.added > (SELECT version FROM departed)) AS member
   ), visible AS MATERIALIZED (
     SELECT m.id AS document_id FROM members m
     WHERE m.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'document' AND m.id = $4
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'document' AND m.added > m.removed AND m.added > (SELECT version FROM departed) AND m.id = $4
     UNION
     SELECT a.document_id FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
     WHERE m.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'folder' AND a.document_id = $4
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'folder' AND m.added > m.removed AND m.added > (SELECT version FROM departed) AND a.document_id = $4
     UNION
     SELECT a.document_id FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
@@ -722,18 +749,21 @@
 
 -- page DESC document user after
     WITH
-  of_organization AS MATERIALIZED (
+  departed AS MATERIALIZED (
+    SELECT coalesce((SELECT d.version FROM departures d WHERE d.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND d.user_id = $5), -1) AS version
+  ), of_organization AS MATERIALIZED (
     SELECT EXISTS (SELECT FROM members m
       WHERE m.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'organization' AND m.id = '') AS member
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'organization' AND m.id = '' AND m.added > m.removed AND m.added > (SELECT version FROM departed)) AS member
   ), visible AS MATERIALIZED (
     SELECT m.id AS document_id FROM members m
     WHERE m.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'document' AND m.id = $4
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'document' AND m.added > m.removed AND m.added > (SELECT version FROM departed) AND m.id = $4
     UNION
     SELECT a.document_id FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
     WHERE m.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'folder' AND a.document_id = $4
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'folder' AND m.added > m.removed AND m.added > (SELECT version FROM departed) AND a.document_id = $4
     UNION
     SELECT a.document_id FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
@@ -775,18 +805,21 @@
 
 -- page ASC document user
     WITH
-  of_organization AS MATERIALIZED (
+  departed AS MATERIALIZED (
+    SELECT coalesce((SELECT d.version FROM departures d WHERE d.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND d.user_id = $5), -1) AS version
+  ), of_organization AS MATERIALIZED (
     SELECT EXISTS (SELECT FROM members m
       WHERE m.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'organization' AND m.id = '') AS member
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'organization' AND m.id = '' AND m.added > m.removed AND m.added > (SELECT version FROM departed)) AS member
   ), visible AS MATERIALIZED (
     SELECT m.id AS document_id FROM members m
     WHERE m.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'document' AND m.id = $4
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'document' AND m.added > m.removed AND m.added > (SELECT version FROM departed) AND m.id = $4
     UNION
     SELECT a.document_id FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
     WHERE m.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'folder' AND a.document_id = $4
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'folder' AND m.added > m.removed AND m.added > (SELECT version FROM departed) AND a.document_id = $4
     UNION
     SELECT a.document_id FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
@@ -825,18 +858,21 @@
 
 -- page ASC document user after
     WITH
-  of_organization AS MATERIALIZED (
+  departed AS MATERIALIZED (
+    SELECT coalesce((SELECT d.version FROM departures d WHERE d.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND d.user_id = $5), -1) AS version
+  ), of_organization AS MATERIALIZED (
     SELECT EXISTS (SELECT FROM members m
       WHERE m.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'organization' AND m.id = '') AS member
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'organization' AND m.id = '' AND m.added > m.removed AND m.added > (SELECT version FROM departed)) AS member
   ), visible AS MATERIALIZED (
     SELECT m.id AS document_id FROM members m
     WHERE m.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'document' AND m.id = $4
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'document' AND m.added > m.removed AND m.added > (SELECT version FROM departed) AND m.id = $4
     UNION
     SELECT a.document_id FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
     WHERE m.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'folder' AND a.document_id = $4
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'folder' AND m.added > m.removed AND m.added > (SELECT version FROM departed) AND a.document_id = $4
     UNION
     SELECT a.document_id FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
@@ -878,18 +914,21 @@
 
 -- page DESC location user
     WITH
-  of_organization AS MATERIALIZED (
+  departed AS MATERIALIZED (
+    SELECT coalesce((SELECT d.version FROM departures d WHERE d.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND d.user_id = $5), -1) AS version
+  ), of_organization AS MATERIALIZED (
     SELECT EXISTS (SELECT FROM members m
       WHERE m.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'organization' AND m.id = '') AS member
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'organization' AND m.id = '' AND m.added > m.removed AND m.added > (SELECT version FROM departed)) AS member
   ), visible AS MATERIALIZED (
     SELECT m.id AS document_id FROM members m
     WHERE m.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'document'
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'document' AND m.added > m.removed AND m.added > (SELECT version FROM departed)
     UNION
     SELECT a.document_id FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
     WHERE m.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'folder'
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'folder' AND m.added > m.removed AND m.added > (SELECT version FROM departed)
     UNION
     SELECT a.document_id FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
@@ -928,18 +967,21 @@
 
 -- page DESC location user after
     WITH
-  of_organization AS MATERIALIZED (
+  departed AS MATERIALIZED (
+    SELECT coalesce((SELECT d.version FROM departures d WHERE d.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND d.user_id = $5), -1) AS version
+  ), of_organization AS MATERIALIZED (
     SELECT EXISTS (SELECT FROM members m
       WHERE m.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'organization' AND m.id = '') AS member
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'organization' AND m.id = '' AND m.added > m.removed AND m.added > (SELECT version FROM departed)) AS member
   ), visible AS MATERIALIZED (
     SELECT m.id AS document_id FROM members m
     WHERE m.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'document'
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'document' AND m.added > m.removed AND m.added > (SELECT version FROM departed)
     UNION
     SELECT a.document_id FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
     WHERE m.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'folder'
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'folder' AND m.added > m.removed AND m.added > (SELECT version FROM departed)
     UNION
     SELECT a.document_id FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
@@ -981,18 +1023,21 @@
 
 -- page ASC location user
     WITH
-  of_organization AS MATERIALIZED (
+  departed AS MATERIALIZED (
+    SELECT coalesce((SELECT d.version FROM departures d WHERE d.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND d.user_id = $5), -1) AS version
+  ), of_organization AS MATERIALIZED (
     SELECT EXISTS (SELECT FROM members m
       WHERE m.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'organization' AND m.id = '') AS member
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'organization' AND m.id = '' AND m.added > m.removed AND m.added > (SELECT version FROM departed)) AS member
   ), visible AS MATERIALIZED (
     SELECT m.id AS document_id FROM members m
     WHERE m.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'document'
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'document' AND m.added > m.removed AND m.added > (SELECT version FROM departed)
     UNION
     SELECT a.document_id FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
     WHERE m.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'folder'
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'folder' AND m.added > m.removed AND m.added > (SELECT version FROM departed)
     UNION
     SELECT a.document_id FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
@@ -1031,18 +1076,21 @@
 
 -- page ASC location user after
     WITH
-  of_organization AS MATERIALIZED (
+  departed AS MATERIALIZED (
+    SELECT coalesce((SELECT d.version FROM departures d WHERE d.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND d.user_id = $5), -1) AS version
+  ), of_organization AS MATERIALIZED (
     SELECT EXISTS (SELECT FROM members m
       WHERE m.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'organization' AND m.id = '') AS member
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'organization' AND m.id = '' AND m.added > m.removed AND m.added > (SELECT version FROM departed)) AS member
   ), visible AS MATERIALIZED (
     SELECT m.id AS document_id FROM members m
     WHERE m.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'document'
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'document' AND m.added > m.removed AND m.added > (SELECT version FROM departed)
     UNION
     SELECT a.document_id FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
     WHERE m.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'folder'
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'folder' AND m.added > m.removed AND m.added > (SELECT version FROM departed)
     UNION
     SELECT a.document_id FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
@@ -1084,18 +1132,21 @@
 
 -- page DESC document location user
     WITH
-  of_organization AS MATERIALIZED (
+  departed AS MATERIALIZED (
+    SELECT coalesce((SELECT d.version FROM departures d WHERE d.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND d.user_id = $6), -1) AS version
+  ), of_organization AS MATERIALIZED (
     SELECT EXISTS (SELECT FROM members m
       WHERE m.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $6 AND m.level = 'organization' AND m.id = '') AS member
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $6 AND m.level = 'organization' AND m.id = '' AND m.added > m.removed AND m.added > (SELECT version FROM departed)) AS member
   ), visible AS MATERIALIZED (
     SELECT m.id AS document_id FROM members m
     WHERE m.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $6 AND m.level = 'document' AND m.id = $4
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $6 AND m.level = 'document' AND m.added > m.removed AND m.added > (SELECT version FROM departed) AND m.id = $4
     UNION
     SELECT a.document_id FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
     WHERE m.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $6 AND m.level = 'folder' AND a.document_id = $4
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $6 AND m.level = 'folder' AND m.added > m.removed AND m.added > (SELECT version FROM departed) AND a.document_id = $4
     UNION
     SELECT a.document_id FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
@@ -1137,18 +1188,21 @@
 
 -- page DESC document location user after
     WITH
-  of_organization AS MATERIALIZED (
+  departed AS MATERIALIZED (
+    SELECT coalesce((SELECT d.version FROM departures d WHERE d.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND d.user_id = $6), -1) AS version
+  ), of_organization AS MATERIALIZED (
     SELECT EXISTS (SELECT FROM members m
       WHERE m.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $6 AND m.level = 'organization' AND m.id = '') AS member
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $6 AND m.level = 'organization' AND m.id = '' AND m.added > m.removed AND m.added > (SELECT version FROM departed)) AS member
   ), visible AS MATERIALIZED (
     SELECT m.id AS document_id FROM members m
     WHERE m.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $6 AND m.level = 'document' AND m.id = $4
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $6 AND m.level = 'document' AND m.added > m.removed AND m.added > (SELECT version FROM departed) AND m.id = $4
     UNION
     SELECT a.document_id FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
     WHERE m.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $6 AND m.level = 'folder' AND a.document_id = $4
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $6 AND m.level = 'folder' AND m.added > m.removed AND m.added > (SELECT version FROM departed) AND a.document_id = $4
     UNION
     SELECT a.document_id FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
@@ -1193,18 +1247,21 @@
 
 -- page ASC document location user
     WITH
-  of_organization AS MATERIALIZED (
+  departed AS MATERIALIZED (
+    SELECT coalesce((SELECT d.version FROM departures d WHERE d.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND d.user_id = $6), -1) AS version
+  ), of_organization AS MATERIALIZED (
     SELECT EXISTS (SELECT FROM members m
       WHERE m.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $6 AND m.level = 'organization' AND m.id = '') AS member
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $6 AND m.level = 'organization' AND m.id = '' AND m.added > m.removed AND m.added > (SELECT version FROM departed)) AS member
   ), visible AS MATERIALIZED (
     SELECT m.id AS document_id FROM members m
     WHERE m.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $6 AND m.level = 'document' AND m.id = $4
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $6 AND m.level = 'document' AND m.added > m.removed AND m.added > (SELECT version FROM departed) AND m.id = $4
     UNION
     SELECT a.document_id FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
     WHERE m.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $6 AND m.level = 'folder' AND a.document_id = $4
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $6 AND m.level = 'folder' AND m.added > m.removed AND m.added > (SELECT version FROM departed) AND a.document_id = $4
     UNION
     SELECT a.document_id FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
@@ -1246,18 +1303,21 @@
 
 -- page ASC document location user after
     WITH
-  of_organization AS MATERIALIZED (
+  departed AS MATERIALIZED (
+    SELECT coalesce((SELECT d.version FROM departures d WHERE d.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND d.user_id = $6), -1) AS version
+  ), of_organization AS MATERIALIZED (
     SELECT EXISTS (SELECT FROM members m
       WHERE m.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $6 AND m.level = 'organization' AND m.id = '') AS member
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $6 AND m.level = 'organization' AND m.id = '' AND m.added > m.removed AND m.added > (SELECT version FROM departed)) AS member
   ), visible AS MATERIALIZED (
     SELECT m.id AS document_id FROM members m
     WHERE m.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $6 AND m.level = 'document' AND m.id = $4
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $6 AND m.level = 'document' AND m.added > m.removed AND m.added > (SELECT version FROM departed) AND m.id = $4
     UNION
     SELECT a.document_id FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
     WHERE m.organization = (SELECT o.id FROM organizations o
-    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $6 AND m.level = 'folder' AND a.document_id = $4
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $6 AND m.level = 'folder' AND m.added > m.removed AND m.added > (SELECT version FROM departed) AND a.document_id = $4
     UNION
     SELECT a.document_id FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o

@@ -4,6 +4,7 @@ import { createInterface } from 'node:readline';
 import { connect, type ChannelModel } from 'amqplib';
 import { Client } from 'pg';
 import { eventually } from '@app/testing/eventually';
+import { copiedMemberships, sourceMemberships } from '@app/testing/memberships';
 import { keepCalling } from '@app/testing/keep-calling';
 import { System } from '@app/testing/system';
 
@@ -49,23 +50,25 @@ describe('the copy of memberships', () => {
   };
   const rows = async (query: string) => (await sql.query<{ row: string }>(query)).rows.map(({ row }) => row);
   /** Memberships and documents in both databases. */
-  const source = () =>
-    rows(`SELECT 'organization//' || user_id AS row FROM users.organization_members
-        UNION ALL SELECT 'folder/' || folder_id || '/' || user_id FROM users.folder_members
-        UNION ALL SELECT 'document/' || document_id || '/' || user_id FROM users.document_members
-        UNION ALL SELECT 'access/' || document_id || '/' || coalesce(folder_id, '') || '/' || access || '/' || version
-          FROM users.documents WHERE version > 0
-        ORDER BY 1`);
-  const copy = () =>
-    rows(`SELECT level || '/' || id || '/' || user_id AS row FROM notifications.members
-      UNION ALL SELECT 'access/' || document_id || '/' || coalesce(folder_id, '') || '/' || access || '/' || version
-        FROM notifications.document_access
-      ORDER BY 1`);
+  const source = async () => [
+    ...(await sourceMemberships(sql)),
+    ...(await rows(`SELECT document_id || '/' || coalesce(folder_id, '') || '/' || access || '/' || version AS row
+      FROM users.documents WHERE version > 0 ORDER BY 1`)),
+  ];
+  const copy = async () => [
+    ...(await copiedMemberships(sql)),
+    ...(await rows(`SELECT document_id || '/' || coalesce(folder_id, '') || '/' || access || '/' || version AS row
+      FROM notifications.document_access ORDER BY 1`)),
+  ];
 
   it('is rebuilt while calls run, and no read misses a visible notification', async () => {
     await add(USERS);
     await add(['u1', 'u2', 'u3'], { folderId: 'f' });
     await add(['u4', 'u5'], { documentId: 'secret' });
+    const remove = (userIds: string[], where = {}) => system.call('users/delete', { organizationId: 'org', userIds, ...where });
+    expect((await remove(['u6', 'u7'])).status).toBe(200);
+    expect((await remove(['u3'], { folderId: 'f' })).status).toBe(200);
+    await add(['u7']);
     const channel = await broker.createConfirmChannel();
     for (const body of [
       { organizationId: 'org', documentId: 'secret', access: 'restricted' },
@@ -77,10 +80,18 @@ describe('the copy of memberships', () => {
     await channel.waitForConfirms();
     for (const documentId of ['plain', 'secret', 'filed']) await notifyAll(documentId);
     await eventually(async () => (await copy()).join() === (await source()).join());
-    for (const userId of USERS) expect(await seen(userId)).toContain('plain');
+    const members = USERS.filter((userId) => userId !== 'u6');
+    for (const userId of members) expect(await seen(userId)).toContain('plain');
+    expect(await seen('u6')).toEqual([]);
 
-    // Damage: missing rows, an invented membership, a document with a version that is too great.
-    await sql.query(`DELETE FROM notifications.members WHERE user_id IN ('u1', 'u4') OR user_id > 'u3'`);
+    // Damage: missing rows, an invented membership, and numbers that are too great, as after the users database was restored to an older state.
+    await sql.query(
+      `DELETE FROM notifications.members WHERE user_id IN ('u1', 'u4') OR user_id > 'u3' AND user_id NOT IN ('u6', 'u7')`,
+    );
+    await sql.query(`UPDATE notifications.members SET removed = added + 1000000 WHERE user_id = 'u2'`);
+    await sql.query(`UPDATE notifications.members SET added = added + 1000000 WHERE user_id = 'u3'`);
+    await sql.query(`UPDATE notifications.departures SET version = version + 1000000 WHERE user_id = 'u7'`);
+    await sql.query(`DELETE FROM notifications.departures WHERE user_id = 'u6'`);
     await sql.query(
       `INSERT INTO notifications.members SELECT organization, 'u9', 'document', 'secret' FROM notifications.members LIMIT 1`,
     );
@@ -104,7 +115,7 @@ describe('the copy of memberships', () => {
 
     const missed: string[] = [];
     const endReaders = keepCalling(3, 300, async (reader, index) => {
-      const userId = USERS[(20 * reader + index) % USERS.length];
+      const userId = members[(20 * reader + index) % members.length];
       const sees = await seen(userId);
       const expected = ['plain', ...(['u4', 'u5'].includes(userId) ? ['secret'] : [])];
       if (!expected.every((documentId) => sees.includes(documentId))) missed.push(`${userId} ${sees.join()}`);
@@ -113,6 +124,7 @@ describe('the copy of memberships', () => {
     const endWriter = keepCalling(1, 100, (_, index) => add([`new${index}`], index % 2 ? { folderId: 'f' } : {}));
     const [code] = await exited;
     await seen('u9');
+    expect(await seen('u6')).toEqual([]);
     await Promise.all([endReaders(), endWriter()]);
     expect({ code, missed }).toEqual({ code: 0, missed: [] });
     expect(lines.at(-1)).toMatch(/^\d+ events were written/);

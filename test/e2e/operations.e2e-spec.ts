@@ -2,6 +2,7 @@ import { System } from '@app/testing/system';
 import { notifyAllReaches } from './operations/access.cases-spec';
 import { directPublisher } from './operations/direct-publisher.cases-spec';
 import { hostileInput } from './operations/hostile-input.cases-spec';
+import { membershipsEnd } from './operations/memberships.cases-spec';
 import { notificationsAdd } from './operations/notifications-add.cases-spec';
 import { notificationsDelete } from './operations/notifications-delete.cases-spec';
 import { notificationsGet } from './operations/notifications-get.cases-spec';
@@ -21,6 +22,7 @@ describe('the operations', () => {
   notificationsGet(running);
   notificationsDelete(running);
   notifyAllReaches(running);
+  membershipsEnd(running);
   directPublisher(running);
   hostileInput(running);
 });

@@ -67,18 +67,26 @@ describe('compatibility with processes of earlier versions', () => {
     const copied = async () =>
       (
         await sql.query<{ row: string }>(
-          `SELECT concat_ws('/', m.user_id, m.level, m.id) AS row FROM notifications.members m
+          `SELECT concat_ws('/', m.user_id, m.level, m.id, CASE WHEN m.removed >= m.added THEN 'removed' END) AS row
+           FROM notifications.members m
            JOIN notifications.organizations o ON o.id = m.organization AND o.organization_id = 'events'
+           UNION ALL SELECT concat_ws('/', user_id, 'left', version) FROM notifications.departures d
+           JOIN notifications.organizations o ON o.id = d.organization AND o.organization_id = 'events'
            UNION ALL SELECT concat_ws('/', document_id, folder_id, access, version) FROM notifications.document_access d
            JOIN notifications.organizations o ON o.id = d.organization AND o.organization_id = 'events' ORDER BY 1`,
         )
       ).rows.map(({ row }) => row);
     const expected = [
       'ada/document/roadmap',
-      'grace/folder/plans',
+      'alan/document/plain/removed',
+      'alan/document/roadmap',
+      'alan/folder/plans',
+      'alan/left/33',
+      'grace/folder/plans/removed',
       'linus/organization/',
       'plain/organizationPrivate/19',
       'roadmap/plans/restricted/20',
+      'tim/folder/plans/removed',
     ];
     try {
       await eventually(async () => (await copied()).join() === expected.join());
@@ -94,6 +102,9 @@ describe('compatibility with processes of earlier versions', () => {
     const services = await broker.createChannel();
     const patterns: Record<string, Operation> = {
       'users.add.v1': 'users/add',
+      'users.delete.v1': 'users/delete',
+      'users.get.v1': 'users/get',
+      'documents.set.v1': 'documents/set',
       'notifications.add.v1': 'notifications/add',
       'notifications.get.v1': 'notifications/get',
     };
@@ -117,7 +128,10 @@ describe('compatibility with processes of earlier versions', () => {
         if (!message) return;
         const { fields, properties, content } = message;
         const candidates = EXCHANGES.filter(({ pattern }) => pattern === fields.routingKey);
-        const same = candidates.find(({ request }) => isSame(request, JSON.parse(content.toString())));
+        const fieldsOf = ({ request }: Exchange) => Object.keys(request).length;
+        const [same] = candidates
+          .filter(({ request }) => isSame(request, JSON.parse(content.toString())))
+          .sort((one, other) => fieldsOf(other) - fieldsOf(one));
         const { reply } = same ?? candidates[0];
         services.publish('replies', String(properties.replyTo), Buffer.from(JSON.stringify(reply.body)), {
           correlationId: properties.correlationId as string,

@@ -69,8 +69,11 @@ function extraIn(status: number, body: { error?: object }): string | undefined {
   return extra.length > 0 ? `error has the keys ${extra.join()}` : undefined;
 }
 
-const REQUESTS = {
+const REQUESTS: Readonly<Record<Operation, string>> = {
   'users/add': 'AddUsersRequest',
+  'users/delete': 'DeleteUsersRequest',
+  'users/get': 'GetUsersRequest',
+  'documents/set': 'SetDocumentRequest',
   'notifications/add': 'AddNotificationRequest',
   'notifications/get': 'GetNotificationsRequest',
   'notifications/delete': 'DeleteNotificationsRequest',

@@ -1,6 +1,7 @@
 import { Module, type DynamicModule } from '@nestjs/common';
 import { RabbitClient } from '@app/rabbitmq/client/rabbit.client';
 import { Readiness } from '@app/runtime/readiness';
+import { DocumentsController } from './controllers/documents.controller';
 import { HealthController } from './controllers/health.controller';
 import { NotificationsController } from './controllers/notifications.controller';
 import { UsersController } from './controllers/users.controller';
@@ -10,7 +11,7 @@ export class GatewayModule {
   static with(rabbit: Pick<RabbitClient, 'call'>, readiness: Readiness): DynamicModule {
     return {
       module: GatewayModule,
-      controllers: [UsersController, NotificationsController, HealthController],
+      controllers: [UsersController, DocumentsController, NotificationsController, HealthController],
       providers: [
         { provide: RabbitClient, useValue: rabbit },
         { provide: Readiness, useValue: readiness },

@@ -11,6 +11,7 @@ import { OrganizationsRepository } from './db/organizations.repository';
 import { PagesRepository } from './db/pages.repository';
 import { CopyDocumentOnDocumentChanged } from './events/copy-document-on-document-changed';
 import { CopyMembersOnUserAdded } from './events/copy-members-on-user-added';
+import { CopyMembersOnUserRemoved } from './events/copy-members-on-user-removed';
 import { Existence } from './users-service/existence';
 import { Members } from './users-service/members';
 import { GetNotificationsHandler } from './queries/get-notifications.handler';
@@ -26,6 +27,7 @@ export class NotificationsModule {
         DeleteNotificationsHandler,
         GetNotificationsHandler,
         CopyMembersOnUserAdded,
+        CopyMembersOnUserRemoved,
         CopyDocumentOnDocumentChanged,
       ],
       providers: [

@@ -2,6 +2,7 @@ import { Module, type DynamicModule } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { OutboxRelay } from '@app/postgres/outbox';
 import { AddUsersHandler } from './commands/add-users/add-users.handler';
+import { DeleteUsersHandler } from './commands/delete-users.handler';
 import { SetDocumentHandler } from './commands/set-document.handler';
 import { AccessRepository } from './db/access.repository';
 import { ApiKeysRepository } from './db/api-keys.repository';
@@ -13,16 +14,19 @@ import { AuthenticateHandler } from './queries/authenticate.handler';
 import { AuthorizeHandler } from './queries/authorize.handler';
 import { CheckAccessHandler } from './queries/check-access.handler';
 import { ExistsHandler } from './queries/exists.handler';
+import { GetUsersHandler } from './queries/get-users.handler';
 import { ListContactsHandler } from './queries/list-contacts.handler';
 import { ListMembershipsHandler } from './queries/list-memberships.handler';
 
 @Module({
   controllers: [
     AddUsersHandler,
+    DeleteUsersHandler,
     SetDocumentHandler,
     AuthenticateHandler,
     AuthorizeHandler,
     ExistsHandler,
+    GetUsersHandler,
     CheckAccessHandler,
     ListContactsHandler,
     ListMembershipsHandler,

@@ -1,9 +1,13 @@
+import { randomUUID } from 'node:crypto';
 import { Client } from 'pg';
 import type { DataSource } from 'typeorm';
 import type { CheckAccessRequest, CheckAccessResult } from '@app/contracts/access.check';
 import type { ListContactsRequest, ListContactsResult } from '@app/contracts/contacts.list';
 import type { SetDocumentRequest, SetDocumentResult } from '@app/contracts/documents.set';
+import type { ListMembershipsResult } from '@app/contracts/memberships.list';
 import type { AddUsersRequest, AddUsersResult } from '@app/contracts/users.add';
+import type { GetUsersRequest, GetUsersResult } from '@app/contracts/users.get';
+import type { DeleteUsersRequest, DeleteUsersResult } from '@app/contracts/users.delete';
 import { createDataSource } from '@app/postgres/data-source';
 import { OutboxRelay } from '@app/postgres/outbox';
 import type { OutboxEvent } from '@app/postgres/outbox-event';
@@ -11,11 +15,14 @@ import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
 import { createTestDatabase } from '@app/testing/database';
 import type { TestDatabase } from '@app/testing/server-databases';
 import { AddUsersHandler } from '../src/commands/add-users/add-users.handler';
+import { DeleteUsersHandler } from '../src/commands/delete-users.handler';
 import { SetDocumentHandler } from '../src/commands/set-document.handler';
 import { AccessRepository } from '../src/db/access.repository';
 import { DocumentsRepository } from '../src/db/documents.repository';
 import { CheckAccessHandler } from '../src/queries/check-access.handler';
+import { GetUsersHandler } from '../src/queries/get-users.handler';
 import { ListContactsHandler } from '../src/queries/list-contacts.handler';
+import { ListMembershipsHandler } from '../src/queries/list-memberships.handler';
 import { IdempotencyKeysRepository } from '../src/db/idempotency-keys.repository';
 import { MembersRepository } from '../src/db/members.repository';
 import { takeEvents } from '../src/db/outbox.repository';
@@ -26,6 +33,7 @@ export interface Call {
   apiKey?: string;
   deadline?: number;
   idempotencyKey?: string;
+  messageId?: string;
 }
 
 const contextOf = (pattern: string, apiKey: string, call: Call = {}) =>
@@ -85,6 +93,21 @@ export class UsersOnDatabase {
   add(request: AddUsersRequest, { apiKey = 'one', ...call }: Call = {}): Promise<AddUsersResult> {
     const handler = new AddUsersHandler(this.members, new IdempotencyKeysRepository(this.dataSource), this.outbox);
     return handler.addUsers(request, contextOf('users.add.v1', apiKey, call));
+  }
+
+  delete(request: DeleteUsersRequest, { apiKey = 'one', ...call }: Call = {}): Promise<DeleteUsersResult> {
+    const handler = new DeleteUsersHandler(this.members, new IdempotencyKeysRepository(this.dataSource), this.outbox);
+    return handler.deleteUsers(request, contextOf('users.delete.v1', apiKey, { messageId: randomUUID(), ...call }));
+  }
+
+  getUsers(request: GetUsersRequest, apiKey = 'one'): Promise<GetUsersResult> {
+    const handler = new GetUsersHandler(new AccessRepository(this.dataSource));
+    return handler.getUsers(request, contextOf('users.get.v1', apiKey));
+  }
+
+  listMemberships(userId: string, organizationId = 'org'): Promise<ListMembershipsResult> {
+    const handler = new ListMembershipsHandler(new AccessRepository(this.dataSource));
+    return handler.listMemberships({ organizationId, userId }, contextOf('memberships.list.v1', 'one'));
   }
 
   setDocument(request: SetDocumentRequest, { apiKey = 'one', ...call }: Call = {}): Promise<SetDocumentResult> {

@@ -1,12 +1,13 @@
 import type { Event } from './event';
 import type { ServiceName } from './message';
 import { NotificationAdded, NotificationDeleted } from './events.notifications';
-import { ApiKeyRevoked, DocumentChanged, OrganizationCreated, UserAdded } from './events.users';
+import { ApiKeyRevoked, DocumentChanged, OrganizationCreated, UserAdded, UserRemoved } from './events.users';
 
 /** Every event of the system. */
 export const ALL_EVENTS: readonly Event<object>[] = [
   OrganizationCreated,
   UserAdded,
+  UserRemoved,
   DocumentChanged,
   ApiKeyRevoked,
   NotificationAdded,
@@ -16,7 +17,7 @@ export const ALL_EVENTS: readonly Event<object>[] = [
 /** Events that each service listens to. All processes of a service share one queue. */
 export const SUBSCRIPTIONS: Readonly<Record<ServiceName, readonly Event<object>[]>> = {
   users: [],
-  notifications: [UserAdded, DocumentChanged],
+  notifications: [UserAdded, UserRemoved, DocumentChanged],
 };
 
 /** Event types that processes of this system listen to: {@link SUBSCRIPTIONS}, and one of the gateway, with a queue for each process. */

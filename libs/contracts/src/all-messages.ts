@@ -9,11 +9,15 @@ import { GetNotifications } from './notifications.get';
 import { AddUsers } from './users.add';
 import { Authenticate } from './users.authenticate';
 import { Authorize } from './users.authorize';
+import { DeleteUsers } from './users.delete';
 import { Exists } from './users.exists';
+import { GetUsers } from './users.get';
 
 /** Every message of the system. Each has bindings in the broker, and must have exactly one handler in its service. */
 export const ALL_MESSAGES: readonly Message<object, object>[] = [
   AddUsers,
+  DeleteUsers,
+  GetUsers,
   SetDocument,
   Authenticate,
   Authorize,

@@ -1,5 +1,5 @@
 import { ACCESS_TYPES, type AccessType } from './access';
-import { Described, Identifier, OneOf } from './fields';
+import { Described, Identifier, Nested, OneOf } from './fields';
 import { command } from './message';
 
 export class SetDocumentRequest {
@@ -22,7 +22,38 @@ export class SetDocumentRequest {
   access?: AccessType;
 }
 
+/** The document as it is now. */
+export class StoredDocument {
+  @Described({ type: 'boolean', enum: [true], description: 'Always true.' })
+  success: boolean;
+
+  @Described({ type: 'string', description: '`Document set successfully.`' })
+  message: string;
+
+  @OneOf('Access type of the document.', ACCESS_TYPES)
+  access: AccessType;
+
+  @Identifier('The folder of the document; absent: no folder.', { optional: true })
+  folderId?: string;
+
+  @Described({ type: 'integer', minimum: 1, description: 'Version of the document. It grows with every change.' })
+  version: number;
+}
+
 export class SetDocumentResult {
+  // Optional, as all that was added later: services of an earlier version answer without it.
+  @Described(
+    { type: 'string', enum: ['success'], description: 'Always the same: a failed call is answered with an error.' },
+    { optional: true },
+  )
+  status?: 'success';
+
+  @Described({ type: 'string', description: '`Document set successfully.`' }, { optional: true })
+  message?: string;
+
+  @Nested(() => StoredDocument, 'The document as it is now.', { optional: true })
+  data?: StoredDocument;
+
   @Described({ type: 'integer', minimum: 1, description: 'Version of the document. It grows with every change.' })
   version: number;
 
@@ -30,12 +61,43 @@ export class SetDocumentResult {
   changed: boolean;
 }
 
+const SET = 'Document set successfully.';
+
+const RESULT: SetDocumentResult = {
+  status: 'success',
+  message: SET,
+  data: { success: true, message: SET, access: 'restricted', folderId: 'plans', version: 18 },
+  version: 18,
+  changed: true,
+};
+
+const RESTRICTED: SetDocumentRequest = { organizationId: 'acme', documentId: 'roadmap', folderId: 'plans', access: 'restricted' };
+
 export const SetDocument = command('documents.set.v1', SetDocumentRequest, SetDocumentResult, {
   service: 'users',
   open: true,
   purpose: 'Sets the folder and the access type of a document. It always sets both: an absent field gets its default.',
   example: {
-    request: { organizationId: 'acme', documentId: 'roadmap', folderId: 'plans', access: 'restricted' },
-    result: { version: 18, changed: true },
+    request: RESTRICTED,
+    result: RESULT,
+  },
+  http: {
+    path: '/v1/documents/set',
+    summary: 'Set a document',
+    description: `Sets the folder and the access type of a document, always both: an absent field gets its default. A missing organization, folder or
+document is created. The access type decides who may open the document beside the users who were added to it and to its folder:
+
+- \`public\`: everybody;
+- \`organizationPrivate\`: the users of the organization;
+- \`restricted\`: nobody else.
+
+A repetition changes nothing. \`notifications/get\` follows within a second.`,
+    examples: {
+      request: {
+        restricted: { summary: 'For its own users and those of its folder', value: RESTRICTED },
+        open: { summary: 'For the organization, in no folder', value: { organizationId: 'acme', documentId: 'plain' } },
+      },
+      result: { changed: { summary: 'The document has changed', value: RESULT } },
+    },
   },
 });

@@ -5,6 +5,7 @@
 export const EVENT_TYPES = {
   organizationCreated: 'organization.created.v1',
   userAdded: 'user.added.v1',
+  userRemoved: 'user.removed.v1',
   documentChanged: 'document.changed.v1',
   apiKeyRevoked: 'api-key.revoked.v1',
   notificationAdded: 'notification.added.v1',

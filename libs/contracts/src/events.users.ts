@@ -1,5 +1,5 @@
 import { ACCESS_TYPES, type AccessType } from './access';
-import { Described, Flag, Identifier, Nested, NestedList, OneOf } from './fields';
+import { Described, Flag, Identifier, Nested, NestedList, OneOf, WholeNumber } from './fields';
 import { event } from './event';
 import { EVENT_TYPES } from './event-types';
 
@@ -32,6 +32,14 @@ export class UserOfEvent {
     { optional: true },
   )
   version?: number;
+
+  @WholeNumber(
+    'Version of the membership. The user is a member while it is greater than every `version` in `user.removed.v1` for the same level, and for the whole organization. Absent counts as 0: another call adds the user at the same time, and its event has it.',
+    0,
+    Number.MAX_SAFE_INTEGER,
+    { optional: true },
+  )
+  membership?: number;
 }
 
 export class UserAddedData {
@@ -48,6 +56,32 @@ export class UserAddedData {
     min: 1,
   })
   users: UserOfEvent[];
+
+  @Republished()
+  republished?: boolean;
+}
+
+/** A user whose membership has ended. */
+export class RemovedUser {
+  @Identifier('Identifier of the user inside the organization.')
+  userId: string;
+
+  @WholeNumber('Version of the removal: it ends every membership with a smaller version.', 1, Number.MAX_SAFE_INTEGER)
+  version: number;
+}
+
+export class UserRemovedData {
+  @Identifier('Organization of the users.')
+  organizationId: string;
+
+  @Identifier('Present when the users were removed only from this folder.', { optional: true })
+  folderId?: string;
+
+  @Identifier('Present when the users were removed only from this document.', { optional: true })
+  documentId?: string;
+
+  @NestedList(() => RemovedUser, 'Users who were members until now.', { min: 1 })
+  users: RemovedUser[];
 
   @Republished()
   republished?: boolean;
@@ -116,10 +150,16 @@ export const UserAdded = event('users', EVENT_TYPES.userAdded, UserAddedData, {
     organizationId: 'acme',
     documentId: 'roadmap',
     users: [
-      { userId: 'ada', name: 'Ada Lovelace', email: 'ada@example.com', initial: 'A', version: 17 },
-      { userId: 'grace', name: 'Grace Hopper', initial: 'G', version: 17 },
+      { userId: 'ada', name: 'Ada Lovelace', email: 'ada@example.com', initial: 'A', version: 17, membership: 19 },
+      { userId: 'grace', name: 'Grace Hopper', initial: 'G', version: 18, membership: 20 },
     ],
   },
+});
+
+export const UserRemoved = event('users', EVENT_TYPES.userRemoved, UserRemovedData, {
+  purpose:
+    'Users were removed from a folder or a document. Without `folderId` and `documentId` they have left the organization, with all its folders and documents.',
+  example: { organizationId: 'acme', documentId: 'roadmap', users: [{ userId: 'grace', version: 21 }] },
 });
 
 export const OrganizationCreated = event('users', EVENT_TYPES.organizationCreated, OrganizationCreatedData, {
@@ -142,6 +182,12 @@ export const ApiKeyRevoked = event('users', EVENT_TYPES.apiKeyRevoked, ApiKeyRev
 export class UserAddedEvent {
   @Nested(() => UserAddedData, 'Data of the event.')
   data: UserAddedData;
+}
+
+/** Body of {@link UserRemoved} as its handlers read it; the tenant is in a header. */
+export class UserRemovedEvent {
+  @Nested(() => UserRemovedData, 'Data of the event.')
+  data: UserRemovedData;
 }
 
 /** Body of {@link DocumentChanged} as its handlers read it; the tenant is in a header. */

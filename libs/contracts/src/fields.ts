@@ -138,10 +138,10 @@ export const Described = (schema: Schema, options?: FieldOptions) => Field(() =>
 export const Identifier = (description: string, options?: FieldOptions) =>
   Field(identifierProblem, { ...IDENTIFIER_SCHEMA, description }, options);
 
-export const Identifiers = (description: string, options?: FieldOptions) =>
+export const Identifiers = (description: string, { min = 0, ...options }: FieldOptions & { min?: number } = {}) =>
   Field(
-    listProblem(identifierProblem),
-    { type: 'array', items: IDENTIFIER_SCHEMA, maxItems: LIMITS.listLength, description },
+    listProblem(identifierProblem, { min }),
+    { type: 'array', items: IDENTIFIER_SCHEMA, maxItems: LIMITS.listLength, ...(min && { minItems: min }), description },
     options,
   );
 

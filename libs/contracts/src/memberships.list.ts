@@ -14,6 +14,9 @@ export class Membership {
 
   @Described({ type: 'string', description: 'Id of the folder or document; empty for the organization.' })
   id: string;
+
+  @Described({ type: 'integer', minimum: 0, description: '`membership` of its `user.added.v1`.' }, { optional: true })
+  version?: number;
 }
 
 export class ListMembershipsRequest {
@@ -45,20 +48,31 @@ export class ListMembershipsResult {
 
   @Flag('Whether there are more memberships.')
   more: boolean;
+
+  @Described(
+    {
+      type: 'integer',
+      minimum: 1,
+      description: '`version` of the last `user.removed.v1` for the whole organization. Absent: the user has never left it.',
+    },
+    { optional: true },
+  )
+  left?: number;
 }
 
 export const ListMemberships = query('memberships.list.v1', ListMembershipsRequest, ListMembershipsResult, {
   service: 'users',
   callers: ['notifications'],
-  purpose: 'Reads the memberships of a user in pages. A user who was never added has none.',
+  purpose: 'Reads the memberships of a user in pages. A user who was never added, or was removed everywhere, has none.',
   example: {
     request: { organizationId: 'acme', userId: 'ada', afterLevel: 'organization', afterId: '' },
     result: {
       memberships: [
-        { level: 'folder', id: 'plans' },
-        { level: 'document', id: 'roadmap' },
+        { level: 'folder', id: 'plans', version: 12 },
+        { level: 'document', id: 'roadmap', version: 17 },
       ],
       more: false,
+      left: 9,
     },
   },
 });

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { identifierProblem } from './fields';
-import { decodePageToken, encodePageToken } from './page-token';
+import { decodePageToken, decodeUserToken, encodePageToken, encodeUserToken } from './page-token';
 
 describe('page token', () => {
   it('carries any position', () => {
@@ -8,6 +8,7 @@ describe('page token', () => {
     fc.assert(
       fc.property(fc.nat(4_102_444_800_000), identifier, (timestamp, notificationId) => {
         expect(decodePageToken(encodePageToken({ timestamp, notificationId }))).toEqual({ timestamp, notificationId });
+        expect(decodeUserToken(encodeUserToken(notificationId))).toBe(notificationId);
       }),
     );
   });
@@ -25,10 +26,13 @@ describe('page token', () => {
       json([-1, 'a']),
       json([1, 2]),
       json([1, 'a\0']),
+      json(['a', 'b']),
+      json([1, 'a', 2]),
       json([1, '']),
       `${encodePageToken({ timestamp: 1, notificationId: 'a' })}A`,
     ]) {
       expect(decodePageToken(token)).toBeUndefined();
+      expect(decodeUserToken(token)).toBeUndefined();
     }
     fc.assert(fc.property(fc.string(), (token) => expect(() => decodePageToken(token)).not.toThrow()));
   });

@@ -8,48 +8,60 @@ export interface PagePosition {
 }
 
 /** Tokens are opaque to callers: base64url of `[timestamp, notificationId]`. */
-export function encodePageToken({ timestamp, notificationId }: PagePosition): string {
-  return Buffer.from(JSON.stringify([timestamp, notificationId])).toString('base64url');
-}
+export const encodePageToken = ({ timestamp, notificationId }: PagePosition): string => encode([timestamp, notificationId]);
 
 /** The position in a token; undefined when this system has not made the token. */
 export function decodePageToken(token: string): PagePosition | undefined {
-  // An identifier of 256 bytes grows at worst sixfold as JSON, and by a third as base64.
-  if (token.length > 2200 || !/^[A-Za-z0-9_-]+$/.test(token)) return undefined;
-  try {
-    const parsed = JSON.parse(Buffer.from(token, 'base64url').toString('utf8')) as unknown;
-    if (!Array.isArray(parsed) || parsed.length !== 2) return undefined;
-    const [timestamp, notificationId] = parsed as [unknown, unknown];
-    if (!Number.isSafeInteger(timestamp) || (timestamp as number) < 0) return undefined;
-    if (identifierProblem(notificationId)) return undefined;
-    const position = { timestamp: timestamp as number, notificationId: notificationId as string };
-    // base64 has several spellings of the same bytes: accept only the one that is returned.
-    return encodePageToken(position) === token ? position : undefined;
-  } catch {
-    return undefined;
-  }
+  const [timestamp, notificationId, ...others] = decode(token);
+  if (!Number.isSafeInteger(timestamp) || (timestamp as number) < 0) return undefined;
+  if (identifierProblem(notificationId) || others.length > 0) return undefined;
+  return { timestamp: timestamp as number, notificationId: notificationId as string };
 }
 
-export const pageTokenProblem: Check = (value) =>
-  typeof value !== 'string'
-    ? ' must be a string'
-    : decodePageToken(value)
-      ? undefined
-      : ' must be a token that an earlier page of this operation returned';
+/** Token of a page of users: base64url of `[userId]`, the last user of the page. */
+export const encodeUserToken = (userId: string): string => encode([userId]);
 
-/** A moment as a token: base64url of `[epoch milliseconds]`. */
-export const encodeMomentToken = (moment: number): string => Buffer.from(JSON.stringify([moment])).toString('base64url');
+/** The userId in a token; undefined when this system has not made the token. */
+export function decodeUserToken(token: string): string | undefined {
+  const [userId, ...others] = decode(token);
+  return identifierProblem(userId) || others.length > 0 ? undefined : (userId as string);
+}
+
+/** Token of a deletion: base64url of `[epoch milliseconds]`, the moment of its first call. */
+export const encodeMomentToken = (moment: number): string => encode([moment]);
 
 /** The moment in a token; undefined when this system has not made the token. */
 export function decodeMomentToken(token: string): number | undefined {
-  if (token.length > 64) return undefined;
-  const moment = /^\[([0-9]{1,15})\]$/.exec(Buffer.from(token, 'base64url').toString('latin1'))?.[1];
-  return moment !== undefined && encodeMomentToken(Number(moment)) === token ? Number(moment) : undefined;
+  const [moment, ...others] = decode(token);
+  return Number.isSafeInteger(moment) && (moment as number) >= 0 && others.length === 0 ? (moment as number) : undefined;
 }
 
-export const momentTokenProblem: Check = (value) =>
-  typeof value !== 'string'
-    ? ' must be a string'
-    : decodeMomentToken(value) === undefined
-      ? ' must be a token that an earlier call of this operation returned'
-      : undefined;
+const encode = (parts: unknown[]): string => Buffer.from(JSON.stringify(parts)).toString('base64url');
+
+/** The parts of a token; empty when this system has not made the token. */
+function decode(token: string): unknown[] {
+  // An identifier of 256 bytes grows at worst sixfold as JSON, and by a third as base64.
+  if (token.length > 2200 || !/^[A-Za-z0-9_-]+$/.test(token)) return [];
+  try {
+    const parts = JSON.parse(Buffer.from(token, 'base64url').toString('utf8')) as unknown;
+    // base64 has several spellings of the same bytes: accept only the one that is returned.
+    return Array.isArray(parts) && encode(parts) === token ? parts : [];
+  } catch {
+    return [];
+  }
+}
+
+const tokenProblem =
+  (decoded: (token: string) => unknown): Check =>
+  (value) =>
+    typeof value !== 'string'
+      ? ' must be a string'
+      : decoded(value) !== undefined
+        ? undefined
+        : ' must be a token that an earlier page of this operation returned';
+
+export const pageTokenProblem = tokenProblem(decodePageToken);
+
+export const userTokenProblem = tokenProblem(decodeUserToken);
+
+export const momentTokenProblem = tokenProblem(decodeMomentToken);

@@ -17,7 +17,14 @@ export interface HttpAnswer {
   body: { result?: Record<string, unknown>; error?: { message: string; status: string; details?: unknown[] } };
 }
 
-export type Operation = 'users/add' | 'notifications/add' | 'notifications/get' | 'notifications/delete';
+export type Operation =
+  | 'users/add'
+  | 'users/delete'
+  | 'users/get'
+  | 'documents/set'
+  | 'notifications/add'
+  | 'notifications/get'
+  | 'notifications/delete';
 
 export interface SystemOptions {
   /**

@@ -60,7 +60,7 @@ describe(Places.name, () => {
     expect(fill(places, WRITES, 'first')).toBe(480);
     for (let key = 0; key < 200; key++) fill(places, WRITES, `key ${key}`);
     expect(places.isFull(WRITES)).toBe(true);
-    expect(READS).toBe(KINDS.find((kind) => kind.endsWith('queries')));
+    expect(KINDS).toContain(READS);
     expect(fill(places, READS, 'first')).toBeGreaterThan(150);
   });
 

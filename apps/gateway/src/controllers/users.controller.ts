@@ -1,5 +1,7 @@
 import { Controller } from '@nestjs/common';
 import { AddUsers } from '@app/contracts/users.add';
+import { DeleteUsers } from '@app/contracts/users.delete';
+import { GetUsers } from '@app/contracts/users.get';
 import { RabbitClient } from '@app/rabbitmq/client/rabbit.client';
 import { answer, Called, Operation, type Call } from './operation';
 
@@ -9,6 +11,16 @@ export class UsersController {
 
   @Operation(AddUsers)
   add(@Called(AddUsers) call: Call<typeof AddUsers>) {
+    return answer(this.rabbit, call);
+  }
+
+  @Operation(DeleteUsers)
+  delete(@Called(DeleteUsers) call: Call<typeof DeleteUsers>) {
+    return answer(this.rabbit, call);
+  }
+
+  @Operation(GetUsers)
+  get(@Called(GetUsers) call: Call<typeof GetUsers>) {
     return answer(this.rabbit, call);
   }
 }

@@ -15,8 +15,28 @@ export interface CopiedDocument {
   version: number;
 }
 
-/** Position in a scan of the copy: the number of an organization, and a user or document in it. */
-export type CopyPosition = [organization: string, id: string];
+/** A membership as it is copied, live or not. */
+export interface KnownMembership extends CopiedMembership {
+  live: boolean;
+  /** Greatest version among its known additions. */
+  added: string;
+}
+
+/** A change of a user. The membership is live while the greatest version of its additions is greater than that of all its removals. */
+export interface ChangedMember {
+  userId: string;
+  /** Absent only in an addition, of which it counts as 0. */
+  version?: number;
+}
+
+/** The answer of the users service about a user. */
+export interface CompleteMemberships {
+  memberships: readonly (CopiedMembership & { version?: number })[];
+  /** Version at which the user last left the organization. */
+  left?: number;
+  /** Memberships that were copied before the question and are missing in the answer, with their `added` at that time. */
+  wrong: readonly (CopiedMembership & { added: string })[];
+}
 
 /** The number of an organization, which is created when missing. It waits for another transaction that is creating the same one. */
 const ORGANIZATION = `
@@ -30,13 +50,46 @@ const ORGANIZATION = `
     SELECT id FROM known UNION ALL SELECT id FROM created
   )`;
 
+/**
+ * The greatest version counts, so that order and repetition do not matter. An addition without a version, of an earlier process of users or of two
+ * calls at the same time, may be newer than a known removal: then the next read asks the users service.
+ */
 const ADD = {
   name: 'copy-members',
   text: `
+  WITH ${ORGANIZATION}, sent AS (
+    SELECT o.id AS organization, u.user_id, u.version FROM organization o, unnest($3::text[], $6::bigint[]) AS u(user_id, version)
+  ), asked_again AS (
+    DELETE FROM complete_members c USING sent s
+    WHERE s.version IS NULL AND c.organization = s.organization AND c.user_id = s.user_id AND (
+      EXISTS (SELECT FROM members m WHERE m.organization = s.organization AND m.user_id = s.user_id
+        AND m.level = $4 AND m.id = $5 AND m.removed >= 0)
+      OR EXISTS (SELECT FROM departures d WHERE d.organization = s.organization AND d.user_id = s.user_id))
+  )
+  INSERT INTO members AS m (organization, user_id, level, id, added)
+  SELECT organization, user_id, $4, $5, coalesce(version, 0) FROM sent ORDER BY user_id COLLATE "C"
+  ON CONFLICT (organization, user_id, level, id) DO UPDATE SET added = excluded.added WHERE m.added < excluded.added`,
+};
+
+/** A removal that arrives before its addition leaves a row that refuses the addition. */
+const REMOVE = {
+  name: 'end-members',
+  text: `
   WITH ${ORGANIZATION}
-  INSERT INTO members (organization, user_id, level, id)
-  SELECT o.id, u.user_id, $4, $5 FROM organization o, unnest($3::text[]) AS u(user_id) ORDER BY u.user_id COLLATE "C"
-  ON CONFLICT DO NOTHING`,
+  INSERT INTO members AS m (organization, user_id, level, id, added, removed)
+  SELECT o.id, u.user_id, $4, $5, -1, u.version FROM organization o, unnest($3::text[], $6::bigint[]) AS u(user_id, version)
+  ORDER BY u.user_id COLLATE "C"
+  ON CONFLICT (organization, user_id, level, id) DO UPDATE SET removed = excluded.removed WHERE m.removed < excluded.removed`,
+};
+
+const LEAVE = {
+  name: 'copy-departures',
+  text: `
+  WITH ${ORGANIZATION}
+  INSERT INTO departures AS d (organization, user_id, version)
+  SELECT o.id, u.user_id, u.version FROM organization o, unnest($3::text[], $4::bigint[]) AS u(user_id, version)
+  ORDER BY u.user_id COLLATE "C"
+  ON CONFLICT (organization, user_id) DO UPDATE SET version = excluded.version WHERE d.version < excluded.version`,
 };
 
 const SET_DOCUMENT = {
@@ -59,6 +112,19 @@ const FIND = {
   WHERE o.api_key = $1 AND o.organization_id = $2`,
 };
 
+const userIdsOf = (users: readonly ChangedMember[]) => users.map(({ userId }) => userId);
+
+const versionsOf = (changes: readonly { version?: number }[]) => changes.map(({ version }) => version ?? null);
+
+const valuesOf = (apiKey: string, organizationId: string, { level, id }: CopiedMembership, users: readonly ChangedMember[]) => [
+  apiKey,
+  organizationId,
+  userIdsOf(users),
+  level,
+  id,
+  versionsOf(users),
+];
+
 const columnsOf = (memberships: readonly CopiedMembership[]) => [
   memberships.map(({ level }) => level),
   memberships.map(({ id }) => id),
@@ -69,8 +135,28 @@ const columnsOf = (memberships: readonly CopiedMembership[]) => [
 export class MembersRepository {
   constructor(private readonly dataSource: DataSource) {}
 
-  async add(apiKey: string, organizationId: string, { level, id }: CopiedMembership, userIds: readonly string[]): Promise<void> {
-    await queryPrepared(this.dataSource, ADD, [apiKey, organizationId, userIds, level, id]);
+  async add(
+    apiKey: string,
+    organizationId: string,
+    membership: CopiedMembership,
+    users: readonly ChangedMember[],
+  ): Promise<void> {
+    await queryPrepared(this.dataSource, ADD, valuesOf(apiKey, organizationId, membership, users));
+  }
+
+  /** Ends one membership of each user. */
+  async remove(
+    apiKey: string,
+    organizationId: string,
+    membership: CopiedMembership,
+    users: readonly ChangedMember[],
+  ): Promise<void> {
+    await queryPrepared(this.dataSource, REMOVE, valuesOf(apiKey, organizationId, membership, users));
+  }
+
+  /** Ends all memberships of each user in the organization, in folders and documents too. */
+  async leave(apiKey: string, organizationId: string, users: readonly ChangedMember[]): Promise<void> {
+    await queryPrepared(this.dataSource, LEAVE, [apiKey, organizationId, userIdsOf(users), versionsOf(users)]);
   }
 
   async setDocument(apiKey: string, organizationId: string, document: CopiedDocument): Promise<void> {
@@ -88,71 +174,52 @@ export class MembersRepository {
     return found ?? { complete: false, matters: false };
   }
 
-  /** The copied memberships of a user, complete or not. */
-  async copied(apiKey: string, organizationId: string, userId: string): Promise<CopiedMembership[]> {
+  /** The copied memberships of a user, complete or not, live or not. */
+  async known(apiKey: string, organizationId: string, userId: string): Promise<KnownMembership[]> {
     return this.dataSource.query(
-      `SELECT m.level, m.id FROM organizations o JOIN members m ON m.organization = o.id
+      `SELECT m.level, m.id, m.added, m.added > m.removed AND m.added > coalesce(d.version, -1) AS live
+       FROM organizations o JOIN members m ON m.organization = o.id
+       LEFT JOIN departures d ON d.organization = m.organization AND d.user_id = m.user_id
        WHERE o.api_key = $1 AND o.organization_id = $2 AND m.user_id = $3`,
       [apiKey, organizationId, userId],
     );
   }
 
-  /** Adds the memberships of a user, removes the `wrong` ones, and marks the user as complete if there are memberships. */
+  /**
+   * Applies the answer of the users service, and marks the user as complete. A `wrong` membership is not deleted: one that began after the question
+   * has a greater version, and stays.
+   */
   async complete(
     apiKey: string,
     organizationId: string,
     userId: string,
-    { memberships, wrong }: { memberships: readonly CopiedMembership[]; wrong: readonly CopiedMembership[] },
+    { memberships, left, wrong }: CompleteMemberships,
   ): Promise<void> {
     await this.dataSource.query(
       `WITH ${ORGANIZATION}, added AS (
-         INSERT INTO members (organization, user_id, level, id)
-         SELECT o.id, $3, m.level, m.id FROM organization o, unnest($4::text[], $5::text[]) AS m(level, id)
-         ORDER BY m.level COLLATE "C", m.id COLLATE "C"
-         ON CONFLICT DO NOTHING
-       ), removed AS (
-         DELETE FROM members m USING organization o, unnest($6::text[], $7::text[]) AS w(level, id)
-         WHERE m.organization = o.id AND m.user_id = $3 AND m.level = w.level AND m.id = w.id
+         INSERT INTO members AS m (organization, user_id, level, id, added)
+         SELECT o.id, $3, a.level, a.id, coalesce(a.version, 0)
+         FROM organization o, unnest($4::text[], $5::text[], $6::bigint[]) AS a(level, id, version)
+         ORDER BY a.level COLLATE "C", a.id COLLATE "C"
+         ON CONFLICT (organization, user_id, level, id) DO UPDATE SET added = excluded.added WHERE m.added < excluded.added
+       ), departed AS (
+         INSERT INTO departures AS d (organization, user_id, version) SELECT id, $3, $10::bigint FROM organization WHERE $10::bigint IS NOT NULL
+         ON CONFLICT (organization, user_id) DO UPDATE SET version = excluded.version WHERE d.version < excluded.version
+       ), ended AS (
+         UPDATE members m SET removed = w.added FROM organization o, unnest($7::text[], $8::text[], $9::bigint[]) AS w(level, id, added)
+         WHERE m.organization = o.id AND m.user_id = $3 AND m.level = w.level AND m.id = w.id AND m.removed < w.added
        )
-       INSERT INTO complete_members (organization, user_id) SELECT id, $3 FROM organization
-       WHERE cardinality($4::text[]) > 0 ON CONFLICT DO NOTHING`,
-      [apiKey, organizationId, userId, ...columnsOf(memberships), ...columnsOf(wrong)],
+       INSERT INTO complete_members (organization, user_id) SELECT id, $3 FROM organization ON CONFLICT DO NOTHING`,
+      [
+        apiKey,
+        organizationId,
+        userId,
+        ...columnsOf(memberships),
+        versionsOf(memberships),
+        ...columnsOf(wrong),
+        wrong.map(({ added }) => added),
+        left ?? null,
+      ],
     );
-  }
-
-  /**
-   * Marks a page of users as incomplete, so that the next read for each user asks the users service.
-   *
-   * @returns the end of the page; undefined when no row follows `after`
-   */
-  distrustUsers(after: CopyPosition, size: number): Promise<CopyPosition | undefined> {
-    return this.walk(
-      `DELETE FROM complete_members WHERE (organization, user_id) IN (
-         SELECT organization, user_id FROM complete_members WHERE (organization, user_id) > ($1::bigint, $2)
-         ORDER BY organization, user_id LIMIT $3)
-       RETURNING organization, user_id AS id`,
-      after,
-      size,
-    );
-  }
-
-  /** Sets the version of a page of documents to 0, so that any event replaces them. They stay valid until then. Returns as {@link distrustUsers}. */
-  distrustDocuments(after: CopyPosition, size: number): Promise<CopyPosition | undefined> {
-    return this.walk(
-      `UPDATE document_access SET version = 0 WHERE (organization, document_id) IN (
-         SELECT organization, document_id FROM document_access WHERE (organization, document_id) > ($1::bigint, $2)
-         ORDER BY organization, document_id LIMIT $3)
-       RETURNING organization, document_id AS id`,
-      after,
-      size,
-    );
-  }
-
-  private async walk(change: string, [organization, id]: CopyPosition, size: number): Promise<CopyPosition | undefined> {
-    const [last] = await this.dataSource.query<{ organization: string; id: string }[]>(
-      `WITH changed AS (${change}) SELECT organization, id FROM changed ORDER BY organization DESC, id DESC LIMIT 1`,
-      [organization, id, size],
-    );
-    return last && [last.organization, last.id];
   }
 }

@@ -46,12 +46,19 @@ describe(PagesRepository.name, () => {
     const members = new MembersRepository(dataSource);
     for (const apiKey of ['tenant', 'other tenant']) {
       for (const organizationId of ['org', 'other org']) {
-        const add = (userId: string, level: 'organization' | 'folder' | 'document', id = '') =>
-          members.add(apiKey, organizationId, { level, id }, [userId]);
+        const add = (userId: string, level: 'organization' | 'folder' | 'document', id = '', version = 3) =>
+          members.add(apiKey, organizationId, { level, id }, [{ userId, version }]);
         await add('u1', 'organization');
         await add('u2', 'document', 'doc1');
         await add('u2', 'folder', 'secret');
         await add('u3', 'folder', 'open');
+        // Ended: removed, and left before the last one.
+        await add('u3', 'document', 'doc1');
+        await members.remove(apiKey, organizationId, { level: 'document', id: 'doc1' }, [{ userId: 'u3', version: 4 }]);
+        await add('u4', 'organization');
+        await add('u4', 'folder', 'open');
+        await members.leave(apiKey, organizationId, [{ userId: 'u4', version: 4 }]);
+        await add('u4', 'document', 'doc3', 5);
         const document = (documentId: string, access: string, folderId?: string) =>
           members.setDocument(apiKey, organizationId, { documentId, access, folderId, version: 2 });
         await document('doc2', 'organizationPrivate', 'open');
@@ -66,7 +73,7 @@ describe(PagesRepository.name, () => {
 
   const canSee = (userId: string, { apiKey, documentId }: NewNotification): boolean =>
     (apiKey === 'other tenant' && documentId === 'doc1') ||
-    ({ u1: ['doc1', 'doc2'], u2: ['doc1', 'doc3'], u3: ['doc2'] }[userId]?.includes(documentId) ?? false);
+    ({ u1: ['doc1', 'doc2'], u2: ['doc1', 'doc3'], u3: ['doc2'], u4: ['doc3'] }[userId]?.includes(documentId) ?? false);
 
   /** A model of the contract: the notifications that a filter selects, newest first, then by id. */
   function expected(filter: PageFilter): string[] {
@@ -106,7 +113,7 @@ describe(PagesRepository.name, () => {
         organizationId: fc.constantFrom('org', 'other org', 'unknown'),
         documentId: fc.constantFrom('doc1', 'doc2', 'unknown'),
         locationId: fc.constantFrom('loc1', 'loc2', 'unknown'),
-        userId: fc.constantFrom('u1', 'u2', 'u3', 'unknown'),
+        userId: fc.constantFrom('u1', 'u2', 'u3', 'u4', 'unknown'),
         ids: fc.array(fc.constantFrom(...all.map(({ id }) => id), 'unknown'), { maxLength: 200 }),
       });
       await fc.assert(

@@ -57,20 +57,25 @@ export class PagesRepository {
   }
 }
 
+/** Leaves out the memberships that have ended. */
+const LIVE = 'AND m.added > m.removed AND m.added > (SELECT version FROM departed)';
+
 /**
  * Documents that a user sees in addition to those of the organization: the user's documents, the documents of the user's folders, and public
  * ones. The rules are the same as in access.check of the users service.
  */
 const visibleTo = (user: string, organization: string, document: string | undefined): string => `
-  of_organization AS MATERIALIZED (
+  departed AS MATERIALIZED (
+    SELECT coalesce((SELECT d.version FROM departures d WHERE d.organization = ${organization} AND d.user_id = ${user}), -1) AS version
+  ), of_organization AS MATERIALIZED (
     SELECT EXISTS (SELECT FROM members m
-      WHERE m.organization = ${organization} AND m.user_id = ${user} AND m.level = 'organization' AND m.id = '') AS member
+      WHERE m.organization = ${organization} AND m.user_id = ${user} AND m.level = 'organization' AND m.id = '' ${LIVE}) AS member
   ), visible AS MATERIALIZED (
     SELECT m.id AS document_id FROM members m
-    WHERE m.organization = ${organization} AND m.user_id = ${user} AND m.level = 'document' ${document ? `AND m.id = ${document}` : ''}
+    WHERE m.organization = ${organization} AND m.user_id = ${user} AND m.level = 'document' ${LIVE} ${document ? `AND m.id = ${document}` : ''}
     UNION
     SELECT a.document_id FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
-    WHERE m.organization = ${organization} AND m.user_id = ${user} AND m.level = 'folder' ${document ? `AND a.document_id = ${document}` : ''}
+    WHERE m.organization = ${organization} AND m.user_id = ${user} AND m.level = 'folder' ${LIVE} ${document ? `AND a.document_id = ${document}` : ''}
     UNION
     SELECT a.document_id FROM document_access a
     WHERE a.organization = ${organization} AND a.access = 'public' ${document ? `AND a.document_id = ${document}` : ''}

@@ -1,5 +1,6 @@
 import { CompleteMemberEntity } from './entities/complete-member.entity';
 import { DeletionEntity } from './entities/deletion.entity';
+import { DepartureEntity } from './entities/departure.entity';
 import { DocumentAccessEntity } from './entities/document-access.entity';
 import { DocumentEntity } from './entities/document.entity';
 import { IdempotencyKeyEntity } from './entities/idempotency-key.entity';
@@ -13,6 +14,8 @@ import { Statistics1795737600000 } from './migrations/1795737600000-statistics';
 import { EventTypes1795824000000 } from './migrations/1795824000000-event-types';
 import { Deletions1796169600000 } from './migrations/1796169600000-deletions';
 import { DeletedNotifications1796256000000 } from './migrations/1796256000000-deleted-notifications';
+import { Removals1795910400000 } from './migrations/1795910400000-removals';
+import { LiveMembers1795996800000 } from './migrations/1795996800000-live-members';
 import { NotificationEntity } from './entities/notification.entity';
 import { OrganizationEntity } from './entities/organization.entity';
 import { OutboxEntity } from './entities/outbox.entity';
@@ -31,6 +34,7 @@ export const DATABASE = {
     DeletionEntity,
     MemberEntity,
     CompleteMemberEntity,
+    DepartureEntity,
     DocumentAccessEntity,
   ],
   migrations: [
@@ -41,6 +45,8 @@ export const DATABASE = {
     Covering1795651200000,
     Statistics1795737600000,
     EventTypes1795824000000,
+    Removals1795910400000,
+    LiveMembers1795996800000,
     Deletions1796169600000,
     DeletedNotifications1796256000000,
   ],

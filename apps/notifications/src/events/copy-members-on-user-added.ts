@@ -2,6 +2,7 @@ import { Controller } from '@nestjs/common';
 import { Ctx, MessagePattern, Payload } from '@nestjs/microservices';
 import { UserAdded, UserAddedEvent } from '@app/contracts/events.users';
 import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
+import { levelOf } from '../db/level';
 import { MembersRepository } from '../db/members.repository';
 
 /** Copies the memberships of added users. */
@@ -11,14 +12,7 @@ export class CopyMembersOnUserAdded {
 
   @MessagePattern(UserAdded.type)
   async copy(@Payload() { data }: UserAddedEvent, @Ctx() { apiKey }: DeliveryContext): Promise<void> {
-    const { organizationId, folderId, documentId, users } = data;
-    const membership =
-      documentId !== undefined
-        ? ({ level: 'document', id: documentId } as const)
-        : folderId !== undefined
-          ? ({ level: 'folder', id: folderId } as const)
-          : ({ level: 'organization', id: '' } as const);
-    const userIds = users.map(({ userId }) => userId);
-    await this.members.add(apiKey, organizationId, membership, userIds);
+    const added = data.users.map(({ userId, membership }) => ({ userId, version: membership }));
+    await this.members.add(apiKey, data.organizationId, levelOf(data), added);
   }
 }

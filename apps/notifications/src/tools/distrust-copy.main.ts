@@ -6,15 +6,16 @@ import { databaseProblem, onDatabase } from '@app/postgres/tool';
 import { configOrExit } from '@app/runtime/run-service';
 import { databaseTlsFiles } from '@app/runtime/tls-settings';
 import { copyConfig } from '../config';
-import { MembersRepository, type CopyPosition } from '../db/members.repository';
+import { DistrustRepository, WALKS } from '../db/distrust.repository';
 import { DATABASE } from '../db/schema';
 import { TRUST_MS } from '../users-service/members';
 
 const PAGE = 5000;
+const PAGE_OF_USERS = 100;
 
 /**
  * First half of `npm run copy -- rebuild`: marks the copy of memberships as not trusted. Then each read asks the users service about its user,
- * adds missing memberships and removes wrong ones. The next event of a document is applied with any version.
+ * adds missing memberships and ends wrong ones. The next event of a membership or a document is applied with any version.
  */
 async function main(): Promise<void> {
   const config = configOrExit(copyConfig);
@@ -26,16 +27,15 @@ async function main(): Promise<void> {
     poolSize: 1,
   });
   await onDatabase(dataSource, async () => {
-    const members = new MembersRepository(dataSource);
-    await toTheEnd((after) => members.distrustUsers(after, PAGE));
-    await toTheEnd((after) => members.distrustDocuments(after, PAGE));
+    const copy = new DistrustRepository(dataSource);
+    // Each row is a user, who may have thousands of memberships.
+    await copy.walk(WALKS.departures, PAGE_OF_USERS);
+    await copy.walk(WALKS.members, PAGE);
+    await copy.walk(WALKS.completeMembers, PAGE);
+    await copy.walk(WALKS.documents, PAGE);
     await sleep(TRUST_MS);
     console.log('From now on every read asks the users service for its user.');
   });
-}
-
-async function toTheEnd(page: (after: CopyPosition) => Promise<CopyPosition | undefined>): Promise<void> {
-  for (let after: CopyPosition | undefined = ['0', '']; after;) after = await page(after);
 }
 
 main().catch((error: unknown) => {

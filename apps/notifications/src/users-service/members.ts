@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
-import { ListMemberships, type Membership } from '@app/contracts/memberships.list';
+import { ListMemberships, type ListMembershipsResult, type Membership } from '@app/contracts/memberships.list';
 import type { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
 import { RabbitClient } from '@app/rabbitmq/client/rabbit.client';
 import { askUsers } from './ask-users';
@@ -9,10 +9,12 @@ import { MembersRepository } from '../db/members.repository';
 /** Milliseconds during which reads may still use a copy after it was marked as not trusted. */
 export const TRUST_MS = 5000;
 
+type Answer = Pick<ListMembershipsResult, 'memberships' | 'left'>;
+
 /** Memberships of users. Events keep the copy current; the memberships of a user who is not copied yet are fetched from the users service. */
 @Injectable()
 export class Members {
-  // Memberships are only added, and each addition arrives as an event. So a complete user stays complete until the copy is rebuilt.
+  // Each addition and each removal arrives as an event. So a complete user stays complete until the copy is rebuilt.
   private readonly complete = new LRUCache<string, true>({ max: 100_000, ttl: TRUST_MS });
 
   constructor(
@@ -33,24 +35,25 @@ export class Members {
     if (complete) this.complete.set(key, true);
     if (complete || !matters) return;
     // Read before the question: a membership copied by then and missing in the answer is wrong. A later one may come from an event.
-    const copied = await this.members.copied(apiKey, organizationId, userId);
-    const memberships = await this.ask(organizationId, userId, context);
+    const known = await this.members.known(apiKey, organizationId, userId);
+    const { memberships, left } = await this.ask(organizationId, userId, context);
     const right = new Set(memberships.map(({ level, id }) => `${level} ${id}`));
-    const wrong = copied.filter(({ level, id }) => !right.has(`${level} ${id}`));
-    // The user has no memberships yet: the next read asks again.
-    if (memberships.length === 0 && wrong.length === 0) return;
-    await this.members.complete(apiKey, organizationId, userId, { memberships, wrong });
+    const wrong = known.filter(({ live, level, id }) => live && !right.has(`${level} ${id}`));
+    // The user has never been added: the next read asks again.
+    if (known.length === 0 && memberships.length === 0 && left === undefined) return;
+    await this.members.complete(apiKey, organizationId, userId, { memberships, left, wrong });
     this.complete.set(key, true);
   }
 
-  private async ask(organizationId: string, userId: string, context: DeliveryContext): Promise<Membership[]> {
+  private async ask(organizationId: string, userId: string, context: DeliveryContext): Promise<Answer> {
     const found: Membership[] = [];
     for (;;) {
       const last = found.at(-1);
       const request = { organizationId, userId, ...(last && { afterLevel: last.level, afterId: last.id }) };
-      const { memberships, more } = await askUsers(this.client, ListMemberships, request, context);
+      const { memberships, more, left } = await askUsers(this.client, ListMemberships, request, context);
       found.push(...memberships);
-      if (!more) return found;
+      // The last page has the greatest version.
+      if (!more) return { memberships: found, left };
     }
   }
 }

@@ -1,11 +1,11 @@
 import { Controller } from '@nestjs/common';
 import { Ctx, MessagePattern, Payload } from '@nestjs/microservices';
-import { DEFAULT_ACCESS } from '@app/contracts/access';
+import { DEFAULT_ACCESS, type AccessType } from '@app/contracts/access';
 import { SetDocument, SetDocumentRequest, type SetDocumentResult } from '@app/contracts/documents.set';
 import { ApiError } from '@app/contracts/error';
 import { OutboxRelay } from '@app/postgres/outbox';
 import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
-import { DocumentsRepository } from '../db/documents.repository';
+import { DocumentsRepository, type NewDocument } from '../db/documents.repository';
 
 /** Most attempts of one call. Each further attempt follows a lost race, and the winner of the race has committed by then. */
 const MAX_TRIES = 5;
@@ -28,9 +28,18 @@ export class SetDocumentHandler {
       if (stored.outcome === 'unknownApiKey') throw new ApiError('UNAUTHENTICATED', 'The API key is unknown.');
       if (stored.outcome === 'stored') {
         this.outbox.wake();
-        return { version: stored.version, changed: stored.changed };
+        return answerOf(document, stored);
       }
     }
     throw new ApiError('UNAVAILABLE', 'The document could not be stored in time; nothing was changed.');
   }
+}
+
+function answerOf(
+  { access, folderId }: Pick<NewDocument, 'folderId'> & { access: AccessType },
+  { version, changed }: { version: number; changed: boolean },
+): SetDocumentResult {
+  const message = 'Document set successfully.';
+  const data = { success: true, message, access, ...(folderId !== undefined && { folderId }), version };
+  return { status: 'success', message, data, version, changed };
 }

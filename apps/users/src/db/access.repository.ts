@@ -1,5 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import type { Level } from './level';
+import { live } from './live.sql';
 
 /** Memberships of a user that matter for a document, and the access type of the document. */
 export interface Access {
@@ -23,6 +25,12 @@ export interface StoredMembership {
   id: string;
 }
 
+/** The live memberships of a user, and the version at which the user last left the organization. */
+export interface StoredMemberships {
+  memberships: (StoredMembership & { version: number })[];
+  left?: number;
+}
+
 /** Reads memberships and access types. Every method is one statement. */
 @Injectable()
 export class AccessRepository {
@@ -31,10 +39,11 @@ export class AccessRepository {
   async find(apiKey: string, organizationId: string, documentId: string, userId: string): Promise<Access | undefined> {
     const [found] = await this.dataSource.query<(Omit<Access, 'access'> & { access: string | null })[]>(
       `SELECT d.access,
-         EXISTS (SELECT FROM document_members m WHERE m.organization = o.id AND m.document_id = $3 AND m.user_id = $4) AS "ofDocument",
-         EXISTS (SELECT FROM folder_members m WHERE m.organization = o.id AND m.folder_id = d.folder_id AND m.user_id = $4) AS "ofFolder",
-         EXISTS (SELECT FROM organization_members m WHERE m.organization = o.id AND m.user_id = $4) AS "ofOrganization"
+         EXISTS (SELECT FROM document_members m WHERE m.organization = o.id AND m.document_id = $3 AND m.user_id = $4 AND ${live()}) AS "ofDocument",
+         EXISTS (SELECT FROM folder_members m WHERE m.organization = o.id AND m.folder_id = d.folder_id AND m.user_id = $4 AND ${live()}) AS "ofFolder",
+         EXISTS (SELECT FROM organization_members m WHERE m.organization = o.id AND m.user_id = $4 AND ${live()}) AS "ofOrganization"
        FROM organizations o LEFT JOIN documents d ON d.organization = o.id AND d.document_id = $3
+       LEFT JOIN users u ON u.organization = o.id AND u.user_id = $4
        WHERE o.api_key = $1 AND o.organization_id = $2`,
       [apiKey, organizationId, documentId, userId],
     );
@@ -45,33 +54,54 @@ export class AccessRepository {
   async memberships(
     { apiKey, organizationId, userId }: { apiKey: string; organizationId: string; userId: string },
     { after, limit }: { after?: StoredMembership; limit: number },
-  ): Promise<StoredMembership[]> {
-    return this.dataSource.query(
-      `WITH organization AS (SELECT id FROM organizations WHERE api_key = $1 AND organization_id = $2), memberships AS (
-         SELECT 'organization' AS level, '' AS id FROM organization_members m JOIN organization o ON m.organization = o.id WHERE user_id = $3
-         UNION ALL SELECT 'folder', folder_id FROM folder_members m JOIN organization o ON m.organization = o.id WHERE user_id = $3
-         UNION ALL SELECT 'document', document_id FROM document_members m JOIN organization o ON m.organization = o.id WHERE user_id = $3
+  ): Promise<StoredMemberships> {
+    const of = (level: string, id: string) =>
+      `SELECT '${level}' AS level, ${id} AS id, m.added FROM ${level}_members m, member u
+       WHERE m.organization = u.organization AND m.user_id = u.user_id AND ${live()}`;
+    const [found] = await this.dataSource.query<{ memberships: StoredMemberships['memberships']; left: string | null }[]>(
+      `WITH member AS (
+         SELECT u.organization, u.user_id, u.left_version FROM organizations o JOIN users u ON u.organization = o.id
+         WHERE o.api_key = $1 AND o.organization_id = $2 AND u.user_id = $3
+       ), memberships AS (
+         ${of('organization', `''`)} UNION ALL ${of('folder', 'm.folder_id')} UNION ALL ${of('document', 'm.document_id')}
+       ), page AS (
+         SELECT level, id, added FROM memberships WHERE $4::text IS NULL OR (level COLLATE "C", id) > ($4, $5::text)
+         ORDER BY level COLLATE "C", id LIMIT $6
        )
-       SELECT level, id FROM memberships WHERE $4::text IS NULL OR (level COLLATE "C", id) > ($4, $5::text)
-       ORDER BY level COLLATE "C", id LIMIT $6`,
+       SELECT (SELECT coalesce(json_agg(json_build_object('level', level, 'id', id, 'version', added)), '[]') FROM page) AS memberships,
+         (SELECT left_version FROM member WHERE left_version >= 0) AS left`,
       [apiKey, organizationId, userId, after?.level ?? null, after?.id ?? null, limit],
     );
+    return { memberships: found.memberships, ...(found.left !== null && { left: Number(found.left) }) };
   }
 
-  /** Members of the organization, or of one of its documents, after a given user, in the order of user ids. */
+  /**
+   * Users who were added at a level, after a given user, in the order of user ids.
+   *
+   * @param userIds only these
+   */
   async contacts(
-    { apiKey, organizationId, documentId }: { apiKey: string; organizationId: string; documentId?: string },
+    {
+      apiKey,
+      organizationId,
+      level,
+      userIds,
+    }: { apiKey: string; organizationId: string; level: Level; userIds?: readonly string[] },
     { after = '', limit }: { after?: string; limit: number },
   ): Promise<StoredContact[]> {
-    const members = documentId === undefined ? 'organization_members m' : 'document_members m';
+    const values: unknown[] = [apiKey, organizationId, after, limit];
+    const use = (value: unknown) => `$${values.push(value)}`;
+    const sameId = level.of === 'organization' ? '' : `AND m.${level.of}_id = ${use(level.id)}`;
+    // The inner LIMIT 1 keeps the planner from joining and sorting all members at once: a page reads its members in the order of the key.
     return this.dataSource.query(
       `SELECT u.user_id AS "userId", u.name, u.email, u.initial
-       FROM organizations o
-       JOIN ${members} ON m.organization = o.id ${documentId === undefined ? '' : 'AND m.document_id = $5'}
-       JOIN users u ON u.organization = m.organization AND u.user_id = m.user_id
-       WHERE o.api_key = $1 AND o.organization_id = $2 AND m.user_id > $3
+       FROM ${level.of}_members m CROSS JOIN LATERAL (
+         SELECT * FROM users u WHERE u.organization = m.organization AND u.user_id = m.user_id AND ${live()} LIMIT 1
+       ) u
+       WHERE m.organization = (SELECT id FROM organizations WHERE api_key = $1 AND organization_id = $2) ${sameId}
+         AND m.user_id > $3 AND m.added > m.removed ${userIds ? `AND m.user_id = ANY (${use(userIds)}::text[])` : ''}
        ORDER BY m.user_id LIMIT $4`,
-      [apiKey, organizationId, after, limit, ...(documentId === undefined ? [] : [documentId])],
+      values,
     );
   }
 }

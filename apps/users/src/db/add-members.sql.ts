@@ -1,20 +1,37 @@
 import { EVENT_TYPES } from '@app/contracts/event-types';
-import { KEEP_HOURS, OPERATION } from './idempotency-keys.repository';
+import type { PreparedStatement } from '@app/postgres/query-prepared';
+import { expiredCte, OPERATIONS } from './idempotency-keys.repository';
+import type { Level } from './level';
+import { live } from './live.sql';
 import { organizationCte } from './organization.sql';
 
-/** Most expired keys that one statement deletes: more than it inserts, so the table shrinks without a separate job. */
-const EXPIRED_AT_ONCE = 10;
+const OPERATION = OPERATIONS.add;
 
 /**
  * Returns no row and changes nothing when `organization` is empty, or when the Idempotency-Key has its answer already. (If another transaction
  * is writing that answer, the statement waits and then fails.)
  *
- * Rows are locked in the order of their keys, and tables in the same order by all three statements, so two of them cannot deadlock.
+ * Rows of `users` are locked first, in the order of their ids, also by the statements that remove members. The holder of a user's row is the only
+ * one that changes memberships of the user, so two statements cannot deadlock, and versions are drawn in the order in which statements hold the row.
  */
-const addMembers = ({ named, added, level }: { named: string; added: string; level: string }) => `${organizationCte(
-  8,
-  `AND NOT EXISTS (SELECT FROM idempotency_keys WHERE api_key = $1::text AND operation = '${OPERATION}' AND key = $9::text)`,
-)}, sent AS MATERIALIZED (
+const addMembers = (of: Level['of']): PreparedStatement => {
+  const table = `${of}_members`;
+  const [column, value, sameId, named, level] =
+    of === 'organization'
+      ? ['', '', '', '', '']
+      : [
+          `${of}_id,`,
+          '$12::text,',
+          `AND m.${of}_id = $12::text`,
+          `named AS (
+    INSERT INTO ${of}s (organization, ${of}_id) SELECT id, $12::text FROM organization ON CONFLICT DO NOTHING
+  ),`,
+          `'${of}Id', $12::text,`,
+        ];
+  const text = `${organizationCte(
+    8,
+    `AND NOT EXISTS (SELECT FROM idempotency_keys WHERE api_key = $1::text AND operation = '${OPERATION}' AND key = $9::text)`,
+  )}, sent AS MATERIALIZED (
     SELECT o.id AS organization, s.*
     FROM organization o, unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::boolean[])
       AS s(user_id, name, email, initial, initial_generated)
@@ -38,57 +55,43 @@ const addMembers = ({ named, added, level }: { named: string; added: string; lev
     RETURNING user_id, name, email, initial, version
   ), ${named}
   added AS (
-    ${added}
-    ON CONFLICT DO NOTHING
-    RETURNING user_id
+    INSERT INTO ${table} AS m (organization, ${column} user_id, added)
+    SELECT organization, ${value} user_id, nextval('versions') FROM sent, (SELECT count(*) FROM stored) locked
+    ON CONFLICT (organization, ${column} user_id) DO UPDATE SET added = nextval('versions')
+    WHERE NOT (SELECT ${live()} FROM users u WHERE u.organization = m.organization AND u.user_id = m.user_id)
+    RETURNING user_id, added
   ), outboxed AS MATERIALIZED (
-    SELECT * FROM stored
+    -- A membership that another call began while this one waited is invisible here: the event of that call has its version.
+    SELECT t.*, coalesce(a.added, (SELECT m.added FROM ${table} m
+      WHERE m.organization = (SELECT id FROM organization) ${sameId} AND m.user_id = t.user_id)) AS membership
+    FROM stored t LEFT JOIN added a USING (user_id)
     UNION ALL
     -- A user that another call stored while this one waited is invisible here, but has the values that were sent.
-    SELECT s.user_id, coalesce(u.name, s.name), coalesce(u.email, s.email), coalesce(u.initial, s.initial), u.version
+    SELECT s.user_id, coalesce(u.name, s.name), coalesce(u.email, s.email), coalesce(u.initial, s.initial), u.version, added.added
     FROM sent s JOIN added USING (user_id) LEFT JOIN users u ON u.organization = s.organization AND u.user_id = s.user_id
     WHERE NOT EXISTS (SELECT FROM stored WHERE stored.user_id = s.user_id)
   ), user_added AS (
     INSERT INTO outbox (type, api_key, organization_id, data)
     SELECT '${EVENT_TYPES.userAdded}', $1::text, $2::text, json_strip_nulls(json_build_object('organizationId', $2::text, ${level}
-      'users', json_agg(json_build_object('userId', user_id, 'name', name, 'email', email, 'initial', initial, 'version', version))))
+      'users', json_agg(json_build_object('userId', user_id, 'name', name, 'email', email, 'initial', initial, 'version', version,
+        'membership', membership))))
     FROM outboxed HAVING count(*) > 0
-  ), expired AS (
-    DELETE FROM idempotency_keys WHERE (api_key, operation, key) IN (
-      SELECT api_key, operation, key FROM idempotency_keys
-      WHERE $9::text IS NOT NULL AND created_at < now() - interval '${KEEP_HOURS} hours'
-        AND (api_key, operation, key) <> ($1::text, '${OPERATION}', $9::text)
-      ORDER BY created_at LIMIT ${EXPIRED_AT_ONCE} FOR UPDATE SKIP LOCKED)
-  ), answered AS (
+  ), ${expiredCte('$1', `'${OPERATION}'`, '$9')}, answered AS (
     INSERT INTO idempotency_keys (api_key, operation, key, fingerprint, answer)
     SELECT $1::text, '${OPERATION}', $9::text, $10::bytea,
       json_build_object('added', (SELECT coalesce(json_agg(user_id), '[]') FROM added), 'refused', $11::json)
     FROM organization WHERE $9::text IS NOT NULL
   )
   SELECT (SELECT coalesce(array_agg(user_id), '{}') FROM added) AS added FROM organization`;
-
-const addMembersOf = (table: string) =>
-  addMembers({
-    named: `named AS (
-    INSERT INTO ${table}s (organization, ${table}_id) SELECT id, $12::text FROM organization ON CONFLICT DO NOTHING
-  ),`,
-    level: `'${table}Id', $12::text,`,
-    added: `INSERT INTO ${table}_members (organization, ${table}_id, user_id) SELECT organization, $12::text, user_id FROM sent`,
-  });
+  return { name: `add-${of}-members`, text };
+};
 
 /**
  * The statement that adds users at each level. Parameters: 1 api key, 2 organizationId, 3 userIds, 4 names, 5 e-mails, 6 initials,
  * 7 whether each initial was generated, 8 deadline, 9 Idempotency-Key, 10 fingerprint, 11 refused entries, 12 folderId or documentId.
  */
-export const ADD_MEMBERS = {
-  organization: {
-    name: 'add-organization-members',
-    text: addMembers({
-      named: '',
-      level: '',
-      added: 'INSERT INTO organization_members (organization, user_id) SELECT organization, user_id FROM sent',
-    }),
-  },
-  folder: { name: 'add-folder-members', text: addMembersOf('folder') },
-  document: { name: 'add-document-members', text: addMembersOf('document') },
-} as const;
+export const ADD_MEMBERS: Record<Level['of'], PreparedStatement> = {
+  organization: addMembers('organization'),
+  folder: addMembers('folder'),
+  document: addMembers('document'),
+};

@@ -3,9 +3,9 @@ import { DataSource } from 'typeorm';
 import { hasLostRace, violatedConstraint } from '@app/postgres/errors';
 import { queryPrepared } from '@app/postgres/query-prepared';
 import { ADD_MEMBERS } from './add-members.sql';
-
-/** Target of new members: the organization itself, or only one of its folders or documents. */
-export type Level = { of: 'organization' } | { of: 'folder' | 'document'; id: string };
+import type { OperationName } from './idempotency-keys.repository';
+import type { Level } from './level';
+import { REMOVE_MEMBERS } from './remove-members.sql';
 
 /** A user as sent. Fields that were not sent keep their stored value. */
 export interface NewUser {
@@ -40,6 +40,24 @@ export interface NewMembers {
  */
 export type AddedMembers = { outcome: 'stored'; added: string[] } | { outcome: 'unknownApiKey' | 'missed' };
 
+export interface EndedMembers {
+  apiKey: string;
+  organizationId: string;
+  /** The organization: all memberships of the users end, in folders and documents too. */
+  level: Level;
+  userIds: readonly string[];
+  /** Epoch milliseconds. Nothing becomes visible more than a second after it. */
+  deadline?: number;
+  idempotency: { operation: OperationName; key: string; fingerprint: Buffer };
+}
+
+/**
+ * - `removed`: with the ids of users who were at that level before;
+ * - `unknownApiKey`: there is no such key;
+ * - `missed`: too late, the key of the answer is taken, or a race was lost. Nothing was changed, and another attempt may succeed.
+ */
+export type RemovedMembers = { outcome: 'removed'; removed: string[] } | { outcome: 'unknownApiKey' | 'missed' };
+
 @Injectable()
 export class MembersRepository {
   constructor(private readonly dataSource: DataSource) {}
@@ -72,6 +90,33 @@ export class MembersRepository {
       const constraint = violatedConstraint(error);
       if (constraint === 'organizations_api_key_fkey') return { outcome: 'unknownApiKey' };
       if (constraint === 'idempotency_keys_pkey' || hasLostRace(error)) return { outcome: 'missed' };
+      throw error;
+    }
+  }
+
+  /** One statement, and so one commit: ended memberships, event and idempotency answer. A missing organization is like an empty one. */
+  async remove({ apiKey, organizationId, level, userIds, deadline, idempotency }: EndedMembers): Promise<RemovedMembers> {
+    const { operation, key, fingerprint } = idempotency;
+    try {
+      const [ended] = await queryPrepared<{ known: boolean; removed: string[] }>(
+        this.dataSource,
+        REMOVE_MEMBERS[level.of],
+        [
+          apiKey,
+          organizationId,
+          userIds,
+          deadline ?? null,
+          operation,
+          key,
+          fingerprint,
+          ...(level.of === 'organization' ? [] : [level.id]),
+        ],
+        deadline,
+      );
+      if (!ended) return { outcome: 'missed' };
+      return ended.known ? { outcome: 'removed', removed: ended.removed } : { outcome: 'unknownApiKey' };
+    } catch (error) {
+      if (violatedConstraint(error) === 'idempotency_keys_pkey' || hasLostRace(error)) return { outcome: 'missed' };
       throw error;
     }
   }

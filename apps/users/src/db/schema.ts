@@ -13,6 +13,8 @@ import { OrganizationEntity } from './entities/organization.entity';
 import { OutboxTrace1795824000000 } from './migrations/1795824000000-outbox-trace';
 import { OrganizationMemberEntity } from './entities/organization-member.entity';
 import { OutboxEntity } from './entities/outbox.entity';
+import { Removals1795910400000 } from './migrations/1795910400000-removals';
+import { Departures1795996800000 } from './migrations/1795996800000-departures';
 import { PublisherGrantEntity } from './entities/publisher-grant.entity';
 import { TokenEntity } from './entities/token.entity';
 import { UserEntity } from './entities/user.entity';
@@ -41,5 +43,7 @@ export const DATABASE = {
     Access1795392000000,
     Memberships1795478400000,
     OutboxTrace1795824000000,
+    Removals1795910400000,
+    Departures1795996800000,
   ],
 };

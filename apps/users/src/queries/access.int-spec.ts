@@ -85,9 +85,17 @@ describe('access.check', () => {
 describe('documents.set', () => {
   it('sets folder and access together, increases the version, and ignores a repetition', async () => {
     const first = await set('restricted', 'f');
-    expect(await set('restricted', 'f')).toEqual({ version: first.version, changed: false });
+    const message = 'Document set successfully.';
+    expect(await set('restricted', 'f')).toEqual({
+      status: 'success',
+      message,
+      data: { success: true, message, access: 'restricted', folderId: 'f', version: first.version },
+      version: first.version,
+      changed: false,
+    });
     const second = await set();
     expect(second.changed).toBe(true);
+    expect(second.data).toEqual({ success: true, message, access: 'organizationPrivate', version: second.version });
     expect(second.version).toBeGreaterThan(first.version);
     await eventually(() => on.events.filter(({ type }) => type === 'document.changed.v1').length === 2);
     const told = on.events.filter(({ type }) => type === 'document.changed.v1').map(({ data }) => JSON.parse(data) as unknown);

@@ -4,6 +4,7 @@ import { ListContacts, ListContactsRequest, type Contact, type ListContactsResul
 import { LIMITS } from '@app/contracts/fields';
 import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
 import { AccessRepository, type StoredContact } from '../db/access.repository';
+import { levelOf } from '../db/level';
 
 /** Reads a page of a contact list. */
 @Controller()
@@ -14,7 +15,11 @@ export class ListContactsHandler {
   async listContacts(@Payload() request: ListContactsRequest, @Ctx() { apiKey }: DeliveryContext): Promise<ListContactsResult> {
     const { after, pageSize = LIMITS.listLength } = request;
     // One more row shows whether there is a next page.
-    const found = await this.access.contacts({ apiKey, ...request }, { after, limit: pageSize + 1 });
+    const level = levelOf({ documentId: request.documentId });
+    const found = await this.access.contacts(
+      { apiKey, organizationId: request.organizationId, level },
+      { after, limit: pageSize + 1 },
+    );
     const users = found.slice(0, pageSize).map(toContact);
     const last = users.at(-1);
     return { users, ...(found.length > pageSize && last && { next: last.userId }) };

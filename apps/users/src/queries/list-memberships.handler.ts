@@ -20,7 +20,14 @@ export class ListMembershipsHandler {
     @Ctx() { apiKey }: DeliveryContext,
   ): Promise<ListMembershipsResult> {
     const after = afterLevel && { level: afterLevel, id: afterId };
-    const found = await this.access.memberships({ apiKey, organizationId, userId }, { after, limit: MEMBERSHIPS_PAGE + 1 });
-    return { memberships: found.slice(0, MEMBERSHIPS_PAGE), more: found.length > MEMBERSHIPS_PAGE };
+    const { memberships, left } = await this.access.memberships(
+      { apiKey, organizationId, userId },
+      { after, limit: MEMBERSHIPS_PAGE + 1 },
+    );
+    return {
+      memberships: memberships.slice(0, MEMBERSHIPS_PAGE),
+      more: memberships.length > MEMBERSHIPS_PAGE,
+      ...(left !== undefined && { left }),
+    };
   }
 }

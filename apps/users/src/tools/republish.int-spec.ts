@@ -51,7 +51,13 @@ describe('republish', () => {
     const rows = await written();
     expect(rows).toHaveLength(count);
     expect(rows.map(({ id }) => id)).not.toContain(told[0].id);
-    expect(lines).toEqual(['documents: 4', 'organization members: 10', 'folder members: 8', 'document members: 4']);
+    expect(lines).toEqual([
+      'documents: 4',
+      'organization members: 10',
+      'folder members: 8',
+      'document members: 4',
+      'departures: 0',
+    ]);
 
     const flat = (events: { type: string; apiKey: string; data: Data }[]) =>
       events
@@ -64,6 +70,28 @@ describe('republish', () => {
       .filter(({ type }) => type !== 'organization.created.v1')
       .map(({ type, apiKey, data }) => ({ type, apiKey, data: JSON.parse(data) as Data }));
     expect(flat(rows.map(({ type, api_key, data }) => ({ type, apiKey: api_key, data })))).toEqual(flat(first));
+  });
+
+  it('publishes every end of a membership, and no membership that has ended', async () => {
+    await on.add({ organizationId: 'a', documentId: 'd', users: users('removed', 'again', 'left', 'stays') });
+    await on.add({ organizationId: 'a', folderId: 'f', users: users('left') });
+    await on.delete({ organizationId: 'a', documentId: 'd', userIds: ['removed', 'again'] });
+    await on.delete({ organizationId: 'a', userIds: ['left'] });
+    await on.add({ organizationId: 'a', documentId: 'd', users: users('again') });
+    await on.add({ organizationId: 'a', users: users('left') });
+    await on.published();
+    await again(2);
+    const found = (await written()).flatMap(({ type, data }) =>
+      data.users.map(({ userId }) => `${type} ${userId} ${data.documentId ?? data.folderId ?? ''}`),
+    );
+    expect(found.sort()).toEqual([
+      'user.added.v1 again d',
+      'user.added.v1 left ',
+      'user.added.v1 stays d',
+      'user.removed.v1 left ',
+      'user.removed.v1 removed d',
+    ]);
+    expect(lines.at(-1)).toBe('departures: 1');
   });
 
   it('publishes nothing from empty tables', async () => {

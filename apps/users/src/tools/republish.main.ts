@@ -10,7 +10,8 @@ import { RepublishRepository } from '../db/republish.repository';
 import { DATABASE } from '../db/schema';
 import { republish } from './republish';
 
-const HELP = `Publishes the events document.changed.v1 and user.added.v1 again, for every document that was set and every membership.
+const HELP = `Publishes the events document.changed.v1, user.added.v1 and user.removed.v1 again, for every document that was set, and every
+membership and its end.
 
 Usage: npm run events -- republish [--rate N]
 

@@ -17,7 +17,7 @@ export interface RepublishOptions {
 }
 
 /**
- * Publishes all documents and memberships again, in new events that are marked as republished. A change made meanwhile has its own event with a
+ * Publishes all documents, memberships and ends of memberships again, in new events that are marked as republished. A change made meanwhile has its own event with a
  * greater version. If the run is interrupted, it can be started again.
  *
  * @returns number of written events

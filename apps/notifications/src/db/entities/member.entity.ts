@@ -1,10 +1,11 @@
-import { Entity, PrimaryColumn } from 'typeorm';
+import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 
 /**
  * Describes table `members` for the test that compares entities with migrations; queries are raw SQL.
- * A row is a membership of a user, copied from the users service.
+ * A row is a membership of a user, copied from the users service. It stays when the membership ends: a deleted row could not refuse an older event.
  */
 @Entity('members')
+@Index('members_live', ['organization', 'userId', 'level', 'id', 'added'], { where: 'added > removed' })
 export class MemberEntity {
   @PrimaryColumn('bigint', { primaryKeyConstraintName: 'members_pkey' })
   organization: string;
@@ -19,4 +20,15 @@ export class MemberEntity {
   /** Id of the folder or document; empty for the organization. */
   @PrimaryColumn('text', { collation: 'C', primaryKeyConstraintName: 'members_pkey' })
   id: string;
+
+  /**
+   * Greatest version among the known additions; -1: none is known, 0: one without a version. The membership is live while it is greater than
+   * `removed` and than the version in `departures`.
+   */
+  @Column('bigint', { default: 0 })
+  added: string;
+
+  /** Greatest version among the known removals; -1: none. */
+  @Column('bigint', { default: -1 })
+  removed: string;
 }

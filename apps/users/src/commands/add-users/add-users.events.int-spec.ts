@@ -29,8 +29,8 @@ describe('users/add publishes events', () => {
         apiKey: 'two',
         organizationId: 'org',
         users: expect.arrayContaining([
-          { ...ada, initial: 'A', version },
-          { userId: 'grace', version },
+          { ...ada, initial: 'A', version, membership: version },
+          { userId: 'grace', version, membership: version },
         ]) as unknown[],
       },
     ]);
@@ -41,7 +41,7 @@ describe('users/add publishes events', () => {
     await told();
     await on.add({ organizationId: 'org', folderId: 'f', users: [ada] });
     await on.add({ organizationId: 'org', documentId: 'd', folderId: 'f', users: [ada] });
-    const users = [{ ...ada, initial: 'A', version }];
+    const users = [{ ...ada, initial: 'A', version, membership: version }];
     expect(await told()).toEqual([
       { type: 'user.added.v1', apiKey: 'one', organizationId: 'org', folderId: 'f', users },
       { type: 'user.added.v1', apiKey: 'one', organizationId: 'org', documentId: 'd', users },
@@ -51,15 +51,18 @@ describe('users/add publishes events', () => {
     expect(await told()).toEqual([]);
   });
 
-  it('for changed details, with a growing version', async () => {
+  it('for changed details, with a growing version and that of the membership', async () => {
     const versions: number[] = [];
+    const memberships = new Set<number | undefined>();
     for (const name of ['Ada', 'Ada L', 'Ada Lovelace']) {
       await on.add({ organizationId: 'org', users: [{ ...ada, name }] });
-      const event = (await told()).at(-1) as unknown as { users: { name: string; version: number }[] };
+      const event = (await told()).at(-1) as unknown as { users: { name: string; version: number; membership: number }[] };
       expect(event.users[0]?.name).toBe(name);
       versions.push(event.users[0]?.version ?? 0);
+      memberships.add(event.users[0]?.membership);
     }
     expect(versions).toEqual([...new Set(versions)].sort((a, b) => a - b));
+    expect([...memberships]).toEqual([expect.any(Number)]);
   });
 
   it('for all users added by concurrent calls', async () => {

@@ -1,4 +1,4 @@
-import { Entity, Index, JoinColumn, ManyToOne, PrimaryColumn } from 'typeorm';
+import { Column, Entity, Index, JoinColumn, ManyToOne, PrimaryColumn } from 'typeorm';
 import { FolderEntity } from './folder.entity';
 import { UserEntity } from './user.entity';
 
@@ -17,6 +17,14 @@ export class FolderMemberEntity {
 
   @PrimaryColumn('text', { name: 'user_id', collation: 'C', primaryKeyConstraintName: 'folder_members_pkey' })
   userId: string;
+
+  /** Version of the last addition. The membership is live while it is greater than `removed` and than `left_version` of the user. */
+  @Column('bigint', { default: () => "nextval('versions')" })
+  added: string;
+
+  /** Version of the last removal; -1: never. */
+  @Column('bigint', { default: -1 })
+  removed: string;
 
   @ManyToOne(() => FolderEntity)
   @JoinColumn([

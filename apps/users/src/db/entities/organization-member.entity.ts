@@ -1,4 +1,4 @@
-import { Entity, JoinColumn, ManyToOne, PrimaryColumn } from 'typeorm';
+import { Column, Entity, JoinColumn, ManyToOne, PrimaryColumn } from 'typeorm';
 import { UserEntity } from './user.entity';
 
 /**
@@ -12,6 +12,14 @@ export class OrganizationMemberEntity {
 
   @PrimaryColumn('text', { name: 'user_id', collation: 'C', primaryKeyConstraintName: 'organization_members_pkey' })
   userId: string;
+
+  /** Version of the last addition. The membership is live while it is greater than `removed` and than `left_version` of the user. */
+  @Column('bigint', { default: () => "nextval('versions')" })
+  added: string;
+
+  /** Version of the last removal; -1: never. */
+  @Column('bigint', { default: -1 })
+  removed: string;
 
   @ManyToOne(() => UserEntity)
   @JoinColumn([

@@ -1,4 +1,4 @@
-import { Column, Entity, JoinColumn, ManyToOne, PrimaryColumn } from 'typeorm';
+import { Column, Entity, Index, JoinColumn, ManyToOne, PrimaryColumn } from 'typeorm';
 import { OrganizationEntity } from './organization.entity';
 
 /**
@@ -6,6 +6,7 @@ import { OrganizationEntity } from './organization.entity';
  * A row holds the details of a user in one organization. The member tables hold the memberships.
  */
 @Entity('users')
+@Index('users_departed', ['organization', 'userId'], { where: 'left_version >= 0' })
 export class UserEntity {
   @PrimaryColumn('bigint', { primaryKeyConstraintName: 'users_pkey' })
   organization: string;
@@ -34,4 +35,8 @@ export class UserEntity {
   /** Version of the last change; later changes have greater versions. */
   @Column('bigint', { default: 0 })
   version: string;
+
+  /** Version at which the user last left the organization, with all its folders and documents; -1: never. */
+  @Column('bigint', { name: 'left_version', default: -1 })
+  leftVersion: string;
 }

@@ -1,0 +1,258 @@
+import * as fc from 'fast-check';
+import { InsertNotificationsRepository } from './insert-notifications.repository';
+import { MembersRepository, type CopiedMembership, type KnownMembership } from './members.repository';
+import { PagesRepository } from './pages.repository';
+import { aNotification, connectTestDatabase } from '../../test/notifications';
+
+/** Each membership shows one document, of which all users are notified. */
+const LEVELS: Record<string, CopiedMembership> = {
+  general: { level: 'organization', id: '' },
+  filed: { level: 'folder', id: 'f' },
+  secret: { level: 'document', id: 'secret' },
+};
+const DOCUMENTS = Object.keys(LEVELS);
+const TENANT = ['tenant', 'org'] as const;
+
+type Change = { kind: 'added' | 'removed'; document: string; version: number } | { kind: 'left'; version: number };
+
+/** The users service: the numbers of one user, and the events that it publishes. */
+class Source {
+  private version = 0;
+  private left = -1;
+  private readonly rows = new Map(DOCUMENTS.map((document) => [document, { added: -1, removed: -1 }]));
+  readonly events: Change[] = [];
+
+  isLive(document: string): boolean {
+    const { added, removed } = this.rows.get(document)!;
+    return added > removed && added > this.left;
+  }
+
+  visible(): string[] {
+    return DOCUMENTS.filter((document) => this.isLive(document));
+  }
+
+  add(document: string): void {
+    const row = this.rows.get(document)!;
+    if (!this.isLive(document)) row.added = ++this.version;
+    this.events.push({ kind: 'added', document, version: row.added });
+  }
+
+  remove(document: string): void {
+    if (!this.isLive(document)) return;
+    const version = ++this.version;
+    this.rows.get(document)!.removed = version;
+    this.events.push({ kind: 'removed', document, version });
+  }
+
+  leave(): void {
+    if (this.visible().length === 0) return;
+    this.left = ++this.version;
+    this.events.push({ kind: 'left', version: this.left });
+  }
+
+  answer() {
+    const memberships = this.visible().map((document) => ({ ...LEVELS[document], version: this.rows.get(document)!.added }));
+    return { memberships, ...(this.left >= 0 && { left: this.left }) };
+  }
+}
+
+/** A read that asks the users service: it looks at the copy, asks, and applies the answer. Events may come in between. */
+type Question = { known?: KnownMembership[]; answer?: ReturnType<Source['answer']> };
+
+describe('the copy of the memberships of a user', () => {
+  let database: Awaited<ReturnType<typeof connectTestDatabase>>;
+  let members: MembersRepository;
+  let pages: PagesRepository;
+  let users = 0;
+
+  beforeAll(async () => {
+    database = await connectTestDatabase();
+    const [dataSource] = database.dataSources;
+    members = new MembersRepository(dataSource);
+    pages = new PagesRepository(dataSource);
+    await members.setDocument(...TENANT, { documentId: 'filed', access: 'restricted', folderId: 'f', version: 1 });
+    await members.setDocument(...TENANT, { documentId: 'secret', access: 'restricted', version: 1 });
+    const toAll = DOCUMENTS.map((documentId) => aNotification({ id: documentId, documentId, notifyAll: true, to: [] }));
+    await new InsertNotificationsRepository(dataSource).insert(toAll);
+  });
+  afterAll(() => database.close());
+
+  const visible = async (userId: string) => {
+    const [apiKey, organizationId] = TENANT;
+    const { notifications } = await pages.find({ apiKey, organizationId, userId }, { newestFirst: true, size: 10 });
+    return notifications.map(({ id }) => id).sort();
+  };
+
+  const apply = async (userId: string, change: Change) => {
+    const changed = [{ userId, version: change.version }];
+    if (change.kind === 'left') await members.leave(...TENANT, changed);
+    else if (change.kind === 'added') await members.add(...TENANT, LEVELS[change.document], changed);
+    else await members.remove(...TENANT, LEVELS[change.document], changed);
+  };
+
+  const look = async (userId: string, question: Question) => {
+    question.known = await members.known(...TENANT, userId);
+  };
+  const complete = async (userId: string, { known, answer }: Question) => {
+    const right = new Set(answer?.memberships.map(({ level }) => level));
+    const wrong = (known ?? []).filter(({ live, level }) => live && !right.has(level));
+    await members.complete(...TENANT, userId, { ...answer!, wrong });
+  };
+
+  const permutations = <T>(list: readonly T[]): T[][] =>
+    list.length === 0
+      ? [[]]
+      : list.flatMap((first, index) => permutations(list.toSpliced(index, 1)).map((rest) => [first, ...rest]));
+
+  type Program = ((source: Source) => void)[];
+  const PROGRAMS: [string, Program][] = [
+    [
+      'added, removed and added again',
+      [
+        (source) => source.add('secret'),
+        (source) => source.remove('secret'),
+        (source) => source.add('secret'),
+        (source) => source.add('general'),
+        (source) => source.remove('general'),
+      ],
+    ],
+    [
+      'added, gone and added elsewhere',
+      [
+        (source) => source.add('secret'),
+        (source) => source.add('general'),
+        (source) => source.leave(),
+        (source) => source.add('secret'),
+        (source) => source.add('filed'),
+      ],
+    ],
+    [
+      'added, removed and gone twice',
+      [
+        (source) => source.add('filed'),
+        (source) => source.leave(),
+        (source) => source.add('filed'),
+        (source) => source.remove('filed'),
+        (source) => source.add('general'),
+        (source) => source.leave(),
+      ],
+    ],
+  ];
+  /** The source after a program, whose steps are one event each, and its answers before the first and after each of them. */
+  const after = (program: Program) => {
+    const source = new Source();
+    const answers = [source.answer()];
+    for (const step of program) {
+      step(source);
+      answers.push(source.answer());
+    }
+    return { source, events: source.events, answers, expected: source.visible().sort().join() };
+  };
+
+  it.each(PROGRAMS)('is that of the source after every order of the events of a user who was %s', async (_, program) => {
+    const { events, answers, expected } = after(program);
+    const orders = permutations(events);
+    // A part of 720: the rest differs in the first event only.
+    const chosen = orders.length > 120 ? orders.filter((__, index) => index % 6 === 0) : orders;
+    const run = async (order: Change[], index: number) => {
+      const userId = `user ${users++}`;
+      const question: Question = { answer: answers.at(-1) };
+      // The question begins and ends at places that differ from order to order, and one event comes twice.
+      const begin = index % (order.length + 1);
+      const end = begin + ((index * 7) % (order.length + 1 - begin));
+      for (let place = 0; place <= order.length; place++) {
+        if (place === begin) await look(userId, question);
+        if (place === end) await complete(userId, question);
+        if (place < order.length) await apply(userId, order[place]);
+      }
+      await apply(userId, order[index % order.length]);
+      return { order, begin, end, visible: (await visible(userId)).join() };
+    };
+    const seen = await Promise.all(chosen.map(run));
+    expect(seen.filter((one) => one.visible !== expected)).toEqual([]);
+  });
+
+  it.each(PROGRAMS)('is that of the source when it was asked at any time about a user who was %s', async (_, program) => {
+    const { events, answers, expected } = after(program);
+    const times = events.flatMap((__, begin) =>
+      answers.slice(begin).flatMap((answer, later) => events.slice(begin + later).map((___, last) => ({ begin, answer, last }))),
+    );
+    const run = async ({ begin, answer, last }: (typeof times)[number]) => {
+      const userId = `user ${users++}`;
+      const question: Question = { answer };
+      const end = events.length - last;
+      for (const event of events.slice(0, begin)) await apply(userId, event);
+      await look(userId, question);
+      for (const event of events.slice(begin, end)) await apply(userId, event);
+      await complete(userId, question);
+      for (const event of events.slice(end)) await apply(userId, event);
+      return { begin, answer, end, visible: (await visible(userId)).join() };
+    };
+    const seen = await Promise.all(times.map(run));
+    expect(seen.filter((one) => one.visible !== expected)).toEqual([]);
+  });
+
+  it('is that of the source after any program, with events that are late, repeated or in another order', async () => {
+    const document = fc.constantFrom(...DOCUMENTS);
+    const step = fc.oneof(
+      { weight: 3, arbitrary: fc.record({ act: fc.constant('add'), document }) },
+      { weight: 2, arbitrary: fc.record({ act: fc.constant('remove'), document }) },
+      { weight: 1, arbitrary: fc.record({ act: fc.constant('leave') }) },
+      { weight: 4, arbitrary: fc.record({ act: fc.constant('deliver'), which: fc.nat() }) },
+      { weight: 3, arbitrary: fc.record({ act: fc.constant('question') }) },
+    ) as fc.Arbitrary<{ act: string; document: string; which: number }>;
+    const programs = fc.array(step, { minLength: 4, maxLength: 16 });
+    await fc.assert(
+      fc.asyncProperty(programs, fc.nat(), async (steps, seed) => {
+        const userId = `user ${users++}`;
+        const source = new Source();
+        const seen = new Set<Change>();
+        let question: Question = {};
+        const ask = async () => {
+          if (!question.known) await look(userId, question);
+          else if (!question.answer) question.answer = source.answer();
+          else {
+            await complete(userId, question);
+            question = {};
+          }
+        };
+        for (const { act, document: of, which } of steps) {
+          if (act === 'add') source.add(of);
+          else if (act === 'remove') source.remove(of);
+          else if (act === 'leave') source.leave();
+          else if (act === 'question') await ask();
+          else if (source.events.length > 0) {
+            const event = source.events[which % source.events.length];
+            seen.add(event);
+            await apply(userId, event);
+          }
+        }
+        const late = source.events.filter((event) => !seen.has(event));
+        if (seed % 2) late.reverse();
+        const end = async () => {
+          while (question.known) await ask();
+        };
+        if (seed % 3) await end();
+        for (const event of late) await apply(userId, event);
+        await end();
+        expect(await visible(userId)).toEqual(source.visible().sort());
+      }),
+      { numRuns: 150 },
+    );
+  });
+
+  it('asks again when an addition without a version may be newer than a removal', async () => {
+    const isComplete = async (userId: string) => (await members.find(...TENANT, userId)).complete;
+    const unversioned = (userId: string) => members.add(...TENANT, LEVELS.secret, [{ userId }]);
+    for (const [userId, ending, asked] of [
+      ['never removed', undefined, false],
+      ['removed', { kind: 'removed', document: 'secret', version: 7 }, true],
+      ['gone', { kind: 'left', version: 7 }, true],
+    ] as [string, Change | undefined, boolean][]) {
+      await members.complete(...TENANT, userId, { memberships: [LEVELS.general], wrong: [] });
+      if (ending) await apply(userId, ending);
+      await unversioned(userId);
+      expect([userId, await isComplete(userId)]).toEqual([userId, !asked]);
+    }
+  });
+});

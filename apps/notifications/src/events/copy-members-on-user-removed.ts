@@ -1,0 +1,19 @@
+import { Controller } from '@nestjs/common';
+import { Ctx, MessagePattern, Payload } from '@nestjs/microservices';
+import { UserRemoved, UserRemovedEvent } from '@app/contracts/events.users';
+import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
+import { levelOf } from '../db/level';
+import { MembersRepository } from '../db/members.repository';
+
+/** Ends the copied memberships of removed users. */
+@Controller()
+export class CopyMembersOnUserRemoved {
+  constructor(private readonly members: MembersRepository) {}
+
+  @MessagePattern(UserRemoved.type)
+  async copy(@Payload() { data }: UserRemovedEvent, @Ctx() { apiKey }: DeliveryContext): Promise<void> {
+    const level = levelOf(data);
+    if (level.level === 'organization') await this.members.leave(apiKey, data.organizationId, data.users);
+    else await this.members.remove(apiKey, data.organizationId, level, data.users);
+  }
+}

@@ -1,0 +1,143 @@
+import { randomUUID } from 'node:crypto';
+import type { DataSource, QueryRunner } from 'typeorm';
+import { planOf, touchedBy } from '@app/testing/plan';
+import type { TestDatabase } from '@app/testing/server-databases';
+import { AccessRepository } from './access.repository';
+import { ADD_MEMBERS } from './add-members.sql';
+import type { Level } from './level';
+import { REMOVE_MEMBERS } from './remove-members.sql';
+import { connectTestDatabase } from '../../test/users';
+
+const MANY = 20_000;
+type Distribution = (prefix: string) => string;
+const ALL: Distribution = () => `'busy'`;
+const ONE_IN_FIVE: Distribution = (prefix) => `CASE n % 5 WHEN 0 THEN 'busy' ELSE '${prefix}' || n END`;
+/** Name, folder or document of membership n, and the number of other organizations, each with one member. */
+const DISTRIBUTIONS: [string, Distribution, number][] = [
+  ['in one folder and document', ALL, 0],
+  ['one in five in one, the others in thousands', ONE_IN_FIVE, 0],
+  ['of one organization among thousands', ALL, MANY],
+  ['one in five of one organization, the others in thousands', ONE_IN_FIVE, MANY],
+];
+const LEVELS: Level[] = [{ of: 'organization' }, { of: 'folder', id: 'busy' }, { of: 'document', id: 'busy' }];
+const USERS = Array.from({ length: 20 }, (_, index) => `u${index * 100}`);
+const TABLES = /^(users|(organization|folder|document)_members|organizations)$/;
+/** A page, its users, and the row that shows whether there are more. */
+const MOST = 3 * 51;
+
+let database: TestDatabase;
+let dataSource: DataSource;
+let runner: QueryRunner;
+
+beforeEach(async () => {
+  ({ database, dataSource } = await connectTestDatabase(2));
+  runner = dataSource.createQueryRunner();
+  // This tests plans, not times: filling the tables may take long on a slow machine.
+  await runner.query('SET statement_timeout = 0');
+  await runner.query(`INSERT INTO api_keys (key, name) VALUES ('one', '')`);
+});
+afterEach(async () => {
+  await runner.release();
+  await dataSource.destroy();
+  await database.drop();
+});
+
+it.each(DISTRIBUTIONS)('members %s: reads and changes touch the rows that they name', async (...given) => {
+  await store(...given);
+  await runner.query('VACUUM (ANALYZE)');
+  const problems = [];
+  for (const statement of await statements()) {
+    // Only a statement that stays prepared may have a plan without its values.
+    for (const mode of statement.prepared ? ['force_custom_plan', 'force_generic_plan'] : ['force_custom_plan']) {
+      await runner.query(`SET plan_cache_mode = ${mode}`);
+      problems.push(...(await problemsOf(statement, mode)));
+    }
+  }
+  expect(problems).toEqual([]);
+});
+
+async function store(_: string, valueOf: Distribution, others: number): Promise<void> {
+  const [folder, document] = ['folder', 'document'].map(valueOf);
+  const [{ id }] = (await runner.query(
+    `INSERT INTO organizations (api_key, organization_id) VALUES ('one', 'org') RETURNING id`,
+  )) as [{ id: string }];
+  const rows = `SELECT $1::bigint AS organization, 'u' || n AS user_id, ${folder} AS folder, ${document} AS document
+    FROM generate_series(0, ${MANY - 1}) n`;
+  await runner.query(
+    `INSERT INTO users (organization, user_id, initial_generated) SELECT organization, user_id, true FROM (${rows}) r`,
+    [id],
+  );
+  await runner.query(`INSERT INTO folders SELECT DISTINCT organization, folder FROM (${rows}) r`, [id]);
+  await runner.query(`INSERT INTO documents SELECT DISTINCT organization, document FROM (${rows}) r`, [id]);
+  await runner.query(`INSERT INTO organization_members SELECT organization, user_id FROM (${rows}) r`, [id]);
+  await runner.query(`INSERT INTO folder_members SELECT organization, folder, user_id FROM (${rows}) r`, [id]);
+  await runner.query(`INSERT INTO document_members SELECT organization, document, user_id FROM (${rows}) r`, [id]);
+  await runner.query(`
+    WITH other AS (
+      INSERT INTO organizations (api_key, organization_id) SELECT 'one', n FROM generate_series(1, ${others}) n RETURNING id
+    ), people AS (
+      INSERT INTO users (organization, user_id, initial_generated) SELECT id, 'u0', true FROM other
+    )
+    INSERT INTO organization_members SELECT id, 'u0' FROM other`);
+}
+
+interface Statement {
+  name: string;
+  prepared?: boolean;
+  text: string;
+  values: unknown[];
+}
+
+/** Every read and change of memberships, as the repositories send it. */
+async function statements(): Promise<Statement[]> {
+  const sent: Statement[] = [];
+  const asked = {
+    query: (text: string, values: unknown[]) => Promise.resolve((sent.push({ name: '', text, values }), [{ left: null }])),
+  };
+  const access = new AccessRepository(asked as unknown as DataSource);
+  const named = async (name: string, call: Promise<unknown>) => {
+    await call;
+    sent.at(-1)!.name = name;
+  };
+  const of = { apiKey: 'one', organizationId: 'org' };
+  for (const level of LEVELS) {
+    await named(`contacts of ${level.of}`, access.contacts({ ...of, level }, { limit: 51 }));
+    await named(`later contacts of ${level.of}`, access.contacts({ ...of, level }, { limit: 51, after: 'u5' }));
+    await named(`chosen contacts of ${level.of}`, access.contacts({ ...of, level, userIds: USERS }, { limit: 51 }));
+  }
+  await named('memberships', access.memberships({ ...of, userId: 'u5' }, { limit: 51 }));
+  await named('access', access.find('one', 'org', 'busy', 'u5'));
+  for (const level of LEVELS) {
+    const id = level.of === 'organization' ? [] : [level.id];
+    const ended = ['one', 'org', USERS, null, 'users.delete', randomUUID(), Buffer.alloc(1), ...id];
+    sent.push({ ...REMOVE_MEMBERS[level.of], prepared: true, values: ended });
+    const none = USERS.map(() => null);
+    const added = ['one', 'org', USERS, none, none, none, USERS.map(() => true), null, null, null, '[]', ...id];
+    sent.push({ ...ADD_MEMBERS[level.of], prepared: true, values: added });
+  }
+  return sent;
+}
+
+const literal = (value: unknown): string => {
+  if (value === null) return 'NULL';
+  if (Array.isArray(value)) return `'{${value.map((one) => (one === null ? 'NULL' : String(one))).join()}}'`;
+  return value instanceof Buffer ? `'\\x${value.toString('hex')}'` : `'${value as string | number | boolean}'`;
+};
+
+async function problemsOf({ name, text, values }: Statement, mode: string): Promise<string[]> {
+  const title = `${name}, ${mode}`;
+  await runner.startTransaction();
+  try {
+    await runner.query(`PREPARE "${title}" AS ${text}`);
+    const nodes = await planOf(runner, `EXECUTE "${title}" (${values.map(literal).join()})`);
+    const scans = nodes.filter((node) => TABLES.test(node['Relation Name'] ?? '') && node['Node Type'].includes('Scan'));
+    return [
+      ...(scans.length > 0 ? [] : [`${title}: nothing read`]),
+      ...scans
+        .filter((node) => touchedBy(node) > MOST)
+        .map((node) => `${title}: ${touchedBy(node)} rows of ${node['Relation Name']}`),
+    ];
+  } finally {
+    await runner.rollbackTransaction();
+  }
+}

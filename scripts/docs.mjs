@@ -9,6 +9,7 @@ import { configurationTables, exampleEnvironment } from './docs/configuration.mj
 import { embedExamples } from './docs/examples.mjs';
 import { layoutProblems } from './docs/layout.mjs';
 import { deadLettersTable, eventsTable, operationsTable, optionalTable } from './docs/messages.mjs';
+import { metricsTables } from './docs/metrics.mjs';
 import { pageStatements } from './docs/page-statements.mjs';
 import { referenceProblems } from './docs/references.mjs';
 import { accountsTable, topologyTables } from './docs/topology.mjs';
@@ -33,6 +34,7 @@ const TARGETS = {
   'libs/client/src/event-data.ts': () => clientEvents(),
   'docs/page-statements.sql': () => pageStatements(),
   'docs/integrating.md': (text) => embedExamples(text),
+  'docs/metrics.md': (text) => between('metrics', text, metricsTables()),
   'asyncapi.json': () => printed(ASYNCAPI),
   'docs/messages.html': () => output('dist/libs/api-docs/src/asyncapi/print-page.main.js'),
   'docs/messages.md': (text) => {

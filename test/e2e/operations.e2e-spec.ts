@@ -2,6 +2,7 @@ import { System } from '@app/testing/system';
 import { notifyAllReaches } from './operations/access.cases-spec';
 import { directPublisher } from './operations/direct-publisher.cases-spec';
 import { hostileInput } from './operations/hostile-input.cases-spec';
+import { metricsOfProcesses } from './operations/metrics.cases-spec';
 import { notificationsAdd } from './operations/notifications-add.cases-spec';
 import { notificationsGet } from './operations/notifications-get.cases-spec';
 import { usersAdd } from './operations/users-add.cases-spec';
@@ -21,4 +22,5 @@ describe('the operations', () => {
   notifyAllReaches(running);
   directPublisher(running);
   hostileInput(running);
+  metricsOfProcesses(running);
 });

@@ -3,6 +3,7 @@ import { Ctx, MessagePattern, Payload } from '@nestjs/microservices';
 import { UserAdded, UserAddedEvent } from '@app/contracts/events.users';
 import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
 import { MembersRepository } from '../db/members.repository';
+import { observeCopied } from '../metrics';
 
 /** Copies the memberships of added users. */
 @Controller()
@@ -10,7 +11,7 @@ export class CopyMembersOnUserAdded {
   constructor(private readonly members: MembersRepository) {}
 
   @MessagePattern(UserAdded.type)
-  async copy(@Payload() { data }: UserAddedEvent, @Ctx() { apiKey }: DeliveryContext): Promise<void> {
+  async copy(@Payload() { data, time }: UserAddedEvent, @Ctx() { apiKey }: DeliveryContext): Promise<void> {
     const { organizationId, folderId, documentId, users } = data;
     const membership =
       documentId !== undefined
@@ -20,5 +21,6 @@ export class CopyMembersOnUserAdded {
           : ({ level: 'organization', id: '' } as const);
     const userIds = users.map(({ userId }) => userId);
     await this.members.add(apiKey, organizationId, membership, userIds);
+    observeCopied(UserAdded.type, data, time);
   }
 }

@@ -5,6 +5,7 @@ import { hostileInput } from './operations/hostile-input.cases-spec';
 import { metricsOfProcesses } from './operations/metrics.cases-spec';
 import { notificationsAdd } from './operations/notifications-add.cases-spec';
 import { notificationsGet } from './operations/notifications-get.cases-spec';
+import { rulesAndDashboards } from './operations/observability.cases-spec';
 import { usersAdd } from './operations/users-add.cases-spec';
 
 /** One system for all: none of them stops a process, and each has organizations of its own. */
@@ -23,4 +24,5 @@ describe('the operations', () => {
   directPublisher(running);
   hostileInput(running);
   metricsOfProcesses(running);
+  rulesAndDashboards(running);
 });

@@ -113,8 +113,8 @@ module.exports = {
       name: 'services-load-no-operator-tools',
       comment: 'Operator tools use the full-rights account, which no service has.',
       severity: 'error',
-      from: { path: '^(apps|libs/(?!(rabbitmq-admin|api-docs)/))', pathNot: TEST },
-      to: { path: '^libs/rabbitmq-admin/' },
+      from: { path: '^(apps|libs/(?!(rabbitmq-admin|api-docs|doctor)/))', pathNot: TEST },
+      to: { path: '^libs/(rabbitmq-admin|doctor)/' },
     },
     {
       name: 'documents-are-generated-apart',

@@ -37,6 +37,8 @@ module.exports = {
     { ...base, displayName: 'e2e', testMatch: ['<rootDir>/test/e2e/**/*.e2e-spec.ts'] },
     { ...base, displayName: 'security', testMatch: ['<rootDir>/test/security/**/*.security-spec.ts'] },
     { ...base, displayName: 'faults', testMatch: ['<rootDir>/test/faults/**/*.fault-spec.ts'] },
+    { ...base, displayName: 'alerts', testMatch: ['<rootDir>/test/alerts/**/*.alerts-spec.ts'] },
+    { ...base, displayName: 'backup', testMatch: ['<rootDir>/test/backup/**/*.backup-spec.ts'] },
     { ...base, displayName: 'cluster', testMatch: ['<rootDir>/test/cluster/**/*.cluster-spec.ts'] },
     { ...base, displayName: 'neighbours', testMatch: ['<rootDir>/test/neighbours/**/*.neighbours-spec.ts'] },
   ],

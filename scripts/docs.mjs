@@ -6,11 +6,15 @@ import { join } from 'node:path';
 import { between } from './docs/between.mjs';
 import { clientEvents, clientOperations } from './docs/client-types.mjs';
 import { configurationTables, exampleEnvironment } from './docs/configuration.mjs';
+import { DASHBOARDS } from './docs/dashboard-panels.mjs';
+import { dashboardJson } from './docs/dashboards.mjs';
 import { embedExamples } from './docs/examples.mjs';
 import { layoutProblems } from './docs/layout.mjs';
 import { deadLettersTable, eventsTable, operationsTable, optionalTable } from './docs/messages.mjs';
+import { metricsTables } from './docs/metrics.mjs';
 import { pageStatements } from './docs/page-statements.mjs';
 import { referenceProblems } from './docs/references.mjs';
+import { prometheusRule } from './docs/prometheus-rule.mjs';
 import { accountsTable, topologyTables } from './docs/topology.mjs';
 import { commandLine } from './processes/command-line.mjs';
 import { prepare } from './checkout/prepare.mjs';
@@ -33,6 +37,11 @@ const TARGETS = {
   'libs/client/src/event-data.ts': () => clientEvents(),
   'docs/page-statements.sql': () => pageStatements(),
   'docs/integrating.md': (text) => embedExamples(text),
+  'docs/metrics.md': (text) => between('metrics', text, metricsTables()),
+  'deploy/observability/prometheus-rule.yml': () => prometheusRule(),
+  ...Object.fromEntries(
+    Object.keys(DASHBOARDS).map((name) => [`deploy/observability/dashboards/${name}.json`, () => dashboardJson(name)]),
+  ),
   'asyncapi.json': () => printed(ASYNCAPI),
   'docs/messages.html': () => output('dist/libs/api-docs/src/asyncapi/print-page.main.js'),
   'docs/messages.md': (text) => {

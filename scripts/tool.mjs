@@ -14,6 +14,7 @@ const REPUBLISH = 'dist/apps/users/src/tools/republish.main.js';
  * @typedef {object} Step
  * @property {string} program below the checkout
  * @property {string} [database] the variable that counts before DATABASE_URL; without one the program uses the broker
+ * @property {string[]} [names] other variables that say which system is meant
  * @property {(given: string[]) => string[]} [args] as given by itself
  */
 
@@ -45,6 +46,10 @@ const TOOLS = {
   accounts: {
     about: 'broker accounts of other services',
     steps: [{ program: 'dist/libs/rabbitmq-admin/src/accounts/accounts.main.js' }],
+  },
+  doctor: {
+    about: 'what is wrong with the configuration, the broker and the database',
+    steps: [{ program: 'dist/libs/doctor/src/doctor.main.js', names: ['AMQP_URL', 'DATABASE_URL'] }],
   },
   'dead-letters': {
     about: 'dead letters: looks at them, replays them, drops them',
@@ -99,13 +104,12 @@ function checkCopy() {
  * @param {Step} step
  * @returns {Promise<number | undefined>} its exit code, absent while it goes on in this process
  */
-async function run({ program, database, args = (given) => given }) {
+async function run({ program, database, names = database ? [database, 'DATABASE_URL'] : ['AMQP_URL'], args = (given) => given }) {
   const path = join(ROOT, program);
   if (!existsSync(path)) {
     console.error('The project is not built yet: run npm start once, or npm run build.');
     return 1;
   }
-  const names = database ? [database, 'DATABASE_URL'] : ['AMQP_URL'];
   const named = () => names.some((one) => process.env[one] || process.env[`${one}_FILE`]);
   if (!named() && existsSync(STACK_ENV)) process.loadEnvFile(STACK_ENV);
   if (!database) {

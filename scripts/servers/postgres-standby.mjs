@@ -11,18 +11,30 @@ const OF_PRIMARY = ['postmaster.pid', 'postmaster.opts'];
 const EMPTIED = ['pg_wal', 'pg_replslot', 'pg_stat_tmp'];
 
 /**
- * Copies the data directory of a running primary. npm does not bring pg_basebackup, so this is what it does: a backup by the functions of
- * SQL, and a copy of the files meanwhile.
+ * Copies the data directory of a running primary for a standby.
  * @param {string} primaryUrl with the superuser; its server runs on this machine
  * @param {string} data the new directory
  */
 export async function copyPrimary(primaryUrl, data) {
+  await copyData(primaryUrl, data, {
+    before: (client) => client.query('SELECT pg_create_physical_replication_slot($1, true)', [SLOT]),
+    files: { 'standby.signal': '' },
+  });
+}
+
+/**
+ * A base backup. npm does not bring pg_basebackup, so this is what it does: a backup by the functions of SQL, and a copy of the files meanwhile.
+ * @param {string} url with the superuser; its server runs on this machine
+ * @param {string} data the new directory
+ * @param {{ before?: (client: import('pg').Client) => Promise<unknown>, files?: Record<string, string> }} [more] files are written into the copy
+ */
+export async function copyData(url, data, { before, files = {} } = {}) {
   const { default: pg } = await import('pg');
-  const client = new pg.Client({ connectionString: primaryUrl });
+  const client = new pg.Client({ connectionString: url });
   await client.connect();
   try {
-    await client.query('SELECT pg_create_physical_replication_slot($1, true)', [SLOT]);
-    await client.query('SELECT pg_backup_start($1, true)', [SLOT]);
+    await before?.(client);
+    await client.query('SELECT pg_backup_start($1, true)', ['copy']);
     const { rows: found } = await client.query(`SELECT current_setting('data_directory') AS source`);
     const fresh = `${data}.new`;
     rmSync(fresh, { recursive: true, force: true });
@@ -32,17 +44,23 @@ export async function copyPrimary(primaryUrl, data) {
     for (const name of OF_PRIMARY) rmSync(join(fresh, name), { force: true });
     for (const name of EMPTIED)
       for (const entry of readdirSync(join(fresh, name))) rmSync(join(fresh, name, entry), { recursive: true });
-    const { uid, gid } = statSync(fresh);
-    for (const [name, text] of [
-      ['backup_label', ended[0].labelfile],
-      ['standby.signal', ''],
-    ]) {
-      writeFileSync(join(fresh, name), text, { mode: 0o600 });
-      chownSync(join(fresh, name), uid, gid);
-    }
+    writeOwned(fresh, { backup_label: ended[0].labelfile, ...files });
     renameSync(fresh, data);
   } finally {
     await client.end();
+  }
+}
+
+/**
+ * Files that belong to the owner of their directory.
+ * @param {string} directory
+ * @param {Record<string, string>} files
+ */
+export function writeOwned(directory, files) {
+  const { uid, gid } = statSync(directory);
+  for (const [name, text] of Object.entries(files)) {
+    writeFileSync(join(directory, name), text, { mode: 0o600 });
+    chownSync(join(directory, name), uid, gid);
   }
 }
 

@@ -14,6 +14,7 @@ import { join } from 'node:path';
 import { connectionFailure, freePorts } from '../processes/free-port.mjs';
 import { commandLine, endProcess, isAlive } from '../processes/processes.mjs';
 import { ServerProcess } from '../processes/server-process.mjs';
+import { archiveSettings, restore } from './postgres-archive.mjs';
 import { copyPrimary, standbySettings } from './postgres-standby.mjs';
 import { postgresIdentity, postgresPrograms, runAs } from './postgres-program.mjs';
 
@@ -27,6 +28,8 @@ const FAST_AND_UNSAFE = ['fsync=off', 'synchronous_commit=off', 'full_page_write
  * @param {number} [options.port] taken when free
  * @param {boolean} [options.fsync] false for data that nobody will miss
  * @param {string} [options.standbyOf] URL of the superuser of a primary on this machine; this one starts as a copy that follows it
+ * @param {string} [options.archive] a directory to which the log is archived
+ * @param {{ archive: string, until?: string }} [options.restoreFrom] the backup and log of such a server, with which this one starts
  * @param {string[]} [options.settings] others than these, each `name=value`
  * @param {string} [options.tls] a directory with ca.pem, cert.pem and key.pem: only TLS, and only with a certificate of that authority
  * @param {() => void} [options.onDeath] called when it goes by itself
@@ -34,6 +37,7 @@ const FAST_AND_UNSAFE = ['fsync=off', 'synchronous_commit=off', 'full_page_write
  */
 export async function startPostgres(options) {
   const { directory, password, port: preferred, fsync = true, standbyOf, settings: more = [], tls, onDeath, abort } = options;
+  const { archive, restoreFrom } = options;
   const programs = await postgresPrograms();
   const identity = postgresIdentity();
   const data = join(directory, 'data');
@@ -50,6 +54,8 @@ export async function startPostgres(options) {
     ...(fsync ? [] : FAST_AND_UNSAFE),
     ...(tls ? tlsSettings(directory, password) : []),
     ...(standbyOf ? standbySettings(standbyOf) : []),
+    ...(archive ? archiveSettings(archive, identity) : []),
+    ...(restoreFrom ? restore(restoreFrom.archive, data, restoreFrom.until) : []),
     ...more,
   ];
   const args = ['-D', data, '-p', String(port), ...settings.flatMap((setting) => ['-c', setting])];

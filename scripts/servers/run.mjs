@@ -1,5 +1,5 @@
 // One private server for a test that wants to break it. Jest cannot import these modules, so it talks to a child:
-// stdout: one JSON line when ready, then one for each command line on stdin: stop, kill, start, pause, resume, for PostgreSQL reload
+// stdout: one JSON line when ready, then one for each command line on stdin: stop, kill, start, pause, resume, for PostgreSQL backup (with --archive) and reload
 // (takes replaced certificates), and for RabbitMQ
 // memory alarm on, memory alarm off, and the same for disk: an alarm blocks every connection that publishes; and memory as deployed;
 // and the command lines of rabbitmqctl and rabbitmq-queues. CLUSTER_MEMBER (JSON) makes a RabbitMQ one node of a cluster.
@@ -8,10 +8,11 @@ import { randomBytes } from 'node:crypto';
 import { createInterface } from 'node:readline';
 import { commandLine } from '../processes/command-line.mjs';
 import { temporaryDirectory } from '../processes/temporary-directory.mjs';
+import { backUp } from './postgres-archive.mjs';
 import { startPostgres } from './postgres.mjs';
 import { startRabbit } from './rabbitmq.mjs';
 
-const { kind, management, fsync, tls, standbyOf } = commandLine(
+const { kind, management, fsync, tls, standbyOf, archive, restore, until } = commandLine(
   {
     command: 'node scripts/servers/run.mjs',
     about: 'Runs one private server for a test that breaks it, until its input closes.',
@@ -20,6 +21,9 @@ const { kind, management, fsync, tls, standbyOf } = commandLine(
       management: { help: "RabbitMQ's HTTP API as well" },
       tls: { value: 'DIRECTORY', help: 'only TLS, with ca.pem, cert.pem and key.pem of that directory' },
       fsync: { help: 'PostgreSQL keeps its promises when the machine fails' },
+      archive: { value: 'DIRECTORY', help: 'a PostgreSQL that archives its log there, and its files at the order backup' },
+      restore: { value: 'DIRECTORY', help: 'a PostgreSQL with what such a directory has' },
+      until: { value: 'TIME', help: 'not later than this' },
       'standby-of': { value: 'URL', help: 'a PostgreSQL that follows the one at this URL, on the same machine' },
     },
     examples: { 'rabbitmq --management': 'a broker', postgres: 'a database' },
@@ -50,7 +54,14 @@ const member = JSON.parse(process.env.CLUSTER_MEMBER ?? '{}');
 /** @type {Promise<(Awaited<ReturnType<typeof startRabbit>> & { reload?: undefined }) | Awaited<ReturnType<typeof startPostgres>> & { control?: undefined, managementUrl?: undefined }>} */
 const started =
   kind === 'postgres'
-    ? startPostgres({ directory, fsync: fsync ?? false, tls, standbyOf })
+    ? startPostgres({
+        directory,
+        fsync: fsync ?? false,
+        tls,
+        standbyOf,
+        archive,
+        restoreFrom: restore ? { archive: restore, until } : undefined,
+      })
     : startRabbit({ directory, disposable: true, management, tls, password: randomBytes(16).toString('hex'), ...member });
 
 // Signals end the process without cleaning up otherwise; a closed stdin says that the test is over or dead.
@@ -75,7 +86,11 @@ const TOOLS = ['rabbitmqctl', 'rabbitmq-queues'];
 
 /** @param {string} command */
 const obey = async (command) => {
-  const { server, control, reload } = await started;
+  const { server, control, reload, url } = await started;
+  if (archive && command === 'backup') {
+    await backUp(url, archive);
+    return { ok: true, command };
+  }
   if (reload && command === 'reload') {
     reload();
     return { ok: true, command, pid: server.pid ?? null };

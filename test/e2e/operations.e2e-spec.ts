@@ -3,9 +3,11 @@ import { notifyAllReaches } from './operations/access.cases-spec';
 import { directPublisher } from './operations/direct-publisher.cases-spec';
 import { hostileInput } from './operations/hostile-input.cases-spec';
 import { membershipsEnd } from './operations/memberships.cases-spec';
+import { metricsOfProcesses } from './operations/metrics.cases-spec';
 import { notificationsAdd } from './operations/notifications-add.cases-spec';
 import { notificationsDelete } from './operations/notifications-delete.cases-spec';
 import { notificationsGet } from './operations/notifications-get.cases-spec';
+import { rulesAndDashboards } from './operations/observability.cases-spec';
 import { usersAdd } from './operations/users-add.cases-spec';
 
 /** One system for all: none of them stops a process, and each has organizations of its own. */
@@ -25,4 +27,6 @@ describe('the operations', () => {
   membershipsEnd(running);
   directPublisher(running);
   hostileInput(running);
+  metricsOfProcesses(running);
+  rulesAndDashboards(running);
 });

@@ -39,7 +39,7 @@ describe('calls in flight', () => {
     finish();
     expect((await Promise.all(calls)).map(({ status }) => status)).toEqual([200, 200]);
     await eventually(async () => (await gateway.metric('gateway_calls_in_flight')) === 0);
-    await eventually(async () => (await gateway.metric('gateway_bytes_waiting')) === 0);
+    await eventually(async () => (await gateway.metric('gateway_waiting_bytes')) === 0);
   });
 
   it('are not occupied by callers whose body is arriving', async () => {
@@ -52,25 +52,25 @@ describe('calls in flight', () => {
 
   it('leave room for small bodies and other keys while the large bodies of one key use its share', async () => {
     const slow = await Promise.all(Array.from({ length: 104 }, () => started(head(MEBIBYTE))));
-    await eventually(async () => (await gateway.metric('gateway_bytes_arriving')) === 103 * MEBIBYTE);
+    await eventually(async () => (await gateway.metric('gateway_arriving_bytes')) === 103 * MEBIBYTE);
     expect((await gateway.post('/v1/users/add', LARGE)).status).toBe(429);
     expect((await gateway.post('/v1/users/add', LARGE, OTHER)).status).toBe(200);
     expect((await gateway.post('/v1/users/add', BODY)).status).toBe(200);
     expect(await gateway.log.line({ limit: 'arriving_share' })).toMatchObject({ apiKey: 'demo-key' });
     slow.forEach((socket) => socket.destroy());
-    await eventually(async () => (await gateway.metric('gateway_bytes_arriving')) === 0);
+    await eventually(async () => (await gateway.metric('gateway_arriving_bytes')) === 0);
     expect((await gateway.post('/v1/users/add', LARGE)).status).toBe(200);
-    expect(await gateway.metric('gateway_bytes_arriving')).toBe(0);
+    expect(await gateway.metric('gateway_arriving_bytes')).toBe(0);
   });
 
   it('count their large bodies until they are answered', async () => {
     const { started: one, finish } = gateway.rabbit.hold();
     const call = gateway.post('/v1/users/add', LARGE);
     await one;
-    expect(await gateway.metric('gateway_bytes_arriving')).toBe(LARGE.length);
+    expect(await gateway.metric('gateway_arriving_bytes')).toBe(LARGE.length);
     finish();
     await call;
-    await eventually(async () => (await gateway.metric('gateway_bytes_arriving')) === 0);
+    await eventually(async () => (await gateway.metric('gateway_arriving_bytes')) === 0);
   });
 
   it('are refused unread when all places are taken', async () => {

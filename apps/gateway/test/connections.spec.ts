@@ -156,7 +156,7 @@ describe('close', () => {
     const answers = textOf(socket);
     const call = head(LARGE.length) + LARGE;
     socket.write(call.slice(0, -5));
-    await eventually(async () => (await gateway.metric('gateway_bytes_arriving')) === LARGE.length);
+    await eventually(async () => (await gateway.metric('gateway_arriving_bytes')) === LARGE.length);
     const closed = gateway.stop();
     socket.write(call.slice(-5));
     const [received] = responsesIn(await answers);

@@ -35,13 +35,13 @@ describe('answers that are not read', () => {
     gateway.rabbit.respond = () => LARGE_PAGE;
     const before = (await closed('unread')) ?? 0;
     const socket = await unread(Array.from({ length: 100 }, (_, id) => get(id)).join(''));
-    await eventually(async () => ((await gateway.metric('gateway_bytes_waiting')) ?? 0) > 8 * LARGE);
+    await eventually(async () => ((await gateway.metric('gateway_waiting_bytes')) ?? 0) > 8 * LARGE);
     expect(gateway.rabbit.calls).toHaveLength(8);
     expect(await gateway.metric('gateway_calls_in_flight')).toBe(0);
     gateway.rabbit.respond = () => page(1);
     expect((await gateway.post('/v1/notifications/get', BODY)).status).toBe(200);
     await eventually(async () => (await closed('unread')) === before + 1);
-    await eventually(async () => (await gateway.metric('gateway_bytes_waiting')) === 0);
+    await eventually(async () => (await gateway.metric('gateway_waiting_bytes')) === 0);
     expect(await gateway.log.line({ connections: 1 })).toMatchObject({ level: 40 });
     socket.destroy();
   });
@@ -52,7 +52,7 @@ describe('answers that are not read', () => {
     const script = 'GET /docs/swagger-ui-bundle.js HTTP/1.1\r\nhost: x\r\n\r\n';
     const socket = await unread(script.repeat(100));
     await eventually(async () => (await closed('unread')) === before + 1);
-    await eventually(async () => (await gateway.metric('gateway_bytes_waiting')) === 0);
+    await eventually(async () => (await gateway.metric('gateway_waiting_bytes')) === 0);
     socket.destroy();
   });
 
@@ -62,7 +62,7 @@ describe('answers that are not read', () => {
     const sockets = await Promise.all(Array.from({ length: 20 }, (_, id) => unread(get(id))));
     expect(await gateway.log.line({ limit: 'waiting_share' })).toMatchObject({ apiKey: 'demo-key' });
     await eventually(async () => (await gateway.metric('gateway_calls_in_flight')) === 0);
-    expect(await gateway.metric('gateway_bytes_waiting')).toBeLessThan(9 * LARGE);
+    expect(await gateway.metric('gateway_waiting_bytes')).toBeLessThan(9 * LARGE);
     const refused = await gateway.post('/v1/notifications/get', BODY);
     expect([refused.status, refused.headers['retry-after'], refused.json().error?.status]).toEqual([
       429,
@@ -72,7 +72,7 @@ describe('answers that are not read', () => {
     expect((await gateway.post('/v1/notifications/get', BODY, OTHER)).text.length).toBeGreaterThan(LARGE);
     expect((await gateway.send({ method: 'GET', path: '/docs/swagger-ui-bundle.js' })).status).toBe(200);
     sockets.forEach((socket) => socket.destroy());
-    await eventually(async () => (await gateway.metric('gateway_bytes_waiting')) === 0);
+    await eventually(async () => (await gateway.metric('gateway_waiting_bytes')) === 0);
   });
 
   it('of the documentation are limited, and health is still answered', async () => {

@@ -178,20 +178,31 @@ export const ApiKeyRevoked = event('users', EVENT_TYPES.apiKeyRevoked, ApiKeyRev
   example: { apiKey: 'demo-key', reason: 'rotated', tokenIds: ['1'], endsAt: 1769860682117 },
 });
 
+const Time = () => Described({ type: 'string', description: 'Time of the event, RFC 3339 in UTC.' }, { optional: true });
+
 /** Body of {@link UserAdded} as its handlers read it; the tenant is in a header. */
 export class UserAddedEvent {
   @Nested(() => UserAddedData, 'Data of the event.')
   data: UserAddedData;
+
+  @Time()
+  time?: string;
 }
 
 /** Body of {@link UserRemoved} as its handlers read it; the tenant is in a header. */
 export class UserRemovedEvent {
   @Nested(() => UserRemovedData, 'Data of the event.')
   data: UserRemovedData;
+
+  @Time()
+  time?: string;
 }
 
 /** Body of {@link DocumentChanged} as its handlers read it; the tenant is in a header. */
 export class DocumentChangedEvent {
   @Nested(() => DocumentChangedData, 'Data of the event.')
   data: DocumentChangedData;
+
+  @Time()
+  time?: string;
 }

@@ -1,17 +1,7 @@
 import { Logger } from '@nestjs/common';
-import { Counter, Gauge } from 'prom-client';
 import { databaseServers } from '@app/runtime/database-url';
 import { NoServer, reasonOf } from './errors';
-
-const failures = new Counter({
-  name: 'database_connect_failures_total',
-  help: 'Connections to a server of DATABASE_URL that failed, or were refused because the server accepts no writes. `server` is its position, from 1.',
-  labelNames: ['server'],
-});
-const inUse = new Gauge({
-  name: 'database_server',
-  help: 'Position in DATABASE_URL, from 1, of the server to which the last connection was opened.',
-});
+import { connectFailures, serverInUse } from './metrics';
 
 /** A connection that can be ended at once. */
 export interface Endable {
@@ -76,7 +66,7 @@ export class DatabaseServers {
     if (this.used !== undefined && this.used !== position)
       this.logger.warn({ msg: 'another server is used', server: position + 1, of: this.count });
     this.used = this.position = position;
-    inUse.set(position + 1);
+    serverInUse.set(position + 1);
   }
 
   ended(connection: Endable): void {
@@ -86,7 +76,7 @@ export class DatabaseServers {
   /** Reports that a connection to this server failed. The next one is tried, unless another connection has moved on already. */
   failed(url: string): void {
     const position = this.urls.indexOf(url);
-    failures.inc({ server: position + 1 });
+    connectFailures.inc({ server: position + 1 });
     if (position === this.position) this.position = (position + 1) % this.count;
   }
 

@@ -1,5 +1,6 @@
 import { Pool, type PoolClient, type PoolConfig } from 'pg';
 import type { DatabaseServers } from './database-servers';
+import { pools } from './metrics';
 
 type Done = (release?: Error | boolean) => void;
 type Callback = (error: Error | undefined, client: PoolClient | undefined, done: Done) => void;
@@ -12,6 +13,14 @@ export class FailoverPool extends Pool {
   constructor(config: PoolConfig & { servers: DatabaseServers }) {
     super(config);
     this.servers = config.servers;
+    pools.add(this);
+  }
+
+  override end(): Promise<void>;
+  override end(callback: () => void): void;
+  override end(callback?: () => void): Promise<void> | void {
+    pools.delete(this);
+    return callback ? super.end(callback) : super.end();
   }
 
   override connect(): Promise<PoolClient>;

@@ -1,13 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
-import { Gauge } from 'prom-client';
 import type { DataSource } from 'typeorm';
 import { waitAfter } from './backoff';
 import { EVENT_MEMORY_MS, EventMemory } from './event-memory';
 import { LaterLook } from './later-look';
 import type { OutboxEvent, OutboxOptions } from './outbox-event';
 import { OutboxListener } from './outbox-listener';
-import { failures, published } from './outbox-metrics';
+import { failures, oldestSeconds, outboxEvents, outboxEventsLimit, published } from './metrics';
 import { LIMITS, NOTHING, StoredEvents, type Passed } from './stored-events';
 
 /** Between two batches that are not full, in milliseconds, after one of few events and after others: a batch costs much more than what it holds. */
@@ -18,10 +17,6 @@ const SWEEP_MS = 10_000;
 /** When rows that are too young now are old enough. The difference is for timers and clocks. */
 const LOOK_AGAIN_MS = EVENT_MEMORY_MS + 200;
 const MAX_EVENTS = 1_000_000;
-const oldestSeconds = new Gauge({
-  name: 'outbox_oldest_seconds',
-  help: 'Age of the oldest event in the outbox, 0 when it is empty; looked at every 10 s.',
-});
 
 /** A command has to wait: it would write an event, and the outbox is full. */
 export class OutboxFull extends Error {
@@ -58,6 +53,7 @@ export class OutboxRelay {
 
   /** Begins with what is there already. */
   start(): void {
+    outboxEventsLimit.set(this.options.maxEvents ?? MAX_EVENTS);
     this.timer = setInterval(() => void this.sweepNext(), SWEEP_MS).unref();
     void this.sweepNext();
   }
@@ -193,6 +189,7 @@ export class OutboxRelay {
       );
       if (!found) return;
       oldestSeconds.set(found.seconds);
+      outboxEvents.set(found.events);
       const full = found.events === maxEvents;
       if (full && !this.full) this.logger.error({ msg: 'the outbox is full: commands wait', events: maxEvents });
       this.full = full;

@@ -5,7 +5,7 @@ import { GENERIC_PLANS } from './data-source';
 import { EVENT_MEMORY_MS } from './event-memory';
 import { KeptEvents } from './kept-events';
 import type { OutboxEvent, OutboxLimits, OutboxOptions } from './outbox-event';
-import { failures, published } from './outbox-metrics';
+import { failures, published } from './metrics';
 import { queryPrepared } from './query-prepared';
 
 /** A batch. */

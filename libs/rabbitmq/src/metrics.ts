@@ -10,6 +10,7 @@ export class TransportMetrics {
   readonly blocked: Gauge<'connection'>;
   readonly calls: Histogram<'message' | 'status'>;
   readonly callsPending: Gauge<'connection'>;
+  readonly callsPendingLimit: Gauge<'connection'>;
   readonly returned: Counter<'exchange'>;
   readonly nacked: Counter<'exchange'>;
   readonly queriesRepeated: Counter<'message' | 'reason'>;
@@ -17,10 +18,21 @@ export class TransportMetrics {
   readonly eventsRefused: Counter<'type'>;
   readonly unknownReplies: Counter;
   readonly deliveries: Counter<'pattern' | 'outcome' | 'status'>;
+  readonly deliverySeconds: Histogram<'pattern'>;
+  readonly redeliveries: Counter<'queue'>;
   readonly deliveriesInFlight: Gauge<'queue'>;
+  readonly prefetch: Gauge<'queue'>;
   readonly deliveriesWaiting: Gauge<'kind'>;
+  readonly deliveriesRunning: Gauge<'kind'>;
+  readonly deliveriesRunningLimit: Gauge<'kind'>;
   readonly queueAway: Gauge<'queue'>;
   readonly lettersHeld: Gauge<'queue'>;
+  readonly lettersHeldLimit: Gauge;
+  readonly queueMessages: Gauge<'queue'>;
+  readonly queueMessagesLimit: Gauge<'queue'>;
+  readonly queueConsumers: Gauge<'queue'>;
+  /** Called before the metrics are read, to bring some of them up to date. Each must settle within a second or so. */
+  readonly beforeRead = new Set<() => Promise<void>>();
 
   private static readonly made = new WeakMap<Registry, TransportMetrics>();
 
@@ -61,6 +73,12 @@ export class TransportMetrics {
       registers,
       name: 'rabbitmq_calls_pending',
       help: 'Calls waiting for their reply.',
+      labelNames: ['connection'],
+    });
+    this.callsPendingLimit = new Gauge({
+      registers,
+      name: 'rabbitmq_calls_pending_limit',
+      help: 'With as many pending calls, further ones are refused.',
       labelNames: ['connection'],
     });
     this.returned = new Counter({
@@ -105,16 +123,47 @@ export class TransportMetrics {
       help: 'Settled deliveries by outcome. The status is that of the reply or of the error.',
       labelNames: ['pattern', 'outcome', 'status'],
     });
+    this.deliverySeconds = new Histogram({
+      registers,
+      name: 'rabbitmq_delivery_seconds',
+      help: 'Deliveries from their arrival in the process until they are settled: the wait for their turn, the handler, and the reply.',
+      labelNames: ['pattern'],
+      buckets: CALL_BUCKETS_S,
+    });
+    this.redeliveries = new Counter({
+      registers,
+      name: 'rabbitmq_redeliveries_total',
+      help: 'Deliveries that the broker has made before: a process or its connection ended, or put them back.',
+      labelNames: ['queue'],
+    });
     this.deliveriesInFlight = new Gauge({
       registers,
       name: 'rabbitmq_deliveries_in_flight',
       help: 'Unsettled deliveries.',
       labelNames: ['queue'],
     });
+    this.prefetch = new Gauge({
+      registers,
+      name: 'rabbitmq_prefetch',
+      help: 'Most unsettled messages of the queue in this process. A message of the calls may be up to 32 deliveries.',
+      labelNames: ['queue'],
+    });
     this.deliveriesWaiting = new Gauge({
       registers,
       name: 'rabbitmq_deliveries_waiting',
       help: 'Deliveries that wait for their turn in the fair schedule, by kind: commands (with the events) or queries.',
+      labelNames: ['kind'],
+    });
+    this.deliveriesRunning = new Gauge({
+      registers,
+      name: 'rabbitmq_deliveries_running',
+      help: 'Deliveries that have their turn, by kind.',
+      labelNames: ['kind'],
+    });
+    this.deliveriesRunningLimit = new Gauge({
+      registers,
+      name: 'rabbitmq_deliveries_running_limit',
+      help: 'As many of those as there may be: the setting with COMMAND_PREFETCH or QUERY_PREFETCH in its name.',
       labelNames: ['kind'],
     });
     this.queueAway = new Gauge({
@@ -126,8 +175,34 @@ export class TransportMetrics {
     this.lettersHeld = new Gauge({
       registers,
       name: 'rabbitmq_letters_held',
-      help: 'Deliveries held because the broker does not take their retry or dead letter. With more than 16 the queue is not consumed.',
+      help: 'Deliveries held because the broker does not take their retry or dead letter.',
       labelNames: ['queue'],
+    });
+    this.lettersHeldLimit = new Gauge({
+      registers,
+      name: 'rabbitmq_letters_held_limit',
+      help: 'With more of those the queue is not consumed.',
+    });
+    const beforeRead = async () => void (await Promise.all([...this.beforeRead].map((look) => look())));
+    this.queueMessages = new Gauge({
+      registers,
+      name: 'queue_messages',
+      help: 'Messages that wait in the queue, as the broker says when the metrics are read. Every process of a service says the same.',
+      labelNames: ['queue'],
+      collect: beforeRead,
+    });
+    this.queueMessagesLimit = new Gauge({
+      registers,
+      name: 'queue_messages_limit',
+      help: 'Most messages in the queue. A full queue refuses, or drops its oldest message in the case of refused letters.',
+      labelNames: ['queue'],
+    });
+    this.queueConsumers = new Gauge({
+      registers,
+      name: 'queue_consumers',
+      help: 'Consumers of the queue in all processes.',
+      labelNames: ['queue'],
+      collect: beforeRead,
     });
   }
 }

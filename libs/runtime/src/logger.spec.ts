@@ -6,8 +6,15 @@ import { text } from 'node:stream/consumers';
 import { transformFileSync } from '@swc/core';
 
 /** The logger as it is now: what is in dist/ may be older. */
-const { code } = transformFileSync(join(__dirname, 'logger.ts'), { sourceMaps: false });
-const LOGGER = `((exports) => { ${code}; return exports; })({})`;
+const loaded = (file: string, ours = '{}') => {
+  const { code } = transformFileSync(join(__dirname, file), { sourceMaps: false });
+  return `((load, exports) => {
+    const require = (name) => (${ours})[name] ?? load(name);
+    ${code};
+    return exports;
+  })(require, {})`;
+};
+const LOGGER = `((metrics) => ${loaded('logger.ts', "{ './metrics': metrics }")})(${loaded('metrics.ts')})`;
 const LINES = 20_000;
 
 /** Writes log lines, and reports its progress on a channel other than stdout. */

@@ -1,15 +1,10 @@
 import type { LoggerService } from '@nestjs/common';
 import { pino, type Logger } from 'pino';
-import { Counter } from 'prom-client';
 import type { LogLevel } from './log-levels';
+import { linesDropped } from './metrics';
 
 /** Most buffered bytes while stdout is not read. */
 const MAX_WAITING = 16 * 1024 * 1024;
-
-const dropped = new Counter({
-  name: 'log_lines_dropped_total',
-  help: 'Log lines dropped because stdout is read too slowly.',
-});
 
 /** JSON allows these characters unescaped, but many line readers (readline of Node 24, Python's splitlines) end a line at them. */
 const ENDS_OF_LINE = /[\u0085\u2028\u2029]/g;
@@ -22,7 +17,7 @@ const escaped = (character: string) => `\\u${character.charCodeAt(0).toString(16
 export function createLogger(service: string, level: LogLevel): Logger {
   // Not 0, because then flush() would not wait.
   const stdout = pino.destination({ sync: false, minLength: 1, maxLength: MAX_WAITING });
-  stdout.on('drop', () => dropped.inc());
+  stdout.on('drop', () => linesDropped.inc());
   return pino(
     {
       level,

@@ -1,10 +1,11 @@
 import { leaveSignalsToOthers } from './stop-while-starting';
 import { setImmediate } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
-import { collectDefaultMetrics, Gauge } from 'prom-client';
+import { collectDefaultMetrics } from 'prom-client';
 import { ConfigError } from './settings';
 import type { LogLevel } from './log-levels';
 import { createLogger, exitAfterLogging, NestLogger } from './logger';
+import { describeProcess } from './metrics';
 import { startOperationsServer } from './operations-server';
 import { Readiness } from './readiness';
 
@@ -59,7 +60,7 @@ export async function runService<C extends ServiceConfig>(
 
   // The default of 10 ms uses more CPU time of an idle process than everything else. The lag percentiles include this interval.
   collectDefaultMetrics({ eventLoopMonitoringPrecision: 50 });
-  measureDependencies(readiness);
+  describeProcess(name, readiness);
   let starting: Promise<() => Promise<void>> = Promise.resolve(async () => undefined);
 
   const stop = (signal: string) => {
@@ -103,17 +104,6 @@ export async function runService<C extends ServiceConfig>(
     pino.fatal({ err }, 'the start failed');
     exit(1);
   }
-}
-
-function measureDependencies(readiness: Readiness): void {
-  new Gauge({
-    name: 'dependency_up',
-    help: '1 while a dependency is usable, else 0. /health/ready has the reason. The gateway stays ready without its dependencies.',
-    labelNames: ['dependency'],
-    async collect() {
-      for (const { name, reason } of await readiness.answers()) this.set({ dependency: name }, reason === undefined ? 1 : 0);
-    },
-  });
 }
 
 /** Prints every problem of the configuration on stderr and exits 1. */

@@ -20,6 +20,7 @@ export type Order =
   | 'pause'
   | 'resume'
   | 'reload'
+  | 'backup'
   | 'memory as deployed'
   | `${'memory' | 'disk'} alarm ${'on' | 'off'}`
   | `${'rabbitmqctl' | 'rabbitmq-queues'} ${string}`;

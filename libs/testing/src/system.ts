@@ -135,6 +135,11 @@ export class System {
     return (await run('dist/apps/users/src/tools/keys.main.js', parameters, this.env)).stdout;
   }
 
+  /** Runs `npm run copy -- rebuild`. */
+  async rebuildCopy(): Promise<void> {
+    await run('scripts/tool.mjs', ['copy', 'rebuild'], this.env);
+  }
+
   async stop(): Promise<void> {
     await Promise.all(Object.values(this.services).map((service) => service.stop('SIGKILL')));
     for (const drop of this.drops) await drop();

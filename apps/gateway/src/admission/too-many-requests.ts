@@ -4,7 +4,7 @@ import type { NestLogger } from '@app/runtime/logger';
 import type { Readiness } from '@app/runtime/readiness';
 import { HTTP_STATUS, type ErrorStatus } from '@app/contracts/error';
 import { errorEnvelope, JSON_TYPE } from '../server/envelope';
-import { rateLimited } from '../server/metrics';
+import { countError, rateLimited } from '../server/metrics';
 import { NOT_CHECKED } from './authenticator';
 
 /**
@@ -81,6 +81,7 @@ export class TooManyRequests {
   refuse(response: ServerResponse, requestId: string, limit: Limit, more: { waitMs?: number; apiKey?: string } = {}): void {
     const { waitMs = 1000, apiKey = '' } = more;
     rateLimited.inc({ limit });
+    countError('refused', limit === 'credentials' ? 'UNAVAILABLE' : 'RESOURCE_EXHAUSTED');
     this.count(requestId, limit, apiKey);
     if (this.unanswered.length === 0) setImmediate(() => this.answerSome());
     this.unanswered.push(() => this.answer(response, requestId, limit, waitMs));
@@ -89,6 +90,7 @@ export class TooManyRequests {
   /** Replaces the answer of a reply by 429. @returns the body */
   instead(reply: FastifyReply, limit: Limit, apiKey?: string): string {
     rateLimited.inc({ limit });
+    countError(reply.request.routeOptions.url ?? 'unknown', 'RESOURCE_EXHAUSTED');
     this.count(reply.request.id, limit, apiKey ?? '');
     void reply.code(429).header('retry-after', '1').type(JSON_TYPE);
     return BODY[limit];

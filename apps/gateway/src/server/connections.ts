@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { NestLogger } from '@app/runtime/logger';
-import { connectionsClosed } from './metrics';
+import { connectionsClosed, connectionsOpen } from './metrics';
 import { Progress } from './progress';
 import { standBefore } from './stand-before';
 import type { ServerLimits } from './server-limits';
@@ -84,10 +84,12 @@ export class Connections {
   private opened(socket: Socket): void {
     const connection: Connection = { owed: [], queued: 0, progress: new Progress(socket) };
     this.open.set(socket, connection);
+    connectionsOpen.inc();
     // Node resumes reading for the body of a started request, and after a write is flushed: pause again.
     socket.on('resume', () => connection.queued > 0 && socket.pause());
     socket.once('close', () => {
       this.open.delete(socket);
+      connectionsOpen.dec();
       this.queued -= connection.queued;
       for (const { callbacks } of connection.owed) for (const callback of callbacks) callback();
     });

@@ -2,11 +2,13 @@ import { Catch, type ArgumentsHost, type ExceptionFilter } from '@nestjs/common'
 import type { FastifyReply } from 'fastify';
 import { errorEnvelope, JSON_TYPE } from './envelope';
 import { httpAnswerOf } from './http-error';
+import { countError } from './metrics';
 
 /** Answers with an error. The thrown value is stored in the request, for its log line. */
 export function sendError(reply: FastifyReply, thrown: unknown): void {
   const { status, headers, error } = httpAnswerOf(thrown);
   reply.request.failure = thrown;
+  countError(reply.request.routeOptions.url ?? 'unknown', error.status);
   // Fastify would close the connection after a body that it cannot parse. Instead the rest is read and dropped, within the request timeout:
   // otherwise a client that is still sending would not see the answer.
   if (reply.hasHeader('connection')) reply.removeHeader('connection');

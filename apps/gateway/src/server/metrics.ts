@@ -1,4 +1,5 @@
 import { Counter, Gauge, Histogram } from 'prom-client';
+import type { ErrorStatus } from '@app/contracts/error';
 
 export const requestSeconds = new Histogram({
   name: 'http_request_seconds',
@@ -6,6 +7,15 @@ export const requestSeconds = new Histogram({
   labelNames: ['route', 'status'],
   buckets: [0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10],
 });
+
+export const errors = new Counter<'route' | 'error'>({
+  name: 'gateway_errors_total',
+  help: 'Answers with an error, by `error.status` and route. Route `refused`: by a limit, before the call was read, see gateway_rate_limited_total.',
+  labelNames: ['route', 'error'],
+});
+
+/** Counts an answer with an error. @param route the pattern of a route of this process, never a path of a caller */
+export const countError = (route: string, error: ErrorStatus): void => errors.inc({ route, error });
 
 export const callsInFlight = new Gauge({
   name: 'gateway_calls_in_flight',
@@ -19,22 +29,22 @@ export const callsInFlightLimit = new Gauge({
 });
 
 export const bytesArriving = new Gauge({
-  name: 'gateway_bytes_arriving',
+  name: 'gateway_arriving_bytes',
   help: 'Bytes of large bodies of calls that are arriving or in flight. A body counts with its declared length, or 1 MiB.',
 });
 
 export const bytesArrivingLimit = new Gauge({
-  name: 'gateway_bytes_arriving_limit',
+  name: 'gateway_arriving_limit_bytes',
   help: 'As many of those as there may be. One key may have 80 %.',
 });
 
 export const bytesWaiting = new Gauge({
-  name: 'gateway_bytes_waiting',
+  name: 'gateway_waiting_bytes',
   help: 'Bytes of answers that are expected, or that their clients have not read yet.',
 });
 
 export const bytesWaitingLimit = new Gauge({
-  name: 'gateway_bytes_waiting_limit',
+  name: 'gateway_waiting_limit_bytes',
   help: 'As many of those as there may be. One key may have 80 %.',
 });
 
@@ -48,6 +58,13 @@ export const authentications = new Counter({
   name: 'gateway_authentications_total',
   help: 'Checked credentials by source. hit and stale: the cache; miss: a first question; renewal: a repeated question; unavailable: no answer.',
   labelNames: ['source'],
+});
+
+export const connectionsOpen = new Gauge({ name: 'gateway_connections', help: 'Open connections of clients.' });
+
+export const connectionsLimit = new Gauge({
+  name: 'gateway_connections_limit',
+  help: 'With as many open connections, further ones are closed unread.',
 });
 
 export const connectionsRefused = new Counter({

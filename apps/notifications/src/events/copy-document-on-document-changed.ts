@@ -3,6 +3,7 @@ import { Ctx, MessagePattern, Payload } from '@nestjs/microservices';
 import { DocumentChanged, DocumentChangedEvent } from '@app/contracts/events.users';
 import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
 import { MembersRepository } from '../db/members.repository';
+import { observeCopied } from '../metrics';
 
 /** Copies the folder and access type of a changed document, unless the copy is newer already. */
 @Controller()
@@ -10,8 +11,9 @@ export class CopyDocumentOnDocumentChanged {
   constructor(private readonly members: MembersRepository) {}
 
   @MessagePattern(DocumentChanged.type)
-  async copy(@Payload() { data }: DocumentChangedEvent, @Ctx() { apiKey }: DeliveryContext): Promise<void> {
+  async copy(@Payload() { data, time }: DocumentChangedEvent, @Ctx() { apiKey }: DeliveryContext): Promise<void> {
     const { organizationId, ...document } = data;
     await this.members.setDocument(apiKey, organizationId, document);
+    observeCopied(DocumentChanged.type, data, time);
   }
 }

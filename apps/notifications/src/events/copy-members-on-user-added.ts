@@ -4,6 +4,7 @@ import { UserAdded, UserAddedEvent } from '@app/contracts/events.users';
 import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
 import { levelOf } from '../db/level';
 import { MembersRepository } from '../db/members.repository';
+import { observeCopied } from '../metrics';
 
 /** Copies the memberships of added users. */
 @Controller()
@@ -11,8 +12,9 @@ export class CopyMembersOnUserAdded {
   constructor(private readonly members: MembersRepository) {}
 
   @MessagePattern(UserAdded.type)
-  async copy(@Payload() { data }: UserAddedEvent, @Ctx() { apiKey }: DeliveryContext): Promise<void> {
+  async copy(@Payload() { data, time }: UserAddedEvent, @Ctx() { apiKey }: DeliveryContext): Promise<void> {
     const added = data.users.map(({ userId, membership }) => ({ userId, version: membership }));
     await this.members.add(apiKey, data.organizationId, levelOf(data), added);
+    observeCopied(UserAdded.type, data, time);
   }
 }

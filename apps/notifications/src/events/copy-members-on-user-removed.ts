@@ -4,6 +4,7 @@ import { UserRemoved, UserRemovedEvent } from '@app/contracts/events.users';
 import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
 import { levelOf } from '../db/level';
 import { MembersRepository } from '../db/members.repository';
+import { observeCopied } from '../metrics';
 
 /** Ends the copied memberships of removed users. */
 @Controller()
@@ -11,9 +12,10 @@ export class CopyMembersOnUserRemoved {
   constructor(private readonly members: MembersRepository) {}
 
   @MessagePattern(UserRemoved.type)
-  async copy(@Payload() { data }: UserRemovedEvent, @Ctx() { apiKey }: DeliveryContext): Promise<void> {
+  async copy(@Payload() { data, time }: UserRemovedEvent, @Ctx() { apiKey }: DeliveryContext): Promise<void> {
     const level = levelOf(data);
     if (level.level === 'organization') await this.members.leave(apiKey, data.organizationId, data.users);
     else await this.members.remove(apiKey, data.organizationId, level, data.users);
+    observeCopied(UserRemoved.type, data, time);
   }
 }

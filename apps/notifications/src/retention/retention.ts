@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
-import { Counter } from 'prom-client';
 import type { DataSource } from 'typeorm';
 import { isDatabaseAway } from '@app/postgres/errors';
 import { deleteOlderThan, freeIdsOfDeleted } from '../db/retention.repository';
+import { retentionDeleted, retentionFailures } from '../metrics';
 
 const EVERY_MS = 10 * 60 * 1000;
 /** Least and most notifications deleted by one statement. Each may have a thousand recipients, and a statement has two seconds. */
@@ -11,12 +11,6 @@ const [LEAST, MOST] = [1, 1000];
 const FIRST = 64;
 /** Target time of a statement, in milliseconds. A longer one halves the number for the next statement, a shorter one doubles it. */
 const GOOD_MS = 250;
-
-const deleted = new Counter({ name: 'retention_deleted_total', help: 'Notifications deleted because of their age.' });
-const failures = new Counter({
-  name: 'retention_failures_total',
-  help: 'Failed attempts to delete old notifications. The next attempt follows within ten minutes.',
-});
 
 /**
  * Deletes notifications that are older than `RETENTION_DAYS`, and frees the ids of those that were deleted more than 25 hours ago. A few at a time, so
@@ -51,7 +45,7 @@ export class Retention {
     if (this.days === 0) return;
     const total = await this.repeat(async (most) => {
       const count = await deleteOlderThan(this.dataSource, this.days, most);
-      deleted.inc(count);
+      retentionDeleted.inc(count);
       return count;
     });
     if (total > 0) this.logger.log({ msg: 'old notifications were deleted', notifications: total });
@@ -73,7 +67,7 @@ export class Retention {
         total += count;
         if (count < most) break;
       } catch (error) {
-        failures.inc();
+        retentionFailures.inc();
         this.logger.warn({
           msg: 'old notifications could not be deleted',
           reason: (error as Error).message,

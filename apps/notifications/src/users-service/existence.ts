@@ -5,6 +5,7 @@ import { Exists } from '@app/contracts/users.exists';
 import type { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
 import { RabbitClient } from '@app/rabbitmq/client/rabbit.client';
 import { askUsers } from './ask-users';
+import { countLookup } from '@app/runtime/metrics';
 import { OrganizationsRepository } from '../db/organizations.repository';
 
 /** Checks that tenants, organizations and documents exist: first in this service's own tables, then in the users service. */
@@ -24,7 +25,7 @@ export class Existence {
    * @throws ApiError UNAUTHENTICATED; UNAVAILABLE when the key cannot be checked now
    */
   async requireTenant(context: DeliveryContext): Promise<void> {
-    if (this.knownTenants.has(context.apiKey)) return;
+    if (countLookup('tenants', this.knownTenants.has(context.apiKey))) return;
     if (!(await this.organizations.hasTenant(context.apiKey))) {
       const { apiKey } = await askUsers(this.client, Exists, {}, context);
       if (!apiKey) throw new ApiError('UNAUTHENTICATED', 'The API key is unknown.');

@@ -3,6 +3,7 @@ import { LRUCache } from 'lru-cache';
 import { ListMemberships, type ListMembershipsResult, type Membership } from '@app/contracts/memberships.list';
 import type { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
 import { RabbitClient } from '@app/rabbitmq/client/rabbit.client';
+import { countLookup } from '@app/runtime/metrics';
 import { askUsers } from './ask-users';
 import { MembersRepository } from '../db/members.repository';
 
@@ -30,7 +31,7 @@ export class Members {
   async requireComplete(organizationId: string, userId: string, context: DeliveryContext): Promise<void> {
     const { apiKey } = context;
     const key = JSON.stringify([apiKey, organizationId, userId]);
-    if (this.complete.has(key)) return;
+    if (countLookup('members', this.complete.has(key))) return;
     const { complete, matters } = await this.members.find(apiKey, organizationId, userId);
     if (complete) this.complete.set(key, true);
     if (complete || !matters) return;

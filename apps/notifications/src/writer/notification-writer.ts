@@ -1,9 +1,9 @@
 import { Injectable, Logger } from '@nestjs/common';
-import { Histogram } from 'prom-client';
 import { STATEMENT_TIMEOUT_MS } from '@app/postgres/statement-timeout';
 import { isDatabaseAway, isRejectedByValue, isTransient, sqlState, violatedConstraint } from '@app/postgres/errors';
 import { OutboxRelay } from '@app/postgres/outbox';
 import { InsertNotificationsRepository, type NewNotification, type StoredBefore } from '../db/insert-notifications.repository';
+import { batchSeconds, batchSize, MAX_BATCH, writerWaiting } from '../metrics';
 
 /**
  * Outcome of a notification:
@@ -23,8 +23,7 @@ interface Entry {
   reject(error: unknown): void;
 }
 
-/** Limits of a batch: half of the default prefetch, because two batches share it, and recipients that stay well below the statement timeout. */
-const MAX_BATCH = 128;
+/** Most recipients in a batch: they stay well below the statement timeout. */
 const MAX_BATCH_RECIPIENTS = 10_000;
 
 /** Most recipients in a batch with a near deadline, whose statement has less time. */
@@ -42,17 +41,6 @@ const MAX_TRIES = 4;
 
 /** Violated when another writer commits the same Idempotency-Key between the check and the INSERT. The retry finds the stored answer. */
 const ANSWERED_MEANWHILE = 'idempotency_keys_pkey';
-
-const batchSize = new Histogram({
-  name: 'notification_batch_size',
-  help: 'Notifications that shared one commit',
-  buckets: [1, 2, 4, 8, 16, 32, 64, MAX_BATCH],
-});
-const batchSeconds = new Histogram({
-  name: 'notification_batch_seconds',
-  help: 'Duration of one batch, from the first statement to the last answer',
-  buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5],
-});
 
 /**
  * Group commit: notifications gather while a batch is being written, and the next batch takes them all. There is no timer: alone a notification is
@@ -148,6 +136,7 @@ export class NotificationWriter {
       }
     }
     this.waiting.splice(0, looked, ...postponed);
+    writerWaiting.set(this.waiting.length);
     const sorted = [...leaders].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, entry]) => entry);
     return { leaders: sorted, followers };
   }

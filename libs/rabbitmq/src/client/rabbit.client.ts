@@ -16,6 +16,8 @@ import { STANDBY_EXCHANGE } from '../topology/topology';
 export type { CallOptions } from '@app/amqp/message-properties';
 export type { Answer } from '@app/amqp/reply-format';
 
+const MAX_PENDING = 1000;
+
 export interface RabbitClientOptions {
   /** The name is the name of the app, and is the `app_id` of every message. */
   connection: ConnectionOptions;
@@ -41,9 +43,10 @@ export class RabbitClient extends ClientProxy {
   /** @throws Error when the broker's URL is invalid, or the declaration of a message does not name the process among its callers */
   constructor(readonly options: RabbitClientOptions) {
     super();
-    const { connection, maxPending, exchange = 'calls', calls } = options;
+    const { connection, maxPending = MAX_PENDING, exchange = 'calls', calls } = options;
     if (calls) requireRights(calls);
     this.metrics = TransportMetrics.of(options.metrics);
+    this.metrics.callsPendingLimit.set({ connection: connection.name }, maxPending);
     this.connection = new RabbitConnection({ ...connection, name: `${connection.name} calling` }, observe(this.metrics));
     const standbyExchange = exchange === 'calls' ? STANDBY_EXCHANGE : undefined;
     const warmUp = oneForEachQueue(calls?.messages ?? []);

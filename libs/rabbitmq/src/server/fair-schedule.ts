@@ -53,7 +53,7 @@ export class FairSchedule {
   private readonly heavyMost: number;
   private now = 0;
   private waitingWork = 0;
-  private running = 0;
+  private runningWork = 0;
   private heavy = 0;
   private opened = false;
 
@@ -74,7 +74,7 @@ export class FairSchedule {
 
   /** Call it once for each piece of work, when it has ended. @param cost the actual cost */
   leave(work: Work, cost = work.cost): void {
-    this.running--;
+    this.runningWork--;
     this.heavy -= this.heavinessOf(work);
     const share = this.shareOf(work.share);
     const flow = flowOf(share, work.flow);
@@ -98,6 +98,11 @@ export class FairSchedule {
 
   close(): void {
     this.opened = false;
+  }
+
+  /** Number of pieces of work that have started and not ended. */
+  get running(): number {
+    return this.runningWork;
   }
 
   /** Number of pieces of work that wait for their turn. */
@@ -143,7 +148,7 @@ export class FairSchedule {
     // An idle share or flow does not save up credit.
     share.paidUntil = this.now + work.cost / share.weight;
     flow.paidUntil = share.now + work.cost;
-    this.running++;
+    this.runningWork++;
     this.heavy += this.heavinessOf(work);
     work.start();
   }

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { ApiError } from '@app/contracts/error';
+import { countLookup } from '@app/runtime/metrics';
 import type { DeliveryContext } from '../delivery/delivery-context';
 
 /** How long an answer is cached, in milliseconds: as long as a revoked token stays valid. */
@@ -39,7 +40,9 @@ export class PublisherRights {
   async require(context: DeliveryContext): Promise<void> {
     const { userId, apiKey } = context;
     if (userId !== undefined && this.trusted.has(userId)) return;
-    const answer = await this.answers.fetch(JSON.stringify([userId, apiKey]), { context });
+    const key = JSON.stringify([userId, apiKey]);
+    countLookup('grants', this.answers.has(key));
+    const answer = await this.answers.fetch(key, { context });
     if (answer?.granted) return;
     throw new ApiError(
       'PERMISSION_DENIED',

@@ -16,6 +16,7 @@ import { observe } from '../observe';
 import { DatabasePause, type DatabaseState } from './database-pause';
 import { PublisherRights } from './publisher-rights';
 import type { RabbitServerOptions } from './rabbit-server-options';
+import { QueueLengths } from './queue-lengths';
 import { QueueConsumer } from '../delivery/queue-consumer';
 import { Settlement } from '../settle/settlement';
 import { Solitude } from './solitude';
@@ -44,6 +45,7 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
   private readonly consumers = new Map<ConsumedQueue, QueueConsumer>();
   private readonly held: HeldDeliveries;
   private readonly solitude: Solitude;
+  private readonly lookAtQueues: () => Promise<void>;
   private closed?: Promise<void>;
 
   /** @throws Error when the broker's URL is invalid, or `probe` is missing */
@@ -55,6 +57,8 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
     const observer = observe(this.metrics);
     this.consuming = new RabbitConnection({ ...connection, name: `${connection.name} consuming` }, observer);
     this.publishing = new RabbitConnection({ ...connection, name: `${connection.name} publishing` }, observer);
+    const lengths = new QueueLengths(this.consuming, service, this.metrics);
+    this.lookAtQueues = () => lengths.look();
     this.held = new HeldDeliveries(this.consumers, this.metrics);
     this.solitude = new Solitude(this.handling, options.crashPauseMs);
     this.settlement = new Settlement(service, this.publishing, this.metrics, this.held);
@@ -82,6 +86,7 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
       return callback(error);
     }
     const { service, queues, prefetch } = this.options;
+    this.metrics.beforeRead.add(this.lookAtQueues);
     for (const queue of consumedQueues(service, queues, prefetch.commands)) this.consumers.set(queue, this.consumerOf(queue));
     this.publishing.start();
     this.consuming.start();
@@ -110,6 +115,7 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
 
   private consumerOf(queue: ConsumedQueue): QueueConsumer {
     const { service } = this.options;
+    this.metrics.prefetch.set({ queue: queue.name }, queue.prefetch);
     const failing = [deadQueue, refusedQueue, suspectQueue].map((name) => name(service));
     return new QueueConsumer(this.consuming, {
       queue: queue.name,
@@ -129,15 +135,19 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
     });
     this.running.add(work);
     this.metrics.deliveriesInFlight.inc({ queue: queue.name });
+    if (part.message.fields.redelivered) this.metrics.redeliveries.inc({ queue: queue.name });
   }
 
   private async handle(queue: ConsumedQueue, { message, acks, shared }: Part): Promise<void> {
+    const arrivedAt = performance.now();
     let delivery: Delivery | undefined;
     try {
       delivery = new Delivery(queue, message, readEnvelope(message, isTenantless), acks, shared);
       const decision = await this.decide(delivery);
-      const { pattern } = delivery.context;
-      if (decision) await this.settlement.settle(delivery, decision, this.messageHandlers.has(pattern) ? pattern : 'unknown');
+      if (!decision) return;
+      const pattern = this.messageHandlers.has(delivery.context.pattern) ? delivery.context.pattern : 'unknown';
+      await this.settlement.settle(delivery, decision, pattern);
+      this.metrics.deliverySeconds.observe({ pattern }, (performance.now() - arrivedAt) / 1000);
     } catch (error) {
       // Unexpected, because deciding and settling should not throw. The message is kept, and is redelivered after a pause.
       this.logger.error({
@@ -215,6 +225,7 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
 
   private async drain(): Promise<void> {
     this.solitude.stop();
+    this.metrics.beforeRead.delete(this.lookAtQueues);
     const consumers = [...this.consumers.values()];
     await within(CANCEL_TIMEOUT_MS, Promise.all(consumers.map((consumer) => consumer.pause('closing'))));
     this.pause.stop();

@@ -29,6 +29,7 @@ const WORTH_A_LINE = 32;
 abstract class Turns {
   private readonly logger = new Logger('RabbitMQ');
   private readonly schedule: FairSchedule;
+  private readonly running: { set(value: number): void };
   private reportedAt = -Infinity;
   private reportedWaiting = 0;
 
@@ -38,6 +39,8 @@ abstract class Turns {
     options: { places: number; heavyBudget: number },
   ) {
     this.schedule = new FairSchedule({ ...options, weights: WEIGHTS });
+    metrics.deliveriesRunningLimit.set({ kind }, options.places);
+    this.running = metrics.deliveriesRunning.labels(kind);
   }
 
   /** Runs the work of a delivery when it is its turn, and resolves with its result. */
@@ -71,7 +74,8 @@ abstract class Turns {
   protected abstract costAfter(delivery: Delivery, before: number): number;
 
   private report(): void {
-    const { waiting } = this.schedule;
+    const { waiting, running } = this.schedule;
+    this.running.set(running);
     if (waiting === this.reportedWaiting) return;
     this.reportedWaiting = waiting;
     this.metrics.deliveriesWaiting.set({ kind: this.kind }, waiting);

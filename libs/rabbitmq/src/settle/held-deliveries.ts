@@ -12,7 +12,9 @@ export class HeldDeliveries {
   constructor(
     private readonly consumers: ReadonlyMap<ConsumedQueue, QueueConsumer>,
     private readonly metrics: TransportMetrics,
-  ) {}
+  ) {
+    metrics.lettersHeldLimit.set(MOST_HELD);
+  }
 
   /** undefined while every queue is consumed, else a short reason without secrets. */
   check(): string | undefined {

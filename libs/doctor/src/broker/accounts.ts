@@ -1,0 +1,107 @@
+import type { ChannelModel, ConfirmChannel } from 'amqplib';
+import { checkExchanges } from '@app/amqp/check-topology';
+import { openConnection } from '@app/amqp/open-connection';
+import type { Account } from '@app/rabbitmq-admin/accounts/rights';
+import type { TlsFiles } from '@app/runtime/tls-files';
+import type { Findings } from '../finding';
+
+const LEAST_VERSION = [3, 10];
+const REFUSED = 403;
+/** Nothing has this name, and nothing is bound with this key. */
+const NOTHING = 'doctor.tries';
+
+/** The exchanges that an account publishes to. Checking them needs no right, and says whether set-up was run. */
+const NEEDED: Record<Account, readonly string[]> = {
+  gateway: ['calls', 'calls.standby', 'events.own'],
+  users: ['replies', 'events.own', 'events', 'retry', 'dead'],
+  notifications: ['calls', 'calls.standby', 'replies', 'events.own', 'events', 'retry', 'dead'],
+  publisher: ['commands'],
+};
+/** It reaches every queue by its name: no account may publish to it. */
+const DEFAULT_EXCHANGE = '';
+
+/** Connects with an account, and tries what must work and what must be refused. Nothing is changed: names and keys lead nowhere. */
+export async function lookAtAccount(
+  findings: Findings,
+  account: Account | 'full-rights',
+  connection: { url: string; tlsFiles: TlsFiles },
+): Promise<void> {
+  const subject = `account ${account}`;
+  let model: ChannelModel;
+  try {
+    model = await openConnection({ ...connection, name: 'doctor' });
+  } catch (error) {
+    return findings.problem(subject, `cannot connect (${(error as Error).message})`, connectAdvice((error as Error).message));
+  }
+  try {
+    const version = String((model.connection.serverProperties as { version?: unknown }).version);
+    if (account === 'full-rights') return lookAtVersion(findings, version);
+    await tryRights(findings, subject, account, model);
+  } finally {
+    await model.close().catch(() => undefined);
+  }
+}
+
+function lookAtVersion(findings: Findings, version: string): void {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  const [leastMajor = 0, leastMinor = 0] = LEAST_VERSION;
+  if (major > leastMajor || (major === leastMajor && minor >= leastMinor))
+    findings.ok('account full-rights', `connects, RabbitMQ ${version}`);
+  else findings.problem('version', `RabbitMQ ${version}`, `use RabbitMQ ${LEAST_VERSION.join('.')} or later`);
+}
+
+async function tryRights(findings: Findings, subject: string, account: Account, model: ChannelModel): Promise<void> {
+  try {
+    const channel = await openChannel(model);
+    await checkExchanges(channel, NEEDED[account]);
+    await channel.close();
+  } catch (error) {
+    return findings.problem(subject, (error as Error).message, 'run "npm run setup"');
+  }
+  const tooMuch: string[] = [];
+  if (await isAllowed(model, (channel) => channel.assertQueue(NOTHING, { autoDelete: true, exclusive: true })))
+    tooMuch.push('declares a queue');
+  if (await isAllowed(model, publishToNothing)) tooMuch.push('publishes to the default exchange');
+  if (tooMuch.length > 0) findings.problem(subject, `${tooMuch.join(' and ')}, which it must not`, 'run "npm run setup"');
+  else findings.ok(subject, 'connects, finds its exchanges, and is refused what it must not do');
+}
+
+const publishToNothing = async (channel: ConfirmChannel): Promise<void> => {
+  channel.publish(DEFAULT_EXCHANGE, NOTHING, Buffer.alloc(0), { mandatory: true });
+  await channel.waitForConfirms();
+};
+
+/** Whether the broker allows it. @throws Error when it fails for another reason than the rights */
+async function isAllowed(model: ChannelModel, work: (channel: ConfirmChannel) => Promise<unknown>): Promise<boolean> {
+  const channel = await openChannel(model);
+  const refused = new Promise<Error & { code?: number }>((resolve) => channel.once('error', resolve));
+  const failed = await Promise.race([
+    work(channel).then(
+      () => undefined,
+      (error: unknown) => error as Error & { code?: number },
+    ),
+    refused,
+  ]);
+  if (!failed) {
+    await channel.close();
+    return true;
+  }
+  // The channel may end before its error arrives.
+  const { code } = failed.code === undefined ? await refused : failed;
+  if (code !== REFUSED) throw failed;
+  return false;
+}
+
+async function openChannel(model: ChannelModel): Promise<ConfirmChannel> {
+  const channel = await model.createConfirmChannel();
+  return channel.on('error', () => undefined);
+}
+
+function connectAdvice(reason: string): string {
+  if (/ENOTFOUND|EAI_AGAIN|not resolved/.test(reason)) return 'correct the host name in the URL, or the DNS';
+  if (/certificate|TLS|SSL/i.test(reason))
+    return 'see "TLS" in docs/operations.md: the authority, the dates and the name of the certificate';
+  if (/ACCESS.REFUSED|403/.test(reason))
+    return 'correct user, password and virtual host of the URL, or run "npm run setup" with it';
+  return 'start the broker, and correct host and port of the URL';
+}

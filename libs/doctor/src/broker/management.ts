@@ -1,0 +1,149 @@
+import { RIGHTS, type Account } from '@app/rabbitmq-admin/accounts/rights';
+import type { ManagementApi } from '@app/rabbitmq-admin/management-api';
+import { QUEUES, SERVICES, letterQueues } from '@app/rabbitmq/topology/topology';
+import { parseBrokerUrl } from '@app/runtime/broker-url';
+import type { Findings } from '../finding';
+
+interface Queue {
+  name: string;
+  arguments: Record<string, unknown>;
+  messages?: number;
+  consumers?: number;
+  leader?: string;
+  members?: string[];
+  online?: string[];
+  state?: string;
+}
+
+interface Node {
+  name: string;
+  running: boolean;
+  mem_alarm?: boolean;
+  disk_free_alarm?: boolean;
+  fd_used?: number;
+  fd_total?: number;
+}
+
+/** Replicas of a quorum queue in a cluster that is large enough. */
+const REPLICAS = 3;
+const LETTERS = new Set(SERVICES.flatMap(letterQueues));
+/** Only processes of this system consume, and only these kinds of queues. */
+const NOT_CONSUMED = /\.(retry\.\w+|commands\.(dead|crashed|refused))$/;
+/** A share of a limit that is worth a line. */
+const MUCH = 0.5;
+
+/** Looks at nodes, queues and rights by the management API. */
+export async function lookByManagement(
+  findings: Findings,
+  api: ManagementApi,
+  accounts: Partial<Record<Account, string>>,
+): Promise<void> {
+  let nodes: Node[];
+  let queues: Queue[];
+  try {
+    nodes = (await api.get<Node[]>('nodes')) ?? [];
+    queues = (await api.get<Queue[]>(`queues/${api.vhost}`)) ?? [];
+  } catch (error) {
+    return findings.problem(
+      'management API',
+      (error as Error).message,
+      'correct RABBITMQ_MANAGEMENT_URL and the login in AMQP_URL',
+    );
+  }
+  lookAtNodes(findings, nodes);
+  lookAtQueues(findings, new Map(queues.map((queue) => [queue.name, queue])));
+  lookAtReplicas(findings, queues, nodes.filter(({ running }) => running).length);
+  for (const [account, url] of Object.entries(accounts) as [Account, string | undefined][])
+    if (url) await lookAtRights(findings, api, account, parseBrokerUrl(url).username);
+}
+
+function lookAtNodes(findings: Findings, nodes: readonly Node[]): void {
+  const before = findings.all.length;
+  for (const { name, running, mem_alarm: memory, disk_free_alarm: disk, fd_used: used = 0, fd_total: total = 0 } of nodes) {
+    if (!running)
+      findings.problem(`node ${name}`, 'does not run', 'start it, or remove it with "rabbitmqctl forget_cluster_node"');
+    if (memory || disk)
+      findings.problem(
+        `node ${name}`,
+        `is short of ${memory ? 'memory' : 'disk'}, and takes no messages`,
+        'see docs/runbooks/BrokerBlocked.md',
+      );
+    if (used > total * 0.8)
+      findings.warning(`node ${name}`, `uses ${used} of ${total} open files`, 'raise its limit of open files');
+  }
+  if (findings.all.length === before) findings.ok('nodes', `${nodes.length} of ${nodes.length} run, without an alarm`);
+}
+
+function lookAtQueues(findings: Findings, found: ReadonlyMap<string, Queue>): void {
+  const before = findings.all.length;
+  for (const { name, arguments: wanted } of QUEUES) {
+    const queue = found.get(name);
+    const subject = `queue ${name}`;
+    if (!queue) {
+      findings.problem(subject, 'does not exist', 'run "npm run setup"');
+      continue;
+    }
+    const wrong = Object.entries(wanted).filter(([key, value]) => queue.arguments[key] !== value);
+    if (wrong.length > 0)
+      findings.problem(
+        subject,
+        `has another ${wrong.map(([key]) => key).join(', ')}`,
+        'empty it, delete it, and run "npm run setup"',
+      );
+    const { messages = 0, consumers = 0 } = queue;
+    if (LETTERS.has(name) && messages > 0)
+      findings.warning(subject, `has ${messages} letters`, 'look at them with "npm run dead-letters -- list"');
+    else if (messages > Number(wanted['x-max-length']) * MUCH)
+      findings.problem(
+        subject,
+        `has ${messages} messages of at most ${wanted['x-max-length']}`,
+        'see docs/runbooks/QueueFilling.md',
+      );
+    if (consumers === 0 && messages > 0 && !NOT_CONSUMED.test(name))
+      findings.problem(subject, `has ${messages} messages and no consumer`, 'see docs/runbooks/QueueNotConsumed.md');
+  }
+  if (findings.all.length === before)
+    findings.ok('queues', `all ${QUEUES.length} exist with their arguments, none is half full, and no letter waits`);
+}
+
+function lookAtReplicas(findings: Findings, queues: readonly Queue[], nodes: number): void {
+  const quorum = queues.filter(({ arguments: { 'x-queue-type': type } }) => type === 'quorum');
+  const offline = quorum.filter(({ members = [], online = [] }) => online.length < members.length);
+  if (offline.length > 0)
+    findings.problem(
+      'replicas',
+      `${offline.length} queues have a replica that is away, ${offline[0]?.name} for one`,
+      'start the node that is away',
+    );
+  if (nodes === 1)
+    return findings.warning(
+      'replicas',
+      'the broker is a single node: without it every call fails',
+      'use a cluster of three nodes',
+    );
+  const few = quorum.filter(({ members = [] }) => members.length < Math.min(REPLICAS, nodes));
+  if (few.length > 0)
+    findings.warning(
+      'replicas',
+      `${few.length} queues have fewer than ${Math.min(REPLICAS, nodes)}`,
+      'run "rabbitmq-queues grow <node> all" at the new nodes',
+    );
+  const leaders = new Set(quorum.map(({ leader }) => leader));
+  if (leaders.size < nodes)
+    findings.warning('leaders', `are all at ${leaders.size} of ${nodes} nodes`, 'run "rabbitmq-queues rebalance quorum"');
+  else if (offline.length + few.length === 0)
+    findings.ok('replicas', `${quorum.length} quorum queues, leaders at all ${nodes} nodes`);
+}
+
+async function lookAtRights(findings: Findings, api: ManagementApi, account: Account, username: string): Promise<void> {
+  const granted = await api.get<Record<string, string>>(`permissions/${api.vhost}/${encodeURIComponent(username)}`);
+  const { configure, write, read } = RIGHTS[account];
+  const wrong = Object.entries({ configure, write, read }).filter(([right, pattern]) => granted?.[right] !== pattern);
+  if (wrong.length === 0) findings.ok(`rights of ${account}`, 'are those that set-up gives');
+  else
+    findings.problem(
+      `rights of ${account}`,
+      `${wrong.map(([right]) => right).join(', ')} differ from those that set-up gives`,
+      'run "npm run setup"',
+    );
+}

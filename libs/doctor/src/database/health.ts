@@ -1,0 +1,131 @@
+import type { ClientBase } from 'pg';
+import type { Findings } from '../finding';
+import { SCHEMAS } from './roles';
+
+const LEAST_VERSION = 14;
+const MEBIBYTE = 1024 * 1024;
+const LEAST_BUFFERS = 256 * MEBIBYTE;
+const OLD_EVENT_S = 30;
+const LONG_S = 60;
+
+/** Looks at the whole server with the full-rights role: settings, sessions, tables, outboxes, the copy. */
+export async function lookAtServer(findings: Findings, client: ClientBase): Promise<void> {
+  await lookAtSettings(findings, client);
+  await lookAtSessions(findings, client);
+  await lookAtTables(findings, client);
+  for (const schema of SCHEMAS) await lookAtOutbox(findings, client, schema);
+  await lookAtCopy(findings, client);
+}
+
+async function lookAtSettings(findings: Findings, client: ClientBase): Promise<void> {
+  const { rows } = await client.query<Record<string, string>>(`
+    SELECT current_setting('server_version') AS version, current_setting('server_version_num') AS number,
+      current_setting('fsync') AS fsync, current_setting('full_page_writes') AS pages,
+      current_setting('synchronous_commit') AS commit, current_setting('autovacuum') AS autovacuum,
+      pg_size_bytes(current_setting('shared_buffers'))::text AS buffers, current_setting('archive_mode') AS archive,
+      current_setting('synchronous_standby_names') AS standbys,
+      (SELECT count(*) FROM pg_stat_replication WHERE sync_state IN ('sync', 'quorum'))::text AS synchronous`);
+  const [row = {}] = rows;
+  const before = findings.all.length;
+  const subject = 'settings';
+  if (Number(row.number) < LEAST_VERSION * 10_000)
+    findings.problem(subject, `PostgreSQL ${row.version}`, `use PostgreSQL ${LEAST_VERSION} or later`);
+  if (row.fsync === 'off' || row.pages === 'off')
+    findings.problem(subject, 'fsync or full_page_writes is off: a crash loses what was answered 200', 'switch both on');
+  if (row.commit === 'off')
+    findings.problem(subject, 'synchronous_commit is off: a crash loses the last answers 200', 'switch it on');
+  if (row.autovacuum === 'off') findings.problem(subject, 'autovacuum is off', 'switch it on');
+  if (Number(row.buffers) < LEAST_BUFFERS)
+    findings.warning(
+      subject,
+      `shared_buffers is ${Math.round(Number(row.buffers) / MEBIBYTE)} MB`,
+      'give it a quarter of the memory of the server',
+    );
+  if (row.archive === 'off')
+    findings.warning(
+      subject,
+      'archive_mode is off: no restore to a point in time',
+      'see "Back up and restore" in docs/operations.md',
+    );
+  if (row.standbys && row.synchronous === '0')
+    findings.problem(
+      subject,
+      'no synchronous standby is connected, so commits wait',
+      'bring it back, or empty synchronous_standby_names',
+    );
+  if (findings.all.length === before) findings.ok(subject, `PostgreSQL ${row.version} with settings that keep the promises`);
+}
+
+async function lookAtSessions(findings: Findings, client: ClientBase): Promise<void> {
+  const { rows } = await client.query<Record<'used' | 'most' | 'long' | 'blocked', number>>(
+    `SELECT count(*)::int AS used, current_setting('max_connections')::int AS most,
+       count(*) FILTER (WHERE now() - xact_start > make_interval(secs => $1))::int AS long,
+       count(*) FILTER (WHERE wait_event_type = 'Lock')::int AS blocked
+     FROM pg_stat_activity WHERE backend_type = 'client backend'`,
+    [LONG_S],
+  );
+  const { used = 0, most = 1, long = 0, blocked = 0 } = rows[0] ?? {};
+  if (used > most * 0.8)
+    findings.problem(
+      'sessions',
+      `${used} of ${most} connections are in use`,
+      'raise max_connections, or lower DATABASE_POOL_SIZE',
+    );
+  else findings.ok('sessions', `${used} of ${most} connections are in use`);
+  if (long > 0)
+    findings.warning(
+      'sessions',
+      `${long} transactions are older than ${LONG_S} s`,
+      'find them in pg_stat_activity, and end them',
+    );
+  if (blocked > 0) findings.warning('sessions', `${blocked} statements wait for a lock`, 'see docs/runbooks/PoolExhausted.md');
+}
+
+async function lookAtTables(findings: Findings, client: ClientBase): Promise<void> {
+  const { rows } = await client.query<{ name: string; dead: number; unknown: boolean }>(
+    `SELECT format('%I.%I', schemaname, relname) AS name,
+       round(100.0 * n_dead_tup / greatest(n_live_tup + n_dead_tup, 1))::int AS dead,
+       last_analyze IS NULL AND last_autoanalyze IS NULL AS unknown
+     FROM pg_stat_user_tables WHERE schemaname = ANY ($1) AND n_live_tup + n_dead_tup > 10000`,
+    [SCHEMAS],
+  );
+  const before = findings.all.length;
+  for (const { name, dead, unknown } of rows) {
+    if (unknown) findings.warning(`table ${name}`, 'has no statistics', `run ANALYZE ${name}`);
+    if (dead > 30)
+      findings.warning(`table ${name}`, `${dead} % of its rows are dead`, `run VACUUM ${name}, and look for long transactions`);
+  }
+  if (findings.all.length === before) findings.ok('tables', 'have statistics, and few dead rows');
+}
+
+async function lookAtOutbox(findings: Findings, client: ClientBase, schema: string): Promise<void> {
+  const { rows } = await client.query<{ events: number; seconds: number }>(
+    `SELECT count(*)::int AS events, coalesce(extract(epoch FROM clock_timestamp() - min(occurred_at)), 0)::float8 AS seconds FROM ${schema}.outbox`,
+  );
+  const { events = 0, seconds = 0 } = rows[0] ?? {};
+  const found = `${events} events, the oldest ${Math.round(seconds)} s old`;
+  if (seconds > OLD_EVENT_S) findings.problem(`outbox of ${schema}`, found, 'see docs/runbooks/OutboxStuck.md');
+  else findings.ok(`outbox of ${schema}`, found);
+}
+
+/** Users that the copy takes for complete, and that lack a membership of their organization. */
+async function lookAtCopy(findings: Findings, client: ClientBase): Promise<void> {
+  const { rows } = await client.query<{ missing: number }>(MISSING_IN_COPY);
+  const missing = rows[0]?.missing ?? 0;
+  if (missing > 0) findings.problem('copy', `${missing} of ${SAMPLE} users lack a membership`, 'run "npm run copy -- rebuild"');
+  else findings.ok('copy', `has the memberships of organizations of ${SAMPLE} users`);
+}
+
+const SAMPLE = 1000;
+
+/** Only of users whose events are published: others are on their way. */
+const MISSING_IN_COPY = `
+  SELECT count(*)::int AS missing
+  FROM (SELECT organization, user_id FROM notifications.complete_members LIMIT ${SAMPLE}) AS complete
+  JOIN notifications.organizations AS own ON own.id = complete.organization
+  JOIN users.organizations AS theirs USING (api_key, organization_id)
+  JOIN users.organization_members AS member ON member.organization = theirs.id AND member.user_id = complete.user_id
+  WHERE NOT EXISTS (
+    SELECT FROM notifications.members AS copied
+    WHERE copied.organization = own.id AND copied.user_id = member.user_id AND copied.level = 'organization'
+  ) AND NOT EXISTS (SELECT FROM users.outbox)`;

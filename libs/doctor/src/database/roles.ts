@@ -1,0 +1,111 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { ClientBase } from 'pg';
+import { DatabaseServers } from '@app/postgres/database-servers';
+import { reasonOf } from '@app/postgres/errors';
+import { WritableClient } from '@app/postgres/writable-client';
+import type { TlsFiles } from '@app/runtime/tls-files';
+import type { Findings } from '../finding';
+
+/** A service with a schema, and its neighbour, whose rows it must not see. */
+export const SCHEMAS = ['users', 'notifications'] as const;
+export type Schema = (typeof SCHEMAS)[number];
+
+const DENIED = '42501';
+/** Most milliseconds between the clocks of the database and this machine: deadlines of calls are compared with both. */
+const MOST_APART_MS = 500;
+
+/** Connects to the server that accepts writes. @returns undefined when that is impossible, which is a finding */
+export async function connectAs(
+  findings: Findings,
+  role: string,
+  { url, tlsFiles }: { url: string; tlsFiles: TlsFiles },
+): Promise<(ClientBase & { end(): Promise<void> }) | undefined> {
+  const servers = new DatabaseServers(url);
+  try {
+    const client = await servers.first(() => new WritableClient({ servers, tlsFiles }).connect());
+    await client.query(`SET statement_timeout = '10s'`);
+    return client;
+  } catch (error) {
+    const reason = reasonOf(error);
+    findings.problem(`role ${role}`, `cannot connect (${reason})`, connectAdvice(reason));
+    return undefined;
+  }
+}
+
+/** Tries what the role of a service must be able to do, and what must be refused. Nothing is changed. */
+export async function lookAtRole(findings: Findings, client: ClientBase, schema: Schema): Promise<void> {
+  const subject = `role ${schema}`;
+  await lookAtClock(findings, client);
+  await lookAtMigrations(findings, client, schema);
+  const before = findings.all.length;
+  const { rows } = await client.query<{ name: string }>(MISSING_RIGHTS, [schema]);
+  if (rows.length > 0) findings.problem(subject, `may not use ${rows.map(({ name }) => name).join(', ')}`, 'run "npm run setup"');
+  const [other] = SCHEMAS.filter((one) => one !== schema);
+  if (!(await isDenied(client, `SELECT FROM ${other}.migrations LIMIT 0`)))
+    findings.problem(subject, `may read schema ${other}`, `run REVOKE USAGE ON SCHEMA ${other} FROM its role`);
+  if (!(await isDenied(client, `CREATE TABLE ${schema}.doctor_tries ()`)))
+    findings.problem(subject, `may create tables in schema ${schema}`, `run REVOKE CREATE ON SCHEMA ${schema} FROM its role`);
+  if (findings.all.length === before)
+    findings.ok(subject, `connects, has its rights in schema ${schema}, and is refused what it must not do`);
+}
+
+async function lookAtClock(findings: Findings, client: ClientBase): Promise<void> {
+  const asked = Date.now();
+  const { rows } = await client.query<{ now: number }>('SELECT extract(epoch FROM clock_timestamp())::float8 * 1000 AS now');
+  const apart = Math.abs((rows[0]?.now ?? 0) - (asked + Date.now()) / 2);
+  if (apart > MOST_APART_MS)
+    findings.problem(
+      'clock',
+      `differs from this machine's by ${Math.round(apart)} ms`,
+      'synchronise both clocks: calls are refused or executed late otherwise',
+    );
+}
+
+/** Compares with the migrations of this build, by the numbers in the names of their files. */
+async function lookAtMigrations(findings: Findings, client: ClientBase, schema: Schema): Promise<void> {
+  const folder = join(__dirname, '../../../..', 'apps', schema, 'src/db/migrations');
+  const wanted = readdirSync(folder).flatMap((file) => /^(\d+)-.*\.(js|ts)$/.exec(file)?.[1] ?? []);
+  try {
+    const { rows } = await client.query<{ timestamp: string }>(`SELECT "timestamp" FROM ${schema}.migrations`);
+    const done = new Set(rows.map(({ timestamp }) => timestamp));
+    const missing = wanted.filter((timestamp) => !done.has(timestamp));
+    if (missing.length > 0)
+      findings.problem(`schema ${schema}`, `${missing.length} migrations have not run`, 'run "npm run setup"');
+    else findings.ok(`schema ${schema}`, `all ${wanted.length} migrations have run`);
+  } catch (error) {
+    findings.problem(`schema ${schema}`, `cannot be read (${reasonOf(error)})`, 'run "npm run setup"');
+  }
+}
+
+async function isDenied(client: ClientBase, statement: string): Promise<boolean> {
+  await client.query('BEGIN');
+  try {
+    await client.query(statement);
+    return false;
+  } catch (error) {
+    if ((error as { code?: string }).code === DENIED) return true;
+    throw error;
+  } finally {
+    await client.query('ROLLBACK');
+  }
+}
+
+/** Tables of the schema that the current role may not read or write. */
+const MISSING_RIGHTS = `
+  SELECT format('%I.%I', $1::text, relname) AS name
+  FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace AND nspname = $1
+  WHERE relkind IN ('r', 'p') AND relname <> 'migrations'
+    AND NOT (has_table_privilege(pg_class.oid, 'SELECT') AND has_table_privilege(pg_class.oid, 'INSERT'))
+  ORDER BY 1`;
+
+function connectAdvice(reason: string): string {
+  if (/ENOTFOUND|EAI_AGAIN/.test(reason)) return 'correct the host name in the URL, or the DNS';
+  if (/certificate|self-signed|altname/i.test(reason))
+    return 'see "TLS" in docs/operations.md: the authority, the dates and the name of the certificate';
+  if (/^28/.test(reason)) return 'correct user and password of the URL, or run "npm run setup" with it';
+  if (/accepts no writes/.test(reason)) return 'name the primary in the URL too, or promote the standby';
+  if (/^3D000/.test(reason)) return 'correct the name of the database in the URL, or create it';
+  if (/pooler/.test(reason)) return 'name PostgreSQL itself in the URL';
+  return 'start the database, and correct host and port of the URL';
+}

@@ -1,0 +1,69 @@
+import '@app/runtime/stop-while-starting';
+import { parseArgs } from 'node:util';
+import { Logger } from '@nestjs/common';
+import { UsageError } from '@app/runtime/command-line';
+import { ConfigError } from '@app/runtime/settings';
+import { doctorConfig } from './config';
+import { examine } from './doctor';
+import { Findings, lineOf, type Finding } from './finding';
+
+const HELP = `Says what is wrong with the configuration, the broker and the database, and what to do. Changes nothing.
+
+Usage: npm run doctor -- [options]
+
+  --json      one JSON object instead of lines: { ok, findings: [{ area, subject, state, found, action }] }
+  --quiet     only warnings and problems
+  --help      this text
+
+It tries each account whose URL is set, as set-up and the services read them: AMQP_URL, DATABASE_URL, RABBITMQ_MANAGEMENT_URL, and
+GATEWAY_AMQP_URL, USERS_AMQP_URL, NOTIFICATIONS_AMQP_URL, PUBLISHER_AMQP_URL, USERS_DATABASE_URL, NOTIFICATIONS_DATABASE_URL.
+Without any of them it looks at a running "npm start". It tries what must work, and what must be refused.
+Exit codes: 0 no problem, 1 a problem, 2 wrong usage.
+
+Examples:
+  npm run doctor
+  npm run doctor -- --quiet
+  docker compose run --rm setup node dist/libs/doctor/src/doctor.main.js --json
+`;
+
+function readCommandLine(args: string[]): { json: boolean; quiet: boolean } | undefined {
+  const flag = { type: 'boolean', default: false } as const;
+  try {
+    const { values } = parseArgs({ args, options: { json: flag, quiet: flag, help: { ...flag, short: 'h' } } });
+    return values.help ? undefined : values;
+  } catch (error) {
+    throw new UsageError((error as Error).message.split('.')[0] + '.');
+  }
+}
+
+async function main(args: string[]): Promise<void> {
+  const asked = readCommandLine(args);
+  if (!asked) return console.log(HELP.trimEnd());
+  // Libraries log the same reasons, and stdout belongs to the result.
+  Logger.overrideLogger(false);
+  const findings = await findAll();
+  const ok = findings.every(({ state }) => state !== 'problem');
+  const shown = asked.quiet ? findings.filter(({ state }) => state === 'warning' || state === 'problem') : findings;
+  if (asked.json) console.log(JSON.stringify({ ok, findings: shown }, undefined, 2));
+  else for (const finding of shown) console.log(lineOf(finding));
+  if (!asked.json && ok) console.log('No problem.');
+  if (!ok) process.exitCode = 1;
+}
+
+/** A wrong configuration is a finding as well: nothing else can be looked at. */
+async function findAll(): Promise<Finding[]> {
+  try {
+    return await examine(doctorConfig());
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    const findings = new Findings('configuration');
+    for (const problem of error.problems) findings.problem('variables', problem, 'correct it');
+    return findings.all;
+  }
+}
+
+main(process.argv.slice(2)).catch((error: unknown) => {
+  const usage = error instanceof UsageError;
+  process.stderr.write(`${(error as Error).message}${usage ? ' See npm run doctor -- --help' : ''}\n`);
+  process.exitCode = usage ? 2 : 1;
+});

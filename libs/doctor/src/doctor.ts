@@ -1,0 +1,73 @@
+import { ManagementApi } from '@app/rabbitmq-admin/management-api';
+import type { Account } from '@app/rabbitmq-admin/accounts/rights';
+import { brokerTlsFiles, databaseTlsFiles } from '@app/runtime/tls-settings';
+import { lookAtAccount } from './broker/accounts';
+import { lookByManagement } from './broker/management';
+import type { DoctorConfig } from './config';
+import { lookAtServer } from './database/health';
+import { connectAs, lookAtRole, SCHEMAS } from './database/roles';
+import { Findings, type Finding } from './finding';
+
+/** Looks at everything that the configuration names. Changes nothing. @returns what it found, the broker first */
+export async function examine(config: DoctorConfig): Promise<Finding[]> {
+  const [broker, database] = await Promise.all([examineBroker(config), examineDatabase(config)]);
+  return [...broker.all, ...database.all];
+}
+
+async function examineBroker(config: DoctorConfig): Promise<Findings> {
+  const findings = new Findings('broker');
+  const tlsFiles = brokerTlsFiles(config);
+  const accounts: Partial<Record<Account, string>> = {
+    gateway: config.gatewayAmqpUrl,
+    users: config.usersAmqpUrl,
+    notifications: config.notificationsAmqpUrl,
+    publisher: config.publisherAmqpUrl,
+  };
+  const urls = { 'full-rights': config.amqpUrl, ...accounts };
+  for (const [account, url] of Object.entries(urls) as [Account | 'full-rights', string | undefined][]) {
+    if (!url) findings.skipped(`account ${account}`, 'its URL is not set');
+    else
+      await lookAtAccount(findings, account, { url, tlsFiles }).catch((error: unknown) =>
+        findings.problem(`account ${account}`, (error as Error).message, 'look at the log of the broker'),
+      );
+  }
+  const { amqpUrl, managementUrl } = config;
+  if (!managementUrl || !amqpUrl)
+    findings.skipped('queues, nodes and rights', 'RABBITMQ_MANAGEMENT_URL and AMQP_URL are not both set');
+  else await lookByManagement(findings, new ManagementApi(managementUrl, amqpUrl, { tlsFiles }), accounts);
+  return findings;
+}
+
+async function examineDatabase(config: DoctorConfig): Promise<Findings> {
+  const findings = new Findings('database');
+  const tlsFiles = databaseTlsFiles(config);
+  const urls = { users: config.usersDatabaseUrl, notifications: config.notificationsDatabaseUrl };
+  for (const schema of SCHEMAS) {
+    const url = urls[schema];
+    if (!url) findings.skipped(`role ${schema}`, 'its URL is not set');
+    else await withClient(findings, schema, { url, tlsFiles }, (client) => lookAtRole(findings, client, schema));
+  }
+  const { databaseUrl: url } = config;
+  if (!url) findings.skipped('settings, sessions, tables, outboxes and the copy', 'DATABASE_URL is not set');
+  else await withClient(findings, 'full-rights', { url, tlsFiles }, (client) => lookAtServer(findings, client));
+  return findings;
+}
+
+async function withClient(
+  findings: Findings,
+  role: string,
+  connection: Parameters<typeof connectAs>[2],
+  look: (client: NonNullable<Awaited<ReturnType<typeof connectAs>>>) => Promise<void>,
+): Promise<void> {
+  const client = await connectAs(findings, role, connection);
+  if (!client) return;
+  try {
+    await look(client);
+  } catch (error) {
+    // The text of an error of the database may contain values of rows.
+    const { code = 'no SQLSTATE' } = error as { code?: string };
+    findings.problem(`role ${role}`, `could not look at everything (${code})`, 'run "npm run setup", and try again');
+  } finally {
+    await client.end();
+  }
+}

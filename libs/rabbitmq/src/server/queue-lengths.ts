@@ -1,0 +1,72 @@
+import type { Channel } from 'amqplib';
+import type { RabbitConnection } from '@app/amqp/connection';
+import { closeQuietly } from '@app/amqp/channel';
+import { within } from '@app/amqp/within';
+import type { ServiceName } from '@app/contracts/message';
+import type { TransportMetrics } from '../metrics';
+import { QUEUES } from '../topology/topology';
+
+/** How long a reader of the metrics waits for the broker, in milliseconds. Later answers count for the next one. */
+const PATIENCE_MS = 1000;
+/** How long a queue is left alone that cannot be looked at. Each attempt costs a channel, and a line in the broker's log. */
+const LEAVE_ALONE_MS = 60_000;
+
+/** Asks the broker how long the queues of a service are: only when the metrics are read, and for one reader at a time. */
+export class QueueLengths {
+  private readonly queues: string[];
+  private readonly leftAloneUntil = new Map<string, number>();
+  private looking?: Promise<unknown>;
+
+  constructor(
+    private readonly connection: RabbitConnection,
+    service: ServiceName,
+    private readonly metrics: TransportMetrics,
+  ) {
+    const own = QUEUES.filter(({ name }) => name.startsWith(`${service}.`));
+    this.queues = own.map(({ name }) => name);
+    for (const { name: queue, arguments: limits } of own)
+      metrics.queueMessagesLimit.set({ queue }, Number(limits['x-max-length']));
+  }
+
+  /** Resolves when the metrics are up to date, or after a second. Never rejects. */
+  async look(): Promise<void> {
+    this.looking ??= this.lookAtAll().finally(() => (this.looking = undefined));
+    await within(PATIENCE_MS, this.looking);
+  }
+
+  private async lookAtAll(): Promise<void> {
+    let channel: Channel | undefined;
+    for (const queue of this.queues) {
+      if (performance.now() < (this.leftAloneUntil.get(queue) ?? 0)) continue;
+      channel ??= await this.open();
+      if (!channel) return this.forgetAll();
+      try {
+        const { messageCount, consumerCount } = await channel.checkQueue(queue);
+        this.metrics.queueMessages.set({ queue }, messageCount);
+        this.metrics.queueConsumers.set({ queue }, consumerCount);
+      } catch {
+        // It does not exist, or its only node is away. The broker has closed the channel.
+        channel = undefined;
+        this.leftAloneUntil.set(queue, performance.now() + LEAVE_ALONE_MS);
+        this.metrics.queueMessages.remove({ queue });
+        this.metrics.queueConsumers.remove({ queue });
+      }
+    }
+    if (channel) closeQuietly(channel);
+  }
+
+  private async open(): Promise<Channel | undefined> {
+    try {
+      const channel = await this.connection.current?.createChannel();
+      // Without a listener the end of the channel would end the process.
+      return channel?.on('error', () => undefined);
+    } catch {
+      return undefined;
+    }
+  }
+
+  private forgetAll(): void {
+    this.metrics.queueMessages.reset();
+    this.metrics.queueConsumers.reset();
+  }
+}

@@ -1,0 +1,45 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { Counter, Gauge } from 'prom-client';
+import type { Readiness } from './readiness';
+
+export const linesDropped = new Counter({
+  name: 'log_lines_dropped_total',
+  help: 'Log lines dropped because stdout is read too slowly.',
+});
+
+export const cacheLookups = new Counter({
+  name: 'cache_lookups_total',
+  help: 'Questions that a cache of this process could answer (hit) or not (miss): tenants that exist, members whose copy is complete, grants of publishers.',
+  labelNames: ['cache', 'result'],
+});
+
+/** Counts one question to a cache. @returns `hit` */
+export function countLookup(cache: 'tenants' | 'members' | 'grants', hit: boolean): boolean {
+  cacheLookups.inc({ cache, result: hit ? 'hit' : 'miss' });
+  return hit;
+}
+
+/** Declares the metrics that every process has: what it was built from, and what it depends on. */
+export function describeProcess(service: string, readiness: Pick<Readiness, 'answers'>): void {
+  new Gauge({
+    name: 'build_info',
+    help: 'Always 1. The labels are the process and the version of its package.json.',
+    labelNames: ['service', 'version'],
+  }).set({ service, version: versionOf(__dirname) }, 1);
+  new Gauge({
+    name: 'dependency_up',
+    help: '1 while a dependency is usable, else 0. /health/ready has the reason. The gateway stays ready without its dependencies.',
+    labelNames: ['dependency'],
+    async collect() {
+      for (const { name, reason } of await readiness.answers()) this.set({ dependency: name }, reason === undefined ? 1 : 0);
+    },
+  });
+}
+
+/** The version of the nearest package.json above: the compiled file lies deeper than its source. */
+function versionOf(directory: string): string {
+  const file = join(directory, 'package.json');
+  if (!existsSync(file)) return versionOf(dirname(directory));
+  return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version;
+}

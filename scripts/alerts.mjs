@@ -1,0 +1,104 @@
+// npm run alerts: whether the rules for Prometheus are right, on recordings of a system with each fault. --record makes these anew.
+import { spawnSync } from 'node:child_process';
+import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { UsageError, commandLine } from './processes/command-line.mjs';
+import { endCommands, runQuietly } from './processes/command.mjs';
+import { runJest } from './checkout/jest.mjs';
+import { UserError } from './checkout/machine.mjs';
+import { watchParent } from './processes/parent.mjs';
+import { prepare } from './checkout/prepare.mjs';
+import { report, reportFailure } from './checkout/progress.mjs';
+import { ROOT } from './checkout/project.mjs';
+import { canInstall } from './servers/rabbitmq-program.mjs';
+import { temporaryDirectory } from './processes/temporary-directory.mjs';
+
+const FOLDER = join(ROOT, 'deploy/observability');
+const INSTALLER = fileURLToPath(new URL('./servers/promtool-install.sh', import.meta.url));
+
+const { record, names } = commandLine(
+  {
+    command: 'npm run alerts --',
+    about: 'Checks the rules for Prometheus with promtool, and that each alert fires on its fault, and on no quiet system.',
+    words: { name: 'FAULT', help: 'with --record: only the faults whose name contains it' },
+    options: { record: { help: 'first causes the faults on a system of its own, and records its metrics' } },
+    notes: ['promtool is in the package prometheus of Debian. As root it is installed when it is missing.'],
+    examples: {
+      '': 'the check, in seconds',
+      '--record': 'after a change of rules or metrics, in some minutes',
+      '--record gone': 'two of them',
+    },
+  },
+  ({ words, values }) => {
+    if (words.length > 0 && !values.record) throw new UsageError('FAULT is for --record only.');
+    return { record: values.record, names: words };
+  },
+);
+const reports = temporaryDirectory('alerts');
+let leaving = false;
+
+for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, () => leave(130));
+watchParent(() => leave(1));
+
+try {
+  if (record) {
+    await prepare();
+    const { failed } = await runJest(
+      ['--selectProjects', 'alerts', '--runInBand', ...(names.length > 0 ? ['-t', names.join('|')] : [])],
+      {},
+      join(reports.path, 'report.json'),
+    );
+    if (failed > 0) throw new UserError(`${failed} faults could not be recorded.`);
+  }
+  await havePromtool();
+  const tests = readdirSync(join(FOLDER, 'tests')).map((file) => join(FOLDER, 'tests', file));
+  promtool('check', 'rules', '--lint=all', '--lint-fatal', join(FOLDER, 'rules.yml'));
+  promtool('check', 'rules', '--lint=none', panelsAsRules());
+  promtool('test', 'rules', ...tests);
+  report('ok      the rules for Prometheus');
+  leave(0);
+} catch (error) {
+  if (!leaving) reportFailure(error);
+  leave(1);
+}
+
+/** promtool reads only rules: each expression of a panel becomes one. @returns the file */
+function panelsAsRules() {
+  const files = readdirSync(join(FOLDER, 'dashboards')).map((file) => readFileSync(join(FOLDER, 'dashboards', file), 'utf8'));
+  const expressions = files.flatMap((text) =>
+    JSON.parse(text).panels.flatMap((/** @type {any} */ { targets }) => targets.map((/** @type {any} */ { expr }) => expr)),
+  );
+  const rules = expressions.map((expr, index) => ({ record: `panel_${index}`, expr }));
+  const file = join(reports.path, 'panels.yml');
+  writeFileSync(file, JSON.stringify({ groups: [{ name: 'panels', rules }] }));
+  return file;
+}
+
+async function havePromtool() {
+  const has = () => spawnSync('promtool', ['--version'], { stdio: 'ignore' }).status === 0;
+  if (has()) return;
+  if (canInstall()) {
+    report('installing promtool with apt-get (once)');
+    await runQuietly('sh', [INSTALLER], { name: 'The installation of prometheus', mayOutliveUs: true });
+  }
+  if (!has())
+    throw new UserError(
+      'promtool is missing: it is in the package prometheus of Debian and Ubuntu, and in every release of Prometheus.',
+    );
+}
+
+/** @param {string[]} args */
+function promtool(...args) {
+  const { status } = spawnSync('promtool', args, { stdio: 'inherit' });
+  if (status !== 0) throw new UserError(`promtool ${args.slice(0, 2).join(' ')} failed.`);
+}
+
+/** @param {number} code */
+function leave(code) {
+  if (leaving) return;
+  leaving = true;
+  endCommands();
+  reports.remove();
+  process.exit(code);
+}

@@ -1,0 +1,145 @@
+import { appendFileSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Client } from 'pg';
+import { eventually } from '@app/testing/eventually';
+import { keepCalling } from '@app/testing/keep-calling';
+import { PrivateServer } from '@app/testing/private-server';
+import { System } from '@app/testing/system';
+
+const CALLERS = 8;
+const RATE = 100;
+/** Calls before the backup, after it, after the chosen time, and after the last archived piece of the log. */
+const [BEFORE, UNTIL, AFTERWARDS] = [300, 300, 300];
+
+interface Added {
+  id: string;
+  sentAt: number;
+  answeredAt: number;
+  status: number;
+}
+
+/** A database that archives its log, the system on it, and what it has answered. */
+describe('a backup that is taken under load', () => {
+  const archive = mkdtempSync(join(tmpdir(), 'backup-'));
+  const added: Added[] = [];
+  let database: PrivateServer;
+  let brokers: PrivateServer[];
+  let chosen: Date;
+  let killedAt: number;
+
+  const addTo = async (system: System, id: string): Promise<void> => {
+    const sentAt = Date.now();
+    const { status } = await system.call('notifications/add', {
+      organizationId: 'org',
+      documentId: `document ${id.length}`,
+      notificationId: id,
+      actionUser: { userId: 'actor' },
+      displayHeadlineMessageTemplate: 'Hello',
+      notifyAll: true,
+    });
+    added.push({ id, sentAt, answeredAt: Date.now(), status });
+  };
+
+  beforeAll(async () => {
+    brokers = await Promise.all([1, 2].map(() => PrivateServer.start('rabbitmq')));
+    database = await PrivateServer.start('postgres', '--fsync', '--archive', archive);
+    const system = await System.start({ amqpUrl: brokers[0]?.url, databaseUrl: database.url });
+    const sql = new Client({ connectionString: database.url });
+    sql.on('error', () => undefined);
+    await sql.connect();
+    try {
+      expect((await system.call('users/add', { organizationId: 'org', users: [{ userId: 'early' }] })).status).toBe(200);
+      const end = keepCalling(CALLERS, RATE, (client, call) => addTo(system, `${client} ${call}`));
+      await eventually(() => added.length >= BEFORE, 60_000);
+      await database.order('backup');
+      await eventually(() => added.length >= BEFORE + UNTIL, 60_000);
+      const { rows } = await sql.query<{ now: Date }>('SELECT clock_timestamp() AS now');
+      chosen = rows[0].now;
+      expect((await system.call('users/add', { organizationId: 'org', users: [{ userId: 'late' }] })).status).toBe(200);
+      const { rows: archived } = await sql.query<{ last: string }>(
+        'SELECT last_archived_wal AS last FROM pg_stat_archiver, pg_switch_wal()',
+      );
+      await eventually(async () => {
+        const { rows: now } = await sql.query<{ last: string }>('SELECT last_archived_wal AS last FROM pg_stat_archiver');
+        return now[0]?.last !== archived[0]?.last;
+      }, 30_000);
+      const seen = added.length;
+      await eventually(() => added.length >= seen + AFTERWARDS, 60_000);
+      killedAt = Date.now();
+      await database.order('kill');
+      await end();
+    } finally {
+      await sql.end().catch(() => undefined);
+      await system.stop();
+    }
+  }, 180_000);
+  afterAll(async () => {
+    await Promise.all([...brokers, database].map((server) => server.remove()));
+    rmSync(archive, { recursive: true, force: true });
+  }, 60_000);
+
+  /** Runs a check on a system elsewhere: another broker, and a server with what the archive has. */
+  async function restored(until: string | undefined, check: (system: System, sql: Client) => Promise<void>): Promise<void> {
+    const options = ['--fsync', '--restore', archive, ...(until ? ['--until', until] : [])];
+    const server = await PrivateServer.start('postgres', ...options);
+    const sql = new Client({ connectionString: server.url });
+    try {
+      await sql.connect();
+      const system = await System.start({ amqpUrl: brokers[1]?.url, databaseUrl: server.url });
+      try {
+        await check(system, sql);
+      } finally {
+        await system.stop();
+      }
+    } finally {
+      await sql.end();
+      await server.remove();
+    }
+  }
+
+  const idsIn = async (sql: Client): Promise<string[]> =>
+    (await sql.query<{ id: string }>('SELECT id FROM notifications.notifications')).rows.map(({ id }) => id);
+
+  it('restores to a chosen time: everything answered before, nothing sent after, and the copy is right again', async () => {
+    // Settings are read before the names of time zones: no Z.
+    await restored(chosen.toISOString().replace('T', ' ').replace('Z', '+00'), async (system, sql) => {
+      const ids = await idsIn(sql);
+      const stored = new Set(ids);
+      expect(ids).toHaveLength(stored.size);
+      const lost = added.filter(
+        ({ id, answeredAt, status }) => status === 200 && answeredAt < chosen.getTime() && !stored.has(id),
+      );
+      const unasked = added.filter(({ id, sentAt }) => sentAt > chosen.getTime() && stored.has(id));
+      expect({ lost, unasked }).toEqual({ lost: [], unasked: [] });
+      // The copy as after a restore of one schema alone.
+      await sql.query('DELETE FROM notifications.members');
+      await system.rebuildCopy();
+      const readers = await Promise.all(
+        ['early', 'late'].map((userId) => system.call('notifications/get', { organizationId: 'org', userId, pageSize: 1 })),
+      );
+      expect(readers.map(({ body }) => (body.result?.data as unknown[]).length)).toEqual([1, 0]);
+      const again = added.find(({ id }) => stored.has(id))!.id;
+      await addTo(system, again);
+      expect((await idsIn(sql)).length).toBe(stored.size);
+    });
+  }, 120_000);
+
+  it('restores as much as was archived, and loses no more than the last seconds', async () => {
+    await restored(undefined, async (_system, sql) => {
+      const stored = new Set(await idsIn(sql));
+      const lost = added.filter(({ id, answeredAt, status }) => status === 200 && answeredAt < killedAt && !stored.has(id));
+      const answered = added.filter(({ status }) => status === 200).length;
+      const seconds = lost.length > 0 ? (killedAt - Math.min(...lost.map(({ answeredAt }) => answeredAt))) / 1000 : 0;
+      report({ answered, lost: lost.length, seconds: Number(seconds.toFixed(1)) });
+      // archive_timeout is 5 s, and a piece takes a moment to be copied.
+      expect(seconds).toBeLessThan(10);
+    });
+  }, 120_000);
+});
+
+/** A line for the figures of npm run test:backup. */
+function report(figures: object): void {
+  const { BACKUP_REPORT: file } = process.env;
+  if (file) appendFileSync(file, `${JSON.stringify(figures)}\n`);
+}

@@ -1,0 +1,176 @@
+import { execFile } from 'node:child_process';
+import { connect } from 'amqplib';
+import { Client } from 'pg';
+import type { Finding } from '@app/doctor/finding';
+import { ACCOUNTS } from '@app/rabbitmq-admin/accounts/rights';
+import { createTestBroker, type TestBroker } from '@app/testing/broker';
+import { requiredEnv } from '@app/testing/required-env';
+import { createEmptyDatabase, type TestDatabase } from '@app/testing/server-databases';
+
+interface Ran {
+  code: number;
+  stdout: string;
+  stderr: string;
+}
+
+/** Set-up with an account and a role for each service, as in production. Then parts of it are broken. */
+describe('the doctor', () => {
+  let broker: TestBroker;
+  let database: TestDatabase;
+  let admin: Client;
+  let names: string[];
+  let env: Record<string, string>;
+
+  const run = (program: string, parameters: string[], more: Record<string, string> = {}): Promise<Ran> =>
+    new Promise((resolve) =>
+      execFile(
+        process.execPath,
+        [program, ...parameters],
+        { env: { PATH: process.env.PATH, ...env, ...more } },
+        (error, stdout, stderr) => resolve({ code: error ? Number(error.code) : 0, stdout, stderr }),
+      ),
+    );
+  const doctor = (parameters: string[], more?: Record<string, string>) =>
+    run('dist/libs/doctor/src/doctor.main.js', parameters, more);
+  const findings = async (more?: Record<string, string>) => {
+    const { stdout } = await doctor(['--json'], more);
+    return (JSON.parse(stdout) as { findings: Finding[] }).findings;
+  };
+  const problems = async (more?: Record<string, string>) => {
+    const found = await findings(more);
+    // The database of the tests keeps nothing, on purpose.
+    return found.filter(({ state, subject }) => state === 'problem' && subject !== 'settings');
+  };
+  const as = (url: string, user: string) => {
+    const own = new URL(url);
+    own.username = user;
+    own.password = 'secret';
+    return own.href;
+  };
+
+  beforeAll(async () => {
+    [broker, database] = await Promise.all([createTestBroker(), createEmptyDatabase()]);
+    admin = new Client({ connectionString: database.url });
+    await admin.connect();
+    const vhost = new URL(broker.url).pathname.slice(1);
+    names = ACCOUNTS.map((account) => `${account}-${vhost}`);
+    env = {
+      AMQP_URL: broker.url,
+      DATABASE_URL: database.url,
+      RABBITMQ_MANAGEMENT_URL: requiredEnv('TEST_RABBITMQ_MANAGEMENT_URL'),
+      USERS_DATABASE_URL: as(database.url, names[1] ?? ''),
+      NOTIFICATIONS_DATABASE_URL: as(database.url, names[2] ?? ''),
+      ...Object.fromEntries(
+        ACCOUNTS.map((account, at) => [`${account.toUpperCase()}_AMQP_URL`, as(broker.url, names[at] ?? '')]),
+      ),
+    };
+    const { code, stderr } = await run('scripts/setup.mjs', []);
+    expect([code, stderr]).toEqual([0, '']);
+  }, 60_000);
+  afterAll(async () => {
+    await admin?.end();
+    await database?.drop();
+    for (const name of names) await broker.management.delete(`users/${name}`);
+    await onServer((client) => Promise.all(names.slice(1, 3).map((role) => client.query(`DROP ROLE IF EXISTS "${role}"`))));
+    await broker?.drop();
+  });
+
+  const onServer = async (work: (client: Client) => Promise<unknown>) => {
+    const client = new Client({ connectionString: requiredEnv('TEST_DATABASE_URL') });
+    await client.connect();
+    await work(client).finally(() => client.end());
+  };
+
+  it('finds a system right that set-up has made, account by account', async () => {
+    const found = await findings();
+    expect(found.filter(({ state }) => state === 'problem').map(({ subject }) => subject)).toEqual(['settings', 'settings']);
+    expect(found.filter(({ state }) => state === 'skipped')).toEqual([]);
+    const fine = found.filter(({ state }) => state === 'ok').map(({ subject }) => subject);
+    for (const account of ACCOUNTS) expect(fine).toEqual(expect.arrayContaining([`account ${account}`, `rights of ${account}`]));
+    expect(fine).toEqual(
+      expect.arrayContaining(['queues', 'role users', 'role notifications', 'schema users', 'outbox of users', 'copy']),
+    );
+  });
+
+  it('says which account cannot connect, why, and what to do, without a password', async () => {
+    const found = await problems({
+      USERS_AMQP_URL: as(broker.url, 'nobody'),
+      NOTIFICATIONS_DATABASE_URL: 'postgres://somebody:secret@no-such-host.invalid:5432/none',
+      USERS_DATABASE_URL: 'postgres://somebody:secret@127.0.0.1:1/none',
+    });
+    expect(found.map(({ subject, action }) => [subject, action])).toEqual([
+      ['account users', expect.stringContaining('user, password and virtual host')],
+      ['rights of users', expect.stringContaining('npm run setup')],
+      ['role users', expect.stringContaining('start the database')],
+      ['role notifications', expect.stringContaining('host name')],
+    ]);
+    expect(JSON.stringify(found)).not.toContain('secret');
+  });
+
+  it('sees rights that are too wide, a missing queue, another argument, letters, and a queue that nobody consumes', async () => {
+    const connection = await connect(broker.url);
+    const channel = await connection.createConfirmChannel();
+    await channel.deleteQueue('users.retry.5s');
+    await channel.deleteQueue('users.retry.1s');
+    await channel.assertQueue('users.retry.1s', { arguments: { 'x-queue-type': 'quorum' } });
+    for (const queue of ['users.commands.dead', 'users.commands.0']) channel.sendToQueue(queue, Buffer.from('{}'));
+    await channel.waitForConfirms();
+    const vhost = new URL(broker.url).pathname.slice(1);
+    await broker.management.put(`permissions/${vhost}/${names[3]}`, { configure: '.*', write: '.*', read: '^$' });
+    // The numbers of the management API are seconds old.
+    let found: Finding[] = [];
+    for (const until = Date.now() + 20_000; Date.now() < until;) {
+      found = await findings();
+      if (
+        found.some(({ found: text }) => text.includes('no consumer')) &&
+        found.some(({ found: text }) => text.includes('letters'))
+      )
+        break;
+    }
+    await connection.close();
+    const bad = found.filter(({ state, area, subject }) => area === 'broker' && state !== 'ok' && subject !== 'replicas');
+    expect(Object.fromEntries(bad.map(({ subject, found: text }) => [subject, text]))).toEqual({
+      'account publisher': 'declares a queue and publishes to the default exchange, which it must not',
+      'queue users.retry.5s': 'does not exist',
+      'queue users.retry.1s': expect.stringContaining('x-message-ttl'),
+      'queue users.commands.0': 'has 1 messages and no consumer',
+      'queue users.commands.dead': 'has 1 letters',
+      'rights of publisher': 'configure, write differ from those that set-up gives',
+    });
+  }, 60_000);
+
+  it('sees a missing migration, rights of a role that are too wide, an old event and an incomplete copy', async () => {
+    await admin.query(`
+      INSERT INTO users.api_keys (key, name) VALUES ('k', 'k');
+      INSERT INTO users.organizations (api_key, organization_id) VALUES ('k', 'o');
+      INSERT INTO notifications.organizations (api_key, organization_id) VALUES ('k', 'o');
+      INSERT INTO users.users (organization, user_id, initial_generated) SELECT id, 'u', false FROM users.organizations;
+      INSERT INTO users.organization_members (organization, user_id) SELECT id, 'u' FROM users.organizations;
+      INSERT INTO notifications.complete_members (organization, user_id) SELECT id, 'u' FROM notifications.organizations`);
+    expect((await problems()).map(({ subject }) => subject)).toContain('copy');
+    await admin.query(`
+      DELETE FROM users.migrations WHERE id = (SELECT max(id) FROM users.migrations);
+      GRANT USAGE ON SCHEMA users TO "${names[2]}"; GRANT SELECT ON users.migrations TO "${names[2]}";
+      REVOKE INSERT ON users.tokens FROM "${names[1]}"`);
+    const found = (await problems()).filter(({ area }) => area === 'database');
+    expect(found.map(({ subject, found: text }) => `${subject}: ${text}`)).toEqual([
+      'schema users: 1 migrations have not run',
+      'role users: may not use users.tokens',
+      'role notifications: may read schema users',
+      'copy: 1 of 1000 users lack a membership',
+    ]);
+  });
+
+  it('has exit codes, help with examples, and takes a wrong configuration for a finding', async () => {
+    const [wrong, help, broken] = await Promise.all([
+      doctor(['--jsn']),
+      doctor(['--help']),
+      doctor([], { AMQP_URL: 'http://secret@host' }),
+    ]);
+    expect([wrong.code, wrong.stdout]).toEqual([2, '']);
+    expect(wrong.stderr).toContain('--jsn');
+    expect([help.code, help.stdout]).toEqual([0, expect.stringContaining('Examples:')]);
+    expect([broken.code, broken.stdout]).toEqual([1, expect.stringMatching(/^PROBLEM {2}configuration: variables: AMQP_URL /)]);
+    expect(broken.stdout).not.toContain('secret');
+  });
+});

@@ -139,7 +139,7 @@ describe('the doctor', () => {
     });
   }, 60_000);
 
-  it('sees a missing migration, rights of a role that are too wide, an old event and an incomplete copy', async () => {
+  it('sees a missing migration, rights of roles that are wrong, and an incomplete copy', async () => {
     await admin.query(`
       INSERT INTO users.api_keys (key, name) VALUES ('k', 'k');
       INSERT INTO users.organizations (api_key, organization_id) VALUES ('k', 'o');
@@ -162,15 +162,18 @@ describe('the doctor', () => {
   });
 
   it('has exit codes, help with examples, and takes a wrong configuration for a finding', async () => {
-    const [wrong, help, broken] = await Promise.all([
+    const nothing = Object.fromEntries(Object.keys(env).map((name) => [name, '']));
+    const [wrong, help, broken, blind] = await Promise.all([
       doctor(['--jsn']),
       doctor(['--help']),
       doctor([], { AMQP_URL: 'http://secret@host' }),
+      doctor([], nothing),
     ]);
     expect([wrong.code, wrong.stdout]).toEqual([2, '']);
     expect(wrong.stderr).toContain('--jsn');
     expect([help.code, help.stdout]).toEqual([0, expect.stringContaining('Examples:')]);
     expect([broken.code, broken.stdout]).toEqual([1, expect.stringMatching(/^PROBLEM {2}configuration: variables: AMQP_URL /)]);
     expect(broken.stdout).not.toContain('secret');
+    expect([blind.code, blind.stdout]).toEqual([1, expect.stringContaining('no URL is set')]);
   });
 });

@@ -52,14 +52,16 @@ async function main(args: string[]): Promise<void> {
 
 /** A wrong configuration is a finding as well: nothing else can be looked at. */
 async function findAll(): Promise<Finding[]> {
+  const findings = new Findings('configuration');
   try {
-    return await examine(doctorConfig());
+    const found = await examine(doctorConfig());
+    if (found.some(({ state }) => state !== 'skipped')) return found;
+    findings.problem('variables', 'no URL is set', 'run "npm start" in another terminal, or set AMQP_URL and DATABASE_URL');
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
-    const findings = new Findings('configuration');
     for (const problem of error.problems) findings.problem('variables', problem, 'correct it');
-    return findings.all;
   }
+  return findings.all;
 }
 
 main(process.argv.slice(2)).catch((error: unknown) => {

@@ -1,10 +1,8 @@
 import '@app/runtime/stop-while-starting';
 import { parseArgs } from 'node:util';
-import { Logger } from '@nestjs/common';
 import { UsageError } from '@app/runtime/command-line';
 import { ConfigError } from '@app/runtime/settings';
 import { doctorConfig } from './config';
-import { examine } from './doctor';
 import { Findings, lineOf, type Finding } from './finding';
 
 const HELP = `Says what is wrong with the configuration, the broker and the database, and what to do. Changes nothing.
@@ -39,8 +37,6 @@ function readCommandLine(args: string[]): { json: boolean; quiet: boolean } | un
 async function main(args: string[]): Promise<void> {
   const asked = readCommandLine(args);
   if (!asked) return console.log(HELP.trimEnd());
-  // Libraries log the same reasons, and stdout belongs to the result.
-  Logger.overrideLogger(false);
   const findings = await findAll();
   const ok = findings.every(({ state }) => state !== 'problem');
   const shown = asked.quiet ? findings.filter(({ state }) => state === 'warning' || state === 'problem') : findings;
@@ -54,7 +50,10 @@ async function main(args: string[]): Promise<void> {
 async function findAll(): Promise<Finding[]> {
   const findings = new Findings('configuration');
   try {
-    const found = await examine(doctorConfig());
+    const config = doctorConfig();
+    // Most of the time of a start is for these packages: help and a wrong configuration do without.
+    const { examine } = await import('./doctor.js');
+    const found = await examine(config);
     if (found.some(({ state }) => state !== 'skipped')) return found;
     findings.problem('variables', 'no URL is set', 'run "npm start" in another terminal, or set AMQP_URL and DATABASE_URL');
   } catch (error) {

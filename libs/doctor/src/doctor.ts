@@ -1,3 +1,4 @@
+import { Logger } from '@nestjs/common';
 import { ManagementApi } from '@app/rabbitmq-admin/management-api';
 import type { Account } from '@app/rabbitmq-admin/accounts/rights';
 import { brokerTlsFiles, databaseTlsFiles } from '@app/runtime/tls-settings';
@@ -10,6 +11,8 @@ import { Findings, type Finding } from './finding';
 
 /** Looks at everything that the configuration names. Changes nothing. @returns what it found, the broker first */
 export async function examine(config: DoctorConfig): Promise<Finding[]> {
+  // Libraries log the same reasons, and stdout belongs to the result.
+  Logger.overrideLogger(false);
   const [broker, database] = await Promise.all([examineBroker(config), examineDatabase(config)]);
   return [...broker.all, ...database.all];
 }

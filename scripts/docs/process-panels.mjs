@@ -12,7 +12,7 @@
 export const quantile = (by, name, where = '', quantile = 0.99) =>
   `histogram_quantile(${quantile}, sum by (${by}, le) (rate(${name}_bucket${where}[5m])))`;
 
-/** What every process has. @param {string} job @returns {Panel[]} */
+/** Panels of every process. @param {string} job @returns {Panel[]} */
 export const processPanels = (job) => [
   { title: 'Processor, in cores', queries: [[`rate(process_cpu_seconds_total{job="${job}"}[5m])`, '{{instance}}']] },
   {
@@ -46,7 +46,7 @@ export const processPanels = (job) => [
   },
 ];
 
-/** What a service with a queue and a database has. @param {string} job @returns {Panel[]} */
+/** Panels of a service with queues and a database. @param {string} job @returns {Panel[]} */
 export const servicePanels = (job) => {
   const own = `{job="${job}"}`;
   return [

@@ -5,12 +5,12 @@ export type State = 'ok' | 'warning' | 'problem' | 'skipped';
 export interface Finding {
   /** The part of the system: configuration, broker or database. */
   area: 'configuration' | 'broker' | 'database';
-  /** What was looked at, such as the name of an account. */
+  /** The thing that was looked at, such as an account. */
   subject: string;
   state: State;
-  /** What was found, as a sentence without a subject. */
+  /** The result, as a sentence without a subject. */
   found: string;
-  /** What to do; only with a warning or problem. */
+  /** The remedy; only with a warning or problem. */
   action?: string;
 }
 

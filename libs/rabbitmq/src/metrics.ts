@@ -2,6 +2,8 @@ import { Counter, Gauge, Histogram, register, type Registry } from 'prom-client'
 import { MOST_COMMANDS } from '@app/amqp/command-format';
 
 const CALL_BUCKETS_S = [0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10];
+/** A command with a caller expires after some seconds, one without a caller may wait for hours. */
+const AGE_BUCKETS_S = [0.5, 1, 2, 5, 10, 30, 60, 300, 1800];
 
 /** Metrics of the transport. One instance for each registry: several clients and servers of a process share it. */
 export class TransportMetrics {
@@ -17,6 +19,7 @@ export class TransportMetrics {
   readonly eventsRefused: Counter<'type'>;
   readonly unknownReplies: Counter;
   readonly deliveries: Counter<'pattern' | 'outcome' | 'status'>;
+  readonly commandAge: Histogram<'queue'>;
   readonly deliveriesInFlight: Gauge<'queue'>;
   readonly deliveriesWaiting: Gauge<'kind'>;
   readonly queueAway: Gauge<'queue'>;
@@ -104,6 +107,13 @@ export class TransportMetrics {
       name: 'rabbitmq_deliveries_total',
       help: 'Settled deliveries by outcome. The status is that of the reply or of the error.',
       labelNames: ['pattern', 'outcome', 'status'],
+    });
+    this.commandAge = new Histogram({
+      registers,
+      name: 'rabbitmq_command_age_seconds',
+      help: 'Time from the publication of a command to its turn, without retries. Publishers give whole seconds, so it is up to 1 s too short.',
+      labelNames: ['queue'],
+      buckets: AGE_BUCKETS_S,
     });
     this.deliveriesInFlight = new Gauge({
       registers,

@@ -9,6 +9,7 @@ password() { od -An -N24 -tx1 /dev/urandom | tr -d ' \n'; }
 # secret NAME TYPE USER KEY START REST: the value of KEY is START, user and password, and REST.
 secret() {
   secret=$(password)
+  [ ${#secret} -eq 48 ] || { echo 'No password could be made: this needs od and tr.' >&2; exit 1; }
   cat <<END
 ---
 apiVersion: v1

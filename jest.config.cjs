@@ -39,5 +39,6 @@ module.exports = {
     { ...base, displayName: 'faults', testMatch: ['<rootDir>/test/faults/**/*.fault-spec.ts'] },
     { ...base, displayName: 'cluster', testMatch: ['<rootDir>/test/cluster/**/*.cluster-spec.ts'] },
     { ...base, displayName: 'neighbours', testMatch: ['<rootDir>/test/neighbours/**/*.neighbours-spec.ts'] },
+    { ...base, displayName: 'scaling', testMatch: ['<rootDir>/test/scaling/**/*.scaling-spec.ts'] },
   ],
 };

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
-import { join, relative } from 'node:path';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { ROOT } from '../checkout/project.mjs';
 import { nameOf } from './overlays.mjs';
@@ -8,8 +8,8 @@ import { nameOf } from './overlays.mjs';
 /** @typedef {import('./overlays.mjs').Manifest} Manifest */
 
 const COMPILER = join(ROOT, 'node_modules/@typescript/native/bin/tsc');
-const FOLDER = join(ROOT, 'dist/manifests');
-const OWN_KINDS = relative(FOLDER, join(ROOT, 'scripts/manifests/kinds'));
+/** From a folder in dist. */
+const OWN_KINDS = '../../scripts/manifests/kinds';
 const OPERATORS = ['rabbitmq.com/', 'postgresql.cnpg.io/', 'monitoring.coreos.com/', 'keda.sh/'];
 
 /**
@@ -35,18 +35,31 @@ export async function typeProblems(overlays) {
       }
     }
   }
-  mkdirSync(FOLDER, { recursive: true });
-  const compilerOptions = { strict: true, noEmit: true, skipLibCheck: true, types: [], incremental: false };
-  writeFileSync(
-    join(FOLDER, 'tsconfig.json'),
-    JSON.stringify({ extends: '../../tsconfig.json', compilerOptions, include: [], files: ['objects.ts'] }),
-  );
-  writeFileSync(join(FOLDER, 'objects.ts'), `${lines.join('\n')}\n`);
-  const output = await promisify(execFile)(process.execPath, [COMPILER, '-p', FOLDER, '--pretty', 'false'], { cwd: FOLDER }).then(
-    () => '',
-    ({ stdout, message }) => stdout || message,
-  );
+  const output = await compile(`${lines.join('\n')}\n`);
   return [...problems, ...explained(output, owners)];
+}
+
+/**
+ * In a folder of its own, because the checks and their test may run at the same time.
+ * @param {string} source
+ * @returns {Promise<string>} what the compiler says
+ */
+async function compile(source) {
+  const folder = mkdtempSync(join(ROOT, 'dist/manifests-'));
+  const compilerOptions = { strict: true, noEmit: true, skipLibCheck: true, types: [], incremental: false };
+  try {
+    writeFileSync(
+      join(folder, 'tsconfig.json'),
+      JSON.stringify({ extends: '../../tsconfig.json', compilerOptions, include: [], files: ['objects.ts'] }),
+    );
+    writeFileSync(join(folder, 'objects.ts'), source);
+    return await promisify(execFile)(process.execPath, [COMPILER, '-p', folder, '--pretty', 'false'], { cwd: folder }).then(
+      () => '',
+      ({ stdout, message }) => stdout || message,
+    );
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 }
 
 /**

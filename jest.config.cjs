@@ -41,5 +41,6 @@ module.exports = {
     { ...base, displayName: 'backup', testMatch: ['<rootDir>/test/backup/**/*.backup-spec.ts'] },
     { ...base, displayName: 'cluster', testMatch: ['<rootDir>/test/cluster/**/*.cluster-spec.ts'] },
     { ...base, displayName: 'neighbours', testMatch: ['<rootDir>/test/neighbours/**/*.neighbours-spec.ts'] },
+    { ...base, displayName: 'scaling', testMatch: ['<rootDir>/test/scaling/**/*.scaling-spec.ts'] },
   ],
 };

@@ -13,6 +13,7 @@ import { watchStolen } from './lib/proc.mjs';
 import { document, othersHad, printed, writeDocument } from './lib/report.mjs';
 import * as add from './rows/add.mjs';
 import * as alone from './rows/alone.mjs';
+import * as bytes from './rows/bytes.mjs';
 import * as connections from './rows/connections.mjs';
 import * as get from './rows/get.mjs';
 import * as idle from './rows/idle.mjs';
@@ -30,7 +31,23 @@ import * as writers from './rows/writers.mjs';
  * In this order: what fills tables by the million comes late.
  * @type {Record<string, { title: string, run: (laboratory: Laboratory, mode: import('./lib/modes.mjs').Mode) => Promise<import('./lib/findings.mjs').Findings> }>}
  */
-const ROWS = { add, alone, recipients, users, get, publish, writers, connections, latency, outbox, members, idle, soak, pages };
+const ROWS = {
+  add,
+  alone,
+  recipients,
+  users,
+  get,
+  publish,
+  writers,
+  connections,
+  latency,
+  outbox,
+  members,
+  bytes,
+  idle,
+  soak,
+  pages,
+};
 
 const { names, modeName, mode } = commandLine(
   {

@@ -18,7 +18,7 @@ import { CLUSTER_NEEDS_PROGRAM, INSTALL_NOTHING, findRabbit } from './servers/ra
 import { temporaryDirectory } from './processes/temporary-directory.mjs';
 import { TestServers } from './servers/test-servers.mjs';
 
-const CHECKS = ['typecheck', 'format:check', 'docs:check', 'lint:containers', 'lint'];
+const CHECKS = ['typecheck', 'format:check', 'docs:check', 'lint:containers', 'lint:manifests', 'lint'];
 // A short share of security: npm run test:security does the whole. In one run, so that no file at the end of a project is waited for.
 const SERVER_PROJECTS = ['integration', 'e2e', 'security'];
 

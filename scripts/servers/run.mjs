@@ -10,13 +10,14 @@ import { commandLine } from '../processes/command-line.mjs';
 import { temporaryDirectory } from '../processes/temporary-directory.mjs';
 import { backUp } from './postgres-archive.mjs';
 import { startPostgres } from './postgres.mjs';
+import { startPrometheus } from './prometheus.mjs';
 import { startRabbit } from './rabbitmq.mjs';
 
-const { kind, management, fsync, tls, standbyOf, archive, restore, until } = commandLine(
+const { kind, management, fsync, tls, standbyOf, archive, restore, until, maxConnections } = commandLine(
   {
     command: 'node scripts/servers/run.mjs',
     about: 'Runs one private server for a test that breaks it, until its input closes.',
-    words: { name: 'SERVER', help: 'which one:', known: ['rabbitmq', 'postgres'], least: 1, most: 1 },
+    words: { name: 'SERVER', help: 'which one:', known: ['rabbitmq', 'postgres', 'prometheus'], least: 1, most: 1 },
     options: {
       management: { help: "RabbitMQ's HTTP API as well" },
       tls: { value: 'DIRECTORY', help: 'only TLS, with ca.pem, cert.pem and key.pem of that directory' },
@@ -25,10 +26,16 @@ const { kind, management, fsync, tls, standbyOf, archive, restore, until } = com
       restore: { value: 'DIRECTORY', help: 'a PostgreSQL with what such a directory has' },
       until: { value: 'TIME', help: 'not later than this' },
       'standby-of': { value: 'URL', help: 'a PostgreSQL that follows the one at this URL, on the same machine' },
+      'max-connections': { value: 'N', help: 'of PostgreSQL; 200 by itself' },
     },
     examples: { 'rabbitmq --management': 'a broker', postgres: 'a database' },
   },
-  ({ words: [server], values }) => ({ kind: server, ...values, standbyOf: values['standby-of'] }),
+  ({ words: [server], values }) => ({
+    kind: server,
+    ...values,
+    standbyOf: values['standby-of'],
+    maxConnections: values['max-connections'],
+  }),
 );
 
 /** @param {object} line */
@@ -51,18 +58,30 @@ const leave = (code) =>
 /** @type {Partial<import('./rabbitmq.mjs').RabbitOptions>} */
 const member = JSON.parse(process.env.CLUSTER_MEMBER ?? '{}');
 
-/** @type {Promise<(Awaited<ReturnType<typeof startRabbit>> & { reload?: undefined }) | Awaited<ReturnType<typeof startPostgres>> & { control?: undefined, managementUrl?: undefined }>} */
-const started =
-  kind === 'postgres'
-    ? startPostgres({
-        directory,
-        fsync: fsync ?? false,
-        tls,
-        standbyOf,
-        archive,
-        restoreFrom: restore ? { archive: restore, until } : undefined,
-      })
-    : startRabbit({ directory, disposable: true, management, tls, password: randomBytes(16).toString('hex'), ...member });
+/**
+ * What not every server has is undefined in the others.
+ * @typedef {object} Started
+ * @property {Awaited<ReturnType<typeof startRabbit>>['server']} server
+ * @property {string} url
+ * @property {number} port
+ * @property {string} [managementUrl]
+ * @property {Awaited<ReturnType<typeof startRabbit>>['control']} [control]
+ * @property {() => void} [reload]
+ */
+
+/** @type {Promise<Started>} */
+const started = startServer();
+
+/** @returns {Promise<Started>} */
+function startServer() {
+  if (kind === 'prometheus') return startPrometheus({ directory });
+  if (kind === 'postgres') {
+    const settings = maxConnections ? [`max_connections=${maxConnections}`] : [];
+    const restoreFrom = restore ? { archive: restore, until } : undefined;
+    return startPostgres({ directory, fsync: fsync ?? false, tls, standbyOf, settings, archive, restoreFrom });
+  }
+  return startRabbit({ directory, disposable: true, management, tls, password: randomBytes(16).toString('hex'), ...member });
+}
 
 // Signals end the process without cleaning up otherwise; a closed stdin says that the test is over or dead.
 for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, () => leave(1));

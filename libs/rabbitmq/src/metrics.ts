@@ -2,6 +2,8 @@ import { Counter, Gauge, Histogram, register, type Registry } from 'prom-client'
 import { MOST_COMMANDS } from '@app/amqp/command-format';
 
 const CALL_BUCKETS_S = [0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10];
+/** A command with a caller expires after some seconds, one without a caller may wait for hours. */
+const AGE_BUCKETS_S = [0.5, 1, 2, 5, 10, 30, 60, 300, 1800];
 
 /** Metrics of the transport. One instance for each registry: several clients and servers of a process share it. */
 export class TransportMetrics {
@@ -20,6 +22,7 @@ export class TransportMetrics {
   readonly deliveries: Counter<'pattern' | 'outcome' | 'status'>;
   readonly deliverySeconds: Histogram<'pattern'>;
   readonly redeliveries: Counter<'queue'>;
+  readonly commandAge: Histogram<'queue'>;
   readonly deliveriesInFlight: Gauge<'queue'>;
   readonly prefetch: Gauge<'queue'>;
   readonly deliveriesWaiting: Gauge<'kind'>;
@@ -135,6 +138,13 @@ export class TransportMetrics {
       name: 'rabbitmq_redeliveries_total',
       help: 'Deliveries that the broker has made before: a process or its connection ended, or put them back.',
       labelNames: ['queue'],
+    });
+    this.commandAge = new Histogram({
+      registers,
+      name: 'rabbitmq_command_age_seconds',
+      help: 'Time from the publication of a command to its turn, without retries. Publishers give whole seconds, so it is up to 1 s too short.',
+      labelNames: ['queue'],
+      buckets: AGE_BUCKETS_S,
     });
     this.deliveriesInFlight = new Gauge({
       registers,

@@ -91,6 +91,27 @@ describe('lanes', () => {
     expect(letter && letter.properties.headers).toMatchObject({ 'x-lane': 'commands.3', 'x-attempt': 2 });
   });
 
+  it('count the age of their commands, without retries', async () => {
+    const now = Math.floor(Date.now() / 1000);
+    handlers.add = (_, { attempt }) => {
+      if (attempt === 1) throw new ApiError('UNAVAILABLE', 'Not now.');
+      return {};
+    };
+    publish('commands.3', 'org', { timestamp: now - 120 });
+    publish('commands.2', 'org', { timestamp: now + 3600 });
+    publish('commands.1', 'org');
+    const settled = metrics.getSingleMetric('rabbitmq_deliveries_total');
+    await eventually(async () =>
+      (await settled?.get())?.values.find(({ labels, value }) => labels.outcome === 'acked' && value === 3),
+    );
+    const ages = (await metrics.getSingleMetric('rabbitmq_command_age_seconds')?.get())?.values ?? [];
+    const sums = ages.filter((one) => 'metricName' in one && String(one.metricName).endsWith('_sum'));
+    expect(sums.map(({ labels, value }) => [labels.queue, Math.round(value)]).toSorted()).toEqual([
+      ['users.commands.2', 0],
+      ['users.commands.3', expect.closeTo(119, -1)],
+    ]);
+  });
+
   it('drop expired messages, and do not block other messages by it', async () => {
     await server.close();
     for (const lane of LANES) for (let number = 0; number < 50; number++) publish(lane, 'late', { expiration: 1 });

@@ -4,6 +4,9 @@ import { address, choice, integer, list, optionalUrl, port } from './settings';
 import { LOG_LEVELS } from './log-levels';
 import { brokerTlsSettings, brokerUrl, databaseTlsSettings } from './tls-settings';
 
+/** Longest time from the end of the shutdown delay to the exit. Delay plus this must be shorter than the time after which the platform kills. */
+export const SHUTDOWN_LIMIT_MS = 20_000;
+
 /** Settings of every process. */
 export const processSettings = {
   logLevel: choice('LOG_LEVEL', 'info', LOG_LEVELS, 'Least severe log lines that are written.'),

@@ -2,15 +2,13 @@ import { leaveSignalsToOthers } from './stop-while-starting';
 import { setImmediate } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import { collectDefaultMetrics } from 'prom-client';
+import { SHUTDOWN_LIMIT_MS } from './common-settings';
 import { ConfigError } from './settings';
 import type { LogLevel } from './log-levels';
 import { createLogger, exitAfterLogging, NestLogger } from './logger';
 import { describeProcess } from './metrics';
 import { startOperationsServer } from './operations-server';
 import { Readiness } from './readiness';
-
-/** Longest time from the end of the shutdown delay to the exit. Delay plus this must be shorter than the time after which the platform kills. */
-const SHUTDOWN_LIMIT_MS = 20_000;
 
 /** Settings of every process. */
 export interface ServiceConfig {

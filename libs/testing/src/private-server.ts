@@ -31,7 +31,7 @@ export interface ServerOptions {
   env?: Record<string, string>;
 }
 
-/** A RabbitMQ or PostgreSQL server for one test file, which may break it. The start takes up to 10 s. */
+/** A RabbitMQ, PostgreSQL or Prometheus server for one test file, which may break it. The start takes up to 10 s. */
 export class PrivateServer {
   private constructor(
     readonly url: string,
@@ -43,11 +43,14 @@ export class PrivateServer {
     private readonly nextLine: () => Promise<Line>,
   ) {}
 
-  static start(kind: 'rabbitmq' | 'postgres', ...options: string[]): Promise<PrivateServer> {
+  static start(kind: 'rabbitmq' | 'postgres' | 'prometheus', ...options: string[]): Promise<PrivateServer> {
     return PrivateServer.startWith(kind, { options });
   }
 
-  static async startWith(kind: 'rabbitmq' | 'postgres', { options = [], env }: ServerOptions): Promise<PrivateServer> {
+  static async startWith(
+    kind: 'rabbitmq' | 'postgres' | 'prometheus',
+    { options = [], env }: ServerOptions,
+  ): Promise<PrivateServer> {
     const program = join(process.cwd(), 'scripts/servers/run.mjs');
     const child = spawn(process.execPath, [program, kind, ...options], {
       stdio: ['pipe', 'pipe', 'inherit'],

@@ -60,7 +60,7 @@ const PROPERTIES = {
   correlation_id: text('Unique among your calls. The reply has the same value.'),
   type: text('The routing key again.'),
   content_type: { const: 'application/json', description: 'Recommended. The body is always read as JSON in UTF-8.' },
-  timestamp: { type: 'integer', description: 'Seconds since 1970.' },
+  timestamp: { type: 'integer', description: 'Seconds since 1970. The metric of the age of commands counts from it.' },
   app_id: text('The name of your service.'),
   user_id: text(
     'Your broker account, checked by the broker. Its grants decide which API keys it may act for, so it is required unless the API key is granted to all accounts (`*`).',

@@ -14,7 +14,8 @@ async function main(): Promise<void> {
   const config = accountsConfig();
   const { amqpUrl, managementUrl } = config;
   const accounts = ownAccounts(config);
-  if (Object.keys(accounts).length === 0) console.log('RabbitMQ: every service uses the account of AMQP_URL.');
+  if (Object.keys(accounts).length === 0)
+    console.log('RabbitMQ: no service has an account of its own in this configuration, so none is created.');
   if (!managementUrl) {
     return console.log(
       'RabbitMQ: accounts and their limits stay unchanged. Set RABBITMQ_MANAGEMENT_URL to have them created and limited.',

@@ -1,8 +1,7 @@
 import { parseBrokerUrl } from '@app/runtime/broker-url';
 import { setMissingLimits } from './limits';
-import { RIGHTS, type Account, type Rights } from './rights';
+import { RIGHTS, topicRights, type Account, type Rights } from './rights';
 import { ManagementApi } from '../management-api';
-import { LANES, STANDBY_EXCHANGE } from '@app/rabbitmq/topology/topology';
 import type { TlsFiles } from '@app/runtime/tls-files';
 
 export interface AccountsOptions {
@@ -45,18 +44,10 @@ export async function declareAccounts({
 }
 
 /** Replaces the rights of an account. */
-export async function setRights(
-  api: ManagementApi,
-  username: string,
-  { commands, events, ...permissions }: Rights,
-): Promise<void> {
+export async function setRights(api: ManagementApi, username: string, rights: Rights): Promise<void> {
   const user = encodeURIComponent(username);
   // Set before the permissions, because an account without topic permissions may use every routing key.
-  const topics = [
-    ...(['calls', STANDBY_EXCHANGE, ...LANES] as const).map((exchange) => ({ exchange, write: commands, read: '^$' })),
-    // `write` matters only together with a permission for the exchange, which only services have.
-    ...(['events.own', 'events'] as const).map((exchange) => ({ exchange, write: '.*', read: events })),
-  ];
-  for (const topic of topics) await api.put(`topic-permissions/${api.vhost}/${user}`, topic);
-  await api.put(`permissions/${api.vhost}/${user}`, permissions);
+  for (const topic of topicRights(rights)) await api.put(`topic-permissions/${api.vhost}/${user}`, topic);
+  const { configure, write, read } = rights;
+  await api.put(`permissions/${api.vhost}/${user}`, { configure, write, read });
 }

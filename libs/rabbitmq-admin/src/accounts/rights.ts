@@ -3,7 +3,7 @@ import { ApiKeyRevoked } from '@app/contracts/events.users';
 import type { CallerName, Message, ServiceName } from '@app/contracts/message';
 import { AddNotification } from '@app/contracts/notifications.add';
 import { consumedQueues } from '@app/rabbitmq/topology/consumed-queues';
-import { LANES, STANDBY_EXCHANGE, type Lane } from '@app/rabbitmq/topology/topology';
+import { LANES, STANDBY_EXCHANGE, type ExchangeName, type Lane } from '@app/rabbitmq/topology/topology';
 
 export const ACCOUNTS = ['gateway', 'users', 'notifications', 'publisher'] as const;
 export type Account = (typeof ACCOUNTS)[number];
@@ -20,6 +20,21 @@ export interface Rights {
 }
 
 const NOTHING = '^$';
+
+/** What an account may do in one topic exchange. */
+export interface TopicRights {
+  exchange: ExchangeName;
+  write: string;
+  read: string;
+}
+
+/** The rights of an account for each topic exchange. */
+export const topicRights = ({ commands, events }: Rights): TopicRights[] => [
+  ...(['calls', STANDBY_EXCHANGE, ...LANES] as const).map((exchange) => ({ exchange, write: commands, read: NOTHING })),
+  // `write` matters only together with a permission for the exchange, which only services have.
+  ...(['events.own', 'events'] as const).map((exchange) => ({ exchange, write: '.*', read: events })),
+];
+
 /** What the broker calls the queues of one connection: for replies, and for events that each process has to hear. */
 const OWN_QUEUE = 'amq.gen-*';
 

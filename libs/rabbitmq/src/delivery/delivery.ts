@@ -79,6 +79,17 @@ export class Delivery {
     return isChannelClosed(this.acks.channel);
   }
 
+  /**
+   * Seconds since the command was published, by the clock of its publisher, who gives whole seconds: at least this time. undefined for a query,
+   * for an event, for a retry, and without a time.
+   */
+  get age(): number | undefined {
+    const { fields, properties } = this.message;
+    const timestamp: unknown = properties.timestamp;
+    if (this.kind !== 'commands' || fields.exchange === 'retry' || typeof timestamp !== 'number') return undefined;
+    return Math.max(0, Date.now() / 1000 - (timestamp + 1));
+  }
+
   /** The deadline has passed: the caller has given up and relies on nothing being executed later. */
   get isExpired(): boolean {
     return this.isExpiredIn(0);

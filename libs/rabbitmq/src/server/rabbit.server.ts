@@ -184,7 +184,8 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
   }
 
   private async decideInTurn(delivery: Delivery): Promise<FinalDecision | undefined> {
-    const { kind } = delivery;
+    const { kind, queue, age } = delivery;
+    if (age !== undefined) this.metrics.commandAge.observe({ queue: queue.name }, age);
     for (;;) {
       const mayStart = kind === 'queries' || !this.pause.active || (await this.hasDatabase(delivery));
       if (delivery.isForgotten || (this.closed && kind !== 'queries' && this.pause.stopped)) return undefined;

@@ -1,0 +1,96 @@
+import { nameOf, podOf } from './overlays.mjs';
+
+/** @typedef {import('./overlays.mjs').Manifest} Manifest */
+
+/**
+ * What exists in the cluster after the objects are applied, those included that an operator makes.
+ * @typedef {object} Contents
+ * @property {string} namespace
+ * @property {Map<string, number[]>} services their ports by name
+ * @property {Map<string, Record<string, string>>} secrets their values by name
+ * @property {{ owner: string, labels: Record<string, string>, ports: (string | number)[] }[]} pods
+ */
+
+/**
+ * @param {Manifest[]} manifests
+ * @returns {Contents}
+ */
+export function contentsOf(manifests) {
+  const namespace = manifests.find(({ kind }) => kind === 'Namespace')?.metadata.name ?? '';
+  /** @type {Contents} */
+  const contents = { namespace, services: new Map(), secrets: new Map(), pods: [] };
+  for (const manifest of manifests) {
+    const { kind, metadata, spec } = manifest;
+    const { name } = metadata;
+    if (kind === 'Service') {
+      const ports = spec.ports.map((/** @type {{ port: number }} */ { port }) => port);
+      contents.services.set(name, ports);
+    }
+    if (kind === 'Secret') contents.secrets.set(name, valuesOf(manifest));
+    const pod = podOf(manifest);
+    if (pod) contents.pods.push({ owner: nameOf(manifest), labels: pod.metadata.labels, ports: portsOf(pod.spec) });
+    if (kind === 'RabbitmqCluster') addBrokers(contents, name);
+    if (kind === 'Cluster') addDatabases(contents, name, spec.bootstrap.initdb);
+  }
+  return contents;
+}
+
+/** @param {Manifest} secret */
+function valuesOf({ data = {}, stringData = {} }) {
+  const decoded = Object.entries(data).map(([key, value]) => [key, Buffer.from(value, 'base64').toString()]);
+  return { ...Object.fromEntries(decoded), ...stringData };
+}
+
+/** @param {any} spec of a pod */
+const portsOf = ({ containers }) =>
+  containers[0].ports?.flatMap((/** @type {{ name: string, containerPort: number }} */ port) => [
+    port.name,
+    port.containerPort,
+  ]) ?? [];
+
+/**
+ * What the RabbitMQ Cluster Operator makes.
+ * @param {Contents} contents @param {string} name
+ */
+function addBrokers({ namespace, services, secrets, pods }, name) {
+  services.set(name, [5672, 15672, 15692]);
+  services.set(`${name}-nodes`, [4369, 25672]);
+  const [username, password, host, port] = ['default_user', 'secret', `${name}.${namespace}.svc`, '5672'];
+  const connection_string = `amqp://${username}:${password}@${host}:${port}/`;
+  secrets.set(`${name}-default-user`, { username, password, host, port, connection_string });
+  const labels = { 'app.kubernetes.io/name': name, 'app.kubernetes.io/component': 'rabbitmq' };
+  pods.push({ owner: `RabbitmqCluster ${name}`, labels, ports: [4369, 5672, 15672, 15692, 25672] });
+}
+
+/**
+ * What CloudNativePG makes.
+ * @param {Contents} contents @param {string} name @param {{ database: string, owner: string }} initdb
+ */
+function addDatabases({ namespace, services, secrets, pods }, name, { database, owner }) {
+  for (const role of ['rw', 'ro', 'r']) services.set(`${name}-${role}`, [5432]);
+  secrets.set(`${name}-app`, { uri: `postgresql://${owner}:secret@${name}-rw.${namespace}:5432/${database}` });
+  secrets.set(`${name}-ca`, { 'ca.crt': 'certificate' });
+  pods.push({ owner: `Cluster ${name}`, labels: { 'cnpg.io/cluster': name }, ports: [5432, 8000] });
+}
+
+/**
+ * @param {Record<string, string>} selector
+ * @param {Contents} contents
+ */
+export const podsOf = (selector, { pods }) =>
+  pods.filter(({ labels }) => Object.entries(selector).every(([key, value]) => labels[key] === value));
+
+/**
+ * Why the address in a URL leads nowhere; undefined when a Service has it.
+ * @param {string} text a URL, or the host and port of one
+ * @param {Contents} contents
+ */
+export function addressProblem(text, { services, namespace }) {
+  // Only for protocols of its own a URL keeps a port that is the default.
+  const { hostname, port } = new URL(text.replace(/^\w+:/, 'service:'));
+  const [name, ...rest] = hostname.split('.');
+  const ports = services.get(name);
+  const inside = ['', namespace, `${namespace}.svc`, `${namespace}.svc.cluster.local`].includes(rest.join('.'));
+  if (!ports || !inside) return `no Service is called ${hostname}`;
+  if (!ports.includes(Number(port))) return `Service ${name} has no port ${port}`;
+}

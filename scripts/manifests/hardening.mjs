@@ -1,0 +1,56 @@
+import { isOwn } from './processes.mjs';
+import { nameOf, podOf } from './overlays.mjs';
+
+/** @typedef {import('./overlays.mjs').Manifest} Manifest */
+
+/**
+ * What every pod must have, for security and for operation.
+ * @param {Manifest[]} manifests
+ * @param {string} project
+ * @returns {string[]}
+ */
+export function hardeningProblems(manifests, project) {
+  const problems = manifests.flatMap((manifest) => {
+    const spec = podOf(manifest)?.spec;
+    const found = manifest.kind === 'ServiceAccount' ? tokenProblems(manifest) : [];
+    if (spec) found.push(...podProblems(spec), ...(isOwn(manifest, project) ? ownProblems(manifest, manifests) : []));
+    return found.map((problem) => `${nameOf(manifest)}: ${problem}`);
+  });
+  const denies = manifests.some(
+    ({ kind, spec }) =>
+      kind === 'NetworkPolicy' && !spec.podSelector.matchLabels && !spec.ingress && !spec.egress && spec.policyTypes.length === 2,
+  );
+  return denies ? problems : [...problems, 'no NetworkPolicy denies by default'];
+}
+
+/** @param {{ [field: string]: any }} holder */
+const tokenProblems = ({ automountServiceAccountToken }) =>
+  automountServiceAccountToken === false ? [] : ['a token of the ServiceAccount is mounted'];
+
+/** @param {any} spec of a pod */
+function podProblems(spec) {
+  const { securityContext = {}, containers } = spec;
+  const problems = tokenProblems(spec);
+  if (securityContext.runAsNonRoot !== true || !(securityContext.runAsUser > 0)) problems.push('it may run as root');
+  if (securityContext.seccompProfile?.type !== 'RuntimeDefault') problems.push('it has no seccomp profile');
+  for (const { name, image, securityContext: own = {}, resources = {} } of containers) {
+    if (own.allowPrivilegeEscalation !== false) problems.push(`${name} may gain privileges`);
+    if (own.capabilities?.drop?.[0] !== 'ALL') problems.push(`${name} has capabilities`);
+    if (!resources.requests?.cpu || !resources.requests.memory || !resources.limits?.memory)
+      problems.push(`${name} needs requests of processor and memory, and a limit of memory`);
+    if (!/:\d+\.\d+[\w.-]*$/.test(image)) problems.push(`image ${image}: the tag must name at least a minor version`);
+  }
+  return problems;
+}
+
+/** @param {Manifest} manifest @param {Manifest[]} manifests */
+function ownProblems({ kind, metadata, spec }, manifests) {
+  const [container] = spec.template.spec.containers;
+  const problems = container.securityContext.readOnlyRootFilesystem ? [] : ['its file system can be written'];
+  if (kind !== 'Deployment') return problems;
+  if (!container.readinessProbe || !container.livenessProbe) problems.push('it needs probes');
+  if (!spec.template.spec.topologySpreadConstraints) problems.push('its pods are not spread');
+  if (!manifests.some((one) => one.kind === 'PodDisruptionBudget' && one.metadata.name === metadata.name))
+    problems.push('it needs a PodDisruptionBudget of its name');
+  return problems;
+}

@@ -1,0 +1,47 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import { ROOT } from '../checkout/project.mjs';
+import { nameOf, podOf } from './overlays.mjs';
+
+/** @typedef {import('./overlays.mjs').Manifest} Manifest */
+
+/** Settings of a broker of one's own that README.md asks for, and the name of each in a component. */
+const BROKER_SETTINGS = ['max_message_size', 'raft.wal_max_size_bytes'];
+
+/**
+ * Versions and settings that are those of docker-compose.yml and package.json.
+ * @param {Manifest[]} manifests
+ * @param {{ name: string, version: string }} project
+ * @returns {string[]}
+ */
+export function versionProblems(manifests, { name, version }) {
+  /** @type {{ image?: string }[]} */
+  const services = Object.values(parse(readFileSync(join(ROOT, 'docker-compose.yml'), 'utf8'), { merge: true }).services);
+  const allowed = [`${name}:${version}`, ...services.flatMap(({ image }) => image ?? [])];
+  return manifests.flatMap((manifest) => {
+    const { kind, spec } = manifest;
+    const image = podOf(manifest)?.spec.containers[0].image ?? spec?.image ?? spec?.imageName;
+    if (image === undefined) return [];
+    const [repository, tag] = image.replace(/^.*\//, '').split(':');
+    // CloudNativePG has images of its own, with the version first.
+    const known =
+      kind === 'Cluster'
+        ? allowed.some((one) => one === `postgres:${tag.replace('-standard', '')}`)
+        : allowed.includes(`${repository}:${tag}`);
+    const problems = known ? [] : [`image ${image} is not one of ${[...new Set(allowed)].join(', ')}`];
+    if (kind === 'RabbitmqCluster') problems.push(...brokerProblems(spec.rabbitmq));
+    return problems.map((problem) => `${nameOf(manifest)}: ${problem}`);
+  });
+}
+
+/** @param {{ additionalConfig: string, advancedConfig: string }} given */
+function brokerProblems({ additionalConfig, advancedConfig }) {
+  /** @param {string} file */
+  const read = (file) => readFileSync(join(ROOT, 'deploy/compose', file), 'utf8').split('\n');
+  const wanted = read('rabbitmq.conf').filter((line) => BROKER_SETTINGS.includes(line.split(' ')[0]));
+  const problems = wanted.filter((line) => !additionalConfig.includes(line));
+  return [...problems, ...read('advanced.config').filter((line) => line.startsWith('[') && !advancedConfig.includes(line))].map(
+    (line) => `its configuration lacks ${line}`,
+  );
+}

@@ -1,0 +1,23 @@
+import { contentsOf } from './cluster.mjs';
+import { hardeningProblems } from './hardening.mjs';
+import { versionProblems } from './images.mjs';
+import { processProblems } from './processes.mjs';
+import { referenceProblems } from './references.mjs';
+import { scalingProblems } from './scaling.mjs';
+
+/**
+ * What is wrong with the objects of an overlay, apart from their types.
+ * @param {import('./overlays.mjs').Manifest[]} manifests
+ * @param {{ name: string, version: string }} project
+ * @returns {string[]}
+ */
+export function manifestProblems(manifests, project) {
+  const contents = contentsOf(manifests);
+  return [
+    ...referenceProblems(manifests, contents),
+    ...processProblems(manifests, contents, project.name),
+    ...hardeningProblems(manifests, project.name),
+    ...versionProblems(manifests, project),
+    ...scalingProblems(manifests, contents.namespace),
+  ];
+}

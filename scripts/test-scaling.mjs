@@ -1,0 +1,37 @@
+// npm run test:scaling: a load for which one notification writer is too slow, and the number of writers that the manifests ask for.
+import { runRowSuite } from './checkout/row-suite.mjs';
+import { report, reportFailure } from './checkout/progress.mjs';
+import { overlayManifests } from './manifests/overlays.mjs';
+import { mostWriters } from './manifests/scaling.mjs';
+import { commandLine } from './processes/command-line.mjs';
+import { needPrometheus } from './servers/prometheus.mjs';
+
+/** Room for four writers. */
+const MAX_CONNECTIONS = 110;
+
+commandLine(
+  {
+    command: 'npm run test:scaling --',
+    about:
+      'Asks RabbitMQ and a Prometheus as the ScaledObject of deploy/kubernetes says, starts and stops notification writers as KEDA would, and prints each look.',
+    notes: ['It takes six minutes.'],
+    examples: { '': 'everything' },
+  },
+  () => undefined,
+);
+
+try {
+  await needPrometheus(report);
+} catch (error) {
+  reportFailure(error);
+  process.exit(1);
+}
+const scaled = overlayManifests('production').find(({ kind }) => kind === 'ScaledObject');
+const maxReplicaCount = mostWriters({ maxConnections: MAX_CONNECTIONS, users: 1, readers: 1 });
+await runRowSuite({
+  project: 'scaling',
+  pattern: 'writers\\.scaling-spec',
+  env: { SCALING: JSON.stringify({ object: { ...scaled?.spec, maxReplicaCount }, maxConnections: MAX_CONNECTIONS }) },
+  columns: ['second', 'commands a second', 'backlog', 'age (s)', 'asked for', 'writers', 'connections', 'result'],
+  missed: (_figures, failed) => failed,
+});

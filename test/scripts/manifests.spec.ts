@@ -1,0 +1,118 @@
+import { Script } from './script';
+
+// The checks ask the configuration classes, so they need the build: dist/libs and dist/apps.
+const PROGRAM = `
+  import { readFileSync } from 'node:fs';
+  import { OVERLAYS, manifestsOf, overlayManifests } from './scripts/manifests/overlays.mjs';
+  import { manifestProblems } from './scripts/manifests/problems.mjs';
+  import { typeProblems } from './scripts/manifests/types.mjs';
+  const project = JSON.parse(readFileSync('package.json', 'utf8'));
+  const all = Object.fromEntries(OVERLAYS.map((overlay) => [overlay, overlayManifests(overlay).map((one) => JSON.stringify(one))]));
+  const changed = (overlay, from, to) => {
+    const at = all[overlay].findIndex((text) => text.includes(from));
+    if (at < 0) throw new Error('nothing has ' + from);
+    return { at, manifests: all[overlay].map((text, index) => JSON.parse(index === at ? text.replace(from, to) : text)) };
+  };
+  const [cases, misspelt] = JSON.parse(process.argv[1]);
+  const typed = misspelt.map(([, overlay, from, to]) => {
+    const { at, manifests } = changed(overlay, from, to);
+    return manifests[at];
+  });
+  const found = await typeProblems({ changed: typed });
+  console.log(JSON.stringify([
+    ...cases.map(([, overlay, from, to]) => manifestProblems(changed(overlay, from, to).manifests, project)),
+    ...misspelt.map(() => found),
+  ]));
+`;
+
+type Overlay = 'try-out' | 'production';
+type Case = [name: string, overlay: Overlay, from: string, to: string, problem: RegExp];
+
+const CASES: Case[] = [
+  [
+    'an unknown variable',
+    'production',
+    'SHUTDOWN_DELAY_MS',
+    'SHUTDOWN_DELAY',
+    /gateway: it does not know the variable SHUTDOWN_DELAY$/,
+  ],
+  [
+    'a missing required variable',
+    'production',
+    '"name":"GATEWAY_AMQP_URL_FILE"',
+    '"name":"LOG_LEVEL"',
+    /GATEWAY_AMQP_URL is required/,
+  ],
+  ['a value that its process refuses', 'try-out', 'queries,events', 'queries,evens', /NOTIFICATIONS_QUEUES must be/],
+  ['a host that no Service has', 'try-out', 'http://rabbitmq:15672', 'http://rabbit:15672', /no Service is called rabbit$/],
+  [
+    'a port that its Service lacks',
+    'try-out',
+    'http://rabbitmq:15672',
+    'http://rabbitmq:15671',
+    /Service rabbitmq has no port 15671/,
+  ],
+  ['a host in a Secret of the script', 'production', '@postgres-rw:5432', '@postgres:5432', /no Service is called postgres$/],
+  ['another tag of the own image', 'production', 'backend:0.1.0', 'backend:0.0.9', /collaboration-backend:0\.0\.9 is not one of/],
+  [
+    'a key that its Secret lacks',
+    'production',
+    '"key":"connection_string"',
+    '"key":"connection"',
+    /Secret rabbitmq-default-user with key connection/,
+  ],
+  ['a selector without pods', 'production', '"cnpg.io/cluster":"postgres"', '"cnpg.io/cluster":"other"', /no pod has the labels/],
+  ['a port without a container', 'try-out', '"targetPort":"http"', '"targetPort":"web"', /has port web/],
+  [
+    'a grace shorter than the drain',
+    'try-out',
+    '"terminationGracePeriodSeconds":30',
+    '"terminationGracePeriodSeconds":20',
+    /must be more than/,
+  ],
+  ['a program that does not exist', 'try-out', 'dist/apps/users/src/main.js', 'dist/apps/user/src/main.js', /does not exist/],
+  ['a writable file system', 'try-out', '"readOnlyRootFilesystem":true', '"readOnlyRootFilesystem":false', /can be written/],
+  ['a token', 'production', '"automountServiceAccountToken":false', '"automountServiceAccountToken":true', /token .* is mounted/],
+  ['a queue that writers do not consume', 'production', 'notifications[.]calls|', '', /queueName must be/],
+  [
+    'fewer connections of the database',
+    'production',
+    '"max_connections":"200"',
+    '"max_connections":"150"',
+    /maxReplicaCount must be 6/,
+  ],
+  [
+    'a metric that no process has',
+    'production',
+    'command_age_seconds',
+    'command_age',
+    /no process has the metric rabbitmq_command_age$/,
+  ],
+  [
+    'another setting of the broker',
+    'production',
+    'max_message_size = 1',
+    'max_message_size = 2',
+    /its configuration lacks max_message_size/,
+  ],
+];
+const MISSPELT: Case[] = [
+  ['an unknown field', 'try-out', '"readinessProbe":', '"readinesProbe":', /gateway: .*readinesProbe/],
+  ['an unknown field of an operator', 'production', '"maxReplicaCount":', '"maxReplicas":', /ScaledObject .*maxReplicas/],
+  ['a value of another type', 'try-out', '"maxReplicas":2', '"maxReplicas":"two"', /not assignable to type 'number'/],
+];
+
+describe('the checks of the manifests', () => {
+  let found: string[][];
+  beforeAll(async () => {
+    found = (await new Script(PROGRAM, [JSON.stringify([CASES, MISSPELT])]).next()) as string[][];
+  });
+  afterAll(() => Script.endAll());
+
+  it.each([...CASES, ...MISSPELT].map(([name, , , , problem], index) => ({ name, problem, index })))(
+    'find $name',
+    ({ problem, index }) => {
+      expect(found[index].filter((one) => problem.test(one))).not.toEqual([]);
+    },
+  );
+});

@@ -103,6 +103,16 @@ const MUTANTS = [
     edits: [['libs/amqp/src/open-connection.ts', 'const MOST_SILENCE_S = 8;', 'const MOST_SILENCE_S = 800;']],
     test: ['links', 'until they are found'],
   },
+  {
+    name: 'a removal without its event',
+    edits: [['apps/users/src/db/remove-members.sql.ts', 'FROM removed HAVING count(*) > 0', 'FROM removed HAVING false']],
+    test: ['memberships', 'their copy is right'],
+  },
+  {
+    name: 'an addition without its version',
+    edits: [['apps/users/src/db/add-members.sql.ts', "'membership', membership", "'membership', NULL"]],
+    test: ['memberships', 'their copy is right'],
+  },
 ];
 
 const chosen = commandLine(

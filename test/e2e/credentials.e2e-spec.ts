@@ -5,7 +5,14 @@ import { eventually } from '@app/testing/eventually';
 import { DEMO_HEADERS, System, type HttpAnswer, type Operation } from '@app/testing/system';
 import type { ServiceProcess } from '@app/testing/service-process';
 
-const OPERATIONS: Operation[] = ['users/add', 'notifications/add', 'notifications/get'];
+const OPERATIONS: Operation[] = [
+  'users/add',
+  'users/delete',
+  'users/get',
+  'documents/set',
+  'notifications/add',
+  'notifications/get',
+];
 
 describe('credentials', () => {
   let system: System;

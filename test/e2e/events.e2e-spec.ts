@@ -30,9 +30,10 @@ describe('a service that listens to events', () => {
   const next = (type: string) =>
     eventually(() => events().find((event) => event.type === type)) as Promise<CloudEvent<Record<string, unknown>>>;
 
-  it('gets events of users and organizations from users/add', async () => {
+  it('gets events of users and organizations from users/add and users/delete', async () => {
     await system.call('users/add', { organizationId: 'org', documentId: 'd', users: [{ userId: 'ada', name: 'Ada' }] });
     const added = await next('user.added.v1');
+    const number = expect.any(Number) as number;
     expect(added).toEqual({
       specversion: '1.0',
       id: expect.stringMatching(/^[0-9a-f-]{36}$/) as string,
@@ -45,7 +46,7 @@ describe('a service that listens to events', () => {
       data: {
         organizationId: 'org',
         documentId: 'd',
-        users: [{ userId: 'ada', name: 'Ada', initial: 'A', version: expect.any(Number) as number }],
+        users: [{ userId: 'ada', name: 'Ada', initial: 'A', version: number, membership: number }],
       },
     });
     expect(await next('organization.created.v1')).toMatchObject({ subject: 'org', data: { organizationId: 'org', version: 1 } });
@@ -57,6 +58,9 @@ describe('a service that listens to events', () => {
       deliveryMode: 2,
       appId: 'users',
     });
+    await system.call('users/delete', { organizationId: 'org', documentId: 'd', userIds: ['ada', 'nobody'] });
+    const removed = { organizationId: 'org', documentId: 'd', users: [{ userId: 'ada', version: number }] };
+    expect(await next('user.removed.v1')).toMatchObject({ source: '/users', subject: 'org', data: removed });
   });
 
   it('gets events of documents from documents.set', async () => {

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { FILTER_COMBINATIONS } from '@app/contracts/notifications.get';
-import { encodePageToken } from '@app/contracts/page-token';
+import { encodePageToken, encodeUserToken } from '@app/contracts/page-token';
 import type { Operation } from '@app/testing/system';
 import { DOCUMENT, requestSchema, type Schema } from './published-form';
 
@@ -49,8 +49,12 @@ export class ValidValues {
   /** The `data` of a call. */
   data(operation: Operation): fc.Arbitrary<Record<string, unknown>> {
     const data = this.of(requestSchema(operation)) as fc.Arbitrary<Record<string, unknown>>;
+    // Rules without a schema: page tokens, and supported combinations of filters.
+    if (operation === 'users/get')
+      return fc
+        .tuple(data, fc.option(this.identifier.map(encodeUserToken)))
+        .map(([{ pageToken: _, ...others }, pageToken]) => ({ ...others, ...(pageToken !== null && { pageToken }) }));
     if (operation !== 'notifications/get') return data;
-    // Rules without a schema: supported combinations of filters, and page tokens.
     const token = fc
       .tuple(fc.nat(2 ** 42), this.identifier)
       .map(([timestamp, notificationId]) => encodePageToken({ timestamp, notificationId }));

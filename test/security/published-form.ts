@@ -29,8 +29,6 @@ interface Document {
 /** The published document for callers. */
 export const DOCUMENT = JSON.parse(readFileSync(join(process.cwd(), 'openapi.json'), 'utf8')) as Document;
 
-export const OPERATIONS: readonly Operation[] = ['users/add', 'notifications/add', 'notifications/get'];
-
 const ajv = new Ajv2020({ strict: false });
 ajv.addSchema({ ...DOCUMENT, $id: 'openapi' });
 const validators = new Map<string, ValidateFunction>();
@@ -78,6 +76,8 @@ const REQUESTS: Readonly<Record<Operation, string>> = {
   'notifications/get': 'GetNotificationsRequest',
   'notifications/delete': 'DeleteNotificationsRequest',
 };
+
+export const OPERATIONS = Object.keys(REQUESTS) as Operation[];
 
 export const requestSchema = (operation: Operation): Schema => DOCUMENT.components.schemas[REQUESTS[operation]];
 

@@ -110,10 +110,15 @@ async function store(_: string, valueOf: Distribution, others: number): Promise<
     )
     INSERT INTO recipients (organization, user_id, "timestamp", notification_id, document_id, location_id)
     SELECT id, 'user', id, 'm', 'doc', 'loc' FROM other`);
-  // The user sees the document in two ways: notifyAll rows are read for each of them.
-  await runner.query(`INSERT INTO members VALUES ($1, 'busy', 'organization', ''), ($1, 'busy', 'document', 'busy')`, [
+  // The user sees the document in two ways: notifyAll rows are read for each of them. Many others have ended.
+  await runner.query(`INSERT INTO members VALUES ($1, 'busy', 'organization', '', 2), ($1, 'busy', 'document', 'busy', 2)`, [
     organization?.id,
   ]);
+  await runner.query(
+    `INSERT INTO members SELECT $1, 'busy', CASE n % 2 WHEN 0 THEN 'document' ELSE 'folder' END, 'ended' || n, 1, 2
+     FROM generate_series(1, 2000) n`,
+    [organization?.id],
+  );
 }
 
 /** Prepares the query of a page. @returns the EXECUTE statement; the query is not planned yet */
@@ -130,6 +135,7 @@ async function prepared({ title, combination, after }: Page): Promise<string> {
 /** @param indexes that must be read; absent: any index */
 async function problemsOf({ title }: Page, execute: string, indexes?: string[]): Promise<string[]> {
   const nodes = await planOf(runner, execute);
+  const members = nodes.filter(({ 'Relation Name': relation }) => relation === 'members');
   const scans = nodes.filter(({ 'Relation Name': relation }) => relation === 'notifications' || relation === 'recipients');
   // EXPLAIN does not show the index entries that are scanned and rejected, so check for the right index.
   const used = scans.map((node) => node['Index Name'] ?? node['Node Type']);
@@ -139,6 +145,9 @@ async function problemsOf({ title }: Page, execute: string, indexes?: string[]):
     : scans.every((node) => node['Index Name']);
   return [
     ...(right ? [] : [`${title}: ${used.join(', ')}`]),
+    ...members
+      .filter((node) => touchedBy(node) > 1)
+      .map((node) => `${title}: ${touchedBy(node)} memberships by ${node['Index Name']}`),
     ...scans.flatMap((node) => {
       const rows = touchedBy(node);
       return rows <= 51 ? [] : [`${title}: ${rows} rows by ${node['Index Name']}`];

@@ -54,10 +54,13 @@ const addMembers = (of: Level['of']): PreparedStatement => {
       OR NOT excluded.initial_generated AND (u.initial_generated OR excluded.initial <> u.initial)
     RETURNING user_id, name, email, initial, version
   ), ${named}
-  added AS (
+  drawn AS MATERIALIZED (
+    -- After all users are locked, so one number is enough for the call.
+    SELECT nextval('versions') AS version FROM (SELECT count(*) FROM stored) locked
+  ), added AS (
     INSERT INTO ${table} AS m (organization, ${column} user_id, added)
-    SELECT organization, ${value} user_id, nextval('versions') FROM sent, (SELECT count(*) FROM stored) locked
-    ON CONFLICT (organization, ${column} user_id) DO UPDATE SET added = nextval('versions')
+    SELECT organization, ${value} user_id, version FROM sent, drawn
+    ON CONFLICT (organization, ${column} user_id) DO UPDATE SET added = excluded.added
     WHERE NOT (SELECT ${live()} FROM users u WHERE u.organization = m.organization AND u.user_id = m.user_id)
     RETURNING user_id, added
   ), outboxed AS MATERIALIZED (

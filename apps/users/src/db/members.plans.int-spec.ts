@@ -8,7 +8,7 @@ import type { Level } from './level';
 import { REMOVE_MEMBERS } from './remove-members.sql';
 import { connectTestDatabase } from '../../test/users';
 
-const MANY = 20_000;
+const MANY = 4_000;
 type Distribution = (prefix: string) => string;
 const ALL: Distribution = () => `'busy'`;
 const ONE_IN_FIVE: Distribution = (prefix) => `CASE n % 5 WHEN 0 THEN 'busy' ELSE '${prefix}' || n END`;
@@ -20,7 +20,7 @@ const DISTRIBUTIONS: [string, Distribution, number][] = [
   ['one in five of one organization, the others in thousands', ONE_IN_FIVE, MANY],
 ];
 const LEVELS: Level[] = [{ of: 'organization' }, { of: 'folder', id: 'busy' }, { of: 'document', id: 'busy' }];
-const USERS = Array.from({ length: 20 }, (_, index) => `u${index * 100}`);
+const USERS = Array.from({ length: 20 }, (_, index) => `u${index * 50}`);
 const TABLES = /^(users|(organization|folder|document)_members|organizations)$/;
 /** A page, its users, and the row that shows whether there are more. */
 const MOST = 3 * 51;

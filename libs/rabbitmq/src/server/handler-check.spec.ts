@@ -2,6 +2,8 @@ import { checkHandlers } from './handler-check';
 
 const ALL = [
   'users.add.v1',
+  'users.delete.v1',
+  'users.get.v1',
   'documents.set.v1',
   'users.authenticate.v1',
   'users.authorize.v1',

@@ -1,0 +1,124 @@
+import { randomUUID } from 'node:crypto';
+import { eventually } from '@app/testing/eventually';
+import { copiedMemberships, sourceMemberships } from '@app/testing/memberships';
+import { Cluster } from './harness/cluster';
+import { Random, seedOfRun } from './harness/random';
+import { lasting, report } from './harness/run-fault';
+
+const LOOPS = 4;
+const KILLS = 20;
+const ORGANIZATION = 'race';
+const LEVELS = [{}, { folderId: 'f' }, { documentId: 'd' }] as const;
+/** Users whom all loops add and remove. */
+const SHARED = ['a', 'b', 'c', 'd', 'e', 'f'];
+
+/** users/add and users/delete for the same users at the same time, while their processes are killed. */
+describe('memberships', () => {
+  const seed = seedOfRun();
+  const random = new Random(seed);
+  let cluster: Cluster;
+
+  beforeAll(async () => {
+    cluster = await Cluster.start(random, { users: 2, writers: 2 });
+  }, 120_000);
+  afterAll(() => cluster?.remove(), 60_000);
+
+  it(`end and begin as answered, and their copy is right, when users and notifications are killed ${KILLS} times`, async () => {
+    const statuses: number[] = [];
+    let ended = false;
+    const post = async (operation: string, data: object, key: string) => {
+      const status = await fetch(`${cluster.gatewayUrl}/v1/${operation}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', ...cluster.tenants[0], 'idempotency-key': key },
+        body: JSON.stringify({ data: { organizationId: ORGANIZATION, ...data } }),
+      }).then(
+        async (response) => {
+          await response.arrayBuffer();
+          return response.status;
+        },
+        () => 0,
+      );
+      statuses.push(status);
+      return status;
+    };
+    /** Repeats with the same key while the outcome is unknown. */
+    const call = async (operation: string, data: object) => {
+      const key = randomUUID();
+      for (let status = 0; status !== 200;) {
+        status = await post(operation, data, key);
+        if (![200, 0, 503, 504].includes(status)) throw new Error(`${operation} was answered ${status}`);
+        if (status !== 200) await lasting(50);
+      }
+    };
+
+    /** Adds and removes shared users, and its own, of whom it knows the memberships. @returns these */
+    const loop = async (number: number): Promise<string[]> => {
+      const choices = Random.for(seed, `loop ${number}`);
+      const own = ['x', 'y', 'z'].map((user) => `${user}${number}`);
+      const live = new Set<string>();
+      while (!ended) {
+        const chosen = [...SHARED, ...own].filter(() => choices.chance(0.4));
+        const level = choices.pick(LEVELS);
+        const [[name, id] = ['organizationId', '']] = Object.entries(level);
+        const path = `${name.replace('Id', '')}/${id}`;
+        if (chosen.length === 0) continue;
+        if (choices.chance(0.5)) {
+          await call('users/add', { ...level, users: chosen.map((userId) => ({ userId })) });
+          for (const userId of chosen) live.add(`${path}/${userId}`);
+        } else {
+          await call('users/delete', { ...level, userIds: chosen });
+          for (const one of live)
+            if ((id === '' || one.startsWith(`${path}/`)) && chosen.includes(one.slice(one.lastIndexOf('/') + 1)))
+              live.delete(one);
+        }
+        // A read asks the users service about a user, beside the events.
+        if (choices.chance(0.2)) await post('notifications/get', { userId: choices.pick(SHARED) }, randomUUID());
+      }
+      return [...live].filter((one) => /[xyz]\d$/.test(one));
+    };
+
+    // Without a notification to all, no read asks.
+    const notification = {
+      documentId: 'd',
+      notifyAll: true,
+      actionUser: { userId: 'a' },
+      displayHeadlineMessageTemplate: 'Hello',
+    };
+    await call('notifications/add', notification);
+    const loops = Promise.all(Array.from({ length: LOOPS }, (_, number) => loop(number)));
+    for (let kill = 0; kill < KILLS; kill++) {
+      const { process } = random.pick([...cluster.usersReplicas, ...cluster.writers]);
+      const before = statuses.length;
+      await eventually(() => statuses.length >= before + random.between(20, 60), 30_000);
+      await process.stop('SIGKILL');
+      await process.start();
+    }
+    ended = true;
+    const own = (await loops).flat().sort();
+
+    const source = await sourceMemberships(cluster.sql);
+    const [tenant] = source.map((one) => one.split('/')[0]);
+    expect({ seed, own: source.filter((one) => /[xyz]\d$/.test(one)) }).toEqual({
+      seed,
+      own: own.map((one) => `${tenant}/${ORGANIZATION}/${one}`).sort(),
+    });
+    const isSame = async () => (await copiedMemberships(cluster.sql)).join() === source.join();
+    await eventually(isSame, 30_000).catch(() => undefined);
+    expect({ seed, copy: await copiedMemberships(cluster.sql) }).toEqual({ seed, copy: source });
+    expect(statuses.length).toBeGreaterThan(1000);
+    const count = (status: number) => statuses.filter((one) => one === status).length;
+    report({
+      fault: `memberships: users added and removed by ${LOOPS} loops, SIGKILL of users and notifications, ${KILLS} times`,
+      asked: statuses.length,
+      200: count(200),
+      429: count(429),
+      503: count(503),
+      504: count(504),
+      'no answer': count(0),
+      lost: 0,
+      duplicated: 0,
+      unasked: 0,
+      late: 0,
+    });
+  }, 600_000);
+});

@@ -88,10 +88,12 @@ async function sqlOf({ name, up }) {
 /** @param {string[]} files @param {boolean} inTransaction */
 function passes(files, inTransaction) {
   const options = [`--exclude=${NOT_OURS.join(',')}`, '--pg-version=15.0', ...(inTransaction ? ['--assume-in-transaction'] : [])];
-  const { status, error } = spawnSync(require('squawk-cli/js/index.js').getBinaryPath(), [...options, ...files], {
+  const { status, error, stdout, stderr } = spawnSync(require('squawk-cli/js/index.js').getBinaryPath(), [...options, ...files], {
     cwd: directory,
-    stdio: 'inherit',
+    encoding: 'utf8',
   });
   if (error) throw error;
+  // It also says that there is nothing to say.
+  if (status !== 0) process.stderr.write(`${stdout}${stderr}`);
   return status === 0;
 }

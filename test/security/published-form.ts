@@ -77,6 +77,8 @@ const REQUESTS: Readonly<Record<Operation, string>> = {
   'notifications/add': 'AddNotificationRequest',
   'notifications/get': 'GetNotificationsRequest',
   'notifications/delete': 'DeleteNotificationsRequest',
+  'notifications/update': 'UpdateNotificationsRequest',
+  'notifications/inbox': 'InboxRequest',
 };
 
 export const requestSchema = (operation: Operation): Schema => DOCUMENT.components.schemas[REQUESTS[operation]];

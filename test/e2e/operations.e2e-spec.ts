@@ -5,6 +5,7 @@ import { hostileInput } from './operations/hostile-input.cases-spec';
 import { membershipsEnd } from './operations/memberships.cases-spec';
 import { metricsOfProcesses } from './operations/metrics.cases-spec';
 import { notificationsAdd } from './operations/notifications-add.cases-spec';
+import { inbox } from './operations/inbox.cases-spec';
 import { notificationsDelete } from './operations/notifications-delete.cases-spec';
 import { notificationsGet } from './operations/notifications-get.cases-spec';
 import { rulesAndDashboards } from './operations/observability.cases-spec';
@@ -23,6 +24,7 @@ describe('the operations', () => {
   notificationsAdd(running);
   notificationsGet(running);
   notificationsDelete(running);
+  inbox(running);
   notifyAllReaches(running);
   membershipsEnd(running);
   directPublisher(running);

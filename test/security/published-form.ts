@@ -75,6 +75,8 @@ const REQUESTS: Readonly<Record<Operation, string>> = {
   'notifications/add': 'AddNotificationRequest',
   'notifications/get': 'GetNotificationsRequest',
   'notifications/delete': 'DeleteNotificationsRequest',
+  'notifications/update': 'UpdateNotificationsRequest',
+  'notifications/inbox': 'InboxRequest',
 };
 
 export const OPERATIONS = Object.keys(REQUESTS) as Operation[];

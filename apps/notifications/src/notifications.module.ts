@@ -4,16 +4,20 @@ import { OutboxRelay } from '@app/postgres/outbox';
 import { RabbitClient } from '@app/rabbitmq/client/rabbit.client';
 import { AddNotificationHandler } from './commands/add-notification.handler';
 import { DeleteNotificationsHandler } from './commands/delete-notifications.handler';
+import { UpdateNotificationsHandler } from './commands/update-notifications.handler';
 import { DeleteNotificationsRepository } from './db/delete-notifications.repository';
+import { InboxRepository } from './db/inbox.repository';
 import { InsertNotificationsRepository } from './db/insert-notifications.repository';
 import { MembersRepository } from './db/members.repository';
 import { OrganizationsRepository } from './db/organizations.repository';
 import { PagesRepository } from './db/pages.repository';
+import { ReadingsRepository } from './db/readings.repository';
 import { CopyDocumentOnDocumentChanged } from './events/copy-document-on-document-changed';
 import { CopyMembersOnUserAdded } from './events/copy-members-on-user-added';
 import { CopyMembersOnUserRemoved } from './events/copy-members-on-user-removed';
 import { Existence } from './users-service/existence';
 import { Members } from './users-service/members';
+import { GetInboxHandler } from './queries/get-inbox.handler';
 import { GetNotificationsHandler } from './queries/get-notifications.handler';
 import { NotificationWriter } from './writer/notification-writer';
 
@@ -25,7 +29,9 @@ export class NotificationsModule {
       controllers: [
         AddNotificationHandler,
         DeleteNotificationsHandler,
+        UpdateNotificationsHandler,
         GetNotificationsHandler,
+        GetInboxHandler,
         CopyMembersOnUserAdded,
         CopyMembersOnUserRemoved,
         CopyDocumentOnDocumentChanged,
@@ -42,6 +48,8 @@ export class NotificationsModule {
         DeleteNotificationsRepository,
         OrganizationsRepository,
         PagesRepository,
+        InboxRepository,
+        ReadingsRepository,
       ],
     };
   }

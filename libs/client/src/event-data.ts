@@ -6,7 +6,7 @@ import type {
   UserAddedData,
   UserRemovedData,
 } from '@app/contracts/events.users';
-import type { NotificationAddedData, NotificationDeletedData } from '@app/contracts/events.notifications';
+import type { InboxChangedData, NotificationAddedData, NotificationDeletedData } from '@app/contracts/events.notifications';
 
 /** The data of events, by their types. */
 export interface Events {
@@ -24,4 +24,6 @@ export interface Events {
   'notification.added.v1': NotificationAddedData;
   /** Notifications were deleted, for all their users. */
   'notification.deleted.v1': NotificationDeletedData;
+  /** Users have marked notifications as read or unread. */
+  'inbox.changed.v1': InboxChangedData;
 }

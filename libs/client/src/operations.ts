@@ -8,6 +8,8 @@ import type { ListContactsRequest, ListContactsResult } from '@app/contracts/con
 import type { AddNotificationRequest, AddNotificationResult } from '@app/contracts/notifications.add';
 import type { GetNotificationsRequest, GetNotificationsResult } from '@app/contracts/notifications.get';
 import type { DeleteNotificationsRequest, DeleteNotificationsResult } from '@app/contracts/notifications.delete';
+import type { UpdateNotificationsRequest, UpdateNotificationsResult } from '@app/contracts/notifications.update';
+import type { InboxRequest, InboxResult } from '@app/contracts/notifications.inbox';
 
 /** Commands by their routing keys: they change something, and may be published without waiting. */
 export interface Commands {
@@ -21,6 +23,8 @@ export interface Commands {
   'notifications.add.v1': { request: AddNotificationRequest; result: AddNotificationResult };
   /** Deletes notifications for all their users. */
   'notifications.delete.v1': { request: DeleteNotificationsRequest; result: DeleteNotificationsResult };
+  /** Marks notifications as read or unread: either single ones for some users (`notifications`), or everything that one user is shown up to a time (`userId` and `readUpTo`). */
+  'notifications.update.v1': { request: UpdateNotificationsRequest; result: UpdateNotificationsResult };
 }
 
 /** Queries by their routing keys: they change nothing and are always waited for. */
@@ -33,6 +37,8 @@ export interface Queries {
   'contacts.list.v1': { request: ListContactsRequest; result: ListContactsResult };
   /** Reads notifications in pages, newest first. */
   'notifications.get.v1': { request: GetNotificationsRequest; result: GetNotificationsResult };
+  /** Reads what a user is shown, newest first, with its read state, and counts what is unread. */
+  'notifications.inbox.v1': { request: InboxRequest; result: InboxResult };
 }
 
 export type Operations = Commands & Queries;
@@ -48,4 +54,6 @@ export const KINDS: Readonly<Record<keyof Commands, 'command'> & Record<keyof Qu
   'notifications.add.v1': 'command',
   'notifications.get.v1': 'query',
   'notifications.delete.v1': 'command',
+  'notifications.update.v1': 'command',
+  'notifications.inbox.v1': 'query',
 };

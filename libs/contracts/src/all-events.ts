@@ -1,6 +1,6 @@
 import type { Event } from './event';
 import type { ServiceName } from './message';
-import { NotificationAdded, NotificationDeleted } from './events.notifications';
+import { InboxChanged, NotificationAdded, NotificationDeleted } from './events.notifications';
 import { ApiKeyRevoked, DocumentChanged, OrganizationCreated, UserAdded, UserRemoved } from './events.users';
 
 /** Every event of the system. */
@@ -12,6 +12,7 @@ export const ALL_EVENTS: readonly Event<object>[] = [
   ApiKeyRevoked,
   NotificationAdded,
   NotificationDeleted,
+  InboxChanged,
 ];
 
 /** Events that each service listens to. All processes of a service share one queue. */

@@ -6,6 +6,8 @@ import type { Message } from './message';
 import { AddNotification } from './notifications.add';
 import { DeleteNotifications } from './notifications.delete';
 import { GetNotifications } from './notifications.get';
+import { GetInbox } from './notifications.inbox';
+import { UpdateNotifications } from './notifications.update';
 import { AddUsers } from './users.add';
 import { Authenticate } from './users.authenticate';
 import { Authorize } from './users.authorize';
@@ -28,6 +30,8 @@ export const ALL_MESSAGES: readonly Message<object, object>[] = [
   AddNotification,
   GetNotifications,
   DeleteNotifications,
+  UpdateNotifications,
+  GetInbox,
 ];
 
 /** Messages that accounts of other services may be allowed to publish; every other message is between the services of this system. */

@@ -10,6 +10,7 @@ export const EVENT_TYPES = {
   apiKeyRevoked: 'api-key.revoked.v1',
   notificationAdded: 'notification.added.v1',
   notificationDeleted: 'notification.deleted.v1',
+  inboxChanged: 'inbox.changed.v1',
 } as const;
 
 export type EventType = (typeof EVENT_TYPES)[keyof typeof EVENT_TYPES];

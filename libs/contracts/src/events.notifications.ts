@@ -78,3 +78,17 @@ export const NotificationDeleted = event('notifications', EVENT_TYPES.notificati
     'Notifications were deleted, for all their users. This event wins over `notification.added.v1` of the same id, in any order of arrival. It is published at once, or within 20 seconds when a notification was so new that its own event may still have been on its way.',
   example: { organizationId: 'acme', notificationIds: ['release-1.0'], version: 1 },
 });
+
+export class InboxChangedData {
+  @Identifier('Organization of the users.')
+  organizationId: string;
+
+  @Identifiers('Users whose inbox has changed, at most 1000.')
+  userIds: string[];
+}
+
+export const InboxChanged = event('notifications', EVENT_TYPES.inboxChanged, InboxChangedData, {
+  purpose:
+    'Users have marked notifications as read or unread. A hint without state and without order: read the inbox again. New and deleted notifications have events of their own.',
+  example: { organizationId: 'acme', userIds: ['grace'] },
+});

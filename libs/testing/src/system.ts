@@ -24,7 +24,9 @@ export type Operation =
   | 'documents/set'
   | 'notifications/add'
   | 'notifications/get'
-  | 'notifications/delete';
+  | 'notifications/delete'
+  | 'notifications/update'
+  | 'notifications/inbox';
 
 export interface SystemOptions {
   /**

@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.close());
 beforeEach(async () => {
-  await query('TRUNCATE organizations, documents, notifications, recipients, outbox, deletions CASCADE');
+  await query('TRUNCATE organizations, documents, notifications, recipients, outbox, deletions, readings CASCADE');
   // It remembers no document of the test before.
   inserts = new InsertNotificationsRepository(database.dataSources[0]);
 });
@@ -53,6 +53,16 @@ it('deletes the oldest of a document with their recipients, and leaves those of 
   expect(await left()).toEqual(['a', 'a', 'c']);
   const recipients = await query<{ notification_id: string }>('SELECT notification_id FROM recipients ORDER BY 1');
   expect(recipients.map((row) => row.notification_id)).toEqual(['a', 'a', 'c']);
+});
+
+it('deletes what users have read of it, and nothing else', async () => {
+  await store({ id: 'a' }, { id: 'b' });
+  await query(
+    `INSERT INTO readings SELECT n.organization, u, n."timestamp", n.id, true, -1 FROM notifications n, unnest('{u,v}'::text[]) u`,
+  );
+  await run({ ids: ['a'] });
+  const rows = await query<{ notification_id: string }>('SELECT notification_id FROM readings');
+  expect(rows.map((row) => row.notification_id)).toEqual(['b', 'b']);
 });
 
 it('deletes at a location, and by ids with the other filters as conditions', async () => {

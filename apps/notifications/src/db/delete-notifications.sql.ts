@@ -5,6 +5,8 @@ import { DELETED } from './deleted-notification';
 export const MOST_DELETED = 256;
 const MOST_RECIPIENTS = 10_000;
 const MOST_BYTES = 8 * 1024 * 1024;
+/** Most read states deleted by one statement. Others have no effect any more, and go when their users mark all as read or with the retention. */
+const MOST_READINGS = 10_000;
 
 /** Longer than the promised 24 hours, as for Idempotency-Keys. */
 const KEEP_HOURS = 25;
@@ -62,6 +64,12 @@ const deleteCandidates = (matching: string) => `
         SELECT ctid FROM recipients r WHERE r.organization = l.organization
           AND r.user_id = u ->> 'userId' AND r."timestamp" = l."timestamp" AND r.notification_id = l.id OFFSET 0
       ) r))
+  ), readings_deleted AS (
+    DELETE FROM readings WHERE ctid = ANY (ARRAY(
+      SELECT r.ctid FROM (SELECT DISTINCT organization, "timestamp" FROM locked) l CROSS JOIN LATERAL (
+        SELECT ctid FROM readings r WHERE r.organization = l.organization AND r."timestamp" = l."timestamp"
+          AND r.notification_id = ANY (ARRAY(SELECT id FROM locked)) OFFSET 0
+      ) r LIMIT ${MOST_READINGS}))
   ), deleted AS (
     UPDATE notifications n SET document_id = '${DELETED.documentId}', location_id = NULL, notify_all = false,
       size = ${DELETED.content.length}, content = '${DELETED.content}', "timestamp" = clock.ms

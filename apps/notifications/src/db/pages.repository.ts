@@ -64,7 +64,7 @@ const LIVE = 'AND m.added > m.removed AND m.added > (SELECT version FROM departe
  * Documents that a user sees in addition to those of the organization: the user's documents, the documents of the user's folders, and public
  * ones. The rules are the same as in access.check of the users service.
  */
-const visibleTo = (user: string, organization: string, document: string | undefined): string => `
+export const visibleTo = (user: string, organization: string, document: string | undefined): string => `
   departed AS MATERIALIZED (
     SELECT coalesce((SELECT d.version FROM departures d WHERE d.organization = ${organization} AND d.user_id = ${user}), -1) AS version
   ), of_organization AS MATERIALIZED (

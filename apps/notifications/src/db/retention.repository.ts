@@ -25,6 +25,17 @@ export const DELETE_OLD = `
   )
   SELECT count(*)::int AS count FROM old`;
 
+/** The read state of old notifications, whether they are still there or not. Exported for the test of its plan. */
+export const DELETE_OLD_READINGS = `
+  WITH old AS MATERIALIZED (
+    SELECT ctid FROM readings
+    WHERE "timestamp" < (extract(epoch FROM now()) * 1000)::bigint - $1::bigint
+    ORDER BY "timestamp" LIMIT $2 FOR UPDATE SKIP LOCKED
+  ), deleted AS (
+    DELETE FROM readings WHERE ctid = ANY (ARRAY(SELECT ctid FROM old))
+  )
+  SELECT count(*)::int AS count FROM old`;
+
 /** Frees the ids of deleted notifications. They have no recipients. Exported for the test of its plan. */
 export const FREE_IDS = `
   WITH old AS MATERIALIZED (
@@ -55,5 +66,16 @@ export async function deleteOlderThan(dataSource: DataSource, days: number, most
  */
 export async function freeIdsOfDeleted(dataSource: DataSource, most: number): Promise<number> {
   const [found] = await dataSource.query<{ count: number }[]>(FREE_IDS, [most]);
+  return found?.count ?? 0;
+}
+
+/**
+ * Deletes the oldest read states, by the age of their notifications.
+ *
+ * @param most most rows to delete
+ * @returns number of deleted rows
+ */
+export async function deleteReadingsOlderThan(dataSource: DataSource, days: number, most: number): Promise<number> {
+  const [found] = await dataSource.query<{ count: number }[]>(DELETE_OLD_READINGS, [days * DAY_MS, most]);
   return found?.count ?? 0;
 }

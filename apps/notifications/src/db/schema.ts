@@ -14,11 +14,14 @@ import { Statistics1795737600000 } from './migrations/1795737600000-statistics';
 import { EventTypes1795824000000 } from './migrations/1795824000000-event-types';
 import { Deletions1796169600000 } from './migrations/1796169600000-deletions';
 import { DeletedNotifications1796256000000 } from './migrations/1796256000000-deleted-notifications';
+import { ReadState1796342400000 } from './migrations/1796342400000-read-state';
 import { Removals1795910400000 } from './migrations/1795910400000-removals';
 import { LiveMembers1795996800000 } from './migrations/1795996800000-live-members';
 import { NotificationEntity } from './entities/notification.entity';
 import { OrganizationEntity } from './entities/organization.entity';
 import { OutboxEntity } from './entities/outbox.entity';
+import { ReadMarkEntity } from './entities/read-mark.entity';
+import { ReadingEntity } from './entities/reading.entity';
 import { RecipientEntity } from './entities/recipient.entity';
 
 /** Database settings that all programs of this service share. */
@@ -36,6 +39,8 @@ export const DATABASE = {
     CompleteMemberEntity,
     DepartureEntity,
     DocumentAccessEntity,
+    ReadMarkEntity,
+    ReadingEntity,
   ],
   migrations: [
     Notifications1795132800000,
@@ -49,6 +54,7 @@ export const DATABASE = {
     LiveMembers1795996800000,
     Deletions1796169600000,
     DeletedNotifications1796256000000,
+    ReadState1796342400000,
   ],
   // Checks of existence rely on what was found once: see ARCHITECTURE.md.
   undeletable: ['organizations', 'documents'],

@@ -55,6 +55,18 @@ describe(Retention.name, () => {
     expect(count).toBe(150);
   });
 
+  it('deletes the read state of older notifications', async () => {
+    await dataSources[0].query(
+      `INSERT INTO readings SELECT 1, 'reader', (extract(epoch FROM now()) * 1000)::bigint - days * ${DAY_MS}::bigint, 'n' || days, true, -1
+       FROM generate_series(1, 60) days`,
+    );
+    const retention = new Retention(dataSources[0], 30);
+    retention.start();
+    const count = async () => (await dataSources[0].query<{ count: number }[]>('SELECT count(*)::int FROM readings'))[0]?.count;
+    await eventually(async () => (await count()) === 29);
+    await retention.stop();
+  });
+
   it('frees the ids of deleted notifications after 25 hours, and not by their age, also when no age is set', async () => {
     await store('free', 300, 0);
     await store('taken', 3, 0);

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
 import { isDatabaseAway } from '@app/postgres/errors';
-import { deleteOlderThan, freeIdsOfDeleted } from '../db/retention.repository';
+import { deleteOlderThan, deleteReadingsOlderThan, freeIdsOfDeleted } from '../db/retention.repository';
 import { retentionDeleted, retentionFailures } from '../metrics';
 
 const EVERY_MS = 10 * 60 * 1000;
@@ -13,7 +13,7 @@ const FIRST = 64;
 const GOOD_MS = 250;
 
 /**
- * Deletes notifications that are older than `RETENTION_DAYS`, and frees the ids of those that were deleted more than 25 hours ago. A few at a time, so
+ * Deletes notifications that are older than `RETENTION_DAYS` with their read state, and frees the ids of those that were deleted more than 25 hours ago. A few at a time, so
  * that it does not delay other statements.
  */
 export class Retention {
@@ -48,6 +48,7 @@ export class Retention {
       retentionDeleted.inc(count);
       return count;
     });
+    await this.repeat((most) => deleteReadingsOlderThan(this.dataSource, this.days, most));
     if (total > 0) this.logger.log({ msg: 'old notifications were deleted', notifications: total });
   }
 

@@ -1,0 +1,84 @@
+import { Controller } from '@nestjs/common';
+import { Ctx, MessagePattern, Payload } from '@nestjs/microservices';
+import { ApiError } from '@app/contracts/error';
+import {
+  UpdateNotifications,
+  UpdateNotificationsRequest,
+  type UpdateNotificationsResult,
+  type UpdatedNotification,
+} from '@app/contracts/notifications.update';
+import { OutboxRelay } from '@app/postgres/outbox';
+import type { OutboxEvent } from '@app/postgres/outbox-event';
+import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
+import { ReadingsRepository } from '../db/readings.repository';
+import { Members } from '../users-service/members';
+
+const ANSWER = { status: 'success', message: 'Notification(s) updated successfully.' } as const;
+const UPDATED = { success: true, message: 'Notification updated.' };
+const FAILED = { success: false, message: 'Failed to update notification.' };
+
+/** Most attempts of one call. Each further attempt follows a lost race, and the winner of the race has committed by then. */
+const MAX_TRIES = 5;
+
+@Controller()
+export class UpdateNotificationsHandler {
+  constructor(
+    private readonly members: Members,
+    private readonly readings: ReadingsRepository,
+    private readonly outbox: OutboxRelay,
+  ) {}
+
+  @MessagePattern(UpdateNotifications.pattern)
+  async update(
+    @Payload() request: UpdateNotificationsRequest,
+    @Ctx() context: DeliveryContext,
+  ): Promise<UpdateNotificationsResult> {
+    const { organizationId, notifications, userId, readUpTo } = request;
+    this.outbox.requireRoom();
+    if (notifications) return this.updateEach(request, notifications, context);
+    if (userId === undefined || readUpTo === undefined) throw new Error('The contract lets no such request through.');
+    // What is too young for the mark is marked one by one, and so has to be known.
+    await this.members.requireComplete(organizationId, userId, context);
+    const { apiKey, deadline } = context;
+    const done = await this.repeated(context, () =>
+      this.readings.updateUpTo({ apiKey, organizationId, deadline, userId, readUpTo }),
+    );
+    return { ...ANSWER, data: {}, readUpTo: done.readUpTo };
+  }
+
+  private async updateEach(
+    { organizationId, documentId, locationId }: UpdateNotificationsRequest,
+    notifications: readonly UpdatedNotification[],
+    context: DeliveryContext,
+  ): Promise<UpdateNotificationsResult> {
+    const { apiKey, deadline } = context;
+    const ids = notifications.map(({ id }) => id);
+    const pairs = notifications.flatMap(pairsOf);
+    const { updated } = await this.repeated(context, () =>
+      this.readings.updateEach({ apiKey, organizationId, deadline, ids, documentId, locationId, pairs }),
+    );
+    const done = new Set(updated);
+    // fromEntries() creates own properties, even for an id like `__proto__`.
+    return { ...ANSWER, data: Object.fromEntries(ids.map((id) => [id, done.has(id) ? UPDATED : FAILED])) };
+  }
+
+  /** Repeats a statement that has lost a race, and publishes its event. */
+  private async repeated<Done extends { event?: OutboxEvent }>(
+    { deadline }: DeliveryContext,
+    run: () => Promise<Done | undefined>,
+  ): Promise<Done> {
+    for (let tries = 0; tries < MAX_TRIES && !(deadline !== undefined && Date.now() > deadline); tries++) {
+      const since = performance.now();
+      const done = await run();
+      if (!done) continue;
+      if (done.event) this.outbox.add([done.event], since);
+      return done;
+    }
+    throw new ApiError('UNAVAILABLE', 'The notifications could not be updated in time; nothing was updated.');
+  }
+}
+
+function pairsOf({ id, readByUserIds = [], unreadByUserIds = [] }: UpdatedNotification) {
+  const pair = (read: boolean) => (userId: string) => ({ id, userId, read });
+  return [...[...new Set(readByUserIds)].map(pair(true)), ...[...new Set(unreadByUserIds)].map(pair(false))];
+}

@@ -1,0 +1,206 @@
+import * as fc from 'fast-check';
+import type { DataSource, QueryRunner } from 'typeorm';
+import { eventually } from '@app/testing/eventually';
+import { DeleteNotificationsRepository } from './delete-notifications.repository';
+import { InboxRepository } from './inbox.repository';
+import { BUDGETS, type Budgets, type InboxFilter } from './inbox.sql';
+import { InsertNotificationsRepository } from './insert-notifications.repository';
+import { MembersRepository } from './members.repository';
+import type { PageWindow } from './pages.repository';
+import { ReadingsRepository } from './readings.repository';
+import { DOCUMENTS, LEVELS, Model } from '../../test/inbox-model';
+import { aNotification, connectTestDatabase } from '../../test/notifications';
+
+const USERS = ['u1', 'u2'];
+const LOCATIONS = [undefined, 'l1', 'l2'];
+const IDS = Array.from({ length: 10 }, (_, n) => `n${n}`);
+const FEW: Budgets = { count: 5, named: 5, toAll: 5, inDocument: 4, inDocuments: 5, marked: 5, page: 5 };
+
+/** Timestamps lie around the moment up to which everything is settled, which an open transaction holds: some are too young for the mark. */
+const AROUND_MS = 20;
+
+const STEPS = {
+  add: fc.record({
+    act: fc.constant('add' as const),
+    id: fc.constantFrom(...IDS),
+    at: fc.integer({ min: -AROUND_MS, max: AROUND_MS }),
+    document: fc.constantFrom(...DOCUMENTS),
+    location: fc.constantFrom(...LOCATIONS),
+    to: fc.subarray(USERS),
+    notifyAll: fc.boolean(),
+  }),
+  remove: fc.record({ act: fc.constant('delete' as const), id: fc.constantFrom(...IDS) }),
+  join: fc.record({
+    act: fc.constantFrom<'join' | 'end'>('join', 'end'),
+    user: fc.constantFrom(...USERS),
+    level: fc.constantFrom(...LEVELS),
+  }),
+  leave: fc.record({ act: fc.constant('leave' as const), user: fc.constantFrom(...USERS) }),
+  document: fc.record({
+    act: fc.constant('document' as const),
+    document: fc.constantFrom(...DOCUMENTS),
+    folder: fc.constantFrom(undefined, 'f0', 'f1'),
+    access: fc.constantFrom('public', 'organizationPrivate', 'restricted'),
+  }),
+  mark: fc.record({
+    act: fc.constant('mark' as const),
+    pairs: fc.uniqueArray(fc.record({ id: fc.constantFrom(...IDS), userId: fc.constantFrom(...USERS), read: fc.boolean() }), {
+      selector: ({ id, userId }) => `${id} ${userId}`,
+      minLength: 3,
+      maxLength: 20,
+    }),
+  }),
+  upTo: fc.record({
+    act: fc.constant('upTo' as const),
+    user: fc.constantFrom(...USERS),
+    at: fc.integer({ min: -AROUND_MS - 1, max: AROUND_MS }),
+  }),
+};
+const step = fc.oneof(
+  { weight: 5, arbitrary: STEPS.add },
+  { weight: 1, arbitrary: STEPS.remove },
+  { weight: 4, arbitrary: STEPS.join },
+  { weight: 1, arbitrary: STEPS.leave },
+  { weight: 3, arbitrary: STEPS.document },
+  { weight: 5, arbitrary: STEPS.mark },
+  { weight: 5, arbitrary: STEPS.upTo },
+);
+type Step = { [K in keyof typeof STEPS]: (typeof STEPS)[K] extends fc.Arbitrary<infer T> ? T : never }[keyof typeof STEPS];
+
+let database: Awaited<ReturnType<typeof connectTestDatabase>>;
+let dataSource: DataSource;
+let open: QueryRunner;
+let settled: number;
+
+beforeAll(async () => {
+  database = await connectTestDatabase();
+  [dataSource] = database.dataSources;
+  open = dataSource.createQueryRunner();
+  await open.query('SET idle_in_transaction_session_timeout = 0');
+  await open.startTransaction();
+  const [{ start }] = (await open.query(`SELECT floor(extract(epoch FROM now()) * 1000)::bigint AS start`)) as {
+    start: string;
+  }[];
+  settled = Number(start) - 1;
+  await eventually(() => Date.now() > settled + 2 * AROUND_MS);
+});
+afterAll(async () => {
+  await open.rollbackTransaction();
+  await open.release();
+  await database.close();
+});
+
+async function execute(program: readonly Step[], organizationId: string, model: Model): Promise<void> {
+  const tenant = { apiKey: 'tenant', organizationId };
+  const both = ['tenant', organizationId] as const;
+  const inserts = new InsertNotificationsRepository(dataSource);
+  const members = new MembersRepository(dataSource);
+  const readings = new ReadingsRepository(dataSource);
+  let version = 0;
+  // Creates the organization: without it there is nobody whose mark is kept.
+  await members.add(...both, LEVELS[0], [{ userId: 'somebody', version }]);
+  for (const one of program) {
+    version++;
+    if (one.act === 'add') {
+      const { id, document, location, to, notifyAll, at } = one;
+      const timestamp = settled + at;
+      if (!model.add({ id, timestamp, document, location, to, notifyAll })) continue;
+      await inserts.insert([aNotification({ ...tenant, id, documentId: document, locationId: location, to, notifyAll })]);
+      for (const [table, column] of [
+        ['notifications', 'id'],
+        ['recipients', 'notification_id'],
+      ])
+        await dataSource.query(
+          `UPDATE ${table} SET "timestamp" = $1 WHERE ${column} = $2 AND organization = (SELECT id FROM organizations WHERE organization_id = $3)`,
+          [timestamp, id, organizationId],
+        );
+    } else if (one.act === 'delete') {
+      await new DeleteNotificationsRepository(dataSource).delete({
+        ...tenant,
+        messageId: `${organizationId} ${version}`,
+        ids: [one.id],
+      });
+      model.stored.delete(one.id);
+    } else if ('level' in one) {
+      model[one.act](one.user, one.level);
+      const change = one.act === 'join' ? members.add.bind(members) : members.remove.bind(members);
+      await change(...both, one.level, [{ userId: one.user, version }]);
+    } else if (one.act === 'leave') {
+      model.leave(one.user);
+      await members.leave(...both, [{ userId: one.user, version }]);
+    } else if (one.act === 'document') {
+      model.setDocument(one.document, one.access, one.folder);
+      await members.setDocument(...both, { documentId: one.document, folderId: one.folder, access: one.access, version });
+    } else if (one.act === 'mark') {
+      const ids = [...new Set(one.pairs.map(({ id }) => id))];
+      const done = await readings.updateEach({ ...tenant, ids, pairs: one.pairs });
+      expect(done?.updated.sort()).toEqual(ids.filter((id) => model.stored.has(id)).sort());
+      for (const { id, userId, read } of one.pairs) model.mark(userId, id, read);
+    } else {
+      const readUpTo = settled + one.at;
+      model.upTo(one.user, readUpTo);
+      for (let done = -1; done < readUpTo;)
+        done = (await readings.updateUpTo({ ...tenant, userId: one.user, readUpTo }, 1))?.readUpTo ?? Infinity;
+    }
+  }
+}
+
+async function compare(model: Model, filter: Omit<InboxFilter, 'unread'>, budgets: Budgets, size: number): Promise<void> {
+  const inbox = new InboxRepository(dataSource);
+  const right = model
+    .shown(filter.userId)
+    .filter(({ document }) => document === (filter.documentId ?? document))
+    .filter(({ location }) => location === (filter.locationId ?? location))
+    .sort((a, b) => b.timestamp - a.timestamp || (a.id < b.id ? 1 : -1))
+    .map((one) => ({ id: one.id, timestamp: one.timestamp, read: model.isRead(filter.userId, one) }));
+  const unread = right.filter(({ read }) => !read);
+  for (const onlyUnread of [false, true]) {
+    const found: object[] = [];
+    let after: PageWindow['after'];
+    do {
+      const page = await inbox.find({ ...filter, unread: onlyUnread }, { size, after }, budgets);
+      expect(page.notifications.length).toBeLessThanOrEqual(size);
+      found.push(...page.notifications.map(({ id, timestamp, read }) => ({ id, timestamp, read })));
+      expectCount(page.unread, unread.length, model.stored.size, budgets);
+      after = page.next;
+    } while (after);
+    expect(found).toEqual(onlyUnread ? unread : right);
+  }
+  const alone = await inbox.find(filter, { size: 0 }, budgets);
+  expect([alone.notifications, alone.next]).toEqual([[], undefined]);
+  expectCount(alone.unread, unread.length, model.stored.size, budgets);
+}
+
+/** Without `more` the count is exact. There is a reason for `more`: too many unread ones, or more than one of the ranges may have. */
+function expectCount({ count, more }: { count: number; more: boolean }, right: number, stored: number, budgets: Budgets): void {
+  if (more) expect(count).toBeLessThanOrEqual(right);
+  else expect(count).toBe(right);
+  expect(count).toBeLessThanOrEqual(budgets.count);
+  if (stored < budgets.inDocument) expect(more).toBe(right > budgets.count);
+}
+
+it('is what the operations before it mean, in each page and every count', async () => {
+  const programs = fc.record({
+    first: fc.array(STEPS.add, { minLength: 6, maxLength: 12 }),
+    then: fc.array(step, { minLength: 5, maxLength: 25 }),
+    few: fc.boolean(),
+    size: fc.integer({ min: 1, max: 7 }),
+    documentId: fc.constantFrom(undefined, undefined, 'd1'),
+    locationId: fc.constantFrom(undefined, undefined, 'l1'),
+  });
+  let [run, unread] = [0, 0];
+  await fc.assert(
+    fc.asyncProperty(programs, async ({ first, then, few, size, documentId, locationId }) => {
+      const organizationId = `org ${run++}`;
+      const model = new Model(settled);
+      await execute([...first, ...then], organizationId, model);
+      for (const userId of USERS) {
+        const filter = { apiKey: 'tenant', organizationId, userId, documentId, locationId };
+        await compare(model, filter, few ? FEW : BUDGETS, size);
+        unread += model.shown(userId).filter((one) => !model.isRead(userId, one)).length;
+      }
+    }),
+    { numRuns: 60 },
+  );
+  expect(unread).toBeGreaterThan(run);
+});

@@ -1,0 +1,66 @@
+import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { queryPrepared } from '@app/postgres/query-prepared';
+import type { NotificationContent } from './entities/notification.entity';
+import { BUDGETS, inboxQuery, type InboxFilter } from './inbox.sql';
+import type { PageWindow, StoredNotification } from './pages.repository';
+
+export interface InboxNotification extends StoredNotification {
+  read: boolean;
+}
+
+export interface Inbox {
+  notifications: InboxNotification[];
+  unread: { count: number; more: boolean };
+  /** Clock of the database, in epoch milliseconds. */
+  asOf: number;
+  /** Where the next page begins, unless the page is cut after it was read; absent: there are no more. */
+  next?: PageWindow['after'];
+}
+
+interface Row {
+  count: number;
+  more: boolean;
+  as_of: string;
+  found?: number;
+  looked_to: PageWindow['after'] | null;
+  id: string | null;
+  timestamp: string;
+  document_id: string;
+  location_id: string | null;
+  content: NotificationContent;
+  read: boolean;
+}
+
+@Injectable()
+export class InboxRepository {
+  constructor(private readonly dataSource: DataSource) {}
+
+  /**
+   * What a user is shown, newest first, with its read state and the number of unread notifications.
+   *
+   * @param budgets bounds of the work; others than the default are for tests
+   */
+  async find(filter: InboxFilter, window: Omit<PageWindow, 'newestFirst'>, budgets = BUDGETS): Promise<Inbox> {
+    const { values, ...statement } = inboxQuery(filter, window, budgets);
+    const rows = await queryPrepared<Row>(this.dataSource, statement, values);
+    const [{ count, more, as_of: asOf, found = 0, looked_to: lookedTo }] = rows;
+    const notifications = rows
+      .filter(({ id }) => id !== undefined && id !== null)
+      .slice(0, window.size)
+      .map((row) => ({
+        id: row.id as string,
+        timestamp: Number(row.timestamp),
+        documentId: row.document_id,
+        locationId: row.location_id,
+        content: row.content,
+        read: row.read,
+      }));
+    const last = notifications.at(-1);
+    const next = found > notifications.length && last ? positionOf(last) : (lookedTo ?? undefined);
+    return { notifications, unread: { count, more }, asOf: Number(asOf), next };
+  }
+}
+
+/** The position after a notification. */
+export const positionOf = ({ id, timestamp }: StoredNotification) => ({ timestamp, notificationId: id });

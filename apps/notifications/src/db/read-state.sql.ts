@@ -1,0 +1,35 @@
+/** All statements about the read state of a user have $1 api key, $2 organization and $3 user. Without the organization there is no row. */
+export const WHO = `
+  who AS MATERIALIZED (
+    SELECT organization, coalesce((m).read_up_to, -1) AS mark, coalesce((m).asked, -1) AS asked FROM (
+      SELECT o.id AS organization, (SELECT m FROM read_marks m WHERE m.organization = o.id AND m.user_id = $3::text) AS m
+      FROM organizations o WHERE o.api_key = $1::text AND o.organization_id = $2::text OFFSET 0
+    ) found
+  )`;
+
+export const ORGANIZATION = '(SELECT organization FROM who)';
+export const MARK = '(SELECT mark FROM who)';
+export const MEMBER = '(SELECT member FROM of_organization)';
+
+/**
+ * Whether the user has read the notification with the `timestamp` and the id of an alias. "unread" is void once a later call has marked everything
+ * up to a moment. Scalar subqueries here and below: a join would be planned for all rows of the user.
+ */
+export const isRead = (of: string, id = 'id') => `
+  coalesce((SELECT CASE WHEN r.read THEN true WHEN r.asked = (SELECT asked FROM who) THEN false END FROM readings r
+    WHERE r.organization = ${ORGANIZATION} AND r.user_id = $3::text AND r."timestamp" = ${of}."timestamp" AND r.notification_id = ${of}.${id}),
+    ${of}."timestamp" <= ${MARK})`;
+
+/** Whether all members of the organization may open the document of an alias. */
+export const isOpen = (of: string) => `
+  coalesce((SELECT a.access FROM document_access a
+    WHERE a.organization = ${ORGANIZATION} AND a.document_id = ${of}.document_id), '') <> 'restricted'`;
+
+/** Whether the notification of an alias names the user. */
+export const isNamed = (of: string) => `
+  (SELECT true FROM recipients x WHERE x.organization = ${ORGANIZATION} AND x.user_id = $3::text
+    AND x.document_id = ${of}.document_id AND x."timestamp" = ${of}."timestamp" AND x.notification_id = ${of}.id) IS TRUE`;
+
+/** Whether a notification `n` is shown to the user. */
+export const IS_SHOWN = `
+  ((n.notify_all AND (${MEMBER} AND ${isOpen('n')} OR n.document_id IN (SELECT document_id FROM visible))) OR ${isNamed('n')})`;

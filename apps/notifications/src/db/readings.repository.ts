@@ -1,0 +1,91 @@
+import { randomUUID } from 'node:crypto';
+import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { EVENT_TYPES } from '@app/contracts/event-types';
+import { hasLostRace } from '@app/postgres/errors';
+import type { OutboxEvent } from '@app/postgres/outbox-event';
+import { queryPrepared } from '@app/postgres/query-prepared';
+import { MOST_YOUNG, SETTLED, UPDATE_EACH, updateUpTo } from './readings.sql';
+
+interface Tenant {
+  apiKey: string;
+  organizationId: string;
+  /** Epoch milliseconds. Nothing becomes visible more than a second after it. */
+  deadline?: number;
+}
+
+export interface UpdateEach extends Tenant {
+  /** Without repetitions. */
+  ids: readonly string[];
+  documentId?: string;
+  locationId?: string;
+  /** Each pair of a notification and a user at most once. */
+  pairs: readonly { id: string; userId: string; read: boolean }[];
+}
+
+export interface UpdateUpTo extends Tenant {
+  userId: string;
+  /** Epoch milliseconds. */
+  readUpTo: number;
+}
+
+interface Row {
+  updated: string[];
+  up_to: string;
+  seq: string | null;
+  occurred_at: Date;
+  body: string;
+}
+
+@Injectable()
+export class ReadingsRepository {
+  constructor(private readonly dataSource: DataSource) {}
+
+  /**
+   * Marks notifications as read or unread. Whether the users are shown them is not asked.
+   *
+   * @returns the ids that exist and match the filters; undefined when the deadline has passed or a race was lost, and nothing was done
+   */
+  async updateEach(update: UpdateEach): Promise<{ updated: string[]; event?: OutboxEvent } | undefined> {
+    const { apiKey, organizationId, deadline, ids, documentId, locationId, pairs } = update;
+    const found = await this.run(update, UPDATE_EACH, (eventId) => [
+      ...[apiKey, organizationId, ids, deadline ?? null, eventId, documentId ?? null, locationId ?? null],
+      ...[pairs.map(({ id }) => id), pairs.map(({ userId }) => userId), pairs.map(({ read }) => read)],
+    ]);
+    return found && { updated: found.row.updated, event: found.event };
+  }
+
+  /**
+   * Marks everything as read that the user is shown now and that has no later timestamp than `readUpTo`. A moment in the future counts as now.
+   *
+   * @param most notifications marked one by one; other numbers than the default are for tests
+   * @returns the moment up to which all is read, less than asked for only when there were too many of the youngest; undefined as above
+   */
+  async updateUpTo(update: UpdateUpTo, most = MOST_YOUNG): Promise<{ readUpTo: number; event?: OutboxEvent } | undefined> {
+    const { apiKey, organizationId, userId, deadline, readUpTo } = update;
+    const [moment] = await queryPrepared<{ settled: string; now: string }>(this.dataSource, SETTLED, [], deadline);
+    const upTo = Math.min(readUpTo, Number(moment.now));
+    const found = await this.run(update, updateUpTo(most), (eventId) => [
+      ...[apiKey, organizationId, userId, deadline ?? null, eventId, upTo, moment.settled],
+    ]);
+    return found && { readUpTo: Number(found.row.up_to), event: found.event };
+  }
+
+  private async run(
+    { apiKey, organizationId, deadline }: Tenant,
+    statement: { name: string; text: string },
+    valuesOf: (eventId: string) => unknown[],
+  ): Promise<{ row: Row; event?: OutboxEvent } | undefined> {
+    const id = randomUUID();
+    try {
+      const [row] = await queryPrepared<Row>(this.dataSource, statement, valuesOf(id), deadline);
+      if (!row) return undefined;
+      const { seq, occurred_at: occurredAt, body } = row;
+      if (seq === null) return { row };
+      return { row, event: { seq, id, type: EVENT_TYPES.inboxChanged, apiKey, organizationId, occurredAt, data: body } };
+    } catch (error) {
+      if (hasLostRace(error)) return undefined;
+      throw error;
+    }
+  }
+}

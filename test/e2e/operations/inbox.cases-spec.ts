@@ -1,0 +1,105 @@
+import { eventually } from '@app/testing/eventually';
+import type { System } from '@app/testing/system';
+
+interface Inbox {
+  data: { id: string; read: boolean; metadata: object }[];
+  unread: { count: number; more: boolean };
+  asOf: number;
+  pageToken?: string;
+}
+
+export const inbox = (running: () => System): void =>
+  describe('notifications/inbox and notifications/update', () => {
+    let system: System;
+    beforeAll(() => {
+      system = running();
+    });
+
+    const organizationId = 'inboxes';
+    const add = (notificationId: string, more: object = {}) =>
+      system.call('notifications/add', {
+        ...{ organizationId, notificationId, documentId: 'doc', actionUser: { userId: 'actor' } },
+        ...{ displayHeadlineMessageTemplate: 'Hello', notifyUsers: [{ userId: 'reader' }], ...more },
+      });
+    const read = async (filters: object = {}) => {
+      const { status, body } = await system.call('notifications/inbox', { organizationId, userId: 'reader', ...filters });
+      expect([status, body.error]).toEqual([200, undefined]);
+      return body.result as unknown as Inbox;
+    };
+    const update = async (data: object) => {
+      const { status, body } = await system.call('notifications/update', { organizationId, ...data });
+      expect([status, body.error]).toEqual([200, undefined]);
+      return body.result as unknown as { data: Record<string, object>; readUpTo?: number };
+    };
+    const shown = ({ data }: Inbox) => data.map(({ id, read: isRead }) => `${id} ${isRead ? 'read' : 'unread'}`).sort();
+
+    it('shows what get shows, with what the user has read, and counts the rest', async () => {
+      await system.call('users/add', { organizationId, users: [{ userId: 'reader' }] });
+      for (const id of ['a', 'b']) await add(id);
+      await add('c', { notifyUsers: [], locationId: 'here' });
+      const { body } = await system.call('notifications/get', { organizationId, userId: 'reader' });
+      const found = await read();
+      expect(found.data).toEqual((body.result?.data as object[]).map((one) => ({ ...one, read: false })));
+      expect([found.unread, found.pageToken]).toEqual([{ count: 3, more: false }, undefined]);
+      const updated = await update({ notifications: [{ id: 'a', readByUserIds: ['reader'] }, { id: 'unknown' }] });
+      expect(updated.data).toEqual({
+        a: { success: true, message: 'Notification updated.' },
+        unknown: { success: false, message: 'Failed to update notification.' },
+      });
+      expect(shown(await read())).toEqual(['a read', 'b unread', 'c unread']);
+      expect(shown(await read({ unread: true, locationId: 'here' }))).toEqual(['c unread']);
+      expect(await read({ pageSize: 0 })).toMatchObject({ data: [], unread: { count: 2, more: false } });
+    });
+
+    it('marks everything up to a moment, and nothing later, also when the call is repeated', async () => {
+      const { asOf } = await read();
+      const upTo = { userId: 'reader', readUpTo: asOf };
+      expect(await update(upTo)).toMatchObject({ data: {}, readUpTo: asOf });
+      await eventually(async () => (await read({ pageSize: 0 })).asOf > asOf);
+      await add('d');
+      await update({ notifications: [{ id: 'b', unreadByUserIds: ['reader'] }] });
+      expect(await update(upTo)).toMatchObject({ readUpTo: asOf });
+      const found = await read();
+      expect(shown(found)).toEqual(['a read', 'b unread', 'c read', 'd unread']);
+      expect(found.unread).toEqual({ count: 2, more: false });
+      await system.call('notifications/delete', { organizationId, notificationIds: ['b'] });
+      expect(shown(await read({ unread: true }))).toEqual(['d unread']);
+    });
+
+    it('goes through the inbox in pages', async () => {
+      const first = await read({ pageSize: 2 });
+      const second = await read({ pageSize: 2, pageToken: first.pageToken });
+      expect([...shown(first), ...shown(second)].sort()).toEqual(['a read', 'c read', 'd unread']);
+      expect(second.pageToken).toBeUndefined();
+    });
+
+    it('belongs to one tenant', async () => {
+      const stranger = await system.createKey();
+      const foreign = await system.call(
+        'notifications/update',
+        { organizationId, notifications: [{ id: 'd', readByUserIds: ['reader'] }] },
+        stranger,
+      );
+      expect(foreign.body.result?.data).toEqual({ d: { success: false, message: 'Failed to update notification.' } });
+      const others = await system.call('notifications/inbox', { organizationId, userId: 'reader' }, stranger);
+      expect(others.body.result).toMatchObject({ data: [], unread: { count: 0, more: false } });
+      expect(shown(await read({ unread: true }))).toEqual(['d unread']);
+    });
+
+    const EITHER = 'data must have either notifications, or userId and readUpTo';
+    it.each([
+      [{}, EITHER],
+      [{ userId: 'u' }, EITHER],
+      [{ notifications: [{ id: 'a' }], userId: 'u', readUpTo: 1 }, EITHER],
+      [{ userId: 'u', readUpTo: 1, documentId: 'd' }, 'only allowed together with notifications'],
+      [{ notifications: [{ id: 'a' }, { id: 'a' }] }, 'data.notifications[1].id occurs twice'],
+      [
+        { notifications: [{ id: 'a', displayBodyMessage: 'b' }] },
+        'data.notifications[0].displayBodyMessage cannot be changed: delete the notification and add another',
+      ],
+      [{ notifications: [{ id: 'a', readByUserIds: ['u'], unreadByUserIds: ['u'] }] }, 'data.notifications[0] has a user in'],
+    ])('refuses to update %j', async (data, message) => {
+      const { status, body } = await system.call('notifications/update', { organizationId, ...data });
+      expect([status, body.error?.message]).toEqual([400, expect.stringContaining(message)]);
+    });
+  });

@@ -65,7 +65,7 @@ export class DeleteNotificationsResult {
     type: 'object',
     additionalProperties: {
       type: 'object',
-      description: 'The result for one notification.',
+      description: 'Outcome for one notification.',
       required: ['success', 'message'],
       properties: {
         success: { type: 'boolean', description: 'Whether the notification is deleted, by this call or an earlier one.' },

@@ -96,6 +96,7 @@ export class UpdateNotificationsResult {
     type: 'object',
     additionalProperties: {
       type: 'object',
+      description: 'Outcome for one notification.',
       required: ['success', 'message'],
       properties: {
         success: { type: 'boolean', description: 'Whether the notification was marked.' },

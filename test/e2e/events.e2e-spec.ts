@@ -94,6 +94,18 @@ describe('a service that listens to events', () => {
     expect(events().filter((event) => event.data.notificationId === 'n1')).toHaveLength(1);
   });
 
+  it('gets events of notifications that are read or deleted', async () => {
+    await system.call('notifications/update', { organizationId: 'org', userId: 'grace', readUpTo: Date.now() });
+    expect(await next('inbox.changed.v1')).toMatchObject({ subject: 'org', data: { organizationId: 'org', userIds: ['grace'] } });
+    await system.call('notifications/delete', { organizationId: 'org', notificationIds: ['n1', 'unknown'] });
+    // At once, unless the row of the first event is still in the outbox.
+    const deleted = await eventually(() => events().find(({ type }) => type === 'notification.deleted.v1'), 25_000);
+    expect(deleted).toMatchObject({
+      source: '/notifications',
+      data: { organizationId: 'org', notificationIds: ['n1'], version: 1 },
+    });
+  }, 40_000);
+
   it('gets the event of a revoked key, at once and without a token', async () => {
     const { 'x-svc-api-key': key, 'x-svc-auth-token': token } = await system.createKey();
     await system.keys('disable', key);

@@ -32,7 +32,7 @@ type Sent = Partial<Item> & {
 
 /** Allowed answers to hostile input: neither a bug nor an outage. */
 /** Routing keys of commands. */
-const CHANGES = /\.(add|delete|set)\./;
+const CHANGES = /\.(add|delete|set|update)\./;
 const REFUSALS = [
   'INVALID_ARGUMENT',
   'FAILED_PRECONDITION',

@@ -1,10 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as fc from 'fast-check';
+import { DELETE_COMBINATIONS } from '@app/contracts/notifications.delete';
 import { FILTER_COMBINATIONS } from '@app/contracts/notifications.get';
-import { encodePageToken, encodeUserToken } from '@app/contracts/page-token';
+import { encodeMomentToken, encodePageToken, encodeUserToken } from '@app/contracts/page-token';
 import type { Operation } from '@app/testing/system';
 import { DOCUMENT, requestSchema, type Schema } from './published-form';
+import { deletionOf, updateOf, type Data } from './valid-requests';
 
 /** Known hostile texts, bodies and pieces of HTTP. */
 export const CORPUS = JSON.parse(readFileSync(join(__dirname, 'corpus.json'), 'utf8')) as Record<
@@ -46,26 +48,43 @@ export class ValidValues {
 
   constructor(private readonly canary: string) {}
 
-  /** The `data` of a call. */
-  data(operation: Operation): fc.Arbitrary<Record<string, unknown>> {
-    const data = this.of(requestSchema(operation)) as fc.Arbitrary<Record<string, unknown>>;
-    // Rules without a schema: page tokens, and supported combinations of filters.
-    if (operation === 'users/get')
-      return fc
-        .tuple(data, fc.option(this.identifier.map(encodeUserToken)))
-        .map(([{ pageToken: _, ...others }, pageToken]) => ({ ...others, ...(pageToken !== null && { pageToken }) }));
-    if (operation !== 'notifications/get') return data;
-    const token = fc
+  /** The `data` of a call: what its schema allows, and also its rules without a schema, such as supported combinations of filters. */
+  data(operation: Operation): fc.Arbitrary<Data> {
+    const data = this.of(requestSchema(operation)) as fc.Arbitrary<Data>;
+    const position = fc
       .tuple(fc.nat(2 ** 42), this.identifier)
       .map(([timestamp, notificationId]) => encodePageToken({ timestamp, notificationId }));
+    switch (operation) {
+      case 'users/get':
+        return this.withToken(data, this.identifier.map(encodeUserToken));
+      case 'notifications/get':
+        return this.filtered(this.withToken(data, position), FILTER_COMBINATIONS);
+      case 'notifications/inbox':
+        return this.withToken(data, position);
+      case 'notifications/delete': {
+        const paged = this.withToken(data, fc.nat(2 ** 42).map(encodeMomentToken));
+        return this.filtered(paged, DELETE_COMBINATIONS).map((all) => deletionOf(all, `${this.canary} deletions`));
+      }
+      case 'notifications/update':
+        return fc.tuple(data, this.identifier, fc.boolean()).map(([all, userId, upTo]) => updateOf(all, userId, upTo));
+      default:
+        return data;
+    }
+  }
+
+  private withToken(data: fc.Arbitrary<Data>, token: fc.Arbitrary<string>): fc.Arbitrary<Data> {
     return fc
-      .tuple(data, fc.constantFrom(...FILTER_COMBINATIONS), fc.option(token), this.identifier)
-      .map(([all, filters, pageToken, id]) => {
-        const { documentId, locationId, userId, notificationIds, pageToken: _, ...others } = all;
-        const given: Record<string, unknown> = { documentId, locationId, userId, notificationIds };
-        const chosen = filters.map((filter) => [filter, given[filter] ?? (filter === 'notificationIds' ? [id] : id)] as const);
-        return { ...others, ...Object.fromEntries(chosen), ...(pageToken !== null && { pageToken }) };
-      });
+      .tuple(data, fc.option(token))
+      .map(([{ pageToken: _, ...others }, pageToken]) => ({ ...others, ...(pageToken !== null && { pageToken }) }));
+  }
+
+  private filtered(data: fc.Arbitrary<Data>, combinations: readonly (readonly string[])[]): fc.Arbitrary<Data> {
+    return fc.tuple(data, fc.constantFrom(...combinations), this.identifier).map(([all, filters, id]) => {
+      const { documentId, locationId, userId, notificationIds, ...others } = all;
+      const given: Data = { documentId, locationId, userId, notificationIds };
+      const chosen = filters.map((filter) => [filter, given[filter] ?? (filter === 'notificationIds' ? [id] : id)] as const);
+      return { ...others, ...Object.fromEntries(chosen) };
+    });
   }
 
   private of(schema: Schema): fc.Arbitrary<unknown> {

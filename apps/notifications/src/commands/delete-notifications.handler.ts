@@ -1,6 +1,7 @@
 import { Controller } from '@nestjs/common';
 import { Ctx, MessagePattern, Payload } from '@nestjs/microservices';
 import { ApiError } from '@app/contracts/error';
+import { identifierProblem } from '@app/contracts/fields';
 import {
   DeleteNotifications,
   DeleteNotificationsRequest,
@@ -10,6 +11,7 @@ import { decodeMomentToken, encodeMomentToken } from '@app/contracts/page-token'
 import { OutboxRelay } from '@app/postgres/outbox';
 import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
 import { DeleteNotificationsRepository, type Deleted } from '../db/delete-notifications.repository';
+import { Existence } from '../users-service/existence';
 
 const MESSAGE = 'Notification(s) deleted successfully.';
 const DELETED = { success: true, message: 'Notification deleted.' };
@@ -21,6 +23,7 @@ const MAX_TRIES = 5;
 @Controller()
 export class DeleteNotificationsHandler {
   constructor(
+    private readonly existence: Existence,
     private readonly notifications: DeleteNotificationsRepository,
     private readonly outbox: OutboxRelay,
   ) {}
@@ -30,6 +33,7 @@ export class DeleteNotificationsHandler {
     @Payload() request: DeleteNotificationsRequest,
     @Ctx() context: DeliveryContext,
   ): Promise<DeleteNotificationsResult> {
+    await this.existence.requireTenant(context);
     const { deleted, left, next } = await this.deleteOldest(request, context);
     const settled = new Set([...deleted, ...left]);
     const missing = (request.notificationIds ?? []).filter((id) => !settled.has(id));
@@ -45,6 +49,8 @@ export class DeleteNotificationsHandler {
     const { organizationId, documentId, locationId, notificationIds: ids, pageSize: most, pageToken } = request;
     const { apiKey, messageId, deadline } = context;
     if (messageId === undefined) throw new ApiError('INVALID_ARGUMENT', 'message_id is required in a message that deletes.');
+    const problem = identifierProblem(messageId);
+    if (problem) throw new ApiError('INVALID_ARGUMENT', `message_id${problem}`);
     const moment = pageToken === undefined ? undefined : decodeMomentToken(pageToken);
     this.outbox.requireRoom();
     for (let tries = 0; tries < MAX_TRIES && !(deadline !== undefined && Date.now() > deadline); tries++) {

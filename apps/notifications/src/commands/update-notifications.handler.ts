@@ -12,6 +12,7 @@ import type { OutboxEvent } from '@app/postgres/outbox-event';
 import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
 import { ReadingsRepository } from '../db/readings.repository';
 import { Members } from '../users-service/members';
+import { Existence } from '../users-service/existence';
 
 const ANSWER = { status: 'success', message: 'Notification(s) updated successfully.' } as const;
 const UPDATED = { success: true, message: 'Notification updated.' };
@@ -23,6 +24,7 @@ const MAX_TRIES = 5;
 @Controller()
 export class UpdateNotificationsHandler {
   constructor(
+    private readonly existence: Existence,
     private readonly members: Members,
     private readonly readings: ReadingsRepository,
     private readonly outbox: OutboxRelay,
@@ -34,6 +36,7 @@ export class UpdateNotificationsHandler {
     @Ctx() context: DeliveryContext,
   ): Promise<UpdateNotificationsResult> {
     const { organizationId, notifications, userId, readUpTo } = request;
+    await this.existence.requireTenant(context);
     this.outbox.requireRoom();
     if (notifications) return this.updateEach(request, notifications, context);
     if (userId === undefined || readUpTo === undefined) throw new Error('The contract lets no such request through.');

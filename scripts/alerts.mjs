@@ -15,7 +15,7 @@ import { canInstall } from './servers/rabbitmq-program.mjs';
 import { temporaryDirectory } from './processes/temporary-directory.mjs';
 
 const FOLDER = join(ROOT, 'deploy/observability');
-const INSTALLER = fileURLToPath(new URL('./servers/promtool-install.sh', import.meta.url));
+const INSTALLER = fileURLToPath(new URL('./servers/prometheus-install.sh', import.meta.url));
 
 const { record, names } = commandLine(
   {

@@ -3,6 +3,7 @@ import { Client } from 'pg';
 import { eventually } from '@app/testing/eventually';
 import type { ServiceProcess } from '@app/testing/service-process';
 import type { Cluster } from '../faults/harness/cluster';
+import { lasting } from '../faults/harness/run-fault';
 import { supervise } from '../faults/harness/supervise';
 import type { Load } from './load';
 import type { Target } from './recording';
@@ -172,7 +173,8 @@ const manyRefused: Situation = {
       while (!over) {
         for (let sent = 0; sent < 5; sent++) channel.publish('commands', 'notifications.add.v1', body, AS_DEMO);
         await channel.waitForConfirms();
-        await new Promise((resolve) => setTimeout(resolve, 100));
+        // Fifty a second: a load at a fixed rate, which waits for nothing.
+        await lasting(100);
       }
       await channel.purgeQueue('notifications.commands.refused');
     });

@@ -8,6 +8,7 @@ import {
   type DeleteNotificationsResult,
 } from '@app/contracts/notifications.delete';
 import { decodeMomentToken, encodeMomentToken } from '@app/contracts/page-token';
+import { attempt } from '@app/postgres/attempt';
 import { OutboxRelay } from '@app/postgres/outbox';
 import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
 import { DeleteNotificationsRepository, type Deleted } from '../db/delete-notifications.repository';
@@ -16,9 +17,6 @@ import { Existence } from '../users-service/existence';
 const MESSAGE = 'Notification(s) deleted successfully.';
 const DELETED = { success: true, message: 'Notification deleted.' };
 const FAILED = { success: false, message: 'Failed to delete notification.' };
-
-/** Most attempts of one call. Each further attempt follows a lost race, and the winner of the race has committed by then. */
-const MAX_TRIES = 5;
 
 @Controller()
 export class DeleteNotificationsHandler {
@@ -53,16 +51,12 @@ export class DeleteNotificationsHandler {
     if (problem) throw new ApiError('INVALID_ARGUMENT', `message_id${problem}`);
     const moment = pageToken === undefined ? undefined : decodeMomentToken(pageToken);
     this.outbox.requireRoom();
-    for (let tries = 0; tries < MAX_TRIES && !(deadline !== undefined && Date.now() > deadline); tries++) {
+    const deletion = { apiKey, organizationId, messageId, deadline, moment, documentId, locationId, ids, most };
+    return attempt(deadline, 'The notifications could not be deleted in time; nothing was deleted.', async () => {
       const since = performance.now();
-      const done = await this.notifications.delete({
-        ...{ apiKey, organizationId, messageId, deadline, moment },
-        ...{ documentId, locationId, ids, most },
-      });
-      if (!done) continue;
-      if (done.event) this.outbox.add([done.event], since);
+      const done = await this.notifications.delete(deletion);
+      if (done?.event) this.outbox.add([done.event], since);
       return done;
-    }
-    throw new ApiError('UNAVAILABLE', 'The notifications could not be deleted in time; nothing was deleted.');
+    });
   }
 }

@@ -1,12 +1,12 @@
 import { Controller } from '@nestjs/common';
 import { Ctx, MessagePattern, Payload } from '@nestjs/microservices';
-import { ApiError } from '@app/contracts/error';
 import {
   UpdateNotifications,
   UpdateNotificationsRequest,
   type UpdateNotificationsResult,
   type UpdatedNotification,
 } from '@app/contracts/notifications.update';
+import { attempt } from '@app/postgres/attempt';
 import { OutboxRelay } from '@app/postgres/outbox';
 import type { OutboxEvent } from '@app/postgres/outbox-event';
 import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
@@ -17,9 +17,6 @@ import { Existence } from '../users-service/existence';
 const ANSWER = { status: 'success', message: 'Notification(s) updated successfully.' } as const;
 const UPDATED = { success: true, message: 'Notification updated.' };
 const FAILED = { success: false, message: 'Failed to update notification.' };
-
-/** Most attempts of one call. Each further attempt follows a lost race, and the winner of the race has committed by then. */
-const MAX_TRIES = 5;
 
 @Controller()
 export class UpdateNotificationsHandler {
@@ -66,18 +63,16 @@ export class UpdateNotificationsHandler {
   }
 
   /** Repeats a statement that has lost a race, and publishes its event. */
-  private async repeated<Done extends { event?: OutboxEvent }>(
+  private repeated<Done extends { event?: OutboxEvent }>(
     { deadline }: DeliveryContext,
     run: () => Promise<Done | undefined>,
   ): Promise<Done> {
-    for (let tries = 0; tries < MAX_TRIES && !(deadline !== undefined && Date.now() > deadline); tries++) {
+    return attempt(deadline, 'The notifications could not be updated in time; nothing was updated.', async () => {
       const since = performance.now();
       const done = await run();
-      if (!done) continue;
-      if (done.event) this.outbox.add([done.event], since);
+      if (done?.event) this.outbox.add([done.event], since);
       return done;
-    }
-    throw new ApiError('UNAVAILABLE', 'The notifications could not be updated in time; nothing was updated.');
+    });
   }
 }
 

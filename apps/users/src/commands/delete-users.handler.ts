@@ -4,12 +4,12 @@ import { ApiError } from '@app/contracts/error';
 import { identifierProblem } from '@app/contracts/fields';
 import { fingerprintOf, usedBefore } from '@app/contracts/idempotency';
 import { DeleteUsers, DeleteUsersRequest, type DeletedUser, type DeleteUsersResult } from '@app/contracts/users.delete';
+import { attempt } from '@app/postgres/attempt';
 import { OutboxRelay } from '@app/postgres/outbox';
 import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
 import { IdempotencyKeysRepository, OPERATIONS } from '../db/idempotency-keys.repository';
 import { levelOf } from '../db/level';
 import { MembersRepository, type EndedMembers } from '../db/members.repository';
-import { attempt } from './attempts';
 
 /** Data from which, with the request, the answer is made. Stored with the key of the answer: a new field must be optional. */
 interface DeleteUsersOutcome {

@@ -3,12 +3,10 @@ import { Ctx, MessagePattern, Payload } from '@nestjs/microservices';
 import { DEFAULT_ACCESS, type AccessType } from '@app/contracts/access';
 import { SetDocument, SetDocumentRequest, type SetDocumentResult } from '@app/contracts/documents.set';
 import { ApiError } from '@app/contracts/error';
+import { attempt } from '@app/postgres/attempt';
 import { OutboxRelay } from '@app/postgres/outbox';
 import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
 import { DocumentsRepository, type NewDocument } from '../db/documents.repository';
-
-/** Most attempts of one call. Each further attempt follows a lost race, and the winner of the race has committed by then. */
-const MAX_TRIES = 5;
 
 /** Sets the folder and the access type of a document. A repetition changes nothing. */
 @Controller()
@@ -23,15 +21,13 @@ export class SetDocumentHandler {
     this.outbox.requireRoom();
     const { apiKey, deadline } = context;
     const document = { ...request, access: request.access ?? DEFAULT_ACCESS, apiKey, deadline };
-    for (let tries = 0; tries < MAX_TRIES && !(deadline !== undefined && Date.now() > deadline); tries++) {
-      const stored = await this.documents.set(document);
-      if (stored.outcome === 'unknownApiKey') throw new ApiError('UNAUTHENTICATED', 'The API key is unknown.');
-      if (stored.outcome === 'stored') {
-        this.outbox.wake();
-        return answerOf(document, stored);
-      }
-    }
-    throw new ApiError('UNAVAILABLE', 'The document could not be stored in time; nothing was changed.');
+    const stored = await attempt(deadline, 'The document could not be stored in time; nothing was changed.', async () => {
+      const written = await this.documents.set(document);
+      if (written.outcome === 'unknownApiKey') throw new ApiError('UNAUTHENTICATED', 'The API key is unknown.');
+      return written.outcome === 'stored' ? written : undefined;
+    });
+    this.outbox.wake();
+    return answerOf(document, stored);
   }
 }
 

@@ -3,12 +3,12 @@ import { Ctx, MessagePattern, Payload } from '@nestjs/microservices';
 import { ApiError } from '@app/contracts/error';
 import { fingerprintOf, usedBefore } from '@app/contracts/idempotency';
 import { AddUsers, AddUsersRequest, type AddUsersResult } from '@app/contracts/users.add';
+import { attempt } from '@app/postgres/attempt';
 import { OutboxRelay } from '@app/postgres/outbox';
 import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
 import { IdempotencyKeysRepository, OPERATIONS } from '../../db/idempotency-keys.repository';
 import { levelOf } from '../../db/level';
 import { MembersRepository, type NewMembers } from '../../db/members.repository';
-import { attempt } from '../attempts';
 import { answerOf, type AddUsersOutcome } from './add-users.answer';
 import { sortEntries } from './user-entries';
 

@@ -1,5 +1,5 @@
 import { ApiError } from '@app/contracts/error';
-import { isDatabaseAway, isTransient } from '@app/postgres/errors';
+import { isDatabaseAway, isTransient } from './errors';
 
 /** Most attempts of one call. Each further attempt follows a lost race, and the winner of the race has committed by then. */
 const MAX_TRIES = 5;

@@ -145,7 +145,17 @@ describe('the doctor', () => {
       INSERT INTO users.users (organization, user_id, initial_generated) SELECT id, 'u', false FROM users.organizations;
       INSERT INTO users.organization_members (organization, user_id) SELECT id, 'u' FROM users.organizations;
       INSERT INTO notifications.complete_members (organization, user_id) SELECT id, 'u' FROM notifications.organizations`);
-    expect((await problems()).map(({ subject }) => subject)).toContain('copy');
+    const ofCopy = async () => (await findings()).filter(({ subject }) => subject === 'copy').map(({ found }) => found);
+    expect(await ofCopy()).toEqual(['1 of 1 users lack a membership']);
+    await admin.query(`INSERT INTO notifications.members (organization, user_id, level, id, added)
+      SELECT id, 'u', 'organization', '', 0 FROM notifications.organizations`);
+    expect(await ofCopy()).toEqual(['1 users have the memberships of their organizations']);
+    await admin.query(`UPDATE users.organization_members SET removed = added + 1`);
+    expect(await ofCopy()).toEqual(['1 of 1 users have a membership that has ended']);
+    await admin.query(`UPDATE notifications.members SET removed = 1`);
+    expect(await ofCopy()).toEqual(['1 users have the memberships of their organizations']);
+    await admin.query(`UPDATE users.organization_members SET added = removed + 1`);
+    expect(await ofCopy()).toEqual(['1 of 1 users lack a membership']);
     await admin.query(`
       DELETE FROM users.migrations WHERE id = (SELECT max(id) FROM users.migrations);
       GRANT USAGE ON SCHEMA users TO "${names[2]}"; GRANT SELECT ON users.migrations TO "${names[2]}";
@@ -155,7 +165,7 @@ describe('the doctor', () => {
       'schema users: 1 migrations have not run',
       'role users: may not use users.tokens',
       'role notifications: may read schema users',
-      'copy: 1 of 1000 users lack a membership',
+      'copy: 1 of 1 users lack a membership',
     ]);
   });
 

@@ -2,7 +2,7 @@ import type { DataSource } from 'typeorm';
 import { eventually } from '@app/testing/eventually';
 import { planOf, touchedBy } from '@app/testing/plan';
 import { InsertNotificationsRepository } from '../db/insert-notifications.repository';
-import { DELETE_OLD } from '../db/retention.repository';
+import { DELETE_OLD, DELETE_OLD_READINGS, FREE_IDS } from '../db/retention.repository';
 import { Retention } from './retention';
 import { aNotification, connectTestDatabase } from '../../test/notifications';
 
@@ -17,7 +17,7 @@ describe(Retention.name, () => {
     dataSources = database.dataSources;
   });
   afterAll(() => database.close());
-  beforeEach(() => dataSources[0].query('TRUNCATE organizations, notifications, recipients, outbox CASCADE'));
+  beforeEach(() => dataSources[0].query('TRUNCATE organizations, notifications, recipients, readings, outbox CASCADE'));
 
   /** Stores notifications `<name>0` and so on, `daysAgo` days ago. */
   async function store(name: string, count: number, daysAgo: number): Promise<void> {
@@ -104,6 +104,26 @@ describe(Retention.name, () => {
     const lookups = nodes.filter((node) => node['Relation Name'] === 'recipients' && node['Index Cond']);
     expect(lookups.map((node) => node['Index Cond'])).toEqual([expect.stringContaining('(user_id = (u.')]);
     expect(Math.max(...nodes.map(touchedBy), ...nodes.map((node) => node['Index Searches'] ?? 0))).toBe(64);
+  });
+
+  it.each([
+    ['read state', 'readings', DELETE_OLD_READINGS, '86400000, 64'],
+    ['deleted notifications', 'notifications', FREE_IDS, '64'],
+  ])('finds old %s by index', async (_, table, statement, values) => {
+    const nodes = await dataSources[0].transaction(async (manager) => {
+      await manager.query('SET LOCAL statement_timeout = 0');
+      await manager.query(
+        `INSERT INTO notifications (organization, id, "timestamp", document_id, notify_all, size, fingerprint, content)
+         SELECT 0, 'n' || n, n, '', false, 2, '\\x00', '{}' FROM generate_series(1, 20000) n`,
+      );
+      await manager.query(`INSERT INTO readings SELECT 1, 'u' || n, n, 'n' || n, true, -1 FROM generate_series(1, 20000) n`);
+      await manager.query(`ANALYZE ${table}`);
+      await manager.query(`PREPARE old_${table} AS ${statement}`);
+      return planOf(manager, `EXECUTE old_${table} (${values})`);
+    });
+    const scans = nodes.filter((node) => node['Relation Name'] === table && node['Node Type'].includes('Scan'));
+    expect(scans.length).toBeGreaterThan(0);
+    expect(Math.max(...scans.map(touchedBy))).toBe(64);
   });
 
   it('keeps everything when no age is set', async () => {

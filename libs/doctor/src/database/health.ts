@@ -108,24 +108,40 @@ async function lookAtOutbox(findings: Findings, client: ClientBase, schema: stri
   else findings.ok(`outbox of ${schema}`, found);
 }
 
-/** Users that the copy takes for complete, and that lack a membership of their organization. */
+/** Users that the copy takes for complete, and for which it shows another membership of their organization than the source. */
 async function lookAtCopy(findings: Findings, client: ClientBase): Promise<void> {
-  const { rows } = await client.query<{ missing: number }>(MISSING_IN_COPY);
-  const missing = rows[0]?.missing ?? 0;
-  if (missing > 0) findings.problem('copy', `${missing} of ${SAMPLE} users lack a membership`, 'run "npm run copy -- rebuild"');
-  else findings.ok('copy', `has the memberships of organizations of ${SAMPLE} users`);
+  const { rows } = await client.query<Record<'seen' | 'missing' | 'ended', number>>(COPY_AND_SOURCE);
+  const { seen = 0, missing = 0, ended = 0 } = rows[0] ?? {};
+  const rebuild = 'run "npm run copy -- rebuild"';
+  if (missing > 0) findings.problem('copy', `${missing} of ${seen} users lack a membership`, rebuild);
+  if (ended > 0) findings.problem('copy', `${ended} of ${seen} users have a membership that has ended`, rebuild);
+  if (missing + ended === 0) findings.ok('copy', `${seen} users have the memberships of their organizations`);
 }
 
 const SAMPLE = 1000;
 
-/** Only of users whose events are published: others are on their way. */
-const MISSING_IN_COPY = `
-  SELECT count(*)::int AS missing
-  FROM (SELECT organization, user_id FROM notifications.complete_members LIMIT ${SAMPLE}) AS complete
-  JOIN notifications.organizations AS own ON own.id = complete.organization
-  JOIN users.organizations AS theirs USING (api_key, organization_id)
-  JOIN users.organization_members AS member ON member.organization = theirs.id AND member.user_id = complete.user_id
-  WHERE NOT EXISTS (
-    SELECT FROM notifications.members AS copied
-    WHERE copied.organization = own.id AND copied.user_id = member.user_id AND copied.level = 'organization'
-  ) AND NOT EXISTS (SELECT FROM users.outbox)`;
+/** Nothing while events wait to be published: changes are on their way. */
+const COPY_AND_SOURCE = `
+  WITH compared AS (
+    SELECT
+      EXISTS (
+        SELECT FROM users.organization_members AS member WHERE member.organization = theirs.id AND member.user_id = complete.user_id
+          AND member.added > member.removed AND member.added > known.left_version
+      ) AS source,
+      EXISTS (
+        SELECT FROM notifications.members AS copied
+        WHERE copied.organization = own.id AND copied.user_id = complete.user_id AND copied.level = 'organization'
+          AND copied.added > copied.removed AND copied.added > coalesce((
+            SELECT version FROM notifications.departures AS departure
+            WHERE departure.organization = own.id AND departure.user_id = complete.user_id
+          ), -1)
+      ) AS copy
+    FROM (SELECT organization, user_id FROM notifications.complete_members LIMIT ${SAMPLE}) AS complete
+    JOIN notifications.organizations AS own ON own.id = complete.organization
+    JOIN users.organizations AS theirs USING (api_key, organization_id)
+    JOIN users.users AS known ON known.organization = theirs.id AND known.user_id = complete.user_id
+    WHERE NOT EXISTS (SELECT FROM users.outbox)
+  )
+  SELECT count(*)::int AS seen, count(*) FILTER (WHERE source AND NOT copy)::int AS missing,
+    count(*) FILTER (WHERE copy AND NOT source)::int AS ended
+  FROM compared`;

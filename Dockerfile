@@ -9,6 +9,9 @@ RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY tsconfig.json nest-cli.json .swcrc ./
 COPY apps apps
 COPY libs libs
+COPY scripts/build.mjs scripts/
+COPY scripts/processes scripts/processes
+COPY scripts/checkout scripts/checkout
 RUN npm run build
 
 FROM ${NODE_IMAGE} AS packages
@@ -47,6 +50,6 @@ COPY --from=build /app/dist dist
 USER 1000:1000
 EXPOSE 3000 9090
 STOPSIGNAL SIGTERM
-# Others: dist/apps/users/src/main.js, dist/apps/notifications/src/main.js, scripts/setup.mjs (migrations and queues, then exits).
+# Others: dist/users.js, dist/notifications.js, scripts/setup.mjs (migrations and queues, then exits).
 CMD ["node", "--enable-source-maps", "--no-allocation-site-pretenuring", "--max-semi-space-size=8", "--heap-growing-percent=30", \
-     "dist/apps/gateway/src/main.js"]
+     "dist/gateway.js"]

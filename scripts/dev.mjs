@@ -2,7 +2,7 @@
 import { createRequire } from 'node:module';
 import { UserError } from './checkout/machine.mjs';
 import { reportFailure } from './checkout/progress.mjs';
-import { ROOT, SERVICES } from './checkout/project.mjs';
+import { ROOT, SERVICES, mainOf } from './checkout/project.mjs';
 import { UsageError, commandLine } from './processes/command-line.mjs';
 import { runCommand } from './processes/command.mjs';
 import { probePort } from './processes/free-port.mjs';
@@ -47,6 +47,7 @@ try {
   await runStack({
     format: formatter(),
     optionsOf: (name) => ({
+      program: mainOf(name),
       waitsForChange: true,
       flags: name === inspect ? [`--inspect=${INSPECTOR.host}:${INSPECTOR.port}`] : [],
     }),

@@ -109,7 +109,7 @@ export class Ours extends System {
     this.healthPorts[name] = healthPort;
     const child = this.spawn(
       name,
-      [...INSTRUMENTS, ...NODE_FLAGS, join(this.place.dist ?? join(ROOT, 'dist'), 'apps', service, 'src/main.js')],
+      [...INSTRUMENTS, ...NODE_FLAGS, join(this.place.dist ?? join(ROOT, 'dist'), `${service}.js`)],
       {
         ...this.env,
         ...settings,

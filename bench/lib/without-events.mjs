@@ -1,5 +1,6 @@
 import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { bundle } from '../../scripts/checkout/bundle.mjs';
 import { ROOT } from '../../scripts/checkout/project.mjs';
 import { BUILD } from './baselines.mjs';
 
@@ -19,7 +20,7 @@ const EDITS = [
 ];
 
 /** The same build with no event written, and none looked for. */
-export function buildWithoutEvents() {
+export async function buildWithoutEvents() {
   const project = join(BUILD, 'without-events');
   const dist = join(project, 'dist');
   rmSync(project, { recursive: true, force: true });
@@ -31,5 +32,6 @@ export function buildWithoutEvents() {
     if (!from.test(source)) throw new Error(`${file} does not contain: ${from}`);
     writeFileSync(join(dist, file), source.replace(from, to));
   }
+  await bundle(dist);
   return dist;
 }

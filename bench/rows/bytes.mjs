@@ -75,7 +75,7 @@ export async function run(laboratory) {
  * @param {Kind} kind
  */
 async function measureBytes(laboratory, { operation, workload, calls, withoutEvents, stored }) {
-  const system = await laboratory.freshSystem('ours', { dist: withoutEvents ? buildWithoutEvents() : undefined });
+  const system = await laboratory.freshSystem('ours', { dist: withoutEvents ? await buildWithoutEvents() : undefined });
   if (stored) await seedOurs(system.sql, stored, { toAll: false });
   const pool = new Pool(system.url, { connections: CONNECTIONS });
   const next = bodiesOf(workload);

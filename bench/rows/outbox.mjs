@@ -9,7 +9,7 @@ const MOST_COST = 0.15;
 /** @param {import('../lib/laboratory.mjs').Laboratory} laboratory @param {import('../lib/modes.mjs').Mode} mode */
 export async function run(laboratory, { rounds, seconds }) {
   const load = { operation: 'notifications/add', workload: { name: 'addNotification', recipients: 2 }, seconds };
-  const dists = { ours: undefined, without: buildWithoutEvents() };
+  const dists = { ours: undefined, without: await buildWithoutEvents() };
   /** @type {Record<'ours' | 'without', import('../lib/load.mjs').Run[]>} */
   const runs = { ours: [], without: [] };
   for (let round = 0; round < rounds; round++) {

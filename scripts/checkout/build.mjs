@@ -1,11 +1,13 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { runQuietly } from '../processes/command.mjs';
+import { bundle } from './bundle.mjs';
 import { ROOT } from './project.mjs';
 import { fingerprintOf, readSources } from './sources.mjs';
 
 const DIST = join(ROOT, 'dist');
 const STAMP = join(DIST, '.built-from');
+const BUNDLES_STAMP = join(DIST, '.bundled-from');
 
 /** The fingerprint of the sources that dist/ was made from; undefined when it is not the outcome of one whole build. */
 export const builtFrom = () => (existsSync(STAMP) ? readFileSync(STAMP, 'utf8') : undefined);
@@ -20,6 +22,10 @@ export function stampBuild(fingerprint) {
 /** Whether dist/ was made from the sources as they are now. */
 export const buildInStep = () => builtFrom() === fingerprintOf(readSources());
 
+/** Whether the bundles were made from the sources as they are now: `npm run dev` compiles into dist/ without them. */
+export const bundlesInStep = () =>
+  existsSync(BUNDLES_STAMP) && readFileSync(BUNDLES_STAMP, 'utf8') === fingerprintOf(readSources());
+
 /** Builds everything anew, so that nothing of a deleted source stays behind. */
 export async function build() {
   const fingerprint = fingerprintOf(readSources());
@@ -29,4 +35,12 @@ export async function build() {
     name: 'The build',
   });
   stampBuild(fingerprint);
+  await buildBundles();
+}
+
+/** Makes the bundles anew from dist/apps, which is in step. */
+export async function buildBundles() {
+  const fingerprint = fingerprintOf(readSources());
+  await bundle(DIST);
+  writeFileSync(BUNDLES_STAMP, fingerprint);
 }

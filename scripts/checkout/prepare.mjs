@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { build, buildInStep } from './build.mjs';
+import { build, buildBundles, buildInStep, bundlesInStep } from './build.mjs';
 import { dependenciesInStep, installDependencies } from './dependencies.mjs';
 import { waitForLock } from '../processes/lock.mjs';
 import { stage, report } from './progress.mjs';
@@ -16,6 +16,7 @@ export async function prepare({ install = true } = {}) {
   try {
     if (install && !dependenciesInStep()) await stage('installing packages (npm ci)', installDependencies);
     if (!buildInStep()) await stage('building', build);
+    else if (!bundlesInStep()) await stage('bundling', buildBundles);
   } finally {
     release();
   }

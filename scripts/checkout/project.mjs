@@ -20,5 +20,8 @@ export const NODE_FLAGS = [
   '--heap-growing-percent=30',
 ];
 
-/** @param {string} service */
+/** A service and its packages in one file, which loads in less than half the time of main.js. @param {string} service */
+export const bundleOf = (service) => join(ROOT, 'dist', `${service}.js`);
+
+/** A service in files of its own, of which `npm run dev` compiles one at a time. @param {string} service */
 export const mainOf = (service) => join(ROOT, 'dist/apps', service, 'src/main.js');

@@ -36,7 +36,7 @@ export function processProblems(manifests, contents, project) {
 /** @param {string[]} command */
 const programOf = (command) => command.find((word) => /\.m?js$/.test(word)) ?? '?';
 /** @param {string} program */
-const serviceOf = (program) => SERVICES.find((service) => program === `dist/apps/${service}/src/main.js`);
+const serviceOf = (program) => SERVICES.find((service) => program === `dist/${service}.js`);
 
 /** @param {any} spec of a pod */
 function programProblems({ containers: [{ command }], terminationGracePeriodSeconds = 30, containers }) {

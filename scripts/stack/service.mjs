@@ -4,7 +4,7 @@ import { exitCode } from '../processes/command.mjs';
 import { freePorts } from '../processes/free-port.mjs';
 import { signal } from '../processes/processes.mjs';
 import { report } from '../checkout/progress.mjs';
-import { NODE_FLAGS, ROOT, mainOf } from '../checkout/project.mjs';
+import { NODE_FLAGS, ROOT, bundleOf } from '../checkout/project.mjs';
 import { startReaper } from '../processes/reaper.mjs';
 
 const FIRST_DELAY_MS = 500;
@@ -20,6 +20,7 @@ const FOREVER_MS = 2 ** 31 - 1;
 /**
  * @typedef {object} ServiceOptions
  * @property {string[]} [flags] of Node, beside those of production
+ * @property {string} [program] default: its bundle
  * @property {boolean} [waitsForChange] one that dies stays so until it is restarted: the same code would die again
  */
 
@@ -29,6 +30,7 @@ export class Service {
   #env;
   #log;
   #flags;
+  #program;
   #waitsForChange;
   /** @type {import('node:child_process').ChildProcess | undefined} */
   #child;
@@ -49,11 +51,12 @@ export class Service {
    * @param {import('./service-log.mjs').ServiceLog} log
    * @param {ServiceOptions} [options]
    */
-  constructor(name, env, log, { flags = [], waitsForChange = false } = {}) {
+  constructor(name, env, log, { flags = [], program = bundleOf(name), waitsForChange = false } = {}) {
     this.#name = name;
     this.#env = env;
     this.#log = log;
     this.#flags = flags;
+    this.#program = program;
     this.#waitsForChange = waitsForChange;
   }
 
@@ -102,7 +105,7 @@ export class Service {
     [this.#healthPort] = await freePorts([this.#healthPort]);
     if (this.#leaving.signal.aborted) return 'not started';
     this.#runs++;
-    const child = spawn(process.execPath, [...NODE_FLAGS, ...this.#flags, mainOf(this.#name)], {
+    const child = spawn(process.execPath, [...NODE_FLAGS, ...this.#flags, this.#program], {
       cwd: ROOT,
       env: { ...this.#env, HEALTH_PORT: String(this.#healthPort) },
       stdio: ['ignore', 'pipe', 'pipe'],

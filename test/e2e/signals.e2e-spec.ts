@@ -14,9 +14,9 @@ const AS_PROCESS_1 = [
 const PREFIX = AS_PROCESS_1.find(([command, ...options]) => spawnSync(command, [...options, 'true']).status === 0) ?? [];
 
 const PROGRAMS = [
-  'dist/apps/gateway/src/main.js',
-  'dist/apps/users/src/main.js',
-  'dist/apps/notifications/src/main.js',
+  'dist/gateway.js',
+  'dist/users.js',
+  'dist/notifications.js',
   'dist/libs/rabbitmq/src/topology/declare-topology.main.js',
 ];
 

@@ -70,7 +70,7 @@ const CASES: Case[] = [
     '"terminationGracePeriodSeconds":20',
     /must be more than/,
   ],
-  ['a program that does not exist', 'try-out', 'dist/apps/users/src/main.js', 'dist/apps/user/src/main.js', /does not exist/],
+  ['a program that does not exist', 'try-out', 'dist/users.js', 'dist/apps/user/src/main.js', /does not exist/],
   ['a writable file system', 'try-out', '"readOnlyRootFilesystem":true', '"readOnlyRootFilesystem":false', /can be written/],
   ['a token', 'production', '"automountServiceAccountToken":false', '"automountServiceAccountToken":true', /token .* is mounted/],
   ['a queue that writers do not consume', 'production', 'notifications[.]calls|', '', /queueName must be/],

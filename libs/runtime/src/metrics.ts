@@ -1,6 +1,7 @@
-import { existsSync, readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { Counter, Gauge } from 'prom-client';
+import { PROJECT_ROOT } from './project-root';
 import type { Readiness } from './readiness';
 
 export const linesDropped = new Counter({
@@ -26,7 +27,7 @@ export function describeProcess(service: string, readiness: Pick<Readiness, 'ans
     name: 'build_info',
     help: 'Always 1. The labels are the process and the version of its package.json.',
     labelNames: ['service', 'version'],
-  }).set({ service, version: versionOf(__dirname) }, 1);
+  }).set({ service, version: version() }, 1);
   new Gauge({
     name: 'dependency_up',
     help: '1 while a dependency is usable, else 0. /health/ready has the reason. The gateway stays ready without its dependencies.',
@@ -37,9 +38,4 @@ export function describeProcess(service: string, readiness: Pick<Readiness, 'ans
   });
 }
 
-/** The version of the nearest package.json above: the compiled file lies deeper than its source. */
-function versionOf(directory: string): string {
-  const file = join(directory, 'package.json');
-  if (!existsSync(file)) return versionOf(dirname(directory));
-  return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version;
-}
+const version = () => (JSON.parse(readFileSync(join(PROJECT_ROOT, 'package.json'), 'utf8')) as { version: string }).version;

@@ -1,5 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { ReadinessReport } from '@app/runtime/readiness';
@@ -10,7 +11,7 @@ const START_LIMIT_MS = 60_000;
 
 export type AppName = 'gateway' | 'users' | 'notifications';
 
-/** One service as in production: the built main.js in its own process. */
+/** One service as in production: its bundle in its own process. */
 export class ServiceProcess {
   /** All lines of its stdout and stderr. */
   readonly output: string[] = [];
@@ -31,7 +32,7 @@ export class ServiceProcess {
   async start({ untilReady = true } = {}): Promise<this> {
     this.exitCode = undefined;
     for (const key of Object.keys(this.facts)) delete this.facts[key];
-    const child = spawn(process.execPath, [join(this.root, `dist/apps/${this.app}/src/main.js`)], {
+    const child = spawn(process.execPath, [this.program], {
       env: { PATH: process.env.PATH, NODE_ENV: 'production', ...this.env },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
@@ -48,6 +49,12 @@ export class ServiceProcess {
     await this.until(() => this.facts.healthPort);
     if (untilReady) await this.untilReady();
     return this;
+  }
+
+  /** Version 0.1 has no bundles. */
+  private get program(): string {
+    const bundle = join(this.root, `dist/${this.app}.js`);
+    return existsSync(bundle) ? bundle : join(this.root, `dist/apps/${this.app}/src/main.js`);
   }
 
   /** URL of the gateway. */

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
+import { PROJECT_ROOT } from '@app/runtime/project-root';
 import { JSON_TYPE } from '../server/envelope';
 
 const SCRIPT_TYPE = 'text/javascript; charset=utf-8';
@@ -50,9 +51,8 @@ const CACHED = { 'cache-control': 'max-age=3600' };
 const CONTENT_SECURITY_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/** Root of the project, seen from the sources or from dist/. `npm run docs:generate` writes the documents there; CI fails if they are outdated. */
-const PROJECT = resolve(__dirname, '../../../..').replace(/[\\/]dist$/, '');
-const generated = (file: string) => readFileSync(join(PROJECT, file));
+/** `npm run docs:generate` writes the documents; CI fails if they are outdated. */
+const generated = (file: string) => readFileSync(join(PROJECT_ROOT, file));
 
 /** Serves the documents at `/openapi.json` and `/asyncapi.json`, Swagger UI at `/docs` and the messages at `/docs/messages`, without credentials. */
 export function serveDocumentation(fastify: FastifyInstance): void {

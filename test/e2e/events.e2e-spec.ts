@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { connect, type ChannelModel, type Message } from 'amqplib';
 import { Client } from 'pg';
 import { ALL_EVENTS } from '@app/contracts/all-events';
@@ -5,6 +6,7 @@ import type { CloudEvent } from '@app/contracts/event';
 import { validateBody } from '@app/contracts/validate';
 import { eventually } from '@app/testing/eventually';
 import { problemsOf } from '@app/testing/published-messages';
+import { rowsWith } from '@app/testing/rows-with';
 import { System } from '@app/testing/system';
 
 /** Another service that listens to events, with plain AMQP and its own queue. */
@@ -27,6 +29,18 @@ describe('a service that listens to events', () => {
   });
 
   const events = () => messages.map(({ content }) => JSON.parse(content.toString()) as CloudEvent<Record<string, unknown>>);
+  /** Number of rows that each statement of docs/personal-data.md finds. */
+  const personalData = async (userId: string) => {
+    const page = readFileSync('docs/personal-data.md', 'utf8');
+    const [, statements] = /<!-- personal-data:begin -->\s+```sql\n(.*?)```/s.exec(page) ?? [];
+    const sql = new Client({ connectionString: system.databaseUrl });
+    await sql.connect();
+    const found = [];
+    for (const statement of statements.trim().split(/(?<=;)\n+/))
+      found.push((await sql.query(statement, ['demo-key', userId])).rowCount ?? 0);
+    await sql.end();
+    return found;
+  };
   const next = (type: string) =>
     eventually(() => events().find((event) => event.type === type)) as Promise<CloudEvent<Record<string, unknown>>>;
 
@@ -96,7 +110,10 @@ describe('a service that listens to events', () => {
 
   it('gets events of notifications that are read or deleted', async () => {
     await system.call('notifications/update', { organizationId: 'org', userId: 'grace', readUpTo: Date.now() });
-    expect(await next('inbox.changed.v1')).toMatchObject({ subject: 'org', data: { organizationId: 'org', userIds: ['grace'] } });
+    const changed = await eventually(() =>
+      events().findLast(({ type, data }) => type === 'inbox.changed.v1' && String(data.userIds) === 'grace'),
+    );
+    expect(changed).toMatchObject({ subject: 'org', data: { organizationId: 'org', userIds: ['grace'] } });
     await system.call('notifications/delete', { organizationId: 'org', notificationIds: ['n1', 'unknown'] });
     // At once, unless the row of the first event is still in the outbox.
     const deleted = await eventually(() => events().find(({ type }) => type === 'notification.deleted.v1'), 25_000);
@@ -105,6 +122,48 @@ describe('a service that listens to events', () => {
       data: { organizationId: 'org', notificationIds: ['n1'], version: 1 },
     });
   }, 40_000);
+
+  it('gets the event of users whose data users/data/delete erases', async () => {
+    const canary = { userId: 'canary', name: 'Canary', email: 'canary@example.com' };
+    await system.call('users/add', { organizationId: 'org', documentId: 'd', users: [canary] }, { 'idempotency-key': 'k' });
+    await system.call('notifications/add', {
+      organizationId: 'org',
+      documentId: 'e',
+      notificationId: 'kept',
+      actionUser: canary,
+      displayHeadlineMessageTemplate: '{actionUser} wrote',
+      displayHeadlineMessageTemplateData: { actionUser: canary },
+      notifyUsers: [canary, { userId: 'grace' }],
+    });
+    await system.call('notifications/update', {
+      organizationId: 'org',
+      notifications: [{ id: 'kept', readByUserIds: ['canary'] }],
+    });
+    await system.call('notifications/update', { organizationId: 'org', userId: 'canary', readUpTo: 1 });
+    await system.call('notifications/add', {
+      organizationId: 'org',
+      documentId: 'e',
+      actionUser: { userId: 'grace' },
+      displayHeadlineMessageTemplate: 'To all',
+    });
+    // A read copies the memberships.
+    await system.call('notifications/get', { organizationId: 'org', userId: 'canary' });
+    expect(await personalData('canary')).toEqual([1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0]);
+    expect((await system.call('users/data/delete', { userIds: ['canary'] })).body.result).toEqual({
+      status: 'success',
+      message: 'Data deletion process has been initiated.',
+      data: {},
+    });
+    expect((await system.call('users/get', { organizationId: 'org', userIds: ['canary'] })).body.result).toMatchObject({
+      data: [],
+    });
+    const number = expect.any(Number) as number;
+    expect(await next('user.erased.v1')).toMatchObject({
+      source: '/users',
+      subject: 'demo-key',
+      data: { userIds: ['canary'], version: number, upTo: number },
+    });
+  });
 
   it('gets the event of a revoked key, at once and without a token', async () => {
     const { 'x-svc-api-key': key, 'x-svc-auth-token': token } = await system.createKey();
@@ -151,6 +210,27 @@ describe('a service that listens to events', () => {
     await sql.end();
     await channel.close();
   }, 60_000);
+
+  it('gets the event of the end of an erasure, when no table and no log has the user any more', async () => {
+    const ended = await eventually(() => events().find(({ type }) => type === 'user.data-deleted.v1'), 30_000);
+    expect(ended).toMatchObject({ source: '/notifications', subject: 'demo-key', data: { userIds: ['canary'] } });
+    const last = events().findLastIndex((event) => JSON.stringify(event).includes('canary@example.com'));
+    expect(events().findIndex(({ type }) => type === 'user.data-deleted.v1')).toBeGreaterThan(last);
+    const traces = async () =>
+      (await rowsWith(system.databaseUrl, 'canary')).filter((row) => !row.startsWith('notifications.outbox'));
+    expect(await traces()).toEqual([]);
+    expect(await personalData('canary')).toEqual([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
+    expect(await rowsWith(system.databaseUrl, 'kept')).not.toEqual([]);
+    const log = Object.values(system.services).flatMap(({ output }) => output);
+    expect(log.filter((line) => line.includes('an erasure is complete'))).toHaveLength(2);
+    expect(log.filter((line) => line.includes('canary'))).toEqual([]);
+    const { body } = await system.call('notifications/get', { organizationId: 'org', documentId: 'e' });
+    expect(body.result?.data).toMatchObject([
+      { actionUser: { userId: 'grace' } },
+      { id: 'kept', actionUser: { userId: 'erased' }, notifyUsers: { grace: true } },
+    ]);
+    expect(JSON.stringify(body)).not.toContain('canary');
+  }, 40_000);
 
   it('finds exactly the fields of the contract in each event', () => {
     for (const event of ALL_EVENTS) {

@@ -104,6 +104,7 @@ describe('compatibility with processes of earlier versions', () => {
       'users.add.v1': 'users/add',
       'users.delete.v1': 'users/delete',
       'users.get.v1': 'users/get',
+      'users.erase.v1': 'users/data/delete',
       'documents.set.v1': 'documents/set',
       'notifications.add.v1': 'notifications/add',
       'notifications.get.v1': 'notifications/get',

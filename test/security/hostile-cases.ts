@@ -2,7 +2,7 @@ import type { Options } from 'amqplib';
 import * as fc from 'fast-check';
 import type { Operation } from '@app/testing/system';
 import { changed, CORPUS, huge, nasty, spelled, type ValidValues } from './hostile-values';
-import { OPERATIONS } from './published-form';
+import { OPERATIONS, patternOf } from './published-form';
 
 /** One request over HTTP. */
 export interface HttpCase {
@@ -249,7 +249,7 @@ export const queueCases = (values: ValidValues, apiKeys: readonly string[], cana
         properties,
         headers,
         apiKey,
-        key: often(`${one.replace('/', '.')}.v1`, fc.constantFrom('users.exists.v1', 'users.authenticate.v1')),
+        key: often(patternOf(one), fc.constantFrom('users.exists.v1', 'users.authenticate.v1')),
         messageId: fc.option(shortText, { freq: 10 }),
         awaited: fc.boolean(),
         vouched: often(true, fc.constant(false)),

@@ -5,7 +5,7 @@ import { DirectPublisher, type BrokerReply } from './direct-publisher';
 import { bytesCases, httpCases, queueCases, type BytesCase, type HttpCase, type QueueCase } from './hostile-cases';
 import { ValidValues } from './hostile-values';
 import { HttpClient, type Response } from './http-client';
-import { OPERATIONS, problemAt, problemOfAnswer, problemOfRequest } from './published-form';
+import { OPERATIONS, problemAt, problemOfAnswer, problemOfRequest, patternOf } from './published-form';
 import { WatchedSystem } from './watched-system';
 
 const HTTP_CASES = amountOf('SECURITY_HTTP_CASES', 1500);
@@ -32,7 +32,7 @@ type Sent = Partial<Item> & {
 
 /** Allowed answers to hostile input: neither a bug nor an outage. */
 /** Routing keys of commands. */
-const CHANGES = /\.(add|delete|set|update)\./;
+const CHANGES = /\.(add|delete|erase|set|update)\./;
 const REFUSALS = [
   'INVALID_ARGUMENT',
   'FAILED_PRECONDITION',
@@ -205,7 +205,7 @@ describe('hostile input', () => {
     tally.add(`queue ${String(status)} ${key}`);
     const value: unknown = JSON.parse(text);
     if (status === 'OK') {
-      const operation = OPERATIONS.find((one) => key === `${one.replace('/', '.')}.v1`);
+      const operation = OPERATIONS.find((one) => key === patternOf(one));
       const problem = operation && problemOfAnswer(operation, 200, { result: value });
       if (problem) throw new Error(`A reply that is not of the published form: ${problem}`);
       if (CHANGES.test(key) && !known) throw new Error('Executed for an unknown tenant, or without a user_id');

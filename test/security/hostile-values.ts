@@ -6,7 +6,7 @@ import { FILTER_COMBINATIONS } from '@app/contracts/notifications.get';
 import { encodeMomentToken, encodePageToken, encodeUserToken } from '@app/contracts/page-token';
 import type { Operation } from '@app/testing/system';
 import { DOCUMENT, requestSchema, type Schema } from './published-form';
-import { deletionOf, updateOf, type Data } from './valid-requests';
+import { deletionOf, erasureOf, updateOf, type Data } from './valid-requests';
 
 /** Known hostile texts, bodies and pieces of HTTP. */
 export const CORPUS = JSON.parse(readFileSync(join(__dirname, 'corpus.json'), 'utf8')) as Record<
@@ -55,6 +55,8 @@ export class ValidValues {
       .tuple(fc.nat(2 ** 42), this.identifier)
       .map(([timestamp, notificationId]) => encodePageToken({ timestamp, notificationId }));
     switch (operation) {
+      case 'users/data/delete':
+        return data.map((all) => erasureOf(all, `${this.canary} erasures`));
       case 'users/get':
         return this.withToken(data, this.identifier.map(encodeUserToken));
       case 'notifications/get':

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Ajv2020, { type ValidateFunction } from 'ajv/dist/2020';
+import { HTTP_MESSAGES } from '@app/contracts/all-messages';
 import type { Operation } from '@app/testing/system';
 
 export interface Schema {
@@ -71,6 +72,7 @@ const REQUESTS: Readonly<Record<Operation, string>> = {
   'users/add': 'AddUsersRequest',
   'users/delete': 'DeleteUsersRequest',
   'users/get': 'GetUsersRequest',
+  'users/data/delete': 'EraseUsersRequest',
   'documents/set': 'SetDocumentRequest',
   'notifications/add': 'AddNotificationRequest',
   'notifications/get': 'GetNotificationsRequest',
@@ -78,6 +80,10 @@ const REQUESTS: Readonly<Record<Operation, string>> = {
   'notifications/update': 'UpdateNotificationsRequest',
   'notifications/inbox': 'InboxRequest',
 };
+
+/** The routing key of an operation over the broker. */
+export const patternOf = (operation: Operation): string =>
+  HTTP_MESSAGES.find(({ http }) => http.path === `/v1/${operation}`)?.pattern ?? '';
 
 export const OPERATIONS = Object.keys(REQUESTS) as Operation[];
 

@@ -20,3 +20,6 @@ export const deletionOf = ({ pageToken, ...others }: Data, organizationId: strin
   organizationId,
   ...(!others.notificationIds && pageToken !== undefined && { pageToken }),
 });
+
+/** A request of users/data/delete. In an organization of its own, because the other cases read back what they add. */
+export const erasureOf = (data: Data, organizationId: string): Data => ({ ...data, organizationIds: [organizationId] });

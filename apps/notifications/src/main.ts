@@ -8,6 +8,7 @@ import { Exists } from '@app/contracts/users.exists';
 import { connectWhenReady, databaseObstacle, migrationObstacle } from '@app/postgres/connect';
 import { createDataSource } from '@app/postgres/data-source';
 import { isDatabaseAway, isTransient } from '@app/postgres/errors';
+import { ErasureLoop } from '@app/postgres/erasure-loop';
 import { OutboxFull, OutboxRelay } from '@app/postgres/outbox';
 import { EventPublisher } from '@app/rabbitmq/events/event.publisher';
 import { ContractPipe } from '@app/rabbitmq/server/contract.pipe';
@@ -17,6 +18,7 @@ import { RabbitServer } from '@app/rabbitmq/server/rabbit.server';
 import { runService } from '@app/runtime/run-service';
 import { brokerTlsFiles, databaseTlsFiles } from '@app/runtime/tls-settings';
 import { notificationsConfig } from './config';
+import { NotificationsErasureSteps } from './db/erasure-steps';
 import { takeEvents } from './db/outbox.repository';
 import { DATABASE } from './db/schema';
 import { NotificationsModule } from './notifications.module';
@@ -44,6 +46,7 @@ void runService('notifications', notificationsConfig, async (config, { logger, r
     publish: (batch) => events.publish(batch),
     fromMemory: true,
   });
+  const erasures = new ErasureLoop(new NotificationsErasureSteps(dataSource, (event, since) => outbox.add([event], since)));
   const retention = new Retention(dataSource, config.retentionDays);
   const server = new RabbitServer({
     connection: { ...broker, name: 'notifications' },
@@ -59,10 +62,13 @@ void runService('notifications', notificationsConfig, async (config, { logger, r
     },
   });
 
-  const app = await NestFactory.createMicroservice<MicroserviceOptions>(NotificationsModule.with(dataSource, client, outbox), {
-    strategy: server,
-    logger,
-  });
+  const app = await NestFactory.createMicroservice<MicroserviceOptions>(
+    NotificationsModule.with(dataSource, client, outbox, erasures),
+    {
+      strategy: server,
+      logger,
+    },
+  );
   app.useGlobalPipes(new ContractPipe());
   app.useGlobalFilters(new PassThroughFilter());
 
@@ -72,6 +78,7 @@ void runService('notifications', notificationsConfig, async (config, { logger, r
   readiness.add('outbox', () => outbox.check());
   const close = async () => {
     await app.close();
+    await erasures.stop();
     await Promise.all([outbox.stop(), retention.stop()]);
     await Promise.all([client.close(), events.close()]);
     if (dataSource.isInitialized) await dataSource.destroy();
@@ -82,6 +89,7 @@ void runService('notifications', notificationsConfig, async (config, { logger, r
     events.start();
     outbox.start();
     retention.start();
+    erasures.start();
     await app.listen();
   }
   return close;

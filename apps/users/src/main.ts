@@ -5,6 +5,7 @@ import type { MicroserviceOptions } from '@nestjs/microservices';
 import { connectWhenReady, databaseObstacle, migrationObstacle } from '@app/postgres/connect';
 import { createDataSource } from '@app/postgres/data-source';
 import { isDatabaseAway, isTransient } from '@app/postgres/errors';
+import { ErasureLoop } from '@app/postgres/erasure-loop';
 import { OutboxFull, OutboxRelay } from '@app/postgres/outbox';
 import { EventPublisher } from '@app/rabbitmq/events/event.publisher';
 import { ContractPipe } from '@app/rabbitmq/server/contract.pipe';
@@ -14,6 +15,7 @@ import { runService } from '@app/runtime/run-service';
 import { brokerTlsFiles, databaseTlsFiles } from '@app/runtime/tls-settings';
 import { usersConfig } from './config';
 import { ApiKeysRepository } from './db/api-keys.repository';
+import { UsersErasureSteps } from './db/erasure-steps';
 import { takeEvents, WRITTEN_ELSEWHERE } from './db/outbox.repository';
 import { DATABASE } from './db/schema';
 import { UsersModule } from './users.module';
@@ -35,6 +37,7 @@ void runService('users', usersConfig, async (config, { logger, readiness, stoppi
     publish: (batch) => events.publish(batch),
     wokenBy: WRITTEN_ELSEWHERE,
   });
+  const erasures = new ErasureLoop(new UsersErasureSteps(dataSource, () => outbox.wake()));
   const server = new RabbitServer({
     connection,
     service: 'users',
@@ -52,7 +55,7 @@ void runService('users', usersConfig, async (config, { logger, readiness, stoppi
     },
   });
 
-  const app = await NestFactory.createMicroservice<MicroserviceOptions>(UsersModule.with(dataSource, outbox), {
+  const app = await NestFactory.createMicroservice<MicroserviceOptions>(UsersModule.with(dataSource, outbox, erasures), {
     strategy: server,
     logger,
   });
@@ -65,6 +68,7 @@ void runService('users', usersConfig, async (config, { logger, readiness, stoppi
   readiness.add('outbox', () => outbox.check());
   const close = async () => {
     await app.close();
+    await erasures.stop();
     await outbox.stop();
     await events.close();
     if (dataSource.isInitialized) await dataSource.destroy();
@@ -74,6 +78,7 @@ void runService('users', usersConfig, async (config, { logger, readiness, stoppi
   if (await connectWhenReady(dataSource, stopping)) {
     events.start();
     outbox.start();
+    erasures.start();
     await app.listen();
   }
   return close;

@@ -1,12 +1,15 @@
 import { Module, type DynamicModule } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import { ErasureLoop } from '@app/postgres/erasure-loop';
 import { OutboxRelay } from '@app/postgres/outbox';
 import { AddUsersHandler } from './commands/add-users/add-users.handler';
 import { DeleteUsersHandler } from './commands/delete-users.handler';
+import { EraseUsersHandler } from './commands/erase-users.handler';
 import { SetDocumentHandler } from './commands/set-document.handler';
 import { AccessRepository } from './db/access.repository';
 import { ApiKeysRepository } from './db/api-keys.repository';
 import { DocumentsRepository } from './db/documents.repository';
+import { ErasuresRepository } from './db/erasures.repository';
 import { IdempotencyKeysRepository } from './db/idempotency-keys.repository';
 import { MembersRepository } from './db/members.repository';
 import { OrganizationsRepository } from './db/organizations.repository';
@@ -22,6 +25,7 @@ import { ListMembershipsHandler } from './queries/list-memberships.handler';
   controllers: [
     AddUsersHandler,
     DeleteUsersHandler,
+    EraseUsersHandler,
     SetDocumentHandler,
     AuthenticateHandler,
     AuthorizeHandler,
@@ -35,6 +39,7 @@ import { ListMembershipsHandler } from './queries/list-memberships.handler';
     AccessRepository,
     ApiKeysRepository,
     DocumentsRepository,
+    ErasuresRepository,
     IdempotencyKeysRepository,
     MembersRepository,
     OrganizationsRepository,
@@ -42,12 +47,13 @@ import { ListMembershipsHandler } from './queries/list-memberships.handler';
 })
 export class UsersModule {
   /** The service on a data source. The creator of the data source must close it. */
-  static with(dataSource: DataSource, outbox: OutboxRelay): DynamicModule {
+  static with(dataSource: DataSource, outbox: OutboxRelay, erasures: ErasureLoop): DynamicModule {
     return {
       module: UsersModule,
       providers: [
         { provide: DataSource, useValue: dataSource },
         { provide: OutboxRelay, useValue: outbox },
+        { provide: ErasureLoop, useValue: erasures },
       ],
     };
   }

@@ -8,7 +8,9 @@ import type { ListMembershipsResult } from '@app/contracts/memberships.list';
 import type { AddUsersRequest, AddUsersResult } from '@app/contracts/users.add';
 import type { GetUsersRequest, GetUsersResult } from '@app/contracts/users.get';
 import type { DeleteUsersRequest, DeleteUsersResult } from '@app/contracts/users.delete';
+import type { EraseUsersRequest, EraseUsersResult } from '@app/contracts/users.erase';
 import { createDataSource } from '@app/postgres/data-source';
+import type { ErasureLoop } from '@app/postgres/erasure-loop';
 import { OutboxRelay } from '@app/postgres/outbox';
 import type { OutboxEvent } from '@app/postgres/outbox-event';
 import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
@@ -16,9 +18,12 @@ import { createTestDatabase } from '@app/testing/database';
 import type { TestDatabase } from '@app/testing/server-databases';
 import { AddUsersHandler } from '../src/commands/add-users/add-users.handler';
 import { DeleteUsersHandler } from '../src/commands/delete-users.handler';
+import { EraseUsersHandler } from '../src/commands/erase-users.handler';
 import { SetDocumentHandler } from '../src/commands/set-document.handler';
 import { AccessRepository } from '../src/db/access.repository';
 import { DocumentsRepository } from '../src/db/documents.repository';
+import { UsersErasureSteps } from '../src/db/erasure-steps';
+import { ErasuresRepository } from '../src/db/erasures.repository';
 import { CheckAccessHandler } from '../src/queries/check-access.handler';
 import { GetUsersHandler } from '../src/queries/get-users.handler';
 import { ListContactsHandler } from '../src/queries/list-contacts.handler';
@@ -86,7 +91,7 @@ export class UsersOnDatabase {
 
   /** Deletes all rows except the API keys. */
   async clear(): Promise<void> {
-    await this.dataSource.query('TRUNCATE organizations, idempotency_keys, outbox CASCADE');
+    await this.dataSource.query('TRUNCATE organizations, idempotency_keys, outbox, erasures CASCADE');
     this.events.length = 0;
   }
 
@@ -98,6 +103,24 @@ export class UsersOnDatabase {
   delete(request: DeleteUsersRequest, { apiKey = 'one', ...call }: Call = {}): Promise<DeleteUsersResult> {
     const handler = new DeleteUsersHandler(this.members, new IdempotencyKeysRepository(this.dataSource), this.outbox);
     return handler.deleteUsers(request, contextOf('users.delete.v1', apiKey, { messageId: randomUUID(), ...call }));
+  }
+
+  /** Begins an erasure; {@link erased} goes on with it. */
+  erase(request: EraseUsersRequest, { apiKey = 'one', ...call }: Call = {}): Promise<EraseUsersResult> {
+    const erasures = new ErasuresRepository(this.dataSource);
+    const notStarted = { wake: () => undefined } as unknown as ErasureLoop;
+    const handler = new EraseUsersHandler(erasures, new IdempotencyKeysRepository(this.dataSource), this.outbox, notStarted);
+    return handler.eraseUsers(request, contextOf('users.erase.v1', apiKey, { messageId: randomUUID(), ...call }));
+  }
+
+  /** Does the steps of erasures, and publishes events, until none is left. */
+  async erased(): Promise<void> {
+    const steps = new UsersErasureSteps(this.dataSource, () => this.outbox.wake());
+    for (let outcome; outcome !== 'idle';) {
+      outcome = await steps.step();
+      if (outcome === 'waiting') await this.published();
+    }
+    await this.published();
   }
 
   getUsers(request: GetUsersRequest, apiKey = 'one'): Promise<GetUsersResult> {

@@ -4,9 +4,15 @@ import type {
   DocumentChangedData,
   OrganizationCreatedData,
   UserAddedData,
+  UserErasedData,
   UserRemovedData,
 } from '@app/contracts/events.users';
-import type { InboxChangedData, NotificationAddedData, NotificationDeletedData } from '@app/contracts/events.notifications';
+import type {
+  InboxChangedData,
+  NotificationAddedData,
+  NotificationDeletedData,
+  UserDataDeletedData,
+} from '@app/contracts/events.notifications';
 
 /** The data of events, by their types. */
 export interface Events {
@@ -16,6 +22,8 @@ export interface Events {
   'user.added.v1': UserAddedData;
   /** Users were removed from a folder or a document. */
   'user.removed.v1': UserRemovedData;
+  /** The users service has erased all data of users, seconds after `users.erase.v1`. */
+  'user.erased.v1': UserErasedData;
   /** `documents.set.v1` has changed the folder or the access type of a document. */
   'document.changed.v1': DocumentChangedData;
   /** An API key was disabled, or some of its tokens end. */
@@ -26,4 +34,6 @@ export interface Events {
   'notification.deleted.v1': NotificationDeletedData;
   /** Users have marked notifications as read or unread. */
   'inbox.changed.v1': InboxChangedData;
+  /** An erasure with `users.erase.v1` is complete: no table of this system has data of these users from before the call, and no event with such data follows. */
+  'user.data-deleted.v1': UserDataDeletedData;
 }

@@ -12,6 +12,7 @@ import { AddUsers } from './users.add';
 import { Authenticate } from './users.authenticate';
 import { Authorize } from './users.authorize';
 import { DeleteUsers } from './users.delete';
+import { EraseUsers } from './users.erase';
 import { Exists } from './users.exists';
 import { GetUsers } from './users.get';
 
@@ -19,6 +20,7 @@ import { GetUsers } from './users.get';
 export const ALL_MESSAGES: readonly Message<object, object>[] = [
   AddUsers,
   DeleteUsers,
+  EraseUsers,
   GetUsers,
   SetDocument,
   Authenticate,

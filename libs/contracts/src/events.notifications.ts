@@ -2,6 +2,7 @@ import { Described, Identifier, Identifiers, Nested, NestedList } from './fields
 import { event } from './event';
 import { EVENT_TYPES } from './event-types';
 import { NotificationUser } from './notifications.add';
+import { MOST_ERASED } from './users.erase';
 
 export class NotificationAddedData {
   @Identifier('Identifier of the notification inside the organization.')
@@ -91,4 +92,18 @@ export const InboxChanged = event('notifications', EVENT_TYPES.inboxChanged, Inb
   purpose:
     'Users have marked notifications as read or unread. A hint without state and without order: read the inbox again. New and deleted notifications have events of their own.',
   example: { organizationId: 'acme', userIds: ['grace'] },
+});
+
+export class UserDataDeletedData {
+  @Identifiers('Users whose data is gone.', { min: 1, max: MOST_ERASED })
+  userIds: string[];
+
+  @Identifiers('Organizations in which it is gone. Absent: all organizations of the API key.', { min: 1, optional: true })
+  organizationIds?: string[];
+}
+
+export const UserDataDeleted = event('notifications', EVENT_TYPES.userDataDeleted, UserDataDeletedData, {
+  purpose:
+    'An erasure with `users.erase.v1` is complete: no table of this system has data of these users from before the call, and no event with such data follows. The subject of the event is the API key.',
+  example: { userIds: ['ada'] },
 });

@@ -1,7 +1,8 @@
 import { ACCESS_TYPES, type AccessType } from './access';
-import { Described, Flag, Identifier, Nested, NestedList, OneOf, WholeNumber } from './fields';
+import { Described, Flag, Identifier, Identifiers, Nested, NestedList, OneOf, WholeNumber } from './fields';
 import { event } from './event';
 import { EVENT_TYPES } from './event-types';
+import { MOST_ERASED } from './users.erase';
 
 const Republished = () =>
   Flag('Present and true when the event repeats existing data and nothing has changed, see `npm run events`.', {
@@ -87,6 +88,28 @@ export class UserRemovedData {
   republished?: boolean;
 }
 
+export class UserErasedData {
+  @Identifiers('Users whose data was erased.', { min: 1, max: MOST_ERASED })
+  userIds: string[];
+
+  @Identifiers('Organizations in which it was erased. Absent: all organizations of the API key.', { min: 1, optional: true })
+  organizationIds?: string[];
+
+  @WholeNumber(
+    'Version of the erasure: every membership of these users with a smaller version is gone.',
+    1,
+    Number.MAX_SAFE_INTEGER,
+  )
+  version: number;
+
+  @WholeNumber(
+    'Time of the call, in milliseconds since 1970. What was stored of these users until then is to be erased.',
+    0,
+    Number.MAX_SAFE_INTEGER,
+  )
+  upTo: number;
+}
+
 export class OrganizationCreatedData {
   @Identifier('The organization.')
   organizationId: string;
@@ -162,6 +185,12 @@ export const UserRemoved = event('users', EVENT_TYPES.userRemoved, UserRemovedDa
   example: { organizationId: 'acme', documentId: 'roadmap', users: [{ userId: 'grace', version: 21 }] },
 });
 
+export const UserErased = event('users', EVENT_TYPES.userErased, UserErasedData, {
+  purpose:
+    'The users service has erased all data of users, seconds after `users.erase.v1`. A listener erases what it keeps of them, and ignores every `user.added.v1` of them whose `membership` is not greater than `version`. The subject of the event is the API key.',
+  example: { userIds: ['ada'], version: 23, upTo: 1769860682117 },
+});
+
 export const OrganizationCreated = event('users', EVENT_TYPES.organizationCreated, OrganizationCreatedData, {
   purpose: '`users.add.v1` or `documents.set.v1` has named an organization for the first time.',
   example: { organizationId: 'acme', version: 1 },
@@ -196,6 +225,15 @@ export class UserRemovedEvent {
 
   @Time()
   time?: string;
+}
+
+/** Body of {@link UserErased} as its handlers read it; the tenant is in a header. */
+export class UserErasedEvent {
+  @Identifier('Identifier of the event.')
+  id: string;
+
+  @Nested(() => UserErasedData, 'Data of the event.')
+  data: UserErasedData;
 }
 
 /** Body of {@link DocumentChanged} as its handlers read it; the tenant is in a header. */

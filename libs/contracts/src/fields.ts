@@ -57,11 +57,11 @@ export const dataProblem: Check = (value) =>
     : undefined);
 
 export const listProblem =
-  (item: Check, { min = 0 } = {}): Check =>
+  (item: Check, { min = 0, max = LIMITS.listLength }: { min?: number; max?: number } = {}): Check =>
   (value) => {
     if (!Array.isArray(value)) return ' must be an array';
     if (value.length < min) return ' must not be empty';
-    if (value.length > LIMITS.listLength) return ` must have at most ${LIMITS.listLength} entries`;
+    if (value.length > max) return ` must have at most ${max} entries`;
     for (let index = 0; index < value.length; index++) {
       const problem = item(value[index]);
       if (problem) return `[${index}]${problem}`;
@@ -138,10 +138,14 @@ export const Described = (schema: Schema, options?: FieldOptions) => Field(() =>
 export const Identifier = (description: string, options?: FieldOptions) =>
   Field(identifierProblem, { ...IDENTIFIER_SCHEMA, description }, options);
 
-export const Identifiers = (description: string, { min = 0, ...options }: FieldOptions & { min?: number } = {}) =>
+/** Between `min` and `max` identifiers; by default at most 1000. */
+export const Identifiers = (
+  description: string,
+  { min = 0, max = LIMITS.listLength, ...options }: FieldOptions & { min?: number; max?: number } = {},
+) =>
   Field(
-    listProblem(identifierProblem, { min }),
-    { type: 'array', items: IDENTIFIER_SCHEMA, maxItems: LIMITS.listLength, ...(min && { minItems: min }), description },
+    listProblem(identifierProblem, { min, max }),
+    { type: 'array', items: IDENTIFIER_SCHEMA, maxItems: max, ...(min && { minItems: min }), description },
     options,
   );
 

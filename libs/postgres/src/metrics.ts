@@ -20,6 +20,16 @@ export const outboxEventsLimit = new Gauge({
   help: 'With as many events in the outbox, commands wait.',
 });
 
+export const erasureOldestSeconds = new Gauge({
+  name: 'erasure_oldest_seconds',
+  help: 'Age of the oldest erasure that this service has not completed, 0 without one; looked at every 10 s.',
+});
+
+export const erasureFailures = new Counter({
+  name: 'erasure_failures_total',
+  help: 'Failed steps of erasures. The step is repeated within 5 s.',
+});
+
 export const connectFailures = new Counter({
   name: 'database_connect_failures_total',
   help: 'Connections to a server of DATABASE_URL that failed, or were refused because the server accepts no writes. `server` is its position, from 1.',

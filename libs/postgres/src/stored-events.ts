@@ -45,12 +45,15 @@ export class StoredEvents {
 
   /** Publishes a batch from the table, in the transaction that deletes it. */
   async publish(): Promise<Passed> {
+    const since = performance.now();
     const runner = this.dataSource.createQueryRunner();
     try {
       const client = (await runner.connect()) as PoolClient;
       await client.query(BEGIN);
       try {
         const events = await this.options.take(client, this.limits, this.kept.all);
+        // The database has ended the transaction by now, and another process may have published them: what this one knows may be out of date.
+        if (performance.now() - since > EVENT_MEMORY_MS) throw new Error('the process stood still');
         const again = events.length > 0 ? await this.options.publish(events) : undefined;
         if (again && again.size > 0) await this.keep(client, events, again);
         else {

@@ -21,6 +21,7 @@ export type Operation =
   | 'users/add'
   | 'users/delete'
   | 'users/get'
+  | 'users/data/delete'
   | 'documents/set'
   | 'notifications/add'
   | 'notifications/get'

@@ -1,6 +1,7 @@
 import { Controller } from '@nestjs/common';
 import { AddUsers } from '@app/contracts/users.add';
 import { DeleteUsers } from '@app/contracts/users.delete';
+import { EraseUsers } from '@app/contracts/users.erase';
 import { GetUsers } from '@app/contracts/users.get';
 import { RabbitClient } from '@app/rabbitmq/client/rabbit.client';
 import { answer, Called, Operation, type Call } from './operation';
@@ -16,6 +17,11 @@ export class UsersController {
 
   @Operation(DeleteUsers)
   delete(@Called(DeleteUsers) call: Call<typeof DeleteUsers>) {
+    return answer(this.rabbit, call);
+  }
+
+  @Operation(EraseUsers)
+  erase(@Called(EraseUsers) call: Call<typeof EraseUsers>) {
     return answer(this.rabbit, call);
   }
 

@@ -50,24 +50,35 @@ const ORGANIZATION = `
     SELECT id FROM known UNION ALL SELECT id FROM created
   )`;
 
+/** Users of an event, in `sent`, and those of them in `erased` who were erased after what the event tells. */
+const SENT = (versions: string) => `
+  sent AS MATERIALIZED (
+    SELECT o.id AS organization, u.user_id, u.version FROM organization o, unnest($3::text[], ${versions}::bigint[]) AS u(user_id, version)
+  ), erased AS MATERIALIZED (
+    SELECT s.organization, s.user_id FROM sent s WHERE EXISTS (
+      SELECT FROM erased_users x CROSS JOIN LATERAL (SELECT * FROM erasures e WHERE e.id = x.erasure OFFSET 0) e
+      WHERE x.api_key = $1 AND x.user_hash = sha256(convert_to(s.user_id, 'UTF8')) AND e.version >= coalesce(s.version, 0)
+        AND (e.organization_ids IS NULL OR $2 = ANY (e.organization_ids)))
+  )`;
+const NOT_ERASED = 'WHERE u.user_id NOT IN (SELECT user_id FROM erased)';
+
 /**
  * The greatest version counts, so that order and repetition do not matter. An addition without a version, of an earlier process of users or of two
- * calls at the same time, may be newer than a known removal: then the next read asks the users service.
+ * calls at the same time, may be newer than a known removal. One that began before an erasure may have been committed after it. In both cases the
+ * next read asks the users service.
  */
 const ADD = {
   name: 'copy-members',
   text: `
-  WITH ${ORGANIZATION}, sent AS (
-    SELECT o.id AS organization, u.user_id, u.version FROM organization o, unnest($3::text[], $6::bigint[]) AS u(user_id, version)
-  ), asked_again AS (
+  WITH ${ORGANIZATION}, ${SENT('$6')}, asked_again AS (
     DELETE FROM complete_members c USING sent s
-    WHERE s.version IS NULL AND c.organization = s.organization AND c.user_id = s.user_id AND (
+    WHERE c.organization = s.organization AND c.user_id = s.user_id AND (s.user_id IN (SELECT user_id FROM erased) OR s.version IS NULL AND (
       EXISTS (SELECT FROM members m WHERE m.organization = s.organization AND m.user_id = s.user_id
         AND m.level = $4 AND m.id = $5 AND m.removed >= 0)
-      OR EXISTS (SELECT FROM departures d WHERE d.organization = s.organization AND d.user_id = s.user_id))
+      OR EXISTS (SELECT FROM departures d WHERE d.organization = s.organization AND d.user_id = s.user_id)))
   )
   INSERT INTO members AS m (organization, user_id, level, id, added)
-  SELECT organization, user_id, $4, $5, coalesce(version, 0) FROM sent ORDER BY user_id COLLATE "C"
+  SELECT organization, user_id, $4, $5, coalesce(version, 0) FROM sent u ${NOT_ERASED} ORDER BY user_id COLLATE "C"
   ON CONFLICT (organization, user_id, level, id) DO UPDATE SET added = excluded.added WHERE m.added < excluded.added`,
 };
 
@@ -75,9 +86,9 @@ const ADD = {
 const REMOVE = {
   name: 'end-members',
   text: `
-  WITH ${ORGANIZATION}
+  WITH ${ORGANIZATION}, ${SENT('$6')}
   INSERT INTO members AS m (organization, user_id, level, id, added, removed)
-  SELECT o.id, u.user_id, $4, $5, -1, u.version FROM organization o, unnest($3::text[], $6::bigint[]) AS u(user_id, version)
+  SELECT u.organization, u.user_id, $4, $5, -1, u.version FROM sent u ${NOT_ERASED}
   ORDER BY u.user_id COLLATE "C"
   ON CONFLICT (organization, user_id, level, id) DO UPDATE SET removed = excluded.removed WHERE m.removed < excluded.removed`,
 };
@@ -85,9 +96,9 @@ const REMOVE = {
 const LEAVE = {
   name: 'copy-departures',
   text: `
-  WITH ${ORGANIZATION}
+  WITH ${ORGANIZATION}, ${SENT('$4')}
   INSERT INTO departures AS d (organization, user_id, version)
-  SELECT o.id, u.user_id, u.version FROM organization o, unnest($3::text[], $4::bigint[]) AS u(user_id, version)
+  SELECT u.organization, u.user_id, u.version FROM sent u ${NOT_ERASED}
   ORDER BY u.user_id COLLATE "C"
   ON CONFLICT (organization, user_id) DO UPDATE SET version = excluded.version WHERE d.version < excluded.version`,
 };

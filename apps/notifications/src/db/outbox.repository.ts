@@ -9,10 +9,10 @@ import { notificationAdded, type AddedNotification } from './notification-added'
 const TYPES = Object.values(EVENT_TYPES);
 
 /**
- * Longest publication of a batch, in milliseconds. A process may begin to publish an event from memory until others may take its row, so the event
+ * Longest publication of a batch, in milliseconds: see EventPublisher. A process may begin to publish an event from memory until others may take its row, so the event
  * of a deletion is left in the table for so much longer: no event of a notification follows that of its deletion.
  */
-const LONGEST_PUBLICATION_MS = 4000;
+export const LONGEST_PUBLICATION_MS = 4000;
 
 const take = (condition = '') => `
   WITH locked AS MATERIALIZED (
@@ -22,7 +22,8 @@ const take = (condition = '') => `
       ${condition}
     ORDER BY seq LIMIT $1 FOR UPDATE SKIP LOCKED
   ), outboxed AS MATERIALIZED (
-    SELECT l.place, l.seq, l.id AS event_id, l.type, l.body, l.occurred_at, o.api_key, o.organization_id,
+    SELECT l.place, l.seq, l.id AS event_id, l.type, l.body, l.occurred_at,
+           coalesce(o.api_key, l.api_key) AS api_key, coalesce(o.organization_id, l.api_key) AS organization_id,
            n.id, n."timestamp", n.document_id, n.location_id, n.notify_all, n.content,
            coalesce(sum(coalesce(l.body_size, n.size)) OVER (ORDER BY l.seq) - coalesce(l.body_size, n.size), 0) AS before
     FROM locked l
@@ -38,7 +39,7 @@ const take = (condition = '') => `
   FROM outboxed WHERE before < $2 AND (body IS NOT NULL OR id IS NOT NULL) AND api_key IS NOT NULL ORDER BY seq`;
 
 /**
- * An event has a body of its own, or is made of its notification, which does not change until it is deleted. The statement is planned once, for any number of
+ * An event has a body of its own, or is made of its notification, which changes only when it is deleted or a user is erased. The statement is planned once, for any number of
  * rows: OFFSET 0 keeps a lookup one, and a ctid stays that of its row, because rows are never updated. Exported for the test of its plan.
  */
 export const TAKE = { name: 'take-events', text: take() };

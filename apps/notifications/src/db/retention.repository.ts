@@ -47,6 +47,16 @@ export const FREE_IDS = `
   )
   SELECT count(*)::int AS count FROM old`;
 
+/** Complete erasures, which refuse older events for a week. A command or an event is retried for half an hour. Exported for the test of its plan. */
+export const FORGET_ERASURES = `
+  WITH old AS MATERIALIZED (
+    SELECT id FROM erasures WHERE received_at < now() - interval '7 days' AND user_ids IS NULL
+    ORDER BY received_at LIMIT $1 FOR UPDATE SKIP LOCKED
+  ), forgotten AS (
+    DELETE FROM erasures WHERE id = ANY (ARRAY(SELECT id FROM old))
+  )
+  SELECT count(*)::int AS count FROM old`;
+
 /**
  * Deletes the oldest notifications and their recipients. Several processes may run it at once: each takes different rows.
  *
@@ -77,5 +87,16 @@ export async function freeIdsOfDeleted(dataSource: DataSource, most: number): Pr
  */
 export async function deleteReadingsOlderThan(dataSource: DataSource, days: number, most: number): Promise<number> {
   const [found] = await dataSource.query<{ count: number }[]>(DELETE_OLD_READINGS, [days * DAY_MS, most]);
+  return found?.count ?? 0;
+}
+
+/**
+ * Forgets the users of erasures that were ordered more than a week ago and are complete.
+ *
+ * @param most most erasures to forget
+ * @returns number of forgotten erasures
+ */
+export async function forgetErasures(dataSource: DataSource, most: number): Promise<number> {
+  const [found] = await dataSource.query<{ count: number }[]>(FORGET_ERASURES, [most]);
   return found?.count ?? 0;
 }

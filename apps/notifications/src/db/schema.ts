@@ -3,6 +3,8 @@ import { DeletionEntity } from './entities/deletion.entity';
 import { DepartureEntity } from './entities/departure.entity';
 import { DocumentAccessEntity } from './entities/document-access.entity';
 import { DocumentEntity } from './entities/document.entity';
+import { ErasedUserEntity } from './entities/erased-user.entity';
+import { ErasureEntity } from './entities/erasure.entity';
 import { IdempotencyKeyEntity } from './entities/idempotency-key.entity';
 import { MemberEntity } from './entities/member.entity';
 import { Covering1795651200000 } from './migrations/1795651200000-covering';
@@ -15,6 +17,7 @@ import { EventTypes1795824000000 } from './migrations/1795824000000-event-types'
 import { Deletions1796169600000 } from './migrations/1796169600000-deletions';
 import { DeletedNotifications1796256000000 } from './migrations/1796256000000-deleted-notifications';
 import { ReadState1796342400000 } from './migrations/1796342400000-read-state';
+import { Erasures1796428800000 } from './migrations/1796428800000-erasures';
 import { Removals1795910400000 } from './migrations/1795910400000-removals';
 import { LiveMembers1795996800000 } from './migrations/1795996800000-live-members';
 import { NotificationEntity } from './entities/notification.entity';
@@ -41,6 +44,8 @@ export const DATABASE = {
     DocumentAccessEntity,
     ReadMarkEntity,
     ReadingEntity,
+    ErasureEntity,
+    ErasedUserEntity,
   ],
   migrations: [
     Notifications1795132800000,
@@ -55,6 +60,7 @@ export const DATABASE = {
     Deletions1796169600000,
     DeletedNotifications1796256000000,
     ReadState1796342400000,
+    Erasures1796428800000,
   ],
   // Checks of existence rely on what was found once: see ARCHITECTURE.md.
   undeletable: ['organizations', 'documents'],

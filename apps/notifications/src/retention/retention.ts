@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
 import { isDatabaseAway } from '@app/postgres/errors';
-import { deleteOlderThan, deleteReadingsOlderThan, freeIdsOfDeleted } from '../db/retention.repository';
+import { deleteOlderThan, deleteReadingsOlderThan, forgetErasures, freeIdsOfDeleted } from '../db/retention.repository';
 import { retentionDeleted, retentionFailures } from '../metrics';
 
 const EVERY_MS = 10 * 60 * 1000;
@@ -13,8 +13,8 @@ const FIRST = 64;
 const GOOD_MS = 250;
 
 /**
- * Deletes notifications that are older than `RETENTION_DAYS` with their read state, and frees the ids of those that were deleted more than 25 hours ago. A few at a time, so
- * that it does not delay other statements.
+ * Deletes notifications that are older than `RETENTION_DAYS` with their read state, frees the ids of those that were deleted more than 25 hours ago,
+ * and forgets erasures after a week. A few at a time, so that it does not delay other statements.
  */
 export class Retention {
   private readonly logger = new Logger('Retention');
@@ -42,6 +42,7 @@ export class Retention {
 
   private async run(): Promise<void> {
     await this.repeat((most) => freeIdsOfDeleted(this.dataSource, most));
+    await this.repeat((most) => forgetErasures(this.dataSource, most));
     if (this.days === 0) return;
     const total = await this.repeat(async (most) => {
       const count = await deleteOlderThan(this.dataSource, this.days, most);

@@ -1,7 +1,6 @@
 import { Controller } from '@nestjs/common';
 import { Ctx, MessagePattern, Payload } from '@nestjs/microservices';
 import { ApiError } from '@app/contracts/error';
-import { identifierProblem } from '@app/contracts/fields';
 import { fingerprintOf, usedBefore } from '@app/contracts/idempotency';
 import { DeleteUsers, DeleteUsersRequest, type DeletedUser, type DeleteUsersResult } from '@app/contracts/users.delete';
 import { attempt } from '@app/postgres/attempt';
@@ -10,11 +9,18 @@ import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
 import { IdempotencyKeysRepository, OPERATIONS } from '../db/idempotency-keys.repository';
 import { levelOf } from '../db/level';
 import { MembersRepository, type EndedMembers } from '../db/members.repository';
+import { answerKeyOf } from './answer-key';
+import { Places } from './places';
 
-/** Data from which, with the request, the answer is made. Stored with the key of the answer: a new field must be optional. */
+/** Data from which, with the request, the answer is made. */
 interface DeleteUsersOutcome {
   /** Ids of users who were at that level before. */
   removed: string[];
+}
+
+/** The same as it is stored with the key of the answer: users by their places. A new field must be optional. */
+interface KeptOutcome {
+  removed: (number | string)[];
 }
 
 /** Removes users from an organization, a folder or a document. */
@@ -32,7 +38,10 @@ export class DeleteUsersHandler {
     const { apiKey, deadline } = context;
     const userIds = [...new Set(request.userIds)];
     const { organizationId } = request;
-    const idempotency = { ...keyOf(context), fingerprint: fingerprintOf(request) };
+    const idempotency = {
+      ...answerKeyOf(context, OPERATIONS.delete, OPERATIONS.deleteMessage),
+      fingerprint: fingerprintOf(request),
+    };
     const ended = { apiKey, organizationId, level: levelOf(request), userIds, deadline, idempotency };
     const outcome = await attempt(deadline, 'The users could not be removed in time; nothing was changed.', () =>
       this.tryOnce(ended),
@@ -48,19 +57,10 @@ export class DeleteUsersHandler {
     if (written.outcome === 'unknownApiKey') throw new ApiError('UNAUTHENTICATED', 'The API key is unknown.');
     const earlier = await this.idempotencyKeys.find(ended.apiKey, operation, key);
     if (!earlier) return undefined;
-    if (earlier.fingerprint.equals(fingerprint)) return earlier.answer as DeleteUsersOutcome;
-    throw usedBefore();
+    if (!earlier.fingerprint.equals(fingerprint)) throw usedBefore();
+    const places = new Places(ended.userIds);
+    return { removed: (earlier.answer as KeptOutcome).removed.map((user) => places.userId(user)) };
   }
-}
-
-/** Without an Idempotency-Key the message is its own: a redelivery must not remove users who were added meanwhile. */
-function keyOf({ idempotencyKey, messageId }: DeliveryContext): Pick<EndedMembers['idempotency'], 'operation' | 'key'> {
-  if (idempotencyKey !== undefined) return { operation: OPERATIONS.delete, key: idempotencyKey };
-  if (messageId === undefined)
-    throw new ApiError('INVALID_ARGUMENT', 'message_id is required in a message without x-idempotency-key.');
-  const problem = identifierProblem(messageId);
-  if (problem) throw new ApiError('INVALID_ARGUMENT', `message_id${problem}`);
-  return { operation: OPERATIONS.deleteMessage, key: messageId };
 }
 
 /** The answer, keyed by userId. */

@@ -21,12 +21,12 @@ const addMembers = (of: Level['of']): PreparedStatement => {
       ? ['', '', '', '', '']
       : [
           `${of}_id,`,
-          '$12::text,',
-          `AND m.${of}_id = $12::text`,
+          '$13::text,',
+          `AND m.${of}_id = $13::text`,
           `named AS (
-    INSERT INTO ${of}s (organization, ${of}_id) SELECT id, $12::text FROM organization ON CONFLICT DO NOTHING
+    INSERT INTO ${of}s (organization, ${of}_id) SELECT id, $13::text FROM organization ON CONFLICT DO NOTHING
   ),`,
-          `'${of}Id', $12::text,`,
+          `'${of}Id', $13::text,`,
         ];
   const text = `${organizationCte(
     8,
@@ -82,7 +82,9 @@ const addMembers = (of: Level['of']): PreparedStatement => {
   ), ${expiredCte('$1', `'${OPERATION}'`, '$9')}, answered AS (
     INSERT INTO idempotency_keys (api_key, operation, key, fingerprint, answer)
     SELECT $1::text, '${OPERATION}', $9::text, $10::bytea,
-      json_build_object('added', (SELECT coalesce(json_agg(user_id), '[]') FROM added), 'refused', $11::json)
+      json_build_object('added', (
+        SELECT coalesce(json_agg(place), '[]') FROM added JOIN unnest($3::text[], $12::int[]) AS kept(user_id, place) USING (user_id)
+      ), 'refused', $11::json)
     FROM organization WHERE $9::text IS NOT NULL
   )
   SELECT (SELECT coalesce(array_agg(user_id), '{}') FROM added) AS added FROM organization`;
@@ -91,7 +93,8 @@ const addMembers = (of: Level['of']): PreparedStatement => {
 
 /**
  * The statement that adds users at each level. Parameters: 1 api key, 2 organizationId, 3 userIds, 4 names, 5 e-mails, 6 initials,
- * 7 whether each initial was generated, 8 deadline, 9 Idempotency-Key, 10 fingerprint, 11 refused entries, 12 folderId or documentId.
+ * 7 whether each initial was generated, 8 deadline, 9 Idempotency-Key, 10 fingerprint, 11 refused entries, 12 places of the users in the request, which the answer keeps instead of
+ * their ids, 13 folderId or documentId.
  */
 export const ADD_MEMBERS: Record<Level['of'], PreparedStatement> = {
   organization: addMembers('organization'),

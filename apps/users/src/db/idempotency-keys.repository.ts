@@ -2,7 +2,13 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 
 /** Names of operations in the idempotency keys. A key that is the `message_id` of a message never meets an Idempotency-Key. */
-export const OPERATIONS = { add: 'users.add', delete: 'users.delete', deleteMessage: 'users.delete message' } as const;
+export const OPERATIONS = {
+  add: 'users.add',
+  delete: 'users.delete',
+  deleteMessage: 'users.delete message',
+  erase: 'users.erase',
+  eraseMessage: 'users.erase message',
+} as const;
 export type OperationName = (typeof OPERATIONS)[keyof typeof OPERATIONS];
 
 /** An hour more than promised, because created_at is the start of the statement. */

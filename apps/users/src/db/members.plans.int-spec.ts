@@ -112,7 +112,8 @@ async function statements(): Promise<Statement[]> {
     const ended = ['one', 'org', USERS, null, 'users.delete', randomUUID(), Buffer.alloc(1), ...id];
     sent.push({ ...REMOVE_MEMBERS[level.of], prepared: true, values: ended });
     const none = USERS.map(() => null);
-    const added = ['one', 'org', USERS, none, none, none, USERS.map(() => true), null, null, null, '[]', ...id];
+    const key = [randomUUID(), Buffer.alloc(1), '[]', USERS.map((_, place) => place)];
+    const added = ['one', 'org', USERS, none, none, none, USERS.map(() => true), null, ...key, ...id];
     sent.push({ ...ADD_MEMBERS[level.of], prepared: true, values: added });
   }
   return sent;

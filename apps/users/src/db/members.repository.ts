@@ -26,11 +26,16 @@ export interface NewMembers {
   level: Level;
   /** At most one user for each userId. */
   users: readonly NewUser[];
-  /** Stored unchanged in the answer to an Idempotency-Key. */
-  refused: Refused[];
   /** Epoch milliseconds. Nothing becomes visible more than a second after it. */
   deadline?: number;
-  idempotency?: { key: string; fingerprint: Buffer };
+  idempotency?: {
+    key: string;
+    fingerprint: Buffer;
+    /** What the answer keeps instead of the ids of `users`, in their order. */
+    places: readonly number[];
+    /** Kept unchanged with the answer. */
+    refused: readonly [place: number, reason: string][];
+  };
 }
 
 /**
@@ -64,7 +69,7 @@ export class MembersRepository {
 
   /** One statement, and so one commit: missing organization, folder or document, users, memberships, events and idempotency answer. */
   async add(members: NewMembers): Promise<AddedMembers> {
-    const { apiKey, organizationId, level, users, refused, deadline, idempotency } = members;
+    const { apiKey, organizationId, level, users, deadline, idempotency } = members;
     try {
       const [stored] = await queryPrepared<{ added: string[] }>(
         this.dataSource,
@@ -80,7 +85,8 @@ export class MembersRepository {
           deadline ?? null,
           idempotency?.key ?? null,
           idempotency?.fingerprint ?? null,
-          JSON.stringify(refused),
+          JSON.stringify(idempotency?.refused ?? []),
+          idempotency?.places ?? [],
           ...(level.of === 'organization' ? [] : [level.id]),
         ],
         deadline,

@@ -52,13 +52,15 @@ const removeMembers = (of: Level['of']): PreparedStatement => ({
   ), ${expiredCte('$1', '$5::text', '$6')}, answered AS (
     INSERT INTO idempotency_keys (api_key, operation, key, fingerprint, answer)
     SELECT key, $5::text, $6::text, $7::bytea,
-      json_build_object('removed', (SELECT coalesce(json_agg(user_id), '[]') FROM removed)) FROM tenant
+      json_build_object('removed', (
+        SELECT coalesce(json_agg(place - 1), '[]') FROM removed JOIN unnest($3::text[]) WITH ORDINALITY AS kept(user_id, place) USING (user_id)
+      )) FROM tenant
   )
   SELECT EXISTS (SELECT FROM tenant) AS known, (SELECT coalesce(array_agg(user_id), '{}') FROM removed) AS removed FROM admitted`,
 });
 
 /**
- * The statement that removes users at each level. Parameters: 1 api key, 2 organizationId, 3 userIds, 4 deadline, 5 operation and 6 key of the
+ * The statement that removes users at each level. Parameters: 1 api key, 2 organizationId, 3 userIds, whose places the answer keeps, 4 deadline, 5 operation and 6 key of the
  * answer, 7 fingerprint, 8 folderId or documentId.
  */
 export const REMOVE_MEMBERS: Record<Level['of'], PreparedStatement> = {

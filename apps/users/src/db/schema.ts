@@ -1,6 +1,7 @@
 import { ApiKeyEntity } from './entities/api-key.entity';
 import { DocumentEntity } from './entities/document.entity';
 import { DocumentMemberEntity } from './entities/document-member.entity';
+import { ErasureEntity } from './entities/erasure.entity';
 import { FolderEntity } from './entities/folder.entity';
 import { FolderMemberEntity } from './entities/folder-member.entity';
 import { IdempotencyKeyEntity } from './entities/idempotency-key.entity';
@@ -15,6 +16,8 @@ import { OrganizationMemberEntity } from './entities/organization-member.entity'
 import { OutboxEntity } from './entities/outbox.entity';
 import { Removals1795910400000 } from './migrations/1795910400000-removals';
 import { Departures1795996800000 } from './migrations/1795996800000-departures';
+import { Erasures1796428800000 } from './migrations/1796428800000-erasures';
+import { UsersByUser1796515200000 } from './migrations/1796515200000-users-by-user';
 import { PublisherGrantEntity } from './entities/publisher-grant.entity';
 import { TokenEntity } from './entities/token.entity';
 import { UserEntity } from './entities/user.entity';
@@ -35,6 +38,7 @@ export const DATABASE = {
     DocumentMemberEntity,
     IdempotencyKeyEntity,
     OutboxEntity,
+    ErasureEntity,
   ],
   migrations: [
     Users1795132800000,
@@ -45,5 +49,7 @@ export const DATABASE = {
     OutboxTrace1795824000000,
     Removals1795910400000,
     Departures1795996800000,
+    Erasures1796428800000,
+    UsersByUser1796515200000,
   ],
 };

@@ -90,7 +90,7 @@ const COMMAND_PROPERTIES: FieldsSchema = {
         'Persistent. Recommended together with publisher confirms and `mandatory`: then you know that the broker has the message.',
     },
     message_id: text(
-      'Identity of the effect. A message published again with the same id has no second effect. A notification without `notificationId` needs it, and uses it as its id. `users.delete.v1` needs it without `x-idempotency-key`.',
+      'Identity of the effect. A message published again with the same id has no second effect. A notification without `notificationId` needs it, and uses it as its id. `users.delete.v1` and `users.erase.v1` need it without `x-idempotency-key`.',
     ),
     ...PROPERTIES,
   },

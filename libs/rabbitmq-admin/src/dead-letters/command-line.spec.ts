@@ -8,7 +8,7 @@ const NOW = Date.parse('2026-03-01T12:00:00Z');
 const read = (line: string) => readCommandLine(line.split(' ').filter(Boolean), NOW);
 
 const WHICH =
-  '--status, --operation, --api-key, --publisher, --id, --reason, --since, --until, --limit, --queue, --service, --kind';
+  '--status, --operation, --api-key, --publisher, --id, --user, --reason, --since, --until, --limit, --queue, --service, --kind';
 
 describe('dead letters command line', () => {
   it.each([

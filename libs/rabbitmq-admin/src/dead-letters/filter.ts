@@ -1,4 +1,5 @@
-import type { LetterSummary } from './dead-letter';
+import { parseJson } from '@app/contracts/json';
+import type { DeadLetter } from './dead-letter';
 
 /** Conditions on a dead letter. All given ones must hold. */
 export interface Filter {
@@ -8,6 +9,8 @@ export interface Filter {
   apiKey?: string;
   /** Broker account. */
   publisher?: string;
+  /** A value anywhere in the body, such as a userId. */
+  user?: string;
   /** Part of the reason, case-insensitive. */
   reason?: string;
   /** Range of the first failure. A dead letter without this time does not match. */
@@ -16,8 +19,8 @@ export interface Filter {
 }
 
 /** Whether a dead letter matches. Unproved facts count too, because a match gives no rights. */
-export function matches(filter: Filter, letter: LetterSummary): boolean {
-  const { since, until, reason } = filter;
+export function matches(filter: Filter, letter: DeadLetter): boolean {
+  const { since, until, reason, user } = filter;
   const failedAt = letter.firstFailedAt?.getTime();
   return (
     (filter.id === undefined || filter.id === letter.id) &&
@@ -25,8 +28,20 @@ export function matches(filter: Filter, letter: LetterSummary): boolean {
     (filter.operation === undefined || filter.operation === letter.operation) &&
     (filter.apiKey === undefined || filter.apiKey === letter.apiKey) &&
     (filter.publisher === undefined || filter.publisher === letter.account) &&
+    (user === undefined || names(letter.message.content, user)) &&
     (reason === undefined || letter.reason.toLowerCase().includes(reason.toLowerCase())) &&
     (since === undefined || (failedAt !== undefined && failedAt >= since.getTime())) &&
     (until === undefined || (failedAt !== undefined && failedAt <= until.getTime()))
   );
+}
+
+/** Whether the body has a text as a value. The beginning of a body, or one that is not JSON, has it as JSON would write it. */
+function names(body: Buffer, text: string): boolean {
+  const isIn = (value: unknown): boolean =>
+    value === text || (typeof value === 'object' && value !== null && Object.values(value).some(isIn));
+  try {
+    return isIn(parseJson(body));
+  } catch {
+    return body.includes(JSON.stringify(text));
+  }
 }

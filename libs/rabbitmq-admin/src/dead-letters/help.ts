@@ -18,6 +18,7 @@ Conditions; all given ones must hold:
   --api-key KEY     tenant
   --publisher NAME  broker account that published it
   --id ID           id as printed by list
+  --user ID         userId, or another text, that is a value anywhere in the body
   --reason TEXT     part of the reason
   --since TIME, --until TIME
                     time of the first failure: 2026-01-31T12:00:00Z, or 2h for two hours ago (s, m, h, d)

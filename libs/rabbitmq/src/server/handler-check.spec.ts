@@ -3,6 +3,7 @@ import { checkHandlers } from './handler-check';
 const ALL = [
   'users.add.v1',
   'users.delete.v1',
+  'users.erase.v1',
   'users.get.v1',
   'documents.set.v1',
   'users.authenticate.v1',

@@ -12,8 +12,9 @@ export class OutboxEntity {
   @Column({ type: 'text', collation: 'C', default: () => '(gen_random_uuid())' })
   id: string;
 
-  @Column('bigint')
-  organization: string;
+  /** null: the event is about no organization, and `apiKey` has the tenant. */
+  @Column('bigint', { nullable: true })
+  organization: string | null;
 
   /** The notification that it is made of, unless it has a body of its own. */
   @Column({ type: 'text', name: 'notification_id', collation: 'C', nullable: true })
@@ -31,4 +32,8 @@ export class OutboxEntity {
   /** W3C trace context of the call that wrote the event, when it had one. */
   @Column({ type: 'text', collation: 'C', nullable: true })
   trace: string | null;
+
+  /** Only of an event that is about no organization. */
+  @Column({ type: 'text', name: 'api_key', collation: 'C', nullable: true })
+  apiKey: string | null;
 }

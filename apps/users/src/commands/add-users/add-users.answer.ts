@@ -1,13 +1,31 @@
 import { hash } from 'node:crypto';
 import type { AddedUser, AddUsersResult, UserEntry } from '@app/contracts/users.add';
 import type { Refused } from '../../db/members.repository';
+import { Places } from '../places';
 
-/** Data from which, with the request, the answer is made. Stored with an Idempotency-Key: a new field must be optional. */
+/** Data from which, with the request, the answer is made. */
 export interface AddUsersOutcome {
   /** Ids of users who were not at that level before. */
   added: string[];
   refused: Refused[];
 }
+
+/** An {@link AddUsersOutcome} as it is stored with an Idempotency-Key: users by their places. A new field must be optional. */
+export interface KeptOutcome {
+  added: (number | string)[];
+  refused: [user: number | string, reason: string][];
+}
+
+/** The outcome of the first call, for the repetition of its request. */
+export function outcomeOf(entries: readonly UserEntry[], { added, refused }: KeptOutcome): AddUsersOutcome {
+  const places = placesOf(entries);
+  return {
+    added: added.map((user) => places.userId(user)),
+    refused: refused.map(([user, reason]) => [places.userId(user), reason]),
+  };
+}
+
+export const placesOf = (entries: readonly UserEntry[]): Places => new Places(entries.map(({ userId }) => userId));
 
 /** The answer, keyed by userId. */
 export function answerOf(entries: readonly UserEntry[], { added, refused }: AddUsersOutcome): AddUsersResult {

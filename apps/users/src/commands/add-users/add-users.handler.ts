@@ -2,14 +2,14 @@ import { Controller } from '@nestjs/common';
 import { Ctx, MessagePattern, Payload } from '@nestjs/microservices';
 import { ApiError } from '@app/contracts/error';
 import { fingerprintOf, usedBefore } from '@app/contracts/idempotency';
-import { AddUsers, AddUsersRequest, type AddUsersResult } from '@app/contracts/users.add';
+import { AddUsers, AddUsersRequest, type AddUsersResult, type UserEntry } from '@app/contracts/users.add';
 import { attempt } from '@app/postgres/attempt';
 import { OutboxRelay } from '@app/postgres/outbox';
 import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
 import { IdempotencyKeysRepository, OPERATIONS } from '../../db/idempotency-keys.repository';
 import { levelOf } from '../../db/level';
-import { MembersRepository, type NewMembers } from '../../db/members.repository';
-import { answerOf, type AddUsersOutcome } from './add-users.answer';
+import { MembersRepository, type NewMembers, type Refused } from '../../db/members.repository';
+import { answerOf, outcomeOf, placesOf, type AddUsersOutcome, type KeptOutcome } from './add-users.answer';
 import { sortEntries } from './user-entries';
 
 /** Adds users to an organization, a folder or a document. */
@@ -26,30 +26,41 @@ export class AddUsersHandler {
     this.outbox.requireRoom();
     const { apiKey, deadline, idempotencyKey } = context;
     const { accepted, refused } = sortEntries(request.users);
+    const places = placesOf(request.users);
     const members = {
       apiKey,
       organizationId: request.organizationId,
       level: levelOf(request),
       users: accepted,
-      refused,
       deadline,
-      ...(idempotencyKey !== undefined && { idempotency: { key: idempotencyKey, fingerprint: fingerprintOf(request) } }),
+      ...(idempotencyKey !== undefined && {
+        idempotency: {
+          key: idempotencyKey,
+          fingerprint: fingerprintOf(request),
+          places: accepted.map(({ userId }) => places.of(userId)),
+          refused: refused.map(([userId, reason]): [number, string] => [places.of(userId), reason]),
+        },
+      }),
     };
     const outcome = await attempt(deadline, 'The users could not be stored in time; nothing was changed.', () =>
-      this.tryOnce(members),
+      this.tryOnce(members, request.users, refused),
     );
     this.outbox.wake();
     return answerOf(request.users, outcome);
   }
 
-  private async tryOnce(members: NewMembers): Promise<AddUsersOutcome | undefined> {
-    const { apiKey, refused, idempotency } = members;
+  private async tryOnce(
+    members: NewMembers,
+    entries: readonly UserEntry[],
+    refused: Refused[],
+  ): Promise<AddUsersOutcome | undefined> {
+    const { apiKey, idempotency } = members;
     const written = await this.members.add(members);
     if (written.outcome === 'stored') return { added: written.added, refused };
     if (written.outcome === 'unknownApiKey') throw new ApiError('UNAUTHENTICATED', 'The API key is unknown.');
     const earlier = idempotency && (await this.idempotencyKeys.find(apiKey, OPERATIONS.add, idempotency.key));
     if (!earlier) return undefined;
-    if (earlier.fingerprint.equals(idempotency.fingerprint)) return earlier.answer as AddUsersOutcome;
+    if (earlier.fingerprint.equals(idempotency.fingerprint)) return outcomeOf(entries, earlier.answer as KeptOutcome);
     throw usedBefore();
   }
 }

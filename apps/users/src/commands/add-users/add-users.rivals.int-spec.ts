@@ -94,7 +94,6 @@ describe('users/add: in time or not at all', () => {
       organizationId: 'o',
       level: { of: 'organization' },
       users: [],
-      refused: [],
       deadline: Date.now() - 500,
     });
     expect(await late).toEqual({ outcome: 'missed' });

@@ -6,6 +6,7 @@ import { OrganizationEntity } from './organization.entity';
  * A row holds the details of a user in one organization. The member tables hold the memberships.
  */
 @Entity('users')
+@Index('users_by_user', ['userId', 'organization'])
 @Index('users_departed', ['organization', 'userId'], { where: 'left_version >= 0' })
 export class UserEntity {
   @PrimaryColumn('bigint', { primaryKeyConstraintName: 'users_pkey' })

@@ -1,0 +1,200 @@
+import { randomUUID } from 'node:crypto';
+import { Logger } from '@nestjs/common';
+import type { DataSource, EntityManager } from 'typeorm';
+import { EVENT_TYPES } from '@app/contracts/event-types';
+import { EVENT_MEMORY_MS } from '@app/postgres/event-memory';
+import type { ErasureSteps, StepOutcome } from '@app/postgres/erasure-loop';
+import type { OutboxEvent } from '@app/postgres/outbox-event';
+import { withoutUsers } from './erased-content';
+import * as sql from './erasure.sql';
+import { LONGEST_PUBLICATION_MS } from './outbox.repository';
+import { SETTLED } from './readings.sql';
+
+/** Organizations of one step, and pairs of an organization and a user. */
+const MOST_ORGANIZATIONS = 50;
+const MOST_PAIRS = 2000;
+/** Least and most notifications, and most bytes of them, that one step looks through. */
+const [LEAST, MOST] = [64, 20_000];
+const MOST_BYTES = 32 * 1024 * 1024;
+/** Target time of a step, in milliseconds. A longer one halves the number for the next step, a shorter one doubles it. */
+const GOOD_MS = 250;
+
+/**
+ * Time from the last changed notification to the end, in milliseconds. A relay may have read a notification before that, and publishes from memory
+ * within the sum of both bounds. An answer of the users service may be stored until 4 s after its question.
+ */
+export const SETTLE_MS = EVENT_MEMORY_MS + LONGEST_PUBLICATION_MS + 1000;
+
+interface Erasure {
+  id: string;
+  api_key: string;
+  user_ids: string[];
+  organization_ids: string[] | null;
+  version: string;
+  up_to: string;
+  received_at: Date;
+  stage: 'people' | 'notifications' | 'people again';
+  at_organization: string;
+  at_notification: string | null;
+  walked_ms: number | null;
+  outbox_seq: string | null;
+}
+
+interface Organization {
+  name: string;
+  /** null: not known here. */
+  id: string | null;
+}
+
+interface Found {
+  rows: number;
+  bytes: number;
+  last: string | null;
+  more: boolean;
+  hits: { id: string; content: string }[];
+}
+
+/**
+ * Erasures of this service in three stages: read state and memberships (`people`), the contents of all notifications, and after a wait once more
+ * what a late event or answer has brought back (`people again`). Then the event `user.data-deleted.v1` says that nothing is left.
+ */
+export class NotificationsErasureSteps implements ErasureSteps {
+  private readonly logger = new Logger('Erasure');
+  private batch = 256;
+
+  /** @param publish called with an event that was committed, and `performance.now()` before that */
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly publish: (event: OutboxEvent, since: number) => void,
+    private readonly settleMs = SETTLE_MS,
+  ) {}
+
+  async step(): Promise<StepOutcome> {
+    const since = performance.now();
+    try {
+      const { outcome, event } = await this.dataSource.transaction((manager) => this.stepOf(manager));
+      if (event) this.publish(event, since);
+      const tookMs = performance.now() - since;
+      this.batch = Math.max(LEAST, Math.min(MOST, tookMs > GOOD_MS ? this.batch >> 1 : this.batch << 1));
+      return outcome;
+    } catch (error) {
+      this.batch = Math.max(LEAST, this.batch >> 1);
+      throw error;
+    }
+  }
+
+  async oldestSeconds(): Promise<number> {
+    const [found] = await this.dataSource.query<{ seconds: number }[]>(sql.OLDEST);
+    return found?.seconds ?? 0;
+  }
+
+  private async stepOf(manager: EntityManager): Promise<{ outcome: StepOutcome; event?: OutboxEvent }> {
+    const [erasure] = await manager.query<Erasure[]>(sql.TAKE, [this.settleMs]);
+    if (!erasure) return { outcome: (await this.hasOthers(manager)) ? 'waiting' : 'idle' };
+    if (erasure.at_organization === '' && !(await isSettled(manager, erasure))) return { outcome: 'waiting' };
+    if (erasure.stage === 'notifications') await this.lookThrough(manager, erasure);
+    else if (!(await deletePeople(manager, erasure))) {
+      if (erasure.stage === 'people again') return { outcome: 'done', event: await this.complete(manager, erasure) };
+      await manager.query(sql.MOVE, [erasure.id, 'notifications', '', null]);
+    }
+    return { outcome: 'done' };
+  }
+
+  /** Whether there are erasures that wait, or that another process works on. */
+  private async hasOthers(manager: EntityManager): Promise<boolean> {
+    const [found] = await manager.query<{ seconds: number }[]>(sql.OLDEST);
+    return found !== undefined && found.seconds > 0;
+  }
+
+  private async lookThrough(manager: EntityManager, erasure: Erasure): Promise<void> {
+    const isOpen = erasure.at_notification !== null;
+    let left = { rows: this.batch, bytes: MOST_BYTES };
+    let position: [organization: string, notification: string | null] | undefined;
+    for (const { name, id } of await nextOrganizations(manager, erasure, MOST_ORGANIZATIONS, isOpen)) {
+      const after = isOpen && name === erasure.at_organization ? erasure.at_notification : '';
+      const found = id === null ? undefined : await lookAt(manager, erasure, id, after ?? '', left);
+      // A notification that has just changed is looked at again.
+      if (found === 'changed') break;
+      position = [name, found?.more ? found.last : null];
+      if (found) left = { rows: left.rows - found.rows, bytes: left.bytes - found.bytes };
+      if (found?.more || left.rows <= 0 || left.bytes <= 0) break;
+    }
+    if (position) await manager.query(sql.MOVE, [erasure.id, erasure.stage, ...position]);
+    else if ((await nextOrganizations(manager, erasure, 1, isOpen)).length === 0) await manager.query(sql.END_WALK, [erasure.id]);
+  }
+
+  private async complete(manager: EntityManager, erasure: Erasure): Promise<OutboxEvent> {
+    const { id: erasureId, api_key: apiKey, user_ids: userIds, organization_ids: organizationIds, received_at: since } = erasure;
+    const [id, type] = [randomUUID(), EVENT_TYPES.userDataDeleted];
+    const data = JSON.stringify({ userIds, ...(organizationIds && { organizationIds }) });
+    const [{ seq, occurred_at: occurredAt }] = await manager.query<[{ seq: string; occurred_at: Date }]>(sql.COMPLETE, [
+      erasureId,
+      apiKey,
+      id,
+      type,
+      data,
+    ]);
+    const seconds = Math.round((Date.now() - since.getTime()) / 1000);
+    this.logger.log({ msg: 'an erasure is complete', erasure: erasureId, users: userIds.length, seconds });
+    return { seq, id, type, apiKey, organizationId: apiKey, occurredAt, data };
+  }
+}
+
+/**
+ * Whether everything is visible that the next stage must see: what was stored up to the moment of the call, or what was in hand when the last notification
+ * was looked at. And whether the events are published that were stored by then.
+ */
+async function isSettled(manager: EntityManager, { stage, up_to: upTo, walked_ms: walkedMs, outbox_seq: seq }: Erasure) {
+  if (stage === 'notifications') return true;
+  const [{ settled }] = await manager.query<[{ settled: string }]>(SETTLED.text);
+  if (stage === 'people') return Number(settled) >= Number(upTo);
+  const events = await manager.query<unknown[]>('SELECT FROM outbox WHERE seq < $1 LIMIT 1', [seq]);
+  return events.length === 0 && Number(settled) >= Number(walkedMs);
+}
+
+async function nextOrganizations(
+  manager: EntityManager,
+  { api_key: apiKey, organization_ids: organizationIds, at_organization: at }: Erasure,
+  most: number,
+  isOpen = false,
+): Promise<Organization[]> {
+  return manager.query(sql.NEXT_ORGANIZATIONS, [apiKey, organizationIds, at, isOpen, most]);
+}
+
+/** @returns false when no organization is left */
+async function deletePeople(manager: EntityManager, erasure: Erasure): Promise<boolean> {
+  const { id, stage, user_ids: userIds, up_to: upTo, version } = erasure;
+  const organizations = await nextOrganizations(manager, erasure, Math.ceil(MOST_PAIRS / userIds.length));
+  const last = organizations.at(-1);
+  if (!last) return false;
+  const known = organizations.flatMap((organization) => organization.id ?? []);
+  const [{ more }] = await manager.query<[{ more: boolean }]>(sql.DELETE_PEOPLE, [known, userIds, upTo, version]);
+  if (!more) await manager.query(sql.MOVE, [id, stage, last.name, null]);
+  return true;
+}
+
+/** Looks through notifications of one organization and rewrites those that name the users. */
+async function lookAt(
+  manager: EntityManager,
+  { user_ids: userIds, up_to: upTo }: Erasure,
+  organization: string,
+  after: string,
+  { rows, bytes }: { rows: number; bytes: number },
+): Promise<Found | 'changed'> {
+  const quoted = userIds.map((userId) => JSON.stringify(userId));
+  const [found] = await manager.query<[Found]>(sql.FIND_NOTIFICATIONS, [organization, after, rows, bytes, quoted, upTo]);
+  const erased = new Set(userIds);
+  const changes = found.hits.flatMap(({ id, content }) => {
+    const next = withoutUsers(content, erased);
+    return next === undefined ? [] : [{ id, content, next }];
+  });
+  if (changes.length === 0) return found;
+  const [{ count }] = await manager.query<[{ count: number }]>(sql.REWRITE_NOTIFICATIONS, [
+    organization,
+    changes.map(({ id }) => id),
+    changes.map(({ content }) => content),
+    changes.map(({ next }) => next),
+    userIds,
+  ]);
+  return count === changes.length ? found : 'changed';
+}

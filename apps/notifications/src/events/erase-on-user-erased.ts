@@ -1,0 +1,21 @@
+import { Controller } from '@nestjs/common';
+import { Ctx, MessagePattern, Payload } from '@nestjs/microservices';
+import { UserErased, UserErasedEvent } from '@app/contracts/events.users';
+import { ErasureLoop } from '@app/postgres/erasure-loop';
+import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
+import { ErasuresRepository } from '../db/erasures.repository';
+
+/** Orders the erasure of users; the loop does it. */
+@Controller()
+export class EraseOnUserErased {
+  constructor(
+    private readonly erasures: ErasuresRepository,
+    private readonly loop: ErasureLoop,
+  ) {}
+
+  @MessagePattern(UserErased.type)
+  async erase(@Payload() { id, data }: UserErasedEvent, @Ctx() { apiKey }: DeliveryContext): Promise<void> {
+    await this.erasures.order({ id, apiKey, ...data });
+    this.loop.wake();
+  }
+}

@@ -1,0 +1,55 @@
+import { Controller } from '@nestjs/common';
+import { Ctx, MessagePattern, Payload } from '@nestjs/microservices';
+import { ApiError } from '@app/contracts/error';
+import { fingerprintOf, usedBefore } from '@app/contracts/idempotency';
+import { EraseUsers, EraseUsersRequest, TOO_MANY_PAIRS, type EraseUsersResult } from '@app/contracts/users.erase';
+import { attempt } from '@app/postgres/attempt';
+import { ErasureLoop } from '@app/postgres/erasure-loop';
+import { OutboxRelay } from '@app/postgres/outbox';
+import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
+import { ErasuresRepository, type NewErasure } from '../db/erasures.repository';
+import { IdempotencyKeysRepository, OPERATIONS } from '../db/idempotency-keys.repository';
+import { answerKeyOf } from './answer-key';
+
+/** Begins to erase the data of users. */
+@Controller()
+export class EraseUsersHandler {
+  constructor(
+    private readonly erasures: ErasuresRepository,
+    private readonly idempotencyKeys: IdempotencyKeysRepository,
+    private readonly outbox: OutboxRelay,
+    private readonly loop: ErasureLoop,
+  ) {}
+
+  @MessagePattern(EraseUsers.pattern)
+  async eraseUsers(@Payload() request: EraseUsersRequest, @Ctx() context: DeliveryContext): Promise<EraseUsersResult> {
+    this.outbox.requireRoom();
+    const { apiKey, deadline } = context;
+    const erasure = {
+      apiKey,
+      userIds: [...new Set(request.userIds)],
+      ...(request.organizationIds && { organizationIds: [...new Set(request.organizationIds)] }),
+      deadline,
+      idempotency: {
+        // A redelivery must not erase users who were added meanwhile.
+        ...answerKeyOf(context, OPERATIONS.erase, OPERATIONS.eraseMessage),
+        fingerprint: fingerprintOf(request),
+      },
+    };
+    await attempt(deadline, 'The erasure could not begin in time; nothing was changed.', () => this.tryOnce(erasure));
+    this.loop.wake();
+    return { status: 'success', message: 'Data deletion process has been initiated.', data: {} };
+  }
+
+  private async tryOnce(erasure: NewErasure): Promise<true | undefined> {
+    const { operation, key, fingerprint } = erasure.idempotency;
+    const outcome = await this.erasures.begin(erasure);
+    if (outcome === 'begun') return true;
+    if (outcome === 'unknownApiKey') throw new ApiError('UNAUTHENTICATED', 'The API key is unknown.');
+    if (outcome === 'tooMany') throw new ApiError('INVALID_ARGUMENT', TOO_MANY_PAIRS);
+    const earlier = await this.idempotencyKeys.find(erasure.apiKey, operation, key);
+    if (!earlier) return undefined;
+    if (earlier.fingerprint.equals(fingerprint)) return true;
+    throw usedBefore();
+  }
+}

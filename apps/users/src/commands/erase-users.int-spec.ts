@@ -1,0 +1,178 @@
+import { randomUUID } from 'node:crypto';
+import { EVENT_TYPES } from '@app/contracts/event-types';
+import type { EraseUsersRequest } from '@app/contracts/users.erase';
+import { UsersErasureSteps } from '../db/erasure-steps';
+import { refusal, users, UsersOnDatabase, type Call } from '../../test/users';
+
+let on: UsersOnDatabase;
+beforeAll(async () => {
+  on = await UsersOnDatabase.start();
+});
+afterEach(() => on.clear());
+afterAll(() => on?.stop());
+
+const ADA = { userId: 'ada', name: 'Canary Ada', email: 'canary@example.com' };
+const LEVELS = [{}, { folderId: 'f' }, { documentId: 'd' }];
+const ANSWER = { status: 'success', message: 'Data deletion process has been initiated.', data: {} };
+
+const erase = (request: Partial<EraseUsersRequest> = {}, call?: Call) => on.erase({ userIds: ['ada'], ...request }, call);
+/** At every level. Answers are kept, one of them with a refused entry. */
+const addAda = async (organizationId = 'org', apiKey = 'one') => {
+  for (const level of LEVELS) {
+    const call = { apiKey, idempotencyKey: randomUUID() };
+    await on.add({ organizationId, ...level, users: [{ userId: 'ada-2', name: '\n' }, ADA, { userId: 'grace' }] }, call);
+  }
+};
+
+/** The tables in which some value contains a text. */
+async function tablesWith(text: string): Promise<string[]> {
+  const tables = await on.values(`SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = 'users'::regnamespace`);
+  const counts = await Promise.all(
+    tables.map((table) => on.values(`SELECT '${table}' FROM ${table} t WHERE t::text ILIKE '%${text}%' LIMIT 1`)),
+  );
+  return counts.flat();
+}
+
+const order = () => on.events.filter(({ type }) => type === EVENT_TYPES.userErased).map(({ data }) => JSON.parse(data) as object);
+
+it('shows nothing of a user from the answer on, and keeps nothing when the order is published', async () => {
+  await addAda();
+  await on.delete({ organizationId: 'org', documentId: 'd', userIds: ['ada'] });
+  expect(await erase()).toEqual(ANSWER);
+  for (const level of LEVELS)
+    expect((await on.getUsers({ organizationId: 'org', ...level })).data).toMatchObject([{ userId: 'grace' }]);
+  expect(await on.listMemberships('ada')).toMatchObject({ memberships: [] });
+  // Its events may still wait for the broker.
+  expect((await tablesWith('canary')).filter((table) => table !== 'outbox')).toEqual([]);
+  await on.erased();
+  expect(await tablesWith('ada')).toEqual([]);
+  const number = expect.any(Number) as number;
+  expect(order()).toEqual([{ userIds: ['ada'], version: number, upTo: number }]);
+  const types = on.events.map(({ type }) => type);
+  expect(types.indexOf(EVENT_TYPES.userErased)).toBeGreaterThan(types.lastIndexOf(EVENT_TYPES.userAdded));
+  expect(on.events.at(-1)).toMatchObject({ apiKey: 'one', organizationId: 'one' });
+});
+
+it('leaves other users, other tenants and other organizations', async () => {
+  for (const [organization, apiKey] of [
+    ['org', 'one'],
+    ['other', 'one'],
+    ['org', 'two'],
+  ])
+    await addAda(organization, apiKey);
+  await erase({ organizationIds: ['org', 'unknown'] });
+  await on.erased();
+  const left = async () =>
+    on.values(`SELECT api_key || '/' || organization_id || '/' || user_id FROM users JOIN organizations ON id = organization`);
+  expect(await left()).toEqual(['one/org/grace', 'one/other/ada', 'one/other/grace', 'two/org/ada', 'two/org/grace']);
+  expect(order()).toMatchObject([{ organizationIds: ['org', 'unknown'] }]);
+  await erase();
+  await on.erased();
+  expect(await left()).toEqual(['one/org/grace', 'one/other/grace', 'two/org/ada', 'two/org/grace']);
+  expect(await on.values('SELECT user_id FROM document_members')).toEqual(['ada', 'grace', 'grace', 'grace']);
+});
+
+it('orders the erasure of a user who is not known: notifications may name it', async () => {
+  await erase({ userIds: ['nobody', 'nobody'] });
+  await on.erased();
+  expect(order()).toMatchObject([{ userIds: ['nobody'] }]);
+  expect(await refusal(erase({}, { apiKey: 'none' }))).toMatchObject({ status: 'UNAUTHENTICATED' });
+});
+
+it('keeps a user who is added again, with nothing of what was there before', async () => {
+  await addAda();
+  await erase();
+  await on.add({ organizationId: 'org', documentId: 'new', users: users('ada') });
+  await on.erased();
+  expect(await on.user('ada')).toEqual({ name: null, email: null, initial: null });
+  expect(await on.documentMembers()).toEqual(['d/grace', 'new/ada']);
+  const [{ version }] = order() as { version: number }[];
+  const { memberships } = await on.listMemberships('ada');
+  expect(memberships).toMatchObject([{ level: 'document', id: 'new' }]);
+  expect((memberships[0] as { version: number }).version).toBeGreaterThan(version);
+});
+
+it('erases more memberships than one step deletes', async () => {
+  await on.add({ organizationId: 'org', users: [ADA] });
+  await on.dataSource.transaction(async (manager) => {
+    await manager.query('SET LOCAL statement_timeout = 0');
+    await manager.query(`
+      WITH known AS (INSERT INTO documents (organization, document_id) SELECT organization, 'd' || n FROM users, generate_series(1, 6000) n RETURNING *)
+      INSERT INTO document_members (organization, document_id, user_id) SELECT organization, document_id, 'ada' FROM known`);
+  });
+  await erase();
+  const steps = new UsersErasureSteps(on.dataSource, () => undefined);
+  await steps.step();
+  expect(await on.documentMembers()).toHaveLength(1000);
+  await on.erased();
+  expect(await tablesWith('ada')).toEqual([]);
+});
+
+it.each([{ idempotencyKey: 'k' }, { messageId: 'm' }])(
+  'a repetition with %j erases nobody who was added meanwhile',
+  async (same) => {
+    await addAda();
+    await erase({}, same);
+    await on.erased();
+    await addAda();
+    expect(await erase({}, same)).toEqual(ANSWER);
+    await on.erased();
+    expect(await on.user('ada')).toMatchObject({ name: 'Canary Ada' });
+    expect(order()).toHaveLength(1);
+    expect(await refusal(erase({ userIds: ['grace'] }, same))).toMatchObject({ status: 'FAILED_PRECONDITION' });
+  },
+);
+
+it('needs an identity, and does nothing after its deadline', async () => {
+  await addAda();
+  expect(await refusal(erase({}, { messageId: undefined }))).toMatchObject({ status: 'INVALID_ARGUMENT' });
+  expect(await refusal(erase({}, { deadline: Date.now() - 1 }))).toMatchObject({ status: 'UNAVAILABLE' });
+  expect(await on.user('ada')).toMatchObject({ name: 'Canary Ada' });
+});
+
+it('refuses users of more than 5000 organizations, and changes nothing', async () => {
+  await on.dataSource.query(`
+    WITH o AS (INSERT INTO organizations (api_key, organization_id) SELECT 'one', 'o' || n FROM generate_series(1, 5001) n RETURNING id)
+    INSERT INTO users (organization, user_id, name, initial_generated) SELECT id, 'ada', 'Ada', true FROM o`);
+  const refused = { status: 'INVALID_ARGUMENT', message: expect.stringContaining('organizationIds') as string };
+  expect(await refusal(erase({}, { messageId: 'm' }))).toMatchObject(refused);
+  expect(await on.values(`SELECT DISTINCT name FROM users`)).toEqual(['Ada']);
+  expect(await on.values('SELECT user_ids FROM erasures')).toEqual([]);
+  expect(await erase({ organizationIds: ['o7'] }, { messageId: 'm' })).toEqual(ANSWER);
+});
+
+it('waits for a call that holds the user, whose membership it ends or leaves as the versions say', async () => {
+  await addAda();
+  await on.holding(`SELECT FROM users.users WHERE user_id = 'ada' FOR UPDATE`, async (rival) => {
+    const calls: Promise<unknown>[] = [];
+    // They get the row in this order.
+    for (const call of [
+      () => on.add({ organizationId: 'org', documentId: 'before', users: [ADA] }),
+      () => erase(),
+      () => on.add({ organizationId: 'org', documentId: 'after', users: users('ada') }),
+    ]) {
+      calls.push(call());
+      await rival.waiting(calls.length);
+    }
+    await rival.query('COMMIT');
+    await Promise.all(calls);
+  });
+  await on.erased();
+  expect(await on.documentMembers()).toEqual(['after/ada', 'd/grace']);
+  expect(await on.user('ada')).toMatchObject({ name: null });
+});
+
+it('does not complete while an older transaction runs, or an older event waits', async () => {
+  await addAda();
+  await on.published();
+  const steps = new UsersErasureSteps(on.dataSource, () => undefined);
+  const outcomes = async () => [await steps.step(), await steps.step(), await steps.step()];
+  await on.holding('SELECT', async () => {
+    await erase();
+    expect(await outcomes()).toEqual(['done', 'waiting', 'waiting']);
+  });
+  await on.dataSource.query(`INSERT INTO outbox (type, api_key, organization_id, data) VALUES ('later.v1', 'one', 'org', '{}')`);
+  expect(await outcomes()).toEqual(['done', 'waiting', 'waiting']);
+  await on.dataSource.query('TRUNCATE outbox');
+  expect(await outcomes()).toEqual(['done', 'idle', 'idle']);
+});

@@ -1,0 +1,67 @@
+import { expiredCte } from './idempotency-keys.repository';
+import { admittedCte } from './organization.sql';
+
+/** Most pairs of a user and an organization that one statement hides. */
+export const MOST_PAIRS = 5000;
+
+const FEW_ENOUGH = `(SELECT count(*) FROM found) <= ${MOST_PAIRS}`;
+
+/**
+ * Hides users: no details, and all memberships ended. What is left of them is found by the row in `erasures`. Returns no row and changes nothing when
+ * it is too late, or when the key has its answer already. Locks users as the statements that add and remove members do, in the order of organizations,
+ * and draws the version under these locks.
+ *
+ * Parameters: 1 api key, 2 userIds, 3 deadline, 4 operation and 5 key of the answer, 6 fingerprint, 7 organizationIds or null.
+ *
+ * @param found SQL for the pairs of a user and an organization of `tenant`
+ */
+const eraseUsers = (name: string, found: string) => ({
+  name,
+  text: `
+  WITH ${admittedCte(
+    3,
+    'AND NOT EXISTS (SELECT FROM idempotency_keys WHERE api_key = $1::text AND operation = $4::text AND key = $5::text)',
+  )}, tenant AS (
+    SELECT k.key FROM admitted, api_keys k WHERE k.key = $1::text
+  ), found AS MATERIALIZED (
+    ${found} LIMIT ${MOST_PAIRS + 1}
+  ), locked AS MATERIALIZED (
+    SELECT u.organization, u.user_id FROM found JOIN users u ON u.organization = found.organization AND u.user_id = found.user_id
+    WHERE u.user_id = ANY ($2::text[]) AND ${FEW_ENOUGH}
+    ORDER BY u.organization, u.user_id FOR NO KEY UPDATE OF u
+  ), drawn AS MATERIALIZED (
+    -- After all users are locked, so one number is enough for the call.
+    SELECT nextval('versions') AS version, clock_timestamp() AS at
+    FROM tenant, (SELECT count(*) FROM locked) locked WHERE ${FEW_ENOUGH}
+  ), hidden AS (
+    UPDATE users u SET name = NULL, email = NULL, initial = NULL, initial_generated = true, version = d.version, left_version = d.version
+    FROM locked l, drawn d WHERE u.organization = l.organization AND u.user_id = l.user_id
+  ), erasure AS (
+    INSERT INTO erasures (api_key, user_ids, organization_ids, version, requested_at)
+    SELECT $1::text, $2::text[], $7::text[], version, at FROM drawn
+  ), ${expiredCte('$1', '$4::text', '$5')}, answered AS (
+    INSERT INTO idempotency_keys (api_key, operation, key, fingerprint, answer)
+    SELECT $1::text, $4::text, $5::text, $6::bytea, '{}' FROM drawn
+  )
+  SELECT EXISTS (SELECT FROM tenant) AS known, NOT ${FEW_ENOUGH} AS too_many FROM admitted`,
+});
+
+/** In all organizations of the tenant. */
+export const ERASE_EVERYWHERE = eraseUsers(
+  'erase-users',
+  `SELECT u.organization, u.user_id FROM tenant CROSS JOIN unnest($2::text[]) AS wanted(user_id) CROSS JOIN LATERAL (
+      SELECT u.organization, u.user_id FROM users u
+      WHERE u.user_id = wanted.user_id
+        AND (SELECT o.api_key FROM organizations o WHERE o.id = u.organization) = tenant.key OFFSET 0
+    ) u`,
+);
+
+/** In the organizations of $7. */
+export const ERASE_IN_ORGANIZATIONS = eraseUsers(
+  'erase-users-in-organizations',
+  `SELECT u.organization, u.user_id FROM tenant CROSS JOIN unnest($7::text[]) AS named(organization_id) CROSS JOIN LATERAL (
+      SELECT o.id FROM organizations o WHERE o.api_key = tenant.key AND o.organization_id = named.organization_id OFFSET 0
+    ) o CROSS JOIN LATERAL (
+      SELECT u.organization, u.user_id FROM users u WHERE u.organization = o.id AND u.user_id = ANY ($2::text[]) OFFSET 0
+    ) u`,
+);

@@ -1,0 +1,145 @@
+import { Logger } from '@nestjs/common';
+import type { DataSource, EntityManager } from 'typeorm';
+import { EVENT_TYPES } from '@app/contracts/event-types';
+import type { ErasureSteps, StepOutcome } from '@app/postgres/erasure-loop';
+
+/** Users of one step, and memberships deleted from each table by it. */
+const MOST_USERS = 100;
+const MOST_MEMBERSHIPS = 5000;
+
+const MEMBERSHIPS = ['organization_members', 'folder_members', 'document_members'] as const;
+
+interface Erasure {
+  id: string;
+  api_key: string;
+  user_ids: string[];
+  organization_ids: string[] | null;
+  version: string;
+  requested_at: Date;
+  at_user_id: string;
+  at_organization: string;
+  outbox_seq: string | null;
+}
+
+interface User {
+  organization: string;
+  user_id: string;
+}
+
+/** Those with rows to delete first: the others wait for the outbox. */
+const TAKE = `SELECT * FROM erasures ORDER BY (outbox_seq IS NULL) DESC, id LIMIT 1 FOR UPDATE SKIP LOCKED`;
+
+/** The next users that the erasure has hidden, also those who have left again since. */
+const NEXT_USERS = `
+  SELECT u.organization, u.user_id FROM unnest($2::text[]) AS wanted(user_id) CROSS JOIN LATERAL (
+    SELECT u.organization, u.user_id FROM users u
+    WHERE u.user_id = wanted.user_id AND (u.user_id, u.organization) > ($5, $6::bigint) AND u.left_version >= $4::bigint
+      AND (SELECT o.api_key = $1 AND ($3::text[] IS NULL OR o.organization_id = ANY ($3)) FROM organizations o WHERE o.id = u.organization)
+    ORDER BY u.organization LIMIT ${MOST_USERS}
+  ) u
+  ORDER BY u.user_id COLLATE "C", u.organization LIMIT ${MOST_USERS}`;
+
+/** A statement of its own: the next one sees what the holder of such a row has committed. */
+const LOCK_USERS = `
+  SELECT FROM users WHERE (organization, user_id) IN (SELECT * FROM unnest($1::bigint[], $2::text[]))
+  ORDER BY organization, user_id FOR UPDATE`;
+
+/** The rows stay as they are while their user is locked, and so do their ctids. */
+const DELETE_MEMBERSHIPS = `
+  WITH erased AS MATERIALIZED (SELECT * FROM unnest($1::bigint[], $2::text[]) AS e(organization, user_id)),
+  ${MEMBERSHIPS.map(
+    (table) => `
+  of_${table} AS (
+    DELETE FROM ${table} WHERE ctid = ANY (ARRAY(
+      SELECT m.ctid FROM erased e CROSS JOIN LATERAL (
+        SELECT m.ctid FROM ${table} m WHERE m.organization = e.organization AND m.user_id = e.user_id AND m.added <= $3::bigint OFFSET 0
+      ) m LIMIT ${MOST_MEMBERSHIPS}))
+    RETURNING 1
+  )`,
+  ).join()}
+  SELECT greatest(${MEMBERSHIPS.map((table) => `(SELECT count(*) FROM of_${table})`).join()}) = ${MOST_MEMBERSHIPS} AS more`;
+
+/** A user who was added again has a membership. */
+const DELETE_USERS = `
+  DELETE FROM users u USING unnest($1::bigint[], $2::text[]) AS e(organization, user_id)
+  WHERE u.organization = e.organization AND u.user_id = e.user_id
+    ${MEMBERSHIPS.map((table) => `AND NOT EXISTS (SELECT FROM ${table} m WHERE m.organization = e.organization AND m.user_id = e.user_id)`).join('\n    ')}`;
+
+/**
+ * All rows are gone. Events that may have data of the users have smaller numbers, as soon as no transaction runs that began before the erasure:
+ * that of a republication does not lock users.
+ */
+const AWAIT_OUTBOX = `
+  WITH awaited AS (
+    UPDATE erasures SET outbox_seq = nextval(pg_get_serial_sequence('outbox', 'seq'))
+    WHERE id = $1 AND NOT EXISTS (
+      SELECT FROM pg_stat_activity WHERE usename = current_user AND datname = current_database() AND xact_start <= requested_at)
+    RETURNING id
+  )
+  SELECT id FROM awaited`;
+
+const COMPLETE = `
+  WITH complete AS (
+    DELETE FROM erasures WHERE id = $1 AND NOT EXISTS (SELECT FROM outbox WHERE seq < erasures.outbox_seq) RETURNING *
+  )
+  INSERT INTO outbox (type, api_key, organization_id, data)
+  SELECT '${EVENT_TYPES.userErased}', api_key, api_key, json_strip_nulls(json_build_object(
+    'userIds', user_ids, 'organizationIds', organization_ids, 'version', version,
+    'upTo', ceil(extract(epoch FROM requested_at) * 1000)::bigint))
+  FROM complete RETURNING seq`;
+
+/**
+ * Erasures of this service: memberships, then users. When no event with their data is left in the outbox, the event `user.erased.v1` orders the
+ * notifications service to go on.
+ */
+export class UsersErasureSteps implements ErasureSteps {
+  private readonly logger = new Logger('Erasure');
+
+  /** @param written called after an event was committed to the outbox */
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly written: () => void,
+  ) {}
+
+  async step(): Promise<StepOutcome> {
+    const completed = await this.dataSource.transaction(async (manager) => {
+      const [erasure] = await manager.query<Erasure[]>(TAKE);
+      if (!erasure) return 'idle';
+      if (erasure.outbox_seq === null) return this.eraseSome(manager, erasure);
+      const [event] = await manager.query<unknown[]>(COMPLETE, [erasure.id]);
+      return event ? erasure : 'waiting';
+    });
+    if (typeof completed === 'string') return completed;
+    this.written();
+    const { id, user_ids: users, requested_at: since } = completed;
+    const seconds = Math.round((Date.now() - since.getTime()) / 1000);
+    this.logger.log({ msg: 'an erasure is complete in this service', erasure: id, users: users.length, seconds });
+    return 'done';
+  }
+
+  async oldestSeconds(): Promise<number> {
+    const [found] = await this.dataSource.query<{ seconds: number }[]>(
+      'SELECT coalesce(extract(epoch FROM clock_timestamp() - min(requested_at)), 0)::float8 AS seconds FROM erasures',
+    );
+    return found?.seconds ?? 0;
+  }
+
+  private async eraseSome(manager: EntityManager, erasure: Erasure): Promise<StepOutcome> {
+    const { id, api_key: apiKey, user_ids: userIds, organization_ids: organizationIds, version } = erasure;
+    const position = [erasure.at_user_id, erasure.at_organization];
+    const users = await manager.query<User[]>(NEXT_USERS, [apiKey, userIds, organizationIds, version, ...position]);
+    const last = users.at(-1);
+    if (!last) return (await manager.query<unknown[]>(AWAIT_OUTBOX, [id])).length > 0 ? 'done' : 'waiting';
+    const keys = [users.map(({ organization }) => organization), users.map(({ user_id: userId }) => userId)];
+    await manager.query(LOCK_USERS, keys);
+    const [{ more }] = await manager.query<[{ more: boolean }]>(DELETE_MEMBERSHIPS, [...keys, version]);
+    if (more) return 'done';
+    await manager.query(DELETE_USERS, keys);
+    await manager.query('UPDATE erasures SET at_user_id = $2, at_organization = $3 WHERE id = $1', [
+      id,
+      last.user_id,
+      last.organization,
+    ]);
+    return 'done';
+  }
+}

@@ -138,6 +138,10 @@ export default defineConfig(
     rules: { 'max-lines': ['error', { max: 250 }], eqeqeq: ['error', 'always', { null: 'ignore' }] },
   },
   {
+    files: ['examples/bell/*.js'],
+    languageOptions: { globals: globals.browser, sourceType: 'module' },
+  },
+  {
     files: ['**/*.cjs'],
     languageOptions: { globals: globals.node, sourceType: 'commonjs' },
   },

@@ -39,6 +39,7 @@ module.exports = {
     { ...base, displayName: 'faults', testMatch: ['<rootDir>/test/faults/**/*.fault-spec.ts'] },
     { ...base, displayName: 'alerts', testMatch: ['<rootDir>/test/alerts/**/*.alerts-spec.ts'] },
     { ...base, displayName: 'backup', testMatch: ['<rootDir>/test/backup/**/*.backup-spec.ts'] },
+    { ...base, displayName: 'browser', testMatch: ['<rootDir>/test/browser/**/*.browser-spec.ts'] },
     { ...base, displayName: 'cluster', testMatch: ['<rootDir>/test/cluster/**/*.cluster-spec.ts'] },
     { ...base, displayName: 'neighbours', testMatch: ['<rootDir>/test/neighbours/**/*.neighbours-spec.ts'] },
     { ...base, displayName: 'scaling', testMatch: ['<rootDir>/test/scaling/**/*.scaling-spec.ts'] },

@@ -1,0 +1,124 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { chromium, type Browser, type Page } from 'playwright-core';
+import { eventually } from '@app/testing/eventually';
+import { PrivateServer } from '@app/testing/private-server';
+import { System } from '@app/testing/system';
+
+const ORGANIZATION = 'acme';
+
+/** The example of docs/bell.md as a reader sees and uses it. */
+describe('the bell', () => {
+  let servers: PrivateServer[] = [];
+  let system: System;
+  let bell: ChildProcess;
+  let url = '';
+  let browser: Browser;
+  let page: Page;
+  const failures: string[] = [];
+
+  beforeAll(async () => {
+    servers = await Promise.all([PrivateServer.start('rabbitmq'), PrivateServer.start('postgres')]);
+    system = await System.start({ amqpUrl: servers[0]?.url, databaseUrl: servers[1]?.url });
+    bell = spawn(process.execPath, [join(process.cwd(), 'examples/bell/server.mjs')], {
+      env: { GATEWAY_URL: system.services.gateway.url, PORT: '0' },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const [line] = (await once(createInterface({ input: bell.stdout! }), 'line')) as [string];
+    url = line.replace(/^.*(http\S+)\/sign-in.*$/, '$1');
+    browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] });
+    page = await browser.newPage({ viewport: { width: 390, height: 844 } });
+    page.on('pageerror', ({ message }) => failures.push(message));
+    page.on('console', (message) => message.type() === 'error' && failures.push(message.text()));
+  }, 120_000);
+  afterAll(async () => {
+    await browser?.close();
+    bell?.kill('SIGKILL');
+    await system?.stop();
+    await Promise.all(servers.map((server) => server.remove()));
+  }, 60_000);
+
+  async function call(operation: Parameters<System['call']>[0], data: object): Promise<void> {
+    const { status } = await system.call(operation, { organizationId: ORGANIZATION, ...data });
+    expect(status).toBe(200);
+  }
+  const add = (notificationId: string, headline = 'Number {number}') =>
+    call('notifications/add', {
+      notificationId,
+      documentId: 'roadmap',
+      actionUser: { userId: 'ada', name: 'Ada Lovelace' },
+      displayHeadlineMessageTemplate: headline,
+      displayHeadlineMessageTemplateData: { number: notificationId },
+      notifyUsers: [{ userId: 'grace' }],
+    });
+  const badge = () => page.locator('#badge').innerText();
+  const headlines = () => page.locator('#list li p:first-child').allInnerTexts();
+  const button = (name: string | RegExp) => page.getByRole('button', { name });
+  /** What the page does by itself every 10 s. */
+  const look = () => page.evaluate(`document.dispatchEvent(new Event('visibilitychange'))`);
+  const picture = async (name: string) => {
+    const folder = process.env.SCREENSHOTS;
+    if (folder) await page.screenshot({ path: join(folder, `${name}.png`) });
+  };
+
+  it('asks to sign in, and then shows what is unread', async () => {
+    await page.goto(url);
+    await page.getByText('Sign in first').waitFor({ state: 'attached' });
+    failures.length = 0;
+    await call('users/add', { users: [{ userId: 'grace' }] });
+    for (let number = 1; number <= 12; number++) await add(String(number));
+    await page.goto(`${url}/sign-in?as=grace`);
+    await eventually(async () => (await badge()) === '12');
+    await button('Notifications, 12 unread').click();
+    await eventually(async () => (await headlines()).length === 10);
+    expect((await headlines())[0]).toBe('Number 12');
+    await picture('bell');
+    await button('Older ones').click();
+    await eventually(async () => (await headlines()).length === 12);
+    expect(await button('Older ones').count()).toBe(0);
+  });
+
+  it('marks one as read and as unread again, with the keyboard alone', async () => {
+    await button('Mark as read').first().focus();
+    await page.keyboard.press('Enter');
+    await eventually(async () => (await badge()) === '11');
+    await page.keyboard.press('Enter');
+    await eventually(async () => (await badge()) === '12');
+    expect(await button('Mark as unread').count()).toBe(0);
+  });
+
+  it('marks all that it shows as read, and a newcomer stays unread', async () => {
+    await add('newcomer');
+    await button('Mark all as read').click();
+    await eventually(async () => (await headlines())[0] === 'Number newcomer');
+    expect(await badge()).toBe('1');
+    expect(await button('Mark as read').count()).toBe(1);
+  });
+
+  it('shows newcomers, drops what was deleted, and never runs what a notification contains', async () => {
+    await add('script', '<img src=x onerror="document.title=1"> {actionUser} and {nobody}');
+    await call('notifications/delete', { notificationIds: ['newcomer'] });
+    await look();
+    await eventually(async () => (await headlines())[0]?.startsWith('<img'));
+    expect((await headlines())[0]).toContain('Ada Lovelace and {nobody}');
+    expect(await headlines()).not.toContain('Number newcomer');
+    expect(await badge()).toBe('1');
+    expect(await page.title()).toBe('A bell');
+  });
+
+  it('shows 100+ when there are more', async () => {
+    await Promise.all(Array.from({ length: 105 }, (_, number) => add(`many ${number}`)));
+    await look();
+    await eventually(async () => (await badge()) === '100+');
+    expect(await button('Notifications, at least 100 unread').count()).toBe(1);
+  });
+
+  it('says so when the notifications are away, and nothing failed unseen', async () => {
+    expect(failures).toEqual([]);
+    await system.services.gateway.stop();
+    await look();
+    await page.getByText('The notifications are not there for the moment.').waitFor();
+  });
+});

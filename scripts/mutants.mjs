@@ -11,6 +11,10 @@ const COPIED = [
   'libs',
   'scripts',
   'test',
+  // The gateway serves these documents.
+  'docs',
+  'openapi.json',
+  'asyncapi.json',
   'package.json',
   'package-lock.json',
   'nest-cli.json',
@@ -112,6 +116,23 @@ const MUTANTS = [
     name: 'an addition without its version',
     edits: [['apps/users/src/db/add-members.sql.ts', "'membership', membership", "'membership', NULL"]],
     test: ['memberships', 'their copy is right'],
+  },
+  {
+    name: 'an erasure that only the process of its call goes on with',
+    edits: [['apps/users/src/main.ts', '    erasures.start();\n', '']],
+    test: ['erasure', 'leaves no trace'],
+  },
+  {
+    name: 'an erasure in all tenants',
+    edits: [
+      ['apps/notifications/src/db/erasure.sql.ts', 'o.api_key = $1 AND o.organization_id >= $3', 'o.organization_id >= $3'],
+    ],
+    test: ['erasure', 'leaves no trace'],
+  },
+  {
+    name: 'the end of an erasure without a wait',
+    edits: [['apps/notifications/src/db/erasure-steps.ts', 'EVENT_MEMORY_MS + LONGEST_PUBLICATION_MS + 1000', '0']],
+    test: ['erasure', 'held between commit and publish'],
   },
 ];
 

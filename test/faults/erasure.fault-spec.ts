@@ -1,0 +1,187 @@
+import { randomUUID } from 'node:crypto';
+import { connect, type ChannelModel } from 'amqplib';
+import type { CloudEvent } from '@app/contracts/event';
+import { EVENT_TYPES } from '@app/contracts/event-types';
+import { eventually } from '@app/testing/eventually';
+import { rowsWith } from '@app/testing/rows-with';
+import { Cluster, waitingIn } from './harness/cluster';
+import type { Link } from './harness/fault-proxy';
+import { Random, seedOfRun } from './harness/random';
+import { lasting, report } from './harness/run-fault';
+
+const KILLS = 20;
+const PEOPLE = 8;
+const ORGANIZATIONS = ['a', 'b', 'c'];
+const NOTIFICATIONS = 150;
+/** Less than the 3 s after which a process gives up on a silent database, and than the 5 s for which it remembers events. */
+const HELD_MS = 2500;
+
+const personOf = (number: number) => ({
+  userId: `canary-${number}`,
+  name: `Canary ${number}`,
+  email: `canary-${number}@example.com`,
+});
+
+describe('erasure', () => {
+  const seed = seedOfRun();
+  const random = new Random(seed);
+  let cluster: Cluster;
+  let connection: ChannelModel;
+  let statuses: number[] = [];
+  const events: CloudEvent<{ userIds?: string[] }>[] = [];
+
+  beforeAll(async () => {
+    // The first writer takes no events, so that it can be held without holding up an order.
+    cluster = await Cluster.start(random, {
+      users: 2,
+      writers: 1,
+      env: { notifications: { NOTIFICATIONS_QUEUES: 'commands,queries' } },
+    });
+    for (let more = 0; more < 2; more++) await cluster.addWriter(random, { NOTIFICATIONS_QUEUES: 'commands,queries,events' });
+    await Promise.all(cluster.writers.slice(1).map(({ process }) => process.start()));
+    connection = await connect(cluster.broker.url);
+    const channel = await connection.createChannel();
+    await channel.assertQueue('listener', { arguments: { 'x-queue-type': 'quorum' } });
+    for (const type of Object.values(EVENT_TYPES)) await channel.bindQueue('listener', 'events', type);
+    const keep = (content: Buffer) => events.push(JSON.parse(content.toString()) as (typeof events)[number]);
+    await channel.consume('listener', (message) => void (message && keep(message.content)), { noAck: true });
+  }, 120_000);
+  afterAll(async () => {
+    await connection?.close();
+    await cluster?.remove();
+  }, 60_000);
+
+  /** Repeats the call with the same key until it is answered with 200. */
+  async function call(operation: string, data: object, tenant = 0): Promise<void> {
+    const key = randomUUID();
+    for (let status = 0; status !== 200;) {
+      status = await fetch(`${cluster.gatewayUrl}/v1/${operation}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', ...cluster.tenants[tenant], 'idempotency-key': key },
+        body: JSON.stringify({ data }),
+      }).then(
+        async (response) => (await response.arrayBuffer(), response.status),
+        () => 0,
+      );
+      statuses.push(status);
+      if (![200, 0, 503, 504].includes(status)) throw new Error(`${operation} was answered ${status}`);
+      if (status !== 200) await lasting(50);
+    }
+  }
+
+  const notify = (organizationId: string, notificationId: string, person: object, tenant = 0) =>
+    call(
+      'notifications/add',
+      {
+        organizationId,
+        documentId: 'document',
+        notificationId,
+        actionUser: person,
+        displayHeadlineMessageTemplate: 'Hello',
+        displayHeadlineMessageTemplateData: { recipientUser: person },
+        notifyUsers: [person, { userId: 'other' }],
+      },
+      tenant,
+    );
+
+  /** What both services keep of the people. Each has notifications of its own. */
+  async function store(tenant: number): Promise<void> {
+    const people = Array.from({ length: PEOPLE }, (_, number) => personOf(number));
+    for (const organizationId of ORGANIZATIONS) {
+      for (const level of [{}, { folderId: 'folder' }, { documentId: 'document' }])
+        await call('users/add', { organizationId, ...level, users: people }, tenant);
+      await call('users/delete', { organizationId, folderId: 'folder', userIds: people.map(({ userId }) => userId) }, tenant);
+      await Promise.all(
+        Array.from({ length: NOTIFICATIONS }, (_, n) => notify(organizationId, `n${n}`, people[n % PEOPLE], tenant)),
+      );
+      await call(
+        'notifications/update',
+        { organizationId, notifications: [{ id: 'n0', readByUserIds: people.map(({ userId }) => userId) }] },
+        tenant,
+      );
+      for (const { userId } of people) await call('notifications/update', { organizationId, userId, readUpTo: 1 }, tenant);
+    }
+    const queues = async () => (await waitingIn(cluster.broker.url, /./)).filter(({ count }) => count > 0);
+    await eventually(async () => (await queues()).length === 0 && (await rows()).every((row) => !/outbox/.test(row)), 30_000);
+  }
+  const rows = async () => (await rowsWith(cluster.database.url, 'canary')).sort();
+  const ended = () =>
+    new Set(events.filter(({ type }) => type === EVENT_TYPES.userDataDeleted).flatMap(({ data }) => data.userIds ?? []));
+
+  it(`leaves no trace of people in any table, queue or log, and those of another tenant, when users and notifications are killed ${KILLS} times`, async () => {
+    statuses = [];
+    await store(1);
+    const others = await rows();
+    await store(0);
+    expect((await rows()).length).toBe(2 * others.length);
+
+    for (let kill = 0; kill < KILLS; kill++) {
+      const called = kill < PEOPLE ? call('users/data/delete', { userIds: [personOf(kill).userId] }) : undefined;
+      const { process } = random.pick(kill < PEOPLE ? cluster.usersReplicas : [...cluster.usersReplicas, ...cluster.writers]);
+      await lasting(random.between(5, 80));
+      await process.stop('SIGKILL');
+      await process.start();
+      await called;
+    }
+    await eventually(() => ended().size === PEOPLE, 60_000).catch(() => undefined);
+    expect({ seed, ended: ended().size }).toEqual({ seed, ended: PEOPLE });
+
+    // The events of the end themselves are in the outbox until they are published.
+    await eventually(async () => (await rows()).every((row) => !/outbox/.test(row)), 30_000);
+    expect({ seed, rows: await rows() }).toEqual({ seed, rows: others });
+    const last = events.findLastIndex(
+      ({ type, apikey, data }) =>
+        type === EVENT_TYPES.userDataDeleted && apikey === cluster.tenants[0]['x-svc-api-key'] && data.userIds,
+    );
+    const late = events.slice(last + 1).filter((event) => JSON.stringify(event).includes('@example.com'));
+    const logged = cluster.nodes.flatMap(({ process }) => process.output).filter((line) => /canary/i.test(line));
+    const queued = (await waitingIn(cluster.broker.url, /./)).filter(({ count }) => count > 0);
+    expect({ seed, late, logged, queued }).toEqual({ seed, late: [], logged: [], queued: [] });
+    const count = (status: number) => statuses.filter((one) => one === status).length;
+    report({
+      fault: `erasure: ${PEOPLE} people in ${ORGANIZATIONS.length} organizations, SIGKILL of users and notifications, ${KILLS} times`,
+      asked: statuses.length,
+      200: count(200),
+      503: count(503),
+      504: count(504),
+      'no answer': count(0),
+      lost: 0,
+      duplicated: 0,
+      unasked: 0,
+      late: 0,
+    });
+  }, 600_000);
+
+  it('is said to be complete after every event of its people, also of a process that is held between commit and publish', async () => {
+    const [holder, ...others] = cluster.writers;
+    await Promise.all(others.map(({ process }) => process.stop()));
+    const person = personOf(99);
+    await notify('a', 'before', person);
+    // From the statement on no answer of the database arrives on its connection.
+    holder.toDatabase!.inspector = (bytes, direction, link: Link) => {
+      if (direction === 'toServer' && bytes.includes('insert-')) link.note = 'inserting';
+      return direction === 'toClient' && link.note === 'inserting' ? 'hold' : 'pass';
+    };
+    const added = notify('a', 'held', person);
+    const isStored = async () =>
+      (await cluster.sql.query(`SELECT FROM notifications.notifications WHERE id = 'held'`)).rowCount === 1;
+    await eventually(isStored, 2000);
+    const until = performance.now() + HELD_MS;
+    await call('users/data/delete', { userIds: [person.userId] });
+    await others[0].process.start();
+    await lasting(Math.max(0, until - performance.now()));
+    holder.toDatabase!.heal();
+    await added;
+    await eventually(() => ended().has(person.userId), 60_000);
+
+    const tells = events
+      .map(({ type, data }) =>
+        type === EVENT_TYPES.userDataDeleted
+          ? data.userIds?.includes(person.userId) && 'end'
+          : JSON.stringify(data).includes('canary-99@') && type,
+      )
+      .filter(Boolean);
+    expect({ seed, tells }).toEqual({ seed, tells: [EVENT_TYPES.notificationAdded, EVENT_TYPES.notificationAdded, 'end'] });
+    expect((await rows()).filter((row) => row.includes('canary-99') && !/outbox/.test(row))).toEqual([]);
+  }, 120_000);
+});

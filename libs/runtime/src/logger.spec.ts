@@ -14,7 +14,10 @@ const loaded = (file: string, ours = '{}') => {
     return exports;
   })(require, {})`;
 };
-const LOGGER = `((metrics) => ${loaded('logger.ts', "{ './metrics': metrics }")})(${loaded('metrics.ts')})`;
+const TRACING = `((context, ids) => ${loaded('../../tracing/src/tracing.ts', "{ './trace-context': context, './ids': ids }")})(
+  ${loaded('../../tracing/src/trace-context.ts')}, ${loaded('../../tracing/src/ids.ts')})`;
+const OURS = "{ './metrics': metrics, '../../tracing/src/tracing': tracing }";
+const LOGGER = `((metrics, tracing) => ${loaded('logger.ts', OURS)})(${loaded('metrics.ts')}, ${TRACING})`;
 const LINES = 20_000;
 
 /** Writes log lines, and reports its progress on a channel other than stdout. */

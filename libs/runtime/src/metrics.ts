@@ -26,7 +26,7 @@ export function describeProcess(service: string, readiness: Pick<Readiness, 'ans
     name: 'build_info',
     help: 'Always 1. The labels are the process and the version of its package.json.',
     labelNames: ['service', 'version'],
-  }).set({ service, version: versionOf(__dirname) }, 1);
+  }).set({ service, version: ownVersion() }, 1);
   new Gauge({
     name: 'dependency_up',
     help: '1 while a dependency is usable, else 0. /health/ready has the reason. The gateway stays ready without its dependencies.',
@@ -36,6 +36,9 @@ export function describeProcess(service: string, readiness: Pick<Readiness, 'ans
     },
   });
 }
+
+/** The version of package.json. */
+export const ownVersion = (): string => versionOf(__dirname);
 
 /** The version of the nearest package.json above: the compiled file lies deeper than its source. */
 function versionOf(directory: string): string {

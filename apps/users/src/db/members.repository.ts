@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { hasLostRace, violatedConstraint } from '@app/postgres/errors';
 import { queryPrepared } from '@app/postgres/query-prepared';
+import { activeTrace } from '@app/tracing/tracing';
 import { ADD_MEMBERS } from './add-members.sql';
 import type { OperationName } from './idempotency-keys.repository';
 import type { Level } from './level';
@@ -82,6 +83,7 @@ export class MembersRepository {
           idempotency?.fingerprint ?? null,
           JSON.stringify(refused),
           ...(level.of === 'organization' ? [] : [level.id]),
+          activeTrace(),
         ],
         deadline,
       );
@@ -110,6 +112,7 @@ export class MembersRepository {
           key,
           fingerprint,
           ...(level.of === 'organization' ? [] : [level.id]),
+          activeTrace(),
         ],
         deadline,
       );

@@ -138,6 +138,20 @@ module.exports = {
       to: { path: '^libs/(amqp|rabbitmq)/' },
     },
     {
+      name: 'tracing-is-a-leaf',
+      comment: 'Transport, database and logs need it: what it would import reached all of them.',
+      severity: 'error',
+      from: { path: '^libs/tracing/', pathNot: TEST },
+      to: { path: '^(apps|libs/(?!tracing/))' },
+    },
+    {
+      name: 'sdk-only-when-tracing-is-on',
+      comment: 'The SDK is loaded when there is a receiver, and costs nothing otherwise. Everything else knows the API.',
+      severity: 'error',
+      from: { path: '^(apps|libs)/', pathNot: [TEST, '^libs/tracing/src/(sdk|counting)\\.ts$'].join('|') },
+      to: { path: 'node_modules/@opentelemetry/(?!api/)', dependencyTypesNot: ['type-only'] },
+    },
+    {
       name: 'runtime-knows-no-infrastructure',
       comment: 'Every process needs the runtime, also processes without a broker or a database.',
       severity: 'error',

@@ -20,6 +20,7 @@ import { KeyRateLimiter } from './admission/key-rate-limiter';
 import { TooManyRequests } from './admission/too-many-requests';
 import { requestIdOf } from './server/request-id';
 import { logRequests } from './server/request-log';
+import { traceRequest } from './server/request-span';
 import { SERVER_LIMITS, type ServerLimits } from './server/server-limits';
 import { serveDocumentation } from './docs/documentation';
 
@@ -70,10 +71,12 @@ export async function createGateway({
   fastify.decorateRequest('caller', undefined);
   fastify.decorateRequest('failure', undefined);
   fastify.decorateRequest('hold', undefined);
+  fastify.decorateRequest('span', undefined);
   fastify.decorateRequest('refused', false);
   // Hooks with callbacks, because a promise for each hook would cost more than the hook itself.
   fastify.addHook('onRequest', (request, reply, done) => {
     void reply.header('x-request-id', request.id);
+    traceRequest(request, reply, connections);
     logRequests(request, reply, connections, logger);
     done();
   });

@@ -3,6 +3,7 @@ import 'reflect-metadata';
 import { NestFactory } from '@nestjs/core';
 import type { MicroserviceOptions } from '@nestjs/microservices';
 import { ListMemberships } from '@app/contracts/memberships.list';
+import { AddNotification } from '@app/contracts/notifications.add';
 import { Authorize } from '@app/contracts/users.authorize';
 import { Exists } from '@app/contracts/users.exists';
 import { connectWhenReady, databaseObstacle, migrationObstacle } from '@app/postgres/connect';
@@ -55,6 +56,7 @@ void runService('notifications', notificationsConfig, async (config, { logger, r
     prefetch: { commands: config.commandPrefetch, queries: config.queryPrefetch },
     isUnavailable: (error) => isDatabaseAway(error) || error instanceof OutboxFull,
     isTransient,
+    withoutScope: [AddNotification.pattern],
     publishers: { trusted: config.trustedPublishers, isGranted: publisherGrants(client) },
     probe: async () => {
       await dataSource.query('SELECT 1');

@@ -226,9 +226,10 @@ export class Caller {
 
   private publishCommands(commands: readonly Request[], correlationId: string): Promise<PublishOutcome> {
     const { pattern } = commands[0].operation;
-    this.connection.observer.sent(pattern, commands.length);
     const message = commandMessage(commands, correlationId, this.sender, this.replyQueue);
-    return this.publisher.publish({ exchange: this.exchange, routingKey: pattern, ...message });
+    const outcome = this.publisher.publish({ exchange: this.exchange, routingKey: pattern, ...message });
+    this.connection.observer.sent(this.exchange, commands, outcome);
+    return outcome;
   }
 
   /** After a lost channel: the outcome of its commands is unknown, and its queries are asked again. */

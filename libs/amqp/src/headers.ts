@@ -6,6 +6,8 @@ export const HEADER = {
   deadline: 'x-deadline',
   idempotencyKey: 'x-idempotency-key',
   replyBatches: 'x-reply-batches',
+  traceparent: 'traceparent',
+  tracestate: 'tracestate',
   // Headers of a reply.
   status: 'x-status',
   // Headers of a command that a service publishes again.

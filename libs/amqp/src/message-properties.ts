@@ -11,6 +11,8 @@ export interface CallOptions {
   /** Identity of the effect, at most 255 bytes; a random UUID when absent. */
   messageId?: string;
   idempotencyKey?: string;
+  /** W3C trace context of the message. */
+  trace?: { traceparent: string; tracestate?: string };
 }
 
 /** The called operation: `pattern` is the routing key. */
@@ -52,7 +54,7 @@ export interface Awaited {
  */
 export function messageProperties(
   { kind, pattern }: Operation,
-  { apiKey, requestId, messageId = randomUUID(), idempotencyKey }: Omit<CallOptions, 'timeoutMs'>,
+  { apiKey, requestId, messageId = randomUUID(), idempotencyKey, trace }: Omit<CallOptions, 'timeoutMs'>,
   { appId, userId }: Sender,
   correlationId: string,
   awaited?: Awaited,
@@ -74,6 +76,8 @@ export function messageProperties(
       [HEADER.idempotencyKey]: idempotencyKey,
       [HEADER.deadline]: awaited && Date.now() + awaited.timeoutMs,
       [HEADER.replyBatches]: awaited ? true : undefined,
+      [HEADER.traceparent]: trace?.traceparent,
+      [HEADER.tracestate]: trace?.tracestate,
     },
   };
 }

@@ -1,3 +1,5 @@
+import type { Request } from './message-properties';
+
 /** Why a query was asked again: its queue is away, it was not confirmed, it had no answer, or the connection was lost. */
 export type RepetitionReason = 'away' | 'unconfirmed' | 'unanswered' | 'lost';
 
@@ -17,8 +19,8 @@ export interface Observer {
   nacked(exchange: string): void;
   /** A query was published again. */
   repeated(pattern: string, reason: RepetitionReason): void;
-  /** Commands with a caller that waits were published in one message. */
-  sent(pattern: string, commands: number): void;
+  /** Commands with a caller that waits were published in one message. @param outcome `confirmed` or why not; rejects when nothing was written */
+  sent(exchange: string, commands: readonly Request[], outcome: Promise<string>): void;
   /** The number of calls that wait for their reply has changed. */
   pending(connection: string, calls: number): void;
   /** A reply arrived without a pending call: mostly a late one. */

@@ -4,8 +4,8 @@ import { DataSource, type EntityTarget, type MigrationInterface, type ObjectLite
 import type { TlsFiles } from '@app/runtime/tls-files';
 import { DatabaseServers } from './database-servers';
 import { FailoverPool } from './failover-pool';
-import { ImpatientClient } from './impatient-client';
 import { STATEMENT_TIMEOUT_MS } from './statement-timeout';
+import { TracedClient } from './traced-client';
 
 export interface DataSourceSettings {
   /** Name of the service, shown in pg_stat_activity. */
@@ -50,7 +50,8 @@ export function createDataSource(settings: DataSourceSettings): DataSource {
     // Without this handler the process ends when the server closes an idle connection.
     poolErrorHandler: (error: Error) => logger.warn(`an idle connection was lost: ${error.message}`),
     extra: {
-      Client: ImpatientClient,
+      Client: TracedClient,
+      schema: settings.schema,
       tlsFiles: settings.tlsFiles,
       servers,
       statement_timeout: STATEMENT_TIMEOUT_MS,

@@ -13,6 +13,8 @@ export interface OutboxEvent {
   occurredAt: Date;
   /** JSON text. */
   data: string;
+  /** Trace context of the sampled call that wrote it. */
+  trace?: string | null;
 }
 
 export interface OutboxLimits {

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
+import { outside } from '@app/tracing/tracing';
 import { waitAfter } from './backoff';
 import { EVENT_MEMORY_MS, EventMemory } from './event-memory';
 import { LaterLook } from './later-look';
@@ -101,7 +102,7 @@ export class OutboxRelay {
 
   private go(): void {
     if (this.closing.signal.aborted || !this.hasWork()) return;
-    this.running ??= this.run();
+    this.running ??= outside(() => this.run());
   }
 
   private hasWork(): boolean {

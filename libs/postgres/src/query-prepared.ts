@@ -1,5 +1,7 @@
+import type { Span } from '@opentelemetry/api';
 import type { PoolClient, QueryResultRow } from 'pg';
 import type { DataSource } from 'typeorm';
+import { inSpan } from '@app/tracing/tracing';
 import { STATEMENT_TIMEOUT_MS } from './statement-timeout';
 
 /** Timeout near the deadline, in milliseconds. A statement that starts at the deadline ends within 1 s, even if clocks differ by 0.5 s. */
@@ -17,6 +19,7 @@ export interface PreparedStatement {
  * autocommitted statement without a transaction: a process that is stopped before COMMIT could commit late.
  *
  * @param deadline epoch milliseconds; undefined when no caller waits
+ * @param span parent of the span of the statement. Default: the active span
  * @throws the driver's error
  */
 export async function queryPrepared<Row extends QueryResultRow>(
@@ -24,6 +27,7 @@ export async function queryPrepared<Row extends QueryResultRow>(
   statement: PreparedStatement,
   values: unknown[],
   deadline?: number,
+  span?: Span,
 ): Promise<Row[]> {
   const hurried = deadline !== undefined && deadline - Date.now() < STATEMENT_TIMEOUT_MS;
   const runner = dataSource.createQueryRunner();
@@ -32,7 +36,8 @@ export async function queryPrepared<Row extends QueryResultRow>(
     const client = (await runner.connect()) as PoolClient;
     if (hurried) await client.query(`SET statement_timeout = ${HURRIED_TIMEOUT_MS}`);
     try {
-      return (await client.query<Row>({ values, ...statement })).rows;
+      const query = () => client.query<Row>({ values, ...statement });
+      return (await (span ? inSpan(span, query) : query())).rows;
     } finally {
       // A lost connection has released the runner: the error of another query would hide the reason.
       if (hurried && !runner.isReleased) await client.query('RESET statement_timeout');

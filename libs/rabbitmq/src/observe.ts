@@ -1,6 +1,7 @@
 import { Logger } from '@nestjs/common';
 import type { Observer } from '@app/amqp/observer';
 import type { TransportMetrics } from './metrics';
+import { tracePublication } from './spans';
 
 /** Observer of the services: logs with Nest's logger and counts in the metrics. */
 export function observe(metrics: TransportMetrics): Observer {
@@ -13,7 +14,10 @@ export function observe(metrics: TransportMetrics): Observer {
     returned: (exchange) => metrics.returned.inc({ exchange }),
     nacked: (exchange) => metrics.nacked.inc({ exchange }),
     repeated: (message, reason) => metrics.queriesRepeated.inc({ message, reason }),
-    sent: (message, commands) => metrics.commandsPerMessage.observe({ message }, commands),
+    sent: (exchange, commands, outcome) => {
+      metrics.commandsPerMessage.observe({ message: commands[0].operation.pattern }, commands.length);
+      tracePublication(exchange, commands, outcome);
+    },
     pending: (connection, calls) => metrics.callsPending.set({ connection }, calls),
     unknownReply: () => metrics.unknownReplies.inc(),
   };

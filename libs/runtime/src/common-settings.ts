@@ -1,14 +1,43 @@
 import { parseBrokerUrl } from './broker-url';
 import { databaseUrl } from './database-url';
-import { address, choice, integer, list, optionalUrl, port } from './settings';
+import { address, choice, integer, list, optionalUrl, port, secretText, share, text } from './settings';
 import { LOG_LEVELS } from './log-levels';
+import { PROTOCOLS, SAMPLERS } from '@app/tracing/tracing-config';
 import { brokerTlsSettings, brokerUrl, databaseTlsSettings } from './tls-settings';
 
 /** Longest time from the end of the shutdown delay to the exit. Delay plus this must be shorter than the time after which the platform kills. */
 export const SHUTDOWN_LIMIT_MS = 20_000;
 
+/** Settings of traces. Names and defaults are those of OpenTelemetry. */
+const tracingSettings = {
+  otlpEndpoint: optionalUrl(
+    'OTEL_EXPORTER_OTLP_ENDPOINT',
+    ['http:', 'https:'],
+    'Receiver of traces (OTLP over HTTP), for example `http://collector:4318`; `/v1/traces` is added. Unset: no traces.',
+  ),
+  otlpProtocol: choice(
+    'OTEL_EXPORTER_OTLP_PROTOCOL',
+    'http/protobuf',
+    PROTOCOLS,
+    'Encoding of traces: `http/protobuf` or `http/json`.',
+  ),
+  otlpHeaders: secretText(
+    'OTEL_EXPORTER_OTLP_HEADERS',
+    'Headers for the receiver, such as `authorization=Bearer%20…`: pairs separated by commas, values percent-encoded.',
+  ),
+  tracesSampler: choice(
+    'OTEL_TRACES_SAMPLER',
+    'parentbased_always_on',
+    SAMPLERS,
+    `Which calls have a trace: ${SAMPLERS.map((name) => `\`${name}\``).join(', ')}. With \`parentbased_\` a caller with a trace of its own decides for its calls.`,
+  ),
+  tracesRatio: share('OTEL_TRACES_SAMPLER_ARG', 1, 'Share of the calls for samplers with `traceidratio`, 0 to 1.'),
+  serviceName: text('OTEL_SERVICE_NAME', 'Name of the process in traces. Unset: `gateway`, `users` or `notifications`.'),
+};
+
 /** Settings of every process. */
 export const processSettings = {
+  ...tracingSettings,
   logLevel: choice('LOG_LEVEL', 'info', LOG_LEVELS, 'Least severe log lines that are written.'),
   healthPort: port('HEALTH_PORT', 0, 'Port of `/health/live`, `/health/ready` and `/metrics`; 0 takes a free one and logs it.'),
   healthHost: address('HEALTH_HOST', '::', 'Address of that port. `::` means all addresses of the machine, IPv4 included.'),

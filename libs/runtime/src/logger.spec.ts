@@ -1,32 +1,30 @@
 import { spawn, type ChildProcessByStdio } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import { transformFileSync } from '@swc/core';
+import { buildSync } from 'esbuild';
 
-/** The logger as it is now: what is in dist/ may be older. */
-const loaded = (file: string, ours = '{}') => {
-  const { code } = transformFileSync(join(__dirname, file), { sourceMaps: false });
-  return `((load, exports) => {
-    const require = (name) => (${ours})[name] ?? load(name);
-    ${code};
-    return exports;
-  })(require, {})`;
-};
-const LOGGER = `((metrics) => ${loaded('logger.ts', "{ './metrics': metrics }")})(${loaded('metrics.ts')})`;
+/** A program with the sources as they are now: what is in dist/ may be older. */
+const programOf = (contents: string) =>
+  buildSync({
+    stdin: { contents, resolveDir: __dirname },
+    bundle: true,
+    platform: 'node',
+    packages: 'external',
+    write: false,
+  }).outputFiles[0].text;
 const LINES = 20_000;
 
 /** Writes log lines, and reports its progress on a channel other than stdout. */
-const PROGRAM = `
-  const { createLogger, exitAfterLogging } = ${LOGGER};
-  const { register } = require('prom-client');
+const PROGRAM = programOf(`
+  import { register } from 'prom-client';
+  import { createLogger, exitAfterLogging } from './logger';
   const logger = createLogger('test', 'info');
   process.once('message', async (bytes) => {
     for (let line = 0; line < ${LINES}; line++) logger.info({ line, filler: 'x'.repeat(bytes) });
     process.send(await register.getSingleMetric('log_lines_dropped_total').get());
     process.once('message', () => exitAfterLogging(logger, 3));
-  });`;
+  });`);
 
 function start() {
   const child = spawn(process.execPath, ['-e', PROGRAM], { stdio: ['ignore', 'pipe', 'inherit', 'ipc'] }) as ChildProcessByStdio<
@@ -65,11 +63,11 @@ describe('the log', () => {
 
   it('has one line for each entry, also for readers that treat other characters as line ends', async () => {
     const entry = { given: 'a\n\r\v\f\u0085\u2028\u2029b' };
-    const program = `
-      const { createLogger, exitAfterLogging } = ${LOGGER};
+    const program = programOf(`
+      import { createLogger, exitAfterLogging } from './logger';
       const logger = createLogger('test', 'info');
       logger.info(${JSON.stringify(entry)});
-      exitAfterLogging(logger, 0);`;
+      exitAfterLogging(logger, 0);`);
     const child = spawn(process.execPath, ['-e', program], { stdio: ['ignore', 'pipe', 'inherit'] });
     const [line, ...rest] = (await text(child.stdout)).split(/[\n\r\v\f\u0085\u2028\u2029]/);
     expect(rest).toEqual(['']);

@@ -1,5 +1,6 @@
 import type { LoggerService } from '@nestjs/common';
 import { pino, type Logger } from 'pino';
+import { traceFields } from '@app/tracing/tracing';
 import type { LogLevel } from './log-levels';
 import { linesDropped } from './metrics';
 
@@ -49,7 +50,7 @@ export class NestLogger implements LoggerService {
     const err = parameters.find((parameter) => parameter instanceof Error);
     // Nest passes a stack as a string before the context.
     const stack = parameters.find((parameter): parameter is string => typeof parameter === 'string');
-    const fields = { ...(context && { context }), ...(err && { err }), ...(stack && { stack }) };
+    const fields = { ...traceFields(), ...(context && { context }), ...(err && { err }), ...(stack && { stack }) };
     if (message instanceof Error) this.logger[level]({ ...fields, err: message });
     else if (typeof message === 'object' && message !== null) this.logger[level]({ ...fields, ...message });
     else this.logger[level](fields, String(message));

@@ -27,7 +27,7 @@ export function describeProcess(service: string, readiness: Pick<Readiness, 'ans
     name: 'build_info',
     help: 'Always 1. The labels are the process and the version of its package.json.',
     labelNames: ['service', 'version'],
-  }).set({ service, version: version() }, 1);
+  }).set({ service, version: ownVersion() }, 1);
   new Gauge({
     name: 'dependency_up',
     help: '1 while a dependency is usable, else 0. /health/ready has the reason. The gateway stays ready without its dependencies.',
@@ -38,4 +38,6 @@ export function describeProcess(service: string, readiness: Pick<Readiness, 'ans
   });
 }
 
-const version = () => (JSON.parse(readFileSync(join(PROJECT_ROOT, 'package.json'), 'utf8')) as { version: string }).version;
+/** The version of package.json. */
+export const ownVersion = (): string =>
+  (JSON.parse(readFileSync(join(PROJECT_ROOT, 'package.json'), 'utf8')) as { version: string }).version;

@@ -1,4 +1,6 @@
 import { leaveSignalsToOthers } from './stop-while-starting';
+import { startTracing } from '@app/tracing/start-tracing';
+import type { TracingConfig } from '@app/tracing/tracing-config';
 import { setImmediate } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import { collectDefaultMetrics } from 'prom-client';
@@ -6,12 +8,12 @@ import { SHUTDOWN_LIMIT_MS } from './common-settings';
 import { ConfigError } from './settings';
 import type { LogLevel } from './log-levels';
 import { createLogger, exitAfterLogging, NestLogger } from './logger';
-import { describeProcess } from './metrics';
+import { describeProcess, ownVersion } from './metrics';
 import { startOperationsServer } from './operations-server';
 import { Readiness } from './readiness';
 
 /** Settings of every process. */
-export interface ServiceConfig {
+export interface ServiceConfig extends TracingConfig {
   logLevel: LogLevel;
   healthPort: number;
   healthHost: string;
@@ -59,6 +61,7 @@ export async function runService<C extends ServiceConfig>(
   // The default of 10 ms uses more CPU time of an idle process than everything else. The lag percentiles include this interval.
   collectDefaultMetrics({ eventLoopMonitoringPrecision: 50 });
   describeProcess(name, readiness);
+  const sendLastSpans = await startTracing({ name, version: ownVersion() }, config);
   let starting: Promise<() => Promise<void>> = Promise.resolve(async () => undefined);
 
   const stop = (signal: string) => {
@@ -74,6 +77,7 @@ export async function runService<C extends ServiceConfig>(
       // A running start notices the signal. Then its resources are closed as usual.
       starting
         .then((close) => close())
+        .then(sendLastSpans)
         .then(
           () => {
             pino.info('stopped');

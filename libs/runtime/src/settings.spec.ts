@@ -13,7 +13,9 @@ import {
   optionalUrl,
   pemFile,
   port,
+  secretText,
   Settings,
+  share,
   text,
   url,
 } from './settings';
@@ -108,6 +110,15 @@ describe(Settings.name, () => {
 
   it.each(['[::1]', 'fe80::1%eth0', 'example.org', '127.0.0.1:80'])('refuses %s as an address to listen on', (HOST) => {
     expect(() => new ExampleConfig({ SHARED_URL: 'amqp://host', HOST })).toThrow('HOST must be an IP address');
+  });
+
+  it('reads a share, and secret text from a file', () => {
+    class Shares extends Settings({ share: share('SHARE', 1, 'Share.'), secret: secretText('SECRET', 'Secret.') }) {}
+    expect({ ...new Shares({}) }).toEqual({ share: 1, secret: undefined });
+    for (const SHARE of ['0', '0.01', '.5', '1', '1.0']) expect(new Shares({ SHARE }).share).toBe(Number(SHARE));
+    for (const SHARE of ['-1', '1.1', '1e-2', '50%', 'NaN'])
+      expect(() => new Shares({ SHARE })).toThrow('SHARE must be a number from 0 to 1');
+    expect(Shares.settings.secret.secret).toBe(true);
   });
 
   it('treats an empty variable as unset', () => {

@@ -98,6 +98,14 @@ export function integer(
   });
 }
 
+/** A share: a number from 0 to 1. */
+export function share(names: Names, fallback: number, description: string): Setting<number> {
+  return setting<number>(names, description, String(fallback), (raw = String(fallback)) => {
+    const valid = /^(0|1|0?\.\d+|[01]\.\d+)$/.test(raw) && Number(raw) <= 1;
+    return valid ? { value: Number(raw) } : { problem: 'must be a number from 0 to 1' };
+  });
+}
+
 /** A duration such as `500ms`, `30s`, `10m` or `1h`; a bare number counts milliseconds. The value is in milliseconds. */
 export function duration(names: Names, fallback: string, { max }: { max: string }, description: string): Setting<number> {
   const parse = (raw: string): number => milliseconds(/^\d+$/.test(raw) ? `${raw}ms` : raw, ['ms', 's', 'm', 'h']);
@@ -197,6 +205,12 @@ export function list(names: Names, fallback: readonly string[], description: str
 export function text(names: Names, description: string): Setting<string | undefined> {
   return setting<string | undefined>(names, description, 'unset', (raw) => ({ value: raw }));
 }
+
+/** An optional string that may contain a password. */
+export const secretText = (names: Names, description: string): Setting<string | undefined> => ({
+  ...text(names, description),
+  secret: true,
+});
 
 /** An optional PEM file that can be read at start; `needs` is a variable that must be set with it. The value is its path. */
 export function pemFile(name: string, description: string, needs?: string): Setting<string | undefined> {

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import type { Span } from '@opentelemetry/api';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError } from '@app/contracts/error';
 import { MAX_BODY_BYTES } from '@app/contracts/json';
@@ -32,6 +33,8 @@ declare module 'fastify' {
     failure?: unknown;
     /** The limited resources that the call holds. */
     hold?: Hold;
+    /** Undefined while tracing is off. */
+    span?: Span;
     /** Answered by {@link TooManyRequests}, which also logs it. */
     refused: boolean;
   }
@@ -134,7 +137,7 @@ export class Admission {
     const limit = waitMs === undefined ? this.limitMet(request, reply, apiKey) : 'rate';
     if (limit) this.refuse(request, reply, limit, { waitMs, apiKey });
     else {
-      request.caller = { apiKey, requestId: request.id, timeoutMs: this.limits.requestTimeoutMs };
+      request.caller = { apiKey, requestId: request.id, timeoutMs: this.limits.requestTimeoutMs, span: request.span };
       if (request.headers.expect !== undefined) continueWith(request, reply);
     }
     return !limit;
@@ -163,7 +166,9 @@ export class Admission {
 
   private async authenticate(request: FastifyRequest): Promise<string> {
     const credentials = readCredentials(request.raw.rawHeaders);
-    const verdict = credentials ? await this.authenticator.verdictOf(credentials, request.id) : 'refused';
+    const verdict = credentials
+      ? await this.authenticator.verdictOf(credentials, { requestId: request.id, span: request.span })
+      : 'refused';
     if (!credentials || verdict === 'refused') {
       throw new ApiError('UNAUTHENTICATED', 'A valid x-svc-api-key and x-svc-auth-token are required.');
     }

@@ -12,7 +12,7 @@ describe('Authenticator', () => {
   let users: StubUsers;
   let now: number;
   let authenticator: Authenticator;
-  const verdictOf = (credentials = ADA) => authenticator.verdictOf(credentials, 'request-1');
+  const verdictOf = (credentials = ADA) => authenticator.verdictOf(credentials, { requestId: 'request-1' });
   const questionsAfter = async (ms: number) => {
     now += ms;
     const before = users.asked.length;

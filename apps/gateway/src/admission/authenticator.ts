@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { ApiError } from '@app/contracts/error';
 import { Authenticate, VERDICTS, type Verdict } from '@app/contracts/users.authenticate';
-import type { RabbitClient } from '@app/rabbitmq/client/rabbit.client';
+import type { CallOptions, RabbitClient } from '@app/rabbitmq/client/rabbit.client';
 import { authentications } from '../server/metrics';
 import type { Credentials } from './credentials';
 import { Semaphore } from './semaphore';
@@ -30,6 +30,9 @@ const PROBE: Credentials = { apiKey: 'probe', tokenHash: '0'.repeat(64), cacheKe
 
 export const NOT_CHECKED = 'The credentials cannot be checked at the moment. Nothing was done.';
 
+/** The request whose credentials are checked. */
+type Asker = Pick<CallOptions, 'requestId' | 'span'>;
+
 /** Checks credentials: asks the users service, and caches its verdicts. */
 export class Authenticator {
   private readonly logger = new Logger('Authenticator');
@@ -55,16 +58,16 @@ export class Authenticator {
   }
 
   /** @throws ApiError UNAVAILABLE when the credentials are not cached and the users service does not answer */
-  async verdictOf(credentials: Credentials, requestId: string): Promise<Verdict> {
+  async verdictOf(credentials: Credentials, asker: Asker): Promise<Verdict> {
     const known = this.cache.get(credentials.cacheKey);
     const age = known ? this.now() - known.askedAt : Infinity;
-    if (!known || age > Math.max(this.staleMaxMs, RENEWED_MS)) return this.first(credentials, requestId);
+    if (!known || age > Math.max(this.staleMaxMs, RENEWED_MS)) return this.first(credentials, asker);
     if (age < FRESH_MS) return used('hit', known);
 
-    const question = this.renewal(credentials, requestId, known);
+    const question = this.renewal(credentials, asker, known);
     if (age < RENEWED_MS) return used('hit', known);
     if (!question || this.away) return used('stale', known);
-    return question.catch(() => this.afterSilence(credentials, requestId, known));
+    return question.catch(() => this.afterSilence(credentials, asker, known));
   }
 
   /** Whether the cached verdict is younger than 5 s and accepts. Asks no question. */
@@ -94,7 +97,7 @@ export class Authenticator {
   /** Asks the users service about credentials that do not exist, unless it has answered within `quietMs`. Takes up to 1 s; never rejects. */
   async probe(quietMs: number): Promise<void> {
     if (!this.away && this.now() - this.answeredAt < quietMs) return;
-    await (this.questions.get(PROBE.cacheKey) ?? this.ask(PROBE, 'probe')).catch(() => undefined);
+    await (this.questions.get(PROBE.cacheKey) ?? this.ask(PROBE, { requestId: 'probe' })).catch(() => undefined);
   }
 
   /** Whether {@link isRefused} can be true. */
@@ -113,32 +116,32 @@ export class Authenticator {
   }
 
   /** After a renewal without an answer. If other questions are answered, the old verdict does not count, and the question is asked once more. */
-  private async afterSilence(credentials: Credentials, requestId: string, known: KnownVerdict): Promise<Verdict> {
+  private async afterSilence(credentials: Credentials, asker: Asker, known: KnownVerdict): Promise<Verdict> {
     if (this.away) return used('stale', known);
-    const question = this.questions.get(credentials.cacheKey) ?? this.ask(credentials, requestId);
+    const question = this.questions.get(credentials.cacheKey) ?? this.ask(credentials, asker);
     return question.catch((cause: unknown) => (this.away ? used('stale', known) : throwUnavailable(cause)));
   }
 
-  private async first(credentials: Credentials, requestId: string): Promise<Verdict> {
+  private async first(credentials: Credentials, asker: Asker): Promise<Verdict> {
     const running = this.questions.get(credentials.cacheKey);
     if (!running && (this.isWaitingToRetry() || this.semaphore.isFull)) throw unavailable();
     authentications.inc({ source: 'miss' });
-    return (running ?? this.question(credentials, () => this.askInTurn(credentials, requestId))).catch(throwUnavailable);
+    return (running ?? this.question(credentials, () => this.askInTurn(credentials, asker))).catch(throwUnavailable);
   }
 
-  private async askInTurn(credentials: Credentials, requestId: string): Promise<Verdict> {
+  private async askInTurn(credentials: Credentials, asker: Asker): Promise<Verdict> {
     const turn = this.semaphore.take();
     if (turn !== true && !(await turn)) throw new Error('Too many new credentials are being checked.');
     try {
       if (turn !== true && this.away) throw new Error('The users service does not answer.');
-      return await this.answerOf(credentials, requestId);
+      return await this.answerOf(credentials, asker);
     } finally {
       this.semaphore.end();
     }
   }
 
   /** @returns undefined when no question may be asked now */
-  private renewal(credentials: Credentials, requestId: string, known: KnownVerdict): Promise<Verdict> | undefined {
+  private renewal(credentials: Credentials, asker: Asker, known: KnownVerdict): Promise<Verdict> | undefined {
     const running = this.questions.get(credentials.cacheKey);
     if (running) return running;
     if (this.isWaitingToRetry()) return undefined;
@@ -147,8 +150,8 @@ export class Authenticator {
     if (isWrong && this.semaphore.isFull) return undefined;
     authentications.inc({ source: 'renewal' });
     const question = isWrong
-      ? this.question(credentials, () => this.askInTurn(credentials, requestId))
-      : this.ask(credentials, requestId);
+      ? this.question(credentials, () => this.askInTurn(credentials, asker))
+      : this.ask(credentials, asker);
     // Avoids an unhandled rejection when no call awaits the question.
     question.catch(() => undefined);
     return question;
@@ -158,8 +161,8 @@ export class Authenticator {
     return this.away && this.now() < this.nextTryAt;
   }
 
-  private ask(credentials: Credentials, requestId: string): Promise<Verdict> {
-    return this.question(credentials, () => this.answerOf(credentials, requestId));
+  private ask(credentials: Credentials, asker: Asker): Promise<Verdict> {
+    return this.question(credentials, () => this.answerOf(credentials, asker));
   }
 
   private question({ cacheKey }: Credentials, put: () => Promise<Verdict>): Promise<Verdict> {
@@ -172,10 +175,10 @@ export class Authenticator {
     return question;
   }
 
-  private async answerOf({ apiKey, tokenHash, cacheKey }: Credentials, requestId: string): Promise<Verdict> {
+  private async answerOf({ apiKey, tokenHash, cacheKey }: Credentials, asker: Asker): Promise<Verdict> {
     const askedAt = this.now();
     try {
-      const answer = await this.rabbit.call(Authenticate, { apiKey, tokenHash }, { requestId, timeoutMs: QUESTION_TIMEOUT_MS });
+      const answer = await this.rabbit.call(Authenticate, { apiKey, tokenHash }, { timeoutMs: QUESTION_TIMEOUT_MS, ...asker });
       const { verdict } = answer.parse();
       if (!VERDICTS.includes(verdict)) throw new Error('The users service gave an unknown verdict.');
       this.answeredAt = this.now();

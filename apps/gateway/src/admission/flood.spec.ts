@@ -9,7 +9,7 @@ describe('a flood of new credentials', () => {
   let users: StubUsers;
   let now: number;
   let authenticator: Authenticator;
-  const verdictOf = (credentials = who('ada')) => authenticator.verdictOf(credentials, 'request-1');
+  const verdictOf = (credentials = who('ada')) => authenticator.verdictOf(credentials, { requestId: 'request-1' });
 
   beforeAll(() => Logger.overrideLogger(false));
   const LOST = new ApiError('DEADLINE_EXCEEDED', 'no answer');

@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError } from '@app/contracts/error';
 import type { NestLogger } from '@app/runtime/logger';
+import { traceFields } from '@app/tracing/tracing';
 import type { Connections } from './connections';
 import { requestSeconds } from './metrics';
 
@@ -26,6 +27,7 @@ export function logRequests(request: FastifyRequest, reply: FastifyReply, connec
       status,
       durationMs: Math.round(milliseconds * 10) / 10,
       requestId: request.id,
+      ...traceFields(request.span?.spanContext()),
       ...(request.caller && { apiKey: request.caller.apiKey }),
     };
     // Probes come every few seconds with the same result.

@@ -6,6 +6,7 @@ import { fingerprintOf, usedBefore } from '@app/contracts/idempotency';
 import { AddNotification, AddNotificationRequest, type AddNotificationResult } from '@app/contracts/notifications.add';
 import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
 import { Reply } from '@app/amqp/reply';
+import { traceOf } from '@app/tracing/tracing';
 import type { NewNotification } from '../db/insert-notifications.repository';
 import { Existence } from '../users-service/existence';
 import { NotificationWriter, type Written } from '../writer/notification-writer';
@@ -24,8 +25,8 @@ export class AddNotificationHandler {
     await this.existence.requireTenant(context);
     const notification = toNotification(request, context);
     // If this Idempotency-Key has an answer, existence is not checked again.
-    if (!(await this.writer.hasAnswer(notification))) await this.requireWhatMayNotBeCreated(request, context);
-    const written = await this.writer.add(notification);
+    if (!(await this.writer.hasAnswer(notification, context.span))) await this.requireWhatMayNotBeCreated(request, context);
+    const written = await this.writer.add(notification, context.span);
     return new Reply(
       { status: 'success', message: ADDED, data: { success: true, message: ADDED } },
       { 'x-notification-id': storedId(written) },
@@ -64,6 +65,7 @@ function toNotification(request: AddNotificationRequest, context: DeliveryContex
       notifyUsers,
     },
     deadline: context.deadline,
+    trace: traceOf(context.span),
     ...(context.idempotencyKey && {
       idempotency: { key: context.idempotencyKey, fingerprint: fingerprintOf(request) },
     }),

@@ -141,9 +141,9 @@ it('forgets the moments of commands after 25 hours', async () => {
 });
 
 it.each([
-  [DELETE_BY_DOCUMENT, `'tenant', 'org', 'm', NULL, NULL, 'e', 256, 'd1'`],
-  [DELETE_BY_LOCATION, `'tenant', 'org', 'm', NULL, NULL, 'e', 256, 'd1', 'l1'`],
-  [DELETE_BY_ID, `'tenant', 'org', 'm', NULL, NULL, 'e', 256, NULL, NULL, '{n1,n2,n3}'`],
+  [DELETE_BY_DOCUMENT, `'tenant', 'org', 'm', NULL, NULL, 'e', 256, 'd1', NULL`],
+  [DELETE_BY_LOCATION, `'tenant', 'org', 'm', NULL, NULL, 'e', 256, 'd1', 'l1', NULL`],
+  [DELETE_BY_ID, `'tenant', 'org', 'm', NULL, NULL, 'e', 256, NULL, NULL, '{n1,n2,n3}', NULL`],
 ])('reads only what it deletes, even with a plan from when the tables were empty: %#', async ({ text }, values) => {
   const runner = database.dataSources[0].createQueryRunner();
   await runner.query('SET statement_timeout = 0');

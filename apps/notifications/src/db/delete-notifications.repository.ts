@@ -5,6 +5,7 @@ import { EVENT_TYPES } from '@app/contracts/event-types';
 import { hasLostRace } from '@app/postgres/errors';
 import type { OutboxEvent } from '@app/postgres/outbox-event';
 import { queryPrepared } from '@app/postgres/query-prepared';
+import { activeTrace } from '@app/tracing/tracing';
 import { DELETE_BY_DOCUMENT, DELETE_BY_ID, DELETE_BY_LOCATION, MOST_DELETED } from './delete-notifications.sql';
 
 export interface Deletion {
@@ -58,6 +59,7 @@ export class DeleteNotificationsRepository {
   async delete(deletion: Deletion): Promise<Deleted | undefined> {
     const { apiKey, organizationId, messageId, moment, documentId, locationId, ids, most = MOST_DELETED, deadline } = deletion;
     const eventId = randomUUID();
+    const trace = activeTrace();
     const values = [apiKey, organizationId, messageId, deadline ?? null, moment ?? null, eventId, most];
     const [statement, filters] = ids
       ? [DELETE_BY_ID, [documentId ?? null, locationId ?? null, [...new Set(ids)]]]
@@ -65,7 +67,7 @@ export class DeleteNotificationsRepository {
         ? [DELETE_BY_DOCUMENT, [documentId]]
         : [DELETE_BY_LOCATION, [documentId, locationId]];
     try {
-      const [row] = await queryPrepared<Row>(this.dataSource, statement, [...values, ...filters], deadline);
+      const [row] = await queryPrepared<Row>(this.dataSource, statement, [...values, ...filters, trace], deadline);
       if (!row) return undefined;
       const deleted = new Set(row.deleted);
       return {
@@ -82,6 +84,7 @@ export class DeleteNotificationsRepository {
               organizationId,
               occurredAt: row.occurred_at,
               data: row.body,
+              trace,
             },
           }),
       };

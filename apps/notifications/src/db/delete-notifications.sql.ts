@@ -44,8 +44,9 @@ const RUN = `
  * The subqueries with OFFSET 0 look rows up one by one, and ctids replace joins, as in the statement of the retention.
  *
  * @param matching condition on a notification `n` whose row is locked
+ * @param trace number of the parameter with the trace context, which may be null
  */
-const deleteCandidates = (matching: string) => `
+const deleteCandidates = (matching: string, trace: number) => `
   sized AS MATERIALIZED (
     SELECT *, row_number() OVER oldest AS number, sum(size) OVER oldest AS bytes FROM candidates
     WINDOW oldest AS (ORDER BY "timestamp", id ROWS UNBOUNDED PRECEDING)
@@ -80,9 +81,9 @@ const deleteCandidates = (matching: string) => `
         AND o.notification_id = ANY (ARRAY(SELECT id FROM locked))
     ) AS found
   ), outboxed AS (
-    INSERT INTO outbox (id, organization, type, body)
+    INSERT INTO outbox (id, organization, type, body, trace)
     SELECT $6::text, organization, '${EVENT_TYPES.notificationDeleted}',
-           json_build_object('organizationId', $2::text, 'notificationIds', json_agg(id), 'version', 1)
+           json_build_object('organizationId', $2::text, 'notificationIds', json_agg(id), 'version', 1), $${trace}::text
     FROM locked GROUP BY organization
     RETURNING seq, occurred_at, body
   )`;
@@ -92,7 +93,7 @@ const result = (lists: string) => `
          outboxed.seq, outboxed.occurred_at, outboxed.body::text AS body, unpublished.found AS unpublished
   FROM run CROSS JOIN unpublished LEFT JOIN outboxed ON true`;
 
-const deletePage = (name: string, matching: string) => ({
+const deletePage = (name: string, matching: string, trace: number) => ({
   name,
   text: `
   WITH ${RUN}, candidates AS MATERIALIZED (
@@ -101,22 +102,23 @@ const deletePage = (name: string, matching: string) => ({
       WHERE n.organization = tenant.organization AND ${matching} AND n."timestamp" <= tenant.moment
       ORDER BY n."timestamp", n.id LIMIT ${MOST_DELETED + 1}
     ) n
-  ), ${deleteCandidates(matching)}
+  ), ${deleteCandidates(matching, trace)}
   ${result(`(SELECT count(*) FROM candidates) > (SELECT count(*) FROM chosen) AS more`)}`,
 });
 
-/** $8 is the document. */
-export const DELETE_BY_DOCUMENT = deletePage('delete-notifications-by-document', 'n.document_id = $8::text');
+/** $8 is the document, $9 the trace context or null. */
+export const DELETE_BY_DOCUMENT = deletePage('delete-notifications-by-document', 'n.document_id = $8::text', 9);
 
-/** $8 is the document, $9 the location. */
+/** $8 is the document, $9 the location, $10 the trace context or null. */
 export const DELETE_BY_LOCATION = deletePage(
   'delete-notifications-by-location',
   'n.document_id = $8::text AND n.location_id = $9::text',
+  10,
 );
 
 const FILTERED = `($8::text IS NULL OR n.document_id = $8::text) AND ($9::text IS NULL OR n.location_id = $9::text)`;
 
-/** $8 is the document or null, $9 the location or null, $10 the ids, without repetitions. */
+/** $8 is the document or null, $9 the location or null, $10 the ids, without repetitions, $11 the trace context or null. */
 export const DELETE_BY_ID = {
   name: 'delete-notifications-by-id',
   text: `
@@ -128,6 +130,6 @@ export const DELETE_BY_ID = {
     ) n
   ), candidates AS MATERIALIZED (
     SELECT organization, id, "timestamp", size, content FROM found WHERE is_matching AND NOT is_deleted
-  ), ${deleteCandidates(`n.document_id <> '${DELETED.documentId}' AND ${FILTERED}`)}
+  ), ${deleteCandidates(`n.document_id <> '${DELETED.documentId}' AND ${FILTERED}`, 11)}
   ${result(`ARRAY(SELECT id FROM found WHERE is_deleted) AS deleted_before, ARRAY(SELECT id FROM candidates) AS candidates`)}`,
 };

@@ -108,7 +108,7 @@ describe(InsertNotificationsRepository.name, () => {
           runner,
           `EXECUTE known (${position}, ${text((id) => `u${id}`)}, ${position}, ${text(() => 'tenant')}, ${text((id) => `o${id % 50}`)},
              ${text((id) => id)}, ${text((id) => `d${id % 50}`)}, ${nothing}, array_fill(true, ARRAY[100]), array_fill('x'::bytea, ARRAY[100]),
-             ${text(() => '{}')}, ${nothing}::bigint[], ${text((id) => id)})`,
+             ${text(() => '{}')}, ${nothing}::bigint[], ${text((id) => id)}, ${nothing})`,
         );
       };
       await execute(0);

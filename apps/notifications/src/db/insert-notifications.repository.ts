@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
+import type { Span } from '@opentelemetry/api';
 import { LRUCache } from 'lru-cache';
 import { DataSource } from 'typeorm';
 import { queryPrepared } from '@app/postgres/query-prepared';
@@ -25,6 +26,8 @@ export interface NewNotification {
   /** Epoch milliseconds after which it must not be stored. */
   deadline?: number;
   idempotency?: { key: string; fingerprint: Buffer };
+  /** Trace context of the sampled command that it comes from. */
+  trace?: string | null;
 }
 
 /** Stored rows that conflict with a notification that was not inserted. */
@@ -57,9 +60,10 @@ export class InsertNotificationsRepository {
    *
    * @param batch at most one notification for each (api key, organization, id) and for each Idempotency-Key, because ON CONFLICT fails on a
    *   key that occurs twice in its own statement. Sorted by the first of these keys, so that two writers lock rows in the same order.
+   * @param span of the batch, if a notification of it is sampled
    * @returns the events of the inserted notifications, by their index
    */
-  async insert(batch: readonly NewNotification[]): Promise<Map<number, OutboxEvent>> {
+  async insert(batch: readonly NewNotification[], span?: Span): Promise<Map<number, OutboxEvent>> {
     // Made here, so that each row of the answer is found without a join.
     const eventIds: string[] = batch.map(() => randomUUID());
     const recipients = batch.flatMap((entry, position) => entry.content.notifyUsers.map(({ userId }) => ({ position, userId })));
@@ -83,6 +87,7 @@ export class InsertNotificationsRepository {
         batch.map(({ content }) => JSON.stringify(content)),
         batch.map(({ deadline }) => deadline ?? null),
         eventIds,
+        batch.map(({ trace }) => trace ?? null),
         ...(known
           ? []
           : [
@@ -91,6 +96,7 @@ export class InsertNotificationsRepository {
             ]),
       ],
       deadlines.length > 0 ? Math.min(...deadlines) : undefined,
+      span,
     );
     const positions = new Map(eventIds.map((id, position) => [id, position]));
     const inserted = new Map(
@@ -108,19 +114,25 @@ export class InsertNotificationsRepository {
   }
 
   /** Finds the conflicts of each notification. A separate statement, because the INSERT cannot see rows committed while it ran. */
-  async findStored(batch: readonly NewNotification[]): Promise<StoredBefore[]> {
+  async findStored(batch: readonly NewNotification[], span?: Span): Promise<StoredBefore[]> {
     const rows = await queryPrepared<{
       position: number;
       fingerprint: Buffer | null;
       answer_fingerprint: Buffer | null;
       answer_id: string | null;
-    }>(this.dataSource, FIND_STORED, [
-      batch.map((_, position) => position),
-      batch.map(({ apiKey }) => apiKey),
-      batch.map(({ organizationId }) => organizationId),
-      batch.map(({ id }) => id),
-      batch.map(({ idempotency }) => idempotency?.key ?? null),
-    ]);
+    }>(
+      this.dataSource,
+      FIND_STORED,
+      [
+        batch.map((_, position) => position),
+        batch.map(({ apiKey }) => apiKey),
+        batch.map(({ organizationId }) => organizationId),
+        batch.map(({ id }) => id),
+        batch.map(({ idempotency }) => idempotency?.key ?? null),
+      ],
+      undefined,
+      span,
+    );
     const found = new Map(rows.map((row) => [row.position, row]));
     return batch.map((_, position) => {
       const row = found.get(position);

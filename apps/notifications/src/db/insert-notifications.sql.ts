@@ -9,8 +9,8 @@ const EXPIRED_FOR_EACH = 4;
 
 /** Arrays with an element for each notification. The two values before them are about the recipients, see {@link STORE}. */
 const INPUT = `$3::int[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::boolean[], $10::bytea[], $11::text[],
-                                   $12::bigint[], $13::text[]`;
-const COLUMNS = `position, api_key, organization_id, id, document_id, location_id, notify_all, fingerprint, content, deadline, event_id`;
+                                   $12::bigint[], $13::text[], $14::text[]`;
+const COLUMNS = `position, api_key, organization_id, id, document_id, location_id, notify_all, fingerprint, content, deadline, event_id, trace`;
 
 const MOMENT = `
   moment AS MATERIALIZED (
@@ -31,7 +31,7 @@ const STORE = `
   ), stored AS MATERIALIZED (
     SELECT l.*, i."timestamp" FROM inserted i JOIN located l USING (organization, id)
   ), outboxed AS (
-    INSERT INTO outbox (id, organization, notification_id) SELECT event_id, organization, id FROM stored
+    INSERT INTO outbox (id, organization, notification_id, trace) SELECT event_id, organization, id, trace FROM stored
     RETURNING seq, id, occurred_at
   ), inserted_recipients AS (
     INSERT INTO recipients (organization, user_id, "timestamp", notification_id, document_id, location_id)
@@ -45,7 +45,7 @@ export const INSERT = {
   name: 'insert-notifications',
   text: `
   WITH ${MOMENT}, input AS MATERIALIZED (
-    SELECT t.* FROM moment, unnest(${INPUT}, $14::text[], $15::bytea[])
+    SELECT t.* FROM moment, unnest(${INPUT}, $15::text[], $16::bytea[])
       AS t(${COLUMNS}, idempotency_key, idempotency_fingerprint)
     WHERE ${IN_TIME}
       AND NOT EXISTS (SELECT FROM idempotency_keys k

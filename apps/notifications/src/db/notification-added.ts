@@ -24,12 +24,12 @@ export interface InsertedRow {
 
 /** The event of a notification that was just stored. */
 export function addedEvent(
-  notification: AddedNotification & { apiKey: string },
+  notification: AddedNotification & { apiKey: string; trace?: string | null },
   { seq, id, occurred_at: occurredAt, ms }: InsertedRow,
 ): OutboxEvent {
-  const { apiKey, organizationId } = notification;
+  const { apiKey, organizationId, trace } = notification;
   const data = notificationAdded(notification, ms);
-  return { seq, id, type: EVENT_TYPES.notificationAdded, apiKey, organizationId, occurredAt, data };
+  return { seq, id, type: EVENT_TYPES.notificationAdded, apiKey, organizationId, occurredAt, data, trace: trace ?? null };
 }
 
 /**

@@ -157,7 +157,8 @@ it('makes the same event of a row as its process has made from memory', async ()
   );
   const repository = new InsertNotificationsRepository(database.dataSources[0]);
   let number = 0;
-  const notification = fc.record({ content, locationId: fc.constantFrom(undefined, 'l', ''), notifyAll: fc.boolean() });
+  const trace = fc.constantFrom(null, '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01 vendor=1');
+  const notification = fc.record({ content, locationId: fc.constantFrom(undefined, 'l', ''), notifyAll: fc.boolean(), trace });
   await fc.assert(
     fc.asyncProperty(fc.array(notification, { minLength: 1, maxLength: 5 }), async (notifications) => {
       const batch = notifications.map((one) => aNotification({ id: `n${++number}`, ...one }));

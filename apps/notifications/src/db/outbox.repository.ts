@@ -22,7 +22,7 @@ const take = (condition = '') => `
       ${condition}
     ORDER BY seq LIMIT $1 FOR UPDATE SKIP LOCKED
   ), outboxed AS MATERIALIZED (
-    SELECT l.place, l.seq, l.id AS event_id, l.type, l.body, l.occurred_at,
+    SELECT l.place, l.seq, l.id AS event_id, l.type, l.body, l.trace, l.occurred_at,
            coalesce(o.api_key, l.api_key) AS api_key, coalesce(o.organization_id, l.api_key) AS organization_id,
            n.id, n."timestamp", n.document_id, n.location_id, n.notify_all, n.content,
            coalesce(sum(coalesce(l.body_size, n.size)) OVER (ORDER BY l.seq) - coalesce(l.body_size, n.size), 0) AS before
@@ -34,7 +34,7 @@ const take = (condition = '') => `
   ), taken AS (
     DELETE FROM outbox WHERE ctid = ANY (ARRAY(SELECT place FROM outboxed WHERE before < $2))
   )
-  SELECT seq, event_id, type, body::text AS body, occurred_at, api_key, organization_id,
+  SELECT seq, event_id, type, body::text AS body, trace, occurred_at, api_key, organization_id,
          id, "timestamp", document_id, location_id, notify_all, content
   FROM outboxed WHERE before < $2 AND (body IS NOT NULL OR id IS NOT NULL) AND api_key IS NOT NULL ORDER BY seq`;
 
@@ -52,6 +52,7 @@ interface Row {
   event_id: string;
   type: string;
   body: string | null;
+  trace: string | null;
   occurred_at: Date;
   api_key: string;
   organization_id: string;
@@ -83,6 +84,7 @@ export async function takeEvents(
     organizationId: row.organization_id,
     occurredAt: row.occurred_at,
     data: row.body ?? notificationAdded(toNotification(row), row.timestamp),
+    trace: row.trace,
   }));
 }
 

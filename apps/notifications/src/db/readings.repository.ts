@@ -5,6 +5,7 @@ import { EVENT_TYPES } from '@app/contracts/event-types';
 import { hasLostRace } from '@app/postgres/errors';
 import type { OutboxEvent } from '@app/postgres/outbox-event';
 import { queryPrepared } from '@app/postgres/query-prepared';
+import { activeTrace } from '@app/tracing/tracing';
 import { MOST_YOUNG, SETTLED, UPDATE_EACH, updateUpTo } from './readings.sql';
 
 interface Tenant {
@@ -77,12 +78,13 @@ export class ReadingsRepository {
     valuesOf: (eventId: string) => unknown[],
   ): Promise<{ row: Row; event?: OutboxEvent } | undefined> {
     const id = randomUUID();
+    const trace = activeTrace();
     try {
-      const [row] = await queryPrepared<Row>(this.dataSource, statement, valuesOf(id), deadline);
+      const [row] = await queryPrepared<Row>(this.dataSource, statement, [...valuesOf(id), trace], deadline);
       if (!row) return undefined;
       const { seq, occurred_at: occurredAt, body } = row;
       if (seq === null) return { row };
-      return { row, event: { seq, id, type: EVENT_TYPES.inboxChanged, apiKey, organizationId, occurredAt, data: body } };
+      return { row, event: { seq, id, type: EVENT_TYPES.inboxChanged, apiKey, organizationId, occurredAt, data: body, trace } };
     } catch (error) {
       if (hasLostRace(error)) return undefined;
       throw error;

@@ -13,10 +13,11 @@ const CLOCK = `
     WHERE $4::bigint IS NULL OR extract(epoch FROM now + current_setting('statement_timeout')::interval) * 1000 <= $4::bigint + 500
   )`;
 
-const outboxed = (users: string, changed: string) => `
+/** @param trace number of the parameter with the trace context, which may be null */
+const outboxed = (users: string, changed: string, trace: number) => `
   outboxed AS (
-    INSERT INTO outbox (id, organization, type, body)
-    SELECT $5::text, organization, '${EVENT_TYPES.inboxChanged}', json_build_object('organizationId', $2::text, 'userIds', ${users})
+    INSERT INTO outbox (id, organization, type, body, trace)
+    SELECT $5::text, organization, '${EVENT_TYPES.inboxChanged}', json_build_object('organizationId', $2::text, 'userIds', ${users}), $${trace}::text
     FROM (${changed}) changed
     RETURNING seq, occurred_at, body
   )`;
@@ -25,7 +26,7 @@ const EVENT = 'outboxed.seq, outboxed.occurred_at, outboxed.body::text AS body';
 
 /**
  * $1 api key, $2 organization, $3 ids, $4 deadline or null, $5 id of the event, $6 document or null, $7 location or null, and the pairs: $8 ids,
- * $9 users, $10 read or unread. Locks rows in the order of the primary key.
+ * $9 users, $10 read or unread. $11 trace context or null. Locks rows in the order of the primary key.
  */
 export const UPDATE_EACH = {
   name: 'update-readings',
@@ -46,7 +47,7 @@ export const UPDATE_EACH = {
     INSERT INTO readings (organization, user_id, "timestamp", notification_id, read, asked)
     SELECT organization, user_id, "timestamp", id, read, asked FROM pairs ORDER BY organization, user_id COLLATE "C", "timestamp", id COLLATE "C"
     ON CONFLICT (organization, user_id, "timestamp", notification_id) DO UPDATE SET read = excluded.read, asked = excluded.asked
-  ), ${outboxed('(SELECT json_agg(DISTINCT user_id) FROM pairs)', 'SELECT DISTINCT organization FROM pairs')}
+  ), ${outboxed('(SELECT json_agg(DISTINCT user_id) FROM pairs)', 'SELECT DISTINCT organization FROM pairs', 11)}
   SELECT ARRAY(SELECT id FROM found) AS updated, ${EVENT} FROM clock LEFT JOIN outboxed ON true`,
 };
 
@@ -64,7 +65,8 @@ export const SETTLED = {
 };
 
 /**
- * $1 api key, $2 organization, $3 user, $4 deadline or null, $5 id of the event, $6 the moment that is asked for, $7 the moment that is settled.
+ * $1 api key, $2 organization, $3 user, $4 deadline or null, $5 id of the event, $6 the moment that is asked for, $7 the moment that is settled,
+ * $8 trace context or null.
  * Up to the latter the mark says that all is read. What is younger is marked one by one, because more may become visible there. With more than
  * `most` of them the oldest are marked, and the moment before the first that is left is what counts.
  *
@@ -109,7 +111,7 @@ export const updateUpTo = (most: number) => {
           AND (r.read OR r.asked <> m.asked)
         ORDER BY r."timestamp" LIMIT ${most} FOR UPDATE SKIP LOCKED
       ) r))
-  ), ${outboxed('json_build_array($3::text)', 'SELECT organization FROM marked')}
+  ), ${outboxed('json_build_array($3::text)', 'SELECT organization FROM marked', 8)}
   SELECT CASE WHEN EXISTS (SELECT FROM marked) THEN up_to ELSE $6::bigint END AS up_to, ${EVENT}
   FROM clock CROSS JOIN counted LEFT JOIN outboxed ON true`,
   };

@@ -14,14 +14,14 @@ export async function askUsers<Request, Result>(
   client: RabbitClient,
   query: Message<Request, Result>,
   request: Request,
-  { apiKey, requestId }: Pick<DeliveryContext, 'apiKey' | 'requestId'>,
+  { apiKey, requestId, span }: Pick<DeliveryContext, 'apiKey' | 'requestId' | 'span'>,
 ): Promise<Result> {
   const until = performance.now() + QUESTION_TIMEOUT_MS;
   try {
     // Questions use their own connection. After a start hundreds of commands may arrive on the other connection first: without this wait, all
     // of them would fail and be retried later.
     await client.whenReady(QUESTION_TIMEOUT_MS);
-    const answer = await client.call(query, request, { apiKey, requestId, timeoutMs: until - performance.now() });
+    const answer = await client.call(query, request, { apiKey, requestId, span, timeoutMs: until - performance.now() });
     return answer.parse();
   } catch (error) {
     // UNAVAILABLE in any case: a question changes nothing, so the outcome of the caller's command is known.

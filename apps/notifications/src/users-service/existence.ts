@@ -6,6 +6,7 @@ import type { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
 import { RabbitClient } from '@app/rabbitmq/client/rabbit.client';
 import { askUsers } from './ask-users';
 import { countLookup } from '@app/runtime/metrics';
+import { runIn } from '@app/tracing/tracing';
 import { OrganizationsRepository } from '../db/organizations.repository';
 
 /** Checks that tenants, organizations and documents exist: first in this service's own tables, then in the users service. */
@@ -26,7 +27,7 @@ export class Existence {
    */
   async requireTenant(context: DeliveryContext): Promise<void> {
     if (countLookup('tenants', this.knownTenants.has(context.apiKey))) return;
-    if (!(await this.organizations.hasTenant(context.apiKey))) {
+    if (!(await runIn(context.span, () => this.organizations.hasTenant(context.apiKey)))) {
       const { apiKey } = await askUsers(this.client, Exists, {}, context);
       if (!apiKey) throw new ApiError('UNAUTHENTICATED', 'The API key is unknown.');
     }
@@ -46,7 +47,7 @@ export class Existence {
           ? 'The document does not exist.'
           : undefined;
 
-    const own = await this.organizations.find(context.apiKey, organizationId, documentId);
+    const own = await runIn(context.span, () => this.organizations.find(context.apiKey, organizationId, documentId));
     if (!missing(own)) return;
     const users = await askUsers(this.client, Exists, { organizationId, documentId }, context);
     const problem = missing({

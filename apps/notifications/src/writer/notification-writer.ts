@@ -1,8 +1,11 @@
 import { Injectable, Logger } from '@nestjs/common';
+import type { Span } from '@opentelemetry/api';
 import { STATEMENT_TIMEOUT_MS } from '@app/postgres/statement-timeout';
 import { isDatabaseAway, isRejectedByValue, isTransient, sqlState, violatedConstraint } from '@app/postgres/errors';
 import { OutboxRelay } from '@app/postgres/outbox';
+import { outside } from '@app/tracing/tracing';
 import { InsertNotificationsRepository, type NewNotification, type StoredBefore } from '../db/insert-notifications.repository';
+import { startBatch } from './batch-span';
 import { batchSeconds, batchSize, MAX_BATCH, writerWaiting } from '../metrics';
 
 /**
@@ -19,6 +22,8 @@ export type Written =
 interface Entry {
   notification: NewNotification;
   tries: number;
+  /** The span of its command. */
+  span?: Span;
   resolve(written: Written): void;
   reject(error: unknown): void;
 }
@@ -63,18 +68,18 @@ export class NotificationWriter {
    * @throws OutboxFull when the outbox has no room for the event; nothing was stored. The database's error when the database is away; then the
    *   notification may be stored, and a repetition finds that out
    */
-  async add(notification: NewNotification): Promise<Written> {
+  async add(notification: NewNotification, span?: Span): Promise<Written> {
     this.outbox.requireRoom();
     return new Promise((resolve, reject) => {
-      this.waiting.push({ notification, tries: 0, resolve, reject });
-      if (this.isWorthABatch()) void this.writeNext();
+      this.waiting.push({ notification, tries: 0, span, resolve, reject });
+      if (this.isWorthABatch()) void outside(() => this.writeNext());
     });
   }
 
   /** Whether its Idempotency-Key has an answer already, for this or another request. */
-  async hasAnswer(notification: NewNotification): Promise<boolean> {
+  async hasAnswer(notification: NewNotification, span?: Span): Promise<boolean> {
     if (!notification.idempotency) return false;
-    const [stored] = await this.repository.findStored([notification]);
+    const [stored] = await this.repository.findStored([notification], span);
     return stored?.answer !== undefined;
   }
 
@@ -93,8 +98,10 @@ export class NotificationWriter {
     if (size > 0) {
       const observe = batchSeconds.startTimer();
       batchSize.observe(size);
-      const left = await this.insert(leaders);
-      await this.resolveStored([...left, ...followers]);
+      const span = startBatch([...leaders, ...followers]);
+      const left = await this.insert(leaders, span);
+      await this.resolveStored([...left, ...followers], span);
+      span?.end();
       observe();
     }
     for (const entry of leaders) this.keysBeingWritten.delete(idempotencyKeyOf(entry));
@@ -142,11 +149,14 @@ export class NotificationWriter {
   }
 
   /** Resolves the inserted notifications and returns the others. A statement that fails because of one row is retried in halves. */
-  private async insert(entries: Entry[]): Promise<Entry[]> {
+  private async insert(entries: Entry[], span?: Span): Promise<Entry[]> {
     if (entries.length === 0) return [];
     try {
       const since = performance.now();
-      const inserted = await this.repository.insert(entries.map(({ notification }) => notification));
+      const inserted = await this.repository.insert(
+        entries.map(({ notification }) => notification),
+        span,
+      );
       const left: Entry[] = [];
       entries.forEach((entry, position) => {
         if (inserted.has(position)) entry.resolve({ outcome: 'stored', notificationId: entry.notification.id });
@@ -158,7 +168,7 @@ export class NotificationWriter {
       if (isDatabaseAway(error)) return rejectAll(entries, error);
       if (isRejectedByValue(error) && entries.length > 1) {
         const middle = entries.length >> 1;
-        return [...(await this.insert(entries.slice(0, middle))), ...(await this.insert(entries.slice(middle)))];
+        return [...(await this.insert(entries.slice(0, middle), span)), ...(await this.insert(entries.slice(middle), span))];
       }
       if (isTransient(error) || violatedConstraint(error) === ANSWERED_MEANWHILE) {
         this.logger.warn({ msg: 'a batch was rolled back', notifications: entries.length, code: sqlState(error) });
@@ -169,11 +179,14 @@ export class NotificationWriter {
   }
 
   /** Resolves notifications that were not inserted with the reason. Notifications without a conflict go into the next batch. */
-  private async resolveStored(entries: Entry[]): Promise<void> {
+  private async resolveStored(entries: Entry[], span?: Span): Promise<void> {
     if (entries.length === 0) return;
     const repeated: Entry[] = [];
     try {
-      const stored = await this.repository.findStored(entries.map(({ notification }) => notification));
+      const stored = await this.repository.findStored(
+        entries.map(({ notification }) => notification),
+        span,
+      );
       entries.forEach((entry, index) => {
         const written = judge(entry.notification, stored[index] ?? {});
         if (written === 'again') this.tryAgain(entry);

@@ -16,6 +16,7 @@ const OPERATION = OPERATIONS.add;
  */
 const addMembers = (of: Level['of']): PreparedStatement => {
   const table = `${of}_members`;
+  const trace = of === 'organization' ? 13 : 14;
   const [column, value, sameId, named, level] =
     of === 'organization'
       ? ['', '', '', '', '']
@@ -30,6 +31,7 @@ const addMembers = (of: Level['of']): PreparedStatement => {
         ];
   const text = `${organizationCte(
     8,
+    trace,
     `AND NOT EXISTS (SELECT FROM idempotency_keys WHERE api_key = $1::text AND operation = '${OPERATION}' AND key = $9::text)`,
   )}, sent AS MATERIALIZED (
     SELECT o.id AS organization, s.*
@@ -74,10 +76,10 @@ const addMembers = (of: Level['of']): PreparedStatement => {
     FROM sent s JOIN added USING (user_id) LEFT JOIN users u ON u.organization = s.organization AND u.user_id = s.user_id
     WHERE NOT EXISTS (SELECT FROM stored WHERE stored.user_id = s.user_id)
   ), user_added AS (
-    INSERT INTO outbox (type, api_key, organization_id, data)
+    INSERT INTO outbox (type, api_key, organization_id, data, trace)
     SELECT '${EVENT_TYPES.userAdded}', $1::text, $2::text, json_strip_nulls(json_build_object('organizationId', $2::text, ${level}
       'users', json_agg(json_build_object('userId', user_id, 'name', name, 'email', email, 'initial', initial, 'version', version,
-        'membership', membership))))
+        'membership', membership)))), $${trace}::text
     FROM outboxed HAVING count(*) > 0
   ), ${expiredCte('$1', `'${OPERATION}'`, '$9')}, answered AS (
     INSERT INTO idempotency_keys (api_key, operation, key, fingerprint, answer)
@@ -93,8 +95,8 @@ const addMembers = (of: Level['of']): PreparedStatement => {
 
 /**
  * The statement that adds users at each level. Parameters: 1 api key, 2 organizationId, 3 userIds, 4 names, 5 e-mails, 6 initials,
- * 7 whether each initial was generated, 8 deadline, 9 Idempotency-Key, 10 fingerprint, 11 refused entries, 12 places of the users in the request, which the answer keeps instead of
- * their ids, 13 folderId or documentId.
+ * 7 whether each initial was generated, 8 deadline, 9 Idempotency-Key, 10 fingerprint, 11 refused entries, 12 places of the users in the
+ * request, which the answer keeps instead of their ids, 13 folderId or documentId. The last one is the trace context or null.
  */
 export const ADD_MEMBERS: Record<Level['of'], PreparedStatement> = {
   organization: addMembers('organization'),

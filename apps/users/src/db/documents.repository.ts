@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { hasLostRace, violatedConstraint } from '@app/postgres/errors';
 import { queryPrepared } from '@app/postgres/query-prepared';
+import { activeTrace } from '@app/tracing/tracing';
 import { EVENT_TYPES } from '@app/contracts/event-types';
 import { organizationCte } from './organization.sql';
 
@@ -25,7 +26,7 @@ export type StoredDocument = { outcome: 'stored'; version: number; changed: bool
 /** Same structure, locks and table order as the statements that add members, so they cannot deadlock. */
 const SET_DOCUMENT = {
   name: 'set-document',
-  text: `${organizationCte(6)}, named_folder AS (
+  text: `${organizationCte(6, 7)}, named_folder AS (
     INSERT INTO folders (organization, folder_id) SELECT id, $4::text FROM organization WHERE $4::text IS NOT NULL ON CONFLICT DO NOTHING
   ), stored AS (
     INSERT INTO documents AS d (organization, document_id, folder_id, access, version)
@@ -38,9 +39,9 @@ const SET_DOCUMENT = {
     WHERE (d.folder_id, d.access) IS DISTINCT FROM (excluded.folder_id, excluded.access) OR d.version = 0
     RETURNING version
   ), document_changed AS (
-    INSERT INTO outbox (type, api_key, organization_id, data)
+    INSERT INTO outbox (type, api_key, organization_id, data, trace)
     SELECT '${EVENT_TYPES.documentChanged}', $1::text, $2::text, json_strip_nulls(json_build_object(
-      'organizationId', $2::text, 'documentId', $3::text, 'folderId', $4::text, 'access', $5::text, 'version', version))
+      'organizationId', $2::text, 'documentId', $3::text, 'folderId', $4::text, 'access', $5::text, 'version', version)), $7::text
     FROM stored
   )
   SELECT o.id AS organization, (SELECT version FROM stored) AS version FROM organization o`,
@@ -57,7 +58,7 @@ export class DocumentsRepository {
       const [stored] = await queryPrepared<{ organization: string; version: string | null }>(
         this.dataSource,
         SET_DOCUMENT,
-        [apiKey, organizationId, documentId, folderId ?? null, access, deadline ?? null],
+        [apiKey, organizationId, documentId, folderId ?? null, access, deadline ?? null, activeTrace()],
         deadline,
       );
       if (!stored) return { outcome: 'missed' };

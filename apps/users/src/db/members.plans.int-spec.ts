@@ -109,11 +109,11 @@ async function statements(): Promise<Statement[]> {
   await named('access', access.find('one', 'org', 'busy', 'u5'));
   for (const level of LEVELS) {
     const id = level.of === 'organization' ? [] : [level.id];
-    const ended = ['one', 'org', USERS, null, 'users.delete', randomUUID(), Buffer.alloc(1), ...id];
+    const ended = ['one', 'org', USERS, null, 'users.delete', randomUUID(), Buffer.alloc(1), ...id, null];
     sent.push({ ...REMOVE_MEMBERS[level.of], prepared: true, values: ended });
     const none = USERS.map(() => null);
     const key = [randomUUID(), Buffer.alloc(1), '[]', USERS.map((_, place) => place)];
-    const added = ['one', 'org', USERS, none, none, none, USERS.map(() => true), null, ...key, ...id];
+    const added = ['one', 'org', USERS, none, none, none, USERS.map(() => true), null, ...key, ...id, null];
     sent.push({ ...ADD_MEMBERS[level.of], prepared: true, values: added });
   }
   return sent;

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { hasLostRace, violatedConstraint } from '@app/postgres/errors';
 import { queryPrepared } from '@app/postgres/query-prepared';
+import { activeTrace } from '@app/tracing/tracing';
 import { ADD_MEMBERS } from './add-members.sql';
 import type { OperationName } from './idempotency-keys.repository';
 import type { Level } from './level';
@@ -88,6 +89,7 @@ export class MembersRepository {
           JSON.stringify(idempotency?.refused ?? []),
           idempotency?.places ?? [],
           ...(level.of === 'organization' ? [] : [level.id]),
+          activeTrace(),
         ],
         deadline,
       );
@@ -116,6 +118,7 @@ export class MembersRepository {
           key,
           fingerprint,
           ...(level.of === 'organization' ? [] : [level.id]),
+          activeTrace(),
         ],
         deadline,
       );

@@ -20,8 +20,10 @@ export const admittedCte = (deadline: number, condition = '') => `
  * `organization (id)`. A missing organization is created, with its event. `organization` is empty, and nothing changes, when
  * - `admitted` is empty: see {@link admittedCte},
  * - another transaction is creating the organization: it is invisible to this statement, and visible to the next one.
+ *
+ * @param trace number of the parameter with the trace context of events, which may be null
  */
-export const organizationCte = (deadline: number, condition = '') => `
+export const organizationCte = (deadline: number, trace: number, condition = '') => `
   WITH ${admittedCte(deadline, condition)}, known AS MATERIALIZED (
     SELECT o.id FROM admitted, organizations o WHERE o.api_key = $1::text AND o.organization_id = $2::text
   ), created AS (
@@ -30,8 +32,9 @@ export const organizationCte = (deadline: number, condition = '') => `
     ON CONFLICT DO NOTHING
     RETURNING id
   ), organization_created AS (
-    INSERT INTO outbox (type, api_key, organization_id, data)
-    SELECT '${EVENT_TYPES.organizationCreated}', $1::text, $2::text, json_build_object('organizationId', $2::text, 'version', 1) FROM created
+    INSERT INTO outbox (type, api_key, organization_id, data, trace)
+    SELECT '${EVENT_TYPES.organizationCreated}', $1::text, $2::text, json_build_object('organizationId', $2::text, 'version', 1), $${trace}::text
+    FROM created
   ), organization AS MATERIALIZED (
     SELECT id FROM known UNION ALL SELECT id FROM created
   )`;

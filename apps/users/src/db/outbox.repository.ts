@@ -17,7 +17,7 @@ const take = (condition = '') => `
   ), taken AS (
     DELETE FROM outbox WHERE ctid = ANY (ARRAY(SELECT place FROM chosen)) RETURNING *
   )
-  SELECT seq, id, type, api_key AS "apiKey", organization_id AS "organizationId", occurred_at AS "occurredAt", data::text AS data
+  SELECT seq, id, type, api_key AS "apiKey", organization_id AS "organizationId", occurred_at AS "occurredAt", data::text AS data, trace
   FROM taken ORDER BY seq`;
 
 /** Planned once, whatever there is then. A ctid stays that of its row, because rows are never updated. Exported for the test of its plan. */

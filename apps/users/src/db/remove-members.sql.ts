@@ -44,10 +44,10 @@ const removeMembers = (of: Level['of']): PreparedStatement => ({
     ORDER BY u.user_id FOR NO KEY UPDATE OF u
   ), removed AS (${of === 'organization' ? LEAVE : END(of)}
   ), user_removed AS (
-    INSERT INTO outbox (type, api_key, organization_id, data)
+    INSERT INTO outbox (type, api_key, organization_id, data, trace)
     SELECT '${EVENT_TYPES.userRemoved}', $1::text, $2::text, json_build_object('organizationId', $2::text,
       ${of === 'organization' ? '' : `'${of}Id', $8::text,`}
-      'users', json_agg(json_build_object('userId', user_id, 'version', version)))
+      'users', json_agg(json_build_object('userId', user_id, 'version', version))), $${of === 'organization' ? 8 : 9}::text
     FROM removed HAVING count(*) > 0
   ), ${expiredCte('$1', '$5::text', '$6')}, answered AS (
     INSERT INTO idempotency_keys (api_key, operation, key, fingerprint, answer)
@@ -60,8 +60,8 @@ const removeMembers = (of: Level['of']): PreparedStatement => ({
 });
 
 /**
- * The statement that removes users at each level. Parameters: 1 api key, 2 organizationId, 3 userIds, whose places the answer keeps, 4 deadline, 5 operation and 6 key of the
- * answer, 7 fingerprint, 8 folderId or documentId.
+ * The statement that removes users at each level. Parameters: 1 api key, 2 organizationId, 3 userIds, whose places the answer keeps,
+ * 4 deadline, 5 operation and 6 key of the answer, 7 fingerprint, 8 folderId or documentId. The last one is the trace context or null.
  */
 export const REMOVE_MEMBERS: Record<Level['of'], PreparedStatement> = {
   organization: removeMembers('organization'),

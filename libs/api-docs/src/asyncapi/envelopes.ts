@@ -35,6 +35,18 @@ const REQUEST_HEADERS = {
   },
 };
 
+const TRACE_HEADERS = {
+  [HEADER.traceparent]: {
+    type: 'string',
+    description: 'W3C trace context. With tracing on, the trace goes on here, through retries, and to the events.',
+  },
+  [HEADER.tracestate]: {
+    type: 'string',
+    maxLength: 512,
+    description: 'The rest of the W3C trace context. A longer one is dropped.',
+  },
+};
+
 const COMMAND_HEADERS = {
   ...REQUEST_HEADERS,
   [HEADER.deadline]: {
@@ -48,7 +60,6 @@ const COMMAND_HEADERS = {
     description:
       'Like the HTTP header Idempotency-Key, 1-255 printable ASCII characters. The first answer is stored for at least 24 hours and returned to a repetition. Without effect for a command that does not list the error `FAILED_PRECONDITION`.',
   },
-  traceparent: { type: 'string', description: 'W3C trace context, kept in retries.' },
 };
 
 const PROPERTIES = {
@@ -99,7 +110,7 @@ const COMMAND_PROPERTIES: FieldsSchema = {
 const withTenant = (properties: Record<string, object>): FieldsSchema => ({
   type: 'object',
   required: [HEADER.apiKey],
-  properties: { [HEADER.apiKey]: API_KEY, ...properties },
+  properties: { [HEADER.apiKey]: API_KEY, ...properties, ...TRACE_HEADERS },
 });
 
 /** Names of the schemas below for a command or query. */
@@ -113,7 +124,7 @@ export const ENVELOPES: Readonly<Record<string, FieldsSchema>> = {
   CommandHeaders: withTenant(COMMAND_HEADERS),
   CommandProperties: COMMAND_PROPERTIES,
   QueryHeaders: withTenant(REQUEST_HEADERS),
-  TenantlessQueryHeaders: { type: 'object', properties: REQUEST_HEADERS },
+  TenantlessQueryHeaders: { type: 'object', properties: { ...REQUEST_HEADERS, ...TRACE_HEADERS } },
   QueryProperties: QUERY_PROPERTIES,
   ReplyProperties: {
     type: 'object',

@@ -1,20 +1,28 @@
 import { randomUUID } from 'node:crypto';
 import { ClientProxy, type ReadPacket, type WritePacket } from '@nestjs/microservices';
+import type { Span } from '@opentelemetry/api';
 import type { Registry } from 'prom-client';
 import { notPublished } from '@app/amqp/call-errors';
 import { Caller } from '@app/amqp/caller';
 import { RabbitConnection, type ConnectionOptions, type ConnectionState } from '@app/amqp/connection';
-import type { CallOptions } from '@app/amqp/message-properties';
+import type { CallOptions as PublishOptions } from '@app/amqp/message-properties';
 import type { Answer } from '@app/amqp/reply-format';
 import { ALL_MESSAGES } from '@app/contracts/all-messages';
 import { ApiError } from '@app/contracts/error';
 import type { CallerName, Message } from '@app/contracts/message';
+import { traceHeaders } from '@app/tracing/trace-context';
+import { activeSpan, endFailed } from '@app/tracing/tracing';
 import { TransportMetrics } from '../metrics';
 import { observe } from '../observe';
+import { startCall } from '../spans';
 import { STANDBY_EXCHANGE } from '../topology/topology';
 
-export type { CallOptions } from '@app/amqp/message-properties';
 export type { Answer } from '@app/amqp/reply-format';
+
+export interface CallOptions extends Omit<PublishOptions, 'trace'> {
+  /** Parent of the span of the call. Default: the active span. */
+  span?: Span;
+}
 
 const MAX_PENDING = 1000;
 
@@ -91,13 +99,20 @@ export class RabbitClient extends ClientProxy {
    */
   async call<Req, Res>(message: Message<Req, Res>, body: Req, options: CallOptions): Promise<Answer<Res>> {
     this.requireDeclared(message);
-    const finish = this.metrics.calls.startTimer({ message: message.pattern });
+    const { pattern } = message;
+    const finish = this.metrics.calls.startTimer({ message: pattern });
+    const span = startCall(this.options.exchange ?? 'calls', pattern, (options.span ?? activeSpan())?.spanContext());
     try {
-      const answer = await this.caller.call<Res>(message, body, options);
+      // The spread must not come first: see write-message.ts.
+      const sent: PublishOptions = span ? { trace: traceHeaders(span.spanContext()), ...options } : options;
+      const answer = await this.caller.call<Res>(message, body, sent);
       finish({ status: 'OK' });
+      span?.end();
       return answer;
     } catch (error) {
-      finish({ status: error instanceof ApiError ? error.status : 'INTERNAL' });
+      const status = error instanceof ApiError ? error.status : 'INTERNAL';
+      finish({ status });
+      endFailed(span, status);
       throw error;
     }
   }

@@ -1,4 +1,5 @@
 import { BaseRpcContext } from '@nestjs/microservices';
+import type { Span } from '@opentelemetry/api';
 
 /**
  * Context of a delivery, which a handler gets through `@Ctx()`: everything but the body. Validated: every string fits into an AMQP property or
@@ -27,6 +28,8 @@ export class DeliveryContext extends BaseRpcContext<[]> {
   readonly appId?: string;
   /** Broker account of the publisher, checked by the broker. */
   readonly userId?: string;
+  /** The span of this delivery; undefined while tracing is off. */
+  span?: Span;
 
   constructor(properties: Omit<DeliveryContext, keyof BaseRpcContext>) {
     super([]);

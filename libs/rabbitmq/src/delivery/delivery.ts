@@ -1,6 +1,7 @@
 import type { Channel, ConsumeMessage } from 'amqplib';
 import { isChannelClosed } from '@app/amqp/opened-channel';
 import { JsonText } from '@app/amqp/reply';
+import { traceFields } from '@app/tracing/tracing';
 import type { ConsumedQueue, QueueKind } from '../topology/consumed-queues';
 import type { DeliveryContext } from './delivery-context';
 import type { Envelope, ReplyAddress } from './envelope';
@@ -117,9 +118,10 @@ export class Delivery {
 }
 
 /** Fields of a delivery for the log: never its body or its tenant. */
-export const about = ({ context: { requestId, pattern, messageId, appId } }: Delivery) => ({
+export const about = ({ context: { requestId, pattern, messageId, appId, span } }: Delivery) => ({
   requestId,
   pattern,
   messageId,
   appId,
+  ...traceFields(span?.spanContext()),
 });

@@ -12,6 +12,9 @@ import { TransportMetrics } from '../metrics';
 import { observe } from '../observe';
 import { ConfirmedPublisher } from '@app/amqp/publisher';
 import { within } from '@app/amqp/within';
+import { readStoredTrace, traceHeaders } from '@app/tracing/trace-context';
+import { endFailed } from '@app/tracing/tracing';
+import { startEvent } from '../spans';
 import type { ExchangeName } from '../topology/topology';
 
 /** A transaction waits for the confirms, and the database aborts it after 5 s. */
@@ -29,6 +32,8 @@ export interface PublishedEvent {
   occurredAt: Date;
   /** JSON text of the `data`. */
   data: string;
+  /** Trace context of the call that it tells of, as in column `trace` of an outbox. */
+  trace?: string | null;
 }
 
 export interface EventPublisherOptions {
@@ -123,7 +128,10 @@ export class EventPublisher {
 
   private async publishOne(exchange: ExchangeName, event: PublishedEvent): Promise<EventOutcome> {
     const { id, type, occurredAt } = event;
-    const outcome = await this.publisher.publish({
+    const cause = readStoredTrace(event.trace);
+    const span = startEvent(exchange, type, id, cause);
+    const trace = span?.spanContext() ?? cause;
+    const publication = this.publisher.publish({
       exchange,
       routingKey: type,
       // An event need not have a listener.
@@ -138,9 +146,15 @@ export class EventPublisher {
         timestamp: Math.floor(occurredAt.getTime() / 1000),
         appId: this.options.service,
         userId: this.connection.username,
-        headers: { [HEADER.apiKey]: event.apiKey },
+        headers: { [HEADER.apiKey]: event.apiKey, ...(trace && traceHeaders(trace)) },
       },
     });
+    const outcome = await publication.catch((error: unknown) => {
+      endFailed(span, 'not_written');
+      throw error;
+    });
+    if (outcome === 'confirmed') span?.end();
+    else endFailed(span, outcome);
     if (outcome !== 'confirmed' && outcome !== 'nacked') throw new Error(`an event was ${outcome}`);
     return { id, type, refused: outcome === 'nacked' };
   }

@@ -5,8 +5,10 @@ import { ALL_EVENTS } from '@app/contracts/all-events';
 import { ALL_MESSAGES } from '@app/contracts/all-messages';
 import { ApiError } from '@app/contracts/error';
 import { MAX_BODY_BYTES, parseJson } from '@app/contracts/json';
+import { runIn } from '@app/tracing/tracing';
 import { isBug, type Outcome } from '../settle/ack-policy';
 import { about, type Delivery } from '../delivery/delivery';
+import type { DeliveryContext } from '../delivery/delivery-context';
 import type { PublisherRights } from './publisher-rights';
 
 /** Event types. An event can only come from the event queue or from a retry queue: no lane has a binding for it. */
@@ -23,6 +25,7 @@ export class HandlerRunner {
     private readonly isUnavailable: (error: unknown) => boolean = () => false,
     private readonly isTransient: (error: unknown) => boolean = () => false,
     private readonly publishers?: PublisherRights,
+    private readonly withoutScope: ReadonlySet<string> = new Set(),
   ) {}
 
   async outcomeOf(delivery: Delivery): Promise<Outcome> {
@@ -57,10 +60,9 @@ export class HandlerRunner {
 
   private async run(handler: MessageHandler, body: unknown, delivery: Delivery): Promise<Outcome> {
     try {
-      // A message without a tenant proves its rights in its body.
-      if (delivery.context.apiKey) await this.publishers?.require(delivery.context);
-      const answer: unknown = await handler(body, delivery.context);
-      return { kind: 'result', value: isObservable(answer) ? await lastValueFrom(answer, { defaultValue: undefined }) : answer };
+      const { context } = delivery;
+      const answer = () => this.answerOf(handler, body, context);
+      return { kind: 'result', value: await (this.withoutScope.has(context.pattern) ? answer() : runIn(context.span, answer)) };
     } catch (error) {
       const { message: reason, stack = reason } = (error ?? {}) as Partial<Error>;
       if (this.isUnavailable(error)) {
@@ -75,6 +77,13 @@ export class HandlerRunner {
       if (isBug(error)) this.logger.error({ msg: 'a handler failed', stack, ...about(delivery) });
       return { kind: 'failed', error };
     }
+  }
+
+  private async answerOf(handler: MessageHandler, body: unknown, context: DeliveryContext): Promise<unknown> {
+    // A message without a tenant proves its rights in its body.
+    if (context.apiKey) await this.publishers?.require(context);
+    const answer: unknown = await handler(body, context);
+    return isObservable(answer) ? lastValueFrom(answer, { defaultValue: undefined }) : answer;
   }
 }
 

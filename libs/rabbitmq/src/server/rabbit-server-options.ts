@@ -20,6 +20,11 @@ export interface RabbitServerOptions {
   probe?: () => Promise<void>;
   /** Rules which publisher may act for which tenant. Absent: every publisher that the broker accepts, for all tenants. */
   publishers?: PublisherRules;
+  /**
+   * Patterns whose handlers name the span of the delivery to each statement and call. For all others it is the active span, which slows down all
+   * other deliveries while it is there.
+   */
+  withoutScope?: readonly string[];
   /** Attempts of a command without a caller that waits, before it becomes a dead letter. Default 8, over 20 minutes. */
   maxAttempts?: number;
   /** How long a delivery waits that may have ended a process just now, in milliseconds. Default 5000. */

@@ -16,6 +16,7 @@ import { observe } from '../observe';
 import { DatabasePause, type DatabaseState } from './database-pause';
 import { PublisherRights } from './publisher-rights';
 import type { RabbitServerOptions } from './rabbit-server-options';
+import { endProcess, startProcess } from '../spans';
 import { QueueLengths } from './queue-lengths';
 import { QueueConsumer } from '../delivery/queue-consumer';
 import { Settlement } from '../settle/settlement';
@@ -69,6 +70,7 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
       isUnavailable,
       isTransient,
       publishers && new PublisherRights(publishers, this.consuming.username),
+      new Set(options.withoutScope),
     );
     this.pause = new DatabasePause(probe ?? (async () => undefined), (state) => this.onDatabase(state));
   }
@@ -143,9 +145,10 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
     let delivery: Delivery | undefined;
     try {
       delivery = new Delivery(queue, message, readEnvelope(message, isTenantless), acks, shared);
+      const pattern = this.messageHandlers.has(delivery.context.pattern) ? delivery.context.pattern : 'unknown';
+      delivery.context.span = startProcess(message, pattern, queue.name);
       const decision = await this.decide(delivery);
       if (!decision) return;
-      const pattern = this.messageHandlers.has(delivery.context.pattern) ? delivery.context.pattern : 'unknown';
       await this.settlement.settle(delivery, decision, pattern);
       this.metrics.deliverySeconds.observe({ pattern }, (performance.now() - arrivedAt) / 1000);
     } catch (error) {
@@ -158,6 +161,9 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
       await sleep(UNEXPECTED_PAUSE_MS);
       if (delivery) delivery.requeue();
       else closeQuietly(acks.channel);
+    } finally {
+      // Unless it was settled: then the span has ended with the outcome.
+      if (delivery) endProcess(delivery.context, 'requeued', '');
     }
   }
 

@@ -4,6 +4,7 @@ import type { Delivery } from '../delivery/delivery';
 import type { DeliveryContext } from '../delivery/delivery-context';
 import { HEADER } from '@app/amqp/headers';
 import type { Publication } from '@app/amqp/publisher';
+import { traceHeaders } from '@app/tracing/trace-context';
 
 const MAX_REASON_CHARACTERS = 500;
 /** Bytes of a malformed command's body that are kept. */
@@ -73,6 +74,8 @@ export function republication(
       correlationId: randomUUID(),
       headers: {
         ...original,
+        ...(context.span && NO_TRACE),
+        ...(context.span && traceHeaders(context.span.spanContext())),
         [OURS.routingKey]: context.pattern,
         [OURS.lane]: lane,
         [OURS.attempt]: attempt,
@@ -87,6 +90,9 @@ export function republication(
     },
   };
 }
+
+/** A tracestate that was not read must not stay beside another traceparent. */
+const NO_TRACE = { [HEADER.traceparent]: undefined, [HEADER.tracestate]: undefined };
 
 /** Without these headers a retry would have no tenant, and a dead letter could not be replayed. */
 const understood = ({ apiKey, requestId, deadline, idempotencyKey }: DeliveryContext) => ({

@@ -14,6 +14,7 @@ import { ConfirmedPublisher, NotWritten, type Publication, type PublishOutcome }
 import { encodeReply, type EncodedReply } from '@app/amqp/reply-format';
 import { ReplyBatcher } from './reply-batcher';
 import { republication } from './republication';
+import { endProcess } from '../spans';
 import { deadQueue, refusedQueue, retryQueue, suspectQueue } from '../topology/topology';
 
 /** How long a reply without a deadline waits for a publishing connection, in milliseconds. */
@@ -82,6 +83,7 @@ export class Settlement {
     const settled = (outcome: string, status = '') => {
       delivery.ack();
       this.metrics.deliveries.inc({ pattern: knownPattern, outcome, status });
+      endProcess(delivery.context, outcome, status);
       this.logger.debug({ msg: 'settled', outcome, ...(status && { status }), ...about(delivery) });
     };
     switch (decision.do) {

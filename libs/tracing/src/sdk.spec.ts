@@ -1,0 +1,90 @@
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { SpanKind } from '@opentelemetry/api';
+import { startSdk } from './sdk';
+import { startSpan, useTracing } from './tracing';
+import type { TracingConfig } from './tracing-config';
+
+const PROCESS = { name: 'gateway', version: '1' };
+const CONFIG: TracingConfig = { otlpProtocol: 'http/protobuf', tracesSampler: 'always_on', tracesRatio: 1 };
+const MIB = 2 ** 20;
+
+setFlagsFromString('--expose-gc');
+const collect = runInNewContext('gc') as () => void;
+const memory = () => {
+  collect();
+  const { heapUsed, external } = process.memoryUsage();
+  return heapUsed + external;
+};
+
+describe(startSdk.name, () => {
+  let silent: Server;
+  let url: string;
+  beforeAll(async () => {
+    silent = createServer((socket) => void socket.resume().on('error', () => undefined)).listen(0, '127.0.0.1');
+    await once(silent, 'listening');
+    url = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
+  });
+  afterAll(() => void silent.close());
+  afterEach(() => useTracing(undefined));
+
+  it('has at most 16 MiB of spans for a receiver that takes none, and ends within 3 s', async () => {
+    const stop = startSdk(PROCESS, { ...CONFIG, otlpEndpoint: url });
+    const value = 'x'.repeat(300);
+    const spans = (count: number) => {
+      for (let number = 0; number < count; number++)
+        startSpan(`span ${number}`, SpanKind.INTERNAL)
+          ?.setAttributes(
+            Object.fromEntries(Array.from({ length: 8 }, (_, index) => [`attribute.${index}`, `${value} ${number}`])),
+          )
+          .end();
+    };
+    spans(1);
+    const before = memory();
+    spans(20_000);
+    expect(memory() - before).toBeLessThan(16 * MIB);
+    const from = performance.now();
+    await stop();
+    expect(performance.now() - from).toBeLessThan(3000);
+  });
+
+  it.each([
+    ['always_on', 1, 100],
+    ['always_off', 1, 0],
+    ['parentbased_always_on', 1, 100],
+    ['parentbased_always_off', 1, 0],
+    ['traceidratio', 0, 0],
+    ['parentbased_traceidratio', 1, 100],
+  ] as const)('obeys the sampler %s with %d', async (tracesSampler, tracesRatio, recorded) => {
+    const stop = startSdk(PROCESS, { ...CONFIG, otlpEndpoint: url, tracesSampler, tracesRatio });
+    const spans = Array.from({ length: 100 }, () => startSpan('span', SpanKind.INTERNAL));
+    expect(spans.filter((span) => span?.isRecording())).toHaveLength(recorded);
+    await stop();
+  });
+
+  it('samples about the share that is asked for', async () => {
+    const stop = startSdk(PROCESS, { ...CONFIG, otlpEndpoint: url, tracesSampler: 'parentbased_traceidratio', tracesRatio: 0.1 });
+    const spans = Array.from({ length: 5000 }, () => startSpan('span', SpanKind.INTERNAL));
+    const { length } = spans.filter((span) => span?.isRecording());
+    expect(length).toBeGreaterThan(350);
+    expect(length).toBeLessThan(650);
+    await stop();
+  });
+});
+
+it.each([
+  ['no package of the SDK without a receiver', '', false],
+  ['the packages of the SDK with one', 'http://127.0.0.1:9', true],
+])('loads %s', (_, otlpEndpoint, expected) => {
+  const program = `
+    const { startTracing } = require('./dist/libs/tracing/src/start-tracing.js');
+    require('./dist/libs/runtime/src/run-service.js');
+    startTracing({ name: 'x', version: '1' }, { ...${JSON.stringify(CONFIG)}, otlpEndpoint: '${otlpEndpoint}' || undefined }).then(() => {
+      console.log(Object.keys(require.cache).some((path) => /@opentelemetry.(?!api)/.test(path)));
+    });`;
+  expect(execFileSync(process.execPath, ['-e', program]).toString().trim()).toBe(String(expected));
+});

@@ -84,6 +84,25 @@ describe(OutboxRelay.name, () => {
     expect(published).toEqual(ids);
   });
 
+  it('takes its events again when it stood still in between: another process may have published them', async () => {
+    await write('a');
+    const clock = jest.spyOn(performance, 'now');
+    let taken = 0;
+    const relay = new OutboxRelay(dataSource, {
+      take: async (...asked) => {
+        const events = await take(...asked);
+        if (taken++ === 0) clock.mockReturnValueOnce(performance.now() + 6000);
+        return events;
+      },
+      publish: toList,
+    });
+    relays.push(relay);
+    relay.wake();
+    await eventually(() => published.length > 0);
+    clock.mockRestore();
+    expect({ taken, published }).toEqual({ taken: 2, published: ['a'] });
+  });
+
   it('begins with events that another process has left', async () => {
     await write('left');
     relayTo(toList).start();

@@ -39,10 +39,13 @@ const NEXT_USERS = `
   ) u
   ORDER BY u.user_id COLLATE "C", u.organization LIMIT ${MOST_USERS}`;
 
+/** Limits the index range to the named users: with a join alone a plan may read all users. */
+const NAMED = 'u.organization = ANY ($1::bigint[]) AND u.user_id = ANY ($2::text[])';
+
 /** A statement of its own: the next one sees what the holder of such a row has committed. */
 const LOCK_USERS = `
-  SELECT FROM users WHERE (organization, user_id) IN (SELECT * FROM unnest($1::bigint[], $2::text[]))
-  ORDER BY organization, user_id FOR UPDATE`;
+  SELECT FROM users u WHERE ${NAMED} AND (u.organization, u.user_id) IN (SELECT * FROM unnest($1::bigint[], $2::text[]))
+  ORDER BY u.organization, u.user_id FOR UPDATE`;
 
 /** The rows stay as they are while their user is locked, and so do their ctids. */
 const DELETE_MEMBERSHIPS = `
@@ -62,7 +65,7 @@ const DELETE_MEMBERSHIPS = `
 /** A user who was added again has a membership. */
 const DELETE_USERS = `
   DELETE FROM users u USING unnest($1::bigint[], $2::text[]) AS e(organization, user_id)
-  WHERE u.organization = e.organization AND u.user_id = e.user_id
+  WHERE ${NAMED} AND u.organization = e.organization AND u.user_id = e.user_id
     ${MEMBERSHIPS.map((table) => `AND NOT EXISTS (SELECT FROM ${table} m WHERE m.organization = e.organization AND m.user_id = e.user_id)`).join('\n    ')}`;
 
 /**

@@ -3,6 +3,8 @@ import type { DataSource, QueryRunner } from 'typeorm';
 import { planOf, touchedBy } from '@app/testing/plan';
 import type { TestDatabase } from '@app/testing/server-databases';
 import { AccessRepository } from './access.repository';
+import { ERASE_EVERYWHERE, ERASE_IN_ORGANIZATIONS } from './erase-users.sql';
+import { UsersErasureSteps } from './erasure-steps';
 import { ADD_MEMBERS } from './add-members.sql';
 import type { Level } from './level';
 import { REMOVE_MEMBERS } from './remove-members.sql';
@@ -21,6 +23,8 @@ const DISTRIBUTIONS: [string, Distribution, number][] = [
 ];
 const LEVELS: Level[] = [{ of: 'organization' }, { of: 'folder', id: 'busy' }, { of: 'document', id: 'busy' }];
 const USERS = Array.from({ length: 20 }, (_, index) => `u${index * 50}`);
+/** Statements about other tables have no scan that counts. */
+const TABLES_OF_USERS = /\b(users|\w+_members)\b/;
 const TABLES = /^(users|(organization|folder|document)_members|organizations)$/;
 /** A page, its users, and the row that shows whether there are more. */
 const MOST = 3 * 51;
@@ -116,7 +120,36 @@ async function statements(): Promise<Statement[]> {
     const added = ['one', 'org', USERS, none, none, none, USERS.map(() => true), null, ...key, ...id, null];
     sent.push({ ...ADD_MEMBERS[level.of], prepared: true, values: added });
   }
+  for (const statement of [ERASE_EVERYWHERE, ERASE_IN_ORGANIZATIONS]) {
+    const erased = ['one', USERS.slice(1), null, 'users.erase', randomUUID(), Buffer.alloc(1), ['org', 'unknown']];
+    sent.push({ ...statement, prepared: true, values: erased });
+  }
+  sent.push(...(await erasureSteps()));
   return sent;
+}
+
+/** The statements of one step of an erasure. */
+async function erasureSteps(): Promise<Statement[]> {
+  const sent: Statement[] = [];
+  const erasure = {
+    id: '1',
+    api_key: 'one',
+    user_ids: USERS.slice(1),
+    organization_ids: null,
+    version: '9000',
+    outbox_seq: null,
+  };
+  const answers = [
+    [{ ...erasure, at_user_id: '', at_organization: '0' }],
+    USERS.slice(1).map((id) => ({ organization: '1', user_id: id })),
+  ];
+  const query = (text: string, values: unknown[] = []) => {
+    sent.push({ name: `step ${sent.length} of an erasure`, text, values });
+    return Promise.resolve(answers.shift() ?? [{ more: false }]);
+  };
+  const transaction = (work: (manager: object) => unknown) => work({ query });
+  await new UsersErasureSteps({ transaction } as unknown as DataSource, () => undefined).step();
+  return sent.filter(({ text }) => TABLES_OF_USERS.test(text));
 }
 
 const literal = (value: unknown): string => {

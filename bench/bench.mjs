@@ -24,6 +24,7 @@ import * as pages from './rows/pages.mjs';
 import * as publish from './rows/publish.mjs';
 import * as recipients from './rows/recipients.mjs';
 import * as soak from './rows/soak.mjs';
+import * as tracing from './rows/tracing.mjs';
 import * as users from './rows/users.mjs';
 import * as writers from './rows/writers.mjs';
 
@@ -42,6 +43,7 @@ const ROWS = {
   connections,
   latency,
   outbox,
+  tracing,
   members,
   bytes,
   idle,

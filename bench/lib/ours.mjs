@@ -24,9 +24,9 @@ export class Ours extends System {
    */
   constructor(place) {
     super('ours', place);
-    const { databaseUrl, amqpUrl } = place;
+    const { databaseUrl, amqpUrl, settings } = place;
     const limits = { RATE_LIMIT_PER_SECOND: '0', MAX_IN_FLIGHT: '4000' };
-    this.env = { DATABASE_URL: databaseUrl, AMQP_URL: amqpUrl, LOG_LEVEL: 'info', ...limits };
+    this.env = { DATABASE_URL: databaseUrl, AMQP_URL: amqpUrl, LOG_LEVEL: 'info', ...limits, ...settings };
   }
 
   /** @override */

@@ -15,6 +15,7 @@ export const HEADERS = { 'content-type': 'application/json', 'x-svc-api-key': 'd
  * @property {string} logs
  * @property {(url: string) => string} [writerDatabaseUrl] the way of our notifications service to its database
  * @property {NodeJS.ProcessEnv} [writerSettings]
+ * @property {NodeJS.ProcessEnv} [settings] of all processes of ours
  * @property {string} [dist] another build of ours than the checkout's
  */
 

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { connect, type ChannelModel } from 'amqplib';
+import { CollaborationClient } from '@app/client/client';
 import { eventually } from '@app/testing/eventually';
 import { OtlpReceiver } from '@app/testing/otlp-receiver';
 import type { ReceivedSpan } from '@app/testing/otlp-span';
@@ -32,6 +33,7 @@ describe('traces', () => {
   let receiver: OtlpReceiver;
   let system: System;
   let model: ChannelModel;
+  let client: CollaborationClient;
   const replicas: ServiceProcess[] = [];
   beforeAll(async () => {
     receiver = await OtlpReceiver.start();
@@ -39,11 +41,13 @@ describe('traces', () => {
       env: { OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url, OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json', LOG_LEVEL: 'debug' },
     });
     model = await connect(system.amqpUrl);
+    client = new CollaborationClient({ url: system.amqpUrl, name: 'billing', apiKey: 'demo-key' });
     // Tenant and credentials are known from here on.
     expect((await system.call('notifications/add', notification('first'))).status).toBe(200);
   });
   afterAll(async () => {
     await Promise.all(replicas.map((one) => one.stop('SIGKILL')));
+    await client?.close();
     await model?.close();
     await system?.stop();
     await receiver?.stop();
@@ -134,14 +138,10 @@ describe('traces', () => {
     await channel.bindQueue(queue, 'events', 'user.added.v1');
     const { traceId, traceparent } = newTrace();
     const body = { organizationId: 'secret-org', users: [{ userId: 'secret-user' }] };
-    channel.publish('commands', 'users.add.v1', Buffer.from(JSON.stringify(body)), {
-      messageId: 'foreign',
-      headers: { 'x-api-key': 'demo-key', traceparent },
-    });
+    await client.publish('users.add.v1', body, { traceparent });
     await received(traceId, 'process notifications.events', 'process users.commands.0', 'publish events:user.added.v1');
     expect(receiver.tree(traceId)).toEqual([
       'process users.commands.0 (users)',
-      '  SELECT publisher_grants (users)',
       '  add-organization-members (users)',
       '  publish events.own:user.added.v1 (users)',
       '    process notifications.events (notifications)',

@@ -16,6 +16,10 @@ export interface SendOptions {
   idempotencyKey?: string;
   /** Id in all logs of this command, 1-128 printable ASCII characters. Default: a random UUID. */
   requestId?: string;
+  /** Your W3C trace context: with tracing on, your trace goes on in this system. An invalid one is ignored there. */
+  traceparent?: string;
+  /** At most 512 characters. */
+  tracestate?: string;
 }
 
 const MAX_TIMEOUT_MS = 300_000;
@@ -25,7 +29,7 @@ const MAX_PROPERTY_BYTES = 255;
 export function readOptions(
   { pattern }: Operation,
   body: unknown,
-  { apiKey, timeoutMs, messageId = randomUUID(), idempotencyKey, requestId = randomUUID() }: SendOptions,
+  { apiKey, timeoutMs, messageId = randomUUID(), idempotencyKey, requestId = randomUUID(), traceparent, tracestate }: SendOptions,
   client: { apiKey?: string; timeoutMs?: number },
 ) {
   const tenant = apiKey ?? client.apiKey;
@@ -40,7 +44,8 @@ export function readOptions(
     throw refused('idempotencyKey must be 1-255 printable ASCII characters.');
   }
   if (!REQUEST_ID.test(requestId)) throw refused('requestId must be 1-128 printable ASCII characters.');
-  return { apiKey: tenant, timeoutMs: time, messageId, idempotencyKey, requestId };
+  const trace = traceparent === undefined ? undefined : { traceparent, tracestate };
+  return { apiKey: tenant, timeoutMs: time, messageId, idempotencyKey, requestId, trace };
 }
 
 const refused = (message: string) => new ApiError('INVALID_ARGUMENT', message);

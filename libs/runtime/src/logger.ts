@@ -50,7 +50,7 @@ export class NestLogger implements LoggerService {
     const err = parameters.find((parameter) => parameter instanceof Error);
     // Nest passes a stack as a string before the context.
     const stack = parameters.find((parameter): parameter is string => typeof parameter === 'string');
-    const fields = { ...traceFields(), ...(context && { context }), ...(err && { err }), ...(stack && { stack }) };
+    const fields = { ...(context && { context }), ...(err && { err }), ...(stack && { stack }), ...traceFields() };
     if (message instanceof Error) this.logger[level]({ ...fields, err: message });
     else if (typeof message === 'object' && message !== null) this.logger[level]({ ...fields, ...message });
     else this.logger[level](fields, String(message));

@@ -75,10 +75,18 @@ function samplerOf(name: TracingConfig['tracesSampler'], ratio: number): Sampler
   return name.startsWith('parentbased_') ? new ParentBasedSampler({ root }) : root;
 }
 
+function decoded(value: string): string {
+  try {
+    return decodeURIComponent(value);
+  } catch {
+    return value;
+  }
+}
+
 const headersOf = (pairs: string): Record<string, string> =>
   Object.fromEntries(
     pairs.split(',').flatMap((pair) => {
       const [key, ...value] = pair.split('=');
-      return key.trim() ? [[key.trim(), decodeURIComponent(value.join('=').trim())]] : [];
+      return key.trim() ? [[key.trim(), decoded(value.join('=').trim())]] : [];
     }),
   );

@@ -108,9 +108,6 @@ export const traceOf = (span: Span | undefined): string | null => (span?.isRecor
 export const activeTrace = (): string | null => traceOf(activeSpan());
 
 /** Fields of a log line. @param context default: that of the active span */
-export function traceFields(context: SpanContext | undefined = activeSpan()?.spanContext()): {
-  trace_id?: string;
-  span_id?: string;
-} {
-  return context ? { trace_id: context.traceId, span_id: context.spanId } : {};
+export function traceFields(context = activeSpan()?.spanContext()): { trace_id: string; span_id: string } | undefined {
+  return context && { trace_id: context.traceId, span_id: context.spanId };
 }

@@ -27,7 +27,7 @@ export function logRequests(request: FastifyRequest, reply: FastifyReply, connec
       status,
       durationMs: Math.round(milliseconds * 10) / 10,
       requestId: request.id,
-      ...traceFields(request.span?.spanContext()),
+      ...(request.span && traceFields(request.span.spanContext())),
       ...(request.caller && { apiKey: request.caller.apiKey }),
     };
     // Probes come every few seconds with the same result.

@@ -61,8 +61,11 @@ export class HandlerRunner {
   private async run(handler: MessageHandler, body: unknown, delivery: Delivery): Promise<Outcome> {
     try {
       const { context } = delivery;
-      const answer = () => this.answerOf(handler, body, context);
-      return { kind: 'result', value: await (this.withoutScope.has(context.pattern) ? answer() : runIn(context.span, answer)) };
+      const hasScope = context.span?.isRecording() && !this.withoutScope.has(context.pattern);
+      const value = hasScope
+        ? await runIn(context.span, () => this.answerOf(handler, body, context))
+        : await this.answerOf(handler, body, context);
+      return { kind: 'result', value };
     } catch (error) {
       const { message: reason, stack = reason } = (error ?? {}) as Partial<Error>;
       if (this.isUnavailable(error)) {

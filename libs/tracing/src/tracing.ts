@@ -82,7 +82,7 @@ export async function runIn<T>(span: Span | undefined, work: () => Promise<T>): 
   }
 }
 
-/** Runs work that belongs to no span, whoever starts it. */
+/** Runs work that belongs to no span, not even to the active one. */
 export const outside = <T>(work: () => T): T => (running > 0 ? scopes.run(undefined, work) : work());
 
 /** Starts a statement that belongs to a span. Its statement is the one that `start` sends before it returns. */

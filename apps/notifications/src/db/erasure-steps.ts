@@ -141,8 +141,8 @@ export class NotificationsErasureSteps implements ErasureSteps {
 }
 
 /**
- * Whether everything is visible that the next stage must see: what was stored up to the moment of the call, or what was in hand when the last notification
- * was looked at. And whether the events are published that were stored by then.
+ * Whether everything is visible that the next stage must see: what was stored up to the moment of the call, or what was in hand when the last
+ * notification was looked at. And whether the events are published that were stored by then.
  */
 async function isSettled(manager: EntityManager, { stage, up_to: upTo, walked_ms: walkedMs, outbox_seq: seq }: Erasure) {
   if (stage === 'notifications') return true;

@@ -9,8 +9,8 @@ import { notificationAdded, type AddedNotification } from './notification-added'
 const TYPES = Object.values(EVENT_TYPES);
 
 /**
- * Longest publication of a batch, in milliseconds: see EventPublisher. A process may begin to publish an event from memory until others may take its row, so the event
- * of a deletion is left in the table for so much longer: no event of a notification follows that of its deletion.
+ * Longest publication of a batch, in milliseconds: see EventPublisher. A process may begin to publish an event from memory until others may take
+ * its row. So the event of a deletion is left in the table for that much longer: no event of a notification follows that of its deletion.
  */
 export const LONGEST_PUBLICATION_MS = 4000;
 
@@ -39,8 +39,9 @@ const take = (condition = '') => `
   FROM outboxed WHERE before < $2 AND (body IS NOT NULL OR id IS NOT NULL) AND api_key IS NOT NULL ORDER BY seq`;
 
 /**
- * An event has a body of its own, or is made of its notification, which changes only when it is deleted or a user is erased. The statement is planned once, for any number of
- * rows: OFFSET 0 keeps a lookup one, and a ctid stays that of its row, because rows are never updated. Exported for the test of its plan.
+ * An event has a body of its own, or is made of its notification, which changes only when it is deleted or a user is erased. The statement is
+ * planned once, for any number of rows: OFFSET 0 keeps a lookup one, and a ctid stays that of its row, because rows are never updated. Exported
+ * for the test of its plan.
  */
 export const TAKE = { name: 'take-events', text: take() };
 

@@ -1,3 +1,5 @@
+// Not with the SDK: every process shows these metrics, also while tracing is off.
+import './metrics';
 import type { TracingConfig } from './tracing-config';
 
 /**

@@ -63,14 +63,16 @@ export class ErasureLoop {
     let failed = 0;
     while (this.woken && !signal.aborted) {
       const from = performance.now();
+      this.woken = false; // before the step: an erasure that comes while it runs is looked for in the next one
       try {
         const outcome = await this.steps.step();
         if (failed > 0) this.logger.log({ msg: 'the erasure goes on' });
         failed = 0;
-        if (outcome === 'done') await pause(performance.now() - from);
-        if (outcome === 'waiting') await pause(WAIT_MS);
-        if (outcome === 'idle') this.woken = false;
+        if (outcome === 'idle') continue;
+        this.woken = true;
+        await pause(outcome === 'done' ? performance.now() - from : WAIT_MS);
       } catch (error) {
+        this.woken = true;
         erasureFailures.inc();
         // The message of the driver may have values of the statement.
         if (failed++ === 0) this.logger.warn({ msg: 'an erasure cannot go on for now', reason: reasonOf(error) });

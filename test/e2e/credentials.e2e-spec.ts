@@ -2,17 +2,8 @@ import { connect } from 'amqplib';
 import type { CloudEvent } from '@app/contracts/event';
 import type { ApiKeyRevokedData } from '@app/contracts/events.users';
 import { eventually } from '@app/testing/eventually';
-import { DEMO_HEADERS, System, type HttpAnswer, type Operation } from '@app/testing/system';
+import { DEMO_HEADERS, OPERATIONS, System, type HttpAnswer } from '@app/testing/system';
 import type { ServiceProcess } from '@app/testing/service-process';
-
-const OPERATIONS: Operation[] = [
-  'users/add',
-  'users/delete',
-  'users/get',
-  'documents/set',
-  'notifications/add',
-  'notifications/get',
-];
 
 describe('credentials', () => {
   let system: System;

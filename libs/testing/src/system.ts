@@ -3,6 +3,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
+import { ALL_MESSAGES } from '@app/contracts/all-messages';
 import { declareTopology } from '@app/rabbitmq/topology/declare-topology';
 import { createTestBroker } from './broker';
 import { copyDatabase, createEmptyDatabase } from './server-databases';
@@ -28,6 +29,9 @@ export type Operation =
   | 'notifications/delete'
   | 'notifications/update'
   | 'notifications/inbox';
+
+/** All operations with a door over HTTP. */
+export const OPERATIONS = ALL_MESSAGES.flatMap(({ http }) => http?.path.replace('/v1/', '') ?? []) as Operation[];
 
 export interface SystemOptions {
   /**

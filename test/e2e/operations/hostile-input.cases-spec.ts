@@ -1,15 +1,7 @@
 import { request } from 'node:http';
 import * as fc from 'fast-check';
-import { DEMO_HEADERS, type HttpAnswer, type Operation, type System } from '@app/testing/system';
+import { DEMO_HEADERS, OPERATIONS, type HttpAnswer, type System } from '@app/testing/system';
 
-const OPERATIONS: Operation[] = [
-  'users/add',
-  'users/delete',
-  'users/get',
-  'documents/set',
-  'notifications/add',
-  'notifications/get',
-];
 const STATUSES = [
   'INVALID_ARGUMENT',
   'FAILED_PRECONDITION',

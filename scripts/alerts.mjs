@@ -2,20 +2,18 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { UsageError, commandLine } from './processes/command-line.mjs';
-import { endCommands, runQuietly } from './processes/command.mjs';
+import { endCommands } from './processes/command.mjs';
 import { runJest } from './checkout/jest.mjs';
 import { UserError } from './checkout/machine.mjs';
 import { watchParent } from './processes/parent.mjs';
 import { prepare } from './checkout/prepare.mjs';
 import { report, reportFailure } from './checkout/progress.mjs';
 import { ROOT } from './checkout/project.mjs';
-import { canInstall } from './servers/rabbitmq-program.mjs';
+import { needPrometheus } from './servers/prometheus.mjs';
 import { temporaryDirectory } from './processes/temporary-directory.mjs';
 
 const FOLDER = join(ROOT, 'deploy/observability');
-const INSTALLER = fileURLToPath(new URL('./servers/prometheus-install.sh', import.meta.url));
 
 const { record, names } = commandLine(
   {
@@ -51,7 +49,7 @@ try {
     );
     if (failed > 0) throw new UserError(`${failed} faults could not be recorded.`);
   }
-  await havePromtool();
+  await needPrometheus(report);
   const tests = readdirSync(join(FOLDER, 'tests')).map((file) => join(FOLDER, 'tests', file));
   promtool('check', 'rules', '--lint=all', '--lint-fatal', join(FOLDER, 'rules.yml'));
   promtool('check', 'rules', '--lint=none', panelsAsRules());
@@ -73,19 +71,6 @@ function panelsAsRules() {
   const file = join(reports.path, 'panels.yml');
   writeFileSync(file, JSON.stringify({ groups: [{ name: 'panels', rules }] }));
   return file;
-}
-
-async function havePromtool() {
-  const has = () => spawnSync('promtool', ['--version'], { stdio: 'ignore' }).status === 0;
-  if (has()) return;
-  if (canInstall()) {
-    report('installing promtool with apt-get (once)');
-    await runQuietly('sh', [INSTALLER], { name: 'The installation of prometheus', mayOutliveUs: true });
-  }
-  if (!has())
-    throw new UserError(
-      'promtool is missing: it is in the package prometheus of Debian and Ubuntu, and in every release of Prometheus.',
-    );
 }
 
 /** @param {string[]} args */

@@ -1,14 +1,8 @@
 // npm run test:browser: pages in a headless Chromium, with real clicks on a real system.
-import { spawnSync } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
-import { UserError } from './checkout/machine.mjs';
 import { report } from './checkout/progress.mjs';
 import { runSuite } from './checkout/suite.mjs';
 import { commandLine } from './processes/command-line.mjs';
-import { runQuietly } from './processes/command.mjs';
-import { canInstall } from './servers/rabbitmq-program.mjs';
-
-const INSTALLER = fileURLToPath(new URL('./servers/chromium-install.sh', import.meta.url));
+import { findProgram, needProgram } from './servers/packages.mjs';
 
 commandLine(
   {
@@ -20,17 +14,18 @@ commandLine(
   () => undefined,
 );
 
-const hasChromium = () => spawnSync('chromium', ['--version'], { stdio: 'ignore' }).status === 0;
-
 await runSuite({
   project: 'browser',
   before: async () => {
-    if (hasChromium()) return;
-    if (canInstall()) {
-      report('installing Chromium with apt-get (once)');
-      await runQuietly('sh', [INSTALLER], { name: 'The installation of Chromium', mayOutliveUs: true });
-      if (hasChromium()) return;
-    }
-    throw new UserError('This needs Chromium, and it was not found. On Debian: apt-get install chromium');
+    await needProgram(
+      {
+        name: 'Chromium',
+        has: () => findProgram('chromium') !== undefined,
+        packages: ['chromium'],
+        missing: 'This needs Chromium, and it was not found. On Debian: apt-get install chromium',
+      },
+      report,
+    );
+    return { TEST_CHROMIUM: findProgram('chromium') };
   },
 });

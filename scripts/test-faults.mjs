@@ -4,14 +4,9 @@ import { join } from 'node:path';
 import { between } from './docs/between.mjs';
 import { table } from './docs/table.mjs';
 import { UsageError, commandLine, secondsOf } from './processes/command-line.mjs';
-import { endCommands } from './processes/command.mjs';
-import { runJest } from './checkout/jest.mjs';
-import { checkMachine } from './checkout/machine.mjs';
-import { watchParent } from './processes/parent.mjs';
-import { prepare } from './checkout/prepare.mjs';
-import { report, reportFailure } from './checkout/progress.mjs';
 import { ROOT } from './checkout/project.mjs';
-import { temporaryDirectory } from './processes/temporary-directory.mjs';
+import { reported } from './checkout/row-suite.mjs';
+import { runSuite } from './checkout/suite.mjs';
 
 const DOCUMENT = join(ROOT, 'docs/reliability.md');
 const COLUMNS = [
@@ -50,49 +45,25 @@ const { parts, soakSeconds, write } = commandLine(
     return { parts: words, soakSeconds: values.soak && secondsOf('--soak', values.soak), write: values.write };
   },
 );
-const directory = temporaryDirectory('faults');
-const matrixFile = join(directory.path, 'matrix.jsonl');
-let leaving = false;
-
-for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, () => leave(130));
-watchParent(() => leave(1));
-
-try {
-  checkMachine();
-  await prepare();
-  const all = parts.length === 0 && !soakSeconds;
-  const files = all ? ['^(?!.*(short|soak|upgrade))'] : soakSeconds ? ['soak'] : parts;
-  const since = Date.now();
-  const { passed, failed } = await runJest(
-    // One file at a time: the systems under test would compete for the machine, and one of them is load enough.
-    ['--selectProjects', 'faults', '--runInBand', '--testPathPatterns', ...files],
-    { FAULT_REPORT: matrixFile, ...(soakSeconds && { FAULT_SOAK_SECONDS: String(soakSeconds) }) },
-    join(directory.path, 'report.json'),
-  );
-  const matrix = matrixOf(reported());
-  process.stdout.write(`\n${matrix}\n`);
-  report(`${passed} passed, ${failed} failed`);
-  if (write && failed === 0) {
-    const minutes = Math.ceil((Date.now() - since) / 60_000);
-    const when = `${new Date().toISOString().slice(0, 10)}, ${minutes} minutes`;
+const all = parts.length === 0 && !soakSeconds;
+const files = all ? ['^(?!.*(short|soak|upgrade))'] : soakSeconds ? ['soak'] : parts;
+/** @param {string} directory */
+const fileIn = (directory) => join(directory, 'matrix.jsonl');
+await runSuite({
+  project: 'faults',
+  args: ['--testPathPatterns', ...files],
+  env: (directory) => ({
+    FAULT_REPORT: fileIn(directory),
+    ...(soakSeconds && { FAULT_SOAK_SECONDS: String(soakSeconds) }),
+  }),
+  after: (directory, { failed, seconds }) => {
+    const matrix = matrixOf(reported(fileIn(directory)));
+    process.stdout.write(`\n${matrix}\n`);
+    if (!write || failed > 0) return;
+    const when = `${new Date().toISOString().slice(0, 10)}, ${Math.ceil(seconds / 60)} minutes`;
     writeFileSync(DOCUMENT, between('matrix', readFileSync(DOCUMENT, 'utf8'), `Last full run: ${when}.\n\n${matrix}`));
-  }
-  leave(failed > 0 ? 1 : 0);
-} catch (error) {
-  if (!leaving) reportFailure(error);
-  leave(1);
-}
-
-function reported() {
-  try {
-    return readFileSync(matrixFile, 'utf8')
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line));
-  } catch {
-    return []; // nothing was injected
-  }
-}
+  },
+});
 
 /**
  * A Markdown table of what the tests have reported, with the sums.
@@ -108,13 +79,4 @@ function matrixOf(rows) {
     columns,
     [...rows, totals].map((row) => columns.map((column) => String(row[column] ?? ''))),
   );
-}
-
-/** @param {number} code */
-function leave(code) {
-  if (leaving) return;
-  leaving = true;
-  endCommands();
-  directory.remove();
-  process.exit(code);
 }

@@ -14,7 +14,8 @@ import { prepare } from './checkout/prepare.mjs';
 import { report, reportFailure } from './checkout/progress.mjs';
 import { ROOT } from './checkout/project.mjs';
 import { needsOfChosen } from './checkout/test-needs.mjs';
-import { CLUSTER_NEEDS_PROGRAM, INSTALL_NOTHING, findRabbit } from './servers/rabbitmq-program.mjs';
+import { INSTALL_NOTHING } from './servers/packages.mjs';
+import { CLUSTER_NEEDS_PROGRAM, findRabbit } from './servers/rabbitmq-program.mjs';
 import { temporaryDirectory } from './processes/temporary-directory.mjs';
 import { TestServers } from './servers/test-servers.mjs';
 

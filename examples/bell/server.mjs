@@ -54,9 +54,13 @@ const ROUTES = {
 
 /** In place of your session. SameSite keeps other pages from sending the cookie. */
 function signedInUser(request) {
-  const user = /(?:^|; )user=([\w-]{1,64})/.exec(request.headers.cookie ?? '')?.[1];
+  const user = /(?:^|; )user=([^;]+)/.exec(request.headers.cookie ?? '')?.[1];
   if (!user) throw new Refused(401, 'Sign in first: /sign-in?as=grace');
-  return user;
+  try {
+    return decodeURIComponent(user);
+  } catch {
+    throw new Refused(400, 'The cookie is broken: sign in again.');
+  }
 }
 
 async function bodyOf(request) {
@@ -66,14 +70,18 @@ async function bodyOf(request) {
     text += chunk;
     if (text.length > MOST_BYTES) throw new Refused(413, 'The body is too large.');
   }
+  let body;
   try {
-    return JSON.parse(text);
+    body = JSON.parse(text);
   } catch {
     throw new Refused(400, 'The body is not JSON.');
   }
+  if (typeof body !== 'object' || body === null) throw new Refused(400, 'The body must be an object.');
+  return body;
 }
 
 async function answer(request, response) {
+  if (!URL.canParse(request.url, 'http://localhost')) throw new Refused(400, 'The path is not valid.');
   const { pathname, searchParams } = new URL(request.url, 'http://localhost');
   const file = request.method === 'GET' && FILES[pathname];
   if (file) {

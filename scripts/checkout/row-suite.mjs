@@ -3,14 +3,8 @@ import { join } from 'node:path';
 import { between } from '../docs/between.mjs';
 import { table } from '../docs/table.mjs';
 import { unknown } from '../processes/command-line.mjs';
-import { endCommands } from '../processes/command.mjs';
-import { watchParent } from '../processes/parent.mjs';
-import { temporaryDirectory } from '../processes/temporary-directory.mjs';
-import { runJest } from './jest.mjs';
-import { checkMachine } from './machine.mjs';
-import { prepare } from './prepare.mjs';
-import { report, reportFailure } from './progress.mjs';
 import { ROOT } from './project.mjs';
+import { runSuite } from './suite.mjs';
 
 const DOCUMENT = join(ROOT, 'docs/reliability.md');
 
@@ -28,56 +22,31 @@ const DOCUMENT = join(ROOT, 'docs/reliability.md');
  * @param {string} [suite.part] of docs/reliability.md, which is written anew
  */
 export async function runRowSuite({ project, pattern, env, columns, complete = (row) => row, missed, part }) {
-  const directory = temporaryDirectory(project);
-  const reportFile = join(directory.path, 'rows.jsonl');
-  let leaving = false;
-  /** @param {number} code */
-  const leave = (code) => {
-    if (leaving) return;
-    leaving = true;
-    endCommands();
-    directory.remove();
-    process.exit(code);
-  };
   /** @param {Figures[]} figures */
   const tableOf = (figures) =>
     table(
       columns,
       figures.map((row) => columns.map((column) => String(complete(row)[column] ?? ''))),
     );
-  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
-    process.on(name, () => {
-      // What was measured so far took minutes.
-      if (!leaving) process.stdout.write(`\n${tableOf(reported(reportFile))}\n`);
-      leave(130);
-    });
-  }
-  watchParent(() => leave(1));
-
-  try {
-    checkMachine();
-    await prepare();
-    const since = Date.now();
-    const { passed, failed } = await runJest(
-      ['--selectProjects', project, '--runInBand', '--testPathPatterns', pattern],
-      { FAULT_REPORT: reportFile, ...env },
-      join(directory.path, 'report.json'),
-    );
-    const figures = reported(reportFile);
-    process.stdout.write(`\n${tableOf(figures)}\n`);
-    report(`${passed} passed, ${failed} failed`);
-    if (part) {
-      const minutes = Math.ceil((Date.now() - since) / 60_000);
+  /** @param {string} directory */
+  const fileIn = (directory) => join(directory, 'rows.jsonl');
+  await runSuite({
+    project,
+    args: ['--testPathPatterns', pattern],
+    env: (directory) => ({ FAULT_REPORT: fileIn(directory), ...env }),
+    // What was measured so far took minutes.
+    interrupted: (directory) => process.stdout.write(`\n${tableOf(reported(fileIn(directory)))}\n`),
+    after: (directory, { passed, failed, seconds }) => {
+      const figures = reported(fileIn(directory));
+      process.stdout.write(`\n${tableOf(figures)}\n`);
+      if (!part) return;
+      const minutes = Math.ceil(seconds / 60);
       const when = `${new Date().toISOString().slice(0, 10)}, ${minutes} minutes`;
       const not = missed(figures, failed);
       const content = `Last full run: ${when}, ${passed + failed - not} rows within every bound, ${not} not.\n\n${tableOf(figures)}`;
       writeFileSync(DOCUMENT, between(part, readFileSync(DOCUMENT, 'utf8'), content));
-    }
-    leave(failed > 0 || passed === 0 ? 1 : 0);
-  } catch (error) {
-    if (!leaving) reportFailure(error);
-    leave(1);
-  }
+    },
+  });
 }
 
 /**
@@ -95,8 +64,8 @@ export function chosenRows(rows, parts) {
   return parts.length === 0 ? rows : rows.filter(({ name }) => parts.some((part) => isMeant(name, part)));
 }
 
-/** @param {string} file @returns {Figures[]} */
-function reported(file) {
+/** @param {string} file @returns {Figures[]} what the rows that have ended have reported */
+export function reported(file) {
   try {
     return readFileSync(file, 'utf8')
       .trim()

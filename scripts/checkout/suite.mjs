@@ -11,11 +11,13 @@ import { report, reportFailure } from './progress.mjs';
  * Runs the tests of a project of Jest that has a command of its own, and ends this process: 0, or 1 after a failure.
  * @param {object} suite
  * @param {string} suite.project
- * @param {() => Promise<unknown>} [suite.before] after the build
+ * @param {string[]} [suite.args] of Jest
+ * @param {() => Promise<NodeJS.ProcessEnv>} [suite.before] after the build; returns variables for the tests
  * @param {(directory: string) => NodeJS.ProcessEnv} [suite.env] of the tests, given a folder that goes with this process
- * @param {(directory: string) => void} [suite.after] also after failed tests
+ * @param {(directory: string, counts: { passed: number, failed: number, seconds: number }) => void} [suite.after] also after failed tests
+ * @param {(directory: string) => void} [suite.interrupted] before a signal ends this process
  */
-export async function runSuite({ project, before, env, after }) {
+export async function runSuite({ project, args = [], before, env, after, interrupted }) {
   const directory = temporaryDirectory(project);
   let leaving = false;
   /** @param {number} code */
@@ -26,20 +28,26 @@ export async function runSuite({ project, before, env, after }) {
     directory.remove();
     process.exit(code);
   };
-  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, () => leave(130));
+  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
+    process.on(name, () => {
+      if (!leaving) interrupted?.(directory.path);
+      leave(130);
+    });
+  }
   watchParent(() => leave(1));
   try {
     checkMachine();
     await prepare();
-    await before?.();
+    const found = await before?.();
+    const since = Date.now();
     const { passed, failed } = await runJest(
-      ['--selectProjects', project, '--runInBand'],
-      env?.(directory.path) ?? {},
+      ['--selectProjects', project, '--runInBand', ...args],
+      { ...found, ...env?.(directory.path) },
       join(directory.path, 'report.json'),
     );
-    after?.(directory.path);
+    after?.(directory.path, { passed, failed, seconds: (Date.now() - since) / 1000 });
     report(`${passed} passed, ${failed} failed`);
-    leave(failed > 0 ? 1 : 0);
+    leave(failed > 0 || passed === 0 ? 1 : 0);
   } catch (error) {
     if (!leaving) reportFailure(error);
     leave(1);

@@ -1,11 +1,7 @@
 import { execFile } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { UserError } from '../checkout/machine.mjs';
-import { runQuietly } from '../processes/command.mjs';
-import { canInstall } from '../servers/rabbitmq-program.mjs';
+import { needProgram } from '../servers/packages.mjs';
 
-const INSTALLER = fileURLToPath(new URL('./kubectl-install.sh', import.meta.url));
 /** The Kustomize in older ones knows no components, or orders the objects in another way. */
 const OLDEST_KUSTOMIZE = 5;
 
@@ -18,22 +14,18 @@ export async function hasKubectl() {
   return Number(version?.[1]) >= OLDEST_KUSTOMIZE;
 }
 
-/**
- * Installs kubectl where that is possible.
- * @param {(what: string) => void} onProgress called before something that takes long
- * @throws {UserError} naming the package
- */
-export async function needKubectl(onProgress) {
-  if (await hasKubectl()) return;
-  if (canInstall()) {
-    onProgress('installing kubectl with apt-get (once)');
-    await runQuietly('sh', [INSTALLER], { name: 'The installation of kubectl', mayOutliveUs: true });
-    if (await hasKubectl()) return;
-  }
-  throw new UserError(
-    'This needs kubectl 1.27 or later, for Kustomize 5. On Debian 13 and later: apt-get install kubernetes-client; elsewhere see https://kubernetes.io/docs/tasks/tools/',
+/** @param {(what: string) => void} onProgress called before something that takes long */
+export const needKubectl = (onProgress) =>
+  needProgram(
+    {
+      name: 'kubectl',
+      has: hasKubectl,
+      packages: ['kubernetes-client'],
+      missing:
+        'This needs kubectl 1.27 or later, for Kustomize 5. On Debian 13 and later: apt-get install kubernetes-client; elsewhere see https://kubernetes.io/docs/tasks/tools/',
+    },
+    onProgress,
   );
-}
 
 /**
  * @param {string} folder with a kustomization

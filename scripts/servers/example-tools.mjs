@@ -1,10 +1,6 @@
 import { execFile } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { runQuietly } from '../processes/command.mjs';
-import { canInstall } from './rabbitmq-program.mjs';
-
-const INSTALLER = fileURLToPath(new URL('./example-tools-install.sh', import.meta.url));
+import { canInstall, install } from './packages.mjs';
 
 /** @param {string} command @param {string[]} args */
 const runs = (command, args) =>
@@ -22,7 +18,7 @@ export async function exampleTools(onProgress) {
   let found = await look();
   if (found.missing.length > 0 && canInstall()) {
     onProgress('installing what the examples need with apt-get (once)');
-    await runQuietly('sh', [INSTALLER], { name: 'The installation of python3-pika and amqp-tools', mayOutliveUs: true });
+    await install('python3-pika and amqp-tools', ['python3-pika', 'amqp-tools']);
     found = await look();
   }
   return found;

@@ -14,13 +14,7 @@ if [ ! -e "$guard" ]; then
   chmod 755 "$guard"
 fi
 
-export DEBIAN_FRONTEND=noninteractive
-apt_get() { apt-get -q -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3 "$@" < /dev/null; }
-apt_get install -y --no-install-recommends prometheus || {
-  echo 'Trying again with fresh package lists.'
-  apt_get update
-  apt_get install -y --no-install-recommends prometheus
-}
+sh "$(dirname "$0")/apt-install.sh" prometheus
 
 if $new && command -v systemctl > /dev/null; then
   systemctl disable prometheus.service || true

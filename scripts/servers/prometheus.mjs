@@ -1,36 +1,24 @@
-import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
-import { UserError } from '../checkout/machine.mjs';
-import { runQuietly } from '../processes/command.mjs';
 import { freePorts } from '../processes/free-port.mjs';
 import { ServerProcess } from '../processes/server-process.mjs';
-import { canInstall } from './rabbitmq-program.mjs';
+import { findProgram, needProgram } from './packages.mjs';
 
 const INSTALLER = fileURLToPath(new URL('./prometheus-install.sh', import.meta.url));
 
-const hasPrometheus = () =>
-  promisify(execFile)('prometheus', ['--version'], { timeout: 20_000 }).then(
-    () => true,
-    () => false,
+/** @param {(what: string) => void} onProgress called before something that takes long */
+export const needPrometheus = (onProgress) =>
+  needProgram(
+    {
+      name: 'Prometheus',
+      // The package has both, and releases of Prometheus have them in one archive.
+      has: () => ['prometheus', 'promtool'].every(findProgram),
+      installer: INSTALLER,
+      missing: 'This needs Prometheus with promtool, and they were not found. On Debian: apt-get install prometheus',
+    },
+    onProgress,
   );
-
-/**
- * Installs Prometheus where that is possible.
- * @param {(what: string) => void} onProgress called before something that takes long
- * @throws {UserError} naming the package
- */
-export async function needPrometheus(onProgress) {
-  if (await hasPrometheus()) return;
-  if (canInstall()) {
-    onProgress('installing Prometheus with apt-get (once)');
-    await runQuietly('sh', [INSTALLER], { name: 'The installation of Prometheus', mayOutliveUs: true });
-    if (await hasPrometheus()) return;
-  }
-  throw new UserError('This needs Prometheus, and it was not found. On Debian: apt-get install prometheus');
-}
 
 /**
  * Starts a Prometheus of our own. It reads the addresses of its targets from `targets.json` in the directory, whenever that file changes.

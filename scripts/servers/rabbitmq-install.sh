@@ -17,13 +17,7 @@ if [ ! -e "$guard" ]; then
   chmod 755 "$guard"
 fi
 
-export DEBIAN_FRONTEND=noninteractive
-apt_get() { apt-get -q -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3 "$@" < /dev/null; }
-apt_get install -y --no-install-recommends rabbitmq-server || {
-  echo 'Trying again with fresh package lists.'
-  apt_get update
-  apt_get install -y --no-install-recommends rabbitmq-server
-}
+sh "$(dirname "$0")/apt-install.sh" rabbitmq-server
 
 for unit in $new_units; do
   if command -v systemctl > /dev/null; then

@@ -1,24 +1,12 @@
 import { execFile } from 'node:child_process';
-import { accessSync, constants, readFileSync, readdirSync, realpathSync } from 'node:fs';
+import { readdirSync, realpathSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { runQuietly } from '../processes/command.mjs';
+import { install, isExecutable, pathDirectories } from './packages.mjs';
 
 const INSTALLER = fileURLToPath(new URL('./rabbitmq-install.sh', import.meta.url));
 const HOMEBREW = ['/opt/homebrew', '/usr/local', '/home/linuxbrew/.linuxbrew'];
-
-/** @param {string} path */
-const isExecutable = (path) => {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
-};
-
-const pathDirectories = () => (process.env.PATH ?? '').split(delimiter).filter(Boolean);
 
 /**
  * The RabbitMQ of this machine.
@@ -64,24 +52,7 @@ export async function dockerAnswers() {
   );
 }
 
-/** Set where nothing must be installed, by whatever is started: a single test file takes seconds, or says what is missing. */
-export const INSTALL_NOTHING = 'INSTALL_NOTHING';
-
-/** @returns {boolean} whether we may and can install Debian packages */
-export function canInstall() {
-  if (process.env[INSTALL_NOTHING]) return false;
-  if (process.getuid?.() !== 0 || !pathDirectories().some((directory) => isExecutable(join(directory, 'apt-get')))) return false;
-  try {
-    return /^ID(_LIKE)?=.*\b(debian|ubuntu)\b/m.test(readFileSync('/etc/os-release', 'utf8'));
-  } catch {
-    return false;
-  }
-}
-
-/** Installs RabbitMQ with apt-get. A dpkg interrupted half-way needs repair by hand, so this one is left to finish even if we are stopped. */
-export async function installRabbit() {
-  await runQuietly('sh', [INSTALLER], { name: 'Installing RabbitMQ', mayOutliveUs: true });
-}
+export const installRabbit = () => install('RabbitMQ', [], INSTALLER);
 
 /** The message for a machine without a RabbitMQ that we can use. */
 export const HOW_TO_GET_RABBIT = [

@@ -1,13 +1,7 @@
 import { startContainerRabbit } from './rabbitmq-container.mjs';
 import { startNativeRabbit } from './rabbitmq-native.mjs';
-import {
-  CLUSTER_NEEDS_PROGRAM,
-  HOW_TO_GET_RABBIT,
-  canInstall,
-  dockerAnswers,
-  findRabbit,
-  installRabbit,
-} from './rabbitmq-program.mjs';
+import { canInstall } from './packages.mjs';
+import { CLUSTER_NEEDS_PROGRAM, HOW_TO_GET_RABBIT, dockerAnswers, findRabbit, installRabbit } from './rabbitmq-program.mjs';
 
 /**
  * @typedef {object} RabbitOptions

@@ -5,6 +5,7 @@ import { createInterface } from 'node:readline';
 import { chromium, type Browser, type Page } from 'playwright-core';
 import { eventually } from '@app/testing/eventually';
 import { PrivateServer } from '@app/testing/private-server';
+import { requiredEnv } from '@app/testing/required-env';
 import { System } from '@app/testing/system';
 
 const ORGANIZATION = 'acme';
@@ -28,7 +29,7 @@ describe('the bell', () => {
     });
     const [line] = (await once(createInterface({ input: bell.stdout! }), 'line')) as [string];
     url = line.replace(/^.*(http\S+)\/sign-in.*$/, '$1');
-    browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] });
+    browser = await chromium.launch({ executablePath: requiredEnv('TEST_CHROMIUM') });
     page = await browser.newPage({ viewport: { width: 390, height: 844 } });
     page.on('pageerror', ({ message }) => failures.push(message));
     page.on('console', (message) => message.type() === 'error' && failures.push(message.text()));

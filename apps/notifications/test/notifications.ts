@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { DataSource } from 'typeorm';
+import type { DataSource, QueryRunner } from 'typeorm';
 import { createDataSource } from '@app/postgres/data-source';
 import { createTestDatabase } from '@app/testing/database';
 import type { NewNotification } from '../src/db/insert-notifications.repository';
@@ -35,6 +35,20 @@ export async function connectTestDatabase(
     close: async () => {
       await Promise.all(dataSources.map((dataSource) => dataSource.destroy()));
       await database.drop();
+    },
+  };
+}
+
+/** One connection to a migrated database. For tests of plans, not of times: filling tables may take long on a slow machine. */
+export async function connectForPlans(): Promise<{ runner: QueryRunner; close(): Promise<void> }> {
+  const { dataSources, close } = await connectTestDatabase();
+  const runner = dataSources[0].createQueryRunner();
+  await runner.query('SET statement_timeout = 0');
+  return {
+    runner,
+    close: async () => {
+      await runner.release();
+      await close();
     },
   };
 }

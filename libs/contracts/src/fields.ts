@@ -134,6 +134,19 @@ const IDENTIFIER_SCHEMA = {
 /** A field of a reply: documented, never checked. */
 export const Described = (schema: Schema, options?: FieldOptions) => Field(() => undefined, schema, options);
 
+/** What came of each of several notifications, by id. `success` and `message` describe the fields of one outcome. */
+export const DescribedOutcomes = (description: string, { success, message }: Record<'success' | 'message', string>) =>
+  Described({
+    type: 'object',
+    additionalProperties: {
+      type: 'object',
+      description: 'Outcome for one notification.',
+      required: ['success', 'message'],
+      properties: { success: { type: 'boolean', description: success }, message: { type: 'string', description: message } },
+    },
+    description,
+  });
+
 /** Any identifier: 1-256 bytes of UTF-8, not blank, no control characters, well-formed. */
 export const Identifier = (description: string, options?: FieldOptions) =>
   Field(identifierProblem, { ...IDENTIFIER_SCHEMA, description }, options);

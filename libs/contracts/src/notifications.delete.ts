@@ -1,4 +1,4 @@
-import { Described, Field, Identifier, Identifiers, WholeNumber } from './fields';
+import { Described, DescribedOutcomes, Field, Identifier, Identifiers, WholeNumber } from './fields';
 import { command } from './message';
 import { momentTokenProblem } from './page-token';
 
@@ -61,20 +61,13 @@ export class DeleteNotificationsResult {
   @Described({ type: 'string', description: '`Notification(s) deleted successfully.`' })
   message: string;
 
-  @Described({
-    type: 'object',
-    additionalProperties: {
-      type: 'object',
-      description: 'Outcome for one notification.',
-      required: ['success', 'message'],
-      properties: {
-        success: { type: 'boolean', description: 'Whether the notification is deleted, by this call or an earlier one.' },
-        message: { type: 'string', description: '`Notification deleted.` or `Failed to delete notification.`' },
-      },
+  @DescribedOutcomes(
+    'The key is the id of a notification. An id of `notificationIds` without an entry was left, because one call deletes a limited number: the same call goes on.',
+    {
+      success: 'Whether the notification is deleted, by this call or an earlier one.',
+      message: '`Notification deleted.` or `Failed to delete notification.`',
     },
-    description:
-      'The key is the id of a notification. An id of `notificationIds` without an entry was left, because one call deletes a limited number: the same call goes on.',
-  })
+  )
   data: Record<string, { success: boolean; message: string }>;
 
   @Described(

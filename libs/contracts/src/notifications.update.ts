@@ -1,4 +1,4 @@
-import { Described, Identifier, Identifiers, LIMITS, NestedList, WholeNumber } from './fields';
+import { Described, DescribedOutcomes, Identifier, Identifiers, LIMITS, NestedList, WholeNumber } from './fields';
 import { command } from './message';
 
 /** Fields of a notification that an update does not change. */
@@ -92,18 +92,9 @@ export class UpdateNotificationsResult {
   @Described({ type: 'string', description: '`Notification(s) updated successfully.`' })
   message: string;
 
-  @Described({
-    type: 'object',
-    additionalProperties: {
-      type: 'object',
-      description: 'Outcome for one notification.',
-      required: ['success', 'message'],
-      properties: {
-        success: { type: 'boolean', description: 'Whether the notification was marked.' },
-        message: { type: 'string', description: '`Notification updated.` or `Failed to update notification.`' },
-      },
-    },
-    description: 'The key is the id of a notification. Empty with `readUpTo`.',
+  @DescribedOutcomes('The key is the id of a notification. Empty with `readUpTo`.', {
+    success: 'Whether the notification was marked.',
+    message: '`Notification updated.` or `Failed to update notification.`',
   })
   data: Record<string, { success: boolean; message: string }>;
 

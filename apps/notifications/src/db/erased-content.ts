@@ -4,8 +4,8 @@ import type { NotificationContent } from './entities/notification.entity';
 const ERASED = { userId: 'erased' };
 
 /**
- * The content of a notification without erased users, as JSON text. They are no longer notified. Whoever caused the notification, and each user among
- * the values of the template, becomes {@link ERASED}. Texts and source data are not searched.
+ * The content of a notification without erased users, as JSON text. They are no longer notified. The user who caused the notification, and each user
+ * among the values of the template, becomes {@link ERASED}. Texts and source data are not searched.
  *
  * @returns undefined when nothing is to be changed
  */

@@ -2,7 +2,7 @@ import type { QueryRunner } from 'typeorm';
 import { planOf, touchedBy } from '@app/testing/plan';
 import { DELETE_PEOPLE, FIND_NOTIFICATIONS, NEXT_ORGANIZATIONS, OLDEST, ORDER, REWRITE_NOTIFICATIONS, TAKE } from './erasure.sql';
 import { FORGET_ERASURES } from './retention.repository';
-import { connectTestDatabase } from '../../test/notifications';
+import { connectForPlans } from '../../test/notifications';
 
 const MANY = 4_000;
 const FEW = 20;
@@ -36,19 +36,14 @@ const STATEMENTS: [string, string, string, number][] = [
   ],
 ];
 
-let database: Awaited<ReturnType<typeof connectTestDatabase>>;
+let database: Awaited<ReturnType<typeof connectForPlans>>;
 let runner: QueryRunner;
 
 beforeEach(async () => {
-  database = await connectTestDatabase();
-  runner = database.dataSources[0].createQueryRunner();
-  // This tests plans, not times: filling the tables may take long on a slow machine.
-  await runner.query('SET statement_timeout = 0');
+  database = await connectForPlans();
+  ({ runner } = database);
 });
-afterEach(async () => {
-  await runner.release();
-  await database.close();
-});
+afterEach(() => database.close());
 
 async function fill(user: string, organization: string): Promise<void> {
   const n = `FROM generate_series(1, ${MANY}) n`;

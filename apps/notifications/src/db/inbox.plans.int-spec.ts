@@ -1,6 +1,6 @@
 import { planOf, touchedBy } from '@app/testing/plan';
 import { inboxQuery, type InboxFilter } from './inbox.sql';
-import { connectTestDatabase } from '../../test/notifications';
+import { connectForPlans } from '../../test/notifications';
 
 const MANY = 20_000;
 const BIG = ['notifications', 'recipients', 'readings'];
@@ -9,9 +9,7 @@ const PAGE = 51;
 const COUNT = 101;
 
 it('reads a page and a count, even with plans from when the tables were empty', async () => {
-  const database = await connectTestDatabase();
-  const runner = database.dataSources[0].createQueryRunner();
-  await runner.query('SET statement_timeout = 0');
+  const { runner, close } = await connectForPlans();
   const cases = [{}, { documentId: 'd1' }, { locationId: 'l1' }, { documentId: 'd1', locationId: 'l1' }].flatMap((filters) =>
     [false, true].flatMap((unread) => [50, 0].map((size) => ({ filter: { ...filters, unread }, size }))),
   );
@@ -57,7 +55,6 @@ it('reads a page and a count, even with plans from when the tables were empty', 
           problems.push(`${mark} ${title}: ${rows} rows by ${node['Index Name']}`);
       }
   }
-  await runner.release();
-  await database.close();
+  await close();
   expect(problems).toEqual([]);
 });

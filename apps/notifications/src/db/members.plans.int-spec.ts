@@ -2,7 +2,7 @@ import type { DataSource, QueryRunner } from 'typeorm';
 import { planOf, touchedBy } from '@app/testing/plan';
 import { WALKS } from './distrust.repository';
 import { MembersRepository, type ChangedMember } from './members.repository';
-import { connectTestDatabase } from '../../test/notifications';
+import { connectForPlans } from '../../test/notifications';
 
 const MANY = 4_000;
 /** Name; user, document and organization of membership n. */
@@ -15,19 +15,14 @@ const DISTRIBUTIONS: [string, string, string, string][] = [
 const USERS: ChangedMember[] = Array.from({ length: 20 }, (_, index) => ({ userId: `u${index * 5}`, version: 7 }));
 const PAGE = 100;
 
-let database: Awaited<ReturnType<typeof connectTestDatabase>>;
+let database: Awaited<ReturnType<typeof connectForPlans>>;
 let runner: QueryRunner;
 
 beforeEach(async () => {
-  database = await connectTestDatabase();
-  runner = database.dataSources[0].createQueryRunner();
-  // This tests plans, not times: filling the tables may take long on a slow machine.
-  await runner.query('SET statement_timeout = 0');
+  database = await connectForPlans();
+  ({ runner } = database);
 });
-afterEach(async () => {
-  await runner.release();
-  await database.close();
-});
+afterEach(() => database.close());
 
 describe.each(DISTRIBUTIONS)('the copy of memberships %s', (_, user, document, organization) => {
   it.each(['planned when it is full', 'planned when it is empty'])('is changed row by row, %s', async (planned) => {

@@ -1,7 +1,7 @@
 import type { QueryRunner } from 'typeorm';
 import { planOf, touchedBy } from '@app/testing/plan';
 import { pageQuery, type PageFilter } from './pages.repository';
-import { COMBINATIONS, connectTestDatabase } from '../../test/notifications';
+import { COMBINATIONS, connectForPlans } from '../../test/notifications';
 
 const MANY = 20_000;
 const ALL = () => `'busy'`;
@@ -40,19 +40,14 @@ const PAGES = COMBINATIONS.flatMap((combination) => [
 ]);
 type Page = (typeof PAGES)[number];
 
-let database: Awaited<ReturnType<typeof connectTestDatabase>>;
+let database: Awaited<ReturnType<typeof connectForPlans>>;
 let runner: QueryRunner;
 
 beforeEach(async () => {
-  database = await connectTestDatabase();
-  runner = database.dataSources[0].createQueryRunner();
-  // This tests plans, not times: filling the tables may take long on a slow machine.
-  await runner.query('SET statement_timeout = 0');
+  database = await connectForPlans();
+  ({ runner } = database);
 });
-afterEach(async () => {
-  await runner.release();
-  await database.close();
-});
+afterEach(() => database.close());
 
 it.each(DISTRIBUTIONS)(
   'pages of a user, a document and a location with %s read an index range and few other rows',

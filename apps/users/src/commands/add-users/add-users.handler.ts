@@ -8,7 +8,7 @@ import { OutboxRelay } from '@app/postgres/outbox';
 import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
 import { IdempotencyKeysRepository, OPERATIONS } from '../../db/idempotency-keys.repository';
 import { levelOf } from '../../db/level';
-import { MembersRepository, type NewMembers, type Refused } from '../../db/members.repository';
+import { MembersRepository, type NewMembers, type NewUser, type Refused } from '../../db/members.repository';
 import { answerOf, outcomeOf, placesOf, type AddUsersOutcome, type KeptOutcome } from './add-users.answer';
 import { sortEntries } from './user-entries';
 
@@ -26,21 +26,13 @@ export class AddUsersHandler {
     this.outbox.requireRoom();
     const { apiKey, deadline, idempotencyKey } = context;
     const { accepted, refused } = sortEntries(request.users);
-    const places = placesOf(request.users);
     const members = {
       apiKey,
       organizationId: request.organizationId,
       level: levelOf(request),
       users: accepted,
       deadline,
-      ...(idempotencyKey !== undefined && {
-        idempotency: {
-          key: idempotencyKey,
-          fingerprint: fingerprintOf(request),
-          places: accepted.map(({ userId }) => places.of(userId)),
-          refused: refused.map(([userId, reason]): [number, string] => [places.of(userId), reason]),
-        },
-      }),
+      ...(idempotencyKey !== undefined && { idempotency: keptWith(idempotencyKey, request, accepted, refused) }),
     };
     const outcome = await attempt(deadline, 'The users could not be stored in time; nothing was changed.', () =>
       this.tryOnce(members, request.users, refused),
@@ -63,4 +55,20 @@ export class AddUsersHandler {
     if (earlier.fingerprint.equals(idempotency.fingerprint)) return outcomeOf(entries, earlier.answer as KeptOutcome);
     throw usedBefore();
   }
+}
+
+/** What is stored with the key, of the answer to the first call. */
+function keptWith(
+  key: string,
+  request: AddUsersRequest,
+  accepted: readonly NewUser[],
+  refused: readonly Refused[],
+): NonNullable<NewMembers['idempotency']> {
+  const places = placesOf(request.users);
+  return {
+    key,
+    fingerprint: fingerprintOf(request),
+    places: accepted.map(({ userId }) => places.of(userId)),
+    refused: refused.map(([userId, reason]) => [places.of(userId), reason]),
+  };
 }

@@ -2,6 +2,7 @@ import { connect, type ConfirmChannel } from 'amqplib';
 import { Client } from 'pg';
 import { eventually } from '@app/testing/eventually';
 import type { ServiceProcess } from '@app/testing/service-process';
+import { Caller } from '../faults/harness/caller';
 import type { Cluster } from '../faults/harness/cluster';
 import { lasting } from '../faults/harness/run-fault';
 import { supervise } from '../faults/harness/supervise';
@@ -186,6 +187,31 @@ const manyRefused: Situation = {
   },
 };
 
+const erasureHeld: Situation = {
+  name: 'row-locked-that-an-erasure-deletes',
+  alerts: ['ErasureStuck'],
+  async begin({ cluster }) {
+    const caller = new Caller(cluster);
+    await caller.untilDone('users/add', { organizationId: 'org', users: [{ userId: 'leaver' }] });
+    const client = new Client({ connectionString: cluster.database.url });
+    await client.connect();
+    await client.query(`BEGIN; SELECT FROM users.organization_members WHERE user_id = 'leaver' FOR UPDATE`);
+    await caller.untilDone('users/data/delete', { userIds: ['leaver'] });
+    // The recording takes seconds, and the alert half an hour.
+    await cluster.sql.query(`UPDATE users.erasures SET requested_at = requested_at - interval '1 hour'`);
+    await shows(cluster.users.process, 'erasure_oldest_seconds', 1800);
+    return async () => {
+      await client.query('ROLLBACK');
+      await client.end();
+      await eventually(
+        async () => (await cluster.writers[0].process.metrics()).includes('\nerasure_oldest_seconds 0\n'),
+        60_000,
+        500,
+      );
+    };
+  },
+};
+
 const POISONS = 5;
 
 const crashLoop: Situation = {
@@ -223,5 +249,6 @@ export const SITUATIONS: Situation[] = [
   eventsRefused,
   listenerFull,
   manyRefused,
+  erasureHeld,
   crashLoop,
 ];

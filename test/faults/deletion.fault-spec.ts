@@ -1,9 +1,9 @@
 import { connect, type ChannelModel, type ConfirmChannel } from 'amqplib';
 import type { CloudEvent } from '@app/contracts/event';
 import { eventually } from '@app/testing/eventually';
+import { Caller } from './harness/caller';
 import { Cluster } from './harness/cluster';
 import { Random, seedOfRun } from './harness/random';
-import { report } from './harness/run-fault';
 
 const ROUNDS = 20;
 const IN_A_ROUND = 10;
@@ -17,10 +17,11 @@ describe('deletion', () => {
   let cluster: Cluster;
   let connection: ChannelModel;
   let channel: ConfirmChannel;
-  const statuses: number[] = [];
+  let caller: Caller;
 
   beforeAll(async () => {
     cluster = await Cluster.start(random, { writers: 3 });
+    caller = new Caller(cluster);
     connection = await connect(cluster.broker.url);
     channel = await connection.createConfirmChannel();
   }, 120_000);
@@ -30,17 +31,8 @@ describe('deletion', () => {
   }, 60_000);
 
   /** Repeats the call until it succeeds. */
-  async function call(operation: 'add' | 'get' | 'delete', data: object): Promise<unknown> {
-    return eventually(async () => {
-      const response = await fetch(`${cluster.gatewayUrl}/v1/notifications/${operation}`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json', ...cluster.tenants[0] },
-        body: JSON.stringify({ data: { organizationId: ORGANIZATION, ...data } }),
-      }).catch(() => undefined);
-      if (response) statuses.push(response.status);
-      return response?.status === 200 && ((await response.json()) as { result: { data: unknown } }).result.data;
-    }, 60_000);
-  }
+  const call = async (operation: 'add' | 'get' | 'delete', data: object) =>
+    (await caller.untilDone<{ data: object }>(`notifications/${operation}`, { organizationId: ORGANIZATION, ...data })).data;
 
   const commandOf = (id: string) => ({
     organizationId: ORGANIZATION,
@@ -90,9 +82,7 @@ describe('deletion', () => {
       const deleted = call('delete', { notificationIds: ids });
       await process.stop('SIGKILL');
       await process.start();
-      expect(Object.values((await deleted) as object)).toEqual(
-        ids.map(() => ({ success: true, message: 'Notification deleted.' })),
-      );
+      expect(Object.values(await deleted)).toEqual(ids.map(() => ({ success: true, message: 'Notification deleted.' })));
       await repeated;
       await repeat(ids);
     }
@@ -113,18 +103,6 @@ describe('deletion', () => {
       (id) => events.lastIndexOf(`notification.added.v1 ${id}`) > events.indexOf(`notification.deleted.v1 ${id}`),
     );
     expect({ seed, late, letters: await cluster.waiting('dead') }).toEqual({ seed, late: [], letters: 0 });
-    const count = (status: number) => statuses.filter((one) => one === status).length;
-    report({
-      fault: `deletion beside repeated adds, SIGKILL of a writer, ${ROUNDS} times (${all.length} deleted)`,
-      asked: statuses.length,
-      200: count(200),
-      503: count(503),
-      504: count(504),
-      'no answer': 0,
-      lost: 0,
-      duplicated: 0,
-      unasked: 0,
-      late: 0,
-    });
+    caller.report(`deletion beside repeated adds, SIGKILL of a writer, ${ROUNDS} times (${all.length} deleted)`);
   }, 600_000);
 });

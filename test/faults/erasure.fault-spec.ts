@@ -1,13 +1,13 @@
-import { randomUUID } from 'node:crypto';
 import { connect, type ChannelModel } from 'amqplib';
 import type { CloudEvent } from '@app/contracts/event';
 import { EVENT_TYPES } from '@app/contracts/event-types';
 import { eventually } from '@app/testing/eventually';
 import { rowsWith } from '@app/testing/rows-with';
+import { Caller } from './harness/caller';
 import { Cluster, waitingIn } from './harness/cluster';
 import type { Link } from './harness/fault-proxy';
 import { Random, seedOfRun } from './harness/random';
-import { lasting, report } from './harness/run-fault';
+import { lasting } from './harness/run-fault';
 
 const KILLS = 20;
 const PEOPLE = 8;
@@ -27,7 +27,7 @@ describe('erasure', () => {
   const random = new Random(seed);
   let cluster: Cluster;
   let connection: ChannelModel;
-  let statuses: number[] = [];
+  let caller: Caller;
   const events: CloudEvent<{ userIds?: string[] }>[] = [];
 
   beforeAll(async () => {
@@ -37,6 +37,7 @@ describe('erasure', () => {
       writers: 1,
       env: { notifications: { NOTIFICATIONS_QUEUES: 'commands,queries' } },
     });
+    caller = new Caller(cluster);
     for (let more = 0; more < 2; more++) await cluster.addWriter(random, { NOTIFICATIONS_QUEUES: 'commands,queries,events' });
     await Promise.all(cluster.writers.slice(1).map(({ process }) => process.start()));
     connection = await connect(cluster.broker.url);
@@ -51,26 +52,8 @@ describe('erasure', () => {
     await cluster?.remove();
   }, 60_000);
 
-  /** Repeats the call with the same key until it is answered with 200. */
-  async function call(operation: string, data: object, tenant = 0): Promise<void> {
-    const key = randomUUID();
-    for (let status = 0; status !== 200;) {
-      status = await fetch(`${cluster.gatewayUrl}/v1/${operation}`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json', ...cluster.tenants[tenant], 'idempotency-key': key },
-        body: JSON.stringify({ data }),
-      }).then(
-        async (response) => (await response.arrayBuffer(), response.status),
-        () => 0,
-      );
-      statuses.push(status);
-      if (![200, 0, 503, 504].includes(status)) throw new Error(`${operation} was answered ${status}`);
-      if (status !== 200) await lasting(50);
-    }
-  }
-
   const notify = (organizationId: string, notificationId: string, person: object, tenant = 0) =>
-    call(
+    caller.untilDone(
       'notifications/add',
       {
         organizationId,
@@ -89,17 +72,22 @@ describe('erasure', () => {
     const people = Array.from({ length: PEOPLE }, (_, number) => personOf(number));
     for (const organizationId of ORGANIZATIONS) {
       for (const level of [{}, { folderId: 'folder' }, { documentId: 'document' }])
-        await call('users/add', { organizationId, ...level, users: people }, tenant);
-      await call('users/delete', { organizationId, folderId: 'folder', userIds: people.map(({ userId }) => userId) }, tenant);
+        await caller.untilDone('users/add', { organizationId, ...level, users: people }, tenant);
+      await caller.untilDone(
+        'users/delete',
+        { organizationId, folderId: 'folder', userIds: people.map(({ userId }) => userId) },
+        tenant,
+      );
       await Promise.all(
         Array.from({ length: NOTIFICATIONS }, (_, n) => notify(organizationId, `n${n}`, people[n % PEOPLE], tenant)),
       );
-      await call(
+      await caller.untilDone(
         'notifications/update',
         { organizationId, notifications: [{ id: 'n0', readByUserIds: people.map(({ userId }) => userId) }] },
         tenant,
       );
-      for (const { userId } of people) await call('notifications/update', { organizationId, userId, readUpTo: 1 }, tenant);
+      for (const { userId } of people)
+        await caller.untilDone('notifications/update', { organizationId, userId, readUpTo: 1 }, tenant);
     }
     const queues = async () => (await waitingIn(cluster.broker.url, /./)).filter(({ count }) => count > 0);
     await eventually(async () => (await queues()).length === 0 && (await rows()).every((row) => !/outbox/.test(row)), 30_000);
@@ -109,14 +97,13 @@ describe('erasure', () => {
     new Set(events.filter(({ type }) => type === EVENT_TYPES.userDataDeleted).flatMap(({ data }) => data.userIds ?? []));
 
   it(`leaves no trace of people in any table, queue or log, and those of another tenant, when users and notifications are killed ${KILLS} times`, async () => {
-    statuses = [];
     await store(1);
     const others = await rows();
     await store(0);
     expect((await rows()).length).toBe(2 * others.length);
 
     for (let kill = 0; kill < KILLS; kill++) {
-      const called = kill < PEOPLE ? call('users/data/delete', { userIds: [personOf(kill).userId] }) : undefined;
+      const called = kill < PEOPLE ? caller.untilDone('users/data/delete', { userIds: [personOf(kill).userId] }) : undefined;
       const { process } = random.pick(kill < PEOPLE ? cluster.usersReplicas : [...cluster.usersReplicas, ...cluster.writers]);
       await lasting(random.between(5, 80));
       await process.stop('SIGKILL');
@@ -140,19 +127,9 @@ describe('erasure', () => {
     const logged = cluster.nodes.flatMap(({ process }) => process.output).filter((line) => /canary/i.test(line));
     const queued = (await waitingIn(cluster.broker.url, /./)).filter(({ count }) => count > 0);
     expect({ seed, late, logged, queued }).toEqual({ seed, late: [], logged: [], queued: [] });
-    const count = (status: number) => statuses.filter((one) => one === status).length;
-    report({
-      fault: `erasure: ${PEOPLE} people in ${ORGANIZATIONS.length} organizations, SIGKILL of users and notifications, ${KILLS} times`,
-      asked: statuses.length,
-      200: count(200),
-      503: count(503),
-      504: count(504),
-      'no answer': count(0),
-      lost: 0,
-      duplicated: 0,
-      unasked: 0,
-      late: 0,
-    });
+    caller.report(
+      `erasure: ${PEOPLE} people in ${ORGANIZATIONS.length} organizations, SIGKILL of users and notifications, ${KILLS} times`,
+    );
   }, 600_000);
 
   it('is said to be complete after every event of its people, also of a process that is held between commit and publish', async () => {
@@ -170,7 +147,7 @@ describe('erasure', () => {
       (await cluster.sql.query(`SELECT FROM notifications.notifications WHERE id = 'held'`)).rowCount === 1;
     await eventually(isStored, 2000);
     const until = performance.now() + HELD_MS;
-    await call('users/data/delete', { userIds: [person.userId] });
+    await caller.untilDone('users/data/delete', { userIds: [person.userId] });
     await others[0].process.start();
     await lasting(Math.max(0, until - performance.now()));
     holder.toDatabase!.heal();

@@ -1,9 +1,8 @@
-import { randomUUID } from 'node:crypto';
 import { eventually } from '@app/testing/eventually';
 import { copiedMemberships, sourceMemberships } from '@app/testing/memberships';
+import { Caller } from './harness/caller';
 import { Cluster } from './harness/cluster';
 import { Random, seedOfRun } from './harness/random';
-import { lasting, report } from './harness/run-fault';
 
 const LOOPS = 4;
 const KILLS = 20;
@@ -17,39 +16,17 @@ describe('memberships', () => {
   const seed = seedOfRun();
   const random = new Random(seed);
   let cluster: Cluster;
+  let caller: Caller;
 
   beforeAll(async () => {
     cluster = await Cluster.start(random, { users: 2, writers: 2 });
+    caller = new Caller(cluster);
   }, 120_000);
   afterAll(() => cluster?.remove(), 60_000);
 
   it(`end and begin as answered, and their copy is right, when users and notifications are killed ${KILLS} times`, async () => {
-    const statuses: number[] = [];
     let ended = false;
-    const post = async (operation: string, data: object, key: string) => {
-      const status = await fetch(`${cluster.gatewayUrl}/v1/${operation}`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json', ...cluster.tenants[0], 'idempotency-key': key },
-        body: JSON.stringify({ data: { organizationId: ORGANIZATION, ...data } }),
-      }).then(
-        async (response) => {
-          await response.arrayBuffer();
-          return response.status;
-        },
-        () => 0,
-      );
-      statuses.push(status);
-      return status;
-    };
-    /** Repeats with the same key while the outcome is unknown. */
-    const call = async (operation: string, data: object) => {
-      const key = randomUUID();
-      for (let status = 0; status !== 200;) {
-        status = await post(operation, data, key);
-        if (![200, 0, 503, 504].includes(status)) throw new Error(`${operation} was answered ${status}`);
-        if (status !== 200) await lasting(50);
-      }
-    };
+    const call = (operation: string, data: object) => caller.untilDone(operation, { organizationId: ORGANIZATION, ...data });
 
     /** Adds and removes shared users, and its own, of whom it knows the memberships. @returns these */
     const loop = async (number: number): Promise<string[]> => {
@@ -72,7 +49,8 @@ describe('memberships', () => {
               live.delete(one);
         }
         // A read asks the users service about a user, beside the events.
-        if (choices.chance(0.2)) await post('notifications/get', { userId: choices.pick(SHARED) }, randomUUID());
+        if (choices.chance(0.2))
+          await caller.once('notifications/get', { organizationId: ORGANIZATION, userId: choices.pick(SHARED) });
       }
       return [...live].filter((one) => /[xyz]\d$/.test(one));
     };
@@ -88,8 +66,8 @@ describe('memberships', () => {
     const loops = Promise.all(Array.from({ length: LOOPS }, (_, number) => loop(number)));
     for (let kill = 0; kill < KILLS; kill++) {
       const { process } = random.pick([...cluster.usersReplicas, ...cluster.writers]);
-      const before = statuses.length;
-      await eventually(() => statuses.length >= before + random.between(20, 60), 30_000);
+      const before = caller.statuses.length;
+      await eventually(() => caller.statuses.length >= before + random.between(20, 60), 30_000);
       await process.stop('SIGKILL');
       await process.start();
     }
@@ -105,20 +83,7 @@ describe('memberships', () => {
     const isSame = async () => (await copiedMemberships(cluster.sql)).join() === source.join();
     await eventually(isSame, 30_000).catch(() => undefined);
     expect({ seed, copy: await copiedMemberships(cluster.sql) }).toEqual({ seed, copy: source });
-    expect(statuses.length).toBeGreaterThan(1000);
-    const count = (status: number) => statuses.filter((one) => one === status).length;
-    report({
-      fault: `memberships: users added and removed by ${LOOPS} loops, SIGKILL of users and notifications, ${KILLS} times`,
-      asked: statuses.length,
-      200: count(200),
-      429: count(429),
-      503: count(503),
-      504: count(504),
-      'no answer': count(0),
-      lost: 0,
-      duplicated: 0,
-      unasked: 0,
-      late: 0,
-    });
+    expect(caller.statuses.length).toBeGreaterThan(1000);
+    caller.report(`memberships: users added and removed by ${LOOPS} loops, SIGKILL of users and notifications, ${KILLS} times`);
   }, 600_000);
 });

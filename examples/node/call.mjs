@@ -39,4 +39,27 @@ async function call(operation, body) {
 const { message } = await call('users.add.v1', { organizationId: 'acme', users: [{ userId: 'ada', name: 'Ada Lovelace' }] });
 console.log(message);
 await call('users.add.v1', { organizationId: 'acme', users: [] }).catch((error) => console.log(error.message));
+
+// From adding a notification to the erasure of the person.
+const organizationId = 'acme';
+const id = randomUUID();
+// A person for this run alone: an erasure goes on after its answer.
+const userId = `reader ${id}`;
+await call('users.add.v1', { organizationId, users: [{ userId }] });
+await call('notifications.add.v1', {
+  organizationId,
+  documentId: 'call',
+  notificationId: id,
+  actionUser: { userId: 'grace' },
+  displayHeadlineMessageTemplate: 'The plan is ready',
+  notifyUsers: [{ userId }],
+});
+const { unread, asOf } = await call('notifications.inbox.v1', { organizationId, userId, pageSize: 0 });
+console.log(unread.count);
+await call('notifications.update.v1', { organizationId, userId, readUpTo: asOf });
+const deleted = await call('notifications.delete.v1', { organizationId, notificationIds: [id] });
+console.log(deleted.data[id].message);
+const removed = await call('users.delete.v1', { organizationId, userIds: [userId] });
+console.log(removed.data[userId].message);
+console.log((await call('users.erase.v1', { userIds: [userId] })).message);
 await connection.close();

@@ -56,4 +56,29 @@ try:
     call("users.add.v1", {"organizationId": "acme", "users": []})
 except RuntimeError as error:
     print(error)
+
+# From adding a notification to the erasure of the person.
+acme = {"organizationId": "acme"}
+notification_id = str(uuid.uuid4())
+# A person for this run alone: an erasure goes on after its answer.
+user_id = f"reader {notification_id}"
+call("users.add.v1", {**acme, "users": [{"userId": user_id}]})
+call(
+    "notifications.add.v1",
+    {
+        **acme,
+        "documentId": "call",
+        "notificationId": notification_id,
+        "actionUser": {"userId": "grace"},
+        "displayHeadlineMessageTemplate": "The plan is ready",
+        "notifyUsers": [{"userId": user_id}],
+    },
+)
+inbox = call("notifications.inbox.v1", {**acme, "userId": user_id, "pageSize": 0})
+print(inbox["unread"]["count"])
+call("notifications.update.v1", {**acme, "userId": user_id, "readUpTo": inbox["asOf"]})
+deleted = call("notifications.delete.v1", {**acme, "notificationIds": [notification_id]})
+print(deleted["data"][notification_id]["message"])
+print(call("users.delete.v1", {**acme, "userIds": [user_id]})["data"][user_id]["message"])
+print(call("users.erase.v1", {"userIds": [user_id]})["message"])
 connection.close()

@@ -14,6 +14,10 @@ const run = promisify(execFile);
 const EXAMPLES = join(process.cwd(), 'examples');
 // npm test reports languages that are missing on this machine.
 const TOOLS = JSON.parse(requiredEnv('TEST_EXAMPLE_TOOLS')) as { python?: string; shell: boolean };
+const OPERATIONS = [
+  ...['users.add.v1', 'users.delete.v1', 'users.erase.v1'],
+  ...['notifications.add.v1', 'notifications.inbox.v1', 'notifications.update.v1', 'notifications.delete.v1'],
+].join();
 const LANGUAGES = ['node', 'typescript', ...(TOOLS.python ? ['python'] : []), ...(TOOLS.shell ? ['shell'] : [])];
 
 /** The examples, run like by another team: with an account that the operator has created. */
@@ -40,7 +44,7 @@ describe('the examples', () => {
       process.execPath,
       [
         ...['scripts/tool.mjs', 'accounts', 'create', account, '--json', '--events', 'user.added.v1', '--replies'],
-        ...['--operations', 'notifications.add.v1,users.add.v1,access.check.v1'],
+        ...['--operations', `${OPERATIONS},access.check.v1`],
       ],
       { env: { PATH: process.env.PATH, ...tools } },
     );
@@ -87,10 +91,17 @@ describe('the examples', () => {
     expect(await ofLanguage()).toHaveLength(1);
   });
 
-  it.each(LANGUAGES.filter((language) => language !== 'shell'))('call, in %s, gets a result and an error', async (language) => {
+  it.each(LANGUAGES.filter((language) => language !== 'shell'))('call, in %s, gets results and an error', async (language) => {
     const [message, error, ...more] = await output(language, 'call');
     expect([message, error]).toEqual(['User(s) processed successfully.', 'INVALID_ARGUMENT: users must not be empty']);
-    expect(more).toEqual(language === 'typescript' ? ['true organization'] : []);
+    expect(more).toEqual([
+      ...(language === 'typescript' ? ['true organization'] : []),
+      // With the one of the example that publishes, which reaches all members.
+      expect.stringMatching(/^[12]$/),
+      'Notification deleted.',
+      'User removed.',
+      'Data deletion process has been initiated.',
+    ]);
   });
 
   it.each(LANGUAGES)('listen, in %s, gets the event of a user', async (language) => {

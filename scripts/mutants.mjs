@@ -22,6 +22,7 @@ const COPIED = [
   'tsconfig.json',
 ];
 const INSERTS = 'apps/notifications/src/db/insert-notifications.sql.ts';
+const READINGS = 'apps/notifications/src/db/readings.sql.ts';
 const SERVER = 'libs/rabbitmq/src/server/rabbit.server.ts';
 const BACKLOG = 'commands that nobody waits for';
 
@@ -116,6 +117,31 @@ const MUTANTS = [
     name: 'an addition without its version',
     edits: [['apps/users/src/db/add-members.sql.ts', "'membership', membership", "'membership', NULL"]],
     test: ['memberships', 'their copy is right'],
+  },
+  {
+    name: 'all read up to now',
+    edits: [[READINGS, 'least(statement_timestamp(), min(xact_start))', 'statement_timestamp()']],
+    test: ['read-state', 'marked as read, 200 times'],
+  },
+  {
+    name: 'all read up to 10 s ago',
+    edits: [[READINGS, 'least(statement_timestamp(), min(xact_start))', "statement_timestamp() - interval '10 s'"]],
+    test: ['read-state', 'lost standby'],
+  },
+  {
+    name: 'a removal that a redelivery repeats',
+    edits: [['apps/users/src/commands/answer-key.ts', 'key: messageId }', 'key: `${messageId} ${Math.random()}` }']],
+    test: ['redelivery', 'users/delete, then users/add'],
+  },
+  {
+    name: 'a deletion that a redelivery repeats',
+    edits: [['apps/notifications/src/db/first-run.sql.ts', 'SET moment = d.moment', 'SET moment = excluded.moment']],
+    test: ['redelivery', 'of a document'],
+  },
+  {
+    name: 'all read once more by a redelivery',
+    edits: [[READINGS, 'WHERE m.asked < $6::bigint', 'WHERE true']],
+    test: ['redelivery', 'read up to'],
   },
   {
     name: 'an erasure that only the process of its call goes on with',

@@ -6,7 +6,7 @@ import { lasting, type Fault, type FaultContext } from './run-fault';
 import type { Workload } from './workload';
 
 /** First bytes of AMQP methods on the wire: class, number, and the bytes that follow in our frames. */
-const BASIC_ACK = Buffer.from([0, 60, 0, 80]);
+export const BASIC_ACK = Buffer.from([0, 60, 0, 80]);
 const PUBLISH_REPLY = Buffer.concat([Buffer.from([0, 60, 0, 40, 0, 0, 7]), Buffer.from('replies')]);
 const PUBLISH_COMMAND = Buffer.concat([Buffer.from([0, 60, 0, 40, 0, 0, 5]), Buffer.from('calls')]);
 /** Names of the prepared statements that store notifications. */

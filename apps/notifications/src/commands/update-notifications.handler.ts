@@ -1,5 +1,6 @@
 import { Controller } from '@nestjs/common';
 import { Ctx, MessagePattern, Payload } from '@nestjs/microservices';
+import { identifierProblem } from '@app/contracts/fields';
 import {
   UpdateNotifications,
   UpdateNotificationsRequest,
@@ -40,8 +41,10 @@ export class UpdateNotificationsHandler {
     // What is too young for the mark is marked one by one, and so has to be known.
     await this.members.requireComplete(organizationId, userId, context);
     const { apiKey, deadline } = context;
+    // No publisher is refused for an id that cannot be kept: then a redelivery is a call of its own.
+    const messageId = identifierProblem(context.messageId) ? undefined : context.messageId;
     const done = await this.repeated(context, () =>
-      this.readings.updateUpTo({ apiKey, organizationId, deadline, userId, readUpTo }),
+      this.readings.updateUpTo({ apiKey, organizationId, deadline, userId, readUpTo, messageId }),
     );
     return { ...ANSWER, data: {}, readUpTo: done.readUpTo };
   }

@@ -1,5 +1,6 @@
 import { EVENT_TYPES } from '@app/contracts/event-types';
 import { DELETED } from './deleted-notification';
+import { firstRun } from './first-run.sql';
 
 /** Most notifications, users named in them, and bytes of content for one statement. The first notification may have more. */
 export const MOST_DELETED = 256;
@@ -7,11 +8,6 @@ const MOST_RECIPIENTS = 10_000;
 const MOST_BYTES = 8 * 1024 * 1024;
 /** Most read states deleted by one statement. Others have no effect any more, and go when their users mark all as read or with the retention. */
 const MOST_READINGS = 10_000;
-
-/** Longer than the promised 24 hours, as for Idempotency-Keys. */
-const KEEP_HOURS = 25;
-/** Expired rows deleted for each inserted one. More than 1, so the table shrinks without a separate job. */
-const EXPIRED_FOR_EACH = 4;
 
 /**
  * $1 api key, $2 organization, $3 message id, $4 deadline or null, $5 moment of the page token or null, $6 id of the event, $7 most notifications.
@@ -22,17 +18,7 @@ const RUN = `
     SELECT (extract(epoch FROM now) * 1000)::bigint AS ms,
            extract(epoch FROM now + current_setting('statement_timeout')::interval) * 1000 AS latest_end
     FROM (SELECT clock_timestamp() AS now) clock
-  ), run AS MATERIALIZED (
-    INSERT INTO deletions AS d (api_key, message_id, moment)
-    SELECT $1::text, $3::text, least($5::bigint, ms) FROM clock WHERE $4::bigint IS NULL OR latest_end <= $4::bigint + 500
-    ON CONFLICT (api_key, message_id) DO UPDATE SET moment = d.moment
-    RETURNING moment
-  ), expired AS (
-    DELETE FROM deletions WHERE (api_key, message_id) IN (
-      SELECT api_key, message_id FROM deletions d
-      WHERE created_at < now() - interval '${KEEP_HOURS} hours' AND (api_key, message_id) <> ($1::text, $3::text)
-      ORDER BY created_at LIMIT ${EXPIRED_FOR_EACH} FOR UPDATE SKIP LOCKED)
-  ), tenant AS MATERIALIZED (
+  ), ${firstRun('least($5::bigint, ms)', 'FROM clock WHERE $4::bigint IS NULL OR latest_end <= $4::bigint + 500')}, tenant AS MATERIALIZED (
     SELECT o.id AS organization, run.moment FROM organizations o, run WHERE o.api_key = $1::text AND o.organization_id = $2::text
   )`;
 

@@ -6,7 +6,7 @@ import { hasLostRace } from '@app/postgres/errors';
 import type { OutboxEvent } from '@app/postgres/outbox-event';
 import { queryPrepared } from '@app/postgres/query-prepared';
 import { activeTrace } from '@app/tracing/tracing';
-import { MOST_YOUNG, SETTLED, UPDATE_EACH, updateUpTo } from './readings.sql';
+import { FIRST_MOMENT, MOST_YOUNG, SETTLED, UPDATE_EACH, updateUpTo } from './readings.sql';
 
 interface Tenant {
   apiKey: string;
@@ -28,6 +28,7 @@ export interface UpdateUpTo extends Tenant {
   userId: string;
   /** Epoch milliseconds. */
   readUpTo: number;
+  messageId?: string;
 }
 
 interface Row {
@@ -57,7 +58,8 @@ export class ReadingsRepository {
   }
 
   /**
-   * Marks everything as read that the user is shown now and that has no later timestamp than `readUpTo`. A moment in the future counts as now.
+   * Marks everything as read that the user is shown now and that has no later timestamp than `readUpTo`. A moment in the future counts as now, and
+   * in a redelivery of the message as the time of the first delivery: what was marked as unread since stays unread.
    *
    * @param most notifications marked one by one; other numbers than the default are for tests
    * @returns the moment up to which all is read, less than asked for only when there were too many of the youngest; undefined as above
@@ -65,11 +67,17 @@ export class ReadingsRepository {
   async updateUpTo(update: UpdateUpTo, most = MOST_YOUNG): Promise<{ readUpTo: number; event?: OutboxEvent } | undefined> {
     const { apiKey, organizationId, userId, deadline, readUpTo } = update;
     const [moment] = await queryPrepared<{ settled: string; now: string }>(this.dataSource, SETTLED, [], deadline);
-    const upTo = Math.min(readUpTo, Number(moment.now));
+    const upTo = readUpTo <= Number(moment.now) ? readUpTo : await this.firstMoment(update, moment.now);
     const found = await this.run(update, updateUpTo(most), (eventId) => [
       ...[apiKey, organizationId, userId, deadline ?? null, eventId, upTo, moment.settled],
     ]);
     return found && { readUpTo: Number(found.row.up_to), event: found.event };
+  }
+
+  private async firstMoment({ apiKey, messageId, deadline }: UpdateUpTo, now: string): Promise<number> {
+    if (messageId === undefined) return Number(now);
+    const [first] = await queryPrepared<{ moment: string }>(this.dataSource, FIRST_MOMENT, [apiKey, now, messageId], deadline);
+    return Number(first.moment);
   }
 
   private async run(

@@ -1,5 +1,6 @@
 import { EVENT_TYPES } from '@app/contracts/event-types';
 import { DELETED } from './deleted-notification';
+import { firstRun } from './first-run.sql';
 import { visibleTo } from './pages.repository';
 import { isOpen, isRead, MEMBER, ORGANIZATION, WHO } from './read-state.sql';
 
@@ -62,6 +63,12 @@ export const SETTLED = {
   SELECT floor(extract(epoch FROM least(statement_timestamp(), min(xact_start))) * 1000)::bigint - 1 AS settled,
          (extract(epoch FROM statement_timestamp()) * 1000)::bigint AS now
   FROM pg_stat_activity WHERE usename = current_user AND datname = current_database()`,
+};
+
+/** $1 api key, $2 the moment of this run, $3 message id. */
+export const FIRST_MOMENT = {
+  name: 'first-moment',
+  text: `WITH ${firstRun('$2::bigint', '')} SELECT moment FROM run`,
 };
 
 /**

@@ -2,7 +2,8 @@ import { Column, CreateDateColumn, Entity, Index, PrimaryColumn } from 'typeorm'
 
 /**
  * Describes table `deletions` for the test that compares entities with migrations; queries are raw SQL.
- * A row is a command that deletes notifications. A redelivery goes on with its moment, so that it deletes nothing that was stored later.
+ * A row is a command that deletes notifications, or marks all as read. A redelivery goes on with its moment, so that it changes nothing that came
+ * later.
  */
 @Entity('deletions')
 @Index('deletions_by_age', ['createdAt'])
@@ -13,7 +14,7 @@ export class DeletionEntity {
   @PrimaryColumn('text', { name: 'message_id', collation: 'C', primaryKeyConstraintName: 'deletions_pkey' })
   messageId: string;
 
-  /** Epoch milliseconds of the database clock: later notifications stay. */
+  /** Epoch milliseconds of the database clock. */
   @Column('bigint')
   moment: string;
 

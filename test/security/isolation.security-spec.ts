@@ -6,6 +6,7 @@ import { eventually } from '@app/testing/eventually';
 import { amountOf, report, SEED, Tally } from './campaign';
 import { DirectPublisher } from './direct-publisher';
 import { HttpClient } from './http-client';
+import { intrusionsOn, PATTERNS, type Intrusion } from './intrusions';
 import { TenantModel, isToAll, type AddNotificationData, type AddUsersData, type Filter } from './tenant-model';
 import { WatchedSystem, type Tenant } from './watched-system';
 
@@ -13,6 +14,8 @@ const TENANTS = 4;
 const RUNS = amountOf('SECURITY_ISOLATION_RUNS', 3);
 /** Requests of one tenant in a run. All tenants run concurrently, so that a batch of the writer has rows of several. */
 const OPERATIONS = 60;
+/** Enough that each operation comes through each door. */
+const INTRUSIONS = 90;
 const TIME_LIMIT_MS = 60_000 + RUNS * 10_000;
 
 const ORGANIZATIONS = ['org a', 'org b'];
@@ -24,6 +27,7 @@ const IDS = ['id a', 'id b', 'id c', 'id d'];
 const KEYS = ['key a', 'key b', 'key c'];
 const VARIANTS = ['1', '2'];
 
+type Operation = Intrusion['operation'] | 'notifications/get';
 type Door = 'http' | 'queue';
 type Added = Extract<Step, { kind: 'notifications/add' | 'users/add' }>;
 type Step = { door: Door; idempotencyKey?: string } &
@@ -111,6 +115,15 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   }),
 );
 
+const intrusion = intrusionsOn({
+  organizations: ORGANIZATIONS,
+  documents: DOCUMENTS,
+  locations: LOCATIONS,
+  folders: FOLDERS,
+  users: USERS,
+  notifications: IDS,
+});
+
 describe('tenants', () => {
   let watched: WatchedSystem;
   let http: HttpClient;
@@ -119,8 +132,9 @@ describe('tenants', () => {
   let run = 0;
 
   beforeAll(async () => {
-    watched = await WatchedSystem.start(TENANTS);
-    http = new HttpClient(watched.system.services.gateway.url, TENANTS);
+    // One more, the intruder: it removes, marks and reads with the ids of the others.
+    watched = await WatchedSystem.start(TENANTS + 1);
+    http = new HttpClient(watched.system.services.gateway.url, TENANTS + 1);
     publisher = await DirectPublisher.connect(watched.system.amqpUrl);
   }, 120_000);
   afterAll(async () => {
@@ -131,11 +145,12 @@ describe('tenants', () => {
 
   it('never see, change or learn of each other, even with shared ids and keys', async () => {
     const program = fc.tuple(...Array.from({ length: TENANTS }, () => fc.array(step, { maxLength: OPERATIONS, size: 'max' })));
+    const intrusions = fc.array(intrusion, { minLength: INTRUSIONS, maxLength: INTRUSIONS, size: 'max' });
     await fc.assert(
-      fc.asyncProperty(program, async (programs) => {
+      fc.asyncProperty(program, intrusions, async (programs, intruding) => {
         const shared = new SharedRun(`run ${run++} ${watched.canary}`);
-        const tenants = watched.tenants.map((tenant, index) => new Caller(shared, tenant, index));
-        await Promise.all(tenants.map((tenant, index) => tenant.follow(programs[index])));
+        const [intruder, ...tenants] = watched.tenants.map((tenant, index) => new Caller(shared, tenant, index)).reverse();
+        await Promise.all([intruder.intrude(intruding), ...tenants.map((tenant, index) => tenant.follow(programs[index]))]);
         for (const tenant of tenants) await tenant.compareTables();
         await expectNoRowsOfOthers();
       }),
@@ -156,6 +171,9 @@ describe('tenants', () => {
     report({ tenants: TENANTS, runs: run, ...tally.toJSON() });
     for (const operation of ['notifications/add', 'users/add', 'notifications/get'])
       for (const through of ['http', 'queue']) expect(tally.of(`${operation} ${through} OK`)).toBeGreaterThan(0);
+    for (const operation of Object.keys(PATTERNS))
+      for (const through of ['http', 'queue'])
+        expect([operation, through, tally.of(`${operation} ${through} OK`)]).not.toContain(0);
     for (const refusal of ['NOT_FOUND', 'ALREADY_EXISTS', 'FAILED_PRECONDITION'])
       expect(tally.of(`notifications/add http ${refusal}`) + tally.of(`notifications/add queue ${refusal}`)).toBeGreaterThan(0);
     expect(tally.of('foreign page token')).toBeGreaterThan(0);
@@ -180,14 +198,12 @@ describe('tenants', () => {
 
     /** Every value under these names is the same for all tenants. */
     rename<T>(value: T): T {
-      const text = JSON.stringify(value, (key, one: unknown) =>
-        /^(organizationId|documentId|locationId|folderId|userId|notificationId)$/.test(key) && typeof one === 'string'
-          ? this.named(one)
-          : one,
-      );
-      const renamed = JSON.parse(text) as T & { notificationIds?: string[] };
-      if (renamed.notificationIds) renamed.notificationIds = renamed.notificationIds.map((id) => this.named(id));
-      return renamed;
+      const text = JSON.stringify(value, (key, one: unknown) => {
+        if (/^(organizationId|documentId|locationId|folderId|userId|notificationId|id)$/.test(key) && typeof one === 'string')
+          return this.named(one);
+        return /Ids$/.test(key) && Array.isArray(one) ? one.map((id) => this.named(String(id))) : one;
+      });
+      return JSON.parse(text) as T;
     }
   }
 
@@ -211,6 +227,14 @@ describe('tenants', () => {
           added.push({ ...one, door: next.door });
           await this.add(next.door, one);
         }
+      }
+    }
+
+    /** Calls without a model. Their answers have nothing of another tenant, and the models of the others stay right. */
+    async intrude(calls: readonly Intrusion[]): Promise<void> {
+      for (const { door: through, operation, data } of calls) {
+        const { status } = await this.ask(through, operation, this.mark(data));
+        expect(['OK', 'ALREADY_EXISTS']).toContain(status);
       }
     }
 
@@ -327,7 +351,7 @@ describe('tenants', () => {
       expect(Object.keys(row.notifyUsers).sort()).toEqual((stored?.notifyUsers ?? []).map(({ userId }) => userId).sort());
     }
 
-    private async ask(through: Door, operation: Step['kind'], data: object, idempotencyKey?: string): Promise<Answer> {
+    private async ask(through: Door, operation: Operation, data: object, idempotencyKey?: string): Promise<Answer> {
       const answer = await (through === 'http'
         ? this.askOverHttp(operation, data, idempotencyKey)
         : this.askOverTheQueue(operation, data, idempotencyKey));
@@ -340,7 +364,7 @@ describe('tenants', () => {
       return answer;
     }
 
-    private async askOverHttp(operation: Step['kind'], data: object, idempotencyKey?: string): Promise<Answer> {
+    private async askOverHttp(operation: Operation, data: object, idempotencyKey?: string): Promise<Answer> {
       const { headers, text } = await http.send({
         method: 'POST',
         path: `/v1/${operation}`,
@@ -357,16 +381,21 @@ describe('tenants', () => {
       return { status: body.error?.status ?? 'OK', text, body, ...(id !== undefined && { id: decodeURIComponent(id) }) };
     }
 
-    private async askOverTheQueue(operation: Step['kind'], data: object, idempotencyKey?: string): Promise<Answer> {
+    private async askOverTheQueue(operation: Operation, data: object, idempotencyKey?: string): Promise<Answer> {
       const call = randomUUID();
-      await publisher.ask(`${operation.replace('/', '.')}.v1`, Buffer.from(JSON.stringify(data)), call, {
-        messageId: call,
-        userId: publisher.account,
-        headers: {
-          'x-api-key': this.tenant.apiKey,
-          ...(idempotencyKey !== undefined && { 'x-idempotency-key': idempotencyKey }),
+      await publisher.ask(
+        operation === 'notifications/get' ? 'notifications.get.v1' : PATTERNS[operation],
+        Buffer.from(JSON.stringify(data)),
+        call,
+        {
+          messageId: call,
+          userId: publisher.account,
+          headers: {
+            'x-api-key': this.tenant.apiKey,
+            ...(idempotencyKey !== undefined && { 'x-idempotency-key': idempotencyKey }),
+          },
         },
-      });
+      );
       const { status, headers, text } = await publisher.reply(call);
       const result = JSON.parse(text) as Answer['body']['result'];
       return { status: String(status), text, body: { result }, id: headers['x-notification-id'] as string | undefined };

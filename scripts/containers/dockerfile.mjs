@@ -70,6 +70,20 @@ function finalStage(dockerfile) {
   return all.slice(all.findLastIndex(({ keyword }) => keyword === 'FROM') + 1);
 }
 
+/** The labels of a release, and the build arguments that fill them. */
+const LABELS = { version: 'VERSION', revision: 'REVISION', created: 'CREATED' };
+
+/** @param {{ keyword: string, rest: string }[]} final stage */
+function labelProblems(final) {
+  const labels = final.filter(({ keyword }) => keyword === 'LABEL').map(({ rest }) => rest);
+  const declared = final.filter(({ keyword }) => keyword === 'ARG').map(({ rest }) => rest);
+  return Object.entries(LABELS).flatMap(([label, argument]) => {
+    const wanted = `org.opencontainers.image.${label}="\${${argument}}"`;
+    const isThere = declared.includes(argument) && labels.some((rest) => rest.split(' ').includes(wanted));
+    return isThere ? [] : [`the last stage needs ARG ${argument} and the label ${wanted}`];
+  });
+}
+
 /** @param {string} dockerfile */
 export function dockerfileProblems(dockerfile) {
   const problems = validate(dockerfile, EVERYTHING_IS_AN_ERROR).map(
@@ -86,6 +100,7 @@ export function dockerfileProblems(dockerfile) {
     // npm and a shell keep SIGTERM to themselves.
     if (!/^\["node",/.test(rest)) problems.push(`${keyword} must be a list that starts with "node"`);
   }
+  problems.push(...labelProblems(final));
   const stages = instructions(dockerfile).flatMap(
     ({ keyword, rest }) => (keyword === 'FROM' && /\sAS\s+(\S+)$/i.exec(rest)?.[1]) || [],
   );

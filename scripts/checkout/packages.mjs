@@ -56,7 +56,7 @@ export const packagePath = (file) => /node_modules\/(?:.*\/node_modules\/)?(?:@[
 export function bundleProblems(root, services) {
   const { packages } = readLockfile(root);
   return services.flatMap((service) => {
-    const files = readFileSync(join(root, `dist/${service}.js`), 'utf8').match(/(?<=^ *\/\/ )node_modules\/\S+$/gm) ?? [];
+    const files = readFileSync(join(root, `dist/${service}.js`), 'utf8').match(/(?<=^ *\/\/ )\S*node_modules\/\S+$/gm) ?? [];
     const paths = new Set(files.map((file) => packagePath(file) ?? ''));
     if (paths.size === 0) return [`dist/${service}.js names no package`];
     return [...paths]

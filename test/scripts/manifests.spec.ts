@@ -56,7 +56,13 @@ const CASES: Case[] = [
     /Service rabbitmq has no port 15671/,
   ],
   ['a host in a Secret of the script', 'production', '@postgres-rw:5432', '@postgres:5432', /no Service is called postgres$/],
-  ['another tag of the own image', 'production', `backend:${version}`, 'backend:0.0.9', /collaboration-backend:0\.0\.9 is not one of/],
+  [
+    'another tag of the own image',
+    'production',
+    `backend:${version}`,
+    'backend:0.0.9',
+    /collaboration-backend:0\.0\.9 is not one of/,
+  ],
   [
     'a key that its Secret lacks',
     'production',

@@ -2,6 +2,7 @@ import '@app/runtime/stop-while-starting';
 import { parseArgs } from 'node:util';
 import { UsageError } from '@app/runtime/command-line';
 import { ConfigError } from '@app/runtime/settings';
+import { ToolOutput } from '@app/runtime/tool-output';
 import { doctorConfig } from './config';
 import { Findings, lineOf, type Finding } from './finding';
 
@@ -64,7 +65,5 @@ async function findAll(): Promise<Finding[]> {
 }
 
 main(process.argv.slice(2)).catch((error: unknown) => {
-  const usage = error instanceof UsageError;
-  process.stderr.write(`${(error as Error).message}${usage ? ' See npm run doctor -- --help' : ''}\n`);
-  process.exitCode = usage ? 2 : 1;
+  new ToolOutput().failure('doctor', error, (one) => (one as Error).message);
 });

@@ -46,7 +46,7 @@ ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin NODE_ENV=p
 WORKDIR /app
 COPY package.json LICENSE ./
 COPY --from=packages /app/node_modules node_modules
-COPY scripts/setup.mjs scripts/healthcheck.mjs scripts/
+COPY scripts/setup.mjs scripts/tool.mjs scripts/healthcheck.mjs scripts/
 COPY scripts/processes scripts/processes
 COPY scripts/checkout scripts/checkout
 COPY openapi.json asyncapi.json ./
@@ -57,6 +57,6 @@ COPY --from=build /app/dist dist
 USER 1000:1000
 EXPOSE 3000 9090
 STOPSIGNAL SIGTERM
-# Others: dist/users.js, dist/notifications.js, scripts/setup.mjs (migrations and queues, then exits).
+# Others: dist/users.js, dist/notifications.js, scripts/setup.mjs (migrations and queues, then exits), scripts/tool.mjs (tools of operators).
 CMD ["node", "--enable-source-maps", "--no-allocation-site-pretenuring", "--max-semi-space-size=8", "--heap-growing-percent=30", \
      "dist/gateway.js"]

@@ -1,12 +1,12 @@
-// npm run keys, events, copy, accounts, dead-letters: the operators' tools, on the system of the environment, else on a running npm start.
+// npm run keys, events, copy, accounts, dead-letters, doctor: the operators' tools, on the system of the environment, else on a running npm
+// start. In a container: node scripts/tool.mjs keys, and so on.
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { ROOT } from './checkout/project.mjs';
+import { ROOT, STACK_ENV } from './checkout/project.mjs';
 import { exitCode } from './processes/command.mjs';
 import { UsageError, aside, commandLine, unknown, wholeNumber } from './processes/command-line.mjs';
-import { STACK_ENV } from './stack/stack-env.mjs';
 
 const REPUBLISH = 'dist/apps/users/src/tools/republish.main.js';
 

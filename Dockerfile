@@ -30,16 +30,23 @@ RUN rm -rf /usr/local/lib/node_modules /usr/local/include /opt/yarn* \
 # From nothing, because a layer that deletes files keeps their size.
 FROM scratch
 COPY --from=system / /
+# `npm run release -- build` prints the values. Empty in an image that is no release.
+ARG VERSION
+ARG REVISION
+ARG CREATED
 LABEL org.opencontainers.image.title="collaboration-backend" \
       org.opencontainers.image.description="Users and notifications for a collaboration backend: gateway, two services, set-up" \
-      org.opencontainers.image.licenses="MIT"
+      org.opencontainers.image.licenses="MIT" \
+      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.revision="${REVISION}" \
+      org.opencontainers.image.created="${CREATED}"
 # The port of health and metrics is fixed here: every container has its own, so replicas do not meet. Both ports listen on every address
 # of the container (HOST, HEALTH_HOST). The start of the container decides which of them can be reached.
 ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin NODE_ENV=production HEALTH_PORT=9090
 WORKDIR /app
 COPY package.json LICENSE ./
 COPY --from=packages /app/node_modules node_modules
-COPY scripts/setup.mjs scripts/healthcheck.mjs scripts/
+COPY scripts/setup.mjs scripts/tool.mjs scripts/healthcheck.mjs scripts/
 COPY scripts/processes scripts/processes
 COPY scripts/checkout scripts/checkout
 COPY openapi.json asyncapi.json ./
@@ -50,6 +57,6 @@ COPY --from=build /app/dist dist
 USER 1000:1000
 EXPOSE 3000 9090
 STOPSIGNAL SIGTERM
-# Others: dist/users.js, dist/notifications.js, scripts/setup.mjs (migrations and queues, then exits).
+# Others: dist/users.js, dist/notifications.js, scripts/setup.mjs (migrations and queues, then exits), scripts/tool.mjs (tools of operators).
 CMD ["node", "--enable-source-maps", "--no-allocation-site-pretenuring", "--max-semi-space-size=8", "--heap-growing-percent=30", \
      "dist/gateway.js"]

@@ -13,6 +13,7 @@ import { layoutProblems } from './docs/layout.mjs';
 import { deadLettersTable, eventsTable, operationsTable, optionalTable } from './docs/messages.mjs';
 import { metricsTables } from './docs/metrics.mjs';
 import { pageStatements } from './docs/page-statements.mjs';
+import { supportedVersions } from './docs/supported-versions.mjs';
 import { referenceProblems } from './docs/references.mjs';
 import { prometheusRule } from './docs/prometheus-rule.mjs';
 import { accountsTable, topologyTables } from './docs/topology.mjs';
@@ -31,6 +32,7 @@ const outputs = new Map();
  */
 const TARGETS = {
   'README.md': (text) => between('configuration', text, configurationTables()),
+  'SECURITY.md': (text) => between('supported-versions', text, supportedVersions()),
   '.env.example': () => exampleEnvironment(),
   'openapi.json': () => printed('dist/libs/api-docs/src/openapi/print.main.js'),
   'libs/client/src/operations.ts': () => clientOperations(),

@@ -1,11 +1,12 @@
-// npm run lint:containers: the Dockerfile and the compose file, without a container engine.
+// npm run lint:containers: the Dockerfile, the compose file and the packages of the image, without a container engine.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { composeProblems } from './containers/compose.mjs';
 import { dockerfileProblems } from './containers/dockerfile.mjs';
 import { versionProblems } from './containers/versions.mjs';
 import { prepare } from './checkout/prepare.mjs';
-import { ROOT } from './checkout/project.mjs';
+import { ROOT, SERVICES } from './checkout/project.mjs';
+import { bundleProblems } from './checkout/packages.mjs';
 
 await prepare();
 
@@ -15,6 +16,7 @@ const problems = [
   ...dockerfileProblems(dockerfile).map((problem) => `Dockerfile: ${problem}`),
   ...(await composeProblems(composeFile, dockerfile)).map((problem) => `docker-compose.yml: ${problem}`),
   ...versionProblems(dockerfile, composeFile),
+  ...bundleProblems(ROOT, SERVICES),
 ];
 if (problems.length > 0) {
   console.error(problems.join('\n'));

@@ -2,7 +2,7 @@
 import './processes/stop-at-once.mjs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { commandLine } from './processes/command-line.mjs';
+import { aside, commandLine } from './processes/command-line.mjs';
 import { ROOT } from './checkout/project.mjs';
 
 const STEPS = {
@@ -12,30 +12,36 @@ const STEPS = {
   topology: 'libs/rabbitmq/src/topology/declare-topology.main.js',
 };
 
-const wanted = commandLine(
+const { wanted, json } = commandLine(
   {
     command: 'npm run setup --',
     about: 'Brings the database and the broker to what this version expects. Safe to repeat.',
     words: { name: 'STEP', help: 'only these; without one, all, in this order:', known: Object.keys(STEPS) },
-    options: { upgraded: { help: 'no process of a version without lanes runs any more: removes what only those needed' } },
+    options: {
+      upgraded: { help: 'no process of a version without lanes runs any more: removes what only those needed' },
+      json: { help: 'the result as one JSON object: { steps: [{ step, ... }] }' },
+    },
     notes: [
       'The servers are those of AMQP_URL, RABBITMQ_MANAGEMENT_URL and DATABASE_URL. In a container: node scripts/setup.mjs',
     ],
     examples: { '': 'everything', 'users notifications': 'the schemas of the database', '--upgraded': 'the end of an upgrade' },
   },
-  ({ words }) => words,
+  ({ words, values }) => ({ wanted: words, json: Boolean(values.json) }),
 );
 
 let program = '';
 process.on('exit', (code) => {
-  if (code === 1) console.error(`Setup failed in dist/${program} (${code}).`);
+  if (code === 1) aside('error', `Setup failed in dist/${program} (${code}).`, json);
 });
 
 // In one process: most of the time of each step would go into loading the same packages. Each reads its own options from the command line.
 const load = createRequire(import.meta.url);
+const steps = [];
 for (const [name, path] of Object.entries(STEPS)) {
   if (wanted.length > 0 && !wanted.includes(name)) continue;
   program = path;
-  await load(join(ROOT, 'dist', program)).finished;
+  const outcome = await load(join(ROOT, 'dist', program)).finished;
   if (process.exitCode) process.exit();
+  steps.push({ step: name, ...outcome });
 }
+if (json) console.log(JSON.stringify({ steps }));

@@ -1,12 +1,12 @@
-// npm run keys, events, copy, accounts, dead-letters: the operators' tools, on the system of the environment, else on a running npm start.
+// npm run keys, events, copy, accounts, dead-letters, doctor: the operators' tools, on the system of the environment, else on a running npm
+// start. In a container: node scripts/tool.mjs keys, and so on.
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { ROOT } from './checkout/project.mjs';
+import { ROOT, STACK_ENV } from './checkout/project.mjs';
 import { exitCode } from './processes/command.mjs';
-import { UsageError, commandLine, unknown, wholeNumber } from './processes/command-line.mjs';
-import { STACK_ENV } from './stack/stack-env.mjs';
+import { UsageError, aside, commandLine, unknown, wholeNumber } from './processes/command-line.mjs';
 
 const REPUBLISH = 'dist/apps/users/src/tools/republish.main.js';
 
@@ -34,7 +34,7 @@ const TOOLS = {
       {
         program: 'dist/apps/notifications/src/tools/distrust-copy.main.js',
         database: 'NOTIFICATIONS_DATABASE_URL',
-        args: () => [],
+        args: (given) => given.filter((word) => word === '--json'),
       },
       {
         program: REPUBLISH,
@@ -77,6 +77,7 @@ const name = commandLine(
 );
 // The rest is the tool's own command line, also for one that runs in this process.
 process.argv.splice(2, 1);
+const json = process.argv.includes('--json');
 if (name === 'copy') checkCopy();
 for (const step of TOOLS[name].steps) {
   const code = await run(step);
@@ -90,11 +91,14 @@ function checkCopy() {
       command: 'npm run copy --',
       about: 'Brings the copy of memberships in the notifications service in line with the users service, while both run.',
       words: { name: 'COMMAND', help: 'what to do:', known: ['rebuild'], least: 1, most: 1 },
-      options: { rate: { value: 'N', help: 'rows of the database a second, at most (default 5000)' } },
+      options: {
+        rate: { value: 'N', help: 'rows of the database a second, at most (default 5000)' },
+        json: { help: 'the result as one JSON object: { events, rows: { <kind>: <number> } }' },
+      },
       notes: [
         'The databases are those of NOTIFICATIONS_DATABASE_URL and USERS_DATABASE_URL or of DATABASE_URL, else those of a running "npm start".',
       ],
-      examples: { rebuild: 'can be repeated', 'rebuild --rate 500': 'beside a system that has much to do' },
+      examples: { rebuild: 'can be repeated', 'rebuild --rate 500 --json': 'beside a system that has much to do' },
     },
     ({ values: { rate } }) => rate && wholeNumber('--rate', rate, 9_999_999),
   );
@@ -107,7 +111,7 @@ function checkCopy() {
 async function run({ program, database, names = database ? [database, 'DATABASE_URL'] : ['AMQP_URL'], args = (given) => given }) {
   const path = join(ROOT, program);
   if (!existsSync(path)) {
-    console.error('The project is not built yet: run npm start once, or npm run build.');
+    aside('error', 'The project is not built yet: run npm start once, or npm run build.', json);
     return 1;
   }
   const named = () => names.some((one) => process.env[one] || process.env[`${one}_FILE`]);
@@ -118,6 +122,6 @@ async function run({ program, database, names = database ? [database, 'DATABASE_
     return undefined;
   }
   const code = await exitCode(spawn(process.execPath, [path, ...args(process.argv.slice(2))], { stdio: 'inherit' }));
-  if (code === 1 && !named()) console.error('Run npm start in another terminal, or set one of them.');
+  if (code === 1 && !named()) aside('note', 'Run npm start in another terminal, or set one of them.', json);
   return typeof code === 'number' ? code : 1;
 }

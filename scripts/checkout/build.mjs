@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { runQuietly } from '../processes/command.mjs';
 import { bundle } from './bundle.mjs';
 import { ROOT } from './project.mjs';
-import { fingerprintOf, readSources } from './sources.mjs';
+import { fingerprintOf, hashOf, readSources } from './sources.mjs';
 
 const DIST = join(ROOT, 'dist');
 const STAMP = join(DIST, '.built-from');
@@ -22,9 +22,12 @@ export function stampBuild(fingerprint) {
 /** Whether dist/ was made from the sources as they are now. */
 export const buildInStep = () => builtFrom() === fingerprintOf(readSources());
 
+/** Of what the bundles are made from, and of how. */
+const bundleFingerprint = () =>
+  `${fingerprintOf(readSources())} ${hashOf(readFileSync(join(ROOT, 'scripts/checkout/bundle.mjs')))}`;
+
 /** Whether the bundles were made from the sources as they are now: `npm run dev` compiles into dist/ without them. */
-export const bundlesInStep = () =>
-  existsSync(BUNDLES_STAMP) && readFileSync(BUNDLES_STAMP, 'utf8') === fingerprintOf(readSources());
+export const bundlesInStep = () => existsSync(BUNDLES_STAMP) && readFileSync(BUNDLES_STAMP, 'utf8') === bundleFingerprint();
 
 /** Builds everything anew, so that nothing of a deleted source stays behind. */
 export async function build() {
@@ -40,7 +43,7 @@ export async function build() {
 
 /** Makes the bundles anew from dist/apps, which is in step. */
 export async function buildBundles() {
-  const fingerprint = fingerprintOf(readSources());
+  const fingerprint = bundleFingerprint();
   await bundle(DIST);
   writeFileSync(BUNDLES_STAMP, fingerprint);
 }

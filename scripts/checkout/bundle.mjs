@@ -1,5 +1,6 @@
 import { join } from 'node:path';
-import { SERVICES } from './project.mjs';
+import { isInImage, packagePath, readLockfile } from './packages.mjs';
+import { ROOT, SERVICES } from './project.mjs';
 
 /**
  * Puts each service and its packages into one file, `<service>.js`. Node needs 2 s of a processor to find and compile the 1,300 files of a
@@ -20,21 +21,27 @@ export async function bundle(dist) {
     logLevel: 'warning',
     // The gateway serves files of swagger-ui-dist from the package.
     logOverride: { 'require-resolve-not-external': 'silent' },
-    plugins: [optionalPackages],
+    plugins: [onlyImagePackages()],
   });
 }
 
 /**
- * Leaves imports of packages that are not installed as they are: Nest and TypeORM have optional drivers, and load them when they are used.
- * @type {import('esbuild').Plugin}
+ * Leaves imports of packages that the image does not have as they are: Nest and TypeORM have optional drivers, and load them when they are
+ * used. Some of these are installed here for development, and the bundle would have them without a line in the SBOM.
+ * @returns {import('esbuild').Plugin}
  */
-const optionalPackages = {
-  name: 'optional packages',
-  setup(build) {
-    build.onResolve({ filter: /^[^./]/ }, async ({ path, pluginData, ...args }) => {
-      if (pluginData === optionalPackages) return undefined;
-      const { errors } = await build.resolve(path, { ...args, pluginData: optionalPackages });
-      return errors.length > 0 ? { path, external: true } : undefined;
-    });
-  },
-};
+function onlyImagePackages() {
+  const { packages } = readLockfile(ROOT);
+  const asked = {};
+  return {
+    name: 'only packages of the image',
+    setup(build) {
+      build.onResolve({ filter: /^[^./]/ }, async ({ path, pluginData, ...args }) => {
+        if (pluginData === asked) return undefined;
+        const found = await build.resolve(path, { ...args, pluginData: asked });
+        const entry = packages[packagePath(found.path) ?? ''];
+        return found.errors.length > 0 || !entry || !isInImage(entry) ? { path, external: true } : undefined;
+      });
+    },
+  };
+}

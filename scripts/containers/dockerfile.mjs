@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { ValidationSeverity, validate } from 'dockerfile-utils';
 import { ROOT } from '../checkout/project.mjs';
 
@@ -70,6 +70,42 @@ function finalStage(dockerfile) {
   return all.slice(all.findLastIndex(({ keyword }) => keyword === 'FROM') + 1);
 }
 
+/** The labels of a release, and the build arguments that fill them. */
+const LABELS = { version: 'VERSION', revision: 'REVISION', created: 'CREATED' };
+
+/** @param {{ keyword: string, rest: string }[]} final stage */
+function labelProblems(final) {
+  const labels = final.filter(({ keyword }) => keyword === 'LABEL').map(({ rest }) => rest);
+  const declared = final.filter(({ keyword }) => keyword === 'ARG').map(({ rest }) => rest);
+  return Object.entries(LABELS).flatMap(([label, argument]) => {
+    const wanted = `org.opencontainers.image.${label}="\${${argument}}"`;
+    const isThere = declared.includes(argument) && labels.some((rest) => rest.split(' ').includes(wanted));
+    return isThere ? [] : [`the last stage needs ARG ${argument} and the label ${wanted}`];
+  });
+}
+
+/**
+ * The imports of scripts between the stages: no engine runs here that would miss one.
+ * @param {string} dockerfile
+ * @returns {string[]} a problem for each file that a script imports and its stage does not have
+ */
+function importProblems(dockerfile) {
+  /** @type {string[][]} */
+  const stages = [];
+  for (const { keyword, words } of instructions(dockerfile)) {
+    if (keyword === 'FROM') stages.push([]);
+    if (keyword === 'COPY' && !words.some((word) => word.startsWith('--from='))) stages.at(-1)?.push(...words.slice(0, -1));
+  }
+  return stages.flatMap((copied) => {
+    const files = new Set(copied.filter((path) => path.endsWith('.mjs')));
+    for (const file of files)
+      for (const [, name] of readFileSync(join(ROOT, file), 'utf8').matchAll(/^(?:import|.* from) '(\.{1,2}\/[^']+)'/gm))
+        files.add(join(dirname(file), name));
+    const missing = [...files].filter((file) => !copied.some((path) => file === path || file.startsWith(`${path}/`)));
+    return missing.map((file) => `${file} is imported, and the stage does not have it`);
+  });
+}
+
 /** @param {string} dockerfile */
 export function dockerfileProblems(dockerfile) {
   const problems = validate(dockerfile, EVERYTHING_IS_AN_ERROR).map(
@@ -86,6 +122,7 @@ export function dockerfileProblems(dockerfile) {
     // npm and a shell keep SIGTERM to themselves.
     if (!/^\["node",/.test(rest)) problems.push(`${keyword} must be a list that starts with "node"`);
   }
+  problems.push(...labelProblems(final), ...importProblems(dockerfile));
   const stages = instructions(dockerfile).flatMap(
     ({ keyword, rest }) => (keyword === 'FROM' && /\sAS\s+(\S+)$/i.exec(rest)?.[1]) || [],
   );

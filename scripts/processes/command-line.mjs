@@ -55,10 +55,18 @@ export function commandLine(table, interpret) {
     return interpret(argumentsOf(table, args));
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
-    process.stderr.write(`${error.message} See ${table.command} --help\n`);
+    aside('error', `${error.message} See ${table.command} --help`, Boolean(table.options?.json) && args.includes('--json'));
     process.exit(2);
   }
 }
+
+/**
+ * What a tool says beside its result, on stderr; as libs/runtime/src/tool-output.ts does.
+ * @param {'note' | 'error'} kind
+ * @param {string} text
+ * @param {boolean} json
+ */
+export const aside = (kind, text, json) => process.stderr.write(`${json ? JSON.stringify({ [kind]: text }) : text}\n`);
 
 /** @param {CommandLine<any>} table @param {string[]} args */
 function asksForHelp({ passedOn }, args) {

@@ -1,9 +1,7 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { LOCAL, ROOT, SERVICES } from '../checkout/project.mjs';
-
-export const STACK_ENV = join(LOCAL, 'stack.env');
+import { ROOT, SERVICES, STACK_ENV } from '../checkout/project.mjs';
 
 // Where a process listens is its own affair: a replica that took them over would collide.
 const NOT_SHARED = ['PORT', 'HEALTH_PORT'];

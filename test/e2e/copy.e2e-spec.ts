@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
+import { text } from 'node:stream/consumers';
 import { connect, type ChannelModel } from 'amqplib';
 import { Client } from 'pg';
 import { eventually } from '@app/testing/eventually';
@@ -99,16 +100,15 @@ describe('the copy of memberships', () => {
       `UPDATE notifications.document_access SET version = version + 1000, access = 'public' WHERE document_id = 'filed'`,
     );
 
-    const tool = spawn(process.execPath, ['scripts/tool.mjs', 'copy', 'rebuild'], {
+    const tool = spawn(process.execPath, ['scripts/tool.mjs', 'copy', 'rebuild', '--json'], {
       env: { PATH: process.env.PATH, DATABASE_URL: system.databaseUrl },
-      stdio: ['ignore', 'pipe', 'inherit'],
+      stdio: ['ignore', 'pipe', 'pipe'],
     });
     const exited = once(tool, 'exit') as Promise<[number]>;
-    const lines: string[] = [];
+    const result = text(tool.stdout);
     const asking = new Promise<void>((resolve) => {
-      createInterface({ input: tool.stdout }).on('line', (line) => {
-        lines.push(line);
-        if (line.startsWith('From now on')) resolve();
+      createInterface({ input: tool.stderr }).on('line', (line) => {
+        if ((JSON.parse(line) as { note: string }).note.startsWith('From now on')) resolve();
       });
     });
     await Promise.race([asking, exited]);
@@ -127,7 +127,9 @@ describe('the copy of memberships', () => {
     expect(await seen('u6')).toEqual([]);
     await Promise.all([endReaders(), endWriter()]);
     expect({ code, missed }).toEqual({ code: 0, missed: [] });
-    expect(lines.at(-1)).toMatch(/^\d+ events were written/);
+    const { events, rows: published } = JSON.parse(await result) as { events: number; rows: Record<string, number> };
+    expect(events).toBeGreaterThan(0);
+    expect(published).toMatchObject({ documents: 2, 'document members': 2 });
     await eventually(async () => (await copy()).join() === (await source()).join());
   });
 });

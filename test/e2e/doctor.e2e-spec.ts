@@ -3,6 +3,7 @@ import { connect } from 'amqplib';
 import { Client } from 'pg';
 import type { Finding } from '@app/doctor/finding';
 import { ACCOUNTS } from '@app/rabbitmq-admin/accounts/rights';
+import { BINDINGS, EXCHANGES, QUEUES } from '@app/rabbitmq/topology/topology';
 import { createTestBroker, type TestBroker } from '@app/testing/broker';
 import { eventually } from '@app/testing/eventually';
 import { requiredEnv } from '@app/testing/required-env';
@@ -65,8 +66,23 @@ describe('the doctor', () => {
         ACCOUNTS.map((account, at) => [`${account.toUpperCase()}_AMQP_URL`, as(broker.url, names[at] ?? '')]),
       ),
     };
-    const { code, stderr } = await run('scripts/setup.mjs', []);
-    expect([code, stderr]).toEqual([0, '']);
+    const { code, stdout, stderr } = await run('scripts/setup.mjs', ['--json']);
+    expect([code, stderr.match(/^\{"note":.*\}$/gm)?.join('\n')]).toEqual([0, stderr.trimEnd()]);
+    expect(JSON.parse(stdout)).toEqual({
+      steps: [
+        { step: 'users', schema: 'users', migrations: expect.arrayContaining([expect.stringMatching(/\d{13}$/)]) as string[] },
+        { step: 'notifications', schema: 'notifications', migrations: expect.any(Array) as string[] },
+        { step: 'accounts', accounts: names, limited: expect.any(Number) as number },
+        {
+          step: 'topology',
+          exchanges: EXCHANGES.length,
+          queues: QUEUES.length,
+          bindings: BINDINGS.length,
+          away: [],
+          notEmpty: [],
+        },
+      ],
+    });
   }, 60_000);
   afterAll(async () => {
     await admin?.end();

@@ -86,6 +86,14 @@ describe('the command line of a script', () => {
     expect(await outcomes(THINGS, ...Object.keys(REFUSED))).toEqual(refused);
   });
 
+  it('is refused as JSON when the result is wanted as JSON, and the script has that', async () => {
+    const [json] = await outcomes({ options: { json: { help: '' } } }, '--json --force');
+    const error = 'There is no option --force; there are: --json, --help. See npm run paint -- --help';
+    expect(json).toEqual({ stdout: '', stderr: `${JSON.stringify({ error })}\n`, code: 2 });
+    const [text] = await outcomes(THINGS, '--json');
+    expect(text?.stderr).toMatch(/^There is no option --json/);
+  });
+
   it('says which word is missing, and that a script without words takes none', async () => {
     const [missing] = await outcomes({ words: { name: 'VERSION', help: '', least: 1 } }, '');
     expect(missing).toMatchObject({ code: 2, stderr: 'VERSION is missing. See npm run paint -- --help\n' });

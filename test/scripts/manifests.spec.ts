@@ -1,4 +1,7 @@
+import { readFileSync } from 'node:fs';
 import { Script } from './script';
+
+const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
 
 // The checks ask the configuration classes, so they need the build: dist/libs and dist/apps.
 const PROGRAM = `
@@ -53,7 +56,13 @@ const CASES: Case[] = [
     /Service rabbitmq has no port 15671/,
   ],
   ['a host in a Secret of the script', 'production', '@postgres-rw:5432', '@postgres:5432', /no Service is called postgres$/],
-  ['another tag of the own image', 'production', 'backend:0.1.0', 'backend:0.0.9', /collaboration-backend:0\.0\.9 is not one of/],
+  [
+    'another tag of the own image',
+    'production',
+    `backend:${version}`,
+    'backend:0.0.9',
+    /collaboration-backend:0\.0\.9 is not one of/,
+  ],
   [
     'a key that its Secret lacks',
     'production',

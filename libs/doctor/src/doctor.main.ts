@@ -2,6 +2,7 @@ import '@app/runtime/stop-while-starting';
 import { parseArgs } from 'node:util';
 import { UsageError } from '@app/runtime/command-line';
 import { ConfigError } from '@app/runtime/settings';
+import { ToolOutput } from '@app/runtime/tool-output';
 import { doctorConfig } from './config';
 import { Findings, lineOf, type Finding } from './finding';
 
@@ -21,7 +22,7 @@ Exit codes: 0 no problem, 1 a problem, 2 wrong usage.
 Examples:
   npm run doctor
   npm run doctor -- --quiet
-  docker compose run --rm setup node dist/libs/doctor/src/doctor.main.js --json
+  docker compose run --rm setup node scripts/tool.mjs doctor --json
 `;
 
 function readCommandLine(args: string[]): { json: boolean; quiet: boolean } | undefined {
@@ -64,7 +65,5 @@ async function findAll(): Promise<Finding[]> {
 }
 
 main(process.argv.slice(2)).catch((error: unknown) => {
-  const usage = error instanceof UsageError;
-  process.stderr.write(`${(error as Error).message}${usage ? ' See npm run doctor -- --help' : ''}\n`);
-  process.exitCode = usage ? 2 : 1;
+  new ToolOutput().failure('doctor', error, (one) => (one as Error).message);
 });

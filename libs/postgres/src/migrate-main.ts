@@ -1,4 +1,5 @@
 import type { TlsFiles } from '@app/runtime/tls-files';
+import type { ToolOutput } from '@app/runtime/tool-output';
 import { connectionPooler } from './errors';
 import { migrate, type MigrationSettings } from './migrate';
 
@@ -11,20 +12,22 @@ export interface MigrationConfig {
 /**
  * Main function of a service's migrate program. It migrates, prints the migrations that ran in one line, and sets the exit code. An error line
  * never contains the connection string.
+ *
+ * @returns undefined when it failed
  */
 export async function migrateAndReport(
   database: Pick<MigrationSettings, 'schema' | 'migrations' | 'undeletable'>,
   config: MigrationConfig,
-): Promise<boolean> {
+  output: ToolOutput,
+): Promise<{ schema: string; migrations: string[] } | undefined> {
   const { schema, migrations, undeletable } = database;
   try {
     const ran = await migrate({ ...config, schema, migrations, undeletable });
-    console.log(`schema ${schema}: ${ran.length > 0 ? `ran ${ran.join(', ')}` : 'is current'}`);
-    return true;
+    output.progress(`schema ${schema}: ${ran.length > 0 ? `ran ${ran.join(', ')}` : 'is current'}`);
+    return { schema, migrations: ran };
   } catch (error) {
-    console.error(`schema ${schema}: the migration failed: ${problemOf(error)}`);
-    process.exitCode = 1;
-    return false;
+    output.failure('setup', error, (one) => `schema ${schema}: the migration failed: ${problemOf(one)}`);
+    return undefined;
   }
 }
 

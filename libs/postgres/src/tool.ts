@@ -1,4 +1,5 @@
 import type { DataSource } from 'typeorm';
+import { ConfigError } from '@app/runtime/settings';
 import { migrationObstacle } from './connect';
 import { reasonOf } from './errors';
 
@@ -21,8 +22,8 @@ export async function onDatabase<T>(dataSource: DataSource, work: () => Promise<
   }
 }
 
-/** Printable text for an error of the driver. */
+/** Printable text for a wrong configuration, or an error of the driver. */
 export function databaseProblem(error: unknown): string {
-  if (error instanceof SchemaObstacle) return error.message;
+  if (error instanceof SchemaObstacle || error instanceof ConfigError) return error.message;
   return `The database cannot be used (${reasonOf(error)}).`;
 }

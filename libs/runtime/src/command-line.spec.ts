@@ -1,4 +1,4 @@
-import { readArguments, reportToolFailure, UsageError, wholeNumber } from './command-line';
+import { readArguments, UsageError, wholeNumber } from './command-line';
 
 const TOOL = {
   options: { name: 'value', json: 'switch' },
@@ -44,21 +44,5 @@ describe('the command line of a tool', () => {
   it.each(['0', '01', '1.5', '11', 'ten', ''])('has no whole number from 1 to 10 in %j', (text) => {
     expect(() => wholeNumber('--limit', text, 10)).toThrow(new UsageError('--limit must be a whole number from 1 to 10.'));
     expect(wholeNumber('--limit', '10', 10)).toBe(10);
-  });
-});
-
-describe('the failure of a tool', () => {
-  afterEach(() => {
-    process.exitCode = undefined;
-    jest.restoreAllMocks();
-  });
-
-  it.each([
-    [new UsageError('A command is missing.'), 2, 'A command is missing. See npm run keys -- --help\n'],
-    [new Error('secret'), 1, 'It cannot be done.\n'],
-  ])('is said on stderr, with its exit code: %s', (error, code, text) => {
-    const write = jest.spyOn(process.stderr, 'write').mockReturnValue(true);
-    reportToolFailure('keys', error, () => 'It cannot be done.');
-    expect([process.exitCode, write.mock.calls]).toEqual([code, [[text]]]);
   });
 });

@@ -93,10 +93,3 @@ export function wholeNumber(option: string, text: string, max: number): number {
   if (/^[1-9]\d*$/.test(text) && number <= max) return number;
   throw new UsageError(`${option} must be a whole number from 1 to ${max}.`);
 }
-
-/** Says on stderr why a tool ended, and sets its exit code. */
-export function reportToolFailure(tool: string, error: unknown, reasonOf: (error: unknown) => string): void {
-  const usage = error instanceof UsageError;
-  process.stderr.write(`${usage ? `${error.message} See npm run ${tool} -- --help` : reasonOf(error)}\n`);
-  process.exitCode = usage ? 2 : 1;
-}

@@ -3,8 +3,8 @@ import 'reflect-metadata';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createDataSource } from '@app/postgres/data-source';
 import { databaseProblem, onDatabase } from '@app/postgres/tool';
-import { configOrExit } from '@app/runtime/run-service';
 import { databaseTlsFiles } from '@app/runtime/tls-settings';
+import { ToolOutput } from '@app/runtime/tool-output';
 import { copyConfig } from '../config';
 import { DistrustRepository, WALKS } from '../db/distrust.repository';
 import { DATABASE } from '../db/schema';
@@ -12,13 +12,14 @@ import { TRUST_MS } from '../users-service/members';
 
 const PAGE = 5000;
 const PAGE_OF_USERS = 100;
+const output = new ToolOutput();
 
 /**
  * First half of `npm run copy -- rebuild`: marks the copy of memberships as not trusted. Then each read asks the users service about its user,
  * adds missing memberships and ends wrong ones. The next event of a membership or a document is applied with any version.
  */
 async function main(): Promise<void> {
-  const config = configOrExit(copyConfig);
+  const config = copyConfig();
   const dataSource = createDataSource({
     name: 'notifications copy',
     url: config.databaseUrl,
@@ -34,11 +35,8 @@ async function main(): Promise<void> {
     await copy.walk(WALKS.completeMembers, PAGE);
     await copy.walk(WALKS.documents, PAGE);
     await sleep(TRUST_MS);
-    console.log('From now on every read asks the users service for its user.');
+    output.progress('From now on every read asks the users service for its user.');
   });
 }
 
-main().catch((error: unknown) => {
-  console.error(databaseProblem(error));
-  process.exitCode = 1;
-});
+main().catch((error: unknown) => output.failure('copy', error, databaseProblem));

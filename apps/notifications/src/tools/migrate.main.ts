@@ -1,11 +1,17 @@
 import '@app/runtime/stop-while-starting';
 import 'reflect-metadata';
 import { migrateAndReport } from '@app/postgres/migrate-main';
-import { configOrExit } from '@app/runtime/run-service';
+import { ToolOutput } from '@app/runtime/tool-output';
 import { databaseTlsFiles } from '@app/runtime/tls-settings';
 import { notificationsMigrationConfig } from '../config';
 import { DATABASE } from '../db/schema';
 
-const config = configOrExit(notificationsMigrationConfig);
+const output = new ToolOutput();
+
+async function main() {
+  const config = notificationsMigrationConfig();
+  return migrateAndReport(DATABASE, { ...config, tlsFiles: databaseTlsFiles(config) }, output);
+}
+
 /** Set-up waits for it before its next step. */
-export const finished = migrateAndReport(DATABASE, { ...config, tlsFiles: databaseTlsFiles(config) });
+export const finished = main().catch((error: unknown) => output.failure('setup', error, (one) => (one as Error).message));

@@ -156,7 +156,6 @@ async function setDisabled(keys: ApiKeysRepository, key: string, disabled: boole
 
 /** A valid command line. */
 export interface Invocation {
-  json: boolean;
   /** Absent when --help is given. */
   run?: (keys: ApiKeysRepository) => Promise<Output>;
 }
@@ -167,9 +166,9 @@ export function readCommandLine(args: string[]): Invocation {
     Object.entries(COMMANDS).map(([name, { options }]) => [name, [...options, 'json'] as const]),
   );
   const understood = readArguments({ options: OPTIONS, commands }, args);
-  if (!understood) return { json: false };
+  if (!understood) return {};
   const { command, words, values } = understood;
-  return { json: values.json ?? false, run: (keys) => COMMANDS[command].run(keys, words, values) };
+  return { run: (keys) => COMMANDS[command].run(keys, words, values) };
 }
 
 function onlyKey(command: string, [key, ...more]: string[]): string {

@@ -2,23 +2,24 @@ import '@app/runtime/stop-while-starting';
 import 'reflect-metadata';
 import { createDataSource } from '@app/postgres/data-source';
 import { databaseProblem, onDatabase } from '@app/postgres/tool';
-import { reportToolFailure } from '@app/runtime/command-line';
-import { configOrExit } from '@app/runtime/run-service';
 import { databaseTlsFiles } from '@app/runtime/tls-settings';
+import { ToolOutput } from '@app/runtime/tool-output';
 import { keysConfig } from '../config';
 import { ApiKeysRepository } from '../db/api-keys.repository';
 import { DATABASE } from '../db/schema';
 import { HELP, KeyError, readCommandLine, type Output } from './key-commands';
 
+const output = new ToolOutput();
+
 async function main(args: string[]): Promise<void> {
-  const { json, run } = readCommandLine(args);
-  if (!run) return print(HELP.trimEnd());
-  const output = await onKeys(run);
-  print(json ? JSON.stringify(output.data) : output.lines.join('\n'));
+  const { run } = readCommandLine(args);
+  if (!run) return console.log(HELP.trimEnd());
+  const { data, lines } = await onKeys(run);
+  output.result(data, lines);
 }
 
 async function onKeys(run: (keys: ApiKeysRepository) => Promise<Output>): Promise<Output> {
-  const config = configOrExit(keysConfig);
+  const config = keysConfig();
   const dataSource = createDataSource({
     name: 'users keys',
     url: config.databaseUrl,
@@ -29,8 +30,6 @@ async function onKeys(run: (keys: ApiKeysRepository) => Promise<Output>): Promis
   return onDatabase(dataSource, () => run(new ApiKeysRepository(dataSource)));
 }
 
-const print = (text: string): void => console.log(text);
-
 main(process.argv.slice(2)).catch((error: unknown) => {
-  reportToolFailure('keys', error, (one) => (one instanceof KeyError ? one.message : databaseProblem(one)));
+  output.failure('keys', error, (one) => (one instanceof KeyError ? one.message : databaseProblem(one)));
 });

@@ -2,25 +2,31 @@ import '@app/runtime/stop-while-starting';
 import 'reflect-metadata';
 import { createDataSource } from '@app/postgres/data-source';
 import { migrateAndReport } from '@app/postgres/migrate-main';
-import { configOrExit } from '@app/runtime/run-service';
+import { ConfigError } from '@app/runtime/settings';
 import { databaseTlsFiles } from '@app/runtime/tls-settings';
+import { ToolOutput } from '@app/runtime/tool-output';
 import { usersMigrationConfig } from '../config';
 import { createDemoCredentials } from '../db/demo-credentials';
 import { DATABASE } from '../db/schema';
 
-async function main(): Promise<void> {
-  const config = configOrExit(usersMigrationConfig);
+const output = new ToolOutput();
+
+async function main() {
+  const config = usersMigrationConfig();
   const tlsFiles = databaseTlsFiles(config);
-  const migrated = await migrateAndReport(DATABASE, { ...config, tlsFiles });
-  if (!migrated || !config.demoCredentials) return;
+  const migrated = await migrateAndReport(DATABASE, { ...config, tlsFiles }, output);
+  if (!migrated || !config.demoCredentials) return migrated;
   const settings = { name: 'users-migrate', url: config.adminUrl, tlsFiles, ...DATABASE, poolSize: 1 };
   const dataSource = await createDataSource(settings).initialize();
   await createDemoCredentials(dataSource);
   await dataSource.destroy();
+  return migrated;
 }
 
 /** Set-up waits for it before its next step. */
 export const finished = main().catch((error: unknown) => {
-  console.error(`schema ${DATABASE.schema}: the demo credentials were not created: ${(error as Error).message}`);
-  process.exitCode = 1;
+  output.failure('setup', error, (one) => {
+    const { message } = one as Error;
+    return one instanceof ConfigError ? message : `schema ${DATABASE.schema}: the demo credentials were not created: ${message}`;
+  });
 });

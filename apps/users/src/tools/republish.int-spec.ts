@@ -47,7 +47,7 @@ describe('republish', () => {
     await on.published();
     const told = on.events.splice(0);
 
-    const count = await again(pageSize);
+    const { events: count, rows: sent } = await again(pageSize);
     const rows = await written();
     expect(rows).toHaveLength(count);
     expect(rows.map(({ id }) => id)).not.toContain(told[0].id);
@@ -58,6 +58,8 @@ describe('republish', () => {
       'document members: 4',
       'departures: 0',
     ]);
+
+    expect(Object.entries(sent).map(([kind, number]) => `${kind}: ${number}`)).toEqual(lines);
 
     const flat = (events: { type: string; apiKey: string; data: Data }[]) =>
       events
@@ -95,7 +97,7 @@ describe('republish', () => {
   });
 
   it('publishes nothing from empty tables', async () => {
-    expect(await again(10)).toBe(0);
+    expect((await again(10)).events).toBe(0);
   });
 
   it('waits while the outbox has too many events', async () => {
@@ -109,7 +111,7 @@ describe('republish', () => {
     await eventually(() => waiting.mock.calls.length > 2);
     expect(await on.values(`SELECT id FROM outbox WHERE type <> 'x'`)).toEqual([]);
     await on.dataSource.query(`DELETE FROM outbox WHERE type = 'x'`);
-    expect(await done).toBe(1);
+    expect((await done).events).toBe(1);
     waiting.mockRestore();
     expect(await written()).toHaveLength(1);
   });

@@ -2,9 +2,9 @@ import '@app/runtime/stop-while-starting';
 import 'reflect-metadata';
 import { createDataSource } from '@app/postgres/data-source';
 import { databaseProblem, onDatabase } from '@app/postgres/tool';
-import { readArguments, reportToolFailure, UsageError, wholeNumber } from '@app/runtime/command-line';
-import { configOrExit } from '@app/runtime/run-service';
+import { readArguments, UsageError, wholeNumber } from '@app/runtime/command-line';
 import { databaseTlsFiles } from '@app/runtime/tls-settings';
+import { ToolOutput } from '@app/runtime/tool-output';
 import { republishConfig } from '../config';
 import { RepublishRepository } from '../db/republish.repository';
 import { DATABASE } from '../db/schema';
@@ -13,9 +13,10 @@ import { republish } from './republish';
 const HELP = `Publishes the events document.changed.v1, user.added.v1 and user.removed.v1 again, for every document that was set, and every
 membership and its end.
 
-Usage: npm run events -- republish [--rate N]
+Usage: npm run events -- republish [options]
 
   --rate N   most rows of the database per second (default 5000)
+  --json     the result as one JSON object: { events, rows: { <kind>: <number> } }
   --help     this text
 
 For a listener that starts late or has lost events. The system keeps running. The events have new ids, are marked "republished", and have the
@@ -26,15 +27,16 @@ Exit codes: 0 done, 1 it cannot be done, 2 wrong usage.
 
 Examples:
   npm run events -- republish
-  npm run events -- republish --rate 500
+  npm run events -- republish --rate 500 --json
 `;
 
 const DEFAULT_RATE = '5000';
+const output = new ToolOutput();
 
 async function main(args: string[]): Promise<void> {
   const rate = readRate(args);
   if (rate === undefined) return console.log(HELP.trimEnd());
-  const config = configOrExit(republishConfig);
+  const config = republishConfig();
   const dataSource = createDataSource({
     name: 'users republish',
     url: config.databaseUrl,
@@ -43,18 +45,21 @@ async function main(args: string[]): Promise<void> {
     poolSize: 1,
   });
   await onDatabase(dataSource, async () => {
-    const events = await republish(new RepublishRepository(dataSource), { rate, print: (line) => console.log(line) });
-    console.log(`${events} events were written; the users service publishes them.`);
+    const written = await republish(new RepublishRepository(dataSource), { rate, print: (line) => output.progress(line) });
+    output.result(written, [`${written.events} events were written; the users service publishes them.`]);
   });
 }
 
 /** @returns undefined when --help is given */
 function readRate(args: string[]): number | undefined {
-  const understood = readArguments({ options: { rate: 'value' }, commands: { republish: ['rate'] } }, args);
+  const understood = readArguments(
+    { options: { rate: 'value', json: 'switch' }, commands: { republish: ['rate', 'json'] } },
+    args,
+  );
   if (!understood) return undefined;
   const { words, values } = understood;
   if (words.length > 0) throw new UsageError(`"${words[0]}" is one word too many.`);
   return wholeNumber('--rate', values.rate ?? DEFAULT_RATE, 9_999_999);
 }
 
-main(process.argv.slice(2)).catch((error: unknown) => reportToolFailure('events', error, databaseProblem));
+main(process.argv.slice(2)).catch((error: unknown) => output.failure('events', error, databaseProblem));

@@ -20,13 +20,13 @@ export interface RepublishOptions {
  * Publishes all documents, memberships and ends of memberships again, in new events that are marked as republished. A change made meanwhile has its own event with a
  * greater version. If the run is interrupted, it can be started again.
  *
- * @returns number of written events
+ * @returns the written events, and the rows that they tell of
  */
 export async function republish(
   repository: RepublishRepository,
   { rate, print, pageSize = PAGE }: RepublishOptions,
-): Promise<number> {
-  let events = 0;
+): Promise<{ events: number; rows: Record<string, number> }> {
+  const written = { events: 0, rows: {} as Record<string, number> };
   let toldAt = performance.now();
   for (const kind of KINDS) {
     let rows = 0;
@@ -37,7 +37,7 @@ export async function republish(
       if (!page) break;
       last = page.last;
       rows += page.rows;
-      events += page.events;
+      written.events += page.events;
       if (performance.now() - toldAt > TELL_EVERY_MS) {
         print(`${kind}: ${rows} so far`);
         toldAt = performance.now();
@@ -45,8 +45,9 @@ export async function republish(
       await sleep(Math.max(0, (page.rows / rate) * 1000 - (performance.now() - startedAt)));
     }
     print(`${kind}: ${rows}`);
+    written.rows[kind] = rows;
   }
-  return events;
+  return written;
 }
 
 /** Resolves when the outbox has room for another page. */

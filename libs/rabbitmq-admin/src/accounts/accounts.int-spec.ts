@@ -183,7 +183,10 @@ describe('accounts of other services', () => {
     await expect(connectAs(created.url)).rejects.toThrow('ACCESS_REFUSED');
     const model = await connectAs(rotated.url);
     const closed = new Promise((resolve) => model.once('close', resolve));
-    expect((await tool('delete', name, '--queues')).lines).toEqual([`Account ${name} deleted, with 2 queues.`]);
+    expect(await tool('delete', name, '--queues')).toEqual({
+      lines: [`Account ${name} deleted, with 2 queues.`],
+      data: { name, queues: [] },
+    });
     await closed;
     const { queues, exchanges } = await broker.management.definitions();
     expect([...queues, ...exchanges].map((one) => one.name).filter((one) => one.startsWith(`${name}.`))).toEqual([]);

@@ -1,11 +1,13 @@
 import '@app/runtime/stop-while-starting';
-import { reportToolFailure } from '@app/runtime/command-line';
 import { ConfigError } from '@app/runtime/settings';
 import { brokerTlsFiles } from '@app/runtime/tls-settings';
+import { ToolOutput } from '@app/runtime/tool-output';
 import { HELP, readCommandLine } from './command-line';
 import { run } from './run';
 import { otherAccountsConfig } from '@app/rabbitmq/config';
 import { ManagementApi } from '../management-api';
+
+const output = new ToolOutput();
 
 async function main(args: string[]): Promise<void> {
   const invocation = readCommandLine(args);
@@ -15,9 +17,9 @@ async function main(args: string[]): Promise<void> {
   if (!managementUrl) throw new ConfigError(['RABBITMQ_MANAGEMENT_URL is not set']);
   const api = new ManagementApi(managementUrl, amqpUrl, { tlsFiles: brokerTlsFiles(config) });
   const { lines, data } = await run(api, amqpUrl, invocation);
-  console.log(invocation.json ? JSON.stringify(data) : lines.join('\n'));
+  output.result(data, lines);
 }
 
 main(process.argv.slice(2)).catch((error: unknown) => {
-  reportToolFailure('accounts', error, (one) => (one instanceof ConfigError ? one.problems.join('\n') : (one as Error).message));
+  output.failure('accounts', error, (one) => (one instanceof ConfigError ? one.problems.join('\n') : (one as Error).message));
 });

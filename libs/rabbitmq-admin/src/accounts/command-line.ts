@@ -32,7 +32,7 @@ Limits (create, change; an option that is not given stays, or has the default):
   --channels N      most channels at a time, default ${DEFAULT_LIMITS.channels}
 
 Options:
-  --json            create, change, rotate, list: the result as one JSON object
+  --json            the result as one JSON object
   --help            this text
 
 Tenants are granted separately: npm run keys -- grant KEY --publisher NAME.
@@ -64,7 +64,7 @@ const OPTIONS = {
 type Values = ValuesOf<typeof OPTIONS>;
 
 const PURPOSE = ['operations', 'replies', 'events', 'lane', 'queue', 'connections', 'channels', 'json'] as const;
-const COMMANDS = { create: PURPOSE, change: PURPOSE, rotate: ['json'], list: ['json'], delete: ['queues'] } as const;
+const COMMANDS = { create: PURPOSE, change: PURPOSE, rotate: ['json'], list: ['json'], delete: ['queues', 'json'] } as const;
 
 /** Requested purpose and limits of an account. An undefined field stays, or gets a default. */
 export interface AccountRequest extends AccountPurpose, Partial<AccountLimits> {
@@ -73,12 +73,11 @@ export interface AccountRequest extends AccountPurpose, Partial<AccountLimits> {
 }
 
 /** A valid command line. */
-export type Invocation = { json: boolean } & (
+export type Invocation =
   | { command: 'create' | 'change'; name: string; request: AccountRequest }
   | { command: 'rotate'; name: string }
   | { command: 'list' }
-  | { command: 'delete'; name: string; queues: boolean }
-);
+  | { command: 'delete'; name: string; queues: boolean };
 
 /**
  * @returns undefined when --help is given
@@ -88,16 +87,16 @@ export function readCommandLine(args: string[]): Invocation | undefined {
   const understood = readArguments({ options: OPTIONS, commands: COMMANDS }, args);
   if (!understood) return undefined;
   const { command, values } = understood;
-  const { json = false, queues = false } = values;
+  const { queues = false } = values;
   const [name, stray] = understood.words;
   const tooMany = command === 'list' ? name : stray;
   if (tooMany !== undefined) throw new UsageError(`"${tooMany}" is one word too many.`);
-  if (command === 'list') return { command, json };
+  if (command === 'list') return { command };
   if (name === undefined) throw new UsageError(`${command} needs the NAME of the account.`);
   const problem = nameProblem(name);
   if (problem) throw new UsageError(problem);
-  if (command === 'delete') return { command, name, queues, json };
-  return command === 'rotate' ? { command, name, json } : { command, name, request: requestOf(values), json };
+  if (command === 'delete') return { command, name, queues };
+  return command === 'rotate' ? { command, name } : { command, name, request: requestOf(values) };
 }
 
 /** Queues are named after their account, so no name may match queues of the system or of another account. */

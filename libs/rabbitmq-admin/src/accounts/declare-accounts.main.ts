@@ -1,6 +1,7 @@
 import '@app/runtime/stop-while-starting';
 import { ConfigError } from '@app/runtime/settings';
 import { brokerTlsFiles } from '@app/runtime/tls-settings';
+import { ToolOutput } from '@app/runtime/tool-output';
 import { boundEverybody } from './limits';
 import type { Account } from './rights';
 import { accountsConfig, type AccountsConfig } from '@app/rabbitmq/config';
@@ -9,24 +10,28 @@ import { ManagementApi } from '../management-api';
 import { parseBrokerUrl } from '@app/runtime/broker-url';
 
 const WAIT_MS = 60_000;
+const output = new ToolOutput();
 
-async function main(): Promise<void> {
+async function main() {
   const config = accountsConfig();
   const { amqpUrl, managementUrl } = config;
   const accounts = ownAccounts(config);
   if (Object.keys(accounts).length === 0)
-    console.log('RabbitMQ: no service has an account of its own in this configuration, so none is created.');
+    output.progress('RabbitMQ: no service has an account of its own in this configuration, so none is created.');
   if (!managementUrl) {
-    return console.log(
+    output.progress(
       'RabbitMQ: accounts and their limits stay unchanged. Set RABBITMQ_MANAGEMENT_URL to have them created and limited.',
     );
+    return { accounts: [], limited: null };
   }
   const tlsFiles = brokerTlsFiles(config);
   const declared = await declareAccounts({ managementUrl, amqpUrl, accounts, tlsFiles, waitMs: WAIT_MS });
-  if (declared.length > 0) console.log(`RabbitMQ has the accounts ${declared.join(', ')}, each with the rights that it needs.`);
+  if (declared.length > 0)
+    output.progress(`RabbitMQ has the accounts ${declared.join(', ')}, each with the rights that it needs.`);
   const waitUntil = performance.now() + WAIT_MS;
   const others = await boundEverybody(new ManagementApi(managementUrl, amqpUrl, { tlsFiles, waitUntil }));
-  console.log(`RabbitMQ limits reply queues and the ${others} account(s) of other services.`);
+  output.progress(`RabbitMQ limits reply queues and the ${others} account(s) of other services.`);
+  return { accounts: declared, limited: others };
 }
 
 /** Accounts that differ from the full-rights account. */
@@ -38,7 +43,6 @@ function ownAccounts({ amqpUrl, gateway, users, notifications, publisher }: Acco
 
 /** Set-up waits for it before its next step. */
 export const finished = main().catch((error: unknown) => {
-  const { message } = error as Error;
-  console.error(`The accounts could not be created: ${error instanceof ConfigError ? error.problems.join('; ') : message}`);
-  process.exitCode = 1;
+  const reason = error instanceof ConfigError ? error.problems.join('; ') : (error as Error).message;
+  output.failure('setup', error, () => `The accounts could not be created: ${reason}`);
 });

@@ -157,13 +157,16 @@ async function remove(api: ManagementApi, name: string, queues: boolean): Promis
   const left = await ownQueues(api, name);
   if (!queues && left.length > 0) {
     const names = left.map((queue) => queue.name).join(', ');
-    return { lines: [`Account ${name} deleted. Its queues stay with their messages: ${names}.`], data: { name } };
+    return {
+      lines: [`Account ${name} deleted. Its queues stay with their messages: ${names}.`],
+      data: { name, queues: left.map((queue) => queue.name) },
+    };
   }
   for (const queue of left) await api.delete(`queues/${api.vhost}/${encodeURIComponent(queue.name)}`);
   const exchanges = ((await api.get<Named[]>(`exchanges/${api.vhost}`)) ?? []).filter((one) => one.name.startsWith(`${name}.`));
   for (const exchange of exchanges) await api.delete(`exchanges/${api.vhost}/${encodeURIComponent(exchange.name)}`);
   await unboundQueues(api, name);
-  return { lines: [`Account ${name} deleted${queues ? `, with ${left.length} queues` : ''}.`], data: { name } };
+  return { lines: [`Account ${name} deleted${queues ? `, with ${left.length} queues` : ''}.`], data: { name, queues: [] } };
 }
 
 async function setPassword(api: ManagementApi, amqpUrl: string, name: string): Promise<string> {

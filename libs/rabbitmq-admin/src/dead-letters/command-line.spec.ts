@@ -19,8 +19,14 @@ describe('dead letters command line', () => {
     ['list has no option --limits; did you mean --limit?', 'list --limits 5'],
     [`list has no option --yes; there are: ${WHICH}, --all, --json, --help.`, 'list --yes'],
     [`show has no option --all; there are: ${WHICH}, --json, --help.`, 'show --all'],
-    [`drop has no option --rate; there are: ${WHICH}, --all, --dry-run, --yes, --audit, --help.`, 'drop --all --yes --rate 5'],
-    [`replay has no option --json; there are: ${WHICH}, --all, --dry-run, --rate, --as, --audit, --help.`, 'replay --all --json'],
+    [
+      `drop has no option --rate; there are: ${WHICH}, --all, --dry-run, --yes, --audit, --json, --help.`,
+      'drop --all --yes --rate 5',
+    ],
+    [
+      `replay has no option --yes; there are: ${WHICH}, --all, --dry-run, --rate, --as, --audit, --json, --help.`,
+      'replay --all --yes',
+    ],
     ['show needs --id ID: list shows it.', 'show'],
     ['replay needs a condition such as --id or --status, or --all.', 'replay'],
     ['replay needs a condition such as --id or --status, or --all.', 'replay --limit 5 --service users --dry-run'],

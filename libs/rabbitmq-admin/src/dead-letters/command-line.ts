@@ -35,8 +35,8 @@ const WHICH = [...CONDITIONS, 'limit', 'queue', 'service', 'kind'] as const;
 const COMMANDS = {
   list: [...WHICH, 'all', 'json'],
   show: [...WHICH, 'json'],
-  replay: [...WHICH, 'all', 'dry-run', 'rate', 'as', 'audit'],
-  drop: [...WHICH, 'all', 'dry-run', 'yes', 'audit'],
+  replay: [...WHICH, 'all', 'dry-run', 'rate', 'as', 'audit', 'json'],
+  drop: [...WHICH, 'all', 'dry-run', 'yes', 'audit', 'json'],
 } as const;
 export type Command = keyof typeof COMMANDS;
 

@@ -96,6 +96,14 @@ describe('npm run dead-letters', () => {
     expect(stdout).not.toContain('secret');
   });
 
+  it('says everything else on stderr as JSON, with --json', async () => {
+    const { code, stdout, stderr } = await runToEnd('replay --id m-0 --dry-run --json');
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '{"note":"1 would be replayed."}\n' });
+    expect(JSON.parse(stdout)).toMatchObject({ id: 'm-0', outcome: 'would be replayed' });
+    const error = 'There is no dead letter with the id "none".';
+    expect(await runToEnd('show --id none --json')).toEqual({ code: 1, stdout: '', stderr: `${JSON.stringify({ error })}\n` });
+  });
+
   it('trusts only the accounts in TRUSTED_PUBLISHERS', async () => {
     const { stdout, stderr } = await runToEnd('replay --id m-0 --dry-run');
     expect([stdout, stderr]).toEqual([expect.stringContaining('"would be replayed"'), '1 would be replayed.\n']);

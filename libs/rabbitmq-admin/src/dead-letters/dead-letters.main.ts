@@ -1,7 +1,7 @@
 import { leaveSignalsToOthers } from '@app/runtime/stop-while-starting';
 import { existsSync, openSync } from 'node:fs';
-import { reportToolFailure } from '@app/runtime/command-line';
 import { brokerTlsFiles } from '@app/runtime/tls-settings';
+import { ToolOutput } from '@app/runtime/tool-output';
 import { ConfigError } from '@app/runtime/settings';
 import { deadLettersConfig } from '@app/rabbitmq/config';
 import { auditTo } from './audit';
@@ -14,6 +14,7 @@ import { destroySocket, openConnection } from '@app/amqp/open-connection';
 import { within } from '@app/amqp/within';
 
 const CLOSE_TIMEOUT_MS = 2000;
+const output = new ToolOutput();
 
 async function main(args: string[]): Promise<boolean> {
   const invocation = readCommandLine(args);
@@ -33,7 +34,7 @@ async function main(args: string[]): Promise<boolean> {
   try {
     return await run(model, invocation, {
       print: (text) => console.log(text),
-      note: (text) => console.error(text),
+      note: (text) => output.note(text),
       audit,
       accounts: { own, services: new Set([...services, own]) },
       signal: stopping.signal,
@@ -58,7 +59,7 @@ function auditFile({ command, dryRun, audit }: Invocation): number | undefined {
 
 main(process.argv.slice(2)).then(
   (done) => (process.exitCode = done ? 0 : 1),
-  (thrown: unknown) => reportToolFailure('dead-letters', thrown, reasonOf),
+  (thrown: unknown) => output.failure('dead-letters', thrown, reasonOf),
 );
 
 function reasonOf(thrown: unknown): string {

@@ -36,7 +36,7 @@ Options:
   --yes             drop: confirms the deletion
   --audit FILE      replay, drop: appends the audit lines to FILE in addition to printing them
                     (default .local/dead-letters.log where .local exists)
-  --json            list, show: the result as one JSON object
+  --json            list, show: the result as one JSON object; replay, drop: each line is a JSON object, as without it
   --help            this text
 
 A replay of an executed command has no second effect, as long as the dead letter has a message_id or its body a notificationId.

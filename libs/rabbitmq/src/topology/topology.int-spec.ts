@@ -148,17 +148,22 @@ const listen = (server: Server, port = 0) =>
   new Promise<number>((resolve) => server.listen(port, '127.0.0.1', () => resolve((server.address() as AddressInfo).port)));
 
 describe('the program', () => {
-  const { AMQP_URL } = process.env;
+  const { argv, env } = process;
+  const { AMQP_URL } = env;
   let said: { log: string[]; error: string[] };
 
   beforeEach(() => {
     said = { log: [], error: [] };
-    jest.spyOn(console, 'log').mockImplementation((line) => void said.log.push(String(line)));
-    jest.spyOn(console, 'error').mockImplementation((line) => void said.error.push(String(line)));
+    // Jest has a --json of its own.
+    process.argv = argv.slice(0, 2);
+    const into = (lines: string[]) => (text: string | Uint8Array) => lines.push(String(text).trimEnd()) > 0;
+    jest.spyOn(process.stdout, 'write').mockImplementation(into(said.log));
+    jest.spyOn(process.stderr, 'write').mockImplementation(into(said.error));
   });
 
   afterEach(() => {
     process.exitCode = undefined;
+    process.argv = argv;
     jest.restoreAllMocks();
     if (AMQP_URL === undefined) delete process.env.AMQP_URL;
     else process.env.AMQP_URL = AMQP_URL;

@@ -1,0 +1,52 @@
+import { UsageError } from './command-line';
+import { ToolOutput } from './tool-output';
+
+function written(args: string[], say: (output: ToolOutput) => void) {
+  const said = { stdout: '', stderr: '' };
+  for (const stream of ['stdout', 'stderr'] as const)
+    jest.spyOn(process[stream], 'write').mockImplementation((text) => {
+      said[stream] += String(text);
+      return true;
+    });
+  try {
+    say(new ToolOutput(args));
+  } finally {
+    jest.restoreAllMocks();
+  }
+  return said;
+}
+
+const work = (output: ToolOutput) => {
+  output.progress('half');
+  output.note('take care');
+  output.result({ done: 2 }, ['one', 'two']);
+};
+
+describe('the output of a tool', () => {
+  it('is lines for people', () => {
+    expect(written([], work)).toEqual({ stdout: 'half\none\ntwo\n', stderr: 'take care\n' });
+  });
+
+  it('is one JSON document with --json, and JSON objects on stderr', () => {
+    expect(written(['list', '--json'], work)).toEqual({
+      stdout: '{"done":2}\n',
+      stderr: '{"note":"half"}\n{"note":"take care"}\n',
+    });
+  });
+});
+
+describe('the failure of a tool', () => {
+  afterEach(() => {
+    process.exitCode = undefined;
+  });
+
+  it.each([
+    [[], new UsageError('A command is missing.'), 2, 'A command is missing. See npm run keys -- --help\n'],
+    [[], new Error('secret'), 1, 'It cannot be done.\n'],
+    [['--json'], new UsageError('No "x".'), 2, '{"error":"No \\"x\\". See npm run keys -- --help"}\n'],
+    [['--json'], new Error('secret'), 1, '{"error":"It cannot be done."}\n'],
+  ])('is said on stderr, with its exit code: %j %s', (args, error, code, stderr) => {
+    expect(written(args, (output) => output.failure('keys', error, () => 'It cannot be done.'))).toEqual({ stdout: '', stderr });
+    expect(process.exitCode).toBe(code);
+  });
+});

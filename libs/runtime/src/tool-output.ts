@@ -1,0 +1,45 @@
+import { UsageError } from './command-line';
+
+/**
+ * What a tool for operators says. Without `--json` these are lines for people. With it stdout has the result as one JSON document, and each line of
+ * stderr is a JSON object: `{ "note": … }` or `{ "error": … }`.
+ */
+export class ToolOutput {
+  /** @param args of the program: a wrong command line is answered in the wanted form, too */
+  constructor(args: readonly string[] = process.argv.slice(2)) {
+    this.json = args.includes('--json');
+  }
+
+  readonly json: boolean;
+
+  /** The result, once. */
+  result(data: object, lines: readonly string[]): void {
+    this.print(this.json ? JSON.stringify(data) : lines.join('\n'));
+  }
+
+  /** A line about the work while it goes on. */
+  progress(line: string): void {
+    if (this.json) this.note(line);
+    else this.print(line);
+  }
+
+  /** What an operator should know beside the result. */
+  note(text: string): void {
+    this.aside('note', text);
+  }
+
+  /** Says why the tool ended, and sets its exit code: 2 for a wrong command line, else 1. */
+  failure(tool: string, error: unknown, reasonOf: (error: unknown) => string): void {
+    const usage = error instanceof UsageError;
+    this.aside('error', usage ? `${error.message} See npm run ${tool} -- --help` : reasonOf(error));
+    process.exitCode = usage ? 2 : 1;
+  }
+
+  private aside(kind: 'note' | 'error', text: string): void {
+    process.stderr.write(`${this.json ? JSON.stringify({ [kind]: text }) : text}\n`);
+  }
+
+  private print(text: string): void {
+    process.stdout.write(`${text}\n`);
+  }
+}

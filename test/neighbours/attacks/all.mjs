@@ -2,6 +2,7 @@
 import { CALLERS } from './caller.mjs';
 import { HTTP_CALLS } from './http-calls.mjs';
 import { HTTP_SOCKETS } from './http-sockets.mjs';
+import { LIFECYCLE } from './lifecycle.mjs';
 import { LISTENERS } from './listener.mjs';
 import { FORGERS } from './publisher-forged.mjs';
 import { PUBLISHERS } from './publisher.mjs';
@@ -19,7 +20,7 @@ import { PUBLISHERS } from './publisher.mjs';
  */
 
 /** @type {readonly Attack[]} */
-export const ATTACKS = [...HTTP_CALLS, ...HTTP_SOCKETS, ...PUBLISHERS, ...FORGERS, ...CALLERS, ...LISTENERS];
+export const ATTACKS = [...HTTP_CALLS, ...LIFECYCLE, ...HTTP_SOCKETS, ...PUBLISHERS, ...FORGERS, ...CALLERS, ...LISTENERS];
 
 export const PAIRS = [
   {

@@ -6,7 +6,7 @@ import { reportToolFailure } from '@app/runtime/command-line';
 import { configOrExit } from '@app/runtime/run-service';
 import { databaseTlsFiles } from '@app/runtime/tls-settings';
 import { keysConfig } from '../config';
-import { ApiKeysRepository } from '../db/api-keys.repository';
+import { ApiKeysRepository } from '@app/api-keys/api-keys.repository';
 import { DATABASE } from '../db/schema';
 import { HELP, KeyError, readCommandLine, type Output } from './key-commands';
 

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { EVENT_TYPES } from '@app/contracts/event-types';
 import type { NewToken } from './credentials';
-import { WRITTEN_ELSEWHERE } from './outbox.repository';
+import { WRITTEN_ELSEWHERE } from './users-outbox';
 
 export interface ListedToken {
   id: string;

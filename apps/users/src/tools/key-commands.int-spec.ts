@@ -230,6 +230,18 @@ describe('keys', () => {
     },
   );
 
+  it('lists some keys, for a page', async () => {
+    const [first, second] = [await issued('create --name Billing'), await issued('create --name Backup')];
+    await keys('create --name Other');
+    const some = async (...parameters: Parameters<ApiKeysRepository['list']>) =>
+      (await new ApiKeysRepository(dataSource).list(...parameters)).map(({ key }) => key);
+    expect(await some('b')).toEqual(expect.arrayContaining([first.key, second.key]));
+    expect(await some('BACK')).toEqual([second.key]);
+    expect(await some(second.key)).toEqual([second.key]);
+    expect(await some('', 1)).toEqual([first.key]);
+    expect(await some('%')).toEqual([]);
+  });
+
   it('refuses to revoke an unknown token', async () => {
     await expect(keys('revoke --token none')).rejects.toThrow('There is no token with the id "none".');
   });

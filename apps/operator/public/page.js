@@ -4,14 +4,11 @@ const pause = document.getElementById('pause');
 const stale = document.getElementById('stale');
 let paused = false;
 
-// What somebody uses stays as it is: the focus, and a text that is marked.
-const inUse = (part) => part.contains(document.activeElement) || part.contains(document.getSelection()?.anchorNode);
+const isSelected = (part) => !document.getSelection()?.isCollapsed && part.contains(document.getSelection().anchorNode);
 
-function replace(part, next) {
-  const scrolled = [...part.querySelectorAll('.table')].map(({ scrollLeft }) => scrollLeft);
-  part.replaceChildren(...next.childNodes);
-  part.querySelectorAll('.table').forEach((table, index) => (table.scrollLeft = scrolled[index] ?? 0));
-}
+// What has the focus stays: a part with parts in it changes only when these are other ones.
+const partsIn = (part) => [...part.querySelectorAll('[data-live]')].map(({ id }) => id).join();
+const isOutOfDate = (part, next) => (partsIn(part) === '' ? next.innerHTML !== part.innerHTML : partsIn(next) !== partsIn(part));
 
 async function refresh() {
   if (paused || document.hidden) return;
@@ -22,7 +19,7 @@ async function refresh() {
     const fresh = new DOMParser().parseFromString(await response.text(), 'text/html');
     for (const part of document.querySelectorAll('[data-live]')) {
       const next = fresh.getElementById(part.id);
-      if (next && !inUse(part) && next.innerHTML !== part.innerHTML) replace(part, next);
+      if (next && !isSelected(part) && isOutOfDate(part, next)) part.replaceChildren(...next.childNodes);
     }
     stale.hidden = true;
   } catch {

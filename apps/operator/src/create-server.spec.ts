@@ -99,6 +99,15 @@ it('executes a form of the session once, and no other', async () => {
   expect((await act({ authorization: `Bearer ${TOKEN}`, 'x-operator': 'script' })).statusCode).toBe(200);
 });
 
+it('ends a session for every copy of its cookie', async () => {
+  const { cookie } = await signedIn();
+  const headers = { ...ORIGIN, cookie };
+  const payload = form({ form: await formOf(cookie) });
+  const { headers: answer } = await app.inject({ method: 'POST', url: '/sign-out', headers, payload });
+  expect(answer['set-cookie']).toMatch(/^operator-session=; Max-Age=0;/);
+  expect((await app.inject({ url: '/page', headers: { cookie } })).statusCode).toBe(303);
+});
+
 it('has no secret in a log, and no markup or internal in an error', async () => {
   const { cookie } = await signedIn();
   await signIn('wrong token of somebody');

@@ -31,7 +31,12 @@ const FILES = { 'page.css': 'text/css', 'page.js': 'text/javascript', 'icon.svg'
 
 /** Creates the HTTP application with the sign-in and nothing else. It does not listen yet. */
 export function createServer(token: string, logger: NestLogger): FastifyInstance {
-  const app = fastify({ bodyLimit: FORM_BYTES, requestTimeout: 10_000, connectionTimeout: 30_000, forceCloseConnections: true });
+  const app = fastify({
+    bodyLimit: FORM_BYTES,
+    requestTimeout: 10_000,
+    connectionTimeout: 30_000,
+    forceCloseConnections: 'idle',
+  });
   const sessions = new Sessions(token);
   const operatorToken = new OperatorToken(token);
 

@@ -39,7 +39,7 @@ export function admitOperators(app: FastifyInstance, token: OperatorToken, sessi
 
   app.addHook('preHandler', async (request) => {
     // A header is no ambient credential: no other site can make a browser send it.
-    if (request.method === 'GET' || request.routeOptions.config.public || request.headers.authorization !== undefined) return;
+    if (isReading(request) || request.routeOptions.config.public || request.headers.authorization !== undefined) return;
     const taken = sessions.takeForm(request.session, field(request, 'form'));
     if (taken === 'foreign') throw new Refusal(403, 'This form does not belong to your session. Open the page again.');
     if (taken === 'sent already')
@@ -81,9 +81,12 @@ export async function requireToken(token: OperatorToken, given: string): Promise
   });
 }
 
+const isReading = ({ method }: FastifyRequest): boolean => method === 'GET' || method === 'HEAD';
+
 /** A browser names the page that sends a form. */
-function refuseForeignOrigin({ method, headers }: FastifyRequest): void {
-  if (method === 'GET' || method === 'HEAD' || headers.authorization !== undefined) return;
+function refuseForeignOrigin(request: FastifyRequest): void {
+  const { headers } = request;
+  if (isReading(request) || headers.authorization !== undefined) return;
   const { origin, host, 'sec-fetch-site': site } = headers;
   const isOwn = origin !== undefined && host !== undefined && URL.canParse(origin) && new URL(origin).host === host;
   if (!isOwn || (site !== undefined && site !== 'same-origin'))

@@ -3,8 +3,8 @@ import { LRUCache } from 'lru-cache';
 
 const SESSION_MS = 12 * 3_600_000;
 const COOKIE = 'operator-session';
-/** Forms that were sent: far more than an operator sends while a session lasts. */
-const FORMS_REMEMBERED = 10_000;
+/** Forms that were sent, and sessions that were ended: far more than operators send while a session lasts. */
+const REMEMBERED = 10_000;
 
 /** A signed-in operator. */
 export interface Session {
@@ -20,7 +20,8 @@ export interface Session {
  */
 export class Sessions {
   private readonly key: Buffer;
-  private readonly sent = new LRUCache<string, true>({ max: FORMS_REMEMBERED, ttl: SESSION_MS });
+  private readonly sent = new LRUCache<string, true>({ max: REMEMBERED, ttl: SESSION_MS });
+  private readonly ended = new LRUCache<string, true>({ max: REMEMBERED, ttl: SESSION_MS });
 
   constructor(
     token: string,
@@ -37,7 +38,11 @@ export class Sessions {
     return cookie(`${content}.${this.mac('session', content)}`, SESSION_MS / 1000, isSecure);
   }
 
-  end = (isSecure: boolean): string => cookie('', 0, isSecure);
+  /** Ends a session, until a restart also for those who have a copy of the cookie. @returns header `Set-Cookie` */
+  end({ id }: Session, isSecure: boolean): string {
+    this.ended.set(id, true);
+    return cookie('', 0, isSecure);
+  }
 
   /** The session of a request; undefined without a valid one. @param cookies header `Cookie` */
   find(cookies: string | undefined): Session | undefined {
@@ -45,7 +50,7 @@ export class Sessions {
       const [, content, mac] = /^(?:__Host-)?operator-session=([\w-]+)\.([\w-]+)$/.exec(one) ?? [];
       if (content === undefined || mac === undefined || !this.isMac('session', content, mac)) continue;
       const { operator, id, until } = JSON.parse(Buffer.from(content, 'base64url').toString()) as Session & { until: number };
-      if (until > this.now()) return { operator, id };
+      if (until > this.now() && !this.ended.has(id)) return { operator, id };
     }
     return undefined;
   }

@@ -3,12 +3,13 @@ import { chart } from '../html/chart';
 import { bytes, number, percent, perSecond, seconds } from '../html/format';
 import { html, type Html } from '../html/html';
 import { layout, live } from '../html/layout';
+import { operationsOf, type OperationState } from '../watch/measures';
 import type { WatchedProcess } from '../watch/process';
 import type { Watch } from '../watch/watch';
 
 export function overviewPage(app: FastifyInstance, watch: Watch): void {
   app.get('/', (request, reply) => {
-    const body = [live('problems', problems(watch)), live('charts', charts(watch)), live('processes', processes(watch))];
+    const body = [live('problems', problems(watch)), processes(watch), live('services', services(watch))];
     const { operator } = request.session;
     return reply
       .type('text/html')
@@ -27,47 +28,84 @@ function problems({ problems: found, history, processes }: Watch): Html {
 
 const WORK: Record<string, string> = { gateway: 'Calls' };
 
-function charts({ history, processes }: Watch): Html[] {
-  const services = [...new Set(processes.map(({ service }) => service))].filter((service) => service !== 'unknown');
-  return services.map((service) => {
+function services({ history, processes }: Watch): Html[] {
+  const names = [...new Set(processes.map(({ service }) => service))].filter((service) => service !== 'unknown');
+  return names.map((service) => {
     const work = WORK[service] ?? 'Deliveries';
     const points = (what: string) => history.points(`${service} ${what}`);
     return html`<section aria-labelledby="of-${service}">
       <h2 id="of-${service}">${service}</h2>
-      <div class="charts">
-        ${[
-          chart({ title: work, points: points('rate'), format: perSecond }),
-          chart({ title: 'Failed', points: points('failed'), format: perSecond }),
-          chart({ title: 'Refused', points: points('refused'), format: perSecond }),
-          chart({ title: 'Latency, 50 % / 99 %', points: points('p50'), above: points('p99'), format: seconds }),
-        ]}
-      </div>
+      ${live(
+        `charts-${service}`,
+        html`<div class="charts">
+          ${[
+            chart({ title: work, points: points('rate'), format: perSecond }),
+            chart({ title: 'Failed', points: points('failed'), format: perSecond }),
+            chart({ title: 'Refused', points: points('refused'), format: perSecond }),
+            chart({ title: 'Latency, p50 / p99', points: points('p50'), above: points('p99'), format: seconds }),
+          ]}
+        </div>`,
+      )}
+      <details>
+        <summary>Operations of the last 10 s</summary>
+        <div class="table" role="region" aria-label="Operations of ${service}" tabindex="0">
+          ${live(`operations-${service}`, operations(operationsOf(processes, service)))}
+        </div>
+      </details>
     </section>`;
   });
 }
 
+const operations = (states: readonly OperationState[]): Html =>
+  html`<table>
+    <thead>
+      <tr>
+        <th scope="col">Operation</th>
+        <th scope="col" class="number">Rate</th>
+        <th scope="col" class="number">Failed</th>
+        <th scope="col" class="number">p50</th>
+        <th scope="col" class="number">p99</th>
+      </tr>
+    </thead>
+    <tbody>
+      ${states.map(
+        ({ name, rate, failed, p50, p99 }) =>
+          html`<tr>
+            <th scope="row">${name}</th>
+            <td class="number">${perSecond(rate)}</td>
+            <td class="number">${perSecond(failed)}</td>
+            <td class="number">${seconds(p50)}</td>
+            <td class="number">${seconds(p99)}</td>
+          </tr>`,
+      )}
+    </tbody>
+  </table>`;
+
 function processes({ processes: all, history }: Watch): Html {
-  return html`<section aria-labelledby="processes-title">
+  return html`<section>
     <h2 id="processes-title">Processes</h2>
     <div class="table" role="region" aria-labelledby="processes-title" tabindex="0">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">Process</th>
-            <th scope="col">State</th>
-            <th scope="col">Depends on</th>
-            <th scope="col" class="number">Work</th>
-            <th scope="col" class="number">Processor</th>
-            <th scope="col" class="number">Memory</th>
-            <th scope="col" class="number">Database</th>
-            <th scope="col" class="number">Runs for</th>
-            <th scope="col">Version</th>
-          </tr>
-        </thead>
-        <tbody>
-          ${all.map((one) => row(one, history.last(`process ${one.address} rate`), history.last(`process ${one.address} cpu`)))}
-        </tbody>
-      </table>
+      ${live(
+        'processes',
+        html`<table>
+          <thead>
+            <tr>
+              <th scope="col">Process</th>
+              <th scope="col">State</th>
+              <th scope="col">Depends on</th>
+              <th scope="col" class="number">Work</th>
+              <th scope="col" class="number">Processor</th>
+              <th scope="col" class="number">Memory</th>
+              <th scope="col" class="number">Database</th>
+              <th scope="col" class="number">Runs for</th>
+              <th scope="col">Version</th>
+            </tr>
+          </thead>
+          <tbody>
+            ${all.map((one) => row(one, history.last(`process ${one.address} rate`), history.last(`process ${one.address} cpu`)))}
+          </tbody>
+        </table>`,
+      )}
     </div>
   </section>`;
 }

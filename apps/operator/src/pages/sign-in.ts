@@ -30,7 +30,7 @@ export function signInPages(app: FastifyInstance, { token, sessions, logger }: S
   });
 
   app.post('/sign-out', async (request, reply) =>
-    reply.header('set-cookie', sessions.end(!isOnLoopback(request))).redirect('/sign-in', 303),
+    reply.header('set-cookie', sessions.end(request.session, !isOnLoopback(request))).redirect('/sign-in', 303),
   );
 }
 

@@ -81,6 +81,28 @@ function ofProcess(measures: Map<string, number>, one: WatchedProcess): void {
   }
 }
 
+export interface OperationState {
+  name: string;
+  rate: number;
+  failed: number;
+  p50: number;
+  p99: number;
+}
+
+/** Operations of a service in the last 10 s, the busiest first. */
+export function operationsOf(processes: readonly WatchedProcess[], service: string): OperationState[] {
+  const pairs = processes.filter((one) => one.service === service).flatMap(pairOf);
+  const names = new Set(pairs.flatMap(({ now }) => [...now.operations.keys()]));
+  const states = [...names].map((name) => {
+    const rate = (counter: 'count' | 'failed') =>
+      sum(pairs.map((pair) => rateOf(pair, ({ operations }) => operations.get(name)?.[counter] ?? 0)));
+    const of = ({ operations }: Reading): Histogram => operations.get(name)?.latency ?? new Map<number, number>();
+    const latency = merged(pairs.map(({ before, now }) => since(of(now), of(before))));
+    return { name, rate: rate('count'), failed: rate('failed'), p50: quantile(latency, 0.5), p99: quantile(latency, 0.99) };
+  });
+  return states.filter(({ rate }) => rate > 0).sort((a, b) => b.rate - a.rate);
+}
+
 export interface QueueState {
   name: string;
   messages: number;

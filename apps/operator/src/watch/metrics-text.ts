@@ -19,7 +19,9 @@ export class Metrics {
       const [, name = '', labels = '', value = ''] = LINE.exec(line) ?? [];
       if (!wanted.has(name)) continue;
       const sample = { labels: labelsOf(labels), value: Number(value.replace('Inf', 'Infinity')) };
-      this.families.set(name, [...(this.families.get(name) ?? []), sample]);
+      const family = this.families.get(name);
+      if (family) family.push(sample);
+      else this.families.set(name, [sample]);
     }
   }
 

@@ -1,4 +1,4 @@
-import { Metrics, type Histogram } from './metrics-text';
+import { Metrics, type Histogram, type Sample } from './metrics-text';
 
 /** What one process says of itself at one moment. Counters begin with the process. */
 export interface Reading {
@@ -17,6 +17,8 @@ export interface Reading {
   /** By a limit, or because of what was sent. */
   refused: number;
   latency: Histogram;
+  /** Calls of the gateway by route, and deliveries of a service by pattern. */
+  operations: Map<string, { count: number; failed: number; latency: Histogram }>;
   queues: { name: string; messages: number; consumers: number; limit: number }[];
   /** Time from publication to the turn, by queue. */
   ages: Map<string, Histogram>;
@@ -71,21 +73,20 @@ export function readingOf(text: string, at: number): Reading {
     work: isGateway ? sum('http_request_seconds_count') : sum('rabbitmq_deliveries_total'),
     failed: isGateway
       ? sum('http_request_seconds_count', ({ status = '' }) => status.startsWith('5'))
-      : sum('rabbitmq_deliveries_total', ({ outcome = '', status = '' }) => FAILED.has(outcome) || FAILED.has(status)),
+      : sum('rabbitmq_deliveries_total', isFailed),
     refused: isGateway
-      ? sum('gateway_rate_limited_total')
+      ? sum('gateway_rate_limited_total') +
+        sum('http_request_seconds_count', ({ status = '' }) => /^4/.test(status) && status !== '429')
       : sum('rabbitmq_deliveries_total', ({ outcome = '' }) => outcome.startsWith('refused')),
     latency: metrics.histogram(isGateway ? 'http_request_seconds' : 'rabbitmq_delivery_seconds'),
+    operations: isGateway ? routesOf(metrics) : patternsOf(metrics),
     queues: metrics.all('queue_messages').map(({ labels: { queue: name = '' }, value }) => {
       const ofQueue = ({ queue }: Readonly<Record<string, string>>) => queue === name;
       const consumers = sum('queue_consumers', ofQueue);
       return { name, messages: value, consumers, limit: sum('queue_messages_limit', ofQueue) };
     }),
-    ages: new Map(
-      [...new Set(metrics.all('rabbitmq_command_age_seconds_count').map(({ labels }) => labels.queue ?? ''))].map((name) => [
-        name,
-        metrics.histogram('rabbitmq_command_age_seconds', ({ queue }) => queue === name),
-      ]),
+    ages: byLabel(metrics.all('rabbitmq_command_age_seconds_count'), 'queue', (name) =>
+      metrics.histogram('rabbitmq_command_age_seconds', ({ queue }) => queue === name),
     ),
     ...(metrics.sum('outbox_events') !== undefined && {
       outbox: {
@@ -114,5 +115,26 @@ export function readingOf(text: string, at: number): Reading {
   };
 }
 
+function routesOf(metrics: Metrics): Reading['operations'] {
+  return byLabel(metrics.all('http_request_seconds_count'), 'route', (route) => ({
+    count: metrics.sum('http_request_seconds_count', (labels) => labels.route === route) ?? 0,
+    failed: metrics.sum('http_request_seconds_count', (labels) => labels.route === route && /^5/.test(labels.status ?? '')) ?? 0,
+    latency: metrics.histogram('http_request_seconds', (labels) => labels.route === route),
+  }));
+}
+
+function patternsOf(metrics: Metrics): Reading['operations'] {
+  return byLabel(metrics.all('rabbitmq_deliveries_total'), 'pattern', (pattern) => ({
+    count: metrics.sum('rabbitmq_deliveries_total', (labels) => labels.pattern === pattern) ?? 0,
+    failed: metrics.sum('rabbitmq_deliveries_total', (labels) => labels.pattern === pattern && isFailed(labels)) ?? 0,
+    latency: metrics.histogram('rabbitmq_delivery_seconds', (labels) => labels.pattern === pattern),
+  }));
+}
+
+function byLabel<T>(samples: readonly Sample[], label: string, read: (value: string) => T): Map<string, T> {
+  return new Map([...new Set(samples.map(({ labels }) => labels[label] ?? ''))].map((value) => [value, read(value)]));
+}
+
 /** Outcomes and statuses of a delivery that failed by no fault of its publisher. */
 const FAILED = new Set(['dead', 'suspect', 'reply_lost', 'INTERNAL', 'UNAVAILABLE', 'DEADLINE_EXCEEDED']);
+const isFailed = ({ outcome = '', status = '' }: Sample['labels']): boolean => FAILED.has(outcome) || FAILED.has(status);

@@ -63,7 +63,8 @@ export class WatchedProcess {
       const [ready, metrics, tenants] = await Promise.all([
         get(`http://${this.address}/health/ready`, [200, 503]),
         get(`http://${this.address}/metrics`, [200]),
-        this.known?.service === 'gateway' ? get(`http://${this.address}/tenants`, [200, 404]) : '',
+        // Also while it may be one: without the first counts, all calls so far would seem to be new.
+        (this.known?.service ?? 'gateway') === 'gateway' ? get(`http://${this.address}/tenants`, [200, 404]) : '',
       ]);
       this.takeReadiness(ready);
       this.takeReading(readingOf(metrics, performance.now()), tenantsOf(tenants));

@@ -12,7 +12,7 @@ import { Refusal } from '../admission/refusal';
 import type { AuditedForm } from './audited';
 
 /** Letters of a queue that the page reads, from its head: they are in memory with their bodies. The command line has no such limit. */
-export const MOST_LETTERS = 200;
+export const MOST_LETTERS = 100;
 const BOUNDS = { held: MOST_LETTERS, milliseconds: 20_000 };
 const CLOSE_TIMEOUT_MS = 2000;
 
@@ -21,6 +21,8 @@ export class Letters {
   private readonly own: string;
   private readonly services: ReadonlySet<string>;
   private readonly stopping = new AbortController();
+  /** One search at a time, so that no more letters are in memory. */
+  private last: Promise<unknown> = Promise.resolve();
 
   constructor(
     private readonly connection: ConnectionOptions,
@@ -82,7 +84,13 @@ export class Letters {
     return this.connected((model) => eachLetter(model, { ...search, signal: this.stopping.signal }, { visit }));
   }
 
-  private async connected<T>(work: (model: ChannelModel) => Promise<T>): Promise<T> {
+  private connected<T>(work: (model: ChannelModel) => Promise<T>): Promise<T> {
+    const result = this.last.then(() => this.connectedNow(work));
+    this.last = result.catch(() => undefined);
+    return result;
+  }
+
+  private async connectedNow<T>(work: (model: ChannelModel) => Promise<T>): Promise<T> {
     let model: ChannelModel | undefined;
     try {
       model = await openConnection(this.connection);

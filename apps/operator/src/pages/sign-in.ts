@@ -24,7 +24,8 @@ export function signInPages(app: FastifyInstance, { token, sessions, logger }: S
       return await reply.header('set-cookie', sessions.begin(operator, !isOnLoopback(request))).redirect('/', 303);
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
-      logger.warn({ msg: 'a sign-in was refused', status: error.status, address: request.ip });
+      // Not those that are refused unread: somebody who tries on and on must not fill the log.
+      if (error.status === 401) logger.warn({ msg: 'a sign-in with a wrong token', address: request.ip });
       return reply.status(error.status).headers(error.headers).type('text/html').send(page(error.message));
     }
   });

@@ -69,6 +69,16 @@ export class OperatorSystem {
   button = (name: string | RegExp) => this.page.getByRole('button', { name });
   main = () => this.page.locator('main').innerText();
 
+  /** Presses Tab until this has the focus, by its text or its label. */
+  async tabTo(name: string): Promise<void> {
+    const focused = `(({ ariaLabel, innerText, labels }) => ariaLabel ?? (innerText || labels?.[0]?.innerText))(document.activeElement)`;
+    for (let presses = 0; presses < 60; presses++) {
+      await this.page.keyboard.press('Tab');
+      if ((await this.page.evaluate<string | undefined>(focused))?.trim() === name) return;
+    }
+    throw new Error(`Tab does not lead to "${name}".`);
+  }
+
   /** Publishes a letter as a service does. */
   async bury(messageId: string, body: string | object, headers: Record<string, unknown> = {}): Promise<void> {
     const { amqpUrl } = this.system;

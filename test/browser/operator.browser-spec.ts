@@ -159,6 +159,7 @@ describe("the operator's page", () => {
     const secret = await page.locator('#secret').innerText();
     const key = await page.locator('dd.secret').first().innerText();
     secrets.push(secret);
+    expect(await running.violations()).toEqual([]);
     const status = async (token: string) => {
       const headers = { 'x-svc-api-key': key, 'x-svc-auth-token': token };
       return (await running.system.call('users/add', { organizationId: 'o', users: [{ userId: 'u' }] }, headers)).status;
@@ -174,6 +175,7 @@ describe("the operator's page", () => {
       expect(await page.content()).not.toContain(secret);
       await prepare();
       await running.button(`${name}…`).click();
+      if (name === 'Rotate') expect(await running.violations()).toEqual([]);
       await running.button(name).click();
       await page.getByRole('heading', { name: /Done|A new token/ }).waitFor();
     };
@@ -196,6 +198,25 @@ describe("the operator's page", () => {
     await running.open('/audit');
     expect((await running.main()).match(/(create|disable|enable|rotate|grant|withdraw|revoke) key/g)).toHaveLength(7);
     expect(running.failures).toEqual([]);
+  });
+
+  it('drops a letter with the keyboard alone', async () => {
+    const { page } = running;
+    await running.bury('by keyboard', notification('again'));
+    await running.open('/');
+    for (const place of ['Dead letters', DEAD]) {
+      await running.tabTo(place);
+      await page.keyboard.press('Enter');
+      await page.getByRole('heading', { name: place }).waitFor();
+    }
+    await running.tabTo('Letter by keyboard');
+    await page.keyboard.press('Space');
+    await running.tabTo('Drop…');
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Are you sure?' }).waitFor();
+    await running.tabTo('Drop');
+    await page.keyboard.press('Enter');
+    await page.getByRole('cell', { name: 'dropped', exact: true }).waitFor();
   });
 
   it.each(['light', 'dark'] as const)('has no fault that axe-core finds, in %s, and fits a phone', async (colorScheme) => {

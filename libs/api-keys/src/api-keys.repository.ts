@@ -160,7 +160,7 @@ export class ApiKeysRepository {
   /**
    * Keys, oldest first.
    *
-   * @param text only keys with this in their key or name
+   * @param text only keys with this in their key or name; the key itself is always among them
    * @param most default: all
    */
   async list(text = '', most?: number): Promise<ListedKey[]> {
@@ -172,7 +172,7 @@ export class ApiKeysRepository {
          t.id AS "tokenId", t.created_at AS "tokenCreatedAt", t.expires_at AS "tokenExpiresAt"
        FROM (
          SELECT * FROM api_keys WHERE position(lower($1) IN lower(key)) > 0 OR position(lower($1) IN lower(name)) > 0
-         ORDER BY created_at, key LIMIT $2
+         ORDER BY key = $1 DESC, created_at, key LIMIT $2
        ) k LEFT JOIN tokens t ON t.api_key = k.key AND ${LIVE}
        ORDER BY k.created_at, k.key, t.created_at, t.id`,
       [text, most ?? null],

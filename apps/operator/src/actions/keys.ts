@@ -61,6 +61,8 @@ export class Keys {
   revoke(form: AuditedForm, key: string, tokenId: string): Promise<void> {
     return form.run(key, tokenId === '' ? 'all tokens' : `token ${tokenId}`, async () => {
       if (tokenId === '') return { outcome: `revoked ${known(await this.keys.revokeAll(key)).length} tokens`, result: undefined };
+      // Else the line would name another key than that of the token.
+      known((await this.find(key)).tokens.find(({ id }) => id === tokenId));
       known(await this.keys.revokeToken(tokenId));
       return { outcome: 'revoked', result: undefined };
     });

@@ -239,6 +239,8 @@ describe('keys', () => {
     expect(await some('BACK')).toEqual([second.key]);
     expect(await some(second.key)).toEqual([second.key]);
     expect(await some('', 1)).toEqual([first.key]);
+    await dataSource.query('UPDATE api_keys SET name = $1 WHERE key = $2', [second.key, first.key]);
+    expect(await some(second.key, 1)).toEqual([second.key]);
     expect(await some('%')).toEqual([]);
   });
 

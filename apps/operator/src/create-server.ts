@@ -60,7 +60,7 @@ export function createServer(token: string, logger: NestLogger): FastifyInstance
       error instanceof Refusal || status < 500 ? error.message : 'Something failed. The log of this process has the reason.';
     if (error instanceof Refusal) reply.headers(error.headers);
     const body = html`<p class="problem" role="alert">${reason}</p>
-      <p><a href="/">Back to the overview</a></p>`;
+      <p><a href="/">Back to the overview</a>, or to <a href="/audit">the audit</a>, which says what was done</p>`;
     return reply
       .status(status)
       .type('text/html')

@@ -4,7 +4,7 @@ import { Refusal } from '../admission/refusal';
 import type { AuditLine, AuditRepository } from '../db/audit.repository';
 import { time } from '../html/format';
 import { html, type Html } from '../html/html';
-import { layout } from '../html/layout';
+import { sendPage } from './send-page';
 
 const LINES = 100;
 
@@ -15,18 +15,14 @@ export function auditPages(app: FastifyInstance, audit: AuditRepository): void {
     const lines = await read(audit.page(LINES, before));
     const oldest = lines.length === LINES && lines.at(-1)?.seq;
     const body = [table(lines), oldest !== false && html`<p><a href="/audit?before=${oldest}">Older lines</a></p>`];
-    const { operator } = request.session;
-    return reply.type('text/html').send(layout({ title: 'Audit', path: '/audit', operator, form: request.form(), body }));
+    return sendPage(request, reply, 'Audit', body);
   });
 
   app.get<{ Params: { batch: string } }>('/audit/:batch', async (request, reply) => {
     const { batch } = request.params;
     const lines = /^[\da-f-]{36}$/.test(batch) ? await read(audit.batch(batch)) : [];
     if (lines.length === 0) throw new Refusal(404, 'The audit has no such lines.');
-    const { operator } = request.session;
-    return reply
-      .type('text/html')
-      .send(layout({ title: 'Done', path: '/audit', operator, form: request.form(), body: table(lines) }));
+    return sendPage(request, reply, 'Done', table(lines));
   });
 }
 

@@ -8,36 +8,33 @@ import { field } from '../admission/admission';
 import { Refusal } from '../admission/refusal';
 import type { AuditRepository } from '../db/audit.repository';
 import { time } from '../html/format';
-import { html, type Html, type Part } from '../html/html';
-import { layout } from '../html/layout';
+import { html, type Html } from '../html/html';
 import { ACTIONS, actionForms, type KeyAction } from './key-actions';
+import { sendPage } from './send-page';
 
 type KeyRoute = { Params: { key: string } };
 
 export function keysPages(app: FastifyInstance, keys: Keys, audit: AuditRepository): void {
-  const page = (request: FastifyRequest, title: string, body: Part) =>
-    layout({ title, path: '/keys', operator: request.session.operator, form: request.form(), body });
-
   app.get<{ Querystring: { text?: string } }>('/keys', async (request, reply) => {
     const text = String(request.query.text ?? '').replaceAll('\0', '');
     const listed = await fromDatabase(keys.list(text));
-    return reply.type('text/html').send(page(request, 'API keys', [search(text), list(listed), createForm(request.form())]));
+    return sendPage(request, reply, 'API keys', [search(text), list(listed), createForm(request.form())]);
   });
 
   app.post('/keys', async (request, reply) => {
     const form = new AuditedForm(audit, request, 'create key');
     const secret = await fromDatabase(keys.create(form, field(request, 'name'), field(request, 'expires-in')));
-    return reply.type('text/html').send(page(request, 'A new API key', secretView(secret)));
+    return sendPage(request, reply, 'A new API key', secretView(secret));
   });
 
   app.get<KeyRoute>('/keys/:key', async (request, reply) => {
     const listed = await fromDatabase(keys.find(keyOf(request)));
-    return reply.type('text/html').send(page(request, listed.name || listed.key, keyView(listed, request)));
+    return sendPage(request, reply, listed.name || listed.key, keyView(listed, request));
   });
 
   app.post<KeyRoute>('/keys/:key/confirm', (request, reply) => {
     const body = confirmation(keyOf(request), actionOf(request), request);
-    return reply.type('text/html').send(page(request, 'Are you sure?', body));
+    return sendPage(request, reply, 'Are you sure?', body);
   });
 
   app.post<KeyRoute>('/keys/:key/act', async (request, reply) => {
@@ -47,7 +44,7 @@ export function keysPages(app: FastifyInstance, keys: Keys, audit: AuditReposito
       ACTIONS[action].act(keys, form, keyOf(request), field(request, ACTIONS[action].field ?? '')),
     );
     if (!secret) return reply.redirect(`/audit/${form.batch}`, 303);
-    return reply.type('text/html').send(page(request, 'A new token', secretView(secret)));
+    return sendPage(request, reply, 'A new token', secretView(secret));
   });
 }
 

@@ -7,9 +7,9 @@ import { field, fields } from '../admission/admission';
 import { Refusal } from '../admission/refusal';
 import type { AuditRepository } from '../db/audit.repository';
 import { number, time } from '../html/format';
-import { html, type Html, type Part } from '../html/html';
-import { layout } from '../html/layout';
+import { html, type Html } from '../html/html';
 import { letterView } from './letter-view';
+import { sendPage } from './send-page';
 
 const ACTIONS = {
   replay: {
@@ -27,16 +27,11 @@ const MEANINGS: Record<LetterQueue['kind'], string> = {
 };
 
 export function lettersPages(app: FastifyInstance, letters: Letters, audit: AuditRepository): void {
-  const page = (request: FastifyRequest, title: string, body: Part) =>
-    layout({ title, path: '/letters', operator: request.session.operator, form: request.form(), body });
-
-  app.get('/letters', async (request, reply) =>
-    reply.type('text/html').send(page(request, 'Dead letters', queues(await letters.counts()))),
-  );
+  app.get('/letters', async (request, reply) => sendPage(request, reply, 'Dead letters', queues(await letters.counts())));
 
   app.get<{ Params: { queue: string } }>('/letters/:queue', async (request, reply) => {
     const queue = queueOf(request.params.queue);
-    return reply.type('text/html').send(page(request, queue.name, list(queue, await letters.list(queue), request.form())));
+    return sendPage(request, reply, queue.name, list(queue, await letters.list(queue), request.form()));
   });
 
   app.get<{ Params: { queue: string }; Querystring: { id?: string } }>('/letters/:queue/letter', async (request, reply) => {
@@ -49,13 +44,13 @@ export function lettersPages(app: FastifyInstance, letters: Letters, audit: Audi
         </form>
         <p><a href="/letters/${queue.name}">All letters of ${queue.name}</a></p>`,
     ];
-    return reply.type('text/html').send(page(request, 'A dead letter', body));
+    return sendPage(request, reply, 'A dead letter', body);
   });
 
   app.post<{ Params: { queue: string } }>('/letters/:queue/confirm', async (request, reply) => {
     const queue = queueOf(request.params.queue);
     const body = confirmation(queue, actionOf(request), idsOf(request), request.form());
-    return reply.type('text/html').send(page(request, 'Are you sure?', body));
+    return sendPage(request, reply, 'Are you sure?', body);
   });
 
   app.post<{ Params: { queue: string } }>('/letters/:queue/act', async (request, reply) => {

@@ -2,7 +2,8 @@ import type { FastifyInstance } from 'fastify';
 import { chart } from '../html/chart';
 import { bytes, number, percent, perSecond, seconds } from '../html/format';
 import { html, type Html } from '../html/html';
-import { layout, live } from '../html/layout';
+import { live } from '../html/layout';
+import { sendPage } from './send-page';
 import { operationsOf, type OperationState } from '../watch/measures';
 import type { WatchedProcess } from '../watch/process';
 import type { Watch } from '../watch/watch';
@@ -10,10 +11,7 @@ import type { Watch } from '../watch/watch';
 export function overviewPage(app: FastifyInstance, watch: Watch): void {
   app.get('/', (request, reply) => {
     const body = [live('problems', problems(watch)), processes(watch), live('services', services(watch))];
-    const { operator } = request.session;
-    return reply
-      .type('text/html')
-      .send(layout({ title: 'Overview', path: '/', operator, form: request.form(), isLive: true, body }));
+    return sendPage(request, reply, 'Overview', body, { isLive: true });
   });
 }
 

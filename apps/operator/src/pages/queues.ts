@@ -2,7 +2,8 @@ import type { FastifyInstance } from 'fastify';
 import { chart } from '../html/chart';
 import { number, perSecond, seconds } from '../html/format';
 import { html, type Html } from '../html/html';
-import { layout, live } from '../html/layout';
+import { live } from '../html/layout';
+import { sendPage } from './send-page';
 import type { BrokerQueues } from '../watch/broker-queues';
 import { queuesOf } from '../watch/measures';
 import type { Watch } from '../watch/watch';
@@ -33,10 +34,7 @@ export function queuesPage(app: FastifyInstance, watch: Watch, broker: BrokerQue
         Nobody can see the age of a message that still waits in a quorum queue: while nothing is consumed, the age is not known.
       </p>`,
     ];
-    const { operator } = request.session;
-    return reply
-      .type('text/html')
-      .send(layout({ title: 'Queues', path: '/queues', operator, form: request.form(), isLive: true, body }));
+    return sendPage(request, reply, 'Queues', body, { isLive: true });
   });
 }
 

@@ -2,17 +2,15 @@ import type { FastifyInstance } from 'fastify';
 import { chart } from '../html/chart';
 import { number, perSecond, seconds } from '../html/format';
 import { html, type Html } from '../html/html';
-import { layout, live } from '../html/layout';
+import { live } from '../html/layout';
+import { sendPage } from './send-page';
 import { tenantsOf } from '../watch/measures';
 import type { Watch } from '../watch/watch';
 
 export function workPage(app: FastifyInstance, watch: Watch): void {
   app.get('/work', (request, reply) => {
     const body = [live('writers', writers(watch)), live('outboxes', outboxes(watch)), live('tenants', tenants(watch))];
-    const { operator } = request.session;
-    return reply
-      .type('text/html')
-      .send(layout({ title: 'Work', path: '/work', operator, form: request.form(), isLive: true, body }));
+    return sendPage(request, reply, 'Work', body, { isLive: true });
   });
 }
 

@@ -111,10 +111,17 @@ module.exports = {
     },
     {
       name: 'services-load-no-operator-tools',
-      comment: 'Operator tools use the full-rights account, which no service has.',
+      comment: "Operator tools use the full-rights account, which no service has, and only the operator's page does.",
       severity: 'error',
-      from: { path: '^(apps|libs/(?!(rabbitmq-admin|api-docs|doctor)/))', pathNot: TEST },
+      from: { path: '^(apps/(?!operator/)|libs/(?!(rabbitmq-admin|api-docs|doctor)/))', pathNot: TEST },
       to: { path: '^libs/(rabbitmq-admin|doctor)/' },
+    },
+    {
+      name: 'keys-are-for-users-and-operators',
+      comment: 'Another service asks the users service about a key: a second reader of its tables would prevent changes to them.',
+      severity: 'error',
+      from: { path: '^(apps/(?!(users|operator)/)|libs/(?!api-keys/))', pathNot: TEST },
+      to: { path: '^libs/api-keys/' },
     },
     {
       name: 'documents-are-generated-apart',

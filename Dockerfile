@@ -51,12 +51,14 @@ COPY scripts/processes scripts/processes
 COPY scripts/checkout scripts/checkout
 COPY openapi.json asyncapi.json ./
 COPY docs/messages.html docs/
+COPY apps/operator/public apps/operator/public
 COPY --from=build /app/dist dist
 # Everything above belongs to root: the process cannot change its own code. Any other user works as well. A number, because Kubernetes
 # cannot tell whether a name is root.
 USER 1000:1000
 EXPOSE 3000 9090
 STOPSIGNAL SIGTERM
-# Others: dist/users.js, dist/notifications.js, scripts/setup.mjs (migrations and queues, then exits), scripts/tool.mjs (tools of operators).
+# Others: dist/users.js, dist/notifications.js, dist/operator.js, scripts/setup.mjs (migrations and queues, then exits), scripts/tool.mjs
+# (tools of operators).
 CMD ["node", "--enable-source-maps", "--no-allocation-site-pretenuring", "--max-semi-space-size=8", "--heap-growing-percent=30", \
      "dist/gateway.js"]

@@ -138,7 +138,7 @@ export default defineConfig(
     rules: { 'max-lines': ['error', { max: 250 }], eqeqeq: ['error', 'always', { null: 'ignore' }] },
   },
   {
-    files: ['examples/bell/*.js'],
+    files: ['examples/bell/*.js', 'apps/operator/public/*.js'],
     languageOptions: { globals: globals.browser, sourceType: 'module' },
   },
   {

@@ -8,7 +8,7 @@ import { ROOT } from './checkout/project.mjs';
 import { prepare } from './checkout/prepare.mjs';
 import { commandLine } from './processes/command-line.mjs';
 
-const SERVICES = ['users', 'notifications'];
+const APPS = ['users', 'notifications', 'operator'];
 /** Timestamp of the newest migration that is accepted as it is. A release sets it to its newest migration. */
 const ACCEPTED = 1795824000000;
 
@@ -36,10 +36,10 @@ const directory = mkdtempSync(join(tmpdir(), 'migrations-'));
 try {
   /** @type {{ file: string, inTransaction: boolean }[]} */
   const files = [];
-  for (const service of SERVICES) {
-    for (const migration of migrationsOf(service)) {
+  for (const app of APPS) {
+    for (const migration of migrationsOf(app)) {
       if (!all && Number(/\d+$/.exec(migration.name)?.[0]) <= ACCEPTED) continue;
-      const file = `${service}-${migration.name}.sql`;
+      const file = `${app}-${migration.name}.sql`;
       writeFileSync(join(directory, file), await sqlOf(migration));
       files.push({ file, inTransaction: migration.transaction !== false });
     }
@@ -53,11 +53,11 @@ try {
 }
 
 /**
- * @param {string} service
+ * @param {string} app
  * @returns {Migration[]}
  */
-function migrationsOf(service) {
-  const { DATABASE } = require(join(ROOT, 'dist/apps', service, 'src/db/schema.js'));
+function migrationsOf(app) {
+  const { DATABASE } = require(join(ROOT, 'dist/apps', app, 'src/db/schema.js'));
   return DATABASE.migrations.map((/** @type {new () => Migration} */ Class) => new Class());
 }
 

@@ -1,17 +1,20 @@
 // npm run test:browser: pages in a headless Chromium, with real clicks on a real system.
+import { join } from 'node:path';
+import { ROOT } from './checkout/project.mjs';
 import { report } from './checkout/progress.mjs';
 import { runSuite } from './checkout/suite.mjs';
 import { commandLine } from './processes/command-line.mjs';
 import { findProgram, needProgram } from './servers/packages.mjs';
 
-commandLine(
+const pictures = commandLine(
   {
     command: 'npm run test:browser --',
     about: 'Opens pages in a headless Chromium, with real clicks on a real system.',
-    notes: ['SCREENSHOTS names a folder for pictures of the pages. It takes less than a minute.'],
-    examples: { '': 'everything' },
+    options: { pictures: { help: 'writes the pictures of docs/operator.md, from a minute under load' } },
+    notes: ['SCREENSHOTS names a folder for pictures of the pages. It takes two minutes.'],
+    examples: { '': 'everything', '--pictures': "after a change of the operator's page" },
   },
-  () => undefined,
+  ({ values }) => values.pictures,
 );
 
 await runSuite({
@@ -26,6 +29,6 @@ await runSuite({
       },
       report,
     );
-    return { TEST_CHROMIUM: findProgram('chromium') };
+    return { TEST_CHROMIUM: findProgram('chromium'), ...(pictures && { OPERATOR_PICTURES: join(ROOT, 'docs/operator') }) };
   },
 });

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { isInImage, packagePath, readLockfile } from './packages.mjs';
-import { ROOT, SERVICES } from './project.mjs';
+import { APPS, ROOT } from './project.mjs';
 
 /**
- * Puts each service and its packages into one file, `<service>.js`. Node needs 2 s of a processor to find and compile the 1,300 files of a
+ * Puts each app and its packages into one file, `<app>.js`. Node needs 2 s of a processor to find and compile the 1,300 files of a
  * service, and 1 s with the bundle.
  * @param {string} dist folder with the compiled sources
  */
@@ -11,7 +11,7 @@ export async function bundle(dist) {
   // Not at the top: npm start loads this file before it installs packages.
   const { build } = await import('esbuild');
   await build({
-    entryPoints: Object.fromEntries(SERVICES.map((service) => [service, join(dist, 'apps', service, 'src/main.js')])),
+    entryPoints: Object.fromEntries(APPS.map((service) => [service, join(dist, 'apps', service, 'src/main.js')])),
     outdir: dist,
     bundle: true,
     platform: 'node',

@@ -12,6 +12,9 @@ export const STACK_ENV = join(LOCAL, 'stack.env');
 
 export const SERVICES = ['users', 'notifications', 'gateway'];
 
+/** Everything with a bundle: the services, and the operator's page. */
+export const APPS = [...SERVICES, 'operator'];
+
 /**
  * How node runs a service; Dockerfile and docker-compose.yml say the same. V8 collects sooner, and keeps nothing for long because of a guess:
  * a busy process has less than half the memory on Node 24, for about the same processor time (docs/benchmarks.md, "Memory").

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { DCLinter } from 'dclint';
 import { parse } from 'yaml';
 import { configurations } from '../docs/configuration.mjs';
-import { NODE_FLAGS, ROOT, SERVICES } from '../checkout/project.mjs';
+import { APPS, NODE_FLAGS, ROOT } from '../checkout/project.mjs';
 import { imageCommand, imageEnvironment } from './dockerfile.mjs';
 
 /**
@@ -18,6 +18,7 @@ import { imageCommand, imageEnvironment } from './dockerfile.mjs';
  * @property {string[]} [volumes]
  * @property {string[]} [command]
  * @property {Record<string, string>} [environment]
+ * @property {string[]} [profiles]
  */
 
 /** @typedef {{ services: Record<string, ComposeService>, networks: object, volumes: object }} ComposeDocument */
@@ -90,17 +91,17 @@ function referenceProblems(service, document) {
  * @param {ComposeService} options
  * @param {{ environment: Record<string, string>, command: string[] }} image
  */
-function ownProblems(name, { command, environment = {} }, image) {
+function ownProblems(name, { command, environment = {}, profiles }, image) {
   const program = (command ?? image.command).find((word) => /\.m?js$/.test(word));
   const problems = existsSync(join(ROOT, program ?? '?')) ? [] : [`the command names ${program}, which does not exist`];
   const flags = (command ?? image.command).filter((word) => word.startsWith('--')).join(' ');
-  if (SERVICES.includes(name) && flags !== NODE_FLAGS.join(' '))
+  if (APPS.includes(name) && flags !== NODE_FLAGS.join(' '))
     problems.push(`node's flags are ${flags}; scripts/checkout/project.mjs says ${NODE_FLAGS.join(' ')}`);
 
   const all = Object.entries(configurations());
   /** @param {[string, unknown]} options */
-  const isOneOfItsOwn = ([process]) => (SERVICES.includes(name) ? process === name : process.endsWith(' migration'));
-  const readable = SERVICES.includes(name) ? all.filter(isOneOfItsOwn) : all;
+  const isOneOfItsOwn = ([process]) => (APPS.includes(name) ? process === name : process.endsWith(' migration'));
+  const readable = APPS.includes(name) ? all.filter(isOneOfItsOwn) : all;
   const known = new Set(readable.flatMap(([, { settings }]) => Object.values(settings).flatMap(({ names }) => names)));
   for (const [key, value] of Object.entries(environment)) {
     if (!known.has(key)) problems.push(`it does not know the variable ${key}`);
@@ -111,7 +112,9 @@ function ownProblems(name, { command, environment = {} }, image) {
     try {
       new Config({ ...image.environment, ...environment });
     } catch (error) {
-      problems.push(...error.problems);
+      // What is empty by default is for those who ask for the profile.
+      const isTheirs = (/** @type {string} */ problem) => profiles && environment[problem.split(' ')[0]] === '';
+      problems.push(...error.problems.filter((/** @type {string} */ problem) => !isTheirs(problem)));
     }
   }
   return problems;

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { imageEnvironment } from '../containers/dockerfile.mjs';
 import { configurations } from '../docs/configuration.mjs';
-import { NODE_FLAGS, ROOT, SERVICES } from '../checkout/project.mjs';
+import { APPS, NODE_FLAGS, ROOT } from '../checkout/project.mjs';
 import { addressProblem } from './cluster.mjs';
 import { nameOf, podOf } from './overlays.mjs';
 
@@ -36,7 +36,7 @@ export function processProblems(manifests, contents, project) {
 /** @param {string[]} command */
 const programOf = (command) => command.find((word) => /\.m?js$/.test(word)) ?? '?';
 /** @param {string} program */
-const serviceOf = (program) => SERVICES.find((service) => program === `dist/${service}.js`);
+const serviceOf = (program) => APPS.find((service) => program === `dist/${service}.js`);
 
 /** @param {any} spec of a pod */
 function programProblems({ containers: [{ command }], terminationGracePeriodSeconds = 30, containers }) {

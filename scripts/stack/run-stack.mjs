@@ -31,6 +31,7 @@ let leavingSince;
 /**
  * @typedef {object} StackOptions
  * @property {Format} [format] of log lines on the terminal
+ * @property {boolean} [operator] the operator's page as well
  * @property {(name: string) => import('./service.mjs').ServiceOptions} [optionsOf] a service
  * @property {(services: Record<string, Service>) => Promise<void>} [onReady] what goes on beside it from then on
  */
@@ -50,7 +51,7 @@ export async function runStack(options = {}) {
 }
 
 /** @param {StackOptions} options */
-async function run({ format, optionsOf, onReady }) {
+async function run({ format, operator, optionsOf, onReady }) {
   checkMachine();
   const lock = takeLock(join(LOCAL, 'start.lock'));
   if (lock.holder)
@@ -59,7 +60,8 @@ async function run({ format, optionsOf, onReady }) {
     );
   // The demo credentials are public: they are for this machine, unless somebody says otherwise. So is what operators read.
   const host = process.env.HOST || LOOPBACK;
-  const port = await checkPort(process.env.PORT || '3000', host);
+  const port = await checkPort('PORT', process.env.PORT || '3000', host);
+  const operatorPort = operator && (await checkPort('OPERATOR_PORT', process.env.OPERATOR_PORT || '3001', LOOPBACK));
   const given = {
     broker: await checkGivenServer('AMQP_URL', process.env),
     database: await checkGivenServer('DATABASE_URL', process.env),
@@ -87,8 +89,10 @@ async function run({ format, optionsOf, onReady }) {
   services = SERVICES.map((name) => new Service(name, env, logOf(name, format), optionsOf?.(name)));
   await stage('starting services', () => Promise.all(services.map((service) => service.start())));
   if (leavingSince) return;
+  const page = operatorPort ? await startOperator(env, operatorPort, secrets.passwords.operator, format) : undefined;
+  if (leavingSince) return;
   report('ready');
-  process.stdout.write(welcome(`http://localhost:${port}`, DEMO, { foreignDatabase: Boolean(given.database) }));
+  process.stdout.write(welcome(`http://localhost:${port}`, DEMO, { foreignDatabase: Boolean(given.database), page }));
   await onReady?.(Object.fromEntries(SERVICES.map((name, index) => [name, services[index]])));
 }
 
@@ -99,16 +103,36 @@ function setUp(what, steps, settings) {
   return stage(what, () => runQuietly(process.execPath, ['scripts/setup.mjs', ...steps], { cwd: ROOT, env, name: 'Setup' }));
 }
 
+/**
+ * @param {NodeJS.ProcessEnv} env
+ * @param {number} port
+ * @param {string} token
+ * @param {Format} [format]
+ * @returns where the page is, and its token
+ */
+async function startOperator(env, port, token, format) {
+  const settings = {
+    OPERATOR_TOKEN: token,
+    OPERATOR_HOST: LOOPBACK,
+    OPERATOR_PORT: String(port),
+    OPERATOR_PROCESSES: services.map(({ healthPort }) => `${LOOPBACK}:${healthPort}`).join(','),
+  };
+  const operator = new Service('operator', { ...env, ...settings }, logOf('operator', format));
+  services.push(operator);
+  await stage("starting the operator's page", () => operator.start());
+  return { url: `http://localhost:${port}`, token };
+}
+
 /** @param {string} name @param {Format} [format] */
 function logOf(name, format) {
   return new ServiceLog(name, join(LOCAL, 'logs', `${name}.log`), format);
 }
 
-/** @param {string} text @param {string} host */
-async function checkPort(text, host) {
+/** @param {string} name of the variable @param {string} text @param {string} host */
+async function checkPort(name, text, host) {
   const port = Number(text);
   if (!isIP(host)) throw new UserError('HOST must be an IP address: 127.0.0.1, which is the default, or :: for every one.');
-  if (!/^\d+$/.test(text) || port < 1 || port > 65_535) throw new UserError('PORT must be a whole number from 1 to 65535.');
+  if (!/^\d+$/.test(text) || port < 1 || port > 65_535) throw new UserError(`${name} must be a whole number from 1 to 65535.`);
   try {
     // Both: on some systems a port that is taken on one address can still be had on all of them.
     await probePort(port, LOOPBACK);
@@ -116,10 +140,10 @@ async function checkPort(text, host) {
     return await probePort(port, host === '::' ? undefined : host);
   } catch (error) {
     if (error.code === 'EACCES')
-      throw new UserError(`Port ${port} needs more rights than this user has; set PORT to one above 1023.`);
+      throw new UserError(`Port ${port} needs more rights than this user has; set ${name} to one above 1023.`);
     if (error.code === 'EADDRNOTAVAIL') throw new UserError('HOST must be an address of this machine.');
     throw new UserError(
-      `Port ${port} is taken; stop what listens there, or set PORT to another, for example PORT=${port + 1} npm start.`,
+      `Port ${port} is taken; stop what listens there, or set ${name} to another, for example ${name}=${port + 1} npm start.`,
     );
   }
 }

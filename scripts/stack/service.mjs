@@ -69,6 +69,11 @@ export class Service {
     await Promise.race([gaveUp, this.#firstReady(timeoutMs)]);
   }
 
+  /** Of health and metrics; the same after a restart, unless another program has taken it. */
+  get healthPort() {
+    return this.#healthPort;
+  }
+
   /** @param {(reason: Error) => void} giveUp */
   async #keepRunning(giveUp) {
     let delay = FIRST_DELAY_MS;

@@ -7,7 +7,7 @@ const FILE = join(LOCAL, 'stack.json');
 /** What the passwords of the broker's accounts are kept under, in front of the account's name. */
 export const BROKER_ACCOUNT = 'broker_';
 const BROKER_ACCOUNTS = ['gateway', 'users', 'notifications', 'publisher'].map((name) => BROKER_ACCOUNT + name);
-const ACCOUNTS = ['rabbitmq', 'postgres', 'users_service', 'notifications_service', ...BROKER_ACCOUNTS];
+const ACCOUNTS = ['rabbitmq', 'postgres', 'users_service', 'notifications_service', 'operator', ...BROKER_ACCOUNTS];
 
 /**
  * What the private servers of this checkout were set up with, made at the first start: passwords, and the ports they had

@@ -25,9 +25,11 @@ const CALLS = [
  * What somebody who has just started the system wants to know.
  * @param {string} baseUrl
  * @param {{ key: string, token: string }} credentials
- * @param {{ foreignDatabase: boolean }} whether the credentials went into a database that outlives this checkout
+ * @param {object} more
+ * @param {boolean} more.foreignDatabase whether the credentials went into a database that outlives this checkout
+ * @param {{ url: string, token: string }} [more.page] of the operator
  */
-export function welcome(baseUrl, { key, token }, { foreignDatabase }) {
+export function welcome(baseUrl, { key, token }, { foreignDatabase, page }) {
   const headers = ['content-type: application/json', `x-svc-api-key: ${key}`, `x-svc-auth-token: ${token}`];
   /** @param {[string, object]} options */
   const curl = ([path, data]) =>
@@ -38,7 +40,7 @@ export function welcome(baseUrl, { key, token }, { foreignDatabase }) {
 API            ${baseUrl}
 Documentation  ${baseUrl}/docs, of the messages ${baseUrl}/docs/messages
 API key        ${key}
-Token          ${token}
+Token          ${token}${page ? `\nOperator       ${page.url}, with the token ${page.token}` : ''}
 
 ${CALLS.map(curl).join('\n\n')}
 ${foreignDatabase ? `\nThe demo key is in the database of DATABASE_URL now. When you are done: npm run keys -- revoke ${key}\n` : ''}

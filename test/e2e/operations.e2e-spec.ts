@@ -9,6 +9,7 @@ import { inbox } from './operations/inbox.cases-spec';
 import { notificationsDelete } from './operations/notifications-delete.cases-spec';
 import { notificationsGet } from './operations/notifications-get.cases-spec';
 import { rulesAndDashboards } from './operations/observability.cases-spec';
+import { operatorsPage } from './operations/operators-page.cases-spec';
 import { usersAdd } from './operations/users-add.cases-spec';
 
 /** One system for all: none of them stops a process, and each has organizations of its own. */
@@ -29,6 +30,7 @@ describe('the operations', () => {
   membershipsEnd(running);
   directPublisher(running);
   hostileInput(running);
+  operatorsPage(running);
   metricsOfProcesses(running);
   rulesAndDashboards(running);
 });

@@ -9,6 +9,7 @@ import type { Authenticator } from './admission/authenticator';
 import type { GatewayConfig } from './config';
 import { GatewayModule } from './gateway.module';
 import { Admission } from './admission/admission';
+import { BusyKeys } from './admission/busy-keys';
 import { answerClientErrors, answerConnect } from './server/client-errors';
 import { Connections } from './server/connections';
 import { acceptJsonBodies } from './admission/content';
@@ -30,6 +31,8 @@ export interface GatewayParts {
   authenticator: Authenticator;
   logger: NestLogger;
   readiness: Readiness;
+  /** Default: its own, which nobody reads. */
+  busyKeys?: BusyKeys;
   /** Overrides of {@link SERVER_LIMITS}. */
   limits?: Partial<ServerLimits>;
 }
@@ -41,15 +44,14 @@ export async function createGateway({
   authenticator,
   logger,
   readiness,
+  busyKeys = new BusyKeys(),
   limits,
 }: GatewayParts): Promise<NestFastifyApplication> {
   const serverLimits = { ...SERVER_LIMITS, ...limits };
   const connections = new Connections(serverLimits, logger);
   const tooMany = new TooManyRequests(logger, readiness);
-  const admission = new Admission(authenticator, new KeyRateLimiter(config.rateLimitPerSecond), tooMany, connections, {
-    ...serverLimits,
-    ...config,
-  });
+  const rate = new KeyRateLimiter(config.rateLimitPerSecond);
+  const admission = new Admission(authenticator, rate, tooMany, connections, { ...serverLimits, ...config }, busyKeys);
 
   const adapter = createAdapter(connections, logger, serverLimits);
   const fastify = adapter.getInstance();

@@ -9,11 +9,12 @@ import { addressToListenOn } from '@app/runtime/listen-address';
 import { runService } from '@app/runtime/run-service';
 import { brokerTlsFiles } from '@app/runtime/tls-settings';
 import { Authenticator, MAX_FIRST_QUESTIONS } from './admission/authenticator';
+import { BusyKeys } from './admission/busy-keys';
 import { probeUsers } from './admission/probe-users';
 import { gatewayConfig } from './config';
 import { createGateway } from './create-gateway';
 
-void runService('gateway', gatewayConfig, async (config, { logger, readiness }) => {
+void runService('gateway', gatewayConfig, async (config, { logger, readiness, reports }) => {
   const connection = { url: config.amqpUrl, tlsFiles: brokerTlsFiles(config), name: 'gateway' };
   const rabbit = new RabbitClient({
     connection,
@@ -35,7 +36,9 @@ void runService('gateway', gatewayConfig, async (config, { logger, readiness }) 
     event: ApiKeyRevoked,
     onEvent: ({ apiKey }) => authenticator.forget(apiKey),
   });
-  const app = await createGateway({ config, rabbit, authenticator, logger, readiness });
+  const busyKeys = new BusyKeys();
+  reports.set('/tenants', busyKeys.report);
+  const app = await createGateway({ config, rabbit, authenticator, logger, readiness, busyKeys });
   // Does not wait for the broker: until it is connected, calls are answered with 503.
   await rabbit.connect();
   revocations.start();

@@ -7,7 +7,7 @@ import { DeleteUsersHandler } from './commands/delete-users.handler';
 import { EraseUsersHandler } from './commands/erase-users.handler';
 import { SetDocumentHandler } from './commands/set-document.handler';
 import { AccessRepository } from './db/access.repository';
-import { ApiKeysRepository } from './db/api-keys.repository';
+import { ApiKeysRepository } from '@app/api-keys/api-keys.repository';
 import { DocumentsRepository } from './db/documents.repository';
 import { ErasuresRepository } from './db/erasures.repository';
 import { IdempotencyKeysRepository } from './db/idempotency-keys.repository';

@@ -9,15 +9,18 @@ import type { Readiness } from './readiness';
  * in the Prometheus text format.
  *
  * @param where port 0 takes a free port
+ * @param reports further documents by their path, written as JSON
  */
 export async function startOperationsServer(
   readiness: Readiness,
   where: { healthPort: number; healthHost: string },
+  reports: ReadonlyMap<string, () => unknown> = new Map(),
 ): Promise<{ server: Server; port: number }> {
   const server = createServer((request, response) => {
     const send = (status: number, type: string, body: string) => response.writeHead(status, { 'content-type': type }).end(body);
     const json = (status: number, body: unknown) => send(status, 'application/json', JSON.stringify(body));
-    const path = request.url?.split('?')[0];
+    const path = request.url?.split('?')[0] ?? '';
+    const report = reports.get(path);
     if (request.method !== 'GET' && request.method !== 'HEAD') json(405, { status: 'method not allowed' });
     else if (path === '/health/live') json(200, { status: 'ok' });
     else if (path === '/health/ready') {
@@ -27,7 +30,8 @@ export async function startOperationsServer(
         (text) => send(200, register.contentType, text),
         () => send(500, 'text/plain', 'metrics could not be collected'),
       );
-    } else json(404, { status: 'not found' });
+    } else if (report) json(200, report());
+    else json(404, { status: 'not found' });
   });
   server.headersTimeout = 5000;
   server.requestTimeout = 10_000;

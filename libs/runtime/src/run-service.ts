@@ -23,6 +23,8 @@ export interface ServiceConfig extends TracingConfig {
 export interface ServiceContext {
   logger: NestLogger;
   readiness: Readiness;
+  /** Documents of the operations port, beside health and metrics: each by its path, written as JSON. */
+  reports: Map<string, () => unknown>;
   /** Aborted on the first signal: then a start that waits for a dependency must end. */
   stopping: AbortSignal;
 }
@@ -48,6 +50,7 @@ export async function runService<C extends ServiceConfig>(
   // Libraries log through Nest's Logger before the app exists.
   Logger.overrideLogger(logger);
   const readiness = new Readiness();
+  const reports = new Map<string, () => unknown>();
   const stopping = new AbortController();
   const exit = (code: number) => exitAfterLogging(pino, code);
 
@@ -96,9 +99,9 @@ export async function runService<C extends ServiceConfig>(
 
   try {
     // Listen before anything is connected, so that probes see a waiting process and not a missing one.
-    const operations = await startOperationsServer(readiness, config);
+    const operations = await startOperationsServer(readiness, config, reports);
     pino.info({ healthPort: operations.port }, 'starting');
-    starting = start(config, { logger, readiness, stopping: stopping.signal });
+    starting = start(config, { logger, readiness, reports, stopping: stopping.signal });
     await starting;
     if (!stopping.signal.aborted) pino.info({ healthPort: operations.port }, 'started');
   } catch (err) {

@@ -212,6 +212,24 @@ export const secretText = (names: Names, description: string): Setting<string | 
   secret: true,
 });
 
+/** A required secret of at least `bytes` bytes, so that it cannot be guessed. */
+export function longSecret(names: Names, bytes: number, description: string): Setting<string> {
+  const read = (raw = '') =>
+    Buffer.byteLength(raw) >= bytes ? { value: raw } : { problem: `is required: a random text of at least ${bytes} bytes` };
+  return { ...setting<string>(names, description, 'required', read), secret: true };
+}
+
+/** A required list of `host:port`, separated by commas, with at most `most` of them. */
+export function hostPorts(names: Names, most: number, description: string): Setting<string[]> {
+  return setting<string[]>(names, description, 'required', (raw = '') => {
+    const words = raw.split(',').map((word) => word.trim());
+    const valid =
+      words.length <= most &&
+      words.every((word) => /^(\[[\da-f:]+\]|[\w.-]+):[1-9]\d*$/i.test(word) && URL.canParse(`http://${word}`));
+    return valid ? { value: words } : { problem: `is required: host:port, several separated by commas, at most ${most}` };
+  });
+}
+
 /** An optional PEM file that can be read at start; `needs` is a variable that must be set with it. The value is its path. */
 export function pemFile(name: string, description: string, needs?: string): Setting<string | undefined> {
   return setting<string | undefined>(name, description, 'unset', (raw, env) => {

@@ -11,7 +11,10 @@ const START_LIMIT_MS = 60_000;
 
 export type AppName = 'gateway' | 'users' | 'notifications';
 
-/** One service as in production: its bundle in its own process. */
+/** Apps with a URL of their own, which they log. */
+const WITH_URL: readonly string[] = ['gateway', 'operator'];
+
+/** One app as in production: its bundle in its own process. */
 export class ServiceProcess {
   /** All lines of its stdout and stderr. */
   readonly output: string[] = [];
@@ -22,7 +25,7 @@ export class ServiceProcess {
   private readonly facts: Record<string, unknown> = {};
 
   constructor(
-    readonly app: AppName,
+    readonly app: AppName | 'operator',
     private readonly env: NodeJS.ProcessEnv,
   ) {
     this.root = process.env[`TEST_${app.toUpperCase()}_ROOT`] ?? process.cwd();
@@ -57,7 +60,12 @@ export class ServiceProcess {
     return existsSync(bundle) ? bundle : join(this.root, `dist/apps/${this.app}/src/main.js`);
   }
 
-  /** URL of the gateway. */
+  /** Its port of health and metrics. */
+  get healthPort(): number {
+    return this.facts.healthPort as number;
+  }
+
+  /** URL of the gateway, or of the operator's page. */
   get url(): string {
     return this.facts.url as string;
   }
@@ -65,16 +73,16 @@ export class ServiceProcess {
   async health(
     kind: 'live' | 'ready',
   ): Promise<{ status: number; body: Pick<ReadinessReport, 'status'> & Partial<ReadinessReport> }> {
-    const response = await fetch(`http://127.0.0.1:${this.facts.healthPort as number}/health/${kind}`);
+    const response = await fetch(`http://127.0.0.1:${this.healthPort}/health/${kind}`);
     return { status: response.status, body: (await response.json()) as ReadinessReport };
   }
 
   async metrics(): Promise<string> {
-    return (await fetch(`http://127.0.0.1:${this.facts.healthPort as number}/metrics`)).text();
+    return (await fetch(`http://127.0.0.1:${this.healthPort}/metrics`)).text();
   }
 
   async untilReady(): Promise<void> {
-    await this.until(async () => (await this.health('ready')).status === 200 && (this.app !== 'gateway' || this.url));
+    await this.until(async () => (await this.health('ready')).status === 200 && (!WITH_URL.includes(this.app) || this.url));
   }
 
   get pid(): number {

@@ -5,6 +5,7 @@ import { ApiError } from '@app/contracts/error';
 import { MAX_BODY_BYTES } from '@app/contracts/json';
 import type { CallOptions } from '@app/rabbitmq/client/rabbit.client';
 import type { Authenticator } from './authenticator';
+import type { BusyKeys } from './busy-keys';
 import { readCredentials } from './credentials';
 import type { Connections } from '../server/connections';
 import { refuseContent } from './content';
@@ -64,6 +65,7 @@ export class Admission {
     private readonly tooMany: TooManyRequests,
     private readonly connections: Connections,
     private readonly limits: AdmissionLimits,
+    private readonly busyKeys: BusyKeys,
   ) {
     bytesArrivingLimit.set(limits.maxBytesArriving);
     this.capacity = {
@@ -133,6 +135,7 @@ export class Admission {
     if (request.is404) throw notServed(request.server, request.raw.url);
     if (request.routeOptions.config.public) return true;
     const apiKey = await this.authenticate(request);
+    this.busyKeys.count(apiKey);
     const waitMs = await this.rate.excess(apiKey);
     const limit = waitMs === undefined ? this.limitMet(request, reply, apiKey) : 'rate';
     if (limit) this.refuse(request, reply, limit, { waitMs, apiKey });

@@ -1,6 +1,6 @@
 import type { DataSource } from 'typeorm';
-import { hashOf } from './credentials';
-import { ANYBODY, ApiKeysRepository } from './api-keys.repository';
+import { hashOf } from '@app/api-keys/credentials';
+import { ANYBODY, ApiKeysRepository } from '@app/api-keys/api-keys.repository';
 
 /**
  * Creates the published demo key and token for first calls, over HTTP and through the broker. Existing ones stay unchanged, even when revoked.

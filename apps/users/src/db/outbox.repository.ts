@@ -2,9 +2,6 @@ import type { PoolClient } from 'pg';
 import { EVENT_TYPES } from '@app/contracts/event-types';
 import type { OutboxEvent, OutboxLimits } from '@app/postgres/outbox-event';
 
-/** NOTIFY on it wakes the relays of the running service: for whoever writes events and has no relay. */
-export const WRITTEN_ELSEWHERE = 'users_outbox_written_elsewhere';
-
 /** Rows of a later version wait for a process that knows their type. */
 const TYPES = Object.values(EVENT_TYPES);
 

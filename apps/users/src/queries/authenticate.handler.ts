@@ -2,7 +2,7 @@ import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { Controller } from '@nestjs/common';
 import { MessagePattern, Payload } from '@nestjs/microservices';
 import { Authenticate, AuthenticateRequest, type AuthenticateResult } from '@app/contracts/users.authenticate';
-import { ApiKeysRepository } from '../db/api-keys.repository';
+import { ApiKeysRepository } from '@app/api-keys/api-keys.repository';
 
 /** Compared when a key is unknown or has no live token, so that this takes as long as for a wrong token. */
 const NOBODYS_HASH = randomBytes(32);

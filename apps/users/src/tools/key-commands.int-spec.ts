@@ -3,8 +3,8 @@ import { ApiKeyRevoked, ApiKeyRevokedData } from '@app/contracts/events.users';
 import { validateBody } from '@app/contracts/validate';
 import type { TestDatabase } from '@app/testing/server-databases';
 import { connectTestDatabase } from '../../test/users';
-import { hashOf } from '../db/credentials';
-import { ApiKeysRepository, type ListedKey } from '../db/api-keys.repository';
+import { hashOf } from '@app/api-keys/credentials';
+import { ApiKeysRepository, type ListedKey } from '@app/api-keys/api-keys.repository';
 import { createDemoCredentials } from '../db/demo-credentials';
 import { readCommandLine, type Output } from './key-commands';
 import { AuthenticateHandler } from '../queries/authenticate.handler';
@@ -229,6 +229,20 @@ describe('keys', () => {
       expect((await keys('list')).data).toEqual({ keys: [] });
     },
   );
+
+  it('lists some keys, for a page', async () => {
+    const [first, second] = [await issued('create --name Billing'), await issued('create --name Backup')];
+    await keys('create --name Other');
+    const some = async (...parameters: Parameters<ApiKeysRepository['list']>) =>
+      (await new ApiKeysRepository(dataSource).list(...parameters)).map(({ key }) => key);
+    expect(await some('b')).toEqual(expect.arrayContaining([first.key, second.key]));
+    expect(await some('BACK')).toEqual([second.key]);
+    expect(await some(second.key)).toEqual([second.key]);
+    expect(await some('', 1)).toEqual([first.key]);
+    await dataSource.query('UPDATE api_keys SET name = $1 WHERE key = $2', [second.key, first.key]);
+    expect(await some(second.key, 1)).toEqual([second.key]);
+    expect(await some('%')).toEqual([]);
+  });
 
   it('refuses to revoke an unknown token', async () => {
     await expect(keys('revoke --token none')).rejects.toThrow('There is no token with the id "none".');

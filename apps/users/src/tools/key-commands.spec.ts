@@ -1,6 +1,6 @@
 import { UsageError } from '@app/runtime/command-line';
 import { readCommandLine, type Invocation } from './key-commands';
-import type { ApiKeysRepository } from '../db/api-keys.repository';
+import type { ApiKeysRepository } from '@app/api-keys/api-keys.repository';
 
 /** The command line is checked before any query. */
 const untouched = {} as ApiKeysRepository;

@@ -1,8 +1,8 @@
 import { identifierProblem, LIMITS, textProblem } from '@app/contracts/fields';
 import { readArguments, UsageError, type ValuesOf } from '@app/runtime/command-line';
 import { milliseconds } from '@app/runtime/duration';
-import { newApiKey, newToken } from '../db/credentials';
-import { ANYBODY, type ApiKeysRepository, type ListedKey } from '../db/api-keys.repository';
+import { newApiKey, newToken } from '@app/api-keys/credentials';
+import { ANYBODY, type ApiKeysRepository, type ListedKey } from '@app/api-keys/api-keys.repository';
 
 /** Output of a command: lines for people, data for scripts (--json). */
 export interface Output {

@@ -5,7 +5,7 @@ import { databaseProblem, onDatabase } from '@app/postgres/tool';
 import { databaseTlsFiles } from '@app/runtime/tls-settings';
 import { ToolOutput } from '@app/runtime/tool-output';
 import { keysConfig } from '../config';
-import { ApiKeysRepository } from '../db/api-keys.repository';
+import { ApiKeysRepository } from '@app/api-keys/api-keys.repository';
 import { DATABASE } from '../db/schema';
 import { HELP, KeyError, readCommandLine, type Output } from './key-commands';
 

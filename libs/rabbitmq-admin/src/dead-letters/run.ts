@@ -3,11 +3,11 @@ import type { ChannelModel } from 'amqplib';
 import { UsageError } from '@app/runtime/command-line';
 import { auditLine, type Audit, type AuditLine } from './audit';
 import type { Invocation } from './command-line';
-import { readDeadLetter, type DeadLetter, type LetterSummary } from './dead-letter';
+import type { LetterSummary } from './dead-letter';
+import { eachLetter, type LetterVisitor } from './each-letter';
 import { DeadLetterError } from './errors';
-import { matches } from './filter';
 import { letterData, listLines, showLines, summaryData } from './format';
-import { countLetters, OpenedQueue, type Bounds } from './opened-queue';
+import type { Bounds } from './opened-queue';
 import { replay, replayObstacle, withAccount, type Accounts } from './replay';
 
 /** Output and environment of a run. */
@@ -35,37 +35,25 @@ export async function run(model: ChannelModel, invocation: Invocation, surroundi
     throw new UsageError(`"${invocation.as}" may do anything for every tenant: --as with it needs --id ID, letter by letter.`);
   }
   const visitor = visitorOf(invocation, surroundings);
-  let left = invocation.limit;
   let complete = true;
-  const counts = await countLetters(
+  await eachLetter(
     model,
-    invocation.queues.map(({ name }) => name),
+    { ...invocation, services, signal: surroundings.signal, bounds: surroundings.bounds },
+    {
+      visit: (queue, letter) => visitor.visit(queue, letter),
+      endOfQueue: (queue) => {
+        visitor.endOfQueue?.(queue);
+        if (queue.incomplete !== undefined) surroundings.note(`${queue.name}: ${queue.incomplete}.`);
+        complete &&= queue.incomplete === undefined;
+      },
+    },
   );
-  for (const [index, from] of invocation.queues.entries()) {
-    if (left <= 0 || surroundings.signal.aborted) break;
-    const queue = await OpenedQueue.open(model, from.name, surroundings.bounds);
-    try {
-      for await (const { message, position } of queue.letters(surroundings.signal, counts[index])) {
-        const letter = readDeadLetter(message, from, position, services);
-        if (!matches(invocation.filter, letter)) continue;
-        await visitor.visit(queue, letter);
-        if (--left <= 0) break;
-      }
-    } finally {
-      await queue.close();
-    }
-    visitor.endOfQueue?.(queue);
-    if (queue.incomplete !== undefined) surroundings.note(`${from.name}: ${queue.incomplete}.`);
-    complete &&= queue.incomplete === undefined;
-  }
   if (surroundings.signal.aborted) surroundings.note('Interrupted; the rest is unchanged.');
   return visitor.end() && complete && !surroundings.signal.aborted;
 }
 
 /** Action of a command for each matching dead letter. */
-interface Visitor {
-  visit(queue: OpenedQueue, letter: DeadLetter): Promise<void>;
-  endOfQueue?(queue: OpenedQueue): void;
+interface Visitor extends LetterVisitor {
   /** @returns whether everything succeeded */
   end(): boolean;
 }

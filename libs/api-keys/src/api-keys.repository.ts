@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { EVENT_TYPES } from '@app/contracts/event-types';
 import type { NewToken } from './credentials';
-import { WRITTEN_ELSEWHERE } from './outbox.repository';
+import { WRITTEN_ELSEWHERE } from './users-outbox';
 
 export interface ListedToken {
   id: string;
@@ -157,16 +157,25 @@ export class ApiKeysRepository {
     return affected > 0;
   }
 
-  /** All keys, oldest first. */
-  async list(): Promise<ListedKey[]> {
+  /**
+   * Keys, oldest first.
+   *
+   * @param text only keys with this in their key or name; the key itself is always among them
+   * @param most default: all
+   */
+  async list(text = '', most?: number): Promise<ListedKey[]> {
     const rows = await this.dataSource.query<
       (Omit<ListedKey, 'tokens'> & { tokenId: string | null; tokenCreatedAt: Date; tokenExpiresAt: Date | null })[]
     >(
       `SELECT k.key, k.name, k.disabled_at IS NOT NULL AS disabled, k.created_at AS "createdAt",
          ARRAY(SELECT publisher FROM publisher_grants g WHERE g.api_key = k.key ORDER BY publisher) AS publishers,
          t.id AS "tokenId", t.created_at AS "tokenCreatedAt", t.expires_at AS "tokenExpiresAt"
-       FROM api_keys k LEFT JOIN tokens t ON t.api_key = k.key AND ${LIVE}
+       FROM (
+         SELECT * FROM api_keys WHERE position(lower($1) IN lower(key)) > 0 OR position(lower($1) IN lower(name)) > 0
+         ORDER BY key = $1 DESC, created_at, key LIMIT $2
+       ) k LEFT JOIN tokens t ON t.api_key = k.key AND ${LIVE}
        ORDER BY k.created_at, k.key, t.created_at, t.id`,
+      [text, most ?? null],
     );
     const keys = new Map<string, ListedKey>();
     for (const { tokenId, tokenCreatedAt, tokenExpiresAt, ...key } of rows) {

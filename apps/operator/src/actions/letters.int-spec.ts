@@ -1,0 +1,74 @@
+import { createDataSource } from '@app/postgres/data-source';
+import { migrate } from '@app/postgres/migrate';
+import { LETTER_QUEUES } from '@app/rabbitmq-admin/dead-letters/letter-queue';
+import { DEAD, DeadLetterBox } from '@app/testing/dead-letter-box';
+import { createEmptyDatabase, type TestDatabase } from '@app/testing/server-databases';
+import type { FastifyRequest } from 'fastify';
+import type { DataSource } from 'typeorm';
+import { AuditRepository } from '../db/audit.repository';
+import { DATABASE } from '../db/schema';
+import { AuditedForm } from './audited';
+import { Letters } from './letters';
+
+const QUEUE = LETTER_QUEUES.find(({ name }) => name === DEAD)!;
+const REQUEST = { session: { operator: 'Ada', id: '' }, ip: '::1' } as FastifyRequest;
+
+let box: DeadLetterBox;
+let letters: Letters;
+let database: TestDatabase;
+let dataSource: DataSource;
+let audit: AuditRepository;
+
+beforeAll(async () => {
+  [box, database] = await Promise.all([DeadLetterBox.create(), createEmptyDatabase()]);
+  await migrate({ adminUrl: database.url, ...DATABASE });
+  expect(await migrate({ adminUrl: database.url, ...DATABASE })).toEqual([]);
+  dataSource = await createDataSource({ name: 'test', url: database.url, poolSize: 2, ...DATABASE }).initialize();
+  audit = new AuditRepository(dataSource);
+  letters = new Letters({ url: box.broker.url, name: 'test' }, []);
+});
+beforeEach(async () => {
+  await box.empty();
+  await box.bury([['a'], ['b'], ['c', { 'x-routing-key': 'nothing.v1' }]]);
+});
+afterAll(async () => {
+  await dataSource?.destroy();
+  await Promise.all([box?.drop(), database?.drop()]);
+});
+
+const listed = async () => (await letters.list(QUEUE)).map(({ id }) => id);
+const form = (of = audit) => new AuditedForm(of, REQUEST, 'test');
+
+it('replays and drops the chosen letters, and writes who did what with which outcome', async () => {
+  expect((await letters.counts()).find(({ queue }) => queue === QUEUE)?.count).toBe(3);
+  const replayed = form();
+  await letters.act('replay', QUEUE, new Set(['a', 'c', 'unknown']), replayed);
+  expect(await audit.batch(replayed.batch)).toEqual([
+    expect.objectContaining({
+      operator: 'Ada',
+      address: '::1',
+      target: `${DEAD} a`,
+      outcome: 'replayed',
+      endedAt: expect.any(Date),
+    }),
+    expect.objectContaining({ target: `${DEAD} c`, outcome: 'kept: its operation does not belong to this service' }),
+  ]);
+  expect(await listed()).toEqual(['b', 'c']);
+  await letters.act('drop', QUEUE, new Set(['b']), form());
+  expect(await listed()).toEqual(['c']);
+  expect((await audit.page(1))[0]).toMatchObject({ target: `${DEAD} b`, outcome: 'dropped' });
+  await expect(letters.act('drop', QUEUE, new Set(['b']), form())).rejects.toMatchObject({ status: 404 });
+});
+
+it('finds one letter with its body', async () => {
+  expect((await letters.find(QUEUE, 'b')).message.content.toString()).toContain('organizationId');
+  await expect(letters.find(QUEUE, 'unknown')).rejects.toMatchObject({ status: 404 });
+  expect(await listed()).toEqual(['a', 'b', 'c']);
+});
+
+it('does nothing without a line of audit', async () => {
+  const away = createDataSource({ name: 'away', url: 'postgres://u:p@127.0.0.1:1/x', poolSize: 1, ...DATABASE });
+  const failing = form(new AuditRepository(away));
+  await expect(letters.act('drop', QUEUE, new Set(['a']), failing)).rejects.toMatchObject({ status: 503 });
+  expect(await listed()).toEqual(['a', 'b', 'c']);
+});

@@ -1,0 +1,113 @@
+import type { ChannelModel } from 'amqplib';
+import { destroySocket, openConnection, type ConnectionOptions } from '@app/amqp/open-connection';
+import { within } from '@app/amqp/within';
+import type { DeadLetter, LetterSummary } from '@app/rabbitmq-admin/dead-letters/dead-letter';
+import { eachLetter } from '@app/rabbitmq-admin/dead-letters/each-letter';
+import { DeadLetterError } from '@app/rabbitmq-admin/dead-letters/errors';
+import { LETTER_QUEUES, type LetterQueue } from '@app/rabbitmq-admin/dead-letters/letter-queue';
+import { countLetters } from '@app/rabbitmq-admin/dead-letters/opened-queue';
+import { replay } from '@app/rabbitmq-admin/dead-letters/replay';
+import { parseBrokerUrl } from '@app/runtime/broker-url';
+import { Refusal } from '../admission/refusal';
+import type { AuditedForm } from './audited';
+
+/** Letters of a queue that the page reads, from its head: they are in memory with their bodies. The command line has no such limit. */
+export const MOST_LETTERS = 100;
+const BOUNDS = { held: MOST_LETTERS, milliseconds: 20_000 };
+const CLOSE_TIMEOUT_MS = 2000;
+
+/** Dead letters, by the functions of `npm run dead-letters`. Each use has a connection of its own, with the full-rights account. */
+export class Letters {
+  private readonly own: string;
+  private readonly services: ReadonlySet<string>;
+  private readonly stopping = new AbortController();
+  /** One search at a time, so that no more letters are in memory. */
+  private last: Promise<unknown> = Promise.resolve();
+
+  constructor(
+    private readonly connection: ConnectionOptions,
+    services: readonly string[],
+  ) {
+    this.own = parseBrokerUrl(connection.url).username;
+    this.services = new Set([...services, this.own]);
+  }
+
+  /** Number of letters in each queue. */
+  async counts(): Promise<{ queue: LetterQueue; count: number }[]> {
+    const names = LETTER_QUEUES.map(({ name }) => name);
+    const counts = await this.connected((model) => countLetters(model, names));
+    return LETTER_QUEUES.map((queue, index) => ({ queue, count: counts[index] ?? 0 }));
+  }
+
+  /** The first letters of a queue, without their bodies. */
+  async list(queue: LetterQueue): Promise<LetterSummary[]> {
+    const letters: LetterSummary[] = [];
+    await this.visit(queue, async (_opened, { message: _message, ...summary }) => void letters.push(summary));
+    return letters;
+  }
+
+  /** @throws Refusal 404 */
+  async find(queue: LetterQueue, id: string): Promise<DeadLetter> {
+    let found: DeadLetter | undefined;
+    await this.visit(queue, async (_opened, letter) => {
+      if (letter.id === id) found ??= letter;
+    });
+    if (!found) throw new Refusal(404, `There is no letter with this id among the first ${MOST_LETTERS} of ${queue.name}.`);
+    return found;
+  }
+
+  /** Replays or drops the letters with these ids, each with an audit line. */
+  async act(action: 'replay' | 'drop', queue: LetterQueue, ids: ReadonlySet<string>, form: AuditedForm): Promise<void> {
+    let count = 0;
+    await this.visit(queue, async (opened, letter) => {
+      if (!ids.has(letter.id)) return;
+      count++;
+      await form.run(`${queue.name} ${letter.id}`, describe(letter), async () => {
+        const obstacle =
+          action === 'replay' ? await replay(opened, letter, { own: this.own, services: this.services }) : undefined;
+        if (obstacle !== undefined) return { outcome: `kept: ${obstacle}`, result: undefined };
+        opened.remove(letter);
+        return { outcome: action === 'replay' ? 'replayed' : 'dropped', result: undefined };
+      });
+    });
+    if (count === 0)
+      throw new Refusal(404, `None of these letters is among the first ${MOST_LETTERS} of ${queue.name} any more.`);
+  }
+
+  /** Ends a running search after its current letter. */
+  close(): void {
+    this.stopping.abort();
+  }
+
+  private visit(queue: LetterQueue, visit: Parameters<typeof eachLetter>[2]['visit']): Promise<void> {
+    const search = { queues: [queue], filter: {}, limit: Infinity, services: this.services, bounds: BOUNDS };
+    return this.connected((model) => eachLetter(model, { ...search, signal: this.stopping.signal }, { visit }));
+  }
+
+  private connected<T>(work: (model: ChannelModel) => Promise<T>): Promise<T> {
+    const result = this.last.then(() => this.connectedNow(work));
+    this.last = result.catch(() => undefined);
+    return result;
+  }
+
+  private async connectedNow<T>(work: (model: ChannelModel) => Promise<T>): Promise<T> {
+    let model: ChannelModel | undefined;
+    try {
+      model = await openConnection(this.connection);
+      return await work(model);
+    } catch (error) {
+      if (error instanceof Refusal) throw error;
+      if (error instanceof DeadLetterError) throw new Refusal(409, error.message);
+      throw new Refusal(503, `The broker cannot be used: ${(error as Error).message}`);
+    } finally {
+      const opened = model;
+      if (opened) {
+        await within(CLOSE_TIMEOUT_MS, (async () => opened.close())());
+        destroySocket(opened);
+      }
+    }
+  }
+}
+
+const describe = ({ operation, status, apiKey }: LetterSummary): string =>
+  [operation ?? 'unknown operation', status, ...(apiKey === undefined ? [] : [`API key ${apiKey}`])].join(', ');

@@ -1,0 +1,65 @@
+import type { FastifyInstance } from 'fastify';
+import { reasonOf } from '@app/postgres/errors';
+import { Refusal } from '../admission/refusal';
+import type { AuditLine, AuditRepository } from '../db/audit.repository';
+import { time } from '../html/format';
+import { html, type Html } from '../html/html';
+import { sendPage } from './send-page';
+
+const LINES = 100;
+
+export function auditPages(app: FastifyInstance, audit: AuditRepository): void {
+  app.get<{ Querystring: { before?: string } }>('/audit', async (request, reply) => {
+    const { before } = request.query;
+    if (before !== undefined && !/^\d{1,18}$/.test(before)) throw new Refusal(400, 'This is not a line of the audit.');
+    const lines = await read(audit.page(LINES, before));
+    const oldest = lines.length === LINES && lines.at(-1)?.seq;
+    const body = [table(lines), oldest !== false && html`<p><a href="/audit?before=${oldest}">Older lines</a></p>`];
+    return sendPage(request, reply, 'Audit', body);
+  });
+
+  app.get<{ Params: { batch: string } }>('/audit/:batch', async (request, reply) => {
+    const { batch } = request.params;
+    const lines = /^[\da-f-]{36}$/.test(batch) ? await read(audit.batch(batch)) : [];
+    if (lines.length === 0) throw new Refusal(404, 'The audit has no such lines.');
+    return sendPage(request, reply, 'Done', table(lines));
+  });
+}
+
+const read = <T>(lines: Promise<T>): Promise<T> =>
+  lines.catch((error: unknown) => {
+    throw new Refusal(503, `The audit cannot be read (${reasonOf(error)}).`);
+  });
+
+function table(lines: readonly AuditLine[]): Html {
+  if (lines.length === 0) return html`<p>Nobody has changed anything on these pages yet.</p>`;
+  return html`<div class="table" role="region" aria-label="Lines of the audit" tabindex="0">
+    <table>
+      <thead>
+        <tr>
+          <th scope="col">When</th>
+          <th scope="col">Who</th>
+          <th scope="col">From</th>
+          <th scope="col">Action</th>
+          <th scope="col">On</th>
+          <th scope="col">Detail</th>
+          <th scope="col">Outcome</th>
+        </tr>
+      </thead>
+      <tbody>
+        ${lines.map(
+          (line) =>
+            html`<tr>
+              <td>${time(line.begunAt)}</td>
+              <td class="wrap">${line.operator}</td>
+              <td>${line.address}</td>
+              <td>${line.action}</td>
+              <td class="wrap">${line.target}</td>
+              <td class="wrap">${line.detail}</td>
+              <td class="wrap">${line.outcome ?? 'begun; it is not known whether it was done'}</td>
+            </tr>`,
+        )}
+      </tbody>
+    </table>
+  </div>`;
+}

@@ -1,0 +1,168 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { LetterSummary } from '@app/rabbitmq-admin/dead-letters/dead-letter';
+import { LETTER_QUEUES, type LetterQueue } from '@app/rabbitmq-admin/dead-letters/letter-queue';
+import { AuditedForm } from '../actions/audited';
+import { MOST_LETTERS, type Letters } from '../actions/letters';
+import { field, fields } from '../admission/admission';
+import { Refusal } from '../admission/refusal';
+import type { AuditRepository } from '../db/audit.repository';
+import { number, time } from '../html/format';
+import { html, type Html } from '../html/html';
+import { letterView } from './letter-view';
+import { sendPage } from './send-page';
+
+const ACTIONS = {
+  replay: {
+    verb: 'Replay',
+    effect:
+      'Each letter is published again to its service, with the rights of its publisher. One that cannot be replayed is kept.',
+  },
+  drop: { verb: 'Drop', effect: 'Each letter is deleted for ever.' },
+} as const;
+
+const MEANINGS: Record<LetterQueue['kind'], string> = {
+  dead: 'given up after retries',
+  crashed: 'crashed their consumers',
+  refused: 'refused because of their content',
+};
+
+export function lettersPages(app: FastifyInstance, letters: Letters, audit: AuditRepository): void {
+  app.get('/letters', async (request, reply) => sendPage(request, reply, 'Dead letters', queues(await letters.counts())));
+
+  app.get<{ Params: { queue: string } }>('/letters/:queue', async (request, reply) => {
+    const queue = queueOf(request.params.queue);
+    return sendPage(request, reply, queue.name, list(queue, await letters.list(queue), request.form()));
+  });
+
+  app.get<{ Params: { queue: string }; Querystring: { id?: string } }>('/letters/:queue/letter', async (request, reply) => {
+    const queue = queueOf(request.params.queue);
+    const letter = await letters.find(queue, String(request.query.id));
+    const body = [
+      letterView(letter),
+      html`<form method="post" action="/letters/${queue.name}/confirm">
+          ${request.form()}<input type="hidden" name="id" value="${letter.id}" />${buttons()}
+        </form>
+        <p><a href="/letters/${queue.name}">All letters of ${queue.name}</a></p>`,
+    ];
+    return sendPage(request, reply, 'A dead letter', body);
+  });
+
+  app.post<{ Params: { queue: string } }>('/letters/:queue/confirm', async (request, reply) => {
+    const queue = queueOf(request.params.queue);
+    const body = confirmation(queue, actionOf(request), idsOf(request), request.form());
+    return sendPage(request, reply, 'Are you sure?', body);
+  });
+
+  app.post<{ Params: { queue: string } }>('/letters/:queue/act', async (request, reply) => {
+    const queue = queueOf(request.params.queue);
+    const action = actionOf(request);
+    const form = new AuditedForm(audit, request, `${action} letter`);
+    await letters.act(action, queue, new Set(idsOf(request)), form);
+    return reply.redirect(`/audit/${form.batch}`, 303);
+  });
+}
+
+function queueOf(name: string): LetterQueue {
+  const queue = LETTER_QUEUES.find((one) => one.name === name);
+  if (!queue) throw new Refusal(404, 'There is no such queue of letters.');
+  return queue;
+}
+
+function actionOf(request: FastifyRequest): keyof typeof ACTIONS {
+  const action = field(request, 'action');
+  if (action === 'replay' || action === 'drop') return action;
+  throw new Refusal(400, 'Choose what to do with the letters.');
+}
+
+function idsOf(request: FastifyRequest): string[] {
+  const ids = [...new Set(fields(request).getAll('id'))];
+  if (ids.length === 0) throw new Refusal(400, 'Choose at least one letter.');
+  if (ids.length > MOST_LETTERS) throw new Refusal(400, `Choose at most ${MOST_LETTERS} letters.`);
+  return ids;
+}
+
+const queues = (counts: readonly { queue: LetterQueue; count: number }[]) =>
+  html`<p>A letter is a command or event that was given up and waits for an operator.</p>
+    <ul>
+      ${counts.map(
+        ({ queue: { name, kind }, count }) =>
+          html`<li>
+            <a href="/letters/${name}">${name}</a>: <strong>${number(count)}</strong> <span class="quiet">${MEANINGS[kind]}</span>
+          </li>`,
+      )}
+    </ul>`;
+
+const buttons = () =>
+  html`<div class="row">
+    <button name="action" value="replay">Replay…</button>
+    <button name="action" value="drop" class="danger">Drop…</button>
+  </div>`;
+
+function list(queue: LetterQueue, letters: readonly LetterSummary[], form: Html): Html {
+  if (letters.length === 0) return html`<p class="fine">No letter waits here.</p>`;
+  return html`<form method="post" action="/letters/${queue.name}/confirm">
+    ${form}
+    <p>
+      ${
+        letters.length === MOST_LETTERS
+          ? `The first ${MOST_LETTERS} letters. Use "npm run dead-letters" for conditions, and for the others.`
+          : `${letters.length} letter${letters.length === 1 ? '' : 's'}.`
+      }
+      A question mark is behind what is not proved.
+    </p>
+    <div class="table" role="region" aria-label="Letters" tabindex="0">
+      <table>
+        <thead>
+          <tr>
+            <th scope="col"><input type="checkbox" data-all aria-label="All letters" /></th>
+            <th scope="col">Id</th>
+            <th scope="col">Operation</th>
+            <th scope="col">Status</th>
+            <th scope="col">Reason</th>
+            <th scope="col">API key</th>
+            <th scope="col">Publisher</th>
+            <th scope="col" class="number">Tries</th>
+            <th scope="col">First failed</th>
+            <th scope="col" class="number">Bytes</th>
+          </tr>
+        </thead>
+        <tbody>
+          ${letters.map((letter) => row(queue, letter))}
+        </tbody>
+      </table>
+    </div>
+    ${buttons()}
+  </form>`;
+}
+
+function row(queue: LetterQueue, letter: LetterSummary): Html {
+  const doubt = (claim: LetterSummary['unproved'][number]) => letter.unproved.includes(claim) && '?';
+  return html`<tr>
+    <td><input type="checkbox" name="id" value="${letter.id}" aria-label="Letter ${letter.id}" /></td>
+    <td class="wrap"><a href="/letters/${queue.name}/letter?id=${encodeURIComponent(letter.id)}">${letter.id}</a></td>
+    <td>${letter.operation ?? '–'}${doubt('operation')}</td>
+    <td>${letter.status}${doubt('status')}</td>
+    <td class="wrap">${letter.reason}${doubt('reason')}</td>
+    <td class="wrap">${letter.apiKey ?? '–'}</td>
+    <td class="wrap">${letter.origin === 'unknown' ? 'origin unknown' : (letter.account ?? 'none')}</td>
+    <td class="number">${letter.attempts ?? '–'}${doubt('attempts')}</td>
+    <td>${letter.firstFailedAt ? time(letter.firstFailedAt) : '–'}${doubt('firstFailedAt')}</td>
+    <td class="number">${number(letter.size)}</td>
+  </tr>`;
+}
+
+function confirmation(queue: LetterQueue, action: keyof typeof ACTIONS, ids: readonly string[], form: Html): Html {
+  const { verb, effect } = ACTIONS[action];
+  return html`<p class="notice">${effect}</p>
+    <p>${verb} ${ids.length === 1 ? 'this letter' : `these ${ids.length} letters`} of ${queue.name}:</p>
+    <ul>
+      ${ids.map((id) => html`<li class="wrap">${id}</li>`)}
+    </ul>
+    <form method="post" action="/letters/${queue.name}/act">
+      ${form}${ids.map((id) => html`<input type="hidden" name="id" value="${id}" />`)}
+      <div class="row">
+        <button name="action" value="${action}" class="${action === 'drop' && 'danger'}">${verb}</button>
+        <a class="button" href="/letters/${queue.name}">Back</a>
+      </div>
+    </form>`;
+}

@@ -1,0 +1,100 @@
+import type { FastifyInstance } from 'fastify';
+import { chart } from '../html/chart';
+import { number, perSecond, seconds } from '../html/format';
+import { html, type Html } from '../html/html';
+import { live } from '../html/layout';
+import { sendPage } from './send-page';
+import type { BrokerQueues } from '../watch/broker-queues';
+import { queuesOf } from '../watch/measures';
+import type { Watch } from '../watch/watch';
+
+/** Longest queues with a chart. */
+const DRAWN = 8;
+
+interface Row {
+  name: string;
+  messages: number;
+  unacknowledged: number;
+  consumers: number;
+  limit: number;
+  in: number;
+  out: number;
+  age: number;
+}
+
+export function queuesPage(app: FastifyInstance, watch: Watch, broker: BrokerQueues): void {
+  app.get('/queues', (request, reply) => {
+    const rows = rowsOf(watch, broker);
+    const body = [
+      live('problem', broker.problem !== undefined && html`<p class="problem">${broker.problem}.</p>`),
+      live('charts', charts(watch, rows)),
+      table(rows),
+      html`<p class="quiet">
+        The age is the time from the publication of a command to its turn, which 99 % of those of the last 10 s did not exceed.
+        Nobody can see the age of a message that still waits in a quorum queue: while nothing is consumed, the age is not known.
+      </p>`,
+    ];
+    return sendPage(request, reply, 'Queues', body, { isLive: true });
+  });
+}
+
+/** By the processes, which is newer, and by the broker, which knows more. */
+function rowsOf({ processes }: Watch, { queues }: BrokerQueues): Row[] {
+  const rows = new Map<string, Row>();
+  for (const { ready: messages, ...queue } of queues) rows.set(queue.name, { ...queue, messages, age: NaN });
+  for (const queue of queuesOf(processes)) {
+    const { unacknowledged, in: arriving, out } = rows.get(queue.name) ?? { unacknowledged: NaN, in: NaN, out: NaN };
+    rows.set(queue.name, { ...queue, unacknowledged, in: arriving, out });
+  }
+  return [...rows.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+function charts({ history }: Watch, rows: readonly Row[]): Html {
+  const points = (name: string) => history.points(`queue ${name} messages`);
+  const longest = rows
+    .map(({ name }) => ({ name, most: Math.max(0, ...points(name).filter(Number.isFinite)) }))
+    .filter(({ most }) => most > 0)
+    .sort((a, b) => b.most - a.most)
+    .slice(0, DRAWN);
+  if (longest.length === 0) return html`<p class="fine">No message waited in any queue for ten minutes.</p>`;
+  return html`<h2>Longest queues of ten minutes</h2>
+    <div class="charts">${longest.map(({ name }) => chart({ title: name, points: points(name), format: number }))}</div>`;
+}
+
+function table(rows: readonly Row[]): Html {
+  return html`<h2 id="queues-title">All queues</h2>
+    <div class="table" role="region" aria-labelledby="queues-title" tabindex="0">
+      ${live(
+        'queues',
+        html`<table>
+          <thead>
+            <tr>
+              <th scope="col">Queue</th>
+              <th scope="col" class="number">Waiting</th>
+              <th scope="col" class="number">Limit</th>
+              <th scope="col" class="number">Not acknowledged</th>
+              <th scope="col" class="number">Consumers</th>
+              <th scope="col" class="number">In</th>
+              <th scope="col" class="number">Out</th>
+              <th scope="col" class="number">Age, p99</th>
+            </tr>
+          </thead>
+          <tbody>
+            ${rows.map(
+              (row) =>
+                html`<tr>
+                  <th scope="row">${row.name}</th>
+                  <td class="number ${row.messages > row.limit / 2 && 'bad'}">${number(row.messages)}</td>
+                  <td class="number">${number(row.limit)}</td>
+                  <td class="number">${number(row.unacknowledged)}</td>
+                  <td class="number">${number(row.consumers)}</td>
+                  <td class="number">${perSecond(row.in)}</td>
+                  <td class="number">${perSecond(row.out)}</td>
+                  <td class="number">${seconds(row.age)}</td>
+                </tr>`,
+            )}
+          </tbody>
+        </table>`,
+      )}
+    </div>`;
+}

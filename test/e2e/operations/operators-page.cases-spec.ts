@@ -1,0 +1,48 @@
+import { eventually } from '@app/testing/eventually';
+import { ServiceProcess } from '@app/testing/service-process';
+import type { System } from '@app/testing/system';
+
+const TOKEN = 'a token of the operator with more than 32 bytes';
+
+/** The page beside the system that it watches, for programs. test/browser has the same for people. */
+export const operatorsPage = (running: () => System): void =>
+  describe("the operator's page", () => {
+    let operator: ServiceProcess;
+    beforeAll(async () => {
+      const { env, services } = running();
+      const processes = Object.values(services).map(({ healthPort }) => `localhost:${healthPort}`);
+      const own = { OPERATOR_TOKEN: TOKEN, OPERATOR_PROCESSES: processes.join(','), OPERATOR_PORT: '0' };
+      operator = await new ServiceProcess('operator', { ...env, ...own }).start();
+    });
+    afterAll(() => operator?.stop('SIGKILL'));
+
+    const get = async (path: string, token = TOKEN) => {
+      const headers = { authorization: `Bearer ${token}` };
+      const response = await fetch(operator.url + path, { headers });
+      return { status: response.status, text: await response.text() };
+    };
+
+    it('watches all processes, and refuses who does not have the token', async () => {
+      await eventually(async () => (await get('/')).text.includes('3 of 3 processes are ready'), 15_000);
+      expect((await get('/', 'wrong')).status).toBe(401);
+      expect((await fetch(operator.url, { redirect: 'manual' })).status).toBe(303);
+    });
+
+    it.each(['/queues', '/work', '/letters', '/letters/users.commands.dead', '/keys', '/keys/demo-key', '/audit'])(
+      'has %s',
+      async (path) => {
+        await eventually(async () => (await get(path)).status === 200);
+      },
+    );
+
+    it('shows the calls of each key', async () => {
+      await eventually(async () => {
+        await running().call('users/add', { organizationId: 'watched', users: [{ userId: 'u' }] });
+        return /demo-key[^]*\/s/.test((await get('/work')).text);
+      });
+    });
+
+    it('ends at once, and without a failure', async () => {
+      expect(await operator.stop('SIGTERM')).toBe(0);
+    });
+  });

@@ -5,7 +5,7 @@ import { composeProblems } from './containers/compose.mjs';
 import { dockerfileProblems } from './containers/dockerfile.mjs';
 import { versionProblems } from './containers/versions.mjs';
 import { prepare } from './checkout/prepare.mjs';
-import { ROOT, SERVICES } from './checkout/project.mjs';
+import { APPS, ROOT } from './checkout/project.mjs';
 import { bundleProblems } from './checkout/packages.mjs';
 
 await prepare();
@@ -16,7 +16,7 @@ const problems = [
   ...dockerfileProblems(dockerfile).map((problem) => `Dockerfile: ${problem}`),
   ...(await composeProblems(composeFile, dockerfile)).map((problem) => `docker-compose.yml: ${problem}`),
   ...versionProblems(dockerfile, composeFile),
-  ...bundleProblems(ROOT, SERVICES),
+  ...bundleProblems(ROOT, APPS),
 ];
 if (problems.length > 0) {
   console.error(problems.join('\n'));

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { prepare as prepareCheckout } from './checkout/prepare.mjs';
 import { reportFailure } from './checkout/progress.mjs';
-import { ROOT, SERVICES } from './checkout/project.mjs';
+import { APPS, ROOT } from './checkout/project.mjs';
 import { endCommands } from './processes/command.mjs';
 import { UsageError, commandLine } from './processes/command-line.mjs';
 import { temporaryDirectory } from './processes/temporary-directory.mjs';
@@ -73,7 +73,7 @@ async function build() {
   if (dryRun) console.log(`${release.version} can be built: ${JSON.parse(sbom).components.length} packages in the image.\n`);
   else {
     await prepareCheckout();
-    const found = [...bundleProblems(ROOT, SERVICES), ...(await installedProblems(ROOT, sbom, directory.path))];
+    const found = [...bundleProblems(ROOT, APPS), ...(await installedProblems(ROOT, sbom, directory.path))];
     if (found.length > 0) return refuse(found);
     const files = await writeArtefacts(ROOT, release, sbom);
     console.log(`${FOLDER}:\n  ${files.join('\n  ')}\n`);

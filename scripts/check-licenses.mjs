@@ -14,6 +14,8 @@ const OF_TOOLS = [
   'Apache-2.0 AND MIT',
   'CC-BY-4.0',
   'CC0-1.0',
+  // axe-core, unchanged.
+  'MPL-2.0',
   'Python-2.0',
 ];
 

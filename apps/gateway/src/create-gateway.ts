@@ -55,7 +55,7 @@ export async function createGateway({
 
   const adapter = createAdapter(connections, logger, serverLimits);
   const fastify = adapter.getInstance();
-  refuseUnread(fastify.server, admission.refusalUnread, tooMany);
+  refuseUnread(fastify.server, admission, tooMany);
   connections.watch(fastify.server);
   // A client that has closed its sending side still gets its answers.
   Object.assign(fastify.server, { httpAllowHalfOpen: true });

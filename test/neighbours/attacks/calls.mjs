@@ -128,11 +128,22 @@ const HEAVY_BYTES = 63 * 1024;
  * Stores the notifications of the {@link HEAVY} pages, once, because they have ids.
  * @param {Target} target
  */
-export async function prepareHeavyPages(target) {
+export const prepareHeavyPages = (target) => storeHeavyPages(target, HEAVY);
+
+/**
+ * Stores 4 MiB of notifications that differ in these fields from others.
+ * @param {Target} target
+ * @param {{ documentId: string, notifyUsers?: object[] }} fields
+ */
+export async function storeHeavyPages(target, fields) {
   const calls = new Calls(target);
   const adds = Array.from({ length: HEAVY_NOTIFICATIONS }, (_, number) =>
     bodyOf(
-      notification({ ...HEAVY, notificationId: `heavy ${number}`, notificationSourceData: { text: 'x'.repeat(HEAVY_BYTES) } }),
+      notification({
+        ...fields,
+        notificationId: `${fields.documentId} ${number}`,
+        notificationSourceData: { text: 'x'.repeat(HEAVY_BYTES) },
+      }),
     ),
   );
   while (adds.length > 0) await Promise.all(adds.splice(0, 4).map((add) => calls.call('notifications/add', target.tenant, add)));

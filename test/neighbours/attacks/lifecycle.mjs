@@ -1,5 +1,5 @@
 // Tenants that read, mark, delete and erase as fast as they may.
-import { Calls, HEAVY, bodyOf, notification, prepareHeavyPages } from './calls.mjs';
+import { Calls, HEAVY, bodyOf, notification, prepareHeavyPages, storeHeavyPages } from './calls.mjs';
 
 const RECIPIENTS = 1000;
 const DOCUMENT = { organizationId: 'the attacker', documentId: 'to be deleted' };
@@ -9,6 +9,10 @@ const EVERY = 20;
 /** Most userIds of one erasure. */
 const PEOPLE = 100;
 
+/** The user whose inbox is read. It has its own notifications, because those of the heavy pages are for no user. */
+const READER = 'a reader';
+const INBOX = { organizationId: 'the attacker', documentId: 'inbox' };
+
 const anyUser = () => `user ${Math.floor(Math.random() * RECIPIENTS)}`;
 
 /** @type {import('./all.mjs').Attack[]} */
@@ -17,9 +21,13 @@ export const LIFECYCLE = [
     name: 'inboxes at full speed',
     seconds: 10,
     why: 'A page with its read state and its count looks at more rows than a page of notifications/get.',
-    prepare: prepareHeavyPages,
+    prepare: (target) => storeHeavyPages(target, { ...INBOX, notifyUsers: [{ userId: READER }] }),
     start: (target) =>
-      new Calls(target).closedLoop(64, () => ['notifications/inbox', target.tenant, bodyOf({ ...HEAVY, pageSize: 1000 })]),
+      new Calls(target).closedLoop(64, () => [
+        'notifications/inbox',
+        target.tenant,
+        bodyOf({ ...INBOX, userId: READER, pageSize: 256 }),
+      ]),
   },
   {
     name: 'all marked as read at full speed',

@@ -6,7 +6,7 @@ import { MAX_BODY_BYTES } from '@app/contracts/json';
 import type { CallOptions } from '@app/rabbitmq/client/rabbit.client';
 import type { Authenticator } from './authenticator';
 import type { BusyKeys } from './busy-keys';
-import { readCredentials } from './credentials';
+import { credentialsOf } from './credentials';
 import type { Connections } from '../server/connections';
 import { refuseContent } from './content';
 import { HttpError, refusal } from '../server/http-error';
@@ -85,12 +85,19 @@ export class Admission {
     const { places } = this.capacity;
     if (places.isFull(kind)) return { limit: 'in_flight' };
     if (!places.isUneven(kind) && !this.authenticator.isFull) return undefined;
-    const credentials = readCredentials(request.rawHeaders);
+    const credentials = credentialsOf(request);
     if (!credentials) return undefined;
     if (this.authenticator.isRefused(credentials)) return { limit: 'credentials' };
     if (!this.authenticator.isAccepted(credentials)) return undefined;
     const met = places.problem(kind, credentials.apiKey);
     return met && { limit: limitOf('in_flight', met), apiKey: credentials.apiKey };
+  };
+
+  /** Whether the credentials were accepted before, or it is a health check. */
+  isKnown = (request: IncomingMessage): boolean => {
+    if (!kindOf(request.url)) return request.url?.startsWith('/health/') ?? false;
+    const credentials = credentialsOf(request);
+    return credentials !== undefined && this.authenticator.isFamiliar(credentials);
   };
 
   /** Fastify onRequest hook, before the body is read: a Nest guard would run after it is parsed. */
@@ -168,7 +175,7 @@ export class Admission {
   }
 
   private async authenticate(request: FastifyRequest): Promise<string> {
-    const credentials = readCredentials(request.raw.rawHeaders);
+    const credentials = credentialsOf(request.raw);
     const verdict = credentials
       ? await this.authenticator.verdictOf(credentials, { requestId: request.id, span: request.span })
       : 'refused';

@@ -76,6 +76,11 @@ export class Authenticator {
     return known?.verdict === 'accepted' && this.now() - known.askedAt < RENEWED_MS;
   }
 
+  /** Whether the last verdict accepts, however old it is. It decides about the order of calls only. */
+  isFamiliar({ cacheKey }: Credentials): boolean {
+    return this.cache.get(cacheKey)?.verdict === 'accepted';
+  }
+
   /** Whether a call with these credentials is refused because too many new ones are being checked. Asks no question. */
   isRefused({ cacheKey }: Credentials): boolean {
     if (!this.semaphore.isFull || this.questions.has(cacheKey) || this.cache.get(cacheKey)) return false;

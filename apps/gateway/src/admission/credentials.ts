@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { hash } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
 import { identifierProblem } from '@app/contracts/fields';
 
 const MAX_TOKEN_LENGTH = 512;
@@ -31,6 +32,17 @@ export function readCredentials(rawHeaders: readonly string[]): Credentials | un
   const tokenHash = hash('sha256', Buffer.from(token, 'latin1'));
   const decoded = bytes.toString();
   return { apiKey: decoded, tokenHash, cacheKey: `${tokenHash} ${decoded}` };
+}
+
+const read = new WeakMap<IncomingMessage, Credentials>();
+
+/** The credentials of a request, see {@link readCredentials}. Read once, because several checks ask for them. */
+export function credentialsOf(request: IncomingMessage): Credentials | undefined {
+  const known = read.get(request);
+  if (known) return known;
+  const credentials = readCredentials(request.rawHeaders);
+  if (credentials) read.set(request, credentials);
+  return credentials;
 }
 
 function onlyValue(rawHeaders: readonly string[], name: string): string | undefined {

@@ -2,6 +2,16 @@ import type { IncomingMessage, Server } from 'node:http';
 import type { Limit, TooManyRequests } from './too-many-requests';
 import { requestIdOf } from '../server/request-id';
 import { standBefore } from '../server/stand-before';
+import { strangersWaiting, strangersWaitingLimit } from '../server/metrics';
+import { Pace } from './pace';
+
+/**
+ * Most requests of unknown callers that begin in one iteration of the event loop. Such a request may take a millisecond: a file of the
+ * documentation, or a question about credentials. A call in flight needs some four iterations, and each accepts one connection only.
+ */
+const MOST_STRANGERS = 4;
+/** Most of them that wait. A further one is refused, which is cheaper than to handle it. */
+export const MOST_STRANGERS_WAITING = 2000;
 
 /** Refusal of a request after its request line and headers. The key is set only when the caller has proved it. */
 export interface UnreadRefusal {
@@ -9,21 +19,34 @@ export interface UnreadRefusal {
   apiKey?: string;
 }
 
+/** Decisions about a request before its body is read. */
+export interface UnreadChecks {
+  refusalUnread(request: IncomingMessage): UnreadRefusal | undefined;
+  /** Whether the request begins at once, however many others wait. */
+  isKnown(request: IncomingMessage): boolean;
+}
+
 /**
- * Refuses requests before Fastify handles them, because Fastify would take time that the calls in flight need.
+ * Refuses requests before Fastify handles them, because Fastify would take time that the calls in flight need. Lets only a few requests of unknown
+ * callers begin in each iteration of the event loop.
  *
  * @param server its current request listeners run after this one
- * @param refusalOf decides about a request
  */
-export function refuseUnread(
-  server: Server,
-  refusalOf: (request: IncomingMessage) => UnreadRefusal | undefined,
-  tooMany: TooManyRequests,
-): void {
+export function refuseUnread(server: Server, checks: UnreadChecks, tooMany: TooManyRequests): void {
+  const strangers = new Pace(MOST_STRANGERS);
+  strangersWaitingLimit.set(MOST_STRANGERS_WAITING);
+  const begin = (request: IncomingMessage, next: () => void) => {
+    strangersWaiting.set(strangers.waiting);
+    // The client may have left meanwhile.
+    if (!request.socket.destroyed) next();
+  };
   standBefore(server, (request, response, next) => {
-    const refusal = refusalOf(request);
-    if (!refusal) return next();
-    const { limit, apiKey } = refusal;
-    tooMany.refuse(response, requestIdOf(request), limit, { apiKey });
+    const { limit, apiKey } = checks.refusalUnread(request) ?? {};
+    if (limit) return tooMany.refuse(response, requestIdOf(request), limit, { apiKey });
+    if (strangers.isFree) return strangers.begin(next);
+    if (checks.isKnown(request)) return next();
+    if (strangers.waiting >= MOST_STRANGERS_WAITING) return tooMany.refuse(response, requestIdOf(request), 'strangers');
+    strangers.later(() => begin(request, next));
+    strangersWaiting.set(strangers.waiting);
   });
 }

@@ -6,13 +6,22 @@ import { HTTP_STATUS, type ErrorStatus } from '@app/contracts/error';
 import { errorEnvelope, JSON_TYPE } from '../server/envelope';
 import { countError, rateLimited } from '../server/metrics';
 import { NOT_CHECKED } from './authenticator';
+import { Pace } from './pace';
 
 /**
  * Limits that a call can reach: the rate of its key; the calls in flight, the bytes of large bodies and the bytes of answers, each in total or as
- * the share of its key; the new credentials that are being checked.
+ * the share of its key; the new credentials that are being checked; the requests of unknown callers that wait for their turn.
  */
 export type Limit =
-  'rate' | 'in_flight' | 'in_flight_share' | 'arriving' | 'arriving_share' | 'waiting' | 'waiting_share' | 'credentials';
+  | 'rate'
+  | 'in_flight'
+  | 'in_flight_share'
+  | 'arriving'
+  | 'arriving_share'
+  | 'waiting'
+  | 'waiting_share'
+  | 'credentials'
+  | 'strangers';
 
 const LOG_EVERY_MS = 1000;
 /** Most log lines in that time, and most request ids in a line. */
@@ -34,6 +43,7 @@ const BODY: Record<Limit, string> = {
   waiting: TOO_MANY,
   waiting_share: TOO_MANY_OF_THE_KEY,
   credentials: bodyOf(NOT_CHECKED, 'UNAVAILABLE'),
+  strangers: TOO_MANY,
 };
 /** Any other limit answers 429. */
 const STATUS: Partial<Record<Limit, number>> = { credentials: HTTP_STATUS.UNAVAILABLE };
@@ -48,6 +58,7 @@ const HINT: Record<Limit, string> = {
   arriving_share: 'The key has its share of the bytes of large bodies; other keys are not affected.',
   waiting: 'Many answers are not read: another gateway process is needed, or a proxy that reads them.',
   credentials: 'Many new credentials are being checked, most of them wrong. Known credentials are not affected.',
+  strangers: 'Many requests without known credentials. Calls with known credentials are not affected.',
   waiting_share: 'The key reads its answers more slowly than it sends calls; other keys are not affected.',
 };
 
@@ -64,8 +75,8 @@ interface Untold {
  */
 export class TooManyRequests {
   private readonly untold = new Map<string, Untold>();
-  /** Refusals without an answer, the oldest first. Bounded by the connections, which owe a limited number of answers. */
-  private readonly unanswered: (() => void)[] = [];
+  /** Refusals without an answer. Bounded by the connections, which owe a limited number of answers. */
+  private readonly pace = new Pace(MOST_IN_ITERATION);
 
   constructor(
     private readonly logger: NestLogger,
@@ -83,8 +94,7 @@ export class TooManyRequests {
     rateLimited.inc({ limit });
     countError('refused', limit === 'credentials' ? 'UNAVAILABLE' : 'RESOURCE_EXHAUSTED');
     this.count(requestId, limit, apiKey);
-    if (this.unanswered.length === 0) setImmediate(() => this.answerSome());
-    this.unanswered.push(() => this.answer(response, requestId, limit, waitMs));
+    this.pace.later(() => this.answer(response, requestId, limit, waitMs));
   }
 
   /** Replaces the answer of a reply by 429. @returns the body */
@@ -94,11 +104,6 @@ export class TooManyRequests {
     this.count(reply.request.id, limit, apiKey ?? '');
     void reply.code(429).header('retry-after', '1').type(JSON_TYPE);
     return BODY[limit];
-  }
-
-  private answerSome(): void {
-    for (const answer of this.unanswered.splice(0, MOST_IN_ITERATION)) answer();
-    if (this.unanswered.length > 0) setImmediate(() => this.answerSome());
   }
 
   private answer(response: ServerResponse, requestId: string, limit: Limit, waitMs: number): void {

@@ -50,7 +50,7 @@ export const bytesWaitingLimit = new Gauge({
 
 export const rateLimited = new Counter({
   name: 'gateway_rate_limited_total',
-  help: 'Calls refused by a limit, with 429: rate of the key (rate), calls in flight of the kind (in_flight), bytes of large bodies (arriving), bytes of answers (waiting). With _share: the share of one key. With 503: new credentials while many are being checked (credentials).',
+  help: 'Calls refused by a limit, with 429: rate of the key (rate), calls in flight of the kind (in_flight), bytes of large bodies (arriving), bytes of answers (waiting). With _share: the share of one key. With 503: new credentials while many are being checked (credentials). Requests without known credentials while many of them wait (strangers).',
   labelNames: ['limit'],
 });
 
@@ -58,6 +58,16 @@ export const authentications = new Counter({
   name: 'gateway_authentications_total',
   help: 'Checked credentials by source. hit and stale: the cache; miss: a first question; renewal: a repeated question; unavailable: no answer.',
   labelNames: ['source'],
+});
+
+export const strangersWaiting = new Gauge({
+  name: 'gateway_strangers_waiting',
+  help: 'Requests without known credentials that wait for a later iteration of the event loop.',
+});
+
+export const strangersWaitingLimit = new Gauge({
+  name: 'gateway_strangers_waiting_limit',
+  help: 'With as many waiting requests without known credentials, further ones are refused.',
 });
 
 export const connectionsOpen = new Gauge({ name: 'gateway_connections', help: 'Open connections of clients.' });

@@ -2,6 +2,10 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync, readdirSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 
+/** @param {string} command @param {string[]} args */
+const commandOutput = (command, args) =>
+  execFileSync(command, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim();
+
 /**
  * Sends a signal to a process, or to a whole process group when the number is negative.
  * @param {number} pid
@@ -39,10 +43,7 @@ export function isAlive(pid) {
 export function commandLine(pid) {
   try {
     if (process.platform === 'linux') return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').trim();
-    return execFileSync('ps', ['-ww', '-o', 'args=', '-p', String(pid)], {
-      encoding: 'utf8',
-      stdio: ['ignore', 'pipe', 'ignore'],
-    }).trim();
+    return commandOutput('ps', ['-ww', '-o', 'args=', '-p', String(pid)]);
   } catch {
     return '';
   }
@@ -56,9 +57,7 @@ export function commandLine(pid) {
 export function parentOf(pid) {
   try {
     if (process.platform === 'linux') return Number(/^PPid:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
-    return Number(
-      execFileSync('ps', ['-o', 'ppid=', '-p', String(pid)], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }),
-    );
+    return Number(commandOutput('ps', ['-o', 'ppid=', '-p', String(pid)]));
   } catch {
     return 0;
   }
@@ -83,6 +82,22 @@ export function childrenOf(pid) {
       .map(Number);
   } catch {
     return []; // pgrep exits with 1 when there are none
+  }
+}
+
+/**
+ * Whether SIGSTOP has reached all threads of a process: until each has been scheduled once, it goes on.
+ * @param {number} pid
+ * @returns {boolean} true also for a process that has ended
+ */
+export function isStopped(pid) {
+  try {
+    if (process.platform !== 'linux') return commandOutput('ps', ['-o', 'state=', '-p', String(pid)]).startsWith('T');
+    const threads = readdirSync(`/proc/${pid}/task`);
+    // The name of the program stands before the state, in parentheses, and may contain some.
+    return threads.every((thread) => /^.*\) [TtZX]/s.test(readFileSync(`/proc/${pid}/task/${thread}/stat`, 'utf8')));
+  } catch {
+    return !isAlive(pid);
   }
 }
 

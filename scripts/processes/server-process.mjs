@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { childrenOf, signal } from './processes.mjs';
+import { childrenOf, isStopped, signal } from './processes.mjs';
 import { startReaper } from './reaper.mjs';
 
 /**
@@ -114,8 +114,15 @@ export class ServerProcess {
   }
 
   /** Freezes it: connections stay open and nothing answers. */
-  pause() {
+  async pause() {
     this.#signalAll('SIGSTOP');
+    const since = Date.now();
+    // A thread that waits for a processor goes on until it gets one: on a busy machine a broker still answers for a while.
+    while (this.#child && ![this.#child.pid, ...childrenOf(this.#child.pid)].every(isStopped)) {
+      if (Date.now() - since > STOPPED_MS)
+        throw new Error(`${this.#describe.name} still runs ${STOPPED_MS / 1000} s after SIGSTOP`);
+      await sleep(5);
+    }
   }
 
   resume() {
@@ -138,6 +145,7 @@ export class ServerProcess {
   }
 }
 
+const STOPPED_MS = 10_000;
 const LAST_LINES = 15;
 
 // The whole file may be gone when somebody reads the message: data of tests is removed.

@@ -62,11 +62,30 @@ describe('a server process', () => {
         await deaf.stop(50);
         const paused = serverOf({ script: GOOD });
         await paused.start();
-        paused.pause();
+        await paused.pause();
         await paused.stop();
         say('stopped');`),
     ).toEqual(['exit', 'exit', 'stopped']);
     expect(readFileSync(`${ready}.log`, 'utf8')).toBe('begun\nasked\n');
+  });
+
+  it('has stopped in all its threads when it is paused, also on a busy machine', async () => {
+    const BUSY = 'for i in 1 2 3 4 5 6 7 8; do (while :; do :; done) & done; trap "exit 0" INT; touch "$READY"; wait';
+    expect(
+      await said(
+        `
+        const { childrenOf, isStopped } = await import('./scripts/processes/processes.mjs');
+        const server = serverOf({ script: BUSY });
+        await server.start();
+        const { pid } = server;
+        const all = () => [pid, ...childrenOf(pid)].map(isStopped);
+        say(all().includes(true));
+        await server.pause();
+        say([all().length, all().includes(false)]);
+        server.resume();
+        await server.kill();`.replace('BUSY', JSON.stringify(BUSY)),
+      ),
+    ).toEqual([false, [9, false], 'exit']);
   });
 
   it('tells of a death that nobody has asked for, and starts again', async () => {

@@ -24,8 +24,10 @@ export interface ChannelOptions<C extends Channel> {
    * not move to another node.
    */
   drain?: (channel: C) => Promise<unknown>;
-  /** Longest time for `open`, and then for `setup`, in milliseconds. Default 10,000. */
+  /** Longest time for `open`, in milliseconds. Default 10,000. */
   timeoutMs?: number;
+  /** Longest time for `setup`, in milliseconds. Default: `timeoutMs`. */
+  setupMs?: number;
 }
 
 /**
@@ -191,11 +193,12 @@ export class RabbitChannel<C extends Channel> extends EventEmitter<{ open: [C]; 
 
   private async openOn(model: ChannelModel, address: string): Promise<Opened<C>> {
     this.step = OPENING;
-    const channel = await this.inTime(this.options.open(model), address);
+    const { timeoutMs = OPEN_TIMEOUT_MS, setupMs = timeoutMs } = this.options;
+    const channel = await this.inTime(timeoutMs, this.options.open(model), address);
     const ended = endOf(channel, (error, event) => this.log('error', `a listener of ${event} threw: ${error.stack}`));
     try {
       this.step = SETTING_UP;
-      await this.inTime(this.options.setup(channel), address);
+      await this.inTime(setupMs, this.options.setup(channel), address);
     } catch (error) {
       closeQuietly(channel);
       throw error;
@@ -204,9 +207,8 @@ export class RabbitChannel<C extends Channel> extends EventEmitter<{ open: [C]; 
   }
 
   /** @throws TooSlow when the broker takes too long */
-  private async inTime<T>(work: Promise<T>, address: string): Promise<T> {
-    const { name, timeoutMs = OPEN_TIMEOUT_MS } = this.options;
-    if (!(await within(timeoutMs, work))) throw new TooSlow(name, this.step, address, timeoutMs);
+  private async inTime<T>(timeoutMs: number, work: Promise<T>, address: string): Promise<T> {
+    if (!(await within(timeoutMs, work))) throw new TooSlow(this.options.name, this.step, address, timeoutMs);
     return work;
   }
 

@@ -7,8 +7,8 @@ import { writeMessage } from './write-message';
 
 /** Longest wait for the confirms. */
 const TIMEOUT_MS = 1000;
-/** A deadline that has passed: consumers drop such a message unread. */
-const PASSED = 1;
+/** Deadline of a first message, which has passed: consumers drop such a message unread. */
+export const PASSED = 1;
 
 /**
  * Publishes a first message to each target. It has no effect.

@@ -29,6 +29,7 @@ export type Properties = Pick<
  * Publishes a message. amqplib's own `publish` makes the headers of each message the prototype of another object. V8 then creates a hidden class
  * for each message and reads it slowly, and these classes keep the message alive until the next full collection.
  *
+ * @returns false when the socket does not take the bytes now; the channel emits `drain` when it has taken all
  * @param onConfirm called when the broker has confirmed or nacked the message. Required for every message of a confirm channel
  * @throws Error when the channel is closing, or the protocol cannot carry the message
  */
@@ -38,10 +39,11 @@ export function writeMessage(
   { persistent, expiration, ...properties }: Properties,
   body: Buffer,
   onConfirm?: (error: Error | null) => void,
-): void {
+): boolean {
   const sending = internalsOfChannel(channel);
   const deliveryMode = persistent ? 2 : 1;
   // The spread must not come first: Node 20 gives each object literal that begins with a spread its own hidden class.
-  sending.sendMessage(target, { deliveryMode, expiration: expiration?.toString(), ...properties }, body);
+  const taken = sending.sendMessage(target, { deliveryMode, expiration: expiration?.toString(), ...properties }, body);
   if (onConfirm) sending.pushConfirmCallback(onConfirm);
+  return taken;
 }

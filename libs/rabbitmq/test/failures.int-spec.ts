@@ -1,3 +1,4 @@
+import { Logger } from '@nestjs/common';
 import { ApiError } from '@app/contracts/error';
 import { AddUsers } from '@app/contracts/users.add';
 import { Exists } from '@app/contracts/users.exists';
@@ -33,6 +34,13 @@ describe('failures', () => {
     databaseIsBack = () => true;
     for (const queue of [DEAD, REFUSED]) await users.channel.purgeQueue(queue);
   });
+
+  const warned = jest.spyOn(Logger.prototype, 'warn');
+  beforeEach(() => warned.mockClear());
+  const deaths = () =>
+    warned.mock.calls
+      .map(([line]: unknown[]) => line as { msg?: string })
+      .filter(({ msg }) => msg === 'a message became a dead letter');
 
   const nextDead = () => users.next(DEAD);
   const nextRefused = () => users.next(REFUSED);
@@ -85,6 +93,7 @@ describe('failures', () => {
       });
       expect(properties.headers?.['x-first-failed-at']).toBeGreaterThanOrEqual(before);
       expect(await users.channel.get(REFUSED)).toBe(false);
+      expect(deaths()).toMatchObject([{ status: 'NOT_FOUND', messageId: 'm-1', appId: 'importer', publisher: account }]);
     });
 
     it('is retried after a second, and is a dead letter after the last attempt', async () => {
@@ -111,6 +120,7 @@ describe('failures', () => {
       expect(properties.headers?.['x-first-failed-at']).toBeLessThan(Date.now() - 900);
       // From the retry queue: it would grow with every retry.
       expect(properties.headers).not.toHaveProperty('x-death');
+      expect(deaths()).toMatchObject([{ status: 'INTERNAL', reason: 'Error: a bug', requestId: 'r-2', pattern: 'users.add.v1' }]);
     });
 
     it('keeps its tenant and its Idempotency-Key when other headers cannot be encoded again', async () => {

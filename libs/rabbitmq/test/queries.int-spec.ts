@@ -13,6 +13,9 @@ import { declareTopology } from '../src/topology/declare-topology';
 import { callQueryQueue } from '../src/topology/topology';
 
 const QUEUE = callQueryQueue('users');
+/** Queries that are handled at a time while the size of their answers is unknown. */
+const AT_ONCE = 16;
+const SHORT = 'the broker is short of memory or disk';
 const CALL = { apiKey: 'key', requestId: 'r', timeoutMs: 8000 };
 
 jest.setTimeout(90_000);
@@ -56,6 +59,32 @@ describe('queries', () => {
   afterAll(async () => {
     await server?.close();
     await broker?.remove();
+  });
+
+  // First, because the service expects answers as large as the earlier ones.
+  it('keep their places while the broker takes no answers, because these would fill the memory', async () => {
+    const page = 'x'.repeat(4 * 1024 * 1024);
+    let started = 0;
+    let letGo = (): void => undefined;
+    const gate = new Promise<void>((resolve) => (letGo = resolve));
+    handlers.exists = async () => {
+      started++;
+      await gate;
+      return { page };
+    };
+    const answers = Array.from({ length: 40 }, () => client.call(Exists, {}, { ...CALL, timeoutMs: 40_000 }));
+    await eventually(() => started === AT_ONCE, 10_000);
+    await broker.order('memory alarm on');
+    // The broker blocks a connection when it publishes.
+    await eventually(async () => {
+      await client.call(Exists, {}, { ...CALL, timeoutMs: 100 }).catch(() => undefined);
+      return client.check() === SHORT;
+    }, 20_000);
+    letGo();
+    await eventually(() => server.check() === SHORT, 10_000);
+    expect(started).toBeLessThan(2 * AT_ONCE);
+    await broker.order('memory alarm off');
+    for (const answer of await Promise.all(answers)) expect(answer.parse()).toEqual({ page });
   });
 
   it('go to the standby queue when no other queue takes them', async () => {

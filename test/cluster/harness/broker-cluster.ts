@@ -115,11 +115,21 @@ export class BrokerCluster {
       const starts = await Promise.allSettled(cluster.brokers.map((broker) => cluster.create(broker)));
       for (const start of starts) if (start.status === 'rejected') throw start.reason;
       await eventually(() => cluster.knowsItself(), COMPLETE_MS, 200);
+      await cluster.useKhepri();
       return cluster;
     } catch (error) {
       await cluster.remove();
       throw error;
     }
+  }
+
+  /**
+   * A new cluster of RabbitMQ 4.2 keeps its metadata in Khepri by itself, 4.0 when it is told to. With Mnesia a node that was frozen for longer than
+   * the tick, and went on at once, leaves a partition that lasts until a node is restarted.
+   */
+  private async useKhepri(): Promise<void> {
+    const { rabbitmq_version: version } = await this.management.get<{ rabbitmq_version: string }>('overview');
+    if (Number(version.split('.')[0]) >= 4) await this.live.server.order('rabbitmqctl enable_feature_flag --opt-in khepri_db');
   }
 
   /** Starts a broker without data. It joins the others. */

@@ -105,7 +105,8 @@ export const FAULTS: Record<string, Fault> = {
 
   restartBrokers: (context) => restart(context, context.system.brokers.brokers),
 
-  async replaceBroker({ system: { brokers }, workload }) {
+  async replaceBroker({ system, workload }) {
+    const { brokers } = system;
     const leader = await brokers.leaderOf(COMMANDS);
     const [other] = brokers.others(leader);
     // The way of the manual: its members of queues, then the node itself.
@@ -117,6 +118,8 @@ export const FAULTS: Record<string, Fault> = {
     await brokers.create(leader);
     await other.server.order(`rabbitmq-queues grow ${leader.node} all`);
     await brokers.complete();
+    // RabbitMQ 4 has deleted the queues that were on the removed node only.
+    await system.setUp();
   },
 
   killProcesses: (context) => restartProcesses(context, 'SIGKILL'),

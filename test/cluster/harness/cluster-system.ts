@@ -56,9 +56,8 @@ export class ClusterSystem {
     }
     const system = new ClusterSystem(brokers.value, database.value);
     try {
-      const servers = { AMQP_URL: system.brokers.url, DATABASE_URL: system.database.primary.url };
-      await setUp(process.cwd(), servers);
-      system.tenants = await createTenants(process.cwd(), servers);
+      await system.setUp();
+      system.tenants = await createTenants(process.cwd(), system.servers);
       for (let number = 0; number < gateways; number++) system.gateways.push(await system.newGateway());
       for (let number = 0; number < users; number++) system.usersReplicas.push(system.newService('users'));
       for (let number = 0; number < writers; number++) system.writers.push(system.newService('notifications'));
@@ -71,6 +70,15 @@ export class ClusterSystem {
       await system.remove();
       throw error;
     }
+  }
+
+  private get servers(): Record<string, string> {
+    return { AMQP_URL: this.brokers.url, DATABASE_URL: this.database.primary.url };
+  }
+
+  /** Runs `npm run setup`. */
+  setUp(): Promise<void> {
+    return setUp(process.cwd(), this.servers);
   }
 
   get gateway(): Gateway {

@@ -1,5 +1,7 @@
 import { connect } from 'amqplib';
 import { Pool } from 'pg';
+import { HEADER } from '@app/amqp/headers';
+import { PASSED } from '@app/amqp/warm-up';
 import { QUEUES } from '@app/rabbitmq/topology/topology';
 import { freePort } from '@app/testing/free-port';
 import type { Management } from '@app/testing/management';
@@ -179,6 +181,21 @@ export async function waitingIn(brokerUrl: string, names: RegExp): Promise<{ nam
     const channel = await connection.createChannel();
     const chosen = QUEUES.filter(({ name }) => names.test(name));
     return await Promise.all(chosen.map(async ({ name }) => ({ name, count: (await channel.checkQueue(name)).messageCount })));
+  } finally {
+    await connection.close();
+  }
+}
+
+/** Queues with commands and letters that are not settled, once for each message. The first messages of channels are none: they have no effect. */
+export async function unsettledIn(brokerUrl: string): Promise<string[]> {
+  const connection = await connect(brokerUrl);
+  const unsettled: string[] = [];
+  try {
+    const channel = await connection.createChannel();
+    for (const { name } of QUEUES.filter((queue) => [COMMANDS, RETRIES, LETTERS].some((names) => names.test(queue.name))))
+      for (let message = await channel.get(name); message; message = await channel.get(name))
+        if (message.properties.headers?.[HEADER.deadline] !== PASSED) unsettled.push(name);
+    return unsettled;
   } finally {
     await connection.close();
   }

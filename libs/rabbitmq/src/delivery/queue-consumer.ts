@@ -14,7 +14,10 @@ export interface QueueConsumerOptions {
   prefetch: number;
   /** Queues that must exist before this one is consumed. */
   needs: readonly string[];
-  /** Called when the broker node of the queue is found away or back. Present: {@link QueueConsumer.check} takes that for no problem. */
+  /**
+   * Called when the broker node of the queue is found away, or does not answer, or is back. Present: {@link QueueConsumer.check} takes that for no
+   * problem.
+   */
   onNodeAway?: (isAway: boolean) => void;
   /** Called synchronously for each delivery. */
   onDelivery: (message: ConsumeMessage, acks: AckBatcher) => void;
@@ -33,6 +36,10 @@ interface Consuming {
 const SETTLE_TIMEOUT_MS = 60_000;
 const LOOK_EVERY_MS = 50;
 const CONSUME_TIMEOUT_MS = 10_000;
+/** Without an answer after this time, the only node of a queue counts as away. */
+const AWAY_AFTER_MS = 3_000;
+/** RabbitMQ 4.0 answers after 70 s when the node of a queue is away, and at once when it is back. Another channel would wait as long. */
+const AWAY_SETUP_MS = 90_000;
 
 /** Consumes one queue unless it is paused. It starts again after a lost channel and after the broker cancelled it. */
 export class QueueConsumer {
@@ -54,6 +61,7 @@ export class QueueConsumer {
     this.channel = new RabbitChannel(connection, {
       name: options.queue,
       open: (model) => model.createChannel(),
+      ...(options.onNodeAway && { setupMs: AWAY_SETUP_MS }),
       setup: async (channel) => {
         await this.checkQueues(channel);
         await channel.prefetch(options.prefetch);
@@ -99,7 +107,9 @@ export class QueueConsumer {
   private async checkQueues(channel: Channel): Promise<void> {
     const { queue, needs } = this.options;
     try {
-      await checkQueues(channel, [queue, ...needs]);
+      const checked = checkQueues(channel, [queue, ...needs]);
+      if (!(await within(AWAY_AFTER_MS, checked))) this.setNodeAway(true);
+      await checked;
       this.setNodeAway(false);
     } catch (error) {
       // A queue that does not exist any more is a problem again.

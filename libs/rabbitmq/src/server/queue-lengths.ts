@@ -8,6 +8,8 @@ import { QUEUES } from '../topology/topology';
 
 /** How long a reader of the metrics waits for the broker, in milliseconds. Later answers count for the next one. */
 const PATIENCE_MS = 1000;
+/** How long one queue is waited for. RabbitMQ 4.0 answers after 70 s when the only node of a queue is away. */
+const LOOK_MS = 5000;
 /** How long a queue is left alone that cannot be looked at. Each attempt costs a channel, and a line in the broker's log. */
 const LEAVE_ALONE_MS = 60_000;
 
@@ -41,11 +43,14 @@ export class QueueLengths {
       channel ??= await this.open();
       if (!channel) return this.forgetAll();
       try {
-        const { messageCount, consumerCount } = await channel.checkQueue(queue);
+        const looked = channel.checkQueue(queue);
+        if (!(await within(LOOK_MS, looked))) throw new Error('no answer');
+        const { messageCount, consumerCount } = await looked;
         this.metrics.queueMessages.set({ queue }, messageCount);
         this.metrics.queueConsumers.set({ queue }, consumerCount);
       } catch {
-        // It does not exist, or its only node is away. The broker has closed the channel.
+        // It does not exist, or its only node is away. The broker has closed the channel, or does so when it gives up.
+        closeQuietly(channel);
         channel = undefined;
         this.leftAloneUntil.set(queue, performance.now() + LEAVE_ALONE_MS);
         this.metrics.queueMessages.remove({ queue });

@@ -147,17 +147,12 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
       delivery = new Delivery(queue, message, readEnvelope(message, isTenantless), acks, shared);
       const pattern = this.messageHandlers.has(delivery.context.pattern) ? delivery.context.pattern : 'unknown';
       delivery.context.span = startProcess(message, pattern, queue.name);
-      const decision = await this.decide(delivery);
-      if (!decision) return;
-      await this.settlement.settle(delivery, decision, pattern);
-      this.metrics.deliverySeconds.observe({ pattern }, (performance.now() - arrivedAt) / 1000);
+      if (await this.carryOut(delivery, pattern))
+        this.metrics.deliverySeconds.observe({ pattern }, (performance.now() - arrivedAt) / 1000);
     } catch (error) {
       // Unexpected, because deciding and settling should not throw. The message is kept, and is redelivered after a pause.
-      this.logger.error({
-        msg: 'a delivery could not be settled',
-        stack: (error as Error).stack,
-        ...(delivery && about(delivery)),
-      });
+      const { stack } = error as Error;
+      this.logger.error({ msg: 'a delivery could not be settled', stack, ...(delivery && about(delivery)) });
       await sleep(UNEXPECTED_PAUSE_MS);
       if (delivery) delivery.requeue();
       else closeQuietly(acks.channel);
@@ -165,6 +160,16 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
       // Unless it was settled: then the span has ended with the outcome.
       if (delivery) endProcess(delivery.context, 'requeued', '');
     }
+  }
+
+  /** A query keeps its place until its answer is written: answers that the broker does not take would fill the memory. */
+  private async carryOut(delivery: Delivery, pattern: string): Promise<boolean> {
+    const settle = async (decision: FinalDecision | undefined) => {
+      if (decision) await this.settlement.settle(delivery, decision, pattern);
+      return decision !== undefined;
+    };
+    if (delivery.queue.kind !== 'queries') return settle(await this.decide(delivery));
+    return this.queryTurns.run(delivery, async () => settle(await this.decideInTurn(delivery)));
   }
 
   /** @returns undefined when the delivery goes back to its queue with its channel */
@@ -176,7 +181,6 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
       if (!(await this.solitude.afterCrash())) return undefined;
     }
     if (queue.alone) return this.decideAlone(delivery);
-    if (queue.kind === 'queries') return this.queryTurns.run(delivery, () => this.decideInTurn(delivery));
     const decision = this.commandTurns.run(delivery, () => this.decideInTurn(delivery));
     this.handling.add(decision);
     return decision.finally(() => this.handling.delete(decision));

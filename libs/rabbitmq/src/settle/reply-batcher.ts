@@ -1,11 +1,19 @@
+import { once } from 'node:events';
 import type { Channel } from 'amqplib';
 import type { RabbitChannel } from '@app/amqp/channel';
 import { BATCH_TYPE, encodeBatch, type EncodedReply } from '@app/amqp/reply-format';
+import { within } from '@app/amqp/within';
 import { writeMessage, type Properties } from '@app/amqp/write-message';
 import type { ReplyAddress } from '../delivery/envelope';
 
 /** Bodies of one batch: the message stays far below the broker's size limit. */
 const MAX_BATCH_BYTES = 1024 * 1024;
+/** A larger reply is written alone and at once, so that the next one knows whether the socket takes more. */
+const MAX_BATCHED_BYTES = 64 * 1024;
+/** Bytes of replies, beyond the frames below, that wait for the socket of a channel. Further replies are not written until it has taken all. */
+const MAX_UNTAKEN_BYTES = 8 * 1024 * 1024;
+/** Frames, of at most 128 KiB, that a channel takes before it tells that the socket takes none. amqplib's default is 1024. */
+export const HIGH_WATER_MARK = 64;
 
 interface Batch {
   replies: { correlationId: string; reply: EncodedReply }[];
@@ -18,13 +26,24 @@ interface Batch {
 export class ReplyBatcher {
   /** Keyed by the caller's queue. */
   private readonly batches = new Map<string, Batch>();
+  private readonly untaken = new WeakMap<Channel, { bytes: number; taken: Promise<unknown> }>();
 
   constructor(private readonly channel: RabbitChannel<Channel>) {}
 
-  /** @returns false when there is no channel any more @throws Error when the channel is closing, or the protocol cannot carry the reply */
-  async publish(address: ReplyAddress, reply: EncodedReply): Promise<boolean> {
+  /**
+   * Waits while the broker takes nothing.
+   *
+   * @param until by `performance.now()`
+   * @returns false when there is no channel any more, or the time is over
+   * @throws Error when the channel is closing, or the protocol cannot carry the reply
+   */
+  async publish(address: ReplyAddress, reply: EncodedReply, until: number): Promise<boolean> {
     const { replyTo, correlationId, batches } = address;
-    if (!batches || correlationId === undefined) return this.write(replyTo, { correlationId, ...reply.properties }, reply.body);
+    // Again after each wait: the replies that waited together are written one after the other.
+    for (let full = this.untakenNow(); full && full.bytes >= MAX_UNTAKEN_BYTES; full = this.untakenNow())
+      if (!(await within(until - performance.now(), full.taken))) return false;
+    const isAlone = !batches || correlationId === undefined || reply.body.length > MAX_BATCHED_BYTES;
+    if (isAlone) return this.write(replyTo, { correlationId, ...reply.properties }, reply.body);
     let batch = this.batches.get(replyTo);
     if (!batch || batch.bytes + reply.body.length > MAX_BATCH_BYTES) this.batches.set(replyTo, (batch = this.begin(replyTo)));
     batch.replies.push({ correlationId, reply });
@@ -54,7 +73,28 @@ export class ReplyBatcher {
 
   private write(replyTo: string, properties: Properties, body: Buffer): boolean {
     const { current } = this.channel;
-    if (current) writeMessage(current, { exchange: 'replies', routingKey: replyTo, mandatory: false }, properties, body);
-    return current !== undefined;
+    if (!current) return false;
+    const taken = writeMessage(current, { exchange: 'replies', routingKey: replyTo, mandatory: false }, properties, body);
+    if (!taken) this.countUntaken(current, body.length);
+    return true;
+  }
+
+  private untakenNow() {
+    const { current } = this.channel;
+    return current && this.untaken.get(current);
+  }
+
+  private countUntaken(channel: Channel, bytes: number): void {
+    const waiting = this.untaken.get(channel);
+    if (waiting) return void (waiting.bytes += bytes);
+    const ended = new AbortController();
+    const { signal } = ended;
+    const taken = Promise.race([once(channel, 'drain', { signal }), once(channel, 'close', { signal })])
+      .catch(() => undefined)
+      .finally(() => {
+        ended.abort();
+        this.untaken.delete(channel);
+      });
+    this.untaken.set(channel, { bytes, taken });
   }
 }

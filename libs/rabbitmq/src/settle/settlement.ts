@@ -1,5 +1,6 @@
 import { Logger } from '@nestjs/common';
 import type { Channel, ConfirmChannel } from 'amqplib';
+import type { ErrorBody } from '@app/contracts/error';
 import type { ServiceName } from '@app/contracts/message';
 import { INTERNAL, type Decision } from './ack-policy';
 import { Backoff } from '@app/amqp/backoff';
@@ -12,7 +13,7 @@ import { LetterQuota } from './letter-quota';
 import type { TransportMetrics } from '../metrics';
 import { ConfirmedPublisher, NotWritten, type Publication, type PublishOutcome } from '@app/amqp/publisher';
 import { encodeReply, type EncodedReply } from '@app/amqp/reply-format';
-import { ReplyBatcher } from './reply-batcher';
+import { HIGH_WATER_MARK, ReplyBatcher } from './reply-batcher';
 import { republication } from './republication';
 import { endProcess } from '../spans';
 import { deadQueue, refusedQueue, retryQueue, suspectQueue } from '../topology/topology';
@@ -50,7 +51,7 @@ export class Settlement {
     this.account = connection.username;
     this.replyChannel = new RabbitChannel(connection, {
       name: 'replies',
-      open: (model) => model.createChannel(),
+      open: (model) => model.createChannel({ highWaterMark: HIGH_WATER_MARK }),
       setup: (channel) => checkExchanges(channel, ['replies']),
       drain: async () => undefined,
     });
@@ -102,15 +103,24 @@ export class Settlement {
       case 'retryThenAck':
       case 'deadThenAck': {
         const outcome = decision.do === 'retryThenAck' ? 'retried' : 'dead';
-        return void ((await this.republish(delivery, decision)) && settled(outcome, decision.error.status));
+        if (!(await this.republish(delivery, decision))) return;
+        if (outcome === 'dead') this.logDeath(delivery, decision.error);
+        return settled(outcome, decision.error.status);
       }
       case 'refuseThenAck': {
         const { status } = decision.error;
         if (!(await this.quota.admits(delivery, decision.stub))) return settled('refused_dropped', status);
         const kept = await this.republish(delivery, decision, HOLD_REFUSED_MS);
+        if (kept) this.logDeath(delivery, decision.error);
         return void ((kept || !this.isOver(delivery)) && settled(kept ? 'refused' : 'refused_dropped', status));
       }
     }
+  }
+
+  /** One line for each dead letter, because nobody waits for an answer. The quota of its publisher bounds their number. */
+  private logDeath(delivery: Delivery, { status, message: reason }: ErrorBody): void {
+    const { userId: publisher } = delivery.context;
+    this.logger.warn({ msg: 'a message became a dead letter', status, reason, publisher, ...about(delivery) });
   }
 
   private encode({ context }: Delivery, reply: Parameters<typeof encodeReply>[0]): EncodedReply {
@@ -126,9 +136,10 @@ export class Settlement {
   private async reply({ address, context }: Delivery, reply: EncodedReply) {
     const patience = context.deadline === undefined ? REPLY_PATIENCE_MS : context.deadline - Date.now();
     let sent = false;
+    const until = performance.now() + patience;
     if (address && (await this.replyChannel.whenReady(patience))) {
       try {
-        sent = await this.replies.publish(address, reply);
+        sent = await this.replies.publish(address, reply, until);
       } catch (error) {
         this.logger.error({
           msg: 'a reply could not be published',

@@ -1,0 +1,60 @@
+import { RabbitConnection } from '@app/amqp/connection';
+import { silent } from '@app/amqp/observer';
+import { createTestBroker, type TestBroker } from '@app/testing/broker';
+import { BrokerLinks } from '@app/testing/broker-links';
+import { eventually } from '@app/testing/eventually';
+import { QueueConsumer } from './queue-consumer';
+
+/** A method frame of queue.declare, which is also the check of a queue: the numbers of its class and of the method. */
+const QUEUE_DECLARE = Buffer.from([0, 50, 0, 10]);
+
+jest.setTimeout(40_000);
+
+describe('the consumer of a queue on one node', () => {
+  let broker: TestBroker;
+  let links: BrokerLinks;
+  let connection: RabbitConnection;
+
+  beforeAll(async () => {
+    broker = await createTestBroker();
+    links = await BrokerLinks.to(broker.url, 1);
+    const { url } = links;
+    connection = new RabbitConnection({ url, name: 'test' }, silent);
+    connection.start();
+    await eventually(() => connection.state === 'up');
+    const channel = await connection.current!.createChannel();
+    await channel.assertQueue('on one node');
+    await channel.close();
+  });
+  afterAll(async () => {
+    await connection?.close();
+    await links?.close();
+    await broker?.drop();
+  });
+
+  it('counts the node as away when the broker does not answer, and waits for its answer on the same channel', async () => {
+    const [node] = links.proxies;
+    let checks = 0;
+    // RabbitMQ 4.0 answers only after 70 s when the node is away.
+    node.inspector = (bytes, direction) => {
+      if (direction === 'toClient' || !bytes.includes(QUEUE_DECLARE)) return 'pass';
+      checks++;
+      return 'hold';
+    };
+    const away: boolean[] = [];
+    const consumer = new QueueConsumer(connection, {
+      queue: 'on one node',
+      prefetch: 1,
+      needs: [],
+      onNodeAway: (isAway) => away.push(isAway),
+      onDelivery: () => undefined,
+    });
+    await eventually(() => away.length > 0, 10_000);
+    expect([away, consumer.check(), checks]).toEqual([[true], undefined, 1]);
+    node.heal();
+    await eventually(() => away.length > 1);
+    expect([away, checks]).toEqual([[true, false], 1]);
+    await eventually(() => consumer.check() === undefined);
+    await consumer.close();
+  });
+});

@@ -17,7 +17,9 @@ import * as bytes from './rows/bytes.mjs';
 import * as connections from './rows/connections.mjs';
 import * as get from './rows/get.mjs';
 import * as idle from './rows/idle.mjs';
+import * as inbox from './rows/inbox.mjs';
 import * as latency from './rows/latency.mjs';
+import * as lifecycle from './rows/lifecycle.mjs';
 import * as members from './rows/members.mjs';
 import * as outbox from './rows/outbox.mjs';
 import * as pages from './rows/pages.mjs';
@@ -44,11 +46,13 @@ const ROWS = {
   latency,
   outbox,
   tracing,
+  lifecycle,
   members,
   bytes,
   idle,
   soak,
   pages,
+  inbox,
 };
 
 const { names, modeName, mode } = commandLine(

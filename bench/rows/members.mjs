@@ -28,12 +28,14 @@ export async function run(laboratory) {
   const readers = Array.from({ length: READERS }, (_, number) => `member${number * Math.floor(MEMBERS / READERS)}`);
   const first = await timesOf(readers, (userId) => requireSeen(system, userId, 'hello'));
   const again = await timesOf(readers, (userId) => requireSeen(system, userId, 'hello'));
+  const inboxes = await timesOf(readers, (userId) => requireUnread(system, userId));
   const lags = await measureLags(system);
   return {
     verdicts: [
       verdict('rows written for it', 'one', whole(rows[0].written), '', rows[0].written === 1),
       below('get by a member, first time', first, MOST_MS),
       below('get by a member, again', again, MOST_MS),
+      below('inbox of a member', inboxes, MOST_MS),
       below('from the answer of users/add until get shows it to a known user, typically', lags, TYPICAL_LAG_MS),
       below('the same, at most', lags, MOST_LAG_MS, 1),
     ],
@@ -75,6 +77,12 @@ async function sees(system, userId, notificationId) {
 /** @param {import('../lib/ours.mjs').Ours} system @param {string} userId @param {string} notificationId */
 async function requireSeen(system, userId, notificationId) {
   if (!(await sees(system, userId, notificationId))) throw new FailedRun(`${userId} does not get ${notificationId}`);
+}
+
+/** @param {import('../lib/ours.mjs').Ours} system @param {string} userId */
+async function requireUnread(system, userId) {
+  const { result } = await system.call('notifications/inbox', { organizationId: ORGANIZATION, userId });
+  if (result.unread.count !== 1) throw new FailedRun(`${userId} has ${result.unread.count} unread notifications`);
 }
 
 /**

@@ -1,8 +1,9 @@
 import { report } from '../../scripts/checkout/progress.mjs';
 import { measure } from '../lib/load.mjs';
 import { planOf } from '../lib/plans.mjs';
-import { ORGANIZATION, filtersOf, seedOurs, usersOf } from '../lib/seed.mjs';
+import { ORGANIZATION, filtersOf, usersOf } from '../lib/seed.mjs';
 import { median, spread, two, whole } from '../lib/statistics.mjs';
+import { Tables } from '../lib/tables.mjs';
 
 export const title = 'notifications/get by every combination of filters, over table size';
 
@@ -48,45 +49,6 @@ export async function run(laboratory, { rounds, pageSeconds, sizes }) {
   }
   return findings(found, sizes);
 }
-
-/**
- * The notifications of each size, in a schema of its own; the service has that whose name it knows. Sizes take turns within a minute so:
- * a machine is not as fast in one minute as in another.
- */
-class Tables {
-  /** @type {number | undefined} */
-  #used;
-
-  /** @param {import('../lib/ours.mjs').Ours} system */
-  constructor(system) {
-    this.system = system;
-  }
-
-  /** @param {number} size */
-  async store(size) {
-    if (this.#used !== undefined) {
-      await this.system.sql.query(`ALTER SCHEMA notifications RENAME TO ${schemaOf(this.#used)}`);
-      await this.system.setUp('notifications');
-    }
-    this.#used = size;
-    report(`    storing ${whole(size)} notifications`);
-    await seedOurs(this.system.sql, size, { toAll: true });
-  }
-
-  /** @param {number} size */
-  async use(size) {
-    if (size === this.#used) return;
-    await this.system.sql.query(`
-      BEGIN;
-      ALTER SCHEMA notifications RENAME TO ${schemaOf(Number(this.#used))};
-      ALTER SCHEMA ${schemaOf(size)} RENAME TO notifications;
-      COMMIT`);
-    this.#used = size;
-  }
-}
-
-/** @param {number} size */
-const schemaOf = (size) => `notifications_${size}`;
 
 /**
  * Of the busy one and of another.

@@ -32,11 +32,6 @@ export const retentionDeleted = new Counter({
   help: 'Notifications deleted because of their age.',
 });
 
-export const retentionFailures = new Counter({
-  name: 'retention_failures_total',
-  help: 'Failed attempts to delete old notifications. The next attempt follows within ten minutes.',
-});
-
 /**
  * Measures an event that was just copied. A republished event says nothing about the lag.
  *

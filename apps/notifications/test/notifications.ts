@@ -39,18 +39,22 @@ export async function connectTestDatabase(
   };
 }
 
-/** One connection to a migrated database. For tests of plans, not of times: filling tables may take long on a slow machine. */
-export async function connectForPlans(): Promise<{ runner: QueryRunner; close(): Promise<void> }> {
-  const { dataSources, close } = await connectTestDatabase();
-  const runner = dataSources[0].createQueryRunner();
-  await runner.query('SET statement_timeout = 0');
-  return {
-    runner,
-    close: async () => {
+/**
+ * Gives each test of a file one connection to a migrated database. For tests of plans, not of times: filling tables may take long on a slow machine.
+ */
+export function connectForPlans(use: (runner: QueryRunner) => void): void {
+  let close: (() => Promise<void>) | undefined;
+  beforeEach(async () => {
+    const database = await connectTestDatabase();
+    const runner = database.dataSources[0].createQueryRunner();
+    close = async () => {
       await runner.release();
-      await close();
-    },
-  };
+      await database.close();
+    };
+    await runner.query('SET statement_timeout = 0');
+    use(runner);
+  });
+  afterEach(() => close?.());
 }
 
 /** A notification with the given differences, and a fingerprint of all but its deadline and idempotency key. */

@@ -19,6 +19,7 @@ import { usersConfig } from './config';
 import { UsersErasureSteps } from './db/erasure-steps';
 import { takeEvents } from './db/outbox.repository';
 import { DATABASE } from './db/schema';
+import { Retention } from './retention/retention';
 import { UsersModule } from './users.module';
 
 void runService('users', usersConfig, async (config, { logger, readiness, stopping }) => {
@@ -39,6 +40,7 @@ void runService('users', usersConfig, async (config, { logger, readiness, stoppi
     wokenBy: WRITTEN_ELSEWHERE,
   });
   const erasures = new ErasureLoop(new UsersErasureSteps(dataSource, () => outbox.wake()));
+  const retention = new Retention(dataSource);
   const server = new RabbitServer({
     connection,
     service: 'users',
@@ -70,7 +72,7 @@ void runService('users', usersConfig, async (config, { logger, readiness, stoppi
   const close = async () => {
     await app.close();
     await erasures.stop();
-    await outbox.stop();
+    await Promise.all([outbox.stop(), retention.stop()]);
     await events.close();
     if (dataSource.isInitialized) await dataSource.destroy();
   };
@@ -79,6 +81,7 @@ void runService('users', usersConfig, async (config, { logger, readiness, stoppi
   if (await connectWhenReady(dataSource, stopping)) {
     events.start();
     outbox.start();
+    retention.start();
     erasures.start();
     await app.listen();
   }

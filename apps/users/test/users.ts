@@ -91,7 +91,7 @@ export class UsersOnDatabase {
 
   /** Deletes all rows except the API keys. */
   async clear(): Promise<void> {
-    await this.dataSource.query('TRUNCATE organizations, idempotency_keys, outbox, erasures CASCADE');
+    await this.dataSource.query('TRUNCATE organizations, idempotency_keys, outbox, erasures, version_times CASCADE');
     this.events.length = 0;
   }
 

@@ -30,6 +30,21 @@ export const erasureFailures = new Counter({
   help: 'Failed steps of erasures. The step is repeated within 5 s.',
 });
 
+export const retentionFailures = new Counter({
+  name: 'retention_failures_total',
+  help: 'Failed attempts to delete old rows. The next attempt follows within ten minutes.',
+});
+
+export const membershipsDeleted = new Counter({
+  name: 'memberships_deleted_total',
+  help: 'Rows of memberships deleted because they ended 30 days ago.',
+});
+
+export const keysDeleted = new Counter({
+  name: 'idempotency_keys_deleted_total',
+  help: 'Idempotency-Keys deleted after 25 hours while no call came that would have deleted them.',
+});
+
 export const connectFailures = new Counter({
   name: 'database_connect_failures_total',
   help: 'Connections to a server of DATABASE_URL that failed, or were refused because the server accepts no writes. `server` is its position, from 1.',

@@ -78,6 +78,11 @@ export const WALKS = {
 export class DistrustRepository {
   constructor(private readonly dataSource: DataSource) {}
 
+  /** What is numbered anew has ended at no known time: its 30 days begin again. */
+  async forgetTimes(): Promise<void> {
+    await this.dataSource.query('DELETE FROM version_times');
+  }
+
   /** @param size rows in a page, each of which is one statement */
   async walk({ start, text }: Walk, size: number): Promise<void> {
     for (let after: CopyPosition | undefined = start; after;) {

@@ -36,14 +36,8 @@ const STATEMENTS: [string, string, string, number][] = [
   ],
 ];
 
-let database: Awaited<ReturnType<typeof connectForPlans>>;
 let runner: QueryRunner;
-
-beforeEach(async () => {
-  database = await connectForPlans();
-  ({ runner } = database);
-});
-afterEach(() => database.close());
+connectForPlans((one) => (runner = one));
 
 async function fill(user: string, organization: string): Promise<void> {
   const n = `FROM generate_series(1, ${MANY}) n`;

@@ -40,14 +40,17 @@ export const NEXT_ORGANIZATIONS = `
   ) named
   ORDER BY 1`;
 
-/** Each row is looked up by itself, and OFFSET 0 keeps it so. A ctid replaces a join. */
+/**
+ * Each row is looked up by itself, and OFFSET 0 keeps it so. A ctid replaces a join. The rows that were found are counted: retention may delete some
+ * of them at the same time.
+ */
 const deletion = (table: string, condition: string) => `
-  of_${table} AS (
-    DELETE FROM ${table} WHERE ctid = ANY (ARRAY(
-      SELECT t.ctid FROM people p CROSS JOIN LATERAL (
-        SELECT t.ctid FROM ${table} t WHERE t.organization = p.organization AND t.user_id = p.user_id AND ${condition} OFFSET 0
-      ) t LIMIT ${MOST_PEOPLE_ROWS}))
-    RETURNING 1
+  of_${table} AS MATERIALIZED (
+    SELECT t.ctid FROM people p CROSS JOIN LATERAL (
+      SELECT t.ctid FROM ${table} t WHERE t.organization = p.organization AND t.user_id = p.user_id AND ${condition} OFFSET 0
+    ) t LIMIT ${MOST_PEOPLE_ROWS}
+  ), from_${table} AS (
+    DELETE FROM ${table} WHERE ctid = ANY (ARRAY(SELECT ctid FROM of_${table}))
   )`;
 
 /**

@@ -14,7 +14,7 @@ import { aNotification, connectTestDatabase } from '../../test/notifications';
 const USERS = ['u1', 'u2'];
 const LOCATIONS = [undefined, 'l1', 'l2'];
 const IDS = Array.from({ length: 10 }, (_, n) => `n${n}`);
-const FEW: Budgets = { count: 5, named: 5, toAll: 5, inDocument: 4, inDocuments: 5, marked: 5, page: 5 };
+const FEW: Budgets = { count: 5, named: 5, toAll: 5, inDocument: 4, inDocuments: 5, marked: 5, pageAtFirst: 2, page: 5 };
 
 /** Timestamps lie around the moment up to which everything is settled, which an open transaction holds: some are too young for the mark. */
 const AROUND_MS = 20;
@@ -203,4 +203,19 @@ it('is what the operations before it mean, in each page and every count', async 
     { numRuns: 60 },
   );
   expect(unread).toBeGreaterThan(run);
+});
+
+it('looks further for a page of unread ones, when the newest are read', async () => {
+  const organizationId = 'newest are read';
+  const tenant = { apiKey: 'tenant', organizationId };
+  const ids = Array.from({ length: BUDGETS.pageAtFirst + 20 }, (_, n) => `n${1000 + n}`);
+  await new InsertNotificationsRepository(dataSource).insert(ids.map((id) => aNotification({ ...tenant, id, to: ['u'] })));
+  const pairs = ids.slice(10).map((id) => ({ id, userId: 'u', read: true }));
+  await new ReadingsRepository(dataSource).updateEach({ ...tenant, ids, pairs });
+  const { notifications, next } = await new InboxRepository(dataSource).find(
+    { ...tenant, userId: 'u', unread: true },
+    { size: 10 },
+  );
+  expect(notifications.map(({ id }) => id)).toEqual(ids.slice(0, 10).reverse());
+  expect(next).toBeUndefined();
 });

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { queryPrepared } from '@app/postgres/query-prepared';
 import type { NotificationContent } from './entities/notification.entity';
-import { BUDGETS, inboxQuery, type InboxFilter } from './inbox.sql';
+import { BUDGETS, inboxQuery, type Budgets, type InboxFilter } from './inbox.sql';
 import type { PageWindow, StoredNotification } from './pages.repository';
 
 export interface InboxNotification extends StoredNotification {
@@ -42,8 +42,9 @@ export class InboxRepository {
    * @param budgets bounds of the work; others than the default are for tests
    */
   async find(filter: InboxFilter, window: Omit<PageWindow, 'newestFirst'>, budgets = BUDGETS): Promise<Inbox> {
-    const { values, ...statement } = inboxQuery(filter, window, budgets);
-    const rows = await queryPrepared<Row>(this.dataSource, statement, values);
+    // The newest are mostly unread.
+    let rows = await this.read(filter, window, budgets, budgets.pageAtFirst);
+    if (filter.unread && isCut(rows, window.size)) rows = await this.read(filter, window, budgets, budgets.page);
     const [{ count, more, as_of: asOf, found = 0, looked_to: lookedTo }] = rows;
     const notifications = rows
       .filter(({ id }) => id !== undefined && id !== null)
@@ -60,7 +61,15 @@ export class InboxRepository {
     const next = found > notifications.length && last ? positionOf(last) : (lookedTo ?? undefined);
     return { notifications, unread: { count, more }, asOf: Number(asOf), next };
   }
+
+  private read(filter: InboxFilter, window: Omit<PageWindow, 'newestFirst'>, budgets: Budgets, look: number): Promise<Row[]> {
+    const { values, ...statement } = inboxQuery(filter, window, budgets, look);
+    return queryPrepared<Row>(this.dataSource, statement, values);
+  }
 }
+
+/** Whether more must be looked through to fill a page. */
+const isCut = ([{ found = 0, looked_to: lookedTo }]: Row[], size: number) => found < size && Boolean(lookedTo);
 
 /** The position after a notification. */
 export const positionOf = ({ id, timestamp }: StoredNotification) => ({ timestamp, notificationId: id });

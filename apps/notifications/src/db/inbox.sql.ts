@@ -25,7 +25,8 @@ export interface Budgets {
   inDocuments: number;
   /** … and those that the user has marked as unread. */
   marked: number;
-  /** Looked through for a page of unread notifications. */
+  /** Looked through for a page of unread notifications, at first and, when these are not enough, at most. */
+  pageAtFirst: number;
   page: number;
 }
 
@@ -36,10 +37,29 @@ export const BUDGETS: Budgets = {
   inDocument: 2000,
   inDocuments: 5000,
   marked: 1000,
+  pageAtFirst: 200,
   page: 2000,
 };
 
 const NEWEST_FIRST = 'ORDER BY "timestamp" DESC, id DESC';
+
+/** Rows that are one range of an index, which has their timestamps and ids in this order. */
+interface Range {
+  table: 'recipients' | 'notifications';
+  id: string;
+  conditions: string;
+}
+
+const OF_USER: Range = { table: 'recipients', id: 'notification_id', conditions: 'AND t.user_id = $3::text' };
+const TO_ALL: Range = { table: 'notifications', id: 'id', conditions: `AND t.notify_all AND ${MEMBER}` };
+const IN_DOCUMENT: Range = { ...TO_ALL, conditions: 'AND t.notify_all AND t.document_id = v.document_id' };
+// Only where it is used: the index of a user's notifications does not have it.
+const ITS_DOCUMENT = ', t.document_id';
+
+const ABOVE_MARK = `AND t."timestamp" > ${MARK}`;
+
+/** The same. With both a position and {@link ABOVE_MARK} the planner expects few notifications of so short a time, and reads them by their age. */
+const ABOVE_MARK_BELOW_POSITION = `AND t."timestamp" > ANY (ARRAY[${MARK}])`;
 
 /** The last notification that was looked at, when there are more. */
 const LOOKED_TO = `(SELECT json_build_object('timestamp', "timestamp", 'notificationId', id) FROM last_looked
@@ -48,11 +68,14 @@ const LOOKED_TO = `(SELECT json_build_object('timestamp', "timestamp", 'notifica
 /**
  * A page and the count of unread notifications in one statement, so that they never disagree. The page has the ranges of notifications/get, the
  * count those above the mark. They are read only as far as the page and the count need them. A window of size 0 is the count alone.
+ *
+ * @param look most notifications that are looked through for a page of unread ones
  */
 export function inboxQuery(
   filter: InboxFilter,
   window: Omit<PageWindow, 'newestFirst'>,
   budgets = BUDGETS,
+  look = budgets.page,
 ): PreparedStatement & { values: unknown[] } {
   const values: unknown[] = [filter.apiKey, filter.organizationId, filter.userId];
   const use = (value: unknown): string => `$${values.push(value)}`;
@@ -61,31 +84,29 @@ export function inboxQuery(
   const unread = filter.unread ?? false;
   const filtered = (of: string) =>
     `${document ? `AND ${of}.document_id = ${document}` : ''} ${location ? `AND ${of}.location_id = ${location}` : ''}`;
-  const range = (table: string, id: string, conditions: string, limit: number | string) => `
-    SELECT t."timestamp", t.${id} AS id, t.document_id FROM ${table} t
-    WHERE t.organization = ${ORGANIZATION} ${conditions} ${filtered('t')}
-    ORDER BY t."timestamp" DESC, t.${id} DESC LIMIT ${limit}`;
-  const ofUser = 'AND t.user_id = $3::text';
-  const ofDocument = 'AND t.notify_all AND t.document_id = v.document_id';
-  const ofMembers = `AND t.notify_all AND ${MEMBER}`;
-  const aboveMark = `AND t."timestamp" > ${MARK}`;
+  // The planner must not read and sort a whole range, or all notifications by their age: it knows little of the values. So the organization is no
+  // constant of the order, and the limit none of the plan.
+  const range = (of: Range, limit: number | string, conditions: string, more = '') => `
+    SELECT t."timestamp", t.${of.id} AS id ${more} FROM ${of.table} t
+    WHERE t.organization = ANY (ARRAY[${ORGANIZATION}]) ${of.conditions} ${filtered('t')} ${conditions}
+    ORDER BY t.organization DESC, t."timestamp" DESC, t.${of.id} DESC LIMIT (SELECT ${limit})`;
   const marked = (limit: number | string, conditions = '') => `
     SELECT r."timestamp", r.notification_id AS id FROM readings r
     WHERE r.organization = ${ORGANIZATION} AND r.user_id = $3::text AND NOT r.read AND r.asked = (SELECT asked FROM who)
       AND r."timestamp" <= ${MARK} ${conditions}
-    ORDER BY r."timestamp" DESC, r.notification_id DESC LIMIT ${limit}`;
+    ORDER BY r."timestamp" DESC, r.notification_id DESC LIMIT (SELECT ${limit})`;
   const found = (of: string) => `CROSS JOIN LATERAL (
     SELECT * FROM notifications x WHERE x.organization = ${ORGANIZATION} AND x.id = ${of}.id LIMIT 1) n`;
 
   // A document that the organization sees is counted once, with those to all its members.
   const count = `
-    named AS MATERIALIZED (${range('recipients', 'notification_id', `${ofUser} ${aboveMark}`, budgets.named + 1)}
-    ), to_all AS MATERIALIZED (${range('notifications', 'id', `${ofMembers} ${aboveMark}`, budgets.toAll + 1)}
+    named AS MATERIALIZED (${range(OF_USER, budgets.named + 1, ABOVE_MARK)}
+    ), to_all AS MATERIALIZED (${range(TO_ALL, budgets.toAll + 1, ABOVE_MARK, ITS_DOCUMENT)}
     ), in_documents AS MATERIALIZED (
       SELECT k.*, k.number > ${budgets.inDocument} AS cut FROM (
         SELECT * FROM visible v WHERE NOT (${MEMBER} AND ${isOpen('v')})
       ) v CROSS JOIN LATERAL (
-        SELECT *, row_number() OVER () AS number FROM (${range('notifications', 'id', `${ofDocument} ${aboveMark}`, budgets.inDocument + 1)}) t
+        SELECT *, row_number() OVER () AS number FROM (${range(IN_DOCUMENT, budgets.inDocument + 1, ABOVE_MARK, ITS_DOCUMENT)}) t
       ) k LIMIT ${budgets.inDocuments + 1}
     ), marked AS MATERIALIZED (${marked(budgets.marked + 1)}
     ), unread AS MATERIALIZED (
@@ -113,27 +134,29 @@ export function inboxQuery(
 
   const size = `${use(window.size)}::int`;
   const position = window.after && `(${use(window.after.timestamp)}::bigint, ${use(window.after.notificationId)}::text)`;
-  const look = unread ? `${budgets.page + 1}` : `${size} + 1`;
-  const after = (id: string) => `${position ? `AND (t."timestamp", t.${id}) < ${position}` : ''} ${unread ? aboveMark : ''}`;
+  const most = unread ? `${use(look)}::int` : size;
+  const below = (of: Range) => (position ? `AND (t."timestamp", t.${of.id}) < ${position}` : '');
+  const aboveMark = (of: Range) => (position && of.table === 'notifications' ? ABOVE_MARK_BELOW_POSITION : ABOVE_MARK);
+  const wanted = (of: Range) => `${below(of)} ${unread ? aboveMark(of) : ''}`;
   const keys = (arm: string) => `SELECT "timestamp", id FROM (${arm}) t`;
   const arms = [
-    keys(range('recipients', 'notification_id', `${ofUser} ${after('notification_id')}`, look)),
+    keys(range(OF_USER, `${most} + 1`, wanted(OF_USER))),
     // Those of a page of unread ones are filtered afterwards, so that each range is bounded by what it reads.
-    keys(range('notifications', 'id', `${ofMembers} ${unread ? '' : `AND ${isOpen('t')}`} ${after('id')}`, look)),
-    `(SELECT k."timestamp", k.id FROM visible v CROSS JOIN LATERAL (${range('notifications', 'id', `${ofDocument} ${after('id')}`, look)}) k
-      ${NEWEST_FIRST} LIMIT ${look})`,
-    ...(unread ? [keys(marked(look, position ? `AND (r."timestamp", r.notification_id) < ${position}` : ''))] : []),
+    keys(range(TO_ALL, `${most} + 1`, `${unread ? '' : `AND ${isOpen('t')}`} ${wanted(TO_ALL)}`)),
+    `(SELECT k."timestamp", k.id FROM visible v CROSS JOIN LATERAL (${range(IN_DOCUMENT, `${most} + 1`, wanted(IN_DOCUMENT))}) k
+      ${NEWEST_FIRST} LIMIT ${most} + 1)`,
+    ...(unread ? [keys(marked(`${most} + 1`, position ? `AND (r."timestamp", r.notification_id) < ${position}` : ''))] : []),
   ];
   const shown = unread ? `WHERE n."timestamp" = t."timestamp" AND ${IS_SHOWN} AND NOT ${isRead('t')} ${filtered('n')}` : '';
   const text = `
     ${beginning}, looked AS MATERIALIZED (
-      ${arms.join(' UNION ')} ${NEWEST_FIRST} LIMIT ${look}
+      ${arms.join(' UNION ')} ${NEWEST_FIRST} LIMIT ${most} + 1
     ), chosen AS MATERIALIZED (
       SELECT n.*, ${isRead('n')} AS read
-      FROM (SELECT * FROM looked ${NEWEST_FIRST} LIMIT ${look}${unread ? ' - 1' : ''}) t ${found('t')} ${shown}
+      FROM (SELECT * FROM looked ${NEWEST_FIRST} LIMIT ${unread ? most : `${most} + 1`}) t ${found('t')} ${shown}
       ORDER BY t."timestamp" DESC, t.id DESC LIMIT ${size} + 1
     ), last_looked AS MATERIALIZED (
-      SELECT * FROM looked ${NEWEST_FIRST} OFFSET ${look} - 2 LIMIT 2
+      SELECT * FROM looked ${NEWEST_FIRST} OFFSET ${most} - 1 LIMIT 2
     ), page AS (
       SELECT *, sum(size) OVER (${NEWEST_FIRST}) - size AS bytes_before FROM chosen
     )

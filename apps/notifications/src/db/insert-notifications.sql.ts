@@ -1,8 +1,7 @@
+import { KEEP_KEYS_HOURS } from '@app/postgres/expired-keys';
+
 /** Operation name of notifications/add in the idempotency keys. */
 const OPERATION = 'notifications.add';
-
-/** Longer than the promised 24 hours. */
-const KEEP_HOURS = 25;
 
 /** Expired keys deleted for each inserted key. More than 1, so the table shrinks without a separate job. */
 const EXPIRED_FOR_EACH = 4;
@@ -69,7 +68,7 @@ export const INSERT = {
   ), expired AS (
     DELETE FROM idempotency_keys WHERE (api_key, operation, key) IN (
       SELECT api_key, operation, key FROM idempotency_keys k
-      WHERE created_at < now() - interval '${KEEP_HOURS} hours'
+      WHERE created_at < now() - interval '${KEEP_KEYS_HOURS} hours'
         AND NOT EXISTS (SELECT FROM input i WHERE i.api_key = k.api_key AND i.idempotency_key = k.key)
       ORDER BY created_at
       LIMIT (SELECT ${EXPIRED_FOR_EACH} * count(*) FROM input WHERE idempotency_key IS NOT NULL)

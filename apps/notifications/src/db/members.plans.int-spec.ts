@@ -15,14 +15,8 @@ const DISTRIBUTIONS: [string, string, string, string][] = [
 const USERS: ChangedMember[] = Array.from({ length: 20 }, (_, index) => ({ userId: `u${index * 5}`, version: 7 }));
 const PAGE = 100;
 
-let database: Awaited<ReturnType<typeof connectForPlans>>;
 let runner: QueryRunner;
-
-beforeEach(async () => {
-  database = await connectForPlans();
-  ({ runner } = database);
-});
-afterEach(() => database.close());
+connectForPlans((one) => (runner = one));
 
 describe.each(DISTRIBUTIONS)('the copy of memberships %s', (_, user, document, organization) => {
   it.each(['planned when it is full', 'planned when it is empty'])('is changed row by row, %s', async (planned) => {

@@ -1,7 +1,9 @@
 import * as fc from 'fast-check';
+import type { DataSource } from 'typeorm';
 import { InsertNotificationsRepository } from './insert-notifications.repository';
 import { MembersRepository, type CopiedMembership, type KnownMembership } from './members.repository';
 import { PagesRepository } from './pages.repository';
+import { DAY_MS, daysPass } from '../../test/days';
 import { aNotification, connectTestDatabase } from '../../test/notifications';
 
 /** Each membership shows one document, of which all users are notified. */
@@ -13,11 +15,17 @@ const LEVELS: Record<string, CopiedMembership> = {
 const DOCUMENTS = Object.keys(LEVELS);
 const TENANT = ['tenant', 'org'] as const;
 
-type Change = { kind: 'added' | 'removed'; document: string; version: number } | { kind: 'left'; version: number };
+type Change = { day: number } & (
+  { kind: 'added' | 'removed'; document: string; version: number } | { kind: 'left'; version: number }
+);
+
+/** Of all users, as those of the sequence. */
+let versions = 0;
 
 /** The users service: the numbers of one user, and the events that it publishes. */
 class Source {
-  private version = 0;
+  /** Number of the day. Events get older with it. */
+  day = 0;
   private left = -1;
   private readonly rows = new Map(DOCUMENTS.map((document) => [document, { added: -1, removed: -1 }]));
   readonly events: Change[] = [];
@@ -33,21 +41,21 @@ class Source {
 
   add(document: string): void {
     const row = this.rows.get(document)!;
-    if (!this.isLive(document)) row.added = ++this.version;
-    this.events.push({ kind: 'added', document, version: row.added });
+    if (!this.isLive(document)) row.added = ++versions;
+    this.events.push({ kind: 'added', document, version: row.added, day: this.day });
   }
 
   remove(document: string): void {
     if (!this.isLive(document)) return;
-    const version = ++this.version;
+    const version = ++versions;
     this.rows.get(document)!.removed = version;
-    this.events.push({ kind: 'removed', document, version });
+    this.events.push({ kind: 'removed', document, version, day: this.day });
   }
 
   leave(): void {
     if (this.visible().length === 0) return;
-    this.left = ++this.version;
-    this.events.push({ kind: 'left', version: this.left });
+    this.left = ++versions;
+    this.events.push({ kind: 'left', version: this.left, day: this.day });
   }
 
   answer() {
@@ -61,13 +69,14 @@ type Question = { known?: KnownMembership[]; answer?: ReturnType<Source['answer'
 
 describe('the copy of the memberships of a user', () => {
   let database: Awaited<ReturnType<typeof connectTestDatabase>>;
+  let dataSource: DataSource;
   let members: MembersRepository;
   let pages: PagesRepository;
   let users = 0;
 
   beforeAll(async () => {
     database = await connectTestDatabase();
-    const [dataSource] = database.dataSources;
+    [dataSource] = database.dataSources as [DataSource];
     members = new MembersRepository(dataSource);
     pages = new PagesRepository(dataSource);
     await members.setDocument(...TENANT, { documentId: 'filed', access: 'restricted', folderId: 'f', version: 1 });
@@ -83,12 +92,15 @@ describe('the copy of the memberships of a user', () => {
     return notifications.map(({ id }) => id).sort();
   };
 
-  const apply = async (userId: string, change: Change) => {
+  const apply = async (userId: string, change: Change, today = change.day) => {
     const changed = [{ userId, version: change.version }];
     if (change.kind === 'left') await members.leave(...TENANT, changed);
-    else if (change.kind === 'added') await members.add(...TENANT, LEVELS[change.document], changed);
+    else if (change.kind === 'added')
+      await members.add(...TENANT, LEVELS[change.document], changed, Date.now() - (today - change.day) * DAY_MS);
     else await members.remove(...TENANT, LEVELS[change.document], changed);
   };
+
+  const isComplete = async (userId: string) => (await members.find(...TENANT, userId)).complete;
 
   const look = async (userId: string, question: Question) => {
     question.known = await members.known(...TENANT, userId);
@@ -200,8 +212,10 @@ describe('the copy of the memberships of a user', () => {
       { weight: 1, arbitrary: fc.record({ act: fc.constant('leave') }) },
       { weight: 4, arbitrary: fc.record({ act: fc.constant('deliver'), which: fc.nat() }) },
       { weight: 3, arbitrary: fc.record({ act: fc.constant('question') }) },
-    ) as fc.Arbitrary<{ act: string; document: string; which: number }>;
-    const programs = fc.array(step, { minLength: 4, maxLength: 16 });
+      { weight: 2, arbitrary: fc.record({ act: fc.constant('read') }) },
+      { weight: 2, arbitrary: fc.record({ act: fc.constant('wait'), days: fc.constantFrom(1, 20, 32) }) },
+    ) as fc.Arbitrary<{ act: string; document: string; which: number; days: number }>;
+    const programs = fc.array(step, { minLength: 4, maxLength: 20 });
     await fc.assert(
       fc.asyncProperty(programs, fc.nat(), async (steps, seed) => {
         const userId = `user ${users++}`;
@@ -216,38 +230,55 @@ describe('the copy of the memberships of a user', () => {
             question = {};
           }
         };
-        for (const { act, document: of, which } of steps) {
+        const end = async () => {
+          while (question.known) await ask();
+        };
+        const read = async () => {
+          if (!(await isComplete(userId))) await ask();
+          await end();
+        };
+        for (const { act, document: of, which, days } of steps) {
           if (act === 'add') source.add(of);
           else if (act === 'remove') source.remove(of);
           else if (act === 'leave') source.leave();
           else if (act === 'question') await ask();
-          else if (source.events.length > 0) {
+          else if (act === 'read') await read();
+          else if (act === 'wait') {
+            // A question takes seconds.
+            question = {};
+            source.day += days;
+            await daysPass(dataSource, days);
+          } else if (source.events.length > 0) {
             const event = source.events[which % source.events.length];
             seen.add(event);
-            await apply(userId, event);
+            await apply(userId, event, source.day);
           }
         }
         const late = source.events.filter((event) => !seen.has(event));
         if (seed % 2) late.reverse();
-        const end = async () => {
-          while (question.known) await ask();
-        };
         if (seed % 3) await end();
-        for (const event of late) await apply(userId, event);
+        for (const event of late) await apply(userId, event, source.day);
         await end();
+        // An old addition lets the next read ask. Nothing else needs that.
+        if (source.events.some(({ kind, day }) => kind === 'added' && source.day - day > 28)) await read();
         expect(await visible(userId)).toEqual(source.visible().sort());
       }),
-      { numRuns: 150 },
+      {
+        numRuns: 150,
+        // The addition comes when the removal is deleted.
+        examples: [
+          [['add', 'read', 'remove', 'deliver', 'wait'].map((act) => ({ act, document: 'secret', which: 1, days: 32 })), 0],
+        ],
+      },
     );
   });
 
   it('asks again when an addition without a version may be newer than a removal', async () => {
-    const isComplete = async (userId: string) => (await members.find(...TENANT, userId)).complete;
     const unversioned = (userId: string) => members.add(...TENANT, LEVELS.secret, [{ userId }]);
     for (const [userId, ending, asked] of [
       ['never removed', undefined, false],
-      ['removed', { kind: 'removed', document: 'secret', version: 7 }, true],
-      ['gone', { kind: 'left', version: 7 }, true],
+      ['removed', { kind: 'removed', document: 'secret', version: 7, day: 0 }, true],
+      ['gone', { kind: 'left', version: 7, day: 0 }, true],
     ] as [string, Change | undefined, boolean][]) {
       await members.complete(...TENANT, userId, { memberships: [LEVELS.general], wrong: [] });
       if (ending) await apply(userId, ending);

@@ -62,23 +62,27 @@ const SENT = (versions: string) => `
   )`;
 const NOT_ERASED = 'WHERE u.user_id NOT IN (SELECT user_id FROM erased)';
 
+/** A day less than ended memberships are kept: clocks differ, and an event is written a moment before its membership ends. */
+const IS_NEW = `to_timestamp($7::bigint / 1000.0) > now() - interval '29 days'`;
+
 /**
  * The greatest version counts, so that order and repetition do not matter. An addition without a version, of an earlier process of users or of two
- * calls at the same time, may be newer than a known removal. One that began before an erasure may have been committed after it. In both cases the
- * next read asks the users service.
+ * calls at the same time, may be newer than a known removal. One that began before an erasure may have been committed after it. The removal that
+ * ended an old one may be deleted already. In these cases the next read asks the users service. OFFSET 0 keeps each look-up separate.
  */
 const ADD = {
   name: 'copy-members',
   text: `
   WITH ${ORGANIZATION}, ${SENT('$6')}, asked_again AS (
     DELETE FROM complete_members c USING sent s
-    WHERE c.organization = s.organization AND c.user_id = s.user_id AND (s.user_id IN (SELECT user_id FROM erased) OR s.version IS NULL AND (
+    WHERE c.organization = s.organization AND c.user_id = s.user_id AND (NOT ${IS_NEW}
+      OR s.user_id IN (SELECT user_id FROM erased) OR s.version IS NULL AND (
       EXISTS (SELECT FROM members m WHERE m.organization = s.organization AND m.user_id = s.user_id
-        AND m.level = $4 AND m.id = $5 AND m.removed >= 0)
-      OR EXISTS (SELECT FROM departures d WHERE d.organization = s.organization AND d.user_id = s.user_id)))
+        AND m.level = $4 AND m.id = $5 AND m.removed >= 0 OFFSET 0)
+      OR EXISTS (SELECT FROM departures d WHERE d.organization = s.organization AND d.user_id = s.user_id OFFSET 0)))
   )
   INSERT INTO members AS m (organization, user_id, level, id, added)
-  SELECT organization, user_id, $4, $5, coalesce(version, 0) FROM sent u ${NOT_ERASED} ORDER BY user_id COLLATE "C"
+  SELECT organization, user_id, $4, $5, coalesce(version, 0) FROM sent u ${NOT_ERASED} AND ${IS_NEW} ORDER BY user_id COLLATE "C"
   ON CONFLICT (organization, user_id, level, id) DO UPDATE SET added = excluded.added WHERE m.added < excluded.added`,
 };
 
@@ -146,13 +150,15 @@ const columnsOf = (memberships: readonly CopiedMembership[]) => [
 export class MembersRepository {
   constructor(private readonly dataSource: DataSource) {}
 
+  /** @param at time of the event in epoch milliseconds. One of more than 29 days ago adds nobody, and the next read asks */
   async add(
     apiKey: string,
     organizationId: string,
     membership: CopiedMembership,
     users: readonly ChangedMember[],
+    at = Date.now(),
   ): Promise<void> {
-    await queryPrepared(this.dataSource, ADD, valuesOf(apiKey, organizationId, membership, users));
+    await queryPrepared(this.dataSource, ADD, [...valuesOf(apiKey, organizationId, membership, users), at]);
   }
 
   /** Ends one membership of each user. */

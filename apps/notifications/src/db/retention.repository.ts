@@ -1,4 +1,5 @@
 import type { DataSource } from 'typeorm';
+import type { Deleted } from '@app/postgres/deletion-loop';
 import { DELETED, KEEP_DELETED_MS } from './deleted-notification';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -23,7 +24,7 @@ export const DELETE_OLD = `
   ), deleted AS (
     DELETE FROM notifications WHERE ctid = ANY (ARRAY(SELECT ctid FROM old))
   )
-  SELECT count(*)::int AS count FROM old`;
+  SELECT count(*)::int AS deleted, count(*) = $2 AS more FROM old`;
 
 /** The read state of old notifications, whether they are still there or not. Exported for the test of its plan. */
 export const DELETE_OLD_READINGS = `
@@ -34,7 +35,7 @@ export const DELETE_OLD_READINGS = `
   ), deleted AS (
     DELETE FROM readings WHERE ctid = ANY (ARRAY(SELECT ctid FROM old))
   )
-  SELECT count(*)::int AS count FROM old`;
+  SELECT count(*)::int AS deleted, count(*) = $2 AS more FROM old`;
 
 /** Frees the ids of deleted notifications. They have no recipients. Exported for the test of its plan. */
 export const FREE_IDS = `
@@ -45,7 +46,7 @@ export const FREE_IDS = `
   ), freed AS (
     DELETE FROM notifications WHERE ctid = ANY (ARRAY(SELECT ctid FROM old))
   )
-  SELECT count(*)::int AS count FROM old`;
+  SELECT count(*)::int AS deleted, count(*) = $1 AS more FROM old`;
 
 /** Complete erasures, which refuse older events for a week. A command or an event is retried for half an hour. Exported for the test of its plan. */
 export const FORGET_ERASURES = `
@@ -55,48 +56,44 @@ export const FORGET_ERASURES = `
   ), forgotten AS (
     DELETE FROM erasures WHERE id = ANY (ARRAY(SELECT id FROM old))
   )
-  SELECT count(*)::int AS count FROM old`;
+  SELECT count(*)::int AS deleted, count(*) = $1 AS more FROM old`;
 
 /**
  * Deletes the oldest notifications and their recipients. Several processes may run it at once: each takes different rows.
  *
  * @param most most notifications to delete
- * @returns number of deleted notifications
  */
-export async function deleteOlderThan(dataSource: DataSource, days: number, most: number): Promise<number> {
-  const [found] = await dataSource.query<{ count: number }[]>(DELETE_OLD, [days * DAY_MS, most]);
-  return found?.count ?? 0;
+export async function deleteOlderThan(dataSource: DataSource, days: number, most: number): Promise<Deleted> {
+  const [done] = await dataSource.query<[Deleted]>(DELETE_OLD, [days * DAY_MS, most]);
+  return done;
 }
 
 /**
  * Frees the ids of the notifications that were deleted longest ago, and more than 25 hours ago.
  *
  * @param most most ids to free
- * @returns number of freed ids
  */
-export async function freeIdsOfDeleted(dataSource: DataSource, most: number): Promise<number> {
-  const [found] = await dataSource.query<{ count: number }[]>(FREE_IDS, [most]);
-  return found?.count ?? 0;
+export async function freeIdsOfDeleted(dataSource: DataSource, most: number): Promise<Deleted> {
+  const [done] = await dataSource.query<[Deleted]>(FREE_IDS, [most]);
+  return done;
 }
 
 /**
  * Deletes the oldest read states, by the age of their notifications.
  *
  * @param most most rows to delete
- * @returns number of deleted rows
  */
-export async function deleteReadingsOlderThan(dataSource: DataSource, days: number, most: number): Promise<number> {
-  const [found] = await dataSource.query<{ count: number }[]>(DELETE_OLD_READINGS, [days * DAY_MS, most]);
-  return found?.count ?? 0;
+export async function deleteReadingsOlderThan(dataSource: DataSource, days: number, most: number): Promise<Deleted> {
+  const [done] = await dataSource.query<[Deleted]>(DELETE_OLD_READINGS, [days * DAY_MS, most]);
+  return done;
 }
 
 /**
  * Forgets the users of erasures that were ordered more than a week ago and are complete.
  *
  * @param most most erasures to forget
- * @returns number of forgotten erasures
  */
-export async function forgetErasures(dataSource: DataSource, most: number): Promise<number> {
-  const [found] = await dataSource.query<{ count: number }[]>(FORGET_ERASURES, [most]);
-  return found?.count ?? 0;
+export async function forgetErasures(dataSource: DataSource, most: number): Promise<Deleted> {
+  const [done] = await dataSource.query<[Deleted]>(FORGET_ERASURES, [most]);
+  return done;
 }

@@ -18,6 +18,8 @@ import { Deletions1796169600000 } from './migrations/1796169600000-deletions';
 import { DeletedNotifications1796256000000 } from './migrations/1796256000000-deleted-notifications';
 import { ReadState1796342400000 } from './migrations/1796342400000-read-state';
 import { Erasures1796428800000 } from './migrations/1796428800000-erasures';
+import { VersionTimes1796601600000 } from './migrations/1796601600000-version-times';
+import { EndedMembers1796688000000 } from './migrations/1796688000000-ended-members';
 import { Removals1795910400000 } from './migrations/1795910400000-removals';
 import { LiveMembers1795996800000 } from './migrations/1795996800000-live-members';
 import { NotificationEntity } from './entities/notification.entity';
@@ -26,6 +28,7 @@ import { OutboxEntity } from './entities/outbox.entity';
 import { ReadMarkEntity } from './entities/read-mark.entity';
 import { ReadingEntity } from './entities/reading.entity';
 import { RecipientEntity } from './entities/recipient.entity';
+import { VersionTimeEntity } from './entities/version-time.entity';
 
 /** Database settings that all programs of this service share. */
 export const DATABASE = {
@@ -46,6 +49,7 @@ export const DATABASE = {
     ReadingEntity,
     ErasureEntity,
     ErasedUserEntity,
+    VersionTimeEntity,
   ],
   migrations: [
     Notifications1795132800000,
@@ -61,6 +65,8 @@ export const DATABASE = {
     DeletedNotifications1796256000000,
     ReadState1796342400000,
     Erasures1796428800000,
+    VersionTimes1796601600000,
+    EndedMembers1796688000000,
   ],
   // Checks of existence rely on what was found once: see ARCHITECTURE.md.
   undeletable: ['organizations', 'documents'],

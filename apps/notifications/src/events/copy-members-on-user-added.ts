@@ -14,7 +14,7 @@ export class CopyMembersOnUserAdded {
   @MessagePattern(UserAdded.type)
   async copy(@Payload() { data, time }: UserAddedEvent, @Ctx() { apiKey }: DeliveryContext): Promise<void> {
     const added = data.users.map(({ userId, membership }) => ({ userId, version: membership }));
-    await this.members.add(apiKey, data.organizationId, levelOf(data), added);
+    await this.members.add(apiKey, data.organizationId, levelOf(data), added, Date.parse(time ?? '') || 0);
     observeCopied(UserAdded.type, data, time);
   }
 }

@@ -84,6 +84,23 @@ describe(Retention.name, () => {
     }
   });
 
+  it('deletes copied memberships that ended 30 days ago and expired keys, also when no age is set', async () => {
+    await dataSources[0].query(`INSERT INTO version_times VALUES (current_date - 40, 7)`);
+    await dataSources[0].query(`INSERT INTO members VALUES (1, 'a', 'document', 'd', 1, 5), (1, 'b', 'document', 'd', 1, -1)`);
+    await dataSources[0].query(`INSERT INTO members VALUES (1, 'c', 'document', 'd', 1, -1)`);
+    await dataSources[0].query(`INSERT INTO departures VALUES (1, 'c', 6)`);
+    await dataSources[0].query(
+      `INSERT INTO idempotency_keys SELECT 'tenant', 'x', hours::text, '\\x00', 'n', now() - hours * interval '1 hour' FROM generate_series(1, 50) hours`,
+    );
+    const retention = new Retention(dataSources[0], 0);
+    retention.start();
+    const keys = async () => (await dataSources[0].query<unknown[]>('SELECT FROM idempotency_keys')).length;
+    await eventually(async () => (await keys()) === 24);
+    await retention.stop();
+    expect(await dataSources[0].query('SELECT user_id FROM members')).toEqual([{ user_id: 'b' }]);
+    expect(await dataSources[0].query('SELECT FROM departures')).toEqual([]);
+  });
+
   it('looks up rows by index, even with many users and notifications', async () => {
     const nodes = await dataSources[0].transaction(async (manager) => {
       // This tests the plan, not times: filling the tables may take long on a slow machine.

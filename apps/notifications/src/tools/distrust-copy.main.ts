@@ -32,6 +32,7 @@ async function main(): Promise<void> {
     // Each row is a user, who may have thousands of memberships.
     await copy.walk(WALKS.departures, PAGE_OF_USERS);
     await copy.walk(WALKS.members, PAGE);
+    await copy.forgetTimes();
     await copy.walk(WALKS.completeMembers, PAGE);
     await copy.walk(WALKS.documents, PAGE);
     await sleep(TRUST_MS);

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import { KEEP_KEYS_HOURS } from '@app/postgres/expired-keys';
 
 /** Names of operations in the idempotency keys. A key that is the `message_id` of a message never meets an Idempotency-Key. */
 export const OPERATIONS = {
@@ -11,10 +12,7 @@ export const OPERATIONS = {
 } as const;
 export type OperationName = (typeof OPERATIONS)[keyof typeof OPERATIONS];
 
-/** An hour more than promised, because created_at is the start of the statement. */
-const KEEP_HOURS = 25;
-
-/** Most expired keys that one statement deletes: more than it inserts, so the table shrinks without a separate job. */
+/** Most expired keys that one statement deletes: more than it inserts, so the table shrinks before the loop comes. */
 const EXPIRED_AT_ONCE = 10;
 
 /** Deletes some expired keys, unless `key` is null. The arguments are SQL: those of the answer that the statement writes. */
@@ -22,7 +20,7 @@ export const expiredCte = (apiKey: string, operation: string, key: string) => `
   expired AS (
     DELETE FROM idempotency_keys WHERE (api_key, operation, key) IN (
       SELECT api_key, operation, key FROM idempotency_keys
-      WHERE ${key}::text IS NOT NULL AND created_at < now() - interval '${KEEP_HOURS} hours'
+      WHERE ${key}::text IS NOT NULL AND created_at < now() - interval '${KEEP_KEYS_HOURS} hours'
         AND (api_key, operation, key) <> (${apiKey}::text, ${operation}, ${key}::text)
       ORDER BY created_at LIMIT ${EXPIRED_AT_ONCE} FOR UPDATE SKIP LOCKED)
   )`;

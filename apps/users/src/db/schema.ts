@@ -18,9 +18,12 @@ import { Removals1795910400000 } from './migrations/1795910400000-removals';
 import { Departures1795996800000 } from './migrations/1795996800000-departures';
 import { Erasures1796428800000 } from './migrations/1796428800000-erasures';
 import { UsersByUser1796515200000 } from './migrations/1796515200000-users-by-user';
+import { VersionTimes1796601600000 } from './migrations/1796601600000-version-times';
+import { EndedMembers1796688000000 } from './migrations/1796688000000-ended-members';
 import { PublisherGrantEntity } from './entities/publisher-grant.entity';
 import { TokenEntity } from './entities/token.entity';
 import { UserEntity } from './entities/user.entity';
+import { VersionTimeEntity } from './entities/version-time.entity';
 
 /** Database settings that all programs of this service share. */
 export const DATABASE = {
@@ -39,6 +42,7 @@ export const DATABASE = {
     IdempotencyKeyEntity,
     OutboxEntity,
     ErasureEntity,
+    VersionTimeEntity,
   ],
   migrations: [
     Users1795132800000,
@@ -51,5 +55,7 @@ export const DATABASE = {
     Departures1795996800000,
     Erasures1796428800000,
     UsersByUser1796515200000,
+    VersionTimes1796601600000,
+    EndedMembers1796688000000,
   ],
 };

@@ -10,8 +10,8 @@ import { RepublishRepository } from '../db/republish.repository';
 import { DATABASE } from '../db/schema';
 import { republish } from './republish';
 
-const HELP = `Publishes the events document.changed.v1, user.added.v1 and user.removed.v1 again, for every document that was set, and every
-membership and its end.
+const HELP = `Publishes the events document.changed.v1, user.added.v1 and user.removed.v1 again, for every document that was set, every
+membership, and those that ended in the last 30 days.
 
 Usage: npm run events -- republish [options]
 

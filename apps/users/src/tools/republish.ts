@@ -17,8 +17,8 @@ export interface RepublishOptions {
 }
 
 /**
- * Publishes all documents, memberships and ends of memberships again, in new events that are marked as republished. A change made meanwhile has its own event with a
- * greater version. If the run is interrupted, it can be started again.
+ * Publishes all documents, memberships and ends of memberships again, in new events that are marked as republished. An end of more than 30 days ago may be
+ * deleted. A change made meanwhile has its own event with a greater version. If the run is interrupted, it can be started again.
  *
  * @returns the written events, and the rows that they tell of
  */

@@ -2,9 +2,11 @@ import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 
 /**
  * Describes table `members` for the test that compares entities with migrations; queries are raw SQL.
- * A row is a membership of a user, copied from the users service. It stays when the membership ends: a deleted row could not refuse an older event.
+ * A row is a membership of a user, copied from the users service. It stays for 30 days after the membership has ended: it refuses older
+ * events. Events that are older than that are refused by their time.
  */
 @Entity('members')
+@Index('members_ended', ['removed'], { where: 'removed >= added' })
 @Index('members_live', ['organization', 'userId', 'level', 'id', 'added'], { where: 'added > removed' })
 export class MemberEntity {
   @PrimaryColumn('bigint', { primaryKeyConstraintName: 'members_pkey' })

@@ -7,6 +7,7 @@ import { UserEntity } from './user.entity';
  * A row is a user who was added to a document. This adds the user to nothing else.
  */
 @Entity('document_members')
+@Index('document_members_ended', ['removed'], { where: 'removed >= added' })
 @Index('document_members_by_user', ['organization', 'userId', 'documentId'])
 export class DocumentMemberEntity {
   @PrimaryColumn('bigint', { primaryKeyConstraintName: 'document_members_pkey' })

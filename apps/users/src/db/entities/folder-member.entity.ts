@@ -7,6 +7,7 @@ import { UserEntity } from './user.entity';
  * A row is a user who was added to a folder. This adds the user to nothing else.
  */
 @Entity('folder_members')
+@Index('folder_members_ended', ['removed'], { where: 'removed >= added' })
 @Index('folder_members_by_user', ['organization', 'userId', 'folderId'])
 export class FolderMemberEntity {
   @PrimaryColumn('bigint', { primaryKeyConstraintName: 'folder_members_pkey' })

@@ -1,4 +1,4 @@
-import { Column, Entity, JoinColumn, ManyToOne, PrimaryColumn } from 'typeorm';
+import { Column, Entity, Index, JoinColumn, ManyToOne, PrimaryColumn } from 'typeorm';
 import { UserEntity } from './user.entity';
 
 /**
@@ -6,6 +6,7 @@ import { UserEntity } from './user.entity';
  * A row is a user who was added to the organization itself.
  */
 @Entity('organization_members')
+@Index('organization_members_ended', ['removed'], { where: 'removed >= added' })
 export class OrganizationMemberEntity {
   @PrimaryColumn('bigint', { primaryKeyConstraintName: 'organization_members_pkey' })
   organization: string;

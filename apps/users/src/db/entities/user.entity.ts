@@ -7,6 +7,7 @@ import { OrganizationEntity } from './organization.entity';
  */
 @Entity('users')
 @Index('users_by_user', ['userId', 'organization'])
+@Index('users_by_departure', ['leftVersion'], { where: 'left_version >= 0' })
 @Index('users_departed', ['organization', 'userId'], { where: 'left_version >= 0' })
 export class UserEntity {
   @PrimaryColumn('bigint', { primaryKeyConstraintName: 'users_pkey' })

@@ -1,0 +1,118 @@
+import type { QueryRunner } from 'typeorm';
+import { planOf, touchedBy } from '@app/testing/plan';
+import { DELETE_BY_DOCUMENT, DELETE_BY_ID, DELETE_BY_LOCATION, MOST_DELETED } from './delete-notifications.sql';
+import { BUDGETS, inboxQuery, type InboxFilter } from './inbox.sql';
+import { MOST_YOUNG, UPDATE_EACH, updateUpTo } from './readings.sql';
+import { DISTRIBUTIONS, MANY, store } from '../../test/distributions';
+import { connectForPlans } from '../../test/notifications';
+
+const BIG = ['notifications', 'recipients', 'readings', 'members'];
+/** Rows of a page of 50, or of a count that ends at 100, and one more. */
+const PAGE = 51;
+const COUNT = 101;
+/** Notifications that are younger than the mark of a call. */
+const YOUNG = 40;
+
+/** Name, text, values, and the most rows that one of its scans may touch. */
+type Statement = readonly [name: string, text: string, values: (string | number | boolean | null)[], most: number];
+
+const INBOXES = [{}, { documentId: 'busy' }, { locationId: 'busy' }, { documentId: 'busy', locationId: 'busy' }].flatMap(
+  (filters) =>
+    [false, true].flatMap((unread) =>
+      [undefined, { timestamp: MANY / 2, notificationId: `m${MANY / 2}` }].flatMap((after) =>
+        [50, 0].map((size): Statement => {
+          const filter: InboxFilter = { apiKey: 'tenant', organizationId: 'org', userId: 'busy', ...filters, unread };
+          const { text, values } = inboxQuery(filter, { size, after });
+          const name = JSON.stringify({ ...filters, unread, after: Boolean(after), size }).replaceAll('"', '');
+          return [name, text, values as (string | number)[], unread && size > 0 ? BUDGETS.page + 1 : PAGE + COUNT];
+        }),
+      ),
+    ),
+);
+const TENANT = ['tenant', 'org'];
+const IDS = '{m5,m10,m20}';
+const DELETION = [...TENANT, 'message', null, null, 'event', MOST_DELETED];
+/** One in five is of the document, at least: a plan may also read them by their age. */
+const MOST_CANDIDATES = 6 * MOST_DELETED;
+const STATEMENTS: Statement[] = [
+  ...INBOXES,
+  ['readUpTo', updateUpTo(MOST_YOUNG).text, [...TENANT, 'busy', null, 'event', MANY, MANY - YOUNG, null], 2 * YOUNG],
+  [
+    'read each',
+    UPDATE_EACH.text,
+    [...TENANT, IDS, null, 'event', null, null, IDS, '{busy,busy,busy}', '{true,false,true}', null],
+    3,
+  ],
+  ['delete by document', DELETE_BY_DOCUMENT.text, [...DELETION, 'busy', null], MOST_CANDIDATES],
+  ['delete by location', DELETE_BY_LOCATION.text, [...DELETION, 'busy', 'busy', null], MOST_CANDIDATES],
+  ['delete by id', DELETE_BY_ID.text, [...DELETION, null, null, IDS, null], 6],
+];
+
+let runner: QueryRunner;
+connectForPlans((one) => (runner = one));
+
+// A driver's prepared statement is planned for its values five times, then perhaps for all values.
+it.each(DISTRIBUTIONS.flatMap((given) => ['custom', 'generic'].map((kind) => [given[0], kind, given] as const)))(
+  'reads little with %s, by %s plans',
+  async (_, kind, given) => {
+    await runner.query(`SET plan_cache_mode = force_${kind}_plan`);
+    await fill(given);
+    const statements = await prepared();
+    for (const fresh of ['ANALYZE', 'VACUUM (ANALYZE)']) {
+      await runner.query(fresh);
+      expect(await problemsOf(statements)).toEqual([]);
+    }
+  },
+);
+
+it('reads little with plans from when the tables were empty', async () => {
+  const statements = await prepared();
+  for (const { execute } of statements) await runner.query(`EXPLAIN ${execute}`);
+  await fill(DISTRIBUTIONS[1]);
+  await runner.query('ANALYZE');
+  expect(await problemsOf(statements)).toEqual([]);
+});
+
+/** One notification to all has been read by many, singly. */
+async function fill(given: (typeof DISTRIBUTIONS)[number]): Promise<void> {
+  const id = await store(runner, given);
+  await runner.query(
+    `INSERT INTO readings SELECT $1, 'u' || n, ${MANY}, 'm${MANY}', true, -1 FROM generate_series(1, ${MANY}) n`,
+    [id],
+  );
+}
+
+async function prepared(): Promise<{ name: string; execute: string; most: number }[]> {
+  const statements = [];
+  for (const [name, text, values, most] of STATEMENTS) {
+    const key: string = `s${statements.length}`;
+    await runner.query(`PREPARE ${key} AS ${text}`);
+    const literals = values.map((value) => (value === null ? 'NULL' : `'${value}'`));
+    statements.push({ name, execute: `EXECUTE ${key} (${literals.join()})`, most });
+  }
+  return statements;
+}
+
+/** Without a mark, and with a young one. */
+async function problemsOf(statements: { name: string; execute: string; most: number }[]): Promise<string[]> {
+  const problems: string[] = [];
+  for (const mark of [-1, MANY - YOUNG]) {
+    await runner.query(`DELETE FROM read_marks`);
+    await runner.query(
+      `INSERT INTO read_marks SELECT id, 'busy', $1::bigint, $1::bigint FROM organizations WHERE organization_id = 'org' AND $1 >= 0`,
+      [mark],
+    );
+    for (const { name, execute, most } of statements) {
+      await runner.query('BEGIN');
+      for (const node of await planOf(runner, execute)) {
+        const rows = touchedBy(node);
+        if (BIG.includes(node['Relation Name'] ?? '') && rows > most)
+          problems.push(
+            `${mark} ${name}: ${rows} rows of ${node['Relation Name']} by ${node['Index Name'] ?? node['Node Type']}`,
+          );
+      }
+      await runner.query('ROLLBACK');
+    }
+  }
+  return problems;
+}

@@ -1,0 +1,21 @@
+import type { DataSource } from 'typeorm';
+import { deleteMembersWhoLeft, deleteRemovedMembers, recordVersion } from '../src/db/ended-members.repository';
+
+export const DAY_MS = 24 * 60 * 60 * 1000;
+/** More days than a version is kept. */
+const FAR = 100_000;
+
+/** Lets days pass for the versions that are kept, and deletes the memberships that are due then. */
+export async function daysPass(dataSource: DataSource, days: number): Promise<void> {
+  await recordVersion(dataSource);
+  // Two steps: a row must not meet that of the day before.
+  await dataSource.query('UPDATE version_times SET day = day - $1::int', [FAR]);
+  await dataSource.query('UPDATE version_times SET day = day + $1::int', [FAR - days]);
+  await deleteDue(dataSource);
+}
+
+/** What each process does with copied memberships every ten minutes. */
+export async function deleteDue(dataSource: DataSource, most = 64): Promise<void> {
+  await recordVersion(dataSource);
+  for (const deleteSome of [deleteRemovedMembers, deleteMembersWhoLeft]) while ((await deleteSome(dataSource, most)).more);
+}

@@ -1,0 +1,25 @@
+import type { DataSource } from 'typeorm';
+import { DeletionLoop } from '@app/postgres/deletion-loop';
+import { expiredKeys } from '@app/postgres/expired-keys';
+import { membershipsDeleted } from '@app/postgres/metrics';
+import { deleteMembersWhoLeft, deleteRemovedMembers, LEVELS, recordVersion } from '../db/ended-members.repository';
+
+/** Deletes memberships that ended more than 30 days ago, and expired Idempotency-Keys. */
+export class Retention extends DeletionLoop {
+  constructor(dataSource: DataSource) {
+    super([
+      { name: 'versions', deleteSome: () => recordVersion(dataSource) },
+      ...LEVELS.map((table) => ({
+        name: table,
+        deleteSome: (most: number) => deleteRemovedMembers(dataSource, table, most),
+        counter: membershipsDeleted,
+      })),
+      {
+        name: 'memberships of users who left',
+        deleteSome: (most) => deleteMembersWhoLeft(dataSource, most),
+        counter: membershipsDeleted,
+      },
+      expiredKeys(dataSource),
+    ]);
+  }
+}

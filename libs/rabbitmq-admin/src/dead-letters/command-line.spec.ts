@@ -8,7 +8,7 @@ const NOW = Date.parse('2026-03-01T12:00:00Z');
 const read = (line: string) => readCommandLine(line.split(' ').filter(Boolean), NOW);
 
 const WHICH =
-  '--status, --operation, --api-key, --publisher, --id, --user, --reason, --since, --until, --limit, --queue, --service, --kind';
+  '--status, --operation, --api-key, --publisher, --id, --request-id, --user, --reason, --since, --until, --limit, --queue, --service, --kind';
 
 describe('dead letters command line', () => {
   it.each([
@@ -84,7 +84,7 @@ describe('dead letters command line', () => {
 
   it('reads every condition', () => {
     const line =
-      'drop --yes --service users --kind crashed --publisher p --status crashed --operation users.add.v1 --api-key k --id i --reason r --since 2h --until 2026-03-01T11:30:00Z --limit 3 --audit f';
+      'drop --yes --service users --kind crashed --publisher p --status crashed --operation users.add.v1 --api-key k --id i --request-id q --reason r --since 2h --until 2026-03-01T11:30:00Z --limit 3 --audit f';
     expect(read(line)).toMatchObject({
       queues: [{ name: 'users.commands.crashed', service: 'users', kind: 'crashed' }],
       filter: {
@@ -93,6 +93,7 @@ describe('dead letters command line', () => {
         apiKey: 'k',
         publisher: 'p',
         id: 'i',
+        requestId: 'q',
         reason: 'r',
         since: new Date('2026-03-01T10:00:00Z'),
         until: new Date('2026-03-01T11:30:00Z'),

@@ -11,6 +11,7 @@ const OPTIONS = {
   'api-key': 'value',
   publisher: 'value',
   id: 'value',
+  'request-id': 'value',
   user: 'value',
   reason: 'value',
   since: 'value',
@@ -30,7 +31,18 @@ const OPTIONS = {
 
 type Values = ValuesOf<typeof OPTIONS>;
 
-const CONDITIONS = ['status', 'operation', 'api-key', 'publisher', 'id', 'user', 'reason', 'since', 'until'] as const;
+const CONDITIONS = [
+  'status',
+  'operation',
+  'api-key',
+  'publisher',
+  'id',
+  'request-id',
+  'user',
+  'reason',
+  'since',
+  'until',
+] as const;
 const WHICH = [...CONDITIONS, 'limit', 'queue', 'service', 'kind'] as const;
 const COMMANDS = {
   list: [...WHICH, 'all', 'json'],
@@ -89,7 +101,7 @@ export function readCommandLine(args: string[], now = Date.now()): Invocation | 
 }
 
 function filterOf(values: Values, now: number): Filter {
-  const { id, user, status, operation, publisher, reason, since, until, 'api-key': apiKey } = values;
+  const { id, user, status, operation, publisher, reason, since, until, 'api-key': apiKey, 'request-id': requestId } = values;
   for (const [option, value] of Object.entries(values)) {
     if (value === '') throw new UsageError(`--${option} must not be empty.`);
   }
@@ -98,6 +110,7 @@ function filterOf(values: Values, now: number): Filter {
   }
   return {
     ...(id !== undefined && { id }),
+    ...(requestId !== undefined && { requestId }),
     ...(user !== undefined && { user }),
     ...(status !== undefined && { status: status.toUpperCase() }),
     ...(operation !== undefined && { operation }),

@@ -16,6 +16,8 @@ export interface LetterSummary extends Omit<Testimony, 'correlationId' | 'lane'>
   position: number;
   /** The message_id, or a hash of the unchanging parts if there is none. */
   id: string;
+  /** Id of the request, as in the logs. A publisher may write any text. */
+  requestId?: string;
   /** Tenant that its publisher named. */
   apiKey?: string;
   /** Name that the publisher gives itself. */
@@ -48,6 +50,7 @@ export function readDeadLetter(
     queue: from.name,
     position,
     id: text(properties.messageId) ?? contentId(content, operation, apiKey, firstFailedAt, stubOf),
+    requestId: text(properties.headers?.[HEADER.requestId]),
     apiKey,
     app: text(properties.appId),
     size: stubOf?.bytes ?? content.length,

@@ -4,6 +4,7 @@ import type { DeadLetter } from './dead-letter';
 /** Conditions on a dead letter. All given ones must hold. */
 export interface Filter {
   id?: string;
+  requestId?: string;
   status?: string;
   operation?: string;
   apiKey?: string;
@@ -24,6 +25,7 @@ export function matches(filter: Filter, letter: DeadLetter): boolean {
   const failedAt = letter.firstFailedAt?.getTime();
   return (
     (filter.id === undefined || filter.id === letter.id) &&
+    (filter.requestId === undefined || filter.requestId === letter.requestId) &&
     (filter.status === undefined || filter.status === letter.status) &&
     (filter.operation === undefined || filter.operation === letter.operation) &&
     (filter.apiKey === undefined || filter.apiKey === letter.apiKey) &&

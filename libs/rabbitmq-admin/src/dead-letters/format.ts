@@ -2,7 +2,20 @@ import type { DeadLetter, LetterSummary } from './dead-letter';
 import { printable } from './printable';
 import type { Claim, Origin } from './testimony';
 
-const HEAD = ['#', 'ID', 'OPERATION', 'STATUS', 'TENANT', 'PUBLISHER', 'APP', 'TRIES', 'FIRST FAILED', 'BYTES', 'REASON'];
+const HEAD = [
+  '#',
+  'ID',
+  'OPERATION',
+  'STATUS',
+  'TENANT',
+  'PUBLISHER',
+  'APP',
+  'TRIES',
+  'FIRST FAILED',
+  'REQUEST',
+  'BYTES',
+  'REASON',
+];
 
 /** One line for each dead letter, in columns; the reason is last, because it is the longest. A question mark marks an unproved value. */
 export function listLines(letters: readonly LetterSummary[]): string[] {
@@ -29,6 +42,7 @@ function row(letter: LetterSummary): string[] {
     word(letter.app),
     claim('attempts', letter.attempts?.toString()),
     claim('firstFailedAt', letter.firstFailedAt?.toISOString()),
+    word(letter.requestId),
     String(letter.size),
     letter.reason,
   ];
@@ -45,6 +59,7 @@ export const summaryData = (letter: LetterSummary) => ({
   queue: letter.queue,
   position: letter.position,
   id: letter.id,
+  requestId: letter.requestId ?? null,
   operation: letter.operation ?? null,
   status: letter.status,
   reason: letter.reason,

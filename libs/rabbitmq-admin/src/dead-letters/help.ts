@@ -18,6 +18,7 @@ Conditions; all given ones must hold:
   --api-key KEY     tenant
   --publisher NAME  broker account that published it
   --id ID           id as printed by list
+  --request-id ID   id of the request, as in the answer and the logs
   --user ID         userId, or another text, that is a value anywhere in the body
   --reason TEXT     part of the reason
   --since TIME, --until TIME

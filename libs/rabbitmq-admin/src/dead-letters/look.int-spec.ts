@@ -16,22 +16,22 @@ describe('looking at dead letters', () => {
 
   it('prints one line for each dead letter, and one line for all empty queues', async () => {
     await box.bury([
-      ['m-1', { 'x-attempt': 8, 'x-origin-user': 'ci' }, { appId: 'importer' }],
+      ['m-1', { 'x-attempt': 8, 'x-origin-user': 'ci', 'x-request-id': 'r-1' }, { appId: 'importer' }],
       ['m-2\u001b[2J', { 'x-api-key': 7, 'x-origin-user': undefined }, { appId: '9  gateway' }],
     ]);
     await box.bury([['m-3', { 'x-dead-status': 'INTERNAL' }]], 'notifications.commands.crashed');
     const { done, printed } = await box.tool('list');
     expect(done).toBe(true);
     const found = 'users.add.v1 | NOT_FOUND';
-    const at = '2026-01-01T00:00:00.000Z | 47';
+    const at = '2026-01-01T00:00:00.000Z';
     expect(printed.join('\n').replace(/ {2,}/g, ' | ').split('\n')).toEqual([
       'users.commands.dead: 2 dead letter(s)',
-      '# | ID | OPERATION | STATUS | TENANT | PUBLISHER | APP | TRIES | FIRST FAILED | BYTES | REASON',
-      `1 | m-1 | ${found} | key | ci | importer | 8 | ${at} | No such organization.`,
-      `2 | m-2\\u001b[2J | ${found} | - | none | "9 | gateway" | 1 | ${at} | No such organization.`,
+      '# | ID | OPERATION | STATUS | TENANT | PUBLISHER | APP | TRIES | FIRST FAILED | REQUEST | BYTES | REASON',
+      `1 | m-1 | ${found} | key | ci | importer | 8 | ${at} | r-1 | 47 | No such organization.`,
+      `2 | m-2\\u001b[2J | ${found} | - | none | "9 | gateway" | 1 | ${at} | - | 47 | No such organization.`,
       'notifications.commands.crashed: 1 dead letter(s)',
-      '# | ID | OPERATION | STATUS | TENANT | PUBLISHER | APP | TRIES | FIRST FAILED | BYTES | REASON',
-      `1 | m-3 | users.add.v1 | CRASHED | key | none | - | 1 | ${at} | crashed its consumers until the delivery limit`,
+      '# | ID | OPERATION | STATUS | TENANT | PUBLISHER | APP | TRIES | FIRST FAILED | REQUEST | BYTES | REASON',
+      `1 | m-3 | users.add.v1 | CRASHED | key | none | - | 1 | ${at} | - | 47 | crashed its consumers until the delivery limit`,
       'Empty: users.commands.crashed, users.commands.refused, notifications.commands.dead, notifications.commands.refused',
     ]);
   });
@@ -109,6 +109,7 @@ describe('looking at dead letters', () => {
       ['--operation users.add.v2', 'm-3'],
       ['--api-key other', 'm-3'],
       ['--id m-1', 'm-1'],
+      ['--request-id r-3', 'm-3'],
       ['--reason ORGANIZATION', 'm-1,m-3,m-4'],
       ['--since 2026-02-01', 'm-2'],
       ['--until 2026-01-01T00:00:00Z', 'm-1,m-3'],
@@ -131,7 +132,7 @@ describe('looking at dead letters', () => {
             'x-origin-user': 'ci',
           },
         ],
-        ['m-3', { 'x-routing-key': 'users.add.v2', 'x-api-key': 'other' }],
+        ['m-3', { 'x-routing-key': 'users.add.v2', 'x-api-key': 'other', 'x-request-id': 'r-3' }],
         ['m-4', { 'x-first-failed-at': 'soon' }],
       ]);
       expect((await box.listed(`list ${conditions}`.trim())).map(({ id }) => id).join(',')).toBe(expected);

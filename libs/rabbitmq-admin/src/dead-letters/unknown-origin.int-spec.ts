@@ -20,7 +20,7 @@ describe('dead letters of unknown origin', () => {
     await box.bury([['m-1', says(box.account), unvouched]]);
     const [table] = (await box.tool('list')).printed;
     expect(table.replace(/ {2,}/g, ' | ').split('\n')[2]).toBe(
-      '1 | m-1 | users.add.v1? | NOT_FOUND? | key | origin unknown | - | 1? | 2026-01-01T00:00:00.000Z? | 47 | No such organization.',
+      '1 | m-1 | users.add.v1? | NOT_FOUND? | key | origin unknown | - | 1? | 2026-01-01T00:00:00.000Z? | - | 47 | No such organization.',
     );
     expect(await box.listed('list --status NOT_FOUND')).toMatchObject([
       { origin: 'unknown', publisher: null, unproved: ['operation', 'status', 'reason', 'attempts', 'firstFailedAt'] },

@@ -49,6 +49,8 @@ function ownProblems({ kind, metadata, spec }, manifests) {
   const problems = container.securityContext.readOnlyRootFilesystem ? [] : ['its file system can be written'];
   if (kind !== 'Deployment') return problems;
   if (!container.readinessProbe || !container.livenessProbe) problems.push('it needs probes');
+  // One process by design: it may be away while it is replaced.
+  if (spec.strategy?.type === 'Recreate') return problems;
   if (!spec.template.spec.topologySpreadConstraints) problems.push('its pods are not spread');
   if (!manifests.some((one) => one.kind === 'PodDisruptionBudget' && one.metadata.name === metadata.name))
     problems.push('it needs a PodDisruptionBudget of its name');

@@ -119,18 +119,19 @@ export class ValidValues {
     );
   }
 
-  private object({ properties = {}, required = [], additionalProperties }: Schema): fc.Arbitrary<object> {
+  private object({ properties = {}, required = [], patternProperties = {}, additionalProperties }: Schema): fc.Arbitrary<object> {
     const named = fc.record(Object.fromEntries(Object.entries(properties).map(([name, schema]) => [name, this.of(schema)])), {
       requiredKeys: required,
       noNullPrototype: true,
     });
-    if (additionalProperties === true) return this.free;
-    if (!additionalProperties) return named;
+    const [unnamed = additionalProperties] = Object.values(patternProperties);
+    if (unnamed === true) return this.free;
+    if (!unnamed) return named;
     return fc
       .tuple(
         fc.dictionary(
           this.text.filter((key) => !key.includes('__proto__')),
-          this.of(additionalProperties),
+          this.of(unnamed),
           { maxKeys: 3 },
         ),
         named,

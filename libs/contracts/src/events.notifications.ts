@@ -46,7 +46,7 @@ export class NotificationAddedData {
 }
 
 export const NotificationAdded = event('notifications', EVENT_TYPES.notificationAdded, NotificationAddedData, {
-  purpose: 'A notification was stored. The event has all data that an e-mail or push service needs.',
+  purpose: 'A notification was stored. With `notifyUsers` the event has all data that an e-mail or push service needs.',
   example: {
     notificationId: 'release-1.0',
     organizationId: 'acme',

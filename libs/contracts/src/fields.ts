@@ -21,7 +21,7 @@ export const LIMITS = {
 /** Returns the problem of a value, as the rest of a sentence that starts with the field's path; undefined when the value is valid. */
 export type Check = (value: unknown) => string | undefined;
 
-type Schema = Extract<Parameters<typeof JSONSchema>[0], object>;
+type Schema = Extract<Parameters<typeof JSONSchema>[0], object> & { patternProperties?: Record<string, object> };
 
 // eslint-disable-next-line no-control-regex -- it searches for control characters
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;

@@ -93,7 +93,11 @@ export class AddNotificationRequest {
           description: 'A user, or text.',
         },
       },
-      additionalProperties: { type: 'string', description: 'Text for the variable of this name.' },
+      patternProperties: {
+        '^(?!(actionUser|recipientUser)$)': { type: 'string', description: 'Text for the variable of this name.' },
+      },
+      // The pattern decides. Generated types do not know it, and intersect this with the two properties.
+      additionalProperties: { anyOf: [{ type: 'string' }, { $ref: '#/components/schemas/NotificationUser' }] },
       description: 'Values of the variables. They are returned as sent and not evaluated. At most 64 KiB as JSON.',
     },
     { optional: true },

@@ -121,6 +121,12 @@ describe(Settings.name, () => {
     expect(Shares.settings.secret.secret).toBe(true);
   });
 
+  it.each(['10', '1d', '2h'])('refuses %s as a duration', (STALE) => {
+    expect(() => new ExampleConfig({ SHARED_URL: 'amqp://host', STALE })).toThrow(
+      'STALE must be a duration with its unit, such as 30s, at most 1h',
+    );
+  });
+
   it('treats an empty variable as unset', () => {
     expect(new ExampleConfig({ OWN_URL: '', SHARED_URL: 'amqp://shared', PORT: '' })).toMatchObject({
       port: 3000,

@@ -106,12 +106,12 @@ export function share(names: Names, fallback: number, description: string): Sett
   });
 }
 
-/** A duration such as `500ms`, `30s`, `10m` or `1h`; a bare number counts milliseconds. The value is in milliseconds. */
+/** A duration such as `500ms`, `30s`, `10m` or `1h`, with its unit. The value is in milliseconds. */
 export function duration(names: Names, fallback: string, { max }: { max: string }, description: string): Setting<number> {
-  const parse = (raw: string): number => milliseconds(/^\d+$/.test(raw) ? `${raw}ms` : raw, ['ms', 's', 'm', 'h']);
+  const parse = (raw: string) => milliseconds(raw, ['ms', 's', 'm', 'h']);
   return setting<number>(names, description, fallback, (raw) => {
     const value = parse(raw ?? fallback);
-    return value <= parse(max) ? { value } : { problem: `must be a duration such as 500ms, 30s or 10m, at most ${max}` };
+    return value <= parse(max) ? { value } : { problem: `must be a duration with its unit, such as 30s, at most ${max}` };
   });
 }
 

@@ -83,7 +83,8 @@ export const membershipsEnd = (running: () => System): void =>
       const witness = { userId: 'witness', version: 1, membership: 1 };
       const data = { ...ORGANIZATION, users: [{ userId: 'u', version: 1, membership: 1 }, witness] };
       const [type, id] = ['user.added.v1', randomUUID()];
-      const event = { specversion: '1.0', id, source: '/users', type, subject: 'ends', apikey: 'demo-key', data };
+      const time = new Date().toISOString();
+      const event = { specversion: '1.0', id, source: '/users', type, subject: 'ends', time, apikey: 'demo-key', data };
       const properties = { messageId: id, mandatory: true, headers: { 'x-api-key': 'demo-key' } };
       channel.publish('events.own', type, Buffer.from(JSON.stringify(event)), properties);
       const copied = `SELECT FROM notifications.members m JOIN notifications.organizations o ON o.id = m.organization

@@ -23,7 +23,7 @@ describe('the documentation pages', () => {
   );
 
   it.each<[string, string, number]>([
-    ['/docs', '/docs/messages', 5],
+    ['/docs', '/docs/messages', 6],
     ['/docs/messages', '/docs', 3],
   ])('has every file that %s names, %s among them', async (path, other, count) => {
     const { text } = await get(path);
@@ -41,7 +41,7 @@ describe('the documentation pages', () => {
     const { text } = await get('/docs/start.js');
     expect(text).toContain("url: '/openapi.json'");
     expect(text).toContain('validatorUrl: null');
-    expect(text).toContain('persistAuthorization: true');
+    expect(text).toContain('persistAuthorization: false');
     const served = await get('/openapi.json');
     expect(served.headers['content-type']).toBe('application/json; charset=utf-8');
     expect(served.json()).toEqual(committed('openapi.json'));

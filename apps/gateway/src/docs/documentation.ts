@@ -23,9 +23,10 @@ const PAGE = `<!doctype html>
     <title>Collaboration backend API</title>
     <link rel="icon" type="image/png" href="/docs/favicon-32x32.png" />
     <link rel="stylesheet" href="/docs/swagger-ui.css" />
+    <link rel="stylesheet" href="/docs/page.css" />
   </head>
   <body>
-    <nav style="padding: 0.75rem 1rem; font: 16px system-ui, sans-serif"><b>HTTP API</b> &emsp; <a href="/docs/messages">Messages</a></nav>
+    <nav><b>HTTP API</b> &emsp; <a href="/docs/messages">Messages</a></nav>
     <div id="swagger-ui"></div>
     <script src="/docs/swagger-ui-bundle.js"></script>
     <script src="/docs/start.js"></script>
@@ -33,16 +34,44 @@ const PAGE = `<!doctype html>
 </html>
 `;
 
-const START = `SwaggerUIBundle({
+const START = `const dark = matchMedia('(prefers-color-scheme: dark)');
+const follow = () => document.documentElement.classList.toggle('dark-mode', dark.matches);
+dark.addEventListener('change', follow);
+follow();
+
+SwaggerUIBundle({
   dom_id: '#swagger-ui',
   url: '/openapi.json',
   deepLinking: true,
   displayRequestDuration: true,
-  persistAuthorization: true,
+  // A token would stay in the storage of the browser.
+  persistAuthorization: false,
   tryItOutEnabled: true,
   // The default calls a server on the internet.
   validatorUrl: null,
 });
+`;
+
+/** Long words and tables of Swagger UI are wider than a phone. */
+const STYLE = `nav {
+  padding: 0.75rem 1rem;
+  font: 16px system-ui, sans-serif;
+}
+html.dark-mode nav,
+html.dark-mode nav a {
+  color: #e4e6e6;
+}
+@media (max-width: 640px) {
+  .swagger-ui .wrapper,
+  .swagger-ui .opblock-body {
+    padding: 0 8px;
+    overflow-x: auto;
+  }
+  .swagger-ui .opblock .opblock-summary-path {
+    max-width: none;
+    word-break: break-word;
+  }
+}
 `;
 
 const CACHED = { 'cache-control': 'max-age=3600' };
@@ -66,6 +95,7 @@ export function serveDocumentation(fastify: FastifyInstance): void {
     serve(path, HTML_TYPE, page, { 'content-security-policy': CONTENT_SECURITY_POLICY });
   }
   serve('/docs/start.js', SCRIPT_TYPE, START);
+  serve('/docs/page.css', CSS_TYPE, STYLE);
   for (const [name, type] of Object.entries(ASSETS)) {
     const content = readFileSync(require.resolve(`swagger-ui-dist/${name}`));
     serve(`/docs/${name}`, type, content, CACHED);

@@ -20,6 +20,8 @@ interface Schema {
   properties?: Record<string, Schema>;
   required?: string[];
   items?: Schema;
+  /** At most one pattern, for all other names. */
+  patternProperties?: Record<string, Schema>;
   additionalProperties?: boolean | Schema;
   description?: string;
   format?: string;
@@ -49,12 +51,13 @@ export function schemaRows(schema: object, schemas: Record<string, object>): Sch
     return Object.keys(properties).length > 0 ? { ...merged, properties } : merged;
   };
   const inside = (value: Schema, path: string): SchemaRow[] => {
-    const { properties = {}, required = [], additionalProperties, items } = resolved(value);
+    const { properties = {}, required = [], patternProperties = {}, additionalProperties, items } = resolved(value);
+    const [others = additionalProperties] = Object.values(patternProperties);
     const rows = Object.entries(properties).flatMap(([name, property]) =>
       rowsOf(property, path ? `${path}.${name}` : name, required.includes(name)),
     );
     if (items && hasFields(resolved(items))) rows.push(...inside(items, `${path}[]`));
-    if (typeof additionalProperties === 'object') rows.push(...rowsOf(additionalProperties, path ? `${path}.*` : '*', false));
+    if (typeof others === 'object') rows.push(...rowsOf(others, path ? `${path}.*` : '*', false));
     return rows;
   };
   const rowsOf = (value: Schema, path: string, required: boolean): SchemaRow[] => {

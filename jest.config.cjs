@@ -30,7 +30,8 @@ const base = {
 module.exports = {
   // For two cores: more workers only delay the servers under test.
   maxWorkers: 2,
-  testTimeout: 30_000,
+  // Ends a test that hangs. It is no measure of speed: a busy machine may take five times as long as a quiet one.
+  testTimeout: 120_000,
   projects: [
     { ...base, displayName: 'unit', testMatch: ['<rootDir>/{apps,libs,test}/**/*.spec.ts'] },
     { ...base, displayName: 'integration', testMatch: ['<rootDir>/{apps,libs}/**/*.int-spec.ts'] },

@@ -59,7 +59,7 @@ async function main() {
     const others = Object.fromEntries(apps.map((app) => [`TEST_${app}_ROOT`, WORKTREE]));
     const result = await runJest(
       // One after the other: what is looked for is not how fast they start.
-      ['--selectProjects', 'e2e', '--runInBand', '--testTimeout', '90000', ...TESTS],
+      ['--selectProjects', 'e2e', '--runInBand', ...TESTS],
       { ...settings, ...others, TEST_EARLIER_ROOT: WORKTREE, TEST_CALLS_EXCHANGE: 'commands' },
       join(reports.path, `${apps[0]}.json`),
     );

@@ -65,11 +65,11 @@ describe('the alerts', () => {
     const env = { gateway: { MAX_IN_FLIGHT: '40' }, notifications: { NODE_OPTIONS: poison } };
     cluster = await Cluster.start(new Random(seedOfRun()), { writers: 1, env });
     load = new Load(cluster);
-  }, 120_000);
+  });
   afterAll(async () => {
     await load?.stop();
     await cluster?.remove();
-  }, 60_000);
+  });
 
   const usualTargets = (): Target[] => [
     { job: 'gateway', instance: 'gateway-1', process: cluster.gateway.process },

@@ -63,7 +63,7 @@ describe('a backup that is taken under load', () => {
       await eventually(async () => {
         const { rows: now } = await sql.query<{ last: string }>('SELECT last_archived_wal AS last FROM pg_stat_archiver');
         return now[0]?.last !== archived[0]?.last;
-      }, 30_000);
+      });
       const seen = added.length;
       await eventually(() => added.length >= seen + AFTERWARDS, 60_000);
       killedAt = Date.now();
@@ -77,7 +77,7 @@ describe('a backup that is taken under load', () => {
   afterAll(async () => {
     await Promise.all([...brokers, database].map((server) => server.remove()));
     rmSync(archive, { recursive: true, force: true });
-  }, 60_000);
+  });
 
   /** Runs a check on a system elsewhere: another broker, and a server with what the archive has. */
   async function restored(until: string | undefined, check: (system: System, sql: Client) => Promise<void>): Promise<void> {
@@ -126,7 +126,7 @@ describe('a backup that is taken under load', () => {
       await addTo(system, again);
       expect((await idsIn(sql)).length).toBe(stored.size);
     });
-  }, 120_000);
+  });
 
   it('restores as much as was archived, and loses no more than the last seconds', async () => {
     await restored(undefined, async (_system, sql) => {
@@ -138,7 +138,7 @@ describe('a backup that is taken under load', () => {
       // archive_timeout is 5 s, and a piece takes a moment to be copied.
       expect(seconds).toBeLessThan(10);
     });
-  }, 120_000);
+  });
 });
 
 /** A line for the figures of npm run test:backup. */

@@ -33,13 +33,13 @@ describe('the bell', () => {
     page = await browser.newPage({ viewport: { width: 390, height: 844 } });
     page.on('pageerror', ({ message }) => failures.push(message));
     page.on('console', (message) => message.type() === 'error' && failures.push(message.text()));
-  }, 120_000);
+  });
   afterAll(async () => {
     await browser?.close();
     bell?.kill('SIGKILL');
     await system?.stop();
     await Promise.all(servers.map((server) => server.remove()));
-  }, 60_000);
+  });
 
   async function call(operation: Parameters<System['call']>[0], data: object): Promise<void> {
     const { status } = await system.call(operation, { organizationId: ORGANIZATION, ...data });

@@ -6,8 +6,6 @@ const EVIL = '<script>document.title="owned"</script><img src=x onerror="documen
 const CANARY = 'canary-of-a-body';
 
 // Chromium, four processes and two servers share the machine.
-jest.setTimeout(120_000);
-
 /** Somebody at work with the operator's page. */
 describe("the operator's page", () => {
   let running: OperatorSystem;

@@ -38,7 +38,7 @@ describe('a system with least permissions', () => {
     admin = await connect(broker.url);
     publisher = await connect(urlOf('publisher'));
     channel = await publisher.createConfirmChannel();
-  }, 60_000);
+  });
   afterAll(async () => {
     await publisher?.close();
     await admin?.close();

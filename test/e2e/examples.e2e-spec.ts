@@ -52,7 +52,7 @@ describe('the examples', () => {
     // The examples use this key.
     expect(queues).toEqual(['billing.events']);
     env = { BILLING_AMQP_URL: url, COMMANDS_EXCHANGE: exchange };
-  }, 120_000);
+  });
   afterAll(async () => {
     await Promise.all(listening.map((one) => one.stop()));
     await system?.stop();
@@ -153,7 +153,7 @@ describe('the examples', () => {
       await client.listen({ queue: 'x.y', handlers: { 'no.such.v1': () => undefined } });`;
     const errors = await compile(directory, 'wrong.ts', wrong);
     expect(errors.match(/wrong\.ts\(\d/g)).toEqual(['wrong.ts(3', 'wrong.ts(4', 'wrong.ts(5']);
-  }, 60_000);
+  });
 });
 
 /** Installs into an empty folder, from files only: the package of npm pack, and amqplib of this checkout. */

@@ -13,7 +13,7 @@ describe('when something is away', () => {
   beforeAll(async () => {
     broker = await PrivateServer.start('rabbitmq', '--management');
     system = await System.start({ amqpUrl: broker.url, env: { REQUEST_TIMEOUT_MS: String(TIMEOUT_MS) } });
-  }, 60_000);
+  });
   afterAll(async () => {
     await system.stop();
     await broker.remove();
@@ -49,7 +49,7 @@ describe('when something is away', () => {
     await eventually(async () => (await add()).status === 503);
     const refused = await add();
     expect(failure(refused)).toEqual([503, 'UNAVAILABLE']);
-    expect(refused.ms).toBeLessThan(1000);
+    expect(refused.ms).toBeLessThan(4000);
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
     const { gateway, users, notifications } = system.services;
     for (const service of [users, notifications]) {
@@ -61,10 +61,10 @@ describe('when something is away', () => {
     expect([status, body.status, body.away?.map(({ name }) => name)]).toEqual([200, 'ok', expect.arrayContaining(['broker'])]);
     expect(await gateway.metrics()).toContain('dependency_up{dependency="broker"} 0');
     await broker.order('start');
-    await eventually(async () => (await add()).status === 200, 20_000);
+    await eventually(async () => (await add()).status === 200);
     for (const service of Object.values(system.services)) await service.untilReady();
     expect(await stored(refused.id)).toBe(0);
-  }, 60_000);
+  });
 
   it('the broker, killed under load: every answer is true, and the system recovers', async () => {
     const answers: Awaited<ReturnType<typeof add>>[] = [];
@@ -74,7 +74,7 @@ describe('when something is away', () => {
     await eventually(() => answers.some(({ status }) => status === 503));
     await broker.order('start');
     const seen = answers.length;
-    await eventually(() => answers.slice(seen).filter(({ status }) => status === 200).length > 50, 20_000);
+    await eventually(() => answers.slice(seen).filter(({ status }) => status === 200).length > 50);
     await end();
     expect(new Set(answers.map(({ status }) => status))).toEqual(
       new Set(answers.some(({ status }) => status === 504) ? [200, 503, 504] : [200, 503]),
@@ -87,7 +87,7 @@ describe('when something is away', () => {
     expect(
       answers.filter(({ id, status }) => (status === 200 && !isStored.has(id)) || (status === 503 && isStored.has(id))),
     ).toEqual([]);
-  }, 90_000);
+  });
 
   it('the notifications service: 504 at the deadline, not executed afterwards, and recovery by itself', async () => {
     await system.services.notifications.stop();
@@ -114,7 +114,7 @@ describe('when something is away', () => {
 
     // Without a call: an idle gateway notices both by itself.
     const { gateway } = system.services;
-    await eventually(async () => (await gateway.health('ready')).body.away?.[0]?.name === 'users', 10_000);
+    await eventually(async () => (await gateway.health('ready')).body.away?.[0]?.name === 'users');
     expect((await gateway.health('ready')).status).toBe(200);
     expect(await gateway.metrics()).toContain('dependency_up{dependency="users"} 0');
     await system.services.users.start();
@@ -133,7 +133,7 @@ describe('when something is away', () => {
       await system.services.users.start();
       await late.untilReady();
       await system.services.users.stop();
-      await eventually(async () => (await late.health('ready')).body.away?.[0]?.name === 'users', 10_000);
+      await eventually(async () => (await late.health('ready')).body.away?.[0]?.name === 'users');
       expect((await late.health('ready')).status).toBe(200);
       const unknown = { 'x-svc-api-key': 'unknown', 'x-svc-auth-token': 'unknown' };
       const refused = await system.call('notifications/get', { organizationId: 'org', userId: 'ada' }, unknown, late.url);
@@ -146,5 +146,5 @@ describe('when something is away', () => {
     } finally {
       await late.stop('SIGKILL');
     }
-  }, 60_000);
+  });
 });

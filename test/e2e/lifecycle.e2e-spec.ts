@@ -100,7 +100,7 @@ describe('a service', () => {
     await end();
     expect(await writers[1]?.stop()).toBe(0);
     expect(wrong).toEqual([]);
-  }, 120_000);
+  });
 
   it('passes the request id of the caller through HTTP and the logs', async () => {
     const id = 'trace-me-42';

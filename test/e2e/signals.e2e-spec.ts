@@ -62,7 +62,7 @@ describe('SIGTERM', () => {
     const { port } = silent.address() as AddressInfo;
     const { child, ended } = start(['scripts/setup.mjs'], { ...ENV, DATABASE_URL: `postgres://127.0.0.1:${port}/none` });
     try {
-      await eventually(() => connections.size > 0, 20_000);
+      await eventually(() => connections.size > 0);
       process.kill(programOf(child), 'SIGTERM');
       expect((await ended)[0]).toBe(143);
       await eventually(() => connections.size === 0);

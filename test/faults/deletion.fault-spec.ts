@@ -24,11 +24,11 @@ describe('deletion', () => {
     caller = new Caller(cluster);
     connection = await connect(cluster.broker.url);
     channel = await connection.createConfirmChannel();
-  }, 120_000);
+  });
   afterAll(async () => {
     await connection?.close();
     await cluster?.remove();
-  }, 60_000);
+  });
 
   /** Repeats the call until it succeeds. */
   const call = async (operation: 'add' | 'get' | 'delete', data: object) =>

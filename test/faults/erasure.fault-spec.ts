@@ -46,11 +46,11 @@ describe('erasure', () => {
     for (const type of Object.values(EVENT_TYPES)) await channel.bindQueue('listener', 'events', type);
     const keep = (content: Buffer) => events.push(JSON.parse(content.toString()) as (typeof events)[number]);
     await channel.consume('listener', (message) => void (message && keep(message.content)), { noAck: true });
-  }, 120_000);
+  });
   afterAll(async () => {
     await connection?.close();
     await cluster?.remove();
-  }, 60_000);
+  });
 
   const notify = (organizationId: string, notificationId: string, person: object, tenant = 0) =>
     caller.untilDone(
@@ -163,5 +163,5 @@ describe('erasure', () => {
       .filter(Boolean);
     expect({ seed, tells }).toEqual({ seed, tells: [EVENT_TYPES.notificationAdded, EVENT_TYPES.notificationAdded, 'end'] });
     expect((await rows()).filter((row) => row.includes('canary-99') && !/outbox/.test(row))).toEqual([]);
-  }, 120_000);
+  });
 });

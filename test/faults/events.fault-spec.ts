@@ -23,11 +23,11 @@ describe('events', () => {
   beforeAll(async () => {
     cluster = await Cluster.start(random, { writers: 2 });
     connection = await connect(cluster.broker.url);
-  }, 120_000);
+  });
   afterAll(async () => {
     await connection?.close();
     await cluster?.remove();
-  }, 60_000);
+  });
 
   it(`are complete when their publishers are killed ${KILLS} times; the newest version matches the source`, async () => {
     const channel = await connection.createChannel();

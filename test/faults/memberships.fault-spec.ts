@@ -21,7 +21,7 @@ describe('memberships', () => {
   beforeAll(async () => {
     cluster = await Cluster.start(random, { users: 2, writers: 2 });
     caller = new Caller(cluster);
-  }, 120_000);
+  });
   afterAll(() => cluster?.remove(), 60_000);
 
   it(`end and begin as answered, and their copy is right, when users and notifications are killed ${KILLS} times`, async () => {

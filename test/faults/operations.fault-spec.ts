@@ -47,7 +47,7 @@ describe('start orders', () => {
 
   beforeAll(async () => {
     cluster = await Cluster.start(random, { writers: 1, started: false });
-  }, 120_000);
+  });
   afterAll(() => cluster?.remove(), 60_000);
 
   // These orders contain every order of any three of the five parts. Dependencies involve only two or three parts.

@@ -37,11 +37,11 @@ describe('overload', () => {
     pin(process.pid, SERVICES);
     cluster = await Cluster.start(random, { env: { gateway: { RATE_LIMIT_PER_SECOND: '0', MAX_IN_FLIGHT: MOST_IN_FLIGHT } } });
     for (const { process: gateway } of cluster.gateways) pin(gateway.pid, FRONT);
-  }, 120_000);
+  });
   afterAll(async () => {
     await cluster?.remove();
     pin(process.pid, ALL);
-  }, 60_000);
+  });
 
   it('five times what it can do, for a minute', async () => {
     // Warm up, because the first calls run code that is not compiled yet.

@@ -35,7 +35,7 @@ describe('read state', () => {
         BEGIN PERFORM pg_advisory_xact_lock_shared(${COMMITS}); RETURN NULL; END $$;
       CREATE CONSTRAINT TRIGGER waits AFTER INSERT ON notifications.notifications DEFERRABLE INITIALLY DEFERRED
         FOR EACH ROW EXECUTE FUNCTION notifications.wait_before_commit()`);
-  }, 120_000);
+  });
   afterAll(() => cluster?.remove(), 60_000);
 
   /** Some name the reader, and some reach the reader as a member. */
@@ -122,5 +122,5 @@ describe('read state', () => {
     const { data } = await inbox({ pageSize: 2 });
     const read = data.map(({ id, read: isRead }) => `${id}: ${isRead ? 'read' : 'unread'}`);
     expect({ seed, read }).toEqual({ seed, read: ['hanging: unread', 'before: read'] });
-  }, 120_000);
+  });
 });

@@ -37,11 +37,11 @@ describe('redelivery', () => {
     await channel.consume(replyTo, (message) => {
       if (message) replies.set(String(message.properties.correlationId), message.content.toString());
     });
-  }, 120_000);
+  });
   afterAll(async () => {
     await connection?.close();
     await cluster?.remove();
-  }, 60_000);
+  });
 
   const call = <Result>(operation: string, data: object) =>
     caller.untilDone<Result>(operation, { organizationId: ORGANIZATION, ...data });

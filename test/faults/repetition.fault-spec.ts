@@ -20,11 +20,11 @@ describe('repetition', () => {
     cluster = await Cluster.start(random, { writers: 3 });
     connection = await connect(cluster.broker.url);
     channel = await connection.createConfirmChannel();
-  }, 120_000);
+  });
   afterAll(async () => {
     await connection.close();
     await cluster.remove();
-  }, 60_000);
+  });
 
   const rowsOf = async (organizationId: string) => {
     const { rows } = await cluster.sql.query<{ key: string; id: string; mark: string }>(
@@ -102,7 +102,7 @@ describe('repetition', () => {
       unasked: 0,
       late: 0,
     });
-  }, 120_000);
+  });
 
   it('an Idempotency-Key used by 100 concurrent calls has one effect and one answer; another body is refused', async () => {
     const workload = new Workload(cluster, random, 'one key');
@@ -133,5 +133,5 @@ describe('repetition', () => {
       unasked: 0,
       late: 0,
     });
-  }, 60_000);
+  });
 });

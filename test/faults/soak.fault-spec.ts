@@ -53,7 +53,7 @@ describe('soak', () => {
 
   beforeAll(async () => {
     cluster = await Cluster.start(new Random(seed), { writers: 2 });
-  }, 120_000);
+  });
   afterAll(() => cluster?.remove(), 60_000);
 
   it(

@@ -56,12 +56,12 @@ describe('hostile input', () => {
     publisher = await DirectPublisher.connect(watched.system.amqpUrl);
     for (const service of ['users', 'notifications']) await publisher.takeDeadLetters(`${service}.commands.refused`);
     values = new ValidValues(watched.canary);
-  }, 120_000);
+  });
   afterAll(async () => {
     http?.close();
     await publisher?.close();
     await watched?.stop();
-  }, 60_000);
+  });
 
   const campaign = { concurrency: CONNECTIONS, afterLot: () => watched.readLogs() };
 

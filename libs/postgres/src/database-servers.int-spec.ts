@@ -20,7 +20,7 @@ describe('a pool with two servers', () => {
     for (const server of [first, second]) {
       await on(server, `CREATE TABLE things (server text DEFAULT current_setting('port'))`);
     }
-  }, 60_000);
+  });
   afterAll(() => Promise.all([first?.remove(), second?.remove()]));
   beforeEach(async () => {
     await acceptWrites(first, false);

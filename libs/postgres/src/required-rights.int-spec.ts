@@ -35,7 +35,7 @@ describe('set-up with an owner without CREATEROLE', () => {
         (error: unknown) => (error as { code?: string }).code === '28P01',
       ),
     );
-  }, 60_000);
+  });
   afterAll(async () => {
     await admin?.end();
     await server?.remove();

@@ -71,7 +71,7 @@ describe('lanes', () => {
     // The backlog was published first. Only a small part of it is prefetched and takes turns.
     const remaining = async () => (await channel.checkQueue('users.commands.1')).messageCount;
     expect(await remaining()).toBeGreaterThan(0);
-    await eventually(() => ended === 5002, 30_000);
+    await eventually(() => ended === 5002);
   });
 
   it('all execute their commands', async () => {
@@ -148,7 +148,7 @@ describe('lanes', () => {
     await eventually(async () => {
       const { refused, dropped } = await outcomes();
       return refused + dropped === 63;
-    }, 20_000);
+    });
     // 30 stubs, 3 of the other publisher, and the whole ones that fit into 8 MiB.
     expect(await outcomes()).toEqual({ refused: 30 + 3 + 9, dropped: 21 });
   });

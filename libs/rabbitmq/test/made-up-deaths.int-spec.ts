@@ -28,8 +28,6 @@ const MADE_UP: [string, unknown][] = [
   ],
 ];
 
-jest.setTimeout(90_000);
-
 /** Uses its own broker: a failure here would stop the retries of all virtual hosts. */
 describe('a forged x-death header', () => {
   let broker: PrivateServer;
@@ -54,7 +52,7 @@ describe('a forged x-death header', () => {
     }
     await channel.waitForConfirms();
     for (const service of SERVICES) {
-      const back = await eventually(() => channel.get(againQueue(service), { noAck: true }), 15_000);
+      const back = await eventually(() => channel.get(againQueue(service), { noAck: true }));
       expect(back).toMatchObject({ properties: { messageId: service } });
     }
   }
@@ -67,7 +65,7 @@ describe('a forged x-death header', () => {
     }
     await channel.waitForConfirms();
     for (const { queue } of bindings) {
-      await eventually(async () => (await channel.checkQueue(queue)).messageCount === 0, 20_000);
+      await eventually(async () => (await channel.checkQueue(queue)).messageCount === 0);
     }
     await expectRetries();
   });
@@ -94,7 +92,7 @@ describe('a forged x-death header', () => {
       }
       await channel.waitForConfirms();
       // One retry in four waits for 5 s.
-      await eventually(() => tried.length === 2 * LANES.length, 30_000);
+      await eventually(() => tried.length === 2 * LANES.length);
       expect(tried.toSorted()).toEqual(LANES.flatMap((lane) => [`${lane} 1`, `${lane} 2`]).toSorted());
     } finally {
       await server.close();

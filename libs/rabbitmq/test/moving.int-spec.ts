@@ -14,8 +14,6 @@ const BODY: AddUsersRequest = { organizationId: 'o', users: [{ userId: 'u' }] };
 const CALL = { apiKey: 'key', requestId: 'r', timeoutMs: 20_000 };
 const MOVE_EVERY_MS = 200;
 
-jest.setTimeout(60_000);
-
 describe('connections whose node has returned', () => {
   let broker: TestBroker;
   let links: BrokerLinks;
@@ -40,13 +38,13 @@ describe('connections whose node has returned', () => {
     await broker?.drop();
   });
 
-  const ready = () => eventually(() => server.check() === undefined && client.check() === undefined, 20_000);
+  const ready = () => eventually(() => server.check() === undefined && client.check() === undefined);
   const areSpread = () => links.proxies.every(({ openLinks }) => openLinks === 1);
 
   /** All connections are at the node that one of the server's prefers, and the other nodes are back. */
   const gatherAt = async (name: 'consuming' | 'publishing') => {
     await ready();
-    await eventually(areSpread, 20_000);
+    await eventually(areSpread);
     const left = links.nodeOf((server as unknown as Record<typeof name, RabbitConnection>)[name]);
     for (const proxy of links.proxies) if (proxy !== left) links.kill(proxy);
     await eventually(() => left.openLinks === 3);
@@ -81,7 +79,7 @@ describe('connections whose node has returned', () => {
         }
       };
       const callers = Array.from({ length: 8 }, (_, caller) => callOn(caller));
-      await eventually(areSpread, 30_000).finally(() => (spread = true));
+      await eventually(areSpread).finally(() => (spread = true));
       await Promise.all(callers);
       expect(Object.fromEntries(outcomes)).toEqual({ fine: 2 * calls });
       expect(executed).toHaveLength(calls);
@@ -101,7 +99,7 @@ describe('connections whose node has returned', () => {
     const left = await gatherAt('publishing');
     const call = client.call(AddUsers, BODY, CALL);
     await eventually(() => runs === 1);
-    await eventually(() => links.proxies.every(({ openLinks }) => openLinks > 0), 20_000);
+    await eventually(() => links.proxies.every(({ openLinks }) => openLinks > 0));
     // The earlier connections of the client and of the consumer.
     expect(left.openLinks).toBe(3);
     finish();

@@ -18,8 +18,6 @@ const AT_ONCE = 16;
 const SHORT = 'the broker is short of memory or disk';
 const CALL = { apiKey: 'key', requestId: 'r', timeoutMs: 8000 };
 
-jest.setTimeout(90_000);
-
 /** What a caller sees when the broker node of the query queue is away, or its connection ends. */
 describe('queries', () => {
   let broker: PrivateServer;
@@ -49,7 +47,7 @@ describe('queries', () => {
     client = new RabbitClient({ connection: { url: broker.url, name: 'gateway' }, metrics });
     await client.connect();
     handlers.exists = () => ({ fine: true });
-    await eventually(() => client.check() === undefined && server.check() === undefined, 30_000);
+    await eventually(() => client.check() === undefined && server.check() === undefined);
   });
   afterEach(async () => {
     await client.close();
@@ -73,15 +71,15 @@ describe('queries', () => {
       return { page };
     };
     const answers = Array.from({ length: 40 }, () => client.call(Exists, {}, { ...CALL, timeoutMs: 40_000 }));
-    await eventually(() => started === AT_ONCE, 10_000);
+    await eventually(() => started === AT_ONCE);
     await broker.order('memory alarm on');
     // The broker blocks a connection when it publishes.
     await eventually(async () => {
       await client.call(Exists, {}, { ...CALL, timeoutMs: 100 }).catch(() => undefined);
       return client.check() === SHORT;
-    }, 20_000);
+    });
     letGo();
-    await eventually(() => server.check() === SHORT, 10_000);
+    await eventually(() => server.check() === SHORT);
     expect(started).toBeLessThan(2 * AT_ONCE);
     await broker.order('memory alarm off');
     for (const answer of await Promise.all(answers)) expect(answer.parse()).toEqual({ page });
@@ -121,12 +119,12 @@ describe('queries', () => {
     handlers.exists = () => (++runs === 1 ? new Promise(() => undefined) : { runs });
     const call = exists();
     await eventually(() => runs === 1);
-    await eventually(() => broker.management.killConnections('gateway calling'), 20_000);
+    await eventually(() => broker.management.killConnections('gateway calling'));
     await expect(call).resolves.toEqual({ runs: 2 });
   });
 
   it('wait for the next connection when they come while there is none', async () => {
-    await eventually(() => broker.management.killConnections('gateway calling'), 20_000);
+    await eventually(() => broker.management.killConnections('gateway calling'));
     await eventually(() => client.state === 'down');
     await expect(exists()).resolves.toEqual({ fine: true });
   });
@@ -145,8 +143,8 @@ describe('queries', () => {
     const other = new RabbitClient({ connection: { url: broker.url, name: 'other' }, calls, metrics });
     try {
       await other.connect();
-      await eventually(() => other.check()?.startsWith('a queue refuses messages'), 20_000);
-      await eventually(() => other.check() === undefined, 20_000);
+      await eventually(() => other.check()?.startsWith('a queue refuses messages'));
+      await eventually(() => other.check() === undefined);
       // The first message of each channel has reached the service, and has no effect.
       await eventually(async () => (await expired()) === 6);
     } finally {
@@ -167,7 +165,7 @@ describe('queries', () => {
     expect(at - killedAt).toBeLessThan(3000);
     const before = performance.now();
     await expect(exists()).rejects.toMatchObject({ status: 'UNAVAILABLE' });
-    expect(performance.now() - before).toBeLessThan(500);
+    expect(performance.now() - before).toBeLessThan(900);
     await broker.order('start');
     model = await openConnection({ url: broker.url, name: 'test' });
     channel = await model.createChannel();

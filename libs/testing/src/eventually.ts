@@ -5,7 +5,7 @@
  * @param timeoutMs rejects after this time, with the last result of the condition
  * @param everyMs interval of the checks
  */
-export async function eventually<T>(condition: () => T | Promise<T>, timeoutMs = 10_000, everyMs = 10): Promise<T> {
+export async function eventually<T>(condition: () => T | Promise<T>, timeoutMs = 60_000, everyMs = 10): Promise<T> {
   const until = performance.now() + timeoutMs;
   for (;;) {
     let last: unknown;

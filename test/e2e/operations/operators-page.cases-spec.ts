@@ -23,7 +23,7 @@ export const operatorsPage = (running: () => System): void =>
     };
 
     it('watches all processes, and refuses who does not have the token', async () => {
-      await eventually(async () => (await get('/')).text.includes('3 of 3 processes are ready'), 15_000);
+      await eventually(async () => (await get('/')).text.includes('3 of 3 processes are ready'));
       expect((await get('/', 'wrong')).status).toBe(401);
       expect((await fetch(operator.url, { redirect: 'manual' })).status).toBe(303);
     });

@@ -42,7 +42,7 @@ export function describeFaults(title: string, faults: Fault[], options: ClusterO
 
     beforeAll(async () => {
       cluster = await Cluster.start(new Random(seed), options);
-    }, 120_000);
+    });
     afterAll(() => cluster?.remove(), 60_000);
 
     it.each(faults.map((fault) => [fault.name, fault] as const))(
@@ -59,7 +59,7 @@ export function describeFaults(title: string, faults: Fault[], options: ClusterO
       expect(await Promise.all(cluster.nodes.map(({ process }) => process.stop('SIGTERM')))).toEqual(cluster.nodes.map(() => 0));
       // Without consumers, unacknowledged messages are ready again and count too.
       expect(await unsettledIn(cluster.environment.AMQP_URL)).toEqual([]);
-    }, 60_000);
+    });
   });
 }
 

@@ -77,7 +77,7 @@ describe('the limits of accounts', () => {
       'max-length': 20_000,
       'max-length-bytes': 2 ** 28,
     });
-  }, 120_000);
+  });
 
   it('are deleted with the account and its queues', async () => {
     const policies = async () => (await api.get<{ name: string }[]>(`operator-policies/${api.vhost}`)) ?? [];

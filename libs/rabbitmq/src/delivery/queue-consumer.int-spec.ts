@@ -8,8 +8,6 @@ import { QueueConsumer } from './queue-consumer';
 /** A method frame of queue.declare, which is also the check of a queue: the numbers of its class and of the method. */
 const QUEUE_DECLARE = Buffer.from([0, 50, 0, 10]);
 
-jest.setTimeout(40_000);
-
 describe('the consumer of a queue on one node', () => {
   let broker: TestBroker;
   let links: BrokerLinks;
@@ -49,7 +47,7 @@ describe('the consumer of a queue on one node', () => {
       onNodeAway: (isAway) => away.push(isAway),
       onDelivery: () => undefined,
     });
-    await eventually(() => away.length > 0, 10_000);
+    await eventually(() => away.length > 0);
     expect([away, consumer.check(), checks]).toEqual([[true], undefined, 1]);
     node.heal();
     await eventually(() => away.length > 1);

@@ -113,8 +113,8 @@ module.exports = {
       name: 'services-load-no-operator-tools',
       comment: "Operator tools use the full-rights account, which no service has, and only the operator's page does.",
       severity: 'error',
-      from: { path: '^(apps/(?!operator/)|libs/(?!(rabbitmq-admin|api-docs|doctor)/))', pathNot: TEST },
-      to: { path: '^libs/(rabbitmq-admin|doctor)/' },
+      from: { path: '^(apps/(?!operator/)|libs/(?!(rabbitmq-admin|api-docs|doctor|tenants)/))', pathNot: TEST },
+      to: { path: '^libs/(rabbitmq-admin|doctor|tenants)/' },
     },
     {
       name: 'keys-are-for-users-and-operators',

@@ -1,5 +1,5 @@
-// npm run keys, events, copy, accounts, dead-letters, doctor: the operators' tools, on the system of the environment, else on a running npm
-// start. In a container: node scripts/tool.mjs keys, and so on.
+// npm run keys, events, copy, tenants, accounts, dead-letters, doctor: the operators' tools, on the system of the environment, else on a
+// running npm start. In a container: node scripts/tool.mjs keys, and so on.
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -42,6 +42,10 @@ const TOOLS = {
         args: (given) => ['republish', ...given.filter((word) => word !== 'rebuild')],
       },
     ],
+  },
+  tenants: {
+    about: 'a tenant, copied to another installation or removed',
+    steps: [{ program: 'dist/libs/tenants/src/tenants.main.js', names: ['DATABASE_URL'] }],
   },
   accounts: {
     about: 'broker accounts of other services',

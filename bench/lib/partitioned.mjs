@@ -16,7 +16,7 @@ const ORGANIZATION = 'partitions';
 /** @typedef {{ documentId?: string, locationId?: string, userId?: string, ids?: string[] }} Filter */
 /** @type {Record<Layout, { schema: string, tables: string[] }>} */
 export const LAYOUTS = {
-  'one table each': { schema: 'notifications', tables: [] },
+  'one table each': { schema: 'unpartitioned', tables: [] },
   'recipients in partitions': { schema: 'partitioned', tables: ['recipients'] },
   'both in partitions': { schema: 'partitioned_both', tables: ['recipients', 'notifications'] },
 };
@@ -87,13 +87,8 @@ export async function storeLayouts(client, stored, now) {
  */
 async function create(client, schema, partitioned, now) {
   const { rows } = await client.query(`
-    SELECT i.indexrelid::regclass::text AS name, i.indisprimary, pg_get_indexdef(i.indexrelid) AS definition
+    SELECT pg_get_indexdef(i.indexrelid) AS definition
     FROM pg_index i WHERE i.indrelid IN ('notifications.notifications'::regclass, 'notifications.recipients'::regclass)`);
-  if (schema === 'notifications') {
-    const others = rows.filter(({ indisprimary }) => !indisprimary);
-    for (const { name } of others) await client.query(`DROP INDEX ${name}`);
-    return others.map(({ definition }) => definition);
-  }
   await client.query(`CREATE SCHEMA ${schema}; SET search_path = ${schema}, notifications`);
   for (const table of ['notifications', 'recipients']) {
     const like = `(LIKE notifications.${table} INCLUDING ALL EXCLUDING INDEXES)`;

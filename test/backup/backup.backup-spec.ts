@@ -120,7 +120,7 @@ describe('a backup that is taken under load', () => {
       // The copy as after a restore of one schema alone: it takes itself for complete, and is not.
       await sql.query('DELETE FROM notifications.members');
       expect(await seenBy('early')).toBe(0);
-      await system.rebuildCopy();
+      await system.tool(['copy', 'rebuild']);
       await eventually(async () => (await seenBy('early')) === 1);
       const again = added.find(({ id }) => stored.has(id))!.id;
       await addTo(system, again);

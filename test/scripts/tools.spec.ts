@@ -7,6 +7,7 @@ describe.each([
   ['scripts/tool.mjs', 'keys', 'list'],
   ['scripts/tool.mjs', 'events', 'republish'],
   ['scripts/tool.mjs', 'copy', 'rebuild'],
+  ['scripts/tool.mjs', 'tenants', 'remove', 'key', '--yes'],
   ['scripts/tool.mjs', 'accounts', 'list'],
   ['scripts/tool.mjs', 'dead-letters', 'list'],
   ['scripts/setup.mjs', 'topology'],

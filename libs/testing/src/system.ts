@@ -142,9 +142,9 @@ export class System {
     return (await run('dist/apps/users/src/tools/keys.main.js', parameters, this.env)).stdout;
   }
 
-  /** Runs `npm run copy -- rebuild`. */
-  async rebuildCopy(): Promise<void> {
-    await run('scripts/tool.mjs', ['copy', 'rebuild'], this.env);
+  /** Runs a tool for operators as `npm run` does. @throws Error with its stderr, if it fails */
+  async tool(words: string[], env: Record<string, string> = {}): Promise<string> {
+    return (await run('scripts/tool.mjs', words, { ...this.env, ...env })).stdout;
   }
 
   async stop(): Promise<void> {

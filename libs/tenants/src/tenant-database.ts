@@ -1,0 +1,55 @@
+import type { ClientBase } from 'pg';
+import { DatabaseServers } from '@app/postgres/database-servers';
+import { WritableClient } from '@app/postgres/writable-client';
+import type { TlsFiles } from '@app/runtime/tls-files';
+import { SCHEMAS } from './tables';
+
+/** The tenant is not in a state that allows the work. The message is for the operator. */
+export class TenantObstacle extends Error {}
+
+/** Connects to the server that accepts writes, for the time of the work. */
+export async function onServer<T>(url: string, tlsFiles: TlsFiles, work: (client: ClientBase) => Promise<T>): Promise<T> {
+  const servers = new DatabaseServers(url);
+  const client = await servers.first(() => new WritableClient({ servers, tlsFiles, application_name: 'tenants' }).connect());
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
+}
+
+/** @throws TenantObstacle unless nobody writes for the tenant any more */
+export async function requireQuiet(client: ClientBase, apiKey: string): Promise<void> {
+  const { rows } = await client.query<{ disabled: boolean }>(
+    'SELECT disabled_at IS NOT NULL AS disabled FROM users.api_keys WHERE key = $1',
+    [apiKey],
+  );
+  if (!rows[0]) throw new TenantObstacle(`There is no API key ${apiKey}. npm run keys -- list shows all.`);
+  if (!rows[0].disabled)
+    throw new TenantObstacle(`API key ${apiKey} is enabled. Stop its publishers, and run npm run keys -- disable ${apiKey}`);
+  const { rows: left } = await client.query<{ what: string }>(UNFINISHED, [apiKey]);
+  if (left.length > 0)
+    throw new TenantObstacle(
+      `Not everything is done for this API key: ${left.map(({ what }) => what).join(', ')}. Try again later.`,
+    );
+}
+
+const UNFINISHED = `
+  SELECT count(*) || ' events of users are not published' AS what FROM users.outbox WHERE api_key = $1 HAVING count(*) > 0
+  UNION ALL
+  SELECT count(*) || ' events of notifications are not published' FROM notifications.outbox b
+  WHERE b.api_key = $1 OR b.organization IN (SELECT id FROM notifications.organizations WHERE api_key = $1) HAVING count(*) > 0
+  UNION ALL
+  SELECT count(*) || ' erasures go on in users' FROM users.erasures WHERE api_key = $1 HAVING count(*) > 0
+  UNION ALL
+  SELECT count(*) || ' erasures go on in notifications' FROM notifications.erasures
+  WHERE api_key = $1 AND user_ids IS NOT NULL HAVING count(*) > 0`;
+
+/** The names of the migrations that have run: two databases with the same ones have the same tables. */
+export async function migrationsOf(client: ClientBase): Promise<string> {
+  const names = SCHEMAS.map((schema) => `SELECT '${schema} ' || name AS name FROM ${schema}.migrations`);
+  const { rows } = await client.query<{ names: string }>(
+    `SELECT string_agg(name, ', ' ORDER BY name) AS names FROM (${names.join(' UNION ALL ')}) m`,
+  );
+  return rows[0]?.names ?? '';
+}

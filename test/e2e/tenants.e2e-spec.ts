@@ -1,0 +1,179 @@
+import { Client } from 'pg';
+import { eventually } from '@app/testing/eventually';
+import { System, type Operation } from '@app/testing/system';
+import { COMMON_TABLES, SCHEMAS, TENANT_TABLES } from '@app/tenants/tables';
+
+const ORGANIZATION = { organizationId: 'org' };
+const add = (notificationId: string, rest: object) => ({
+  ...ORGANIZATION,
+  documentId: 'd',
+  notificationId,
+  actionUser: { userId: 'actor', name: 'Ä "quoted" \\ name' },
+  displayHeadlineMessageTemplate: 'Hello',
+  ...rest,
+});
+/** Everything that can be read of the tenant, in all ways. */
+const READS: [Operation, object][] = [
+  ['users/get', ORGANIZATION],
+  ...['d', 'open'].map((documentId): [Operation, object] => ['notifications/get', { ...ORGANIZATION, documentId }]),
+  ...['u', 'gone', 'guest'].flatMap((userId): [Operation, object][] => [
+    ['notifications/get', { ...ORGANIZATION, userId }],
+    ['notifications/get', { ...ORGANIZATION, userId, locationId: 'l' }],
+    ['notifications/get', { ...ORGANIZATION, userId, documentId: 'd' }],
+    ['notifications/inbox', { ...ORGANIZATION, userId }],
+  ]),
+  ['notifications/get', { ...ORGANIZATION, documentId: 'd', notificationIds: ['named', 'deleted'] }],
+];
+
+/** An installation with a busy past, another one, and a tenant that moves from the first to the second. */
+describe('a tenant', () => {
+  let from: System;
+  let to: System;
+  let sql: Record<'from' | 'to', Client>;
+  let own: Record<string, string>;
+  let apiKey: string;
+  let before: object[];
+
+  const call = async (system: System, operation: Operation, data: object, headers = own) => {
+    const { status, body } = await system.call(operation, data, headers);
+    expect([operation, status, body.error]).toEqual([operation, 200, undefined]);
+    return body.result;
+  };
+  const readAll = (system: System, headers = own) =>
+    // Without the time of the read itself.
+    Promise.all(READS.map(async ([operation, data]) => ({ ...(await call(system, operation, data, headers)), asOf: 0 })));
+  const tenants = (...words: string[]) => from.tool(['tenants', ...words], { TARGET_DATABASE_URL: to.databaseUrl });
+  const refusal = (...words: string[]) =>
+    tenants(...words).then(
+      () => 'no refusal',
+      (error: unknown) => {
+        const { code, stderr } = error as { code: number; stderr: string };
+        return `${code}: ${stderr.trim()}`;
+      },
+    );
+  /** Rows of an API key in each table that has some. */
+  const rowsOf = async (client: Client, key: string) => {
+    const counted: Record<string, number> = {};
+    for (const schema of SCHEMAS)
+      for (const { name, by } of TENANT_TABLES[schema]) {
+        const mine =
+          by === 'organization' ? `organization IN (SELECT id FROM ${schema}.organizations WHERE api_key = $1)` : `${by} = $1`;
+        const { rows } = await client.query<{ n: number }>(`SELECT count(*)::int AS n FROM ${schema}.${name} WHERE ${mine}`, [
+          key,
+        ]);
+        if (rows[0]?.n) counted[`${schema}.${name}`] = rows[0].n;
+      }
+    return counted;
+  };
+
+  beforeAll(async () => {
+    [from, to] = await Promise.all([System.start(), System.start()]);
+    sql = {
+      from: new Client({ connectionString: from.databaseUrl }),
+      to: new Client({ connectionString: to.databaseUrl }),
+    };
+    await Promise.all(Object.values(sql).map((client) => client.connect()));
+    await sql.from.query(`SELECT setval('users.versions', 5000000)`);
+    // Organizations have other numbers there.
+    for (const organizationId of ['first', 'second', 'org'])
+      await call(to, 'users/add', { organizationId, users: [{ userId: 'u' }] }, {});
+    await call(to, 'notifications/add', add('named', { notifyUsers: [{ userId: 'u' }] }), {});
+    own = await from.createKey();
+    apiKey = own['x-svc-api-key'] ?? '';
+    for (const headers of [own, {}]) {
+      await call(
+        from,
+        'users/add',
+        { ...ORGANIZATION, users: ['u', 'gone'].map((userId) => ({ userId, name: userId })) },
+        headers,
+      );
+      await call(from, 'users/add', { ...ORGANIZATION, folderId: 'f', users: [{ userId: 'guest' }] }, headers);
+      await call(from, 'users/add', { ...ORGANIZATION, documentId: 'd', users: [{ userId: 'gone' }] }, headers);
+      await call(from, 'documents/set', { ...ORGANIZATION, documentId: 'open', folderId: 'f', access: 'public' }, headers);
+      await call(from, 'notifications/add', add('named', { notifyUsers: [{ userId: 'u' }, { userId: 'gone' }] }), {
+        ...headers,
+        'idempotency-key': 'once',
+      });
+      await call(from, 'notifications/add', add('at', { locationId: 'l', notifyUsers: [{ userId: 'u' }] }), headers);
+      await call(from, 'notifications/add', add('deleted', { notifyAll: true }), headers);
+      await call(from, 'notifications/add', add('to all', { notifyAll: true, documentId: 'open' }), headers);
+      await call(from, 'notifications/delete', { ...ORGANIZATION, notificationIds: ['deleted'] }, headers);
+      await call(from, 'notifications/update', { ...ORGANIZATION, notifications: [{ id: 'at', readByUserIds: ['u'] }] }, headers);
+      await call(from, 'users/delete', { ...ORGANIZATION, userIds: ['gone'] }, headers);
+    }
+    // The copy of memberships follows the events.
+    await eventually(async () => {
+      before = await readAll(from);
+      const again = JSON.stringify(await readAll(from));
+      return JSON.stringify(before) === again && again.includes('"to all"');
+    });
+  });
+  afterAll(async () => {
+    await Promise.all(Object.values(sql ?? {}).map((client) => client.end()));
+    await Promise.all([from, to].map((system) => system?.stop()));
+  });
+
+  it('has no row in a table that the tool does not know', async () => {
+    for (const schema of SCHEMAS) {
+      const { rows } = await sql.from.query<{ name: string }>(
+        'SELECT table_name AS name FROM information_schema.tables WHERE table_schema = $1 ORDER BY 1',
+        [schema],
+      );
+      const known = [...TENANT_TABLES[schema].map(({ name }) => name), ...COMMON_TABLES];
+      expect(known.sort()).toEqual(rows.map(({ name }) => name));
+    }
+  });
+
+  it('is neither copied nor removed while somebody may write for it', async () => {
+    expect(await refusal('copy', 'nobody')).toBe('1: There is no API key nobody. npm run keys -- list shows all.');
+    expect(await refusal('copy', apiKey)).toMatch(/^1: API key key_\w+ is enabled\. /);
+    expect(await refusal('remove', apiKey, '--yes')).toMatch(/^1: API key key_\w+ is enabled\. /);
+    expect(await refusal('remove', apiKey)).toMatch(/^2: remove deletes permanently: give --yes\./);
+    expect(await rowsOf(sql.to, apiKey)).toEqual({});
+    await from.keys('disable', apiKey);
+    await sql.from.query(
+      `INSERT INTO users.erasures (api_key, user_ids, version, requested_at) VALUES ($1, '{}', 1, 'infinity')`,
+      [apiKey],
+    );
+    expect(await refusal('copy', apiKey)).toMatch(/^1: Not everything is done for this API key: .*1 erasures go on in users/);
+    await sql.from.query('DELETE FROM users.erasures');
+  });
+
+  it('is the same in the other installation, with its tokens, for every read', async () => {
+    const others = await rowsOf(sql.to, 'demo-key');
+    await eventually(async () => (await rowsOf(sql.from, apiKey))['users.outbox'] === undefined);
+    const { rows } = JSON.parse(await tenants('copy', apiKey, '--json')) as { rows: Record<string, number> };
+    expect(rows).toMatchObject({ 'users.users': 3, 'users.document_members': 0, 'notifications.notifications': 4 });
+    expect((await to.call('users/get', ORGANIZATION, own)).status).toBe(403);
+    await to.keys('enable', apiKey);
+    await eventually(async () => (await to.call('users/get', ORGANIZATION, own)).status === 200);
+    expect(await readAll(to)).toEqual(before);
+    expect(await rowsOf(sql.to, 'demo-key')).toEqual(others);
+    expect(await refusal('copy', apiKey)).toMatch(/^1: The target has rows of API key/);
+  });
+
+  it('goes on there: repetitions are known, and changes are newer than what was copied', async () => {
+    const again = add('named', { notifyUsers: [{ userId: 'u' }, { userId: 'gone' }] });
+    await call(to, 'notifications/add', again, { ...own, 'idempotency-key': 'once' });
+    expect(await readAll(to)).toEqual(before);
+    const seen = async (userId: string) =>
+      ((await call(to, 'notifications/get', { ...ORGANIZATION, userId })) as { data: { id: string }[] }).data.map(({ id }) => id);
+    expect(await seen('u')).toContain('to all');
+    await call(to, 'documents/set', { ...ORGANIZATION, documentId: 'open', access: 'restricted' });
+    await eventually(async () => !(await seen('u')).includes('to all'));
+    await call(to, 'users/add', { ...ORGANIZATION, documentId: 'open', users: [{ userId: 'gone' }] });
+    await eventually(async () => (await seen('gone')).includes('to all'));
+    await call(to, 'users/delete', { ...ORGANIZATION, userIds: ['gone'] });
+    await eventually(async () => !(await seen('gone')).includes('to all'));
+  });
+
+  it('leaves nothing where it was removed, and others as they are', async () => {
+    const everything = await readAll(from, {});
+    const others = await rowsOf(sql.from, 'demo-key');
+    await tenants('remove', apiKey, '--yes');
+    expect(await rowsOf(sql.from, apiKey)).toEqual({});
+    expect(await rowsOf(sql.from, 'demo-key')).toEqual(others);
+    expect(await readAll(from, {})).toEqual(everything);
+    expect((await from.call('users/get', ORGANIZATION, own)).status).toBe(401);
+  });
+});

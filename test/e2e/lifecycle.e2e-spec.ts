@@ -8,7 +8,7 @@ const APPS: AppName[] = ['gateway', 'users', 'notifications'];
 describe('a service', () => {
   let system: System;
   beforeAll(async () => {
-    system = await System.start({ env: { LOG_LEVEL: 'debug' }, wholeSetUp: true });
+    system = await System.start({ env: { LOG_LEVEL: 'debug', SHUTDOWN_DELAY_MS: '1000' }, wholeSetUp: true });
   });
   afterAll(() => system.stop());
 

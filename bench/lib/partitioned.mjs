@@ -37,7 +37,7 @@ export const firstOf = (/** @type {number} */ now, /** @type {number} */ partiti
  * @param {number} now
  */
 export async function storeLayouts(client, stored, now) {
-  await client.query('SET search_path = notifications');
+  await client.query("SET search_path = notifications; SET maintenance_work_mem = '1GB'");
   const { rows } = await client.query(
     "INSERT INTO organizations (api_key, organization_id) VALUES ('demo-key', $1) RETURNING id",
     [ORGANIZATION],

@@ -20,23 +20,34 @@ const COLUMNS = [
   'missed',
 ];
 
-const { rows, write } = commandLine(
+const { rows, write, queues } = commandLine(
   {
     command: 'npm run test:cluster --',
     about:
       'Three brokers, two gateways, two users and three notifications processes, a database with a synchronous standby: ends, freezes, separates and restarts them under load.',
     words: { name: 'ROW', help: 'only the rows whose name is or contains it; without one, all' },
     options: {
+      queues: { help: 'measures instead how many messages a second one queue carries, and three of them: in three minutes' },
       write: { help: 'writes the figures into docs/reliability.md, with the bounds that were missed' },
     },
     notes: [`Rows:\n${ROWS.map(({ name }) => `  ${name}`).join('\n')}`],
     examples: { '': 'everything, in less than half an hour', 'SIGKILL standby': 'the rows with one of these words' },
   },
   ({ words, values }) => {
+    if (values.queues && (values.write || words.length > 0)) throw new UsageError('--queues has no rows, and writes nothing.');
     if (values.write && words.length > 0) throw new UsageError('--write is for the full run only.');
-    return { rows: chosenRows(ROWS, words), write: values.write };
+    return { rows: chosenRows(ROWS, words), write: values.write, queues: values.queues };
   },
 );
+
+if (queues)
+  await runRowSuite({
+    project: 'cluster',
+    pattern: 'cluster/queues\\.cluster-spec',
+    env: {},
+    columns: ['row', 'messages a second', 'commands a second', 'processors in use'],
+    missed: (_figures, failed) => failed,
+  });
 
 await runRowSuite({
   project: 'cluster',

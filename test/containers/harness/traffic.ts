@@ -8,6 +8,8 @@ const PER_SECOND = 40;
 /** Longer than any answer takes: a call without an answer fails. */
 const GIVE_UP_MS = 20_000;
 const LOOK_EVERY_MS = 100;
+/** The engine may accept a connection to a container that does not listen yet, and never answer it. */
+const LOOK_MS = 2000;
 
 export interface Answer {
   /** 0: no answer. */
@@ -38,6 +40,8 @@ export class Traffic {
   calls = 0;
   private ready: string[] = [];
   private turn = 0;
+  private looks = 0;
+  private newest = 0;
   private readonly place = { organizationId: `traffic ${randomBytes(6).toString('hex')}`, documentId: 'document' };
   private readonly timer = setInterval(() => void this.look(), LOOK_EVERY_MS).unref();
   private stopCalling: () => Promise<void> = async () => undefined;
@@ -97,14 +101,18 @@ export class Traffic {
 
   /** As a load balancer does. */
   private async look(): Promise<void> {
+    const look = ++this.looks;
     const answers = await Promise.all(
       this.gateways().map(async ({ api, health }) =>
-        fetch(`${health}/health/ready`, { signal: AbortSignal.timeout(GIVE_UP_MS) }).then(
+        fetch(`${health}/health/ready`, { signal: AbortSignal.timeout(LOOK_MS) }).then(
           ({ ok }) => (ok ? [api] : []),
           () => [],
         ),
       ),
     );
+    // An earlier look may end later, and knows less.
+    if (look < this.newest) return;
+    this.newest = look;
     this.ready = answers.flat();
   }
 }

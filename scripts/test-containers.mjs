@@ -36,10 +36,11 @@ const images = { TEST_IMAGE: `${run}:one`, TEST_NEXT_IMAGE: `${run}:two` };
 
 /** @param {string} directory */
 const figuresOf = (directory) => join(directory, 'figures.jsonl');
-
+/** @type {Record<string, string>} */
+let bases = {};
 try {
   await needEngine();
-  await needImages(report);
+  bases = await needImages(report);
 } catch (error) {
   reportFailure(error);
   process.exit(1);
@@ -52,7 +53,7 @@ await runSuite({
     report('building the image ...');
     await build(images.TEST_IMAGE, '1');
     await build(images.TEST_NEXT_IMAGE, '2');
-    return { TEST_RUN: run, ...images };
+    return { TEST_RUN: run, ...images, ...bases };
   },
   env: (directory) => ({ TEST_FIGURES: figuresOf(directory) }),
   after: (directory) => {
@@ -70,10 +71,10 @@ await runSuite({
 
 /** @param {string} image @param {string} revision */
 async function build(image, revision) {
-  const files = ['--file', 'docker-compose.yml', '--file', 'test/containers/compose.yml'];
+  const files = ['--env-file', '/dev/null', '--file', 'docker-compose.yml', '--file', 'test/containers/compose.yml'];
   await runQuietly('docker', ['compose', ...files, 'build', '--build-arg', `REVISION=${revision}`, 'setup'], {
     name: 'docker compose build',
     cwd: ROOT,
-    env: { ...process.env, ...images, TEST_IMAGE: image },
+    env: { ...process.env, ...images, ...bases, TEST_IMAGE: image },
   });
 }

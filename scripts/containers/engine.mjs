@@ -2,7 +2,6 @@ import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { parse } from 'yaml';
 import { UserError } from '../checkout/machine.mjs';
 import { ROOT } from '../checkout/project.mjs';
 import { CommandFailure, runQuietly } from '../processes/command.mjs';
@@ -37,24 +36,28 @@ export async function needEngine() {
     );
 }
 
-/** The images that ours is made of and runs beside, each with the variable that names another one. */
-export function neededImages() {
-  const { services } = parse(readFileSync(join(ROOT, 'docker-compose.yml'), 'utf8'), { merge: true });
-  /** @param {string} service */
-  const variable = (service) => /^\$\{(\w+):-(.+)\}$/.exec(services[service].image) ?? [];
+/**
+ * The images that ours is made of and runs beside, by the variable that names another one, in the environment or in .env.
+ * @returns {Promise<Record<string, string>>}
+ */
+async function neededImages() {
+  const { services } = JSON.parse(await docker('compose', '--project-directory', ROOT, 'config', '--format', 'json'));
   const [node] = baseImages(readFileSync(join(ROOT, 'Dockerfile'), 'utf8'));
-  return [['', 'NODE_IMAGE', node], variable('rabbitmq'), variable('postgres')].map(([, name, image]) => ({
-    variable: name,
-    image: process.env[name] || image,
-  }));
+  return {
+    NODE_IMAGE: services.setup.build.args?.NODE_IMAGE || node,
+    RABBITMQ_IMAGE: services.rabbitmq.image,
+    POSTGRES_IMAGE: services.postgres.image,
+  };
 }
 
 /**
  * @param {(what: string) => void} onProgress called before something that takes long
+ * @returns {Promise<Record<string, string>>} their names, by variable
  * @throws {UserError} with the variable that may name another image
  */
 export async function needImages(onProgress) {
-  for (const { variable, image } of neededImages()) {
+  const images = await neededImages();
+  for (const [variable, image] of Object.entries(images)) {
     const isThere = await docker('image', 'inspect', image).catch(() => undefined);
     if (isThere) continue;
     onProgress(`pulling the image ${image} (once)`);
@@ -63,4 +66,5 @@ export async function needImages(onProgress) {
       throw new UserError(`The image ${image} cannot be pulled. ${variable} names another one, such as a copy in your registry.`);
     });
   }
+  return images;
 }

@@ -50,10 +50,12 @@ describe('the compose file', () => {
       const isDone = () => tries.some(({ ms }) => ms < UP_MS);
       while (tries.length < TRIES && !isDone()) {
         await project.remove();
-        const share = await shareOfOthers();
+        const before = await shareOfOthers(QUIET_WITHIN_MS);
         const since = performance.now();
         await project.run(['up', '--wait']);
-        tries.push({ ms: performance.now() - since, share });
+        const ms = performance.now() - since;
+        // Other work may have begun meanwhile. The containers themselves are idle now.
+        tries.push({ ms, share: Math.max(before, await shareOfOthers(0)) });
       }
       const figures = tries.map(
         ({ ms, share }) => `${(ms / 1000).toFixed(1)} s beside ${(share * 100).toFixed()} % of other work`,
@@ -199,7 +201,7 @@ describe('the compose file', () => {
 });
 
 /** Waits for a quiet moment, and returns the share of the processors that was busy in the last second. */
-async function shareOfOthers(): Promise<number> {
+async function shareOfOthers(withinMs: number): Promise<number> {
   let share = 1;
   let before = { idle: idleMs(), at: performance.now() };
   const look = () => {
@@ -210,7 +212,7 @@ async function shareOfOthers(): Promise<number> {
     before = now;
     return share <= QUIET_SHARE;
   };
-  await eventually(look, QUIET_WITHIN_MS, 1000).catch(() => undefined);
+  await eventually(look, Math.max(withinMs, 500), 1000).catch(() => undefined);
   return share;
 }
 

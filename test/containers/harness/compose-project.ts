@@ -2,6 +2,8 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { IMAGE, RUN, docker, inspect } from './docker';
 
+/** Without .env: the passwords of the overlay are those of the compose file. */
+const NO_ENV = ['--env-file', '/dev/null'];
 const FILES = ['docker-compose.yml', 'test/containers/compose.yml'].flatMap((file) => ['--file', file]);
 
 /** The system of the compose file, under a name of its own. */
@@ -17,11 +19,15 @@ export class ComposeProject {
 
   /** Runs `docker compose` with this project. */
   run(args: string[], image = IMAGE): Promise<{ stdout: string; stderr: string }> {
-    return promisify(execFile)('docker', ['compose', '--ansi', 'never', '--project-name', this.name, ...FILES, ...args], {
-      env: { ...process.env, ...this.env, TEST_IMAGE: image },
-      timeout: 300_000,
-      maxBuffer: 64 * 1024 * 1024,
-    });
+    return promisify(execFile)(
+      'docker',
+      ['compose', '--ansi', 'never', '--project-name', this.name, ...NO_ENV, ...FILES, ...args],
+      {
+        env: { ...process.env, ...this.env, TEST_IMAGE: image },
+        timeout: 300_000,
+        maxBuffer: 64 * 1024 * 1024,
+      },
+    );
   }
 
   /** @returns ids of the containers of a service, those that have ended included */

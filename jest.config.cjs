@@ -43,6 +43,7 @@ module.exports = {
     { ...base, displayName: 'browser', testMatch: ['<rootDir>/test/browser/**/*.browser-spec.ts'] },
     { ...base, displayName: 'cluster', testMatch: ['<rootDir>/test/cluster/**/*.cluster-spec.ts'] },
     { ...base, displayName: 'neighbours', testMatch: ['<rootDir>/test/neighbours/**/*.neighbours-spec.ts'] },
+    { ...base, displayName: 'containers', testMatch: ['<rootDir>/test/containers/**/*.containers-spec.ts'] },
     { ...base, displayName: 'scaling', testMatch: ['<rootDir>/test/scaling/**/*.scaling-spec.ts'] },
   ],
 };

@@ -50,7 +50,7 @@ export async function composeProblems(composeFile, dockerfile) {
  * What a fresh clone gets: every variable at its default.
  * @param {string} text
  */
-const withDefaults = (text) => text.replace(/\$\{\w+:-([^}]*)\}/g, '$1');
+export const withDefaults = (text) => text.replace(/\$\{\w+:-([^}]*)\}/g, '$1');
 
 /** @param {ComposeService} service */
 function operationProblems(service) {

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { ROOT } from '../checkout/project.mjs';
+import { withDefaults } from './compose.mjs';
 import { baseImages } from './dockerfile.mjs';
 
 /** @param {string} path */
@@ -16,7 +17,7 @@ const major = (version) => /\d+/.exec(version)?.[0];
  */
 export function versionProblems(dockerfile, composeFile) {
   const project = JSON.parse(read('package.json'));
-  const images = Object.values(parse(composeFile, { merge: true }).services).map(({ image }) => image);
+  const images = Object.values(parse(withDefaults(composeFile), { merge: true }).services).map(({ image }) => image);
   /** @param {string} name */
   const tagOf = (name) => images.find((image) => image?.startsWith(`${name}:`))?.slice(name.length + 1);
 

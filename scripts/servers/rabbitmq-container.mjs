@@ -88,7 +88,7 @@ async function answers(name, port, managementPort) {
 }
 
 // How the client finds its engine: by context (below HOME) or by variables.
-function dockerVariables() {
+export function dockerVariables() {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => name === 'HOME' || name.startsWith('DOCKER_')));
 }
 

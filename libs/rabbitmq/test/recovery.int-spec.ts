@@ -139,6 +139,19 @@ describe('recovery', () => {
     await model.close();
   });
 
+  it('a reply queue that the broker forgets without a word: calls work again', async () => {
+    const { call, letGo } = await running();
+    const { replyQueue } = (client as unknown as { caller: { replyQueue: string } }).caller;
+    // As a node of RabbitMQ 4.0 does with Khepri after a freeze. Version 3 takes the name, and 4 the queue. Tabs: an order ends at a space.
+    const deleted = (which: string) => `rabbit_amqqueue:internal_delete(${which},<<"test">>)`;
+    const found = `N=rabbit_misc:r(<<"/">>,queue,<<"${replyQueue}">>),{ok,Q}=rabbit_amqqueue:lookup(N)`;
+    const forget = `${found},try\t${deleted('N')}\tcatch\t_:_->${deleted('Q')}\tend.`;
+    await broker.order(`rabbitmqctl eval ${forget}`);
+    letGo();
+    expect((await failure(call)).status).toBe('DEADLINE_EXCEEDED');
+    await callsWork();
+  });
+
   it('a memory alarm: refused at once, nothing executed late, works again afterwards', async () => {
     const executed: unknown[] = [];
     handlers.add = (_, { messageId }) => executed.push(messageId);

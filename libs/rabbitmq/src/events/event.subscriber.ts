@@ -7,6 +7,7 @@ import { validateBody } from '@app/contracts/validate';
 import { closeQuietly, RabbitChannel } from '@app/amqp/channel';
 import { checkExchanges } from '@app/amqp/check-topology';
 import { RabbitConnection, type ConnectionOptions } from '@app/amqp/connection';
+import { watchQueue } from '@app/amqp/reply-queue';
 import { TransportMetrics } from '../metrics';
 import { observe } from '../observe';
 
@@ -68,6 +69,7 @@ export class EventSubscriber<Data extends object> {
     });
     await channel.bindQueue(queue, 'events.own', this.options.event.type);
     await channel.consume(queue, (message) => (message ? this.receive(message) : closeQuietly(channel)), { noAck: true });
+    watchQueue(channel, queue);
   }
 
   private receive({ content, properties }: ConsumeMessage): void {

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { ROOT } from '../checkout/project.mjs';
+import { withDefaults } from '../containers/compose.mjs';
 import { nameOf, podOf } from './overlays.mjs';
 
 /** @typedef {import('./overlays.mjs').Manifest} Manifest */
@@ -17,7 +18,9 @@ const BROKER_SETTINGS = ['max_message_size', 'raft.wal_max_size_bytes'];
  */
 export function versionProblems(manifests, { name, version }) {
   /** @type {{ image?: string }[]} */
-  const services = Object.values(parse(readFileSync(join(ROOT, 'docker-compose.yml'), 'utf8'), { merge: true }).services);
+  const services = Object.values(
+    parse(withDefaults(readFileSync(join(ROOT, 'docker-compose.yml'), 'utf8')), { merge: true }).services,
+  );
   const allowed = [`${name}:${version}`, ...services.flatMap(({ image }) => image ?? [])];
   return manifests.flatMap((manifest) => {
     const { kind, spec } = manifest;

@@ -1,3 +1,4 @@
+import { eventually } from '@app/testing/eventually';
 import { CREDENTIALS, RunningGateway } from './running-gateway';
 import { answer } from './stub-rabbit';
 
@@ -28,8 +29,24 @@ describe('a call', () => {
     const { status } = await gateway.post(path, { data, more: 1 }, { 'x-request-id': 'mine' });
     expect(status).toBe(200);
     expect(gateway.rabbit.calls).toEqual([
-      { pattern, body: data, options: { apiKey: 'demo-key', requestId: 'mine', timeoutMs: 4321 } },
+      { pattern, body: data, options: { apiKey: 'demo-key', requestId: 'mine', timeoutMs: expect.any(Number) } },
     ]);
+  });
+
+  it('has the time that the look at its credentials has left', async () => {
+    gateway.rabbit.keys.add('late-key');
+    let letGo = (): void => undefined;
+    gateway.rabbit.checking = new Promise((resolve) => (letGo = resolve));
+    const first = gateway.post('/v1/users/add', { data: USERS }, { 'x-svc-api-key': 'late-key' });
+    const from = performance.now();
+    await eventually(() => performance.now() - from > 300);
+    letGo();
+    await first;
+    await gateway.post('/v1/users/add', { data: USERS }, { 'x-svc-api-key': 'late-key' });
+    const [late, known] = gateway.rabbit.calls.map(({ options }) => options.timeoutMs);
+    expect(late).toBeLessThanOrEqual(4121 + 1);
+    expect(known).toBeGreaterThan(late);
+    expect(known).toBeLessThanOrEqual(4321);
   });
 
   it('drops fields it does not know', async () => {

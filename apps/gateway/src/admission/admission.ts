@@ -147,7 +147,9 @@ export class Admission {
     const limit = waitMs === undefined ? this.limitMet(request, reply, apiKey) : 'rate';
     if (limit) this.refuse(request, reply, limit, { waitMs, apiKey });
     else {
-      request.caller = { apiKey, requestId: request.id, timeoutMs: this.limits.requestTimeoutMs, span: request.span };
+      // Looking up the credentials took part of it.
+      const timeoutMs = this.limits.requestTimeoutMs - reply.elapsedTime;
+      request.caller = { apiKey, requestId: request.id, timeoutMs, span: request.span };
       if (request.headers.expect !== undefined) continueWith(request, reply);
     }
     return !limit;

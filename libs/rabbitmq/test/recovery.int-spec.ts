@@ -1,8 +1,10 @@
 import { once } from 'node:events';
+import { Logger } from '@nestjs/common';
 import type { Channel, ChannelModel } from 'amqplib';
 import { Registry } from 'prom-client';
 import type { ApiError } from '@app/contracts/error';
 import { AddUsers, type AddUsersRequest } from '@app/contracts/users.add';
+import { BrokerLinks } from '@app/testing/broker-links';
 import { eventually } from '@app/testing/eventually';
 import { PrivateServer } from '@app/testing/private-server';
 import { startUsersStub, type UsersHandlers } from '@app/testing/users-stub';
@@ -150,6 +152,35 @@ describe('recovery', () => {
     letGo();
     expect((await failure(call)).status).toBe('DEADLINE_EXCEEDED');
     await callsWork();
+  });
+
+  it('a node that confirms nothing: calls go to another one', async () => {
+    const links = await BrokerLinks.to(broker.url, 2);
+    const connected: string[] = [];
+    const log = jest.spyOn(Logger.prototype, 'log').mockImplementation((line: unknown) => {
+      const { msg, address } = line as { msg: string; address: string };
+      if (msg === 'connected to the broker') connected.push(address);
+    });
+    const other = new RabbitClient({ connection: { url: links.url, name: 'other' }, metrics });
+    const queue = (what: string) => broker.order(`rabbitmqctl eval sys:${what}({list_to_atom("%2F_users.calls"),node()}).`);
+    try {
+      await other.connect();
+      handlers.add = () => ({ fine: true });
+      await eventually(() => other.call(AddUsers, BODY, CALL));
+      const [before] = connected;
+      await queue('suspend');
+      const outcome = failure(other.call(AddUsers, BODY, { ...CALL, timeoutMs: 20_000 }));
+      await eventually(() => connected.length > 1);
+      expect(connected[1]).not.toBe(before);
+      expect((await outcome).status).toBe('DEADLINE_EXCEEDED');
+      await queue('resume');
+      await eventually(() => other.call(AddUsers, BODY, CALL));
+    } finally {
+      await queue('resume').catch(() => undefined);
+      log.mockRestore();
+      await other.close();
+      await links.close();
+    }
   });
 
   it('a memory alarm: refused at once, nothing executed late, works again afterwards', async () => {

@@ -116,6 +116,32 @@ describe(Queries.name, () => {
     expect(repeated).toHaveLength(12);
   });
 
+  it('takes a queue that only confirms for one that is away, when the standby copy is answered and no copy in it was', async () => {
+    const { queries, ask, sent, end, repeated } = setUp();
+    ask('a');
+    await end('first a', 'confirmed');
+    await jest.advanceTimersByTimeAsync(PATIENCE_MS);
+    ask('b');
+    await end('first b', 'confirmed');
+    queries.answered('a~');
+    ask('c');
+    expect(sent()).toEqual(['first a', 'standby a~', 'first b', 'standby b~', 'standby c~']);
+    expect(repeated).toEqual(['unanswered', 'unanswered', 'away']);
+  });
+
+  it('takes a service that is slow for nothing else', async () => {
+    const { queries, ask, sent, end } = setUp();
+    ask('a');
+    await end('first a', 'confirmed');
+    await jest.advanceTimersByTimeAsync(PATIENCE_MS);
+    ask('b');
+    await end('first b', 'confirmed');
+    queries.answered('b');
+    queries.answered('a~');
+    ask('c');
+    expect(sent()).toEqual(['first a', 'standby a~', 'first b', 'first c']);
+  });
+
   it('does not take a full queue for one that is away', async () => {
     const { ask, sent, end } = setUp();
     ask('a');

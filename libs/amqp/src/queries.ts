@@ -12,6 +12,8 @@ interface Query extends Request {
   first: 'none' | 'sent' | 'confirmed';
   /** Whether a copy went to the standby exchange. */
   repeated: boolean;
+  /** In milliseconds of `performance.now()`. */
+  askedAt: number;
 }
 
 export interface QueryTransport {
@@ -41,6 +43,8 @@ export class Queries {
   private readonly asked = new InFlight<Query>();
   /** Until when queries with a routing key go to the standby exchange, in milliseconds of `performance.now()`. */
   private readonly awayUntil = new Map<string, number>();
+  /** Time of the last answer through the first exchange, by routing key. */
+  private readonly answeredAt = new Map<string, number>();
   private tokens = MOST_TOKENS;
 
   /** @param standby absent: queries are asked again only after a lost connection */
@@ -52,7 +56,7 @@ export class Queries {
 
   /** Publishes a query. Its answer or error reaches the transport under `correlationId`. */
   ask(request: Request): void {
-    const query: Query = { ...request, copies: 0, first: 'none', repeated: false };
+    const query: Query = { ...request, copies: 0, first: 'none', repeated: false, askedAt: performance.now() };
     this.asked.set(request.correlationId, query);
     this.tokens = Math.min(MOST_TOKENS, this.tokens + REPEATED_SHARE);
     this.publish(query);
@@ -67,8 +71,18 @@ export class Queries {
     const isStandby = correlationId.endsWith(STANDBY_MARK);
     const id = isStandby ? correlationId.slice(0, -STANDBY_MARK.length) : correlationId;
     const query = this.asked.take(id);
-    if (query && !isStandby && this.awayUntil.size > 0) this.awayUntil.delete(query.operation.pattern);
+    if (query) this.noteAnswer(query, isStandby);
     return id;
+  }
+
+  private noteAnswer({ operation: { pattern }, first, askedAt }: Query, isStandby: boolean): void {
+    if (!isStandby) {
+      this.answeredAt.set(pattern, performance.now());
+      this.awayUntil.delete(pattern);
+    } else if (first === 'confirmed' && (this.answeredAt.get(pattern) ?? -Infinity) < askedAt) {
+      // With Khepri the broker confirms messages to a queue on a node that is cut off, and nobody gets them.
+      this.setAway(pattern, 'unanswered', this.all());
+    }
   }
 
   /** The query was given up. */

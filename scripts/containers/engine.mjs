@@ -1,19 +1,15 @@
-import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { UserError } from '../checkout/machine.mjs';
 import { ROOT } from '../checkout/project.mjs';
 import { CommandFailure, runQuietly } from '../processes/command.mjs';
+import { docker } from '../servers/rabbitmq-container.mjs';
 import { baseImages } from './dockerfile.mjs';
 
 /** The oldest one that reads `start_interval` of a health check. */
 const OLDEST_ENGINE = 25;
 /** The oldest one that reads `!override`. */
 const OLDEST_COMPOSE = [2, 24];
-
-/** @param {string[]} args */
-const docker = async (...args) => (await promisify(execFile)('docker', args, { timeout: 60_000 })).stdout.trim();
 
 /** @param {{ stderr?: string, message: string }} error */
 const lastLine = (error) => (error.stderr || error.message).trim().split('\n').at(-1);

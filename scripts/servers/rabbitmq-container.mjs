@@ -12,7 +12,7 @@ import { BROKER_SETTINGS, tlsConfiguration } from './rabbitmq-settings.mjs';
 const IMAGE = 'rabbitmq:4.2-management';
 
 /** @param {string[]} args */
-const docker = async (...args) => (await promisify(execFile)('docker', args, { timeout: 60_000 })).stdout.trim();
+export const docker = async (...args) => (await promisify(execFile)('docker', args, { timeout: 60_000 })).stdout.trim();
 
 /**
  * Starts a RabbitMQ of our own in a container. Its data is in a volume named after the directory, or goes with it.

@@ -63,13 +63,13 @@ describe('a connection to one of several nodes', () => {
     expect(links.proxies.map(({ openLinks }) => openLinks)).toEqual([3, 3, 3]);
   });
 
-  it('has a usable channel at another node sooner than any timer after the end of its node', async () => {
+  it('has a usable channel at another node within 1 s of the end of its node', async () => {
     const { connection, channel, node } = await opened();
     const killedAt = performance.now();
     links.kill(node);
     await eventually(() => channel.check() !== undefined, undefined, 1);
     expect(await channel.whenReady(20_000)).toBe(true);
-    expect(performance.now() - killedAt).toBeLessThan(2400);
+    expect(performance.now() - killedAt).toBeLessThan(1000);
     expect(links.nodeOf(connection)).not.toBe(node);
     expect(lines.at(-1)).toContain(`"msg":"connected to the broker","connection":"test","address":"${connection.address}"`);
   });
@@ -84,7 +84,7 @@ describe('a connection to one of several nodes', () => {
     node.heal();
     await eventually(() => channel.check() !== undefined, undefined, 1);
     expect(await channel.whenReady(20_000)).toBe(true);
-    expect(performance.now() - killedAt).toBeLessThan(9000);
+    expect(performance.now() - killedAt).toBeLessThan(5000);
     expect(links.nodeOf(connection)).toBe(node);
   });
 
@@ -152,7 +152,7 @@ describe('a connection to one of several nodes', () => {
     // A heartbeat may have arrived just before.
     expect(noticedAfter).toBeGreaterThan(5000);
     expect(noticedAfter).toBeLessThan(11_000);
-    expect(await channel.whenReady(20_000)).toBe(true);
+    expect(await channel.whenReady(1000)).toBe(true);
     expect(links.nodeOf(connection)).not.toBe(node);
     expect(lines.join()).toContain('no sign of life for 8 s');
   });

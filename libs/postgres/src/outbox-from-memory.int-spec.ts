@@ -109,7 +109,7 @@ describe('an outbox that publishes from memory', () => {
     const stored = performance.now();
     await store(['young']);
     relayTo(toList).start();
-    await eventually(() => published.length === 1);
+    await eventually(() => published.length === 1, 2000);
     expect(published).toEqual(['old']);
     await eventually(async () => (await left()).length === 0);
     expect(published).toEqual(['old', 'young']);

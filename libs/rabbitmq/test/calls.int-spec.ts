@@ -168,7 +168,7 @@ describe('calls', () => {
     const error = await failure(client.call({ ...AddUsers, pattern: 'users.add.v99' }, BODY, OPTIONS));
     expect(error.status).toBe('UNAVAILABLE');
     expect((error.cause as Error).message).toBe('no queue is bound for it');
-    expect(performance.now() - started).toBeLessThan(4000);
+    expect(performance.now() - started).toBeLessThan(1000);
   });
 
   it('says at once that nothing was executed when the queue is full', async () => {
@@ -231,7 +231,7 @@ describe('calls', () => {
     ];
     for (const error of await Promise.all(late.map(failure))) expect(error.status).toBe('DEADLINE_EXCEEDED');
     expect(performance.now() - started).toBeGreaterThanOrEqual(198);
-    expect(performance.now() - started).toBeLessThan(4000);
+    expect(performance.now() - started).toBeLessThan(2200);
 
     await startServer();
     await client.call(AddUsers, BODY, { ...OPTIONS, messageId: 'in time' });

@@ -81,7 +81,7 @@ describe('recovery', () => {
     const killedAt = performance.now();
     const { error, at } = await outcome;
     expect(error.status).toBe('DEADLINE_EXCEEDED');
-    expect(at - killedAt).toBeLessThan(4000);
+    expect(at - killedAt).toBeLessThan(500);
     letGo();
     await callsWork();
   });
@@ -195,7 +195,7 @@ describe('recovery', () => {
     const refused = await failure(client.call(AddUsers, BODY, { ...CALL, messageId: 'refused' }));
     expect(refused.status).toBe('UNAVAILABLE');
     // At once, and not at the deadline of 5 s.
-    expect(performance.now() - started).toBeLessThan(4000);
+    expect(performance.now() - started).toBeLessThan(1000);
     expect(client.check()).toBe('the broker is short of memory or disk');
 
     await broker.order('memory alarm off');
@@ -212,7 +212,7 @@ describe('recovery', () => {
       Array.from({ length: 20 }, () => failure(client.call(AddUsers, BODY, { ...CALL, timeoutMs: 300 }))),
     );
     expect(errors.map(({ status }) => status)).toEqual(Array.from({ length: 20 }, () => 'DEADLINE_EXCEEDED'));
-    expect(performance.now() - started).toBeLessThan(4000);
+    expect(performance.now() - started).toBeLessThan(2300);
     await broker.order('resume');
     await callsWork();
   });
@@ -228,7 +228,7 @@ describe('recovery', () => {
     const started = performance.now();
     expect((await failure(client.call(AddUsers, BODY, CALL))).status).toBe('UNAVAILABLE');
     // At once, and not at the deadline of 5 s.
-    expect(performance.now() - started).toBeLessThan(4000);
+    expect(performance.now() - started).toBeLessThan(1000);
     for (const one of [client, server]) expect(one.check()).toMatch(/^not connected to the broker: .*127\.0\.0\.1:\d+$/);
     await broker.order('start');
     await callsWork();

@@ -93,8 +93,8 @@ export const notifyAllReaches = (running: () => System): void =>
       await addUser('later', 'u', { documentId: 'd1' });
       expect(await seen('later', 'u')).toEqual(['d1']);
       await addUser('later', 'u');
-      await eventually(async () => (await seen('later', 'u')).join() === 'd1,d2');
+      await eventually(async () => (await seen('later', 'u')).join() === 'd1,d2', 1000);
       await setDocument('later', 'd2', 'restricted');
-      await eventually(async () => (await seen('later', 'u')).join() === 'd1');
+      await eventually(async () => (await seen('later', 'u')).join() === 'd1', 5000);
     });
   });

@@ -79,7 +79,7 @@ export const membershipsEnd = (running: () => System): void =>
       await add(['u']);
       expect(await seen('u')).toEqual(['named', 'plain']);
       await remove(['u']);
-      await eventually(async () => (await seen('u')).join() === 'named');
+      await eventually(async () => (await seen('u')).join() === 'named', 1000);
       const witness = { userId: 'witness', version: 1, membership: 1 };
       const data = { ...ORGANIZATION, users: [{ userId: 'u', version: 1, membership: 1 }, witness] };
       const [type, id] = ['user.added.v1', randomUUID()];
@@ -92,7 +92,7 @@ export const membershipsEnd = (running: () => System): void =>
       await eventually(async () => (await sql.query(copied)).rowCount);
       expect(await seen('u')).toEqual(['named']);
       await add(['u']);
-      await eventually(async () => (await seen('u')).join() === 'named,plain');
+      await eventually(async () => (await seen('u')).join() === 'named,plain', 1000);
     });
 
     it('repeats an answer by Idempotency-Key, and refuses another request under it', async () => {
@@ -119,7 +119,7 @@ export const membershipsEnd = (running: () => System): void =>
       await notify('set', { notifyAll: true });
       expect(await seen('s')).not.toContain('set');
       await succeed('documents/set', { ...ORGANIZATION, documentId: 'set', access: 'public' });
-      await eventually(async () => (await seen('s')).includes('set'));
+      await eventually(async () => (await seen('s')).includes('set'), 1000);
     });
 
     it.each([

@@ -159,6 +159,60 @@ describe(Commands.name, () => {
     expect(sent()).toEqual(['later']);
   });
 
+  describe('a queue that confirms nothing', () => {
+    beforeEach(() => void jest.useFakeTimers({ doNotFake: ['setImmediate'] }));
+    afterEach(() => void jest.useRealTimers());
+
+    const askFour = async ({ ask }: Pick<ReturnType<typeof setUp>, 'ask'>) => {
+      for (const id of ['a', 'b', 'c', 'd']) {
+        ask(id);
+        await nextTurn();
+      }
+    };
+
+    it('has commands refused that wait for it, and takes them again after a confirm', async () => {
+      const { ask, sent, end, rejected, ...system } = setUp();
+      await askFour({ ask });
+      ask('e');
+      jest.advanceTimersByTime(899);
+      expect(rejected).toEqual([]);
+      jest.advanceTimersByTime(1);
+      ask('f');
+      const refusal = 'The service is unavailable; nothing was executed.';
+      expect(rejected).toEqual([
+        ['e', refusal],
+        ['f', refusal],
+      ]);
+      await end(0, 'confirmed');
+      ask('g');
+      await nextTurn();
+      jest.advanceTimersByTime(899);
+      expect(sent()).toEqual(['a', 'b', 'c', 'd', 'g']);
+      expect([rejected.length, system.commands.takeUnsent()]).toEqual([2, []]);
+    });
+
+    it('gets messages while few are on their way: they show when it is back', async () => {
+      const { ask, sent, rejected } = setUp();
+      ask('a');
+      await nextTurn();
+      jest.advanceTimersByTime(5000);
+      ask('b');
+      await nextTurn();
+      expect([sent(), rejected]).toEqual([['a', 'b'], []]);
+    });
+
+    it('is not one that confirms slowly', async () => {
+      const { ask, sent, end, rejected } = setUp();
+      await askFour({ ask });
+      for (const [index, id] of ['e', 'f', 'g'].entries()) {
+        ask(id);
+        jest.advanceTimersByTime(800);
+        await end(index, 'confirmed');
+      }
+      expect([sent().slice(4), rejected]).toEqual([['e', 'f', 'g'], []]);
+    });
+  });
+
   describe('a message that its consumer could not read', () => {
     it('is sent again, each command alone, and so are the next ones', async () => {
       const { commands, messages, ask, sent, end, unread } = setUp();

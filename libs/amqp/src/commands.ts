@@ -5,6 +5,7 @@ import { FairLine } from './fair-line';
 import { InFlight } from './in-flight';
 import type { Request } from './message-properties';
 import type { PublishOutcome } from './publisher';
+import { QueueConfirms, SILENT } from './queue-confirms';
 
 /** A command that waits for its answer. */
 export interface AwaitedCommand extends Request {
@@ -23,8 +24,6 @@ export interface CommandTransport {
   unread(pattern: string): void;
 }
 
-/** While fewer messages of one routing key are unconfirmed, the next one is not delayed. A limit of 1 makes commands wait for the whole broker. */
-const MOST_UNCONFIRMED = 4;
 /** Bodies in one message. */
 const MOST_BYTES = 256 * 1024;
 /** Bodies that wait for a confirm. */
@@ -35,14 +34,16 @@ const ALONE_MS = 60_000;
 /** Commands of one routing key that are not sent yet. */
 interface Line {
   waiting: FairLine<AwaitedCommand>;
-  unconfirmed: number;
+  confirms: QueueConfirms;
   /** In milliseconds of `performance.now()`. */
   aloneUntil: number;
+  /** While commands wait for a confirm. */
+  watching?: NodeJS.Timeout;
 }
 
 /**
  * Sends commands whose callers wait. The commands of one iteration of the event loop share a message, and under load those that come while
- * {@link MOST_UNCONFIRMED} messages are unconfirmed: the broker then has one log entry, one confirm, one delivery and one ack for all of them.
+ * four messages are unconfirmed: the broker then has one log entry, one confirm, one delivery and one ack for all of them.
  *
  * Tenants take turns for their places in the messages.
  */
@@ -68,8 +69,10 @@ export class Commands {
     const command: AwaitedCommand = { ...request, sent: false, repeated: false };
     this.asked.set(correlationId, command);
     this.waitingBytes += body.length;
-    this.lineOf(operation.pattern).waiting.add(options.apiKey ?? '', command);
-    this.schedule();
+    const line = this.lineOf(operation.pattern);
+    line.waiting.add(options.apiKey ?? '', command);
+    if (line.confirms.isFull) this.watch(line);
+    else this.schedule();
   }
 
   /** Whether nothing of a command was written. It never will be, when the command is forgotten now. */
@@ -91,8 +94,7 @@ export class Commands {
 
   /** The commands that were not sent: the channel was lost, and they can wait for another one. */
   takeUnsent(): AwaitedCommand[] {
-    const unsent: AwaitedCommand[] = [];
-    for (const { waiting } of this.lines.values()) waiting.take((command) => this.leaveLine(command) && unsent.push(command) > 0);
+    const unsent = [...this.lines.values()].flatMap((line) => this.takeWaiting(line));
     return unsent.filter(({ correlationId }) => this.asked.take(correlationId));
   }
 
@@ -118,7 +120,8 @@ export class Commands {
 
   private lineOf(pattern: string): Line {
     let line = this.lines.get(pattern);
-    if (!line) this.lines.set(pattern, (line = { waiting: new FairLine(), unconfirmed: 0, aloneUntil: -Infinity }));
+    if (!line)
+      this.lines.set(pattern, (line = { waiting: new FairLine(), confirms: new QueueConfirms(), aloneUntil: -Infinity }));
     return line;
   }
 
@@ -129,9 +132,30 @@ export class Commands {
     setImmediate(() => {
       this.scheduled = false;
       for (const line of this.lines.values()) {
-        while (!line.waiting.isEmpty && line.unconfirmed < MOST_UNCONFIRMED) void this.sendFrom(line);
+        while (!line.waiting.isEmpty && !line.confirms.isFull) void this.sendFrom(line);
+        this.watch(line);
       }
     });
+  }
+
+  /** Refuses the commands that wait for a confirm, once there was none for too long. */
+  private watch(line: Line): void {
+    const { waiting, confirms } = line;
+    if (waiting.isEmpty || !confirms.isFull) return;
+    if (confirms.untilSilentMs > 0) {
+      line.watching ??= setTimeout(() => {
+        line.watching = undefined;
+        this.watch(line);
+      }, confirms.untilSilentMs).unref();
+      return;
+    }
+    for (const { correlationId } of this.takeWaiting(line)) this.transport.reject(correlationId, unavailable(SILENT));
+  }
+
+  private takeWaiting({ waiting }: Line): AwaitedCommand[] {
+    const commands: AwaitedCommand[] = [];
+    waiting.take((command) => this.leaveLine(command) && commands.push(command) > 0);
+    return commands;
   }
 
   private async sendFrom(line: Line): Promise<void> {
@@ -147,9 +171,7 @@ export class Commands {
       return this.leaveLine(command);
     });
     if (commands.length === 0) return;
-    line.unconfirmed++;
-    await this.send(commands);
-    line.unconfirmed--;
+    await line.confirms.during(() => this.send(commands));
     if (!line.waiting.isEmpty) this.schedule();
   }
 

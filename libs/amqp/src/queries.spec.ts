@@ -170,6 +170,37 @@ describe(Queries.name, () => {
     expect(queries.answered('a')).toBe('a');
   });
 
+  it('gives queries up when the standby queue confirms nothing either, and tries it with the next ones', async () => {
+    const { queries, ask, sent, end, rejected } = setUp();
+    ask('a');
+    await end('first a', 'returned');
+    ask('b');
+    await jest.advanceTimersByTimeAsync(899);
+    expect(rejected).toEqual([]);
+    await jest.advanceTimersByTimeAsync(1);
+    const refused = expect.objectContaining({ status: 'UNAVAILABLE' });
+    expect(rejected).toEqual([
+      ['a', refused],
+      ['b', refused],
+    ]);
+    for (const id of ['c', 'd', 'e']) ask(id);
+    await jest.advanceTimersByTimeAsync(0);
+    expect(rejected.slice(2)).toEqual([['e', refused]]);
+    await end('standby a~', 'confirmed');
+    ask('f');
+    expect(sent().slice(1)).toEqual(['standby a~', 'standby b~', 'standby c~', 'standby d~', 'standby f~']);
+    expect(queries.has('f')).toBe(true);
+  });
+
+  it('waits for a slow answer while the standby queue confirms nothing', async () => {
+    const { queries, ask, end, rejected } = setUp();
+    ask('a');
+    await end('first a', 'confirmed');
+    await jest.advanceTimersByTimeAsync(PATIENCE_MS + 1000);
+    expect(rejected).toEqual([]);
+    expect(queries.answered('a')).toBe('a');
+  });
+
   it('asks everything again on a new channel, with the time that is left', async () => {
     const { queries, ask, copies, sent, end, rejected } = setUp();
     ask('a');

@@ -2,7 +2,8 @@ import { notPublished, unavailable } from './call-errors';
 import type { Request } from './message-properties';
 import { InFlight } from './in-flight';
 import type { RepetitionReason } from './observer';
-import type { PublishOutcome } from './publisher';
+import { NotWritten, type PublishOutcome } from './publisher';
+import { QueueConfirms, SILENT, SILENT_MS } from './queue-confirms';
 
 /** A query that waits for its answer. */
 interface Query extends Request {
@@ -45,6 +46,7 @@ export class Queries {
   private readonly awayUntil = new Map<string, number>();
   /** Time of the last answer through the first exchange, by routing key. */
   private readonly answeredAt = new Map<string, number>();
+  private readonly standbyConfirms = new Map<string, QueueConfirms>();
   private tokens = MOST_TOKENS;
 
   /** @param standby absent: queries are asked again only after a lost connection */
@@ -117,15 +119,15 @@ export class Queries {
   private async send(query: Query, isStandby: boolean): Promise<void> {
     const { correlationId, deadline } = query;
     const timeoutMs = Math.floor(deadline - performance.now());
-    const exchange = isStandby && this.standby !== undefined ? this.standby : this.first;
     if (timeoutMs <= 0 || !this.has(correlationId)) return;
     query.copies++;
     if (!isStandby) query.first = 'sent';
     if (!isStandby && this.standby !== undefined) this.watch(query);
     let error: Error | undefined;
     try {
-      const id = isStandby ? correlationId + STANDBY_MARK : correlationId;
-      const outcome = await this.transport.publish(exchange, query, id, timeoutMs);
+      const outcome = isStandby
+        ? await this.publishStandby(query, timeoutMs)
+        : await this.transport.publish(this.first, query, correlationId, timeoutMs);
       // The loss of the channel is handled for all queries at once.
       if (outcome === 'lost') return;
       if (outcome === 'confirmed') this.onConfirm(query, isStandby);
@@ -137,6 +139,18 @@ export class Queries {
       error = unavailable((notWritten as Error).message);
     }
     if (--query.copies === 0) this.fail(correlationId, error);
+  }
+
+  private async publishStandby(query: Query, timeoutMs: number): Promise<PublishOutcome> {
+    const { correlationId, operation } = query;
+    const confirms = this.standbyConfirms.get(operation.pattern) ?? new QueueConfirms();
+    this.standbyConfirms.set(operation.pattern, confirms);
+    setTimeout(() => {
+      const isLost = confirms.untilSilentMs <= 0 && this.asked.get(correlationId)?.first !== 'confirmed';
+      if (isLost) this.fail(correlationId, unavailable(SILENT));
+    }, SILENT_MS).unref();
+    if (confirms.isFull && confirms.untilSilentMs <= 0) throw new NotWritten(SILENT);
+    return confirms.during(() => this.transport.publish(this.standby!, query, correlationId + STANDBY_MARK, timeoutMs));
   }
 
   /** Asks again when no answer comes. */

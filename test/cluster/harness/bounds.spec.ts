@@ -22,11 +22,11 @@ describe('the bounds of a row', () => {
   it('name each bound that was missed', () => {
     const row = { name: 'row', fault: 'fault', pauseMs: 500, everyRead: true, recoveredMs: 100, refusedMs: 1000 };
     const adds = [asked(0, 200), asked(1500, 503, 1001), asked(9000, 200)];
-    const gets = [asked(0, 200), asked(1200, 503), asked(8500, 504)];
+    const gets = [asked(0, 200), asked(1200, 503), asked(1600, 200), asked(8500, 504)];
     const measured = { adds, gets, from: 0, until: 9100, happened: { repairedAt: 8000, outage: { from: 0, until: 8000 } } };
     expect(missedBounds(row, measured)).toEqual([
       'adds paused for 9.00 s',
-      'gets paused for 9.09 s',
+      'gets paused for 7.49 s',
       '2 failed reads',
       'recovered after 0.50 s',
       '503 only after 1.50 s',

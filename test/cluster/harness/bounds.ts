@@ -12,7 +12,7 @@ export interface Row {
   everyRead?: boolean;
   /** Time after the end of the fault until no call fails any more. */
   recoveredMs?: number;
-  /** Time after the fault until every answer is 503, within the same time. */
+  /** Time after the fault until every answer comes within the same time, and is 503, or 200 from a broker that is left. */
   refusedMs?: number;
   /** Whether outcomes of 504 may change until the standby is back. */
   openOutcomes?: boolean;
@@ -40,11 +40,12 @@ export function recovery({ adds, gets, happened: { repairedAt = Infinity } }: Me
   return Math.max(0, ...failed.map(({ askedAt }) => askedAt - repairedAt));
 }
 
-/** Milliseconds from the beginning of the outage to the last request that was not refused within the bound. */
+/** Milliseconds from the beginning of the outage to the last request that was not answered 503 or 200 within the bound. */
 export function refusal({ adds, gets, happened }: Measured, boundMs: number): number {
   const { from, until } = happened.outage ?? { from: 0, until: 0 };
-  const isRefused = ({ status, askedAt, answeredAt = Infinity }: Answered) => status === 503 && answeredAt - askedAt <= boundMs;
-  const others = [...adds, ...gets].filter((ask) => ask.askedAt > from && ask.askedAt < until - boundMs && !isRefused(ask));
+  const isPrompt = ({ status, askedAt, answeredAt = Infinity }: Answered) =>
+    [200, 503].includes(status ?? 0) && answeredAt - askedAt <= boundMs;
+  const others = [...adds, ...gets].filter((ask) => ask.askedAt > from && ask.askedAt < until - boundMs && !isPrompt(ask));
   return Math.max(0, ...others.map(({ askedAt }) => askedAt - from));
 }
 

@@ -1,0 +1,38 @@
+/** While fewer messages to one queue are unconfirmed, the next one is not delayed. A limit of 1 makes commands wait for the whole broker. */
+const MOST_UNCONFIRMED = 4;
+
+/**
+ * Longest time without a confirm, before calls that nothing was sent for are refused: a caller gets 503 within a second. The queue has perhaps
+ * lost the majority of its nodes. An election after the end of one node takes less.
+ */
+export const SILENT_MS = 900;
+
+export const SILENT = `its queue has confirmed nothing for ${SILENT_MS / 1000} s`;
+
+/** Counts the messages to one queue that the broker has not confirmed. They show when a silent queue takes messages again. */
+export class QueueConfirms {
+  private unconfirmed = 0;
+  /** Time of the last confirm, or of the first message after everything was confirmed. In milliseconds of `performance.now()`. */
+  private silentSince = 0;
+
+  /** @throws what `publish` throws */
+  async during<T>(publish: () => Promise<T>): Promise<T> {
+    if (this.unconfirmed++ === 0) this.silentSince = performance.now();
+    try {
+      return await publish();
+    } finally {
+      this.unconfirmed--;
+      this.silentSince = performance.now();
+    }
+  }
+
+  /** Whether the next message waits for a confirm. */
+  get isFull(): boolean {
+    return this.unconfirmed >= MOST_UNCONFIRMED;
+  }
+
+  /** Milliseconds until the queue counts as silent. At most 0: it does. Infinity: everything was confirmed. */
+  get untilSilentMs(): number {
+    return this.unconfirmed > 0 ? this.silentSince + SILENT_MS - performance.now() : Infinity;
+  }
+}

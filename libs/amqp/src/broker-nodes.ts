@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import { addressText, type BrokerAddress } from '@app/runtime/broker-url';
@@ -28,41 +29,46 @@ const RESOLVE_TIMEOUT_MS = 2500;
 /** How long a node that failed is tried after the others. */
 const AVOIDED_MS = 30_000;
 
-/** The connections of a process prefer one node after the other. The first one is random, so that processes spread too. */
-let nextPreference = Math.floor(Math.random() * 0x10000);
+/**
+ * All connections of a process have the same order of nodes, and processes have different ones. So the end of a node concerns few processes, and
+ * a process answers at the node where it consumes.
+ */
+const PREFERENCE = randomInt(2 ** 32);
 
 const resolveAll: Resolve = async (host) => (await lookup(host, { all: true })).map(({ address }) => address);
 
 /** The nodes that one connection may use, and their order. */
 export class BrokerNodes {
-  private readonly preference = nextPreference++;
   /** Time of `performance.now()` of the latest failure. */
   private readonly failedAt = new Map<string, number>();
 
+  /** @param preference number of the order of nodes. Default: one for the process */
   constructor(
     readonly addresses: readonly BrokerAddress[],
+    private readonly preference = PREFERENCE,
     private readonly resolve: Resolve = resolveAll,
   ) {}
 
   /**
    * Resolves the host names.
    *
-   * @returns the nodes in the order in which to try them: the preferred one, the others in random order, and last those that failed within 30 s
+   * @returns the nodes in the order in which to try them: the preferred one, the others, and last those that failed within 30 s
    */
   async order(): Promise<{ nodes: BrokerNode[]; failures: Failure[] }> {
     const failures: Failure[] = [];
     const found = await Promise.all(this.addresses.map((address) => this.nodesOf(address, failures)));
-    const preferred = this.choose(found);
-    const ordered = [...(preferred ? [preferred] : []), ...shuffled(found.flat().filter((node) => node !== preferred))];
+    const ordered = this.inOrder(found);
     const now = performance.now();
     for (const [label, at] of this.failedAt) if (now - at > AVOIDED_MS) this.failedAt.delete(label);
     const failedAt = ({ label }: BrokerNode) => this.failedAt.get(label) ?? -Infinity;
     return { nodes: ordered.sort((a, b) => (failedAt(a) === failedAt(b) ? 0 : failedAt(a) - failedAt(b))), failures };
   }
 
-  /** @returns the preferred node; undefined while its name is unknown */
+  /** @returns the first node of the order; undefined while its name is unknown */
   async preferred(): Promise<BrokerNode | undefined> {
-    return this.choose(await Promise.all(this.addresses.map((address) => this.nodesOf(address, []))));
+    const found = await Promise.all(this.addresses.map((address) => this.nodesOf(address, [])));
+    const [[first], rest] = permuted(found, this.preference);
+    return permuted(first, rest)[0].at(0);
   }
 
   /** The node could not be connected to, or its connection was lost. */
@@ -70,10 +76,10 @@ export class BrokerNodes {
     this.failedAt.set(label, performance.now());
   }
 
-  /** First an address, then one of its nodes, so that a name that is unknown for now changes nothing for the connections to others. */
-  private choose(found: readonly BrokerNode[][]): BrokerNode | undefined {
-    const nodes = found[this.preference % found.length];
-    return nodes[Math.floor(this.preference / found.length) % nodes.length];
+  /** First by address, then by node, so that a name that is unknown for now changes nothing in the order of the others. */
+  private inOrder(found: readonly BrokerNode[][]): BrokerNode[] {
+    const [addresses, rest] = permuted(found, this.preference);
+    return addresses.flatMap((nodes) => permuted(nodes, rest)[0]);
   }
 
   private async nodesOf({ host, port }: BrokerAddress, failures: Failure[]): Promise<BrokerNode[]> {
@@ -95,7 +101,14 @@ export class BrokerNodes {
   }
 }
 
-function shuffled<T>(items: readonly T[]): T[] {
-  const rest = [...items];
-  return items.map(() => rest.splice(Math.floor(Math.random() * rest.length), 1)[0]);
+/** @returns the items in the order with this number, and what is left of the number */
+function permuted<T>(items: readonly T[], number: number): [T[], number] {
+  const left = [...items];
+  const order: T[] = [];
+  while (left.length > 0) {
+    const choices = left.length;
+    order.push(...left.splice(number % choices, 1));
+    number = Math.floor(number / choices);
+  }
+  return [order, number];
 }

@@ -2,6 +2,7 @@ import { EventEmitter, setMaxListeners } from 'node:events';
 import type { Channel, ChannelModel } from 'amqplib';
 import { Backoff } from './backoff';
 import type { RabbitConnection } from './connection';
+import { IN_USE } from './leave-node';
 import { endOf, isChannelClosed, OPENING, SETTING_UP, TooSlow, type Opened } from './opened-channel';
 import { within } from './within';
 
@@ -55,6 +56,7 @@ export class RabbitChannel<C extends Channel> extends EventEmitter<{ open: [C]; 
     // Every reply that waits for the channel adds a listener.
     setMaxListeners(0, this.closing.signal);
     connection.channels.add(this);
+    IN_USE.add(connection);
     this.ended = this.run();
   }
 
@@ -117,6 +119,7 @@ export class RabbitChannel<C extends Channel> extends EventEmitter<{ open: [C]; 
   async close(): Promise<void> {
     this.closing.abort();
     this.connection.channels.delete(this);
+    if (this.connection.channels.size === 0) IN_USE.delete(this.connection);
     this.connection.usable.delete(this);
     if (this.channel) closeQuietly(this.channel);
     await within(CLOSE_TIMEOUT_MS, this.ended);

@@ -5,7 +5,7 @@ import { FairLine } from './fair-line';
 import { InFlight } from './in-flight';
 import type { Request } from './message-properties';
 import type { PublishOutcome } from './publisher';
-import { QueueConfirms, SILENT } from './queue-confirms';
+import { QueueConfirms, SILENT, SILENT_MS } from './queue-confirms';
 
 /** A command that waits for its answer. */
 export interface AwaitedCommand extends Request {
@@ -142,11 +142,12 @@ export class Commands {
   private watch(line: Line): void {
     const { waiting, confirms } = line;
     if (waiting.isEmpty || !confirms.isFull) return;
-    if (confirms.untilSilentMs > 0) {
+    const restMs = SILENT_MS - confirms.silentMs;
+    if (restMs > 0) {
       line.watching ??= setTimeout(() => {
         line.watching = undefined;
         this.watch(line);
-      }, confirms.untilSilentMs).unref();
+      }, restMs).unref();
       return;
     }
     for (const { correlationId } of this.takeWaiting(line)) this.transport.reject(correlationId, unavailable(SILENT));

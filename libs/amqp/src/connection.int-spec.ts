@@ -36,10 +36,11 @@ describe('a connection to one of several nodes', () => {
     expect(lines.join('\n')).not.toContain(password);
   });
 
-  const connectionTo = (url: string, moveEveryMs?: number) => {
+  /** Each one as of another process. */
+  const connectionTo = (url: string, moveEveryMs?: number, preference = connections.length) => {
     const connected = (name: string, address: string, up: boolean) => void (up && connectedAt.push(performance.now()));
     const log = (level: string, fields: object) => void lines.push(JSON.stringify({ level, ...fields }));
-    const connection = new RabbitConnection({ url, name: 'test', moveEveryMs }, { ...silent, log, connected });
+    const connection = new RabbitConnection({ url, name: 'test', moveEveryMs, preference }, { ...silent, log, connected });
     connections.push(connection);
     connection.start();
     return connection;
@@ -51,16 +52,18 @@ describe('a connection to one of several nodes', () => {
       setup: async () => undefined,
       ...options,
     });
-  const opened = async (options: Partial<ChannelOptions<Channel>> = {}, moveEveryMs?: number) => {
-    const connection = connectionTo(links.url, moveEveryMs);
+  const opened = async (options: Partial<ChannelOptions<Channel>> = {}, moveEveryMs?: number, preference?: number) => {
+    const connection = connectionTo(links.url, moveEveryMs, preference);
     const channel = channelOf(connection, options);
     expect(await channel.whenReady(20_000)).toBe(true);
     return { connection, channel, node: links.nodeOf(connection) };
   };
 
-  it('spreads the connections of a process evenly', async () => {
+  it('spreads processes evenly, and keeps the connections of one at one node', async () => {
     await Promise.all(Array.from({ length: 9 }, () => opened()));
     expect(links.proxies.map(({ openLinks }) => openLinks)).toEqual([3, 3, 3]);
+    await Promise.all(Array.from({ length: 3 }, () => opened({}, undefined, 0)));
+    expect(links.proxies.map(({ openLinks }) => openLinks)).toEqual([6, 3, 3]);
   });
 
   it('has a usable channel at another node within 1 s of the end of its node', async () => {

@@ -55,7 +55,7 @@ export class RabbitConnection extends EventEmitter<{ up: [ChannelModel]; state: 
   /** All channels, and those that are set up on the current connection. */
   readonly channels = new Set<Passenger>();
   readonly usable = new Set<Passenger>();
-  private readonly nodes: BrokerNodes;
+  readonly nodes: BrokerNodes;
   /** The node of the connection, or of the attempt to connect. */
   private node?: BrokerNode;
   private model?: ChannelModel;
@@ -74,7 +74,7 @@ export class RabbitConnection extends EventEmitter<{ up: [ChannelModel]; state: 
     super();
     const { username, addresses } = parseBrokerUrl(options.url);
     this.username = username;
-    this.nodes = new BrokerNodes(addresses);
+    this.nodes = new BrokerNodes(addresses, options.preference);
     // Each channel and each reply that waits for a channel adds a listener.
     this.setMaxListeners(0);
   }

@@ -16,6 +16,8 @@ export interface ConnectionOptions {
   name: string;
   /** Least time between two looks at the preferred node, in milliseconds; the most is three times this. Default 10,000. */
   moveEveryMs?: number;
+  /** Number of the order of nodes. Default: one for all connections of the process, chosen at its start. */
+  preference?: number;
 }
 
 /** Longest silence while a connection is opened. */
@@ -67,7 +69,7 @@ export class NoConnection extends Error {
 export async function openConnection(
   options: ConnectionOptions,
   log: Observer['log'] = () => undefined,
-  nodes = new BrokerNodes(parseBrokerUrl(options.url).addresses),
+  nodes = new BrokerNodes(parseBrokerUrl(options.url).addresses, options.preference),
   onAttempt: (node: BrokerNode) => void = () => undefined,
 ): Promise<ChannelModel> {
   const { nodes: candidates, failures } = await nodes.order();

@@ -1,7 +1,8 @@
 import type { ConfirmChannel, Message } from 'amqplib';
-import { parseBrokerUrl } from '@app/runtime/broker-url';
 import type { RabbitChannel } from './channel';
 import { InFlight } from './in-flight';
+import { leaveNode } from './leave-node';
+import { QueueConfirms } from './queue-confirms';
 import { writeMessage, type Properties } from './write-message';
 
 /** Most bytes written and not confirmed: a broker that stops reading must not fill the memory of this process. */
@@ -16,8 +17,8 @@ export type PublishOutcome = 'confirmed' | 'returned' | 'nacked' | 'forbidden' |
 const ACCESS_REFUSED = 403;
 
 /**
- * Longest time without any confirm while there is something to confirm. As long as for a silent node: with Khepri a node in a minority stays
- * connected, sends heartbeats and confirms nothing.
+ * Longest time without a confirm of a queue, while there is something to confirm. As long as for a silent node: with Khepri a node in a minority
+ * stays connected, sends heartbeats, and confirms no message to a quorum queue.
  */
 const UNCONFIRMED_MS = 8000;
 
@@ -34,19 +35,23 @@ export interface Publication {
   mandatory?: boolean;
 }
 
+/** Messages of one exchange and routing key. */
+interface Target {
+  confirms: QueueConfirms;
+  /** Nodes that were left because of it since its last confirm. Another node does not help a queue that has lost its majority. */
+  leftNodes: number;
+}
+
 /** Publishes messages and waits for the broker's confirms. */
 export class ConfirmedPublisher {
   private readonly unconfirmed = new InFlight<(outcome: PublishOutcome) => void>();
   private unconfirmedBytes = 0;
-  /** Time of the last confirm, or of the first publication after everything was confirmed. */
-  private silentSince = 0;
-  private readonly hasOtherNodes: boolean;
+  private readonly targets = new Map<string, Target>();
   private watching?: NodeJS.Timeout;
   /** The broker's message when it closed the channel because of a missing permission. */
   private refusal = '';
 
   constructor(private readonly channel: RabbitChannel<ConfirmChannel>) {
-    this.hasOtherNodes = parseBrokerUrl(channel.connection.options.url).addresses.length > 1;
     channel.on('open', (opened) => {
       this.refusal = '';
       opened.on('return', (message) => this.onReturn(message));
@@ -63,14 +68,14 @@ export class ConfirmedPublisher {
     if (problem || !current) throw new NotWritten(problem);
     if (this.unconfirmedBytes + body.length > MAX_UNCONFIRMED_BYTES) throw new NotWritten('the broker does not keep up');
     const { correlationId } = properties;
-    if (this.unconfirmed.size === 0) this.silentSince = performance.now();
-    if (this.hasOtherNodes) this.watchConfirms();
+    const target = this.targetOf(`${exchange} ${routingKey}`);
+    if (this.nodeCount > 1) this.watchConfirms();
 
-    return new Promise((resolve) => {
+    const outcome = new Promise<PublishOutcome>((resolve) => {
       const onConfirm = (error: Error | null) => {
         this.unconfirmed.take(correlationId);
-        this.silentSince = performance.now();
         this.unconfirmedBytes -= body.length;
+        if (!error) target.leftNodes = 0;
         const nacked = error?.message === 'message nacked';
         if (nacked) this.channel.connection.observer.nacked(exchange);
         resolve(!error ? 'confirmed' : nacked ? 'nacked' : this.isRefused(exchange, routingKey) ? 'forbidden' : 'lost');
@@ -84,21 +89,37 @@ export class ConfirmedPublisher {
       // The broker sends a return before the confirm. Resolving twice has no effect.
       this.unconfirmed.set(correlationId, resolve);
     });
+    return target.confirms.during(() => outcome);
+  }
+
+  /** Addresses of the broker's URL. */
+  private get nodeCount(): number {
+    return this.channel.connection.nodes.addresses.length;
+  }
+
+  private targetOf(name: string): Target {
+    let target = this.targets.get(name);
+    if (!target) this.targets.set(name, (target = { confirms: new QueueConfirms(), leftNodes: 0 }));
+    return target;
   }
 
   private watchConfirms(afterMs = UNCONFIRMED_MS): void {
-    this.watching ??= setTimeout(() => this.leaveSilentNode(), afterMs).unref();
+    // After the poll phase: a process that stood still may have confirms in its socket that it has not read yet.
+    this.watching ??= setTimeout(() => setImmediate(() => this.lookAtConfirms()), afterMs).unref();
   }
 
-  private leaveSilentNode(): void {
+  private lookAtConfirms(): void {
     this.watching = undefined;
-    if (this.unconfirmed.size === 0) return;
-    const restMs = this.silentSince + UNCONFIRMED_MS - performance.now();
-    if (restMs > 0) return this.watchConfirms(restMs);
-    const { connection } = this.channel;
+    const waiting = [...this.targets.values()].filter(({ confirms }) => confirms.silentMs > 0);
+    if (waiting.length === 0) return;
+    const silent = waiting.filter(({ confirms }) => confirms.silentMs >= UNCONFIRMED_MS);
     // A node that is short of memory or disk says so, and the others are, too.
-    if (connection.state === 'up' && connection.current)
-      connection.giveUp(connection.current, `nothing was confirmed for ${UNCONFIRMED_MS / 1000} s`);
+    if (this.channel.connection.state === 'up' && silent.some(({ leftNodes }) => leftNodes < this.nodeCount)) {
+      for (const target of silent) target.leftNodes++;
+      leaveNode(this.channel.connection.address, `a queue confirmed nothing for ${UNCONFIRMED_MS / 1000} s`);
+    }
+    const others = waiting.filter((target) => !silent.includes(target)).map(({ confirms }) => confirms.silentMs);
+    this.watchConfirms(UNCONFIRMED_MS - Math.max(0, ...others));
   }
 
   /** Permissions belong to the account: all unconfirmed messages with this exchange or this routing key were refused. */

@@ -146,10 +146,10 @@ export class Queries {
     const confirms = this.standbyConfirms.get(operation.pattern) ?? new QueueConfirms();
     this.standbyConfirms.set(operation.pattern, confirms);
     setTimeout(() => {
-      const isLost = confirms.untilSilentMs <= 0 && this.asked.get(correlationId)?.first !== 'confirmed';
+      const isLost = confirms.silentMs >= SILENT_MS && this.asked.get(correlationId)?.first !== 'confirmed';
       if (isLost) this.fail(correlationId, unavailable(SILENT));
     }, SILENT_MS).unref();
-    if (confirms.isFull && confirms.untilSilentMs <= 0) throw new NotWritten(SILENT);
+    if (confirms.isFull && confirms.silentMs >= SILENT_MS) throw new NotWritten(SILENT);
     return confirms.during(() => this.transport.publish(this.standby!, query, correlationId + STANDBY_MARK, timeoutMs));
   }
 

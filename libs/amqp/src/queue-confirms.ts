@@ -9,13 +9,13 @@ export const SILENT_MS = 900;
 
 export const SILENT = `its queue has confirmed nothing for ${SILENT_MS / 1000} s`;
 
-/** Counts the messages to one queue that the broker has not confirmed. They show when a silent queue takes messages again. */
+/** The messages to one queue that the broker has not confirmed. They show when a silent queue takes messages again. */
 export class QueueConfirms {
   private unconfirmed = 0;
   /** Time of the last confirm, or of the first message after everything was confirmed. In milliseconds of `performance.now()`. */
   private silentSince = 0;
 
-  /** @throws what `publish` throws */
+  /** Counts a message until `publish` has ended. @throws what `publish` throws */
   async during<T>(publish: () => Promise<T>): Promise<T> {
     if (this.unconfirmed++ === 0) this.silentSince = performance.now();
     try {
@@ -31,8 +31,8 @@ export class QueueConfirms {
     return this.unconfirmed >= MOST_UNCONFIRMED;
   }
 
-  /** Milliseconds until the queue counts as silent. At most 0: it does. Infinity: everything was confirmed. */
-  get untilSilentMs(): number {
-    return this.unconfirmed > 0 ? this.silentSince + SILENT_MS - performance.now() : Infinity;
+  /** How long there was something to confirm and no confirm. 0: everything was confirmed. */
+  get silentMs(): number {
+    return this.unconfirmed > 0 ? performance.now() - this.silentSince : 0;
   }
 }

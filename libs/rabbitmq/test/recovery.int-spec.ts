@@ -154,33 +154,65 @@ describe('recovery', () => {
     await callsWork();
   });
 
-  it('a node that confirms nothing: calls go to another one', async () => {
-    const links = await BrokerLinks.to(broker.url, 2);
-    const connected: string[] = [];
-    const log = jest.spyOn(Logger.prototype, 'log').mockImplementation((line: unknown) => {
-      const { msg, address } = line as { msg: string; address: string };
-      if (msg === 'connected to the broker') connected.push(address);
+  describe('a queue that confirms nothing, as at a node in a minority with Khepri', () => {
+    let links: BrokerLinks;
+    let connected: string[];
+    let log: jest.SpyInstance;
+
+    const queue = (what: 'suspend' | 'resume', name: string) =>
+      broker.order(`rabbitmqctl eval sys:${what}({list_to_atom("%2F_${name}"),node()}).`);
+
+    beforeEach(async () => {
+      links = await BrokerLinks.to(broker.url, 2);
+      connected = [];
+      log = jest.spyOn(Logger.prototype, 'log').mockImplementation((line: unknown) => {
+        const { msg, address } = line as { msg: string; address: string };
+        if (msg === 'connected to the broker') connected.push(address);
+      });
     });
-    const other = new RabbitClient({ connection: { url: links.url, name: 'other' }, metrics });
-    const queue = (what: string) => broker.order(`rabbitmqctl eval sys:${what}({list_to_atom("%2F_users.calls"),node()}).`);
-    try {
-      await other.connect();
-      handlers.add = () => ({ fine: true });
-      await eventually(() => other.call(AddUsers, BODY, CALL));
-      const [before] = connected;
-      await queue('suspend');
-      const outcome = failure(other.call(AddUsers, BODY, { ...CALL, timeoutMs: 20_000 }));
-      await eventually(() => connected.length > 1);
-      expect(connected[1]).not.toBe(before);
-      expect((await outcome).status).toBe('DEADLINE_EXCEEDED');
-      await queue('resume');
-      await eventually(() => other.call(AddUsers, BODY, CALL));
-    } finally {
-      await queue('resume').catch(() => undefined);
+    afterEach(async () => {
       log.mockRestore();
-      await other.close();
       await links.close();
-    }
+    });
+
+    it('calls go to another node', async () => {
+      const other = new RabbitClient({ connection: { url: links.url, name: 'other' }, metrics });
+      try {
+        await other.connect();
+        handlers.add = () => ({ fine: true });
+        await eventually(() => other.call(AddUsers, BODY, CALL));
+        const [before] = connected;
+        await queue('suspend', 'users.calls');
+        const outcome = failure(other.call(AddUsers, BODY, { ...CALL, timeoutMs: 20_000 }));
+        await eventually(() => connected.length > 1);
+        expect(connected[1]).not.toBe(before);
+        expect((await outcome).status).toBe('DEADLINE_EXCEEDED');
+        await queue('resume', 'users.calls');
+        await eventually(() => other.call(AddUsers, BODY, CALL));
+      } finally {
+        await queue('resume', 'users.calls').catch(() => undefined);
+        await other.close();
+      }
+    });
+
+    it('all connections of an idle service go to another node', async () => {
+      const other = await startUsersStub({ connection: { url: links.url, name: 'other' }, metrics }, handlers);
+      try {
+        await eventually(() => other.check() === undefined);
+        const [before] = connected;
+        expect(connected).toEqual([before, before]);
+        await queue('suspend', 'quorum.check');
+        await eventually(() => connected.length === 4);
+        const [after] = connected.slice(2);
+        expect(after).not.toBe(before);
+        expect(connected.slice(2)).toEqual([after, after]);
+        await queue('resume', 'quorum.check');
+        await eventually(() => other.check() === undefined);
+      } finally {
+        await queue('resume', 'quorum.check').catch(() => undefined);
+        await other.close();
+      }
+    });
   });
 
   it('a memory alarm: refused at once, nothing executed late, works again afterwards', async () => {

@@ -152,7 +152,11 @@ export class QueueConsumer {
   private async drain(channel: Channel): Promise<void> {
     const earlier = this.prepared.get(channel);
     await this.steps;
-    if (earlier) await settled(earlier);
+    if (!earlier) return;
+    await settled(earlier);
+    earlier.acks.flush();
+    // An answer shows that the broker has every ack: amqplib may write the end of the connection before them.
+    await (async () => channel.prefetch(this.options.prefetch))().catch(() => undefined);
   }
 
   private async adjustOrReopen(): Promise<void> {

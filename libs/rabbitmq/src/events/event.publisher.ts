@@ -11,11 +11,12 @@ import { EventRefusals, type EventOutcome } from './event-refusals';
 import { TransportMetrics } from '../metrics';
 import { observe } from '../observe';
 import { ConfirmedPublisher } from '@app/amqp/publisher';
+import { checkQuorum } from '@app/amqp/quorum-check';
 import { within } from '@app/amqp/within';
 import { readStoredTrace, traceHeaders } from '@app/tracing/trace-context';
 import { endFailed } from '@app/tracing/tracing';
 import { startEvent } from '../spans';
-import type { ExchangeName } from '../topology/topology';
+import { QUORUM_CHECK, type ExchangeName } from '../topology/topology';
 
 /** A transaction waits for the confirms, and the database aborts it after 5 s. */
 const CONFIRM_TIMEOUT_MS = 4000;
@@ -64,7 +65,10 @@ export class EventPublisher {
     this.channel = new RabbitChannel(this.connection, {
       name: 'events',
       open: (model) => model.createConfirmChannel(),
-      setup: (channel) => checkExchanges(channel, ['events.own', 'events']),
+      setup: async (channel) => {
+        await checkExchanges(channel, ['events.own', 'events']);
+        await checkQuorum(channel, this.connection, QUORUM_CHECK);
+      },
       drain: (channel) => channel.waitForConfirms(),
     });
     this.publisher = new ConfirmedPublisher(this.channel);

@@ -12,11 +12,12 @@ import type { HeldDeliveries } from './held-deliveries';
 import { LetterQuota } from './letter-quota';
 import type { TransportMetrics } from '../metrics';
 import { ConfirmedPublisher, NotWritten, type Publication, type PublishOutcome } from '@app/amqp/publisher';
+import { checkQuorum, keepChecking } from '@app/amqp/quorum-check';
 import { encodeReply, type EncodedReply } from '@app/amqp/reply-format';
 import { HIGH_WATER_MARK, ReplyBatcher } from './reply-batcher';
 import { republication } from './republication';
 import { endProcess } from '../spans';
-import { deadQueue, refusedQueue, retryQueue, suspectQueue } from '../topology/topology';
+import { deadQueue, QUORUM_CHECK, refusedQueue, retryQueue, suspectQueue } from '../topology/topology';
 
 /** How long a reply without a deadline waits for a publishing connection, in milliseconds. */
 const REPLY_PATIENCE_MS = 5000;
@@ -35,6 +36,7 @@ export class Settlement {
   private readonly replies: ReplyBatcher;
   private readonly confirms: RabbitChannel<ConfirmChannel>;
   private readonly publisher: ConfirmedPublisher;
+  private readonly stopChecking: () => void;
   private readonly quota = new LetterQuota();
   private readonly account: string;
 
@@ -53,16 +55,21 @@ export class Settlement {
       name: 'replies',
       open: (model) => model.createChannel({ highWaterMark: HIGH_WATER_MARK }),
       setup: (channel) => checkExchanges(channel, ['replies']),
-      drain: async () => undefined,
+      // An answer shows that the broker has every reply: amqplib may write the end of the connection before them.
+      drain: (channel) => checkExchanges(channel, ['replies']),
     });
     this.replies = new ReplyBatcher(this.replyChannel);
     this.confirms = new RabbitChannel(connection, {
       name: 'retries and dead letters',
       open: (model) => model.createConfirmChannel(),
-      setup: (channel) => checkExchanges(channel, ['retry', 'dead']),
+      setup: async (channel) => {
+        await checkExchanges(channel, ['retry', 'dead']);
+        await checkQuorum(channel, connection, QUORUM_CHECK);
+      },
       drain: (channel) => channel.waitForConfirms(),
     });
     this.publisher = new ConfirmedPublisher(this.confirms);
+    this.stopChecking = keepChecking(this.publisher, connection, QUORUM_CHECK);
   }
 
   check(): string | undefined {
@@ -76,6 +83,7 @@ export class Settlement {
 
   /** Flushes the publications and closes the channels. */
   async close(): Promise<void> {
+    this.stopChecking();
     await Promise.all([this.replyChannel.close(), this.confirms.close()]);
   }
 

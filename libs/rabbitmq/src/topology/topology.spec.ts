@@ -56,9 +56,9 @@ describe('topology', () => {
     }
   });
 
-  it('drops only dead letters that their publisher caused', () => {
+  it('drops only dead letters that their publisher caused, and checks', () => {
     const dropping = QUEUES.filter(({ arguments: args }) => args['x-overflow'] === 'drop-head').map(({ name }) => name);
-    expect(dropping).toEqual(SERVICES.map((service) => `${service}.commands.refused`));
+    expect(dropping).toEqual([...SERVICES.map((service) => `${service}.commands.refused`), 'quorum.check']);
   });
 
   it('loses nothing while dead-lettering, and no target refuses before its sources are full', () => {

@@ -213,10 +213,19 @@ function failureBindings(service: ServiceName): BindingDeclaration[] {
   ];
 }
 
+/** Where services publish to find out whether their broker node reaches a majority of the nodes. */
+export const QUORUM_CHECK = { exchange: 'retry', routingKey: 'quorum.check' } as const satisfies Omit<
+  BindingDeclaration,
+  'queue'
+>;
+
+/** Always empty: it takes each message, and drops it. */
+const CHECK_QUEUE = quorum('quorum.check', undefined, dropping(0, 1));
+
 export const SERVICES = [...new Set(ALL_MESSAGES.map(({ service }) => service))];
 
 /** Every queue; all durable. The arguments of an existing queue cannot change: use a new name or a policy. */
-export const QUEUES: readonly QueueDeclaration[] = SERVICES.flatMap(queuesOf);
+export const QUEUES: readonly QueueDeclaration[] = [...SERVICES.flatMap(queuesOf), CHECK_QUEUE];
 
 /** Bindings of lane 0 to the given command queue. All messages, because gateways of versions without lanes publish there. */
 export const laneZeroBindings = (commandsTo: (service: ServiceName) => string): readonly BindingDeclaration[] =>
@@ -234,4 +243,5 @@ export const BINDINGS: readonly BindingDeclaration[] = [
     SUBSCRIPTIONS[service].map(({ type }) => ({ exchange: 'events.own' as const, routingKey: type, queue: eventQueue(service) })),
   ),
   ...SERVICES.flatMap(failureBindings),
+  { ...QUORUM_CHECK, queue: CHECK_QUEUE.name },
 ];

@@ -1,0 +1,45 @@
+import { randomUUID } from 'node:crypto';
+import type { ConfirmChannel } from 'amqplib';
+import type { RabbitConnection } from './connection';
+import type { ConfirmedPublisher } from './publisher';
+import { writeMessage } from './write-message';
+
+const EVERY_MS = 2000;
+
+/** A quorum queue that drops each message. Where it does not exist yet, the broker confirms at once. */
+export interface CheckTarget {
+  exchange: string;
+  routingKey: string;
+}
+
+/**
+ * Publishes a message, and waits for its confirm: only a node that reaches a majority of the nodes confirms it. Other setup succeeds at a node in a
+ * minority, too, when the metadata is in Khepri.
+ *
+ * @throws Error when it is refused, so that another channel is needed
+ */
+export async function checkQuorum(channel: ConfirmChannel, { nodes }: RabbitConnection, target: CheckTarget): Promise<void> {
+  if (nodes.addresses.length === 1) return;
+  await new Promise<void>((resolve, reject) =>
+    writeMessage(channel, { ...target, mandatory: false }, {}, Buffer.alloc(0), (error) =>
+      error ? reject(new Error(`queue ${target.routingKey} refuses messages: it has no leader yet`)) : resolve(),
+    ),
+  );
+}
+
+/**
+ * Publishes such a message every 2 s, so that the publisher leaves a node that confirms none. The node takes replies, which are not confirmed and
+ * never arrive.
+ *
+ * Only for connections that publish: a broker that is short of memory or disk stops to read from all of these.
+ *
+ * @returns stops it
+ */
+export function keepChecking(publisher: ConfirmedPublisher, { nodes }: RabbitConnection, target: CheckTarget): () => void {
+  if (nodes.addresses.length === 1) return () => undefined;
+  const publish = () =>
+    publisher.publish({ ...target, mandatory: false, properties: { correlationId: randomUUID() }, body: Buffer.alloc(0) });
+  // Without a channel there is nothing to check.
+  const timer = setInterval(() => void publish().catch(() => undefined), EVERY_MS).unref();
+  return () => clearInterval(timer);
+}

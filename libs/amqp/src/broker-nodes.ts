@@ -39,6 +39,8 @@ const resolveAll: Resolve = async (host) => (await lookup(host, { all: true })).
 
 /** The nodes that one connection may use, and their order. */
 export class BrokerNodes {
+  /** Nodes that were found at the latest attempt to connect. */
+  count = 0;
   /** Time of `performance.now()` of the latest failure. */
   private readonly failedAt = new Map<string, number>();
 
@@ -58,6 +60,7 @@ export class BrokerNodes {
     const failures: Failure[] = [];
     const found = await Promise.all(this.addresses.map((address) => this.nodesOf(address, failures)));
     const ordered = this.inOrder(found);
+    this.count = ordered.length;
     const now = performance.now();
     for (const [label, at] of this.failedAt) if (now - at > AVOIDED_MS) this.failedAt.delete(label);
     const failedAt = ({ label }: BrokerNode) => this.failedAt.get(label) ?? -Infinity;

@@ -69,7 +69,7 @@ export class ConfirmedPublisher {
     if (this.unconfirmedBytes + body.length > MAX_UNCONFIRMED_BYTES) throw new NotWritten('the broker does not keep up');
     const { correlationId } = properties;
     const target = this.targetOf(`${exchange} ${routingKey}`);
-    if (this.nodeCount > 1) this.watchConfirms();
+    if (this.channel.connection.nodes.count > 1) this.watchConfirms();
 
     const outcome = new Promise<PublishOutcome>((resolve) => {
       const onConfirm = (error: Error | null) => {
@@ -92,11 +92,6 @@ export class ConfirmedPublisher {
     return target.confirms.during(() => outcome);
   }
 
-  /** Addresses of the broker's URL. */
-  private get nodeCount(): number {
-    return this.channel.connection.nodes.addresses.length;
-  }
-
   private targetOf(name: string): Target {
     let target = this.targets.get(name);
     if (!target) this.targets.set(name, (target = { confirms: new QueueConfirms(), leftNodes: 0 }));
@@ -114,7 +109,10 @@ export class ConfirmedPublisher {
     if (waiting.length === 0) return;
     const silent = waiting.filter(({ confirms }) => confirms.silentMs >= UNCONFIRMED_MS);
     // A node that is short of memory or disk says so, and the others are, too.
-    if (this.channel.connection.state === 'up' && silent.some(({ leftNodes }) => leftNodes < this.nodeCount)) {
+    if (
+      this.channel.connection.state === 'up' &&
+      silent.some(({ leftNodes }) => leftNodes < this.channel.connection.nodes.count)
+    ) {
       for (const target of silent) target.leftNodes++;
       leaveNode(this.channel.connection.address, `a queue confirmed nothing for ${UNCONFIRMED_MS / 1000} s`);
     }

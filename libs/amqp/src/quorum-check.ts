@@ -19,7 +19,7 @@ export interface CheckTarget {
  * @throws Error when it is refused, so that another channel is needed
  */
 export async function checkQuorum(channel: ConfirmChannel, { nodes }: RabbitConnection, target: CheckTarget): Promise<void> {
-  if (nodes.addresses.length === 1) return;
+  if (nodes.count === 1) return;
   await new Promise<void>((resolve, reject) =>
     writeMessage(channel, { ...target, mandatory: false }, {}, Buffer.alloc(0), (error) =>
       error ? reject(new Error(`queue ${target.routingKey} refuses messages: it has no leader yet`)) : resolve(),
@@ -36,10 +36,12 @@ export async function checkQuorum(channel: ConfirmChannel, { nodes }: RabbitConn
  * @returns stops it
  */
 export function keepChecking(publisher: ConfirmedPublisher, { nodes }: RabbitConnection, target: CheckTarget): () => void {
-  if (nodes.addresses.length === 1) return () => undefined;
   const publish = () =>
     publisher.publish({ ...target, mandatory: false, properties: { correlationId: randomUUID() }, body: Buffer.alloc(0) });
-  // Without a channel there is nothing to check.
-  const timer = setInterval(() => void publish().catch(() => undefined), EVERY_MS).unref();
+  const check = () => {
+    // Without a channel there is nothing to check.
+    if (nodes.count > 1) publish().catch(() => undefined);
+  };
+  const timer = setInterval(check, EVERY_MS).unref();
   return () => clearInterval(timer);
 }

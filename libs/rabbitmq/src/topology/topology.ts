@@ -26,7 +26,8 @@ export const EXCHANGES = [
   {
     name: 'retry',
     type: 'direct',
-    purpose: 'Retries of failed commands, suspects and replayed dead letters. Only services and the operator publish here.',
+    purpose:
+      'Retries of failed commands, suspects, replayed dead letters and checks of the broker. Only services and the operator publish here.',
   },
   { name: 'dead', type: 'direct', purpose: 'Dead letters, from services and from the broker itself.' },
 ] as const;

@@ -175,8 +175,10 @@ describe(Commands.name, () => {
       await askFour({ ask });
       ask('e');
       jest.advanceTimersByTime(899);
+      await nextTurn();
       expect(rejected).toEqual([]);
       jest.advanceTimersByTime(1);
+      await nextTurn();
       ask('f');
       const refusal = 'The service is unavailable; nothing was executed.';
       expect(rejected).toEqual([
@@ -187,6 +189,7 @@ describe(Commands.name, () => {
       ask('g');
       await nextTurn();
       jest.advanceTimersByTime(899);
+      await nextTurn();
       expect(sent()).toEqual(['a', 'b', 'c', 'd', 'g']);
       expect([rejected.length, system.commands.takeUnsent()]).toEqual([2, []]);
     });
@@ -195,7 +198,8 @@ describe(Commands.name, () => {
       const { ask, sent, rejected } = setUp();
       ask('a');
       await nextTurn();
-      jest.advanceTimersByTime(5000);
+      jest.advanceTimersByTime(900);
+      await nextTurn();
       ask('b');
       await nextTurn();
       expect([sent(), rejected]).toEqual([['a', 'b'], []]);
@@ -207,6 +211,7 @@ describe(Commands.name, () => {
       for (const [index, id] of ['e', 'f', 'g'].entries()) {
         ask(id);
         jest.advanceTimersByTime(800);
+        await nextTurn();
         await end(index, 'confirmed');
       }
       expect([sent().slice(4), rejected]).toEqual([['e', 'f', 'g'], []]);

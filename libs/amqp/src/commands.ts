@@ -5,7 +5,7 @@ import { FairLine } from './fair-line';
 import { InFlight } from './in-flight';
 import type { Request } from './message-properties';
 import type { PublishOutcome } from './publisher';
-import { QueueConfirms, SILENT, SILENT_MS } from './queue-confirms';
+import { QueueConfirms, SILENT } from './queue-confirms';
 
 /** A command that waits for its answer. */
 export interface AwaitedCommand extends Request {
@@ -37,8 +37,6 @@ interface Line {
   confirms: QueueConfirms;
   /** In milliseconds of `performance.now()`. */
   aloneUntil: number;
-  /** While commands wait for a confirm. */
-  watching?: NodeJS.Timeout;
 }
 
 /**
@@ -71,7 +69,7 @@ export class Commands {
     this.waitingBytes += body.length;
     const line = this.lineOf(operation.pattern);
     line.waiting.add(options.apiKey ?? '', command);
-    if (line.confirms.isFull) this.watch(line);
+    if (line.confirms.isSilent) this.refuseWaiting(line);
     else this.schedule();
   }
 
@@ -119,9 +117,14 @@ export class Commands {
   }
 
   private lineOf(pattern: string): Line {
-    let line = this.lines.get(pattern);
-    if (!line)
-      this.lines.set(pattern, (line = { waiting: new FairLine(), confirms: new QueueConfirms(), aloneUntil: -Infinity }));
+    const known = this.lines.get(pattern);
+    if (known) return known;
+    const line: Line = {
+      waiting: new FairLine(),
+      confirms: new QueueConfirms(() => line.confirms.isSilent && this.refuseWaiting(line)),
+      aloneUntil: -Infinity,
+    };
+    this.lines.set(pattern, line);
     return line;
   }
 
@@ -133,23 +136,12 @@ export class Commands {
       this.scheduled = false;
       for (const line of this.lines.values()) {
         while (!line.waiting.isEmpty && !line.confirms.isFull) void this.sendFrom(line);
-        this.watch(line);
+        if (line.confirms.isSilent) this.refuseWaiting(line);
       }
     });
   }
 
-  /** Refuses the commands that wait for a confirm, once there was none for too long. */
-  private watch(line: Line): void {
-    const { waiting, confirms } = line;
-    if (waiting.isEmpty || !confirms.isFull) return;
-    const restMs = SILENT_MS - confirms.silentMs;
-    if (restMs > 0) {
-      line.watching ??= setTimeout(() => {
-        line.watching = undefined;
-        this.watch(line);
-      }, restMs).unref();
-      return;
-    }
+  private refuseWaiting(line: Line): void {
     for (const { correlationId } of this.takeWaiting(line)) this.transport.reject(correlationId, unavailable(SILENT));
   }
 

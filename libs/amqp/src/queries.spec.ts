@@ -175,8 +175,9 @@ describe(Queries.name, () => {
     ask('a');
     await end('first a', 'returned');
     ask('b');
-    await jest.advanceTimersByTimeAsync(899);
+    await jest.advanceTimersByTimeAsync(900);
     expect(rejected).toEqual([]);
+    // For the iteration of the event loop that follows.
     await jest.advanceTimersByTimeAsync(1);
     const refused = expect.objectContaining({ status: 'UNAVAILABLE' });
     expect(rejected).toEqual([

@@ -3,7 +3,7 @@ import type { Request } from './message-properties';
 import { InFlight } from './in-flight';
 import type { RepetitionReason } from './observer';
 import { NotWritten, type PublishOutcome } from './publisher';
-import { QueueConfirms, SILENT, SILENT_MS } from './queue-confirms';
+import { QueueConfirms, SILENT } from './queue-confirms';
 
 /** A query that waits for its answer. */
 interface Query extends Request {
@@ -143,14 +143,17 @@ export class Queries {
 
   private async publishStandby(query: Query, timeoutMs: number): Promise<PublishOutcome> {
     const { correlationId, operation } = query;
-    const confirms = this.standbyConfirms.get(operation.pattern) ?? new QueueConfirms();
+    const confirms =
+      this.standbyConfirms.get(operation.pattern) ?? new QueueConfirms(() => this.giveUpStandby(operation.pattern));
     this.standbyConfirms.set(operation.pattern, confirms);
-    setTimeout(() => {
-      const isLost = confirms.silentMs >= SILENT_MS && this.asked.get(correlationId)?.first !== 'confirmed';
-      if (isLost) this.fail(correlationId, unavailable(SILENT));
-    }, SILENT_MS).unref();
-    if (confirms.isFull && confirms.silentMs >= SILENT_MS) throw new NotWritten(SILENT);
+    if (confirms.isSilent) throw new NotWritten(SILENT);
     return confirms.during(() => this.transport.publish(this.standby!, query, correlationId + STANDBY_MARK, timeoutMs));
+  }
+
+  /** The standby queue is silent: only what the first queue has may still be answered. */
+  private giveUpStandby(pattern: string): void {
+    for (const { operation, repeated, first, correlationId } of this.all())
+      if (operation.pattern === pattern && repeated && first !== 'confirmed') this.fail(correlationId, unavailable(SILENT));
   }
 
   /** Asks again when no answer comes. */

@@ -14,15 +14,22 @@ export class QueueConfirms {
   private unconfirmed = 0;
   /** Time of the last confirm, or of the first message after everything was confirmed. In milliseconds of `performance.now()`. */
   private silentSince = 0;
+  private silent = false;
+  private watching?: NodeJS.Timeout;
+
+  /** @param onSilent called every {@link SILENT_MS} while the queue is silent */
+  constructor(private readonly onSilent?: () => void) {}
 
   /** Counts a message until `publish` has ended. @throws what `publish` throws */
   async during<T>(publish: () => Promise<T>): Promise<T> {
     if (this.unconfirmed++ === 0) this.silentSince = performance.now();
+    if (this.onSilent) this.watch(SILENT_MS);
     try {
       return await publish();
     } finally {
       this.unconfirmed--;
       this.silentSince = performance.now();
+      this.silent = false;
     }
   }
 
@@ -31,8 +38,28 @@ export class QueueConfirms {
     return this.unconfirmed >= MOST_UNCONFIRMED;
   }
 
+  /** Whether calls are refused. */
+  get isSilent(): boolean {
+    return this.silent && this.isFull;
+  }
+
   /** How long there was something to confirm and no confirm. 0: everything was confirmed. */
   get silentMs(): number {
     return this.unconfirmed > 0 ? performance.now() - this.silentSince : 0;
+  }
+
+  private watch(afterMs: number): void {
+    // After the poll phase: a process that stood still may have confirms in its socket that it has not read yet.
+    this.watching ??= setTimeout(() => setImmediate(() => this.look()), afterMs).unref();
+  }
+
+  private look(): void {
+    this.watching = undefined;
+    if (this.unconfirmed === 0) return;
+    const restMs = SILENT_MS - this.silentMs;
+    this.watch(restMs > 0 ? restMs : SILENT_MS);
+    if (restMs > 0) return;
+    this.silent = true;
+    this.onSilent?.();
   }
 }

@@ -5,6 +5,8 @@ import type { ConfirmedPublisher } from './publisher';
 import { writeMessage } from './write-message';
 
 const EVERY_MS = 2000;
+/** Messages on their way. The publisher leaves the node before there are more. */
+const MOST_UNCONFIRMED = 4;
 
 /** A quorum queue that drops each message. Where it does not exist yet, the broker confirms at once. */
 export interface CheckTarget {
@@ -36,12 +38,18 @@ export async function checkQuorum(channel: ConfirmChannel, { nodes }: RabbitConn
  * @returns stops it
  */
 export function keepChecking(publisher: ConfirmedPublisher, { nodes }: RabbitConnection, target: CheckTarget): () => void {
-  const publish = () =>
-    publisher.publish({ ...target, mandatory: false, properties: { correlationId: randomUUID() }, body: Buffer.alloc(0) });
-  const check = () => {
-    // Without a channel there is nothing to check.
-    if (nodes.count > 1) publish().catch(() => undefined);
+  const body = Buffer.alloc(0);
+  let unconfirmed = 0;
+  const check = async () => {
+    if (nodes.count === 1 || unconfirmed >= MOST_UNCONFIRMED) return;
+    unconfirmed++;
+    try {
+      await publisher.publish({ ...target, mandatory: false, properties: { correlationId: randomUUID() }, body });
+    } catch {
+      // Without a channel there is nothing to check.
+    }
+    unconfirmed--;
   };
-  const timer = setInterval(check, EVERY_MS).unref();
+  const timer = setInterval(() => void check(), EVERY_MS).unref();
   return () => clearInterval(timer);
 }

@@ -40,6 +40,18 @@ describe('a service', () => {
     expect(text).not.toContain('secret');
   });
 
+  it.each(['PORT', 'HEALTH_PORT'])(
+    'a %s that another process has is reported in one line, and the process exits 1',
+    async (name) => {
+      const taken = new URL(system.services.gateway.url).port;
+      const second = new ServiceProcess('gateway', { AMQP_URL: 'amqp://127.0.0.1:1', PORT: '0', [name]: taken });
+      await expect(second.start()).rejects.toThrow('exited with 1');
+      const line = second.output.find((text) => text.includes('another process listens on this port'));
+      expect(JSON.parse(line!)).toMatchObject({ level: 60, port: Number(taken) });
+      expect(line).not.toContain('stack');
+    },
+  );
+
   it.each(APPS)('%s starts before its dependencies, is alive and not ready, and stops with exit 0', async (app) => {
     const lonely = new ServiceProcess(app, {
       AMQP_URL: 'amqp://127.0.0.1:1',

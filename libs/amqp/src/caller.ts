@@ -35,7 +35,7 @@ export interface CallerOptions {
 const MOST_COLD_CHANNELS = 5;
 
 /** How long calls wait for a channel after the connection was lost: long enough to reach another node of the broker. */
-const FAILOVER_MS = 1000;
+const FAILOVER_MS = 900;
 
 /** Publishes commands and queries, and waits for their replies in its own reply queue. */
 export class Caller {

@@ -106,7 +106,13 @@ export async function runService<C extends ServiceConfig>(
     if (!stopping.signal.aborted) pino.info({ healthPort: operations.port }, 'started');
   } catch (err) {
     if (stopping.signal.aborted) return;
-    pino.fatal({ err }, 'the start failed');
+    const { code, address, port } = err as NodeJS.ErrnoException & { address?: string; port?: number };
+    if (code === 'EADDRINUSE')
+      pino.fatal(
+        { address, port },
+        'the start failed: another process listens on this port; PORT or HEALTH_PORT chooses another one',
+      );
+    else pino.fatal({ err }, 'the start failed');
     exit(1);
   }
 }

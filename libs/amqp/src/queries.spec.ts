@@ -193,13 +193,30 @@ describe(Queries.name, () => {
     expect(queries.has('f')).toBe(true);
   });
 
-  it('waits for a slow answer while the standby queue confirms nothing', async () => {
+  it('waits for a slow answer of the first queue while that one answers others', async () => {
     const { queries, ask, end, rejected } = setUp();
     ask('a');
     await end('first a', 'confirmed');
-    await jest.advanceTimersByTimeAsync(PATIENCE_MS + 1000);
+    await jest.advanceTimersByTimeAsync(PATIENCE_MS);
+    ask('b');
+    await end('first b', 'confirmed');
+    expect(queries.answered('b')).toBe('b');
+    await jest.advanceTimersByTimeAsync(3000);
     expect(rejected).toEqual([]);
     expect(queries.answered('a')).toBe('a');
+  });
+
+  it('gives queries up that the first queue confirms and nobody answers, while the standby queue confirms nothing', async () => {
+    const { ask, end, sent, rejected } = setUp();
+    ask('a');
+    await end('first a', 'confirmed');
+    await jest.advanceTimersByTimeAsync(PATIENCE_MS + 901);
+    const refused = expect.objectContaining({ status: 'UNAVAILABLE' });
+    expect(rejected).toEqual([['a', refused]]);
+    for (const id of ['b', 'c', 'd', 'e']) ask(id);
+    await jest.advanceTimersByTimeAsync(0);
+    expect(sent().slice(1)).toEqual(['standby a~', 'standby b~', 'standby c~', 'standby d~']);
+    expect(rejected.slice(1)).toEqual([['e', refused]]);
   });
 
   it('asks everything again on a new channel, with the time that is left', async () => {

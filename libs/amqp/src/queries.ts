@@ -150,10 +150,16 @@ export class Queries {
     return confirms.during(() => this.transport.publish(this.standby!, query, correlationId + STANDBY_MARK, timeoutMs));
   }
 
-  /** The standby queue is silent: only what the first queue has may still be answered. */
+  /** The standby queue is silent. Only what the first queue has is waited for, and only while that one answers. */
   private giveUpStandby(pattern: string): void {
-    for (const { operation, repeated, first, correlationId } of this.all())
-      if (operation.pattern === pattern && repeated && first !== 'confirmed') this.fail(correlationId, unavailable(SILENT));
+    const answeredAt = this.answeredAt.get(pattern) ?? -Infinity;
+    const now = performance.now();
+    for (const { operation, repeated, first, askedAt, correlationId } of this.all()) {
+      const hangs = first === 'confirmed' ? askedAt > answeredAt && askedAt < now - PATIENCE_MS : repeated;
+      if (operation.pattern !== pattern || !hangs) continue;
+      if (first === 'confirmed') this.awayUntil.set(pattern, now + AWAY_MS);
+      this.fail(correlationId, unavailable(SILENT));
+    }
   }
 
   /** Asks again when no answer comes. */

@@ -7,6 +7,9 @@ const MOST_UNCONFIRMED = 4;
  */
 export const SILENT_MS = 900;
 
+/** How often a silent queue is looked at again. */
+const LOOK_EVERY_MS = 300;
+
 export const SILENT = `its queue has confirmed nothing for ${SILENT_MS / 1000} s`;
 
 /** The messages to one queue that the broker has not confirmed. They show when a silent queue takes messages again. */
@@ -17,7 +20,7 @@ export class QueueConfirms {
   private silent = false;
   private watching?: NodeJS.Timeout;
 
-  /** @param onSilent called every {@link SILENT_MS} while the queue is silent */
+  /** @param onSilent called again and again while the queue is silent */
   constructor(private readonly onSilent?: () => void) {}
 
   /** Counts a message until `publish` has ended. @throws what `publish` throws */
@@ -57,7 +60,7 @@ export class QueueConfirms {
     this.watching = undefined;
     if (this.unconfirmed === 0) return;
     const restMs = SILENT_MS - this.silentMs;
-    this.watch(restMs > 0 ? restMs : SILENT_MS);
+    this.watch(restMs > 0 ? restMs : LOOK_EVERY_MS);
     if (restMs > 0) return;
     this.silent = true;
     this.onSilent?.();

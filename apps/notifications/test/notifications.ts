@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { DataSource, QueryRunner } from 'typeorm';
 import { createDataSource } from '@app/postgres/data-source';
 import { createTestDatabase } from '@app/testing/database';
+import { keepStatistics } from '@app/testing/plan';
 import type { NewNotification } from '../src/db/insert-notifications.repository';
 import type { PageFilter } from '../src/db/pages.repository';
 import { DATABASE } from '../src/db/schema';
@@ -52,6 +53,7 @@ export function connectForPlans(use: (runner: QueryRunner) => void): void {
       await database.close();
     };
     await runner.query('SET statement_timeout = 0');
+    await keepStatistics(runner);
     use(runner);
   });
   afterEach(() => close?.());

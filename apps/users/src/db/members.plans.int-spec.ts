@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { DataSource, QueryRunner } from 'typeorm';
-import { planOf, touchedBy } from '@app/testing/plan';
+import { keepStatistics, planOf, touchedBy } from '@app/testing/plan';
 import type { TestDatabase } from '@app/testing/server-databases';
 import { AccessRepository } from './access.repository';
 import { ERASE_EVERYWHERE, ERASE_IN_ORGANIZATIONS } from './erase-users.sql';
@@ -38,6 +38,7 @@ beforeEach(async () => {
   runner = dataSource.createQueryRunner();
   // This tests plans, not times: filling the tables may take long on a slow machine.
   await runner.query('SET statement_timeout = 0');
+  await keepStatistics(runner);
   await runner.query(`INSERT INTO api_keys (key, name) VALUES ('one', '')`);
 });
 afterEach(async () => {

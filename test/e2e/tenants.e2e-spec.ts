@@ -141,7 +141,10 @@ describe('a tenant', () => {
 
   it('is the same in the other installation, with its tokens, for every read', async () => {
     const others = await rowsOf(sql.to, 'demo-key');
-    await eventually(async () => (await rowsOf(sql.from, apiKey))['users.outbox'] === undefined);
+    await eventually(async () => {
+      const rows = await rowsOf(sql.from, apiKey);
+      return rows['users.outbox'] === undefined && rows['notifications.outbox'] === undefined;
+    });
     const { rows } = JSON.parse(await tenants('copy', apiKey, '--json')) as { rows: Record<string, number> };
     expect(rows).toMatchObject({ 'users.users': 3, 'users.document_members': 0, 'notifications.notifications': 4 });
     expect((await to.call('users/get', ORGANIZATION, own)).status).toBe(403);

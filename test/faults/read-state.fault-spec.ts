@@ -105,6 +105,8 @@ describe('read state', () => {
         (await cluster.sql.query<{ count: string }>(`SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'`)).rows[0]
           .count,
       );
+    // The deletion of a published event would wait for the standby, too, and be counted below.
+    await eventually(async () => (await cluster.sql.query('SELECT FROM notifications.outbox')).rowCount === 0);
     await standby('lost');
     let added: ReturnType<typeof caller.once>;
     let marked: ReturnType<typeof caller.once>;

@@ -79,6 +79,7 @@ export class Caller {
           this.publisher.publish({
             exchange,
             routingKey: operation.pattern,
+            toQuorumQueue: exchange === options.standbyExchange,
             body,
             properties: messageProperties(operation, query, this.sender, correlationId, { replyTo: this.replyQueue, timeoutMs }),
           }),
@@ -227,7 +228,7 @@ export class Caller {
   private publishCommands(commands: readonly Request[], correlationId: string): Promise<PublishOutcome> {
     const { pattern } = commands[0].operation;
     const message = commandMessage(commands, correlationId, this.sender, this.replyQueue);
-    const outcome = this.publisher.publish({ exchange: this.exchange, routingKey: pattern, ...message });
+    const outcome = this.publisher.publish({ exchange: this.exchange, routingKey: pattern, toQuorumQueue: true, ...message });
     this.connection.observer.sent(this.exchange, commands, outcome);
     return outcome;
   }

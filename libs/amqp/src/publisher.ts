@@ -17,7 +17,7 @@ export type PublishOutcome = 'confirmed' | 'returned' | 'nacked' | 'forbidden' |
 const ACCESS_REFUSED = 403;
 
 /**
- * Longest time without a confirm of a queue, while there is something to confirm. As long as for a silent node: with Khepri a node in a minority
+ * Longest time without a confirm of a quorum queue, while there is something to confirm. As long as for a silent node: with Khepri a node in a minority
  * stays connected, sends heartbeats, and confirms no message to a quorum queue.
  */
 const UNCONFIRMED_MS = 8000;
@@ -33,11 +33,16 @@ export interface Publication {
   properties: Properties & { correlationId: string };
   /** Whether the broker returns a message that no queue is bound for. Default true. */
   mandatory?: boolean;
+  /**
+   * Whether a quorum queue of this system takes it: when that confirms nothing, the process leaves the node. Default false. A queue on one node
+   * that is away, or a listener's queue, says nothing about the node of this process.
+   */
+  toQuorumQueue?: boolean;
 }
 
-/** Messages of one exchange and routing key. */
+/** A quorum queue, as one exchange and routing key reach it. */
 interface Target {
-  confirms: QueueConfirms;
+  readonly confirms: QueueConfirms;
   /** Nodes that were left because of it since its last confirm. Another node does not help a queue that has lost its majority. */
   leftNodes: number;
 }
@@ -62,20 +67,21 @@ export class ConfirmedPublisher {
   }
 
   /** @throws NotWritten at once when the broker cannot take the message now, or AMQP cannot encode it (then with a `cause`) */
-  async publish({ exchange, routingKey, body, properties, mandatory = true }: Publication): Promise<PublishOutcome> {
+  async publish(publication: Publication): Promise<PublishOutcome> {
+    const { exchange, routingKey, body, properties, mandatory = true, toQuorumQueue = false } = publication;
     const { current } = this.channel;
     const problem = this.channel.check();
     if (problem || !current) throw new NotWritten(problem);
     if (this.unconfirmedBytes + body.length > MAX_UNCONFIRMED_BYTES) throw new NotWritten('the broker does not keep up');
     const { correlationId } = properties;
-    const target = this.targetOf(`${exchange} ${routingKey}`);
-    if (this.channel.connection.nodes.count > 1) this.watchConfirms();
+    const target =
+      toQuorumQueue && this.channel.connection.nodes.count > 1 ? this.watched(`${exchange} ${routingKey}`) : undefined;
 
     const outcome = new Promise<PublishOutcome>((resolve) => {
       const onConfirm = (error: Error | null) => {
         this.unconfirmed.take(correlationId);
         this.unconfirmedBytes -= body.length;
-        if (!error) target.leftNodes = 0;
+        if (!error && target) target.leftNodes = 0;
         const nacked = error?.message === 'message nacked';
         if (nacked) this.channel.connection.observer.nacked(exchange);
         resolve(!error ? 'confirmed' : nacked ? 'nacked' : this.isRefused(exchange, routingKey) ? 'forbidden' : 'lost');
@@ -89,12 +95,13 @@ export class ConfirmedPublisher {
       // The broker sends a return before the confirm. Resolving twice has no effect.
       this.unconfirmed.set(correlationId, resolve);
     });
-    return target.confirms.during(() => outcome);
+    return target ? target.confirms.during(() => outcome) : outcome;
   }
 
-  private targetOf(name: string): Target {
+  private watched(name: string): Target {
     let target = this.targets.get(name);
     if (!target) this.targets.set(name, (target = { confirms: new QueueConfirms(), leftNodes: 0 }));
+    this.watchConfirms();
     return target;
   }
 
@@ -105,16 +112,14 @@ export class ConfirmedPublisher {
 
   private lookAtConfirms(): void {
     this.watching = undefined;
+    const { connection } = this.channel;
     const waiting = [...this.targets.values()].filter(({ confirms }) => confirms.silentMs > 0);
     if (waiting.length === 0) return;
     const silent = waiting.filter(({ confirms }) => confirms.silentMs >= UNCONFIRMED_MS);
     // A node that is short of memory or disk says so, and the others are, too.
-    if (
-      this.channel.connection.state === 'up' &&
-      silent.some(({ leftNodes }) => leftNodes < this.channel.connection.nodes.count)
-    ) {
+    if (connection.state === 'up' && silent.some(({ leftNodes }) => leftNodes < connection.nodes.count)) {
       for (const target of silent) target.leftNodes++;
-      leaveNode(this.channel.connection.address, `a queue confirmed nothing for ${UNCONFIRMED_MS / 1000} s`);
+      leaveNode(connection.address, `a quorum queue confirmed nothing for ${UNCONFIRMED_MS / 1000} s`);
     }
     const others = waiting.filter((target) => !silent.includes(target)).map(({ confirms }) => confirms.silentMs);
     this.watchConfirms(UNCONFIRMED_MS - Math.max(0, ...others));

@@ -5,7 +5,7 @@ const MOST_UNCONFIRMED = 4;
  * Longest time without a confirm, before calls that nothing was sent for are refused: a caller gets 503 within a second. The queue has perhaps
  * lost the majority of its nodes. An election after the end of one node takes less.
  */
-export const SILENT_MS = 900;
+const SILENT_MS = 900;
 
 /** How often a silent queue is looked at again. */
 const LOOK_EVERY_MS = 300;

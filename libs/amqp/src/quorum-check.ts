@@ -44,7 +44,8 @@ export function keepChecking(publisher: ConfirmedPublisher, { nodes }: RabbitCon
     if (nodes.count === 1 || unconfirmed >= MOST_UNCONFIRMED) return;
     unconfirmed++;
     try {
-      await publisher.publish({ ...target, mandatory: false, properties: { correlationId: randomUUID() }, body });
+      const properties = { correlationId: randomUUID() };
+      await publisher.publish({ ...target, mandatory: false, toQuorumQueue: true, properties, body });
     } catch {
       // Without a channel there is nothing to check.
     }

@@ -112,7 +112,7 @@ export class CollaborationClient {
       const properties = messageProperties(operation, sent, sender, randomUUID());
       let error: ApiError | undefined = outcomeUnknown('the broker has not confirmed it in time');
       const confirm = this.publisher
-        .publish({ exchange: this.exchange, routingKey: name, body: content, properties })
+        .publish({ exchange: this.exchange, routingKey: name, toQuorumQueue: true, body: content, properties })
         .then(notPublished, notWritten)
         .then((found) => (error = found));
       await within(left, confirm);

@@ -4,6 +4,7 @@ import type { Channel, ChannelModel } from 'amqplib';
 import { Registry } from 'prom-client';
 import type { ApiError } from '@app/contracts/error';
 import { AddUsers, type AddUsersRequest } from '@app/contracts/users.add';
+import { Authenticate } from '@app/contracts/users.authenticate';
 import { BrokerLinks } from '@app/testing/broker-links';
 import { eventually } from '@app/testing/eventually';
 import { PrivateServer } from '@app/testing/private-server';
@@ -156,60 +157,82 @@ describe('recovery', () => {
 
   describe('a queue that confirms nothing, as at a node in a minority with Khepri', () => {
     let links: BrokerLinks;
-    let connected: string[];
+    /** Name of each connection, and the address that it was made to. */
+    let connected: [string, string][];
     let log: jest.SpyInstance;
 
-    const queue = (what: 'suspend' | 'resume', name: string) =>
-      broker.order(`rabbitmqctl eval sys:${what}({list_to_atom("%2F_${name}"),node()}).`);
+    const suspended: string[] = [];
+    const evaluate = (expression: string) => broker.order(`rabbitmqctl eval ${expression}.`);
+    /** The process of a queue: the leader of a quorum queue has a name. */
+    const processOf = (name: string) =>
+      name.endsWith('queries')
+        ? `amqqueue:get_pid(element(2,rabbit_amqqueue:lookup(rabbit_misc:r(<<"/">>,queue,<<"${name}">>))))`
+        : `{list_to_atom("%2F_${name}"),node()}`;
+    const suspend = async (name: string) => {
+      suspended.push(name);
+      await evaluate(`sys:suspend(${processOf(name)})`);
+    };
+    const resumeAll = async () => {
+      for (const name of suspended.splice(0)) await evaluate(`sys:resume(${processOf(name)})`);
+    };
+    const addressesOf = (name: string) => connected.filter(([connection]) => connection === name).map(([, address]) => address);
 
     beforeEach(async () => {
       links = await BrokerLinks.to(broker.url, 2);
       connected = [];
       log = jest.spyOn(Logger.prototype, 'log').mockImplementation((line: unknown) => {
-        const { msg, address } = line as { msg: string; address: string };
-        if (msg === 'connected to the broker') connected.push(address);
+        const { msg, connection, address } = line as { msg: string; connection: string; address: string };
+        if (msg === 'connected to the broker') connected.push([connection, address]);
       });
     });
     afterEach(async () => {
+      await resumeAll();
       log.mockRestore();
       await links.close();
     });
 
-    it('calls go to another node', async () => {
-      const other = new RabbitClient({ connection: { url: links.url, name: 'other' }, metrics });
+    it('calls go to another node, unless it is a queue of queries, which is on one node', async () => {
+      const [reader, writer] = ['reader', 'writer'].map(
+        (name, preference) => new RabbitClient({ connection: { url: links.url, name, preference }, metrics }),
+      );
+      const ask = () => reader.call(Authenticate, { apiKey: 'key', tokenHash: 'a'.repeat(64) }, CALL);
       try {
-        await other.connect();
+        await Promise.all([reader.connect(), writer.connect()]);
         handlers.add = () => ({ fine: true });
-        await eventually(() => other.call(AddUsers, BODY, CALL));
-        const [before] = connected;
-        await queue('suspend', 'users.calls');
-        const outcome = failure(other.call(AddUsers, BODY, { ...CALL, timeoutMs: 20_000 }));
-        await eventually(() => connected.length > 1);
-        expect(connected[1]).not.toBe(before);
+        handlers.authenticate = () => ({ known: true });
+        await eventually(() => writer.call(AddUsers, BODY, CALL));
+        await eventually(ask);
+        await suspend('users.calls.queries');
+        await ask();
+        await suspend('users.calls');
+        const outcome = failure(writer.call(AddUsers, BODY, { ...CALL, timeoutMs: 20_000 }));
+        await eventually(() => addressesOf('writer calling').length > 1);
+        const [before, after] = addressesOf('writer calling');
+        expect(after).not.toBe(before);
+        expect(addressesOf('reader calling')).toHaveLength(1);
         expect((await outcome).status).toBe('DEADLINE_EXCEEDED');
-        await queue('resume', 'users.calls');
-        await eventually(() => other.call(AddUsers, BODY, CALL));
+        await resumeAll();
+        await eventually(() => writer.call(AddUsers, BODY, CALL));
       } finally {
-        await queue('resume', 'users.calls').catch(() => undefined);
-        await other.close();
+        await Promise.all([reader.close(), writer.close()]);
       }
     });
 
     it('all connections of an idle service go to another node', async () => {
       const other = await startUsersStub({ connection: { url: links.url, name: 'other' }, metrics }, handlers);
+      const addresses = () => ['other consuming', 'other publishing'].map(addressesOf);
       try {
         await eventually(() => other.check() === undefined);
-        const [before] = connected;
-        expect(connected).toEqual([before, before]);
-        await queue('suspend', 'quorum.check');
-        await eventually(() => connected.length === 4);
-        const [after] = connected.slice(2);
+        const [[before]] = addresses();
+        expect(addresses()).toEqual([[before], [before]]);
+        await suspend('quorum.check');
+        await eventually(() => addresses().every(({ length }) => length === 2));
+        const [[, after]] = addresses();
         expect(after).not.toBe(before);
-        expect(connected.slice(2)).toEqual([after, after]);
-        await queue('resume', 'quorum.check');
+        expect(addresses()).toEqual(Array.from({ length: 2 }, () => [before, after]));
+        await resumeAll();
         await eventually(() => other.check() === undefined);
       } finally {
-        await queue('resume', 'quorum.check').catch(() => undefined);
         await other.close();
       }
     });

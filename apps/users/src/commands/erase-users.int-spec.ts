@@ -134,10 +134,10 @@ it('needs an identity, and does nothing after its deadline', async () => {
 it('refuses users of more than 5000 organizations, and changes nothing', async () => {
   await on.dataSource.query(`
     WITH o AS (INSERT INTO organizations (api_key, organization_id) SELECT 'one', 'o' || n FROM generate_series(1, 5001) n RETURNING id)
-    INSERT INTO users (organization, user_id, name, initial_generated) SELECT id, 'amy', 'Ada', true FROM o`);
+    INSERT INTO users (organization, user_id, name, initial_generated) SELECT id, 'amy', 'Amy', true FROM o`);
   const refused = { status: 'INVALID_ARGUMENT', message: expect.stringContaining('organizationIds') as string };
   expect(await refusal(erase({}, { messageId: 'm' }))).toMatchObject(refused);
-  expect(await on.values(`SELECT DISTINCT name FROM users`)).toEqual(['Ada']);
+  expect(await on.values(`SELECT DISTINCT name FROM users`)).toEqual(['Amy']);
   expect(await on.values('SELECT user_ids FROM erasures')).toEqual([]);
   expect(await erase({ organizationIds: ['o7'] }, { messageId: 'm' })).toEqual(ANSWER);
 });

@@ -11,7 +11,7 @@ import { EventRefusals, type EventOutcome } from './event-refusals';
 import { TransportMetrics } from '../metrics';
 import { observe } from '../observe';
 import { ConfirmedPublisher } from '@app/amqp/publisher';
-import { checkQuorum } from '@app/amqp/quorum-check';
+import { checkQuorum, keepChecking } from '@app/amqp/quorum-check';
 import { within } from '@app/amqp/within';
 import { readStoredTrace, traceHeaders } from '@app/tracing/trace-context';
 import { endFailed } from '@app/tracing/tracing';
@@ -53,6 +53,7 @@ export class EventPublisher {
   private readonly connection: RabbitConnection;
   private readonly channel: RabbitChannel<ConfirmChannel>;
   private readonly publisher: ConfirmedPublisher;
+  private readonly stopChecking: () => void;
   private readonly refusals: EventRefusals;
   /** Ids of events that `events.own` has and `events` does not have yet. */
   private readonly heardHere = new Set<string>();
@@ -72,6 +73,7 @@ export class EventPublisher {
       drain: (channel) => channel.waitForConfirms(),
     });
     this.publisher = new ConfirmedPublisher(this.channel);
+    this.stopChecking = keepChecking(this.publisher, this.connection, QUORUM_CHECK);
     this.refusals = new EventRefusals(patienceMs, metrics);
   }
 
@@ -107,6 +109,7 @@ export class EventPublisher {
   }
 
   async close(): Promise<void> {
+    this.stopChecking();
     await this.channel.close();
     await this.connection.close();
   }

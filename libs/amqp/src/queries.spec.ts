@@ -219,6 +219,16 @@ describe(Queries.name, () => {
     expect(rejected.slice(1)).toEqual([['e', refused]]);
   });
 
+  it('gives up, while the standby queue confirms nothing, what the first queue does not confirm and may not be asked again', async () => {
+    const { ask, sent, rejected } = setUp();
+    const ids = Array.from({ length: 12 }, (_, number) => `a${number}`);
+    for (const id of ids) ask(id);
+    await jest.advanceTimersByTimeAsync(PATIENCE_MS);
+    expect(sent().filter((copy) => copy.startsWith('standby'))).toHaveLength(10);
+    await jest.advanceTimersByTimeAsync(901);
+    expect(rejected.map(([id]) => id)).toEqual(ids);
+  });
+
   it('asks everything again on a new channel, with the time that is left', async () => {
     const { queries, ask, copies, sent, end, rejected } = setUp();
     ask('a');

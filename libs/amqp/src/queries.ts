@@ -9,7 +9,7 @@ import { QueueConfirms, SILENT } from './queue-confirms';
 interface Query extends Request {
   /** Copies that may still be answered. */
   copies: number;
-  /** The copy for the first exchange. */
+  /** The copy for the first exchange; none, too, when no queue took it. */
   first: 'none' | 'sent' | 'confirmed';
   /** Whether a copy went to the standby exchange. */
   repeated: boolean;
@@ -133,6 +133,7 @@ export class Queries {
       if (outcome === 'confirmed') this.onConfirm(query, isStandby);
       error = notPublished(outcome);
       if (!error || !this.has(correlationId)) return;
+      if (!isStandby) query.first = 'none';
       if (!isStandby && outcome === 'returned') this.setAway(query.operation.pattern, 'away', this.all());
       else if (!isStandby && outcome === 'nacked') this.repeat(query);
     } catch (notWritten) {
@@ -150,14 +151,14 @@ export class Queries {
     return confirms.during(() => this.transport.publish(this.standby!, query, correlationId + STANDBY_MARK, timeoutMs));
   }
 
-  /** The standby queue is silent. Only what the first queue has is waited for, and only while that one answers. */
+  /** The standby queue is silent. Only what the first queue may have is waited for, and only while that one answers. */
   private giveUpStandby(pattern: string): void {
     const answeredAt = this.answeredAt.get(pattern) ?? -Infinity;
     const now = performance.now();
     for (const { operation, repeated, first, askedAt, correlationId } of this.all()) {
-      const hangs = first === 'confirmed' ? askedAt > answeredAt && askedAt < now - PATIENCE_MS : repeated;
+      const hangs = first === 'none' ? repeated : askedAt > answeredAt && askedAt < now - PATIENCE_MS;
       if (operation.pattern !== pattern || !hangs) continue;
-      if (first === 'confirmed') this.awayUntil.set(pattern, now + AWAY_MS);
+      if (first !== 'none') this.awayUntil.set(pattern, now + AWAY_MS);
       this.fail(correlationId, unavailable(SILENT));
     }
   }

@@ -35,7 +35,7 @@ const FORGET_CERTIFICATES = 'spawn(fun Again() -> ssl:clear_pem_cache(), timer:s
 
 /**
  * Starts a RabbitMQ of our own: the program on this machine, else a container, else after installing the program.
- * The result has, beside addresses, `control(program, ...args)`: the output of rabbitmqctl or rabbitmq-queues for this node.
+ * The result has, beside addresses, `control(program, ...args)`: the output of rabbitmqctl and its sister programs for this node.
  * @param {RabbitOptions} options
  */
 export async function startRabbit({ user = 'collaboration', management = false, onProgress = () => {}, ...rest }) {

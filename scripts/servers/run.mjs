@@ -2,7 +2,7 @@
 // stdout: one JSON line when ready, then one for each command line on stdin: stop, kill, start, pause, resume, for PostgreSQL backup (with --archive) and reload
 // (takes replaced certificates), and for RabbitMQ
 // memory alarm on, memory alarm off, and the same for disk: an alarm blocks every connection that publishes; and memory as deployed;
-// and the command lines of rabbitmqctl and rabbitmq-queues. CLUSTER_MEMBER (JSON) makes a RabbitMQ one node of a cluster.
+// and the command lines of rabbitmqctl, rabbitmq-queues and rabbitmq-upgrade. CLUSTER_MEMBER (JSON) makes a RabbitMQ one node of a cluster.
 // When stdin closes, the server and its data are removed.
 import { randomBytes } from 'node:crypto';
 import { createInterface } from 'node:readline';
@@ -101,7 +101,7 @@ const LIMITS = {
   'disk alarm off': ['set_disk_free_limit', '50MB'],
 };
 
-const TOOLS = ['rabbitmqctl', 'rabbitmq-queues'];
+const TOOLS = ['rabbitmqctl', 'rabbitmq-queues', 'rabbitmq-upgrade'];
 
 /** @param {string} command */
 const obey = async (command) => {

@@ -23,7 +23,7 @@ export type Order =
   | 'backup'
   | 'memory as deployed'
   | `${'memory' | 'disk'} alarm ${'on' | 'off'}`
-  | `${'rabbitmqctl' | 'rabbitmq-queues'} ${string}`;
+  | `${'rabbitmqctl' | 'rabbitmq-queues' | 'rabbitmq-upgrade'} ${string}`;
 
 export interface ServerOptions {
   /** Options of scripts/servers/run.mjs. */

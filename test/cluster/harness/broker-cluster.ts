@@ -66,9 +66,10 @@ export class Broker {
     this.up = true;
   }
 
-  /** A power cut, or an orderly stop. */
+  /** A power cut, or an orderly stop: the node gives up its connections and leaders first, as the manual asks for. */
   async end(how: 'kill' | 'stop'): Promise<void> {
     this.up = false;
+    if (how === 'stop') await this.server.order('rabbitmq-upgrade drain');
     await this.server.order(how);
   }
 

@@ -1,8 +1,12 @@
 import type { Channel } from 'amqplib';
 
 const NOT_FOUND = 404;
-/** The broker's texts when a queue exists, but its only node does not run: of 3.10, and of 4.0, which looks for the node for 70 s before that. */
-const HOME_NODE_DOWN = /home node .* is down or inaccessible|failed to perform operation on queue .* due to timeout/;
+/**
+ * The broker's texts when a queue exists, but its only node does not run: of 3.10, of 4.0, which looks for the node for 70 s before that, and of
+ * 4.0 while the node stops.
+ */
+const HOME_NODE_DOWN =
+  /home node .* is down or inaccessible|failed to perform operation on queue .* due to timeout|process is stopped by supervisor/;
 
 /** Whether the broker refused because the queue is on a node that does not run. */
 export const isNodeAway = (error: unknown): boolean => HOME_NODE_DOWN.test((error as Error).message);

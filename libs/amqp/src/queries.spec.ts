@@ -150,6 +150,22 @@ describe(Queries.name, () => {
     expect(sent()).toEqual(['first a', 'standby a~', 'first b']);
   });
 
+  it('waits less for a queue that has refused, until it answers', async () => {
+    const { queries, ask, sent, end } = setUp();
+    ask('a');
+    await end('first a', 'nacked');
+    ask('b');
+    ask('c');
+    await end('first b', 'confirmed');
+    await jest.advanceTimersByTimeAsync(101);
+    expect(sent()).toEqual(['first a', 'standby a~', 'first b', 'first c', 'standby b~', 'standby c~']);
+    await jest.advanceTimersByTimeAsync(1);
+    queries.answered('b');
+    ask('d');
+    await jest.advanceTimersByTimeAsync(PATIENCE_MS - 1);
+    expect(sent().slice(6)).toEqual(['first d']);
+  });
+
   it('fails when no copy is left', async () => {
     const { ask, end, rejected } = setUp();
     ask('a');

@@ -26,6 +26,8 @@ export interface QueryTransport {
 
 /** Time for the answer, before a query is asked again. */
 const PATIENCE_MS = 400;
+/** The same after a refusal: a queue that comes back on its node takes queries before it has consumers. */
+const PATIENCE_AFTER_REFUSAL_MS = 100;
 /** How long queries go to the standby exchange before the first exchange is tried again. */
 const AWAY_MS = 5000;
 /** A slow service must not be asked twice as much: of queries that are only slow, this share is asked again. */
@@ -46,6 +48,8 @@ export class Queries {
   private readonly awayUntil = new Map<string, number>();
   /** Time of the last answer through the first exchange, by routing key. */
   private readonly answeredAt = new Map<string, number>();
+  /** Time of the last refusal by the queue behind the first exchange, by routing key. */
+  private readonly refusedAt = new Map<string, number>();
   private readonly standbyConfirms = new Map<string, QueueConfirms>();
   private tokens = MOST_TOKENS;
 
@@ -135,7 +139,7 @@ export class Queries {
       if (!error || !this.has(correlationId)) return;
       if (!isStandby) query.first = 'none';
       if (!isStandby && outcome === 'returned') this.setAway(query.operation.pattern, 'away', this.all());
-      else if (!isStandby && outcome === 'nacked') this.repeat(query);
+      else if (!isStandby && outcome === 'nacked') this.onRefusal(query);
     } catch (notWritten) {
       error = unavailable((notWritten as Error).message);
     }
@@ -171,7 +175,18 @@ export class Queries {
       this.repeat(query, 'unanswered');
     };
     // After the poll phase: a busy process may have an answer in its socket that it has not read yet.
-    setTimeout(() => setImmediate(look), PATIENCE_MS).unref();
+    setTimeout(() => setImmediate(look), this.patienceMs(query.operation.pattern)).unref();
+  }
+
+  private patienceMs(pattern: string): number {
+    const refusedAt = this.refusedAt.get(pattern) ?? -Infinity;
+    return refusedAt > (this.answeredAt.get(pattern) ?? -Infinity) ? PATIENCE_AFTER_REFUSAL_MS : PATIENCE_MS;
+  }
+
+  /** The queue is full, or its node stops or starts. */
+  private onRefusal(query: Query): void {
+    this.refusedAt.set(query.operation.pattern, performance.now());
+    this.repeat(query);
   }
 
   private onConfirm(query: Query, isStandby: boolean): void {

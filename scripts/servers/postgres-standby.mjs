@@ -73,5 +73,7 @@ export function standbySettings(primaryUrl) {
   return [
     `primary_conninfo=host=${hostname} port=${port} user=${username} application_name=${SLOT}`,
     `primary_slot_name=${SLOT}`,
+    // The default is 5 s: commits of a primary that has restarted would wait that long for its standby.
+    'wal_retrieve_retry_interval=200ms',
   ];
 }

@@ -237,11 +237,35 @@ describe('failures', () => {
       await users.expectEverythingWorks();
     });
 
-    it('answers queries that nothing was executed, and goes on consuming them', async () => {
+    it('a restart goes unnoticed by a query', async () => {
+      let back = false;
+      databaseIsBack = () => back;
+      let runs = 0;
+      handlers.exists = () => {
+        runs++;
+        if (!back) throw new DatabaseAway();
+        return { fine: true };
+      };
+      const answer = users.client.call(Exists, {}, CALL);
+      await eventually(() => users.server.check() === 'the database is away');
+      back = true;
+      expect((await answer).parse()).toEqual({ fine: true });
+      expect(runs).toBe(2);
+    });
+
+    it('for longer: answers queries that nothing was executed, and goes on consuming them', async () => {
+      let back = false;
+      databaseIsBack = () => back;
       handlers.exists = () => {
         throw new DatabaseAway();
       };
       await expect(users.client.call(Exists, {}, CALL)).rejects.toMatchObject({ status: 'UNAVAILABLE' });
+      // At once from now on.
+      const before = performance.now();
+      await expect(users.client.call(Exists, {}, CALL)).rejects.toMatchObject({ status: 'UNAVAILABLE' });
+      expect(performance.now() - before).toBeLessThan(900);
+      back = true;
+      await eventually(() => users.server.check() === undefined);
       handlers.exists = () => ({ fine: true });
       expect((await users.client.call(Exists, {}, CALL)).parse()).toEqual({ fine: true });
     });

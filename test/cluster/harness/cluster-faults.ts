@@ -139,11 +139,8 @@ export const FAULTS: Record<string, Fault> = {
     const { database, brokers } = context.system;
     await restart(context, brokers.brokers);
     await restartProcesses(context, 'SIGTERM');
-    for (const server of [database.primary, database.standby]) {
-      await server?.order('stop');
-      await server?.order('start');
-      await context.workload.answers(30);
-    }
+    await database.restart();
+    await context.workload.answers(30);
   },
 
   async loseStandby({ system: { database }, workload }) {

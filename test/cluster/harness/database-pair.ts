@@ -41,16 +41,37 @@ export class DatabasePair {
   /** Makes a standby of the primary. From then on a commit waits until the standby has it on disk. */
   async addStandby(): Promise<void> {
     this.standby = await PrivateServer.start('postgres', ...this.options, '--standby-of', this.primary.url);
-    await this.sql.query(`ALTER SYSTEM SET synchronous_standby_names = '*'`);
-    await this.sql.query('SELECT pg_reload_conf()');
+    await this.synchronous(true);
     await this.untilFollowed();
   }
 
   /** Waits until the standby is in step. */
   async untilFollowed(): Promise<void> {
-    const isSynchronous = async () =>
-      (await this.sql.query(`SELECT 1 FROM pg_stat_replication WHERE sync_state = 'sync' AND state = 'streaming'`)).rowCount;
-    await eventually(isSynchronous, FOLLOW_MS, 50);
+    await this.untilReplication(`sync_state = 'sync' AND state = 'streaming'`);
+  }
+
+  /** Restarts the primary, and then the standby. The standby is not synchronous while it is away, so that no commit waits for it. */
+  async restart(): Promise<void> {
+    await this.primary.order('stop');
+    await this.primary.order('start');
+    if (!this.standby) return;
+    await this.untilFollowed();
+    await this.synchronous(false);
+    await this.standby.order('stop');
+    await this.standby.order('start');
+    await this.untilReplication(`state = 'streaming'`);
+    await this.synchronous(true);
+    await this.untilFollowed();
+  }
+
+  private async synchronous(on: boolean): Promise<void> {
+    await this.sql.query(`ALTER SYSTEM SET synchronous_standby_names = '${on ? '*' : ''}'`);
+    await this.sql.query('SELECT pg_reload_conf()');
+  }
+
+  private async untilReplication(condition: string): Promise<void> {
+    const isSo = async () => (await this.sql.query(`SELECT 1 FROM pg_stat_replication WHERE ${condition}`)).rowCount;
+    await eventually(isSo, FOLLOW_MS, 50);
   }
 
   /** Ends the primary like a power cut, and makes the standby the primary. There is no standby then. @returns when it was promoted */

@@ -1,5 +1,6 @@
 import { Backoff } from '@app/amqp/backoff';
 import { within } from '@app/amqp/within';
+import type { Delivery } from '../delivery/delivery';
 
 /** A restart of the database takes less, in milliseconds: callers need not notice it. */
 const RESTART_MS = 1000;
@@ -42,13 +43,28 @@ export class DatabasePause {
     return this.over;
   }
 
-  /** Resolves with true when the pause is over, or with false when it has lasted longer than a restart. */
-  isRestart(): Promise<boolean> {
-    return this.over ? this.restart : Promise.resolve(true);
+  /** Waits in a pause. @returns false when it takes longer than a restart, a caller waits and no handler was started */
+  async mayStart({ context, mayHaveRun }: Delivery): Promise<boolean> {
+    if (context.awaited && !mayHaveRun) return this.isRestart();
+    await this.begin();
+    return true;
+  }
+
+  /** Waits after a query that failed for want of the database, once for each. @returns whether it may be tried again */
+  async mayTryAgain(query: Delivery): Promise<boolean> {
+    if (query.mayHaveRun) return false;
+    query.mayHaveRun = true;
+    void this.begin();
+    return this.isRestart();
   }
 
   stop(): void {
     this.closing.abort();
+  }
+
+  /** Resolves with true when the pause is over, or with false when it has lasted longer than a restart. */
+  private isRestart(): Promise<boolean> {
+    return this.over ? this.restart : Promise.resolve(true);
   }
 
   private async watch(over: Promise<void>): Promise<boolean> {

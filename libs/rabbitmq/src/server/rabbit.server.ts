@@ -197,10 +197,11 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
     const { kind, queue, age } = delivery;
     if (age !== undefined) this.metrics.commandAge.observe({ queue: queue.name }, age);
     for (;;) {
-      const mayStart = kind === 'queries' || !this.pause.active || (await this.hasDatabase(delivery));
+      const mayStart = kind === 'queries' || !this.pause.active || (await this.pause.mayStart(delivery));
       if (delivery.isForgotten || (this.closed && kind !== 'queries' && this.pause.stopped)) return undefined;
 
       const outcome: Outcome = mayStart ? await this.runner.outcomeOf(delivery) : { kind: 'notStarted' };
+      if (kind === 'queries' && outcome.kind === 'databaseAway' && (await this.pause.mayTryAgain(delivery))) continue;
       const decision = this.judge(delivery, outcome);
       if (outcome.kind === 'result') delivery.answered(outcome.value);
       if (decision.do !== 'hold') return decision;
@@ -213,13 +214,6 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
     const { awaited, attempt, pattern } = context;
     const { maxAttempts = 8 } = this.options;
     return decide(outcome, { kind, isEvent: EVENT_TYPES.has(pattern), awaited, attempt, maxAttempts, mayHaveRun });
-  }
-
-  /** Waits for the database. @returns false when it takes longer than a restart, a caller waits and no handler was started */
-  private async hasDatabase(delivery: Delivery): Promise<boolean> {
-    if (delivery.context.awaited && !delivery.mayHaveRun) return this.pause.isRestart();
-    await this.pause.begin();
-    return true;
   }
 
   private onDatabase(state: DatabaseState): void {

@@ -64,7 +64,7 @@ const PERMANENT: ReadonlySet<ErrorStatus> = new Set([
  * | permanent error            | reply the error, ack               | refused queue, ack; an event: dead queue |
  * | transient error            | reply the error, ack               | retry queue, ack; after the last attempt: dead queue |
  * | bug                        | reply INTERNAL with a fixed text, ack | retry queue, ack; in the end dead letters |
- * | database away              | command: hold; query: reply UNAVAILABLE, ack | hold             |
+ * | database away              | command: hold; query, after one more try: reply UNAVAILABLE, ack | hold |
  * | not started                | reply UNAVAILABLE, ack             | never happens              |
  * | suspect                    | suspect queue, ack                 | the same                   |
  * | deadline passed            | ack                                | never happens              |

@@ -95,6 +95,26 @@ describe('hostile and malformed messages', () => {
     expect(await users.channel.get(DEAD)).toBe(false);
   });
 
+  it('writes a reply that found no queue again, three times', async () => {
+    const { queue } = await users.channel.assertQueue('', { exclusive: true });
+    const returned = async () => {
+      const { values } = await users.metrics.getSingleMetric('rabbitmq_returned_total')!.get();
+      return values.find(({ labels }) => labels.exchange === 'replies')?.value ?? 0;
+    };
+    handlers.add = () => ({});
+    const ask = (replyTo: string) => users.publish(BODY, { replyTo, correlationId: 'late', headers });
+    ask(queue);
+    await eventually(async () => (await returned()) > 0);
+    await users.channel.bindQueue(queue, 'replies', queue);
+    const reply = await eventually(() => users.channel.get(queue, { noAck: true }));
+    expect(reply && reply.properties).toMatchObject({ correlationId: 'late', headers: { 'x-status': 'OK' } });
+    expect(reply && JSON.parse(reply.content.toString())).toEqual({});
+
+    const before = await returned();
+    ask('nowhere');
+    await eventually(async () => (await returned()) === before + 4);
+  });
+
   it('drops a query without reply_to', async () => {
     let ran = false;
     handlers.exists = () => (ran = true);

@@ -5,6 +5,7 @@ import { BATCH_TYPE, encodeBatch, type EncodedReply } from '@app/amqp/reply-form
 import { within } from '@app/amqp/within';
 import { writeMessage, type Properties } from '@app/amqp/write-message';
 import type { ReplyAddress } from '../delivery/envelope';
+import { ReturnedReplies } from './returned-replies';
 
 /** Bodies of one batch: the message stays far below the broker's size limit. */
 const MAX_BATCH_BYTES = 1024 * 1024;
@@ -28,7 +29,15 @@ export class ReplyBatcher {
   private readonly batches = new Map<string, Batch>();
   private readonly untaken = new WeakMap<Channel, { bytes: number; taken: Promise<unknown> }>();
 
-  constructor(private readonly channel: RabbitChannel<Channel>) {}
+  constructor(private readonly channel: RabbitChannel<Channel>) {
+    const returned = new ReturnedReplies((...reply) => this.writeAgain(...reply));
+    channel.on('open', (opened) =>
+      opened.on('return', (message) => {
+        channel.connection.observer.returned(message.fields.exchange);
+        returned.add(message);
+      }),
+    );
+  }
 
   /**
    * Waits while the broker takes nothing.
@@ -74,9 +83,17 @@ export class ReplyBatcher {
   private write(replyTo: string, properties: Properties, body: Buffer): boolean {
     const { current } = this.channel;
     if (!current) return false;
-    const taken = writeMessage(current, { exchange: 'replies', routingKey: replyTo, mandatory: false }, properties, body);
+    const taken = writeMessage(current, { exchange: 'replies', routingKey: replyTo, mandatory: true }, properties, body);
     if (!taken) this.countUntaken(current, body.length);
     return true;
+  }
+
+  private writeAgain(...reply: Parameters<ReplyBatcher['write']>): void {
+    try {
+      this.write(...reply);
+    } catch {
+      // The channel is closing: the outcome of the call is unknown to its caller.
+    }
   }
 
   private untakenNow() {

@@ -1,0 +1,35 @@
+import type { Message } from 'amqplib';
+import type { Properties } from '@app/amqp/write-message';
+
+/** Waits before a returned reply is written again, in milliseconds. A caller that is gone costs as many more messages. */
+const WAITS_MS = [100, 200, 400];
+/** Bytes of replies that wait. Further ones are dropped. */
+const MOST_BYTES = 8 * 1024 * 1024;
+/** Header of a reply that was returned: how often. */
+const RETURNS = 'x-returns';
+
+/**
+ * Writes replies again that the broker returned because no queue was bound. With Khepri a node learns of the bindings of other nodes a
+ * moment later, and up to a second later while it is drained: a caller that has just connected to another node would get no reply.
+ */
+export class ReturnedReplies {
+  private bytes = 0;
+
+  /** @param write publishes a reply to a queue */
+  constructor(private readonly write: (replyTo: string, properties: Properties, body: Buffer) => void) {}
+
+  /** Takes a message that the broker has returned. */
+  add({ fields, properties, content }: Message): void {
+    const headers: Record<string, unknown> = properties.headers ?? {};
+    const returns = Number(headers[RETURNS] ?? 0);
+    const waitMs = WAITS_MS[returns];
+    if (waitMs === undefined || this.bytes + content.length > MOST_BYTES) return;
+    this.bytes += content.length;
+    const { correlationId, contentType, type } = properties as Properties;
+    const again = { persistent: false, correlationId, contentType, type, headers: { ...headers, [RETURNS]: returns + 1 } };
+    setTimeout(() => {
+      this.bytes -= content.length;
+      this.write(fields.routingKey, again, content);
+    }, waitMs).unref();
+  }
+}

@@ -118,21 +118,20 @@ async function startDatabase(given) {
 async function runSteps(broker, database) {
   const settings = async () => ({ ...(await broker), ...(await database), ...(await examples()) });
   // Side by side: tests wait for servers and deadlines half of their time, and the checks never do.
-  await Promise.all([checkCode().then(() => runClusterPass(broker)), runTests(settings)]);
-  // The whole of it takes half an hour: npm run test:neighbours. Alone, because it measures how long calls take, and on a disk.
-  await jest('neighbour tests, the short pass', ['--selectProjects', 'neighbours', '--testPathPatterns', 'short'], {});
+  await Promise.all([checkCode().then(() => runShortPasses(broker)), runTests(settings)]);
 }
 
 async function checkCode() {
   for (const check of CHECKS) await step(check, () => npm(['run', check]));
-  // The whole of it takes a quarter of an hour: npm run test:faults.
-  await jest('fault tests, the short pass', ['--selectProjects', 'faults', '--testPathPatterns', 'short'], IN_MEMORY);
 }
 
-// The whole of it takes half an hour: npm run test:cluster. After the broker, whose own installation may be under way.
+// Each is a small share of a command of its own: npm run test:faults, test:neighbours and test:cluster.
 /** @param {unknown} broker */
-async function runClusterPass(broker) {
+async function runShortPasses(broker) {
+  // Its own installation may be under way.
   await broker;
+  await jest('fault tests, the short pass', ['--selectProjects', 'faults', '--testPathPatterns', 'short'], IN_MEMORY);
+  await jest('neighbour tests, the short pass', ['--selectProjects', 'neighbours', '--testPathPatterns', 'short'], {});
   if (findRabbit())
     await jest(
       'cluster tests, the short pass',
@@ -145,7 +144,8 @@ async function runClusterPass(broker) {
 /** @param {() => Promise<Settings>} settings */
 async function runTests(settings) {
   await jest('unit tests', ['--selectProjects', 'unit'], {});
-  await jest(`${SERVER_PROJECTS.join(', ')} tests`, ['--selectProjects', ...SERVER_PROJECTS], {
+  // One more worker than processors: these tests wait for servers and deadlines.
+  await jest(`${SERVER_PROJECTS.join(', ')} tests`, ['--selectProjects', ...SERVER_PROJECTS, '--maxWorkers=3'], {
     ...(await settings()),
     ...IN_MEMORY,
   });

@@ -50,9 +50,15 @@ export class DatabasePause {
     return true;
   }
 
-  /** Waits after a query that failed for want of the database, once for each. @returns whether it may be tried again */
-  async mayTryAgain(query: Delivery): Promise<boolean> {
-    if (query.mayHaveRun) return false;
+  /**
+   * Waits after a query that failed for want of the database, once for each. One that took longer to fail than a restart takes met a silent
+   * database, and has no time left.
+   *
+   * @param since when the query was begun, by `performance.now()`
+   * @returns whether it may be tried again
+   */
+  async mayTryAgain(query: Pick<Delivery, 'mayHaveRun'>, since: number): Promise<boolean> {
+    if (query.mayHaveRun || performance.now() - since > RESTART_MS) return false;
     query.mayHaveRun = true;
     void this.begin();
     return this.isRestart();

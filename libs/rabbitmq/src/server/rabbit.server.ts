@@ -200,8 +200,9 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
       const mayStart = kind === 'queries' || !this.pause.active || (await this.pause.mayStart(delivery));
       if (delivery.isForgotten || (this.closed && kind !== 'queries' && this.pause.stopped)) return undefined;
 
+      const since = performance.now();
       const outcome: Outcome = mayStart ? await this.runner.outcomeOf(delivery) : { kind: 'notStarted' };
-      if (kind === 'queries' && outcome.kind === 'databaseAway' && (await this.pause.mayTryAgain(delivery))) continue;
+      if (kind === 'queries' && outcome.kind === 'databaseAway' && (await this.pause.mayTryAgain(delivery, since))) continue;
       const decision = this.judge(delivery, outcome);
       if (outcome.kind === 'result') delivery.answered(outcome.value);
       if (decision.do !== 'hold') return decision;

@@ -1,0 +1,46 @@
+import { DatabasePause } from './database-pause';
+
+describe(DatabasePause.name, () => {
+  beforeEach(() => void jest.useFakeTimers());
+  afterEach(() => void jest.useRealTimers());
+
+  const setUp = () => {
+    let back = false;
+    const states: string[] = [];
+    const probe = async () => {
+      if (!back) throw new Error('away');
+    };
+    const pause = new DatabasePause(probe, (state) => states.push(state));
+    return { pause, states, comeBack: () => (back = true) };
+  };
+
+  it('lets a query be tried again once, after a restart of the database', async () => {
+    const { pause, states, comeBack } = setUp();
+    const query = { mayHaveRun: false };
+    const again = pause.mayTryAgain(query, performance.now());
+    comeBack();
+    await jest.advanceTimersByTimeAsync(999);
+    expect(await again).toBe(true);
+    expect(states).toEqual(['away', 'here']);
+    expect(await pause.mayTryAgain(query, performance.now())).toBe(false);
+  });
+
+  it('lets no query be tried again when the database is away for longer', async () => {
+    const { pause, states } = setUp();
+    const again = pause.mayTryAgain({ mayHaveRun: false }, performance.now());
+    await jest.advanceTimersByTimeAsync(1000);
+    expect(await again).toBe(false);
+    expect(states).toEqual(['away', 'long']);
+    expect(await pause.mayTryAgain({ mayHaveRun: false }, performance.now())).toBe(false);
+    pause.stop();
+  });
+
+  it('lets no query be tried again that took long to fail: the database was silent, and commands need not wait', async () => {
+    const { pause, states } = setUp();
+    const again = pause.mayTryAgain({ mayHaveRun: false }, performance.now() - 1001);
+    await jest.advanceTimersByTimeAsync(1000);
+    expect(await again).toBe(false);
+    expect(states).toEqual([]);
+    pause.stop();
+  });
+});

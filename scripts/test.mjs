@@ -144,8 +144,7 @@ async function runShortPasses(broker) {
 /** @param {() => Promise<Settings>} settings */
 async function runTests(settings) {
   await jest('unit tests', ['--selectProjects', 'unit'], {});
-  // One more worker than processors: these tests wait for servers and deadlines.
-  await jest(`${SERVER_PROJECTS.join(', ')} tests`, ['--selectProjects', ...SERVER_PROJECTS, '--maxWorkers=3'], {
+  await jest(`${SERVER_PROJECTS.join(', ')} tests`, ['--selectProjects', ...SERVER_PROJECTS], {
     ...(await settings()),
     ...IN_MEMORY,
   });

@@ -30,7 +30,7 @@ export class ReplyBatcher {
   private readonly untaken = new WeakMap<Channel, { bytes: number; taken: Promise<unknown> }>();
 
   constructor(private readonly channel: RabbitChannel<Channel>) {
-    const returned = new ReturnedReplies((...reply) => this.writeAgain(...reply));
+    const returned = new ReturnedReplies((...reply) => this.write(...reply));
     channel.on('open', (opened) =>
       opened.on('return', (message) => {
         channel.connection.observer.returned(message.fields.exchange);
@@ -86,14 +86,6 @@ export class ReplyBatcher {
     const taken = writeMessage(current, { exchange: 'replies', routingKey: replyTo, mandatory: true }, properties, body);
     if (!taken) this.countUntaken(current, body.length);
     return true;
-  }
-
-  private writeAgain(...reply: Parameters<ReplyBatcher['write']>): void {
-    try {
-      this.write(...reply);
-    } catch {
-      // The channel is closing: the outcome of the call is unknown to its caller.
-    }
   }
 
   private untakenNow() {

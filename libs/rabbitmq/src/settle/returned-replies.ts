@@ -15,8 +15,8 @@ const RETURNS = 'x-returns';
 export class ReturnedReplies {
   private bytes = 0;
 
-  /** @param write publishes a reply to a queue */
-  constructor(private readonly write: (replyTo: string, properties: Properties, body: Buffer) => void) {}
+  /** @param write publishes a reply to a queue; throws while its channel is closing */
+  constructor(private readonly write: (replyTo: string, properties: Properties, body: Buffer) => unknown) {}
 
   /** Takes a message that the broker has returned. */
   add({ fields, properties, content }: Message): void {
@@ -29,7 +29,11 @@ export class ReturnedReplies {
     const again = { persistent: false, correlationId, contentType, type, headers: { ...headers, [RETURNS]: returns + 1 } };
     setTimeout(() => {
       this.bytes -= content.length;
-      this.write(fields.routingKey, again, content);
+      try {
+        this.write(fields.routingKey, again, content);
+      } catch {
+        // The outcome of the call is unknown to its caller, as with every reply that is lost.
+      }
     }, waitMs).unref();
   }
 }

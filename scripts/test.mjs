@@ -118,20 +118,21 @@ async function startDatabase(given) {
 async function runSteps(broker, database) {
   const settings = async () => ({ ...(await broker), ...(await database), ...(await examples()) });
   // Side by side: tests wait for servers and deadlines half of their time, and the checks never do.
-  await Promise.all([checkCode().then(() => runShortPasses(broker)), runTests(settings)]);
+  await Promise.all([checkCode().then(() => runFaultPasses(broker)), runTests(settings)]);
+  // The whole of it takes half an hour: npm run test:neighbours. Alone, because a good neighbour's calls have deadlines, and on a disk.
+  await jest('neighbour tests, the short pass', ['--selectProjects', 'neighbours', '--testPathPatterns', 'short'], {});
 }
 
 async function checkCode() {
   for (const check of CHECKS) await step(check, () => npm(['run', check]));
 }
 
-// Each is a small share of a command of its own: npm run test:faults, test:neighbours and test:cluster.
+// Each is a small share of a command of its own: npm run test:faults and test:cluster.
 /** @param {unknown} broker */
-async function runShortPasses(broker) {
+async function runFaultPasses(broker) {
   // Its own installation may be under way.
   await broker;
   await jest('fault tests, the short pass', ['--selectProjects', 'faults', '--testPathPatterns', 'short'], IN_MEMORY);
-  await jest('neighbour tests, the short pass', ['--selectProjects', 'neighbours', '--testPathPatterns', 'short'], {});
   if (findRabbit())
     await jest(
       'cluster tests, the short pass',

@@ -4,7 +4,7 @@ import { HEADER } from '@app/amqp/headers';
 import type { Request } from '@app/amqp/message-properties';
 import type { ErrorStatus } from '@app/contracts/error';
 import { isSampled, readTrace } from '@app/tracing/trace-context';
-import { endFailed, isTracing, startEntrySpan, startSpan } from '@app/tracing/tracing';
+import { endFailed, isTracing, startEntrySpan, startInnerSpan, startSpan } from '@app/tracing/tracing';
 import type { DeliveryContext } from './delivery/delivery-context';
 import { STANDBY_EXCHANGE, type ExchangeName } from './topology/topology';
 
@@ -78,7 +78,7 @@ export function startProcess({ fields, properties }: ConsumeMessage, pattern: st
   const { [HEADER.traceparent]: traceparent, [HEADER.tracestate]: tracestate }: Record<string, unknown> =
     properties.headers ?? {};
   const caller = readTrace(traceparent, tracestate);
-  const start = OWN.has(fields.exchange) ? startSpan : startEntrySpan;
+  const start = OWN.has(fields.exchange) ? startInnerSpan : startEntrySpan;
   const span = start(`process ${queue}`, SpanKind.CONSUMER, caller);
   if (span?.isRecording()) span.setAttributes(attributesOf('process', 'process', fields.exchange, pattern, queue));
   return span;

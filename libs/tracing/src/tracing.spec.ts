@@ -1,7 +1,18 @@
 import { SpanKind } from '@opentelemetry/api';
 import { AlwaysOnSampler, InMemorySpanExporter, SimpleSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
 import { readTrace } from './trace-context';
-import { activeSpan, activeTrace, outside, runIn, startEntrySpan, startSpan, traceFields, useTracing } from './tracing';
+import {
+  activeSpan,
+  activeTrace,
+  headersOf,
+  outside,
+  runIn,
+  startEntrySpan,
+  startInnerSpan,
+  startSpan,
+  traceFields,
+  useTracing,
+} from './tracing';
 
 const CALLER = readTrace('00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01')!;
 
@@ -32,6 +43,25 @@ it('records nothing of a call that its caller does not sample', () => {
   on(true);
   const span = startEntrySpan('entry', SpanKind.SERVER, { ...CALLER, traceFlags: 0 })!;
   expect([span.isRecording(), span.spanContext().traceId]).toEqual([false, CALLER.traceId]);
+});
+
+it.each([true, false])(
+  'makes no ids for a call that is not sampled, nor for what follows from it (parent-based: %s)',
+  (parentBased) => {
+    useTracing({ tracer: provider.getTracer('test'), followsCallers: parentBased, samples: () => false });
+    const entry = startEntrySpan('entry', SpanKind.SERVER)!;
+    const call = startSpan('call', SpanKind.PRODUCER, entry.spanContext());
+    for (const span of [entry, call, startInnerSpan('process', SpanKind.CONSUMER)]) {
+      expect(span).toBe(entry);
+      expect([span!.isRecording(), headersOf(span), traceFields(span)]).toEqual([false, undefined, undefined]);
+    }
+  },
+);
+
+it('begins no trace for a message of this system that carries none', () => {
+  on(true);
+  expect(startInnerSpan('process', SpanKind.CONSUMER)!.isRecording()).toBe(false);
+  expect(startInnerSpan('process', SpanKind.CONSUMER, CALLER)!.isRecording()).toBe(true);
 });
 
 it('begins a trace with a link to that of a caller whose decision does not count, because it could choose an id that is sampled', () => {

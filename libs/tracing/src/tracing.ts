@@ -1,16 +1,16 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import {
+  INVALID_SPAN_CONTEXT,
   ROOT_CONTEXT,
   SpanStatusCode,
   trace,
-  TraceFlags,
   type Span,
   type SpanContext,
   type SpanKind,
   type Tracer,
 } from '@opentelemetry/api';
-import { newSpanId, newTraceId, useTraceId } from './ids';
-import { isSampled, storedTrace } from './trace-context';
+import { newTraceId, useTraceId } from './ids';
+import { isSampled, storedTrace, traceHeaders, type TraceHeaders } from './trace-context';
 
 export interface Settings {
   tracer: Tracer;
@@ -31,6 +31,12 @@ export function useTracing(now: Settings | undefined): void {
 export const isTracing = (): boolean => settings !== undefined;
 
 /**
+ * The span of every trace that begins here and is not sampled. It has no ids, so that such a call costs next to nothing: its messages carry no
+ * context, and its log lines no ids.
+ */
+const UNSAMPLED = trace.wrapSpanContext(INVALID_SPAN_CONTEXT);
+
+/**
  * Starts a span. Attributes are set only on a span that is recorded, because most calls of a busy system are not sampled. For these the SDK is not
  * asked: its answer would cost ten times as much.
  *
@@ -46,13 +52,19 @@ export function startSpan(
   const { tracer, followsCallers, samples } = settings;
   const linked = links?.flatMap((one) => (one ? [{ context: one }] : []));
   if (parent) {
+    if (parent === INVALID_SPAN_CONTEXT) return UNSAMPLED;
     if (followsCallers && !isSampled(parent)) return trace.wrapSpanContext(parent);
     return tracer.startSpan(name, { kind, links: linked }, trace.setSpanContext(ROOT_CONTEXT, parent));
   }
   const traceId = newTraceId();
-  if (!samples(traceId)) return trace.wrapSpanContext({ traceId, spanId: newSpanId(), traceFlags: TraceFlags.NONE });
+  if (!samples(traceId)) return UNSAMPLED;
   useTraceId(traceId);
   return tracer.startSpan(name, { kind, links: linked }, ROOT_CONTEXT);
+}
+
+/** The same for a message of another process of this system: without a context it belongs to a call that was not sampled. */
+export function startInnerSpan(name: string, kind: SpanKind, parent?: SpanContext): Span | undefined {
+  return settings && !parent ? UNSAMPLED : startSpan(name, kind, parent);
 }
 
 /** The same for a caller outside this system: where its sampling decision does not count, a new trace begins, with a link to that of the caller. */
@@ -107,7 +119,13 @@ export const traceOf = (span: Span | undefined): string | null => (span?.isRecor
 /** The same of the active span. */
 export const activeTrace = (): string | null => traceOf(activeSpan());
 
-/** Fields of a log line. @param context default: that of the active span */
-export function traceFields(context = activeSpan()?.spanContext()): { trace_id: string; span_id: string } | undefined {
-  return context && { trace_id: context.traceId, span_id: context.spanId };
+/** Headers for messages that belong to a span. @returns undefined when there is nothing to go on with */
+export const headersOf = (span: Span | undefined): TraceHeaders | undefined =>
+  span && span !== UNSAMPLED ? traceHeaders(span.spanContext()) : undefined;
+
+/** Fields of a log line. @param span default: the active one */
+export function traceFields(span = activeSpan()): { trace_id: string; span_id: string } | undefined {
+  if (!span || span === UNSAMPLED) return undefined;
+  const { traceId, spanId } = span.spanContext();
+  return { trace_id: traceId, span_id: spanId };
 }

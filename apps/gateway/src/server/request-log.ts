@@ -27,7 +27,7 @@ export function logRequests(request: FastifyRequest, reply: FastifyReply, connec
       status,
       durationMs: Math.round(milliseconds * 10) / 10,
       requestId: request.id,
-      ...(request.span && traceFields(request.span.spanContext())),
+      ...traceFields(request.span),
       ...(request.caller && { apiKey: request.caller.apiKey }),
     };
     // Probes come every few seconds with the same result.

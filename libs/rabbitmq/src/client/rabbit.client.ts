@@ -10,8 +10,8 @@ import type { Answer } from '@app/amqp/reply-format';
 import { ALL_MESSAGES } from '@app/contracts/all-messages';
 import { ApiError } from '@app/contracts/error';
 import type { CallerName, Message } from '@app/contracts/message';
-import { traceHeaders } from '@app/tracing/trace-context';
-import { activeSpan, endFailed } from '@app/tracing/tracing';
+import type { TraceHeaders } from '@app/tracing/trace-context';
+import { activeSpan, endFailed, headersOf } from '@app/tracing/tracing';
 import { TransportMetrics } from '../metrics';
 import { observe } from '../observe';
 import { startCall } from '../spans';
@@ -103,7 +103,8 @@ export class RabbitClient extends ClientProxy {
     const finish = this.metrics.calls.startTimer({ message: pattern });
     const span = startCall(this.options.exchange ?? 'calls', pattern, (options.span ?? activeSpan())?.spanContext());
     try {
-      const sent = span ? withTrace(options, span) : options;
+      const trace = headersOf(span);
+      const sent = trace ? withTrace(options, trace) : options;
       const answer = await this.caller.call<Res>(message, body, sent);
       finish({ status: 'OK' });
       span?.end();
@@ -151,9 +152,9 @@ export class RabbitClient extends ClientProxy {
 }
 
 /** Field by field: a copy of a copy by spreads has a hidden class of its own, as write-message.ts explains. */
-function withTrace(options: CallOptions, span: Span): PublishOptions {
+function withTrace(options: CallOptions, trace: TraceHeaders): PublishOptions {
   const { apiKey, requestId, timeoutMs, messageId, idempotencyKey } = options;
-  return { apiKey, requestId, timeoutMs, messageId, idempotencyKey, trace: traceHeaders(span.spanContext()) };
+  return { apiKey, requestId, timeoutMs, messageId, idempotencyKey, trace };
 }
 
 function requireRights({ as, messages }: NonNullable<RabbitClientOptions['calls']>): void {

@@ -123,5 +123,5 @@ export const about = ({ context: { requestId, pattern, messageId, appId, span } 
   pattern,
   messageId,
   appId,
-  ...(span && traceFields(span.spanContext())),
+  ...traceFields(span),
 });

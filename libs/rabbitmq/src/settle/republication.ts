@@ -4,7 +4,7 @@ import type { Delivery } from '../delivery/delivery';
 import type { DeliveryContext } from '../delivery/delivery-context';
 import { HEADER } from '@app/amqp/headers';
 import type { Publication } from '@app/amqp/publisher';
-import { traceHeaders } from '@app/tracing/trace-context';
+import { headersOf } from '@app/tracing/tracing';
 
 const MAX_REASON_CHARACTERS = 500;
 /** Bytes of a malformed command's body that are kept. */
@@ -75,7 +75,7 @@ export function republication(
       headers: {
         ...original,
         ...(context.span && NO_TRACE),
-        ...(context.span && traceHeaders(context.span.spanContext())),
+        ...headersOf(context.span),
         [OURS.routingKey]: context.pattern,
         [OURS.lane]: lane,
         [OURS.attempt]: attempt,

@@ -25,7 +25,15 @@ export function dependenciesInStep() {
   }
 }
 
+/** npm's own limits are two tries and up to a minute between them: without a network it would say nothing for minutes. */
+const FETCH_LIMITS = [
+  '--fetch-retries=5',
+  '--fetch-retry-mintimeout=500',
+  '--fetch-retry-factor=2',
+  '--fetch-retry-maxtimeout=8000',
+];
+
 /** Installs exactly what package-lock.json names, whatever NODE_ENV or npm's settings say of development packages. */
 export async function installDependencies() {
-  await npm(['ci', '--include=dev', '--include=optional', '--no-audit', '--no-fund']);
+  await npm(['ci', '--include=dev', '--include=optional', '--no-audit', '--no-fund', ...FETCH_LIMITS]);
 }

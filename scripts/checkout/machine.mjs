@@ -1,7 +1,10 @@
+import { accessSync, constants } from 'node:fs';
+import { ROOT } from './project.mjs';
+
 /** A condition that the user can mend: shown as its message alone, without a stack. */
 export class UserError extends Error {}
 
-/** Throws when this Node or this system cannot run the project. */
+/** Throws when this Node, this system or this checkout cannot run the project. */
 export function checkMachine() {
   if (process.platform === 'win32')
     throw new UserError('Windows itself is not supported; run this inside WSL, or use docker compose.');
@@ -11,4 +14,11 @@ export function checkMachine() {
     throw new UserError(
       `Node ${process.versions.node} is not supported; install Node 20.19 or later, 22.13 or later, or 24.11 or later.`,
     );
+  try {
+    accessSync(ROOT, constants.W_OK);
+  } catch ({ code }) {
+    throw new UserError(
+      `${ROOT} cannot be written to (${code}): packages, builds and data are kept in the checkout. Use a clone that can be written to.`,
+    );
+  }
 }

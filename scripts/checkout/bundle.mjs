@@ -1,3 +1,4 @@
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isInImage, packagePath, readLockfile } from './packages.mjs';
 import { APPS, ROOT } from './project.mjs';
@@ -23,6 +24,11 @@ export async function bundle(dist) {
     logOverride: { 'require-resolve-not-external': 'silent' },
     plugins: [onlyImagePackages()],
   });
+  const { withoutPackages } = await import('./source-map.mjs');
+  for (const app of APPS) {
+    const file = join(dist, `${app}.js.map`);
+    await writeFile(file, JSON.stringify(withoutPackages(JSON.parse(await readFile(file, 'utf8')))));
+  }
 }
 
 /**

@@ -23,6 +23,18 @@ describe(validateBody.name, () => {
     ['no object', AddUsersRequest, [], 'data must be an object'],
     ['null', AddUsersRequest, null, 'data must be an object'],
     ['a missing field', AddUsersRequest, { users: [user] }, 'data.organizationId is required and must be a string'],
+    [
+      'a misspelt field',
+      AddUsersRequest,
+      { ...users, organizationId: undefined, organisationId: 'org' },
+      'data.organizationId is required and must be a string; organisationId is not a field',
+    ],
+    [
+      'a misspelt field of an entry',
+      AddUsersRequest,
+      { ...users, users: [{ userID: 'u1' }] },
+      'data.users[0].userId is required and must be a string; userID is not a field',
+    ],
     ['a wrong type', AddUsersRequest, { ...users, organizationId: 5 }, 'data.organizationId must be a string'],
     ['null for absent', AddUsersRequest, { ...users, folderId: null }, 'data.folderId must be a string'],
     ['a blank identifier', AddUsersRequest, { ...users, organizationId: ' \u00a0' }, 'data.organizationId must not be blank'],

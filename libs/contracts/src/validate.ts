@@ -1,9 +1,15 @@
 import { validateSync, type ValidationError } from 'class-validator';
+import { distance } from 'fastest-levenshtein';
 import { ApiError, type FieldProblem } from './error';
 import { fieldsOf, objectProblem } from './fields';
 import type { BodyClass } from './message';
 
 const MAX_DETAILS = 20;
+
+/** Letters by which a misspelt name may differ from a field's. */
+const MISSPELT = 2;
+/** Unknown fields that are compared with a missing one. */
+const MAX_COMPARED = 100;
 
 /**
  * Turns parsed JSON into an instance of a contract class: the same check in the gateway and in every consumer. Unknown fields are dropped, because
@@ -63,7 +69,7 @@ export function explain<T extends object>(type: new () => T, value: Values, path
     stopAtFirstError: true,
     validationError: { target: false, value: false },
   });
-  if (errors.length > 0) throw invalid(problemsOf(errors, path));
+  if (errors.length > 0) throw invalid(problemsOf(errors, path, type, value));
   return body;
 }
 
@@ -82,7 +88,7 @@ function instantiate<T extends object>(type: new () => T, value: Values): T {
   return body;
 }
 
-function problemsOf(errors: ValidationError[], path: string): FieldProblem[] {
+function problemsOf(errors: ValidationError[], path: string, type: new () => object, value: unknown): FieldProblem[] {
   const problems: FieldProblem[] = [];
   for (const error of errors) {
     const field = /^\d+$/.test(error.property)
@@ -90,12 +96,30 @@ function problemsOf(errors: ValidationError[], path: string): FieldProblem[] {
       : path
         ? `${path}.${error.property}`
         : error.property;
+    const given = (value as Values)[error.property];
     const own = error.constraints?.field;
-    if (own !== undefined) problems.push(fieldProblem(field, own));
-    else if (error.children?.length) problems.push(...problemsOf(error.children, field));
+    if (own !== undefined) problems.push(fieldProblem(field, own + misspelt(type, value as Values, error.property)));
+    else if (error.children?.length) {
+      // The entries of a list have the type of the list.
+      const inner =
+        fieldsOf(type)
+          .find(({ name }) => name === error.property)
+          ?.nested?.() ?? type;
+      problems.push(...problemsOf(error.children, field, inner, given));
+    }
     if (problems.length >= MAX_DETAILS) break;
   }
   return problems.slice(0, MAX_DETAILS);
+}
+
+/** Names the unknown field that a missing one may be, because unknown fields are dropped in silence. */
+function misspelt(type: new () => object, value: Values, missing: string): string {
+  if (value[missing] !== undefined) return '';
+  const known = fieldsOf(type).map(({ name }) => name);
+  const near = Object.keys(value)
+    .slice(0, MAX_COMPARED)
+    .find((key) => !known.includes(key) && key.length <= missing.length + MISSPELT && distance(key, missing) <= MISSPELT);
+  return near === undefined ? '' : `; ${near} is not a field`;
 }
 
 /** A check may name an inner place (`[3] must be …`, `.actionUser must be …`), so the path ends at the first space. */

@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { isNear } from './near-name';
 
 /** The command line itself is wrong: exit code 2. */
 export class UsageError extends Error {}
@@ -64,24 +65,6 @@ export function readArguments<C extends string, O extends Options>(
 function advice(given: string, known: readonly string[]): string {
   const near = known.find((name) => isNear(given, name));
   return near === undefined ? `there are: ${known.join(', ')}.` : `did you mean ${near}?`;
-}
-
-/** Whether one may be the other, misspelt. */
-function isNear(given: string, name: string): boolean {
-  const anagram = [...given].sort().join('') === [...name].sort().join('');
-  return anagram || (distance(given, name) <= 2 && distance(given, name) < given.replace(/^-+/, '').length / 2);
-}
-
-/** How many letters must be put in, left out or changed. */
-function distance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
-  for (const [i, letter] of [...a].entries()) {
-    const next = [i + 1];
-    for (const [j, other] of [...b].entries())
-      next.push(Math.min(row[j + 1] + 1, next[j] + 1, row[j] + (letter === other ? 0 : 1)));
-    row = next;
-  }
-  return row[b.length];
 }
 
 /**

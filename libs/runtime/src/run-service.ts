@@ -5,6 +5,7 @@ import { setImmediate } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import { collectDefaultMetrics } from 'prom-client';
 import { SHUTDOWN_LIMIT_MS } from './common-settings';
+import { warningsOf } from './misspelt-variables';
 import { ConfigError } from './settings';
 import type { LogLevel } from './log-levels';
 import { createLogger, exitAfterLogging, NestLogger } from './logger';
@@ -60,6 +61,8 @@ export async function runService<C extends ServiceConfig>(
       exit(1);
     });
   }
+
+  for (const problem of warningsOf(config)) pino.warn({ problem }, 'a variable may be misspelt');
 
   // The default of 10 ms uses more CPU time of an idle process than everything else. The lag percentiles include this interval.
   collectDefaultMetrics({ eventLoopMonitoringPrecision: 50 });

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { warningsOf } from './misspelt-variables';
 import {
   address,
   choice,
@@ -106,6 +107,16 @@ describe(Settings.name, () => {
       ]);
       expect(message).not.toContain(secret);
     }
+  });
+
+  it('names variables that are nearly settings, beside other problems and alone', () => {
+    const env = { SHARED_ULR: 'amqp://u:hunter2@host', HOME: '/', POST: '1', SHARED_URL_FILE: '' };
+    const problem = 'SHARED_ULR is not a setting of this process; did you mean SHARED_URL?';
+    expect(() => new ExampleConfig(env)).toThrow(
+      new ConfigError(['OWN_URL is required: a URL that starts with amqp:// or amqps://', problem]),
+    );
+    expect(warningsOf(new ExampleConfig({ ...env, OWN_URL: 'amqp://host' }))).toEqual([problem]);
+    expect(warningsOf(new ExampleConfig({ SHARED_URL: 'amqp://host', OTHER_URL: 'amqp://host' }))).toEqual([]);
   });
 
   it.each(['[::1]', 'fe80::1%eth0', 'example.org', '127.0.0.1:80'])('refuses %s as an address to listen on', (HOST) => {

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import { milliseconds } from './duration';
+import { misspeltVariables } from './misspelt-variables';
 import { readSmallFile } from './small-file';
 
 /** One environment variable: its reader and its documentation. */
@@ -19,7 +20,6 @@ export interface Setting<T> {
 }
 
 export type Outcome<T> = { value: T } | { problem: string };
-
 type SettingsOf = Record<string, Setting<unknown>>;
 type Values<S extends SettingsOf> = { readonly [K in keyof S]: S[K] extends Setting<infer T> ? T : never };
 
@@ -47,7 +47,8 @@ export function Settings<S extends SettingsOf>(settings: S) {
         if ('problem' in outcome) problems.push(`${name} ${outcome.problem}`);
         else Object.assign(this, { [key]: outcome.value });
       }
-      if (problems.length > 0) throw new ConfigError(problems);
+      const misspelt = misspeltVariables(this, Object.values(settings), env);
+      if (problems.length > 0) throw new ConfigError(problems.concat(misspelt));
     }
   }
   return Base as { readonly settings: SettingsOf; new (env: NodeJS.ProcessEnv): Values<S> };

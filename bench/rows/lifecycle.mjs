@@ -5,7 +5,6 @@ import { summaryOf, spread, two, whole } from '../lib/statistics.mjs';
 
 export const title = 'read, delete and remove, 1 connection';
 
-const STORED = 100_000;
 /** Calls of one round, each of which changes something. */
 const CALLS = 10_000;
 const AT_ONCE = 1000;
@@ -18,12 +17,12 @@ const READ = 'notifications/update';
 
 /**
  * Requests of each operation. No request repeats an earlier one.
- * @type {Record<string, (call: number) => object>}
+ * @type {Record<string, (call: number, stored: number) => object>}
  */
 const REQUESTS = {
-  [READ]: (call) => ({
+  [READ]: (call, stored) => ({
     organizationId: ORGANIZATION,
-    userId: `user${call % usersOf(STORED)}`,
+    userId: `user${call % usersOf(stored)}`,
     readUpTo: FIRST_TIMESTAMP + call,
   }),
   'notifications/delete': (call) => ({ organizationId: ORGANIZATION, notificationIds: [`n${call}`] }),
@@ -34,9 +33,10 @@ const REQUESTS = {
 const leaver = (call) => `user${call}`;
 
 /** @param {import('../lib/laboratory.mjs').Laboratory} laboratory @param {import('../lib/modes.mjs').Mode} mode */
-export async function run(laboratory, { rounds, seconds }) {
+export async function run(laboratory, { rounds, seconds, sizes }) {
+  const stored = sizes[sizes.length - 1];
   const system = await laboratory.freshSystem('ours');
-  await seedOurs(system.sql, STORED, { toAll: true });
+  await seedOurs(system.sql, stored, { toAll: true });
   for (let first = 0; first < rounds * CALLS; first += AT_ONCE) {
     const users = Array.from({ length: AT_ONCE }, (_, index) => ({ userId: leaver(first + index) }));
     await system.call('users/add', { organizationId: LEAVERS, users });
@@ -48,18 +48,18 @@ export async function run(laboratory, { rounds, seconds }) {
     report(`    round ${round + 1} of ${rounds}`);
     for (let turn = 0; turn < operations.length; turn++) {
       const operation = operations[(round + turn) % operations.length];
-      const workload = workloadOf(operation, round);
+      const workload = workloadOf(operation, round, stored);
       runs[operation].push(await measure(laboratory, system, { operation, connections: 1, seconds, workload }));
     }
   }
   return findings(runs);
 }
 
-/** @param {string} operation @param {number} round @returns {import('../workloads.mjs').Workload} */
-function workloadOf(operation, round) {
+/** @param {string} operation @param {number} round @param {number} stored @returns {import('../workloads.mjs').Workload} */
+function workloadOf(operation, round, stored) {
   const requestOf = REQUESTS[operation];
   if (!requestOf) return { name: 'addNotification', recipients: 2 };
-  return { name: 'requests', requests: Array.from({ length: CALLS }, (_, call) => requestOf(round * CALLS + call)) };
+  return { name: 'requests', requests: Array.from({ length: CALLS }, (_, call) => requestOf(round * CALLS + call, stored)) };
 }
 
 /** @param {Record<string, import('../lib/load.mjs').Run[]>} runs */

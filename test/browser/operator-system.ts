@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { chromium, type Browser, type Page } from 'playwright-core';
 import { openConnection } from '@app/amqp/open-connection';
@@ -8,18 +7,12 @@ import { PrivateServer } from '@app/testing/private-server';
 import { requiredEnv } from '@app/testing/required-env';
 import { ServiceProcess } from '@app/testing/service-process';
 import { System } from '@app/testing/system';
+import { violationsOf } from './axe';
 
 export const TOKEN = randomBytes(32).toString('hex');
 export const DEAD = 'notifications.commands.dead';
 /** Folder for pictures of the pages. */
 export const PICTURES = process.env.OPERATOR_PICTURES ?? process.env.SCREENSHOTS;
-const AXE = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
-
-/** A violation of axe-core, shortened. */
-interface Violation {
-  id: string;
-  nodes: { html: string; failureSummary?: string }[];
-}
 
 /** A whole system with the operator's page, and a browser that has it open. */
 export class OperatorSystem {
@@ -104,13 +97,7 @@ export class OperatorSystem {
   }
 
   /** What axe-core finds on the open page. */
-  async violations(): Promise<string[]> {
-    await this.page.evaluate(AXE);
-    const { violations } = await this.page.evaluate<{ violations: Violation[] }>(
-      "axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] })",
-    );
-    return violations.flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => `${id}: ${html} ${failureSummary}`));
-  }
+  violations = () => violationsOf(this.page);
 
   /** Saves a picture, when a folder is named: that of the documentation, or any other. */
   async picture(name: string): Promise<void> {

@@ -52,14 +52,45 @@ SwaggerUIBundle({
 });
 `;
 
-/** Long words and tables of Swagger UI are wider than a phone. */
+/**
+ * Long words and tables of Swagger UI are wider than a phone, and its light colours have too little contrast for WCAG 2.2 AA. There is one server
+ * to choose from.
+ */
 const STYLE = `nav {
   padding: 0.75rem 1rem;
   font: 16px system-ui, sans-serif;
 }
+.swagger-ui .scheme-container .schemes .schemes-server-container {
+  display: none;
+}
+.swagger-ui .info .title small {
+  background: #4d5361;
+}
+.swagger-ui .info .title small.version-stamp {
+  background: #1d632e;
+}
+html:not(.dark-mode) .swagger-ui .opblock.opblock-post .opblock-summary-method {
+  background: #14754a;
+}
+html:not(.dark-mode) .swagger-ui .btn.authorize,
+html:not(.dark-mode) .swagger-ui .btn.authorize svg {
+  border-color: #14754a;
+  color: #14754a;
+}
+html:not(.dark-mode) .swagger-ui .info .url,
+html:not(.dark-mode) .swagger-ui a.link {
+  color: #1e62b0;
+}
+html:not(.dark-mode) .swagger-ui .json-schema-2020-12-expand-deep-button {
+  color: #505050;
+}
 html.dark-mode nav,
 html.dark-mode nav a {
   color: #e4e6e6;
+}
+.swagger-ui .opblock .opblock-summary-path a {
+  display: inline-block;
+  min-height: 24px;
 }
 @media (max-width: 640px) {
   .swagger-ui .wrapper,

@@ -2,7 +2,7 @@
 export const MESSAGES_STYLE = `:root { color-scheme: light dark; --line: light-dark(#d8dee4, #3d444d); --soft: light-dark(#f3f5f7, #1c2128); }
 * { box-sizing: border-box; }
 html { scroll-padding-top: 3.5rem; }
-body { margin: 0; font: 16px/1.5 system-ui, sans-serif; overflow-wrap: anywhere; }
+body { margin: 0; background: light-dark(#fff, #121212); font: 16px/1.5 system-ui, sans-serif; overflow-wrap: anywhere; }
 nav { position: sticky; top: 0; display: flex; gap: 1.5rem; padding: 0.75rem 1rem; background: Canvas; border-bottom: 1px solid var(--line); }
 main { max-width: 64rem; margin: 0 auto; padding: 0 1rem 4rem; }
 h1, h2, h3, h4 { line-height: 1.25; margin: 1.5em 0 0.5em; }

@@ -5,6 +5,25 @@ import { ERROR_TABLE, FAILURE_SCHEMA } from './errors';
 import { pathItemOf } from './operations';
 import { schemasOf } from './schemas';
 
+const REPEATING = `After a lost connection or a 504 the outcome is unknown. A call with an \`Idempotency-Key\` may be repeated for 24 hours: it gets the first
+answer again. A notification with a \`notificationId\` may be repeated too.`;
+
+const LIMITS_TEXT = `- A body has at most 1 MiB of UTF-8, at most ${MAX_DEPTH} levels, no NUL characters and no key named \`__proto__\`, \`constructor\` or \`prototype\`.
+- An identifier has 1-${LIMITS.identifierBytes} bytes of UTF-8, is not blank and has no control characters.
+- A call has at most ${LIMITS.listLength} \`users\`, \`notifyUsers\` or \`notificationIds\`.
+- Names and e-mail addresses have at most ${LIMITS.nameLength} characters, templates and messages ${LIMITS.messageLength}; \`displayHeadlineMessageTemplateData\` and
+  \`notificationSourceData\` at most ${LIMITS.dataBytes / 1024} KiB each, as JSON.
+- A page has at most ${LIMITS.listLength} notifications, and ends at 4 MiB.
+- The operator limits the calls per second of an API key and the calls in flight (by default 1000 each in a gateway process): 429.`;
+
+/** Pages show such a section when it is opened, so that the operations are not far below. */
+const folded = (title: string, text: string) => `<details>
+<summary>${title}</summary>
+
+${text}
+
+</details>`;
+
 const DESCRIPTION = `Users and notifications of a collaboration backend, server to server.
 
 Every operation is a POST with the JSON body \`{"data": {…}}\`. A success answers 200 with \`{"result": {…}}\`, a failure
@@ -15,26 +34,11 @@ Every operation is a POST with the JSON body \`{"data": {…}}\`. A success answ
 Both headers are required: \`x-svc-api-key\`, which names the caller and owns all data that is stored with it, and
 \`x-svc-auth-token\`, which is the secret. A system started for development has \`demo-key\` with \`demo-token\`.
 
-## Repeating a call
+${folded('Repeating a call', REPEATING)}
 
-After a lost connection or a 504 the outcome is unknown. A call with an \`Idempotency-Key\` may be repeated for 24 hours: it gets the first
-answer again. A notification with a \`notificationId\` may be repeated too.
+${folded('Limits', LIMITS_TEXT)}
 
-## Limits
-
-- A body has at most 1 MiB of UTF-8, at most ${MAX_DEPTH} levels, no NUL characters and no key named \`__proto__\`, \`constructor\` or \`prototype\`.
-- An identifier has 1-${LIMITS.identifierBytes} bytes of UTF-8, is not blank and has no control characters.
-- A call has at most ${LIMITS.listLength} \`users\`, \`notifyUsers\` or \`notificationIds\`.
-- Names and e-mail addresses have at most ${LIMITS.nameLength} characters, templates and messages ${LIMITS.messageLength}; \`displayHeadlineMessageTemplateData\` and
-  \`notificationSourceData\` at most ${LIMITS.dataBytes / 1024} KiB each, as JSON.
-- A page has at most ${LIMITS.listLength} notifications, and ends at 4 MiB.
-- The operator limits the calls per second of an API key and the calls in flight (by default 1000 each in a gateway process): 429.
-
-## Errors
-
-In the order in which they are decided:
-
-${ERROR_TABLE}`;
+${folded('Errors, in the order in which they are decided', ERROR_TABLE)}`;
 
 const REQUEST_ID = { type: 'string', minLength: 1, maxLength: 128, pattern: '^[\\x20-\\x7e]+$' };
 

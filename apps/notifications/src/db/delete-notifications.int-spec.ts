@@ -3,6 +3,7 @@ import { EVENT_TYPES } from '@app/contracts/event-types';
 import { DeleteNotificationsRepository, type Deletion } from './delete-notifications.repository';
 import { DELETE_BY_DOCUMENT, DELETE_BY_ID, DELETE_BY_LOCATION, MOST_DELETED } from './delete-notifications.sql';
 import { InsertNotificationsRepository } from './insert-notifications.repository';
+import { ReadingsRepository } from './readings.repository';
 import { aNotification, connectTestDatabase } from '../../test/notifications';
 
 let database: Awaited<ReturnType<typeof connectTestDatabase>>;
@@ -100,11 +101,25 @@ it('goes on page by page, and leaves what was stored after the first call', asyn
 it('does not delete on redelivery what was stored after the first delivery', async () => {
   await store({ id: 'a' });
   await run({ documentId: 'doc', messageId: 'same' });
-  await query(`UPDATE deletions SET moment = moment - 1000 WHERE message_id = 'same'`);
+  await query(`UPDATE deletions SET moment = moment - 1000 WHERE message_id = 'delete same'`);
   await store({ id: 'b' });
   for (const filter of [{ documentId: 'doc' }, { ids: ['b'] }])
     expect((await run({ ...filter, messageId: 'same' }))?.deleted).toEqual([]);
   expect(await left()).toEqual(['b']);
+});
+
+it('keeps the moment of each operation by itself, when a publisher uses a message id for two of them', async () => {
+  const readings = new ReadingsRepository(database.dataSources[0]);
+  const tenant = { apiKey: 'tenant', organizationId: 'org' };
+  const readAll = (messageId: string) =>
+    readings.updateUpTo({ ...tenant, userId: 'reader', readUpTo: Date.now() + 60_000, messageId });
+  await readAll('read first');
+  await run({ ids: [], messageId: 'deleted first' });
+  await query('UPDATE deletions SET moment = moment - 60000');
+  await store({ id: 'a' });
+  const [{ stored }] = await query<{ stored: string }>('SELECT max("timestamp") AS stored FROM notifications');
+  expect((await readAll('deleted first'))?.readUpTo).toBeGreaterThanOrEqual(Number(stored));
+  expect((await run({ documentId: 'doc', messageId: 'read first' }))?.deleted).toEqual(['a']);
 });
 
 it('takes at most so many recipients and bytes, but at least one notification', async () => {
@@ -130,14 +145,6 @@ it('leaves its event to the table while an event of the same notification may be
   await query(`DELETE FROM outbox WHERE notification_id = 'b'`);
   expect((await run({ ids: ['a'] }))?.event).toBeUndefined();
   expect((await run({ ids: ['b'] }))?.event).toBeDefined();
-});
-
-it('forgets the moments of commands after 25 hours', async () => {
-  await query(
-    `INSERT INTO deletions SELECT 'tenant', 'old' || n, 0, now() - interval '25 hours 1 min' FROM generate_series(1, 10) n`,
-  );
-  for (let call = 0; call < 3; call++) await run({ ids: [] });
-  expect(await query('SELECT FROM deletions')).toHaveLength(3);
 });
 
 it.each([

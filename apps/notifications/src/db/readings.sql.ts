@@ -68,7 +68,7 @@ export const SETTLED = {
 /** $1 api key, $2 the moment of this run, $3 message id. */
 export const FIRST_MOMENT = {
   name: 'first-moment',
-  text: `WITH ${firstRun('$2::bigint', '')} SELECT moment FROM run`,
+  text: `WITH ${firstRun('update', '$2::bigint')} SELECT moment FROM run`,
 };
 
 /**

@@ -58,6 +58,16 @@ export const FORGET_ERASURES = `
   )
   SELECT count(*)::int AS deleted, count(*) = $1 AS more FROM old`;
 
+/** Moments of the first run of commands, kept longer than the promised 24 hours, as Idempotency-Keys are. Exported for the test of its plan. */
+export const FORGET_FIRST_RUNS = `
+  WITH old AS MATERIALIZED (
+    SELECT ctid FROM deletions WHERE created_at < now() - interval '25 hours'
+    ORDER BY created_at LIMIT $1 FOR UPDATE SKIP LOCKED
+  ), forgotten AS (
+    DELETE FROM deletions WHERE ctid = ANY (ARRAY(SELECT ctid FROM old))
+  )
+  SELECT count(*)::int AS deleted, count(*) = $1 AS more FROM old`;
+
 /**
  * Deletes the oldest notifications and their recipients. Several processes may run it at once: each takes different rows.
  *
@@ -95,5 +105,15 @@ export async function deleteReadingsOlderThan(dataSource: DataSource, days: numb
  */
 export async function forgetErasures(dataSource: DataSource, most: number): Promise<Deleted> {
   const [done] = await dataSource.query<[Deleted]>(FORGET_ERASURES, [most]);
+  return done;
+}
+
+/**
+ * Forgets the moments of the commands that first ran more than 25 hours ago. A redelivery after that is a command of its own.
+ *
+ * @param most most commands to forget
+ */
+export async function forgetFirstRuns(dataSource: DataSource, most: number): Promise<Deleted> {
+  const [done] = await dataSource.query<[Deleted]>(FORGET_FIRST_RUNS, [most]);
   return done;
 }

@@ -2,7 +2,7 @@ import type { DataSource } from 'typeorm';
 import { eventually } from '@app/testing/eventually';
 import { planOf, touchedBy } from '@app/testing/plan';
 import { InsertNotificationsRepository } from '../db/insert-notifications.repository';
-import { DELETE_OLD, DELETE_OLD_READINGS, FREE_IDS } from '../db/retention.repository';
+import { DELETE_OLD, DELETE_OLD_READINGS, FORGET_FIRST_RUNS, FREE_IDS } from '../db/retention.repository';
 import { Retention } from './retention';
 import { aNotification, connectTestDatabase } from '../../test/notifications';
 
@@ -17,7 +17,9 @@ describe(Retention.name, () => {
     dataSources = database.dataSources;
   });
   afterAll(() => database.close());
-  beforeEach(() => dataSources[0].query('TRUNCATE organizations, notifications, recipients, readings, outbox CASCADE'));
+  beforeEach(() =>
+    dataSources[0].query('TRUNCATE organizations, notifications, recipients, readings, deletions, outbox CASCADE'),
+  );
 
   /** Stores notifications `<name>0` and so on, `daysAgo` days ago. */
   async function store(name: string, count: number, daysAgo: number): Promise<void> {
@@ -84,6 +86,17 @@ describe(Retention.name, () => {
     }
   });
 
+  it('forgets the moments of first runs after 25 hours, also when no such command comes any more', async () => {
+    await dataSources[0].query(
+      `INSERT INTO deletions SELECT 'tenant', 'delete ' || n, 0, now() - n * interval '1 hour' FROM generate_series(1, 300) n`,
+    );
+    const retention = new Retention(dataSources[0], 0);
+    retention.start();
+    const count = async () => (await dataSources[0].query<unknown[]>('SELECT FROM deletions')).length;
+    await eventually(async () => (await count()) === 24);
+    await retention.stop();
+  });
+
   it('deletes copied memberships that ended 30 days ago and expired keys, also when no age is set', async () => {
     await dataSources[0].query(`INSERT INTO version_times VALUES (current_date - 40, 7)`);
     await dataSources[0].query(`INSERT INTO members VALUES (1, 'a', 'document', 'd', 1, 5), (1, 'b', 'document', 'd', 1, -1)`);
@@ -126,6 +139,7 @@ describe(Retention.name, () => {
   it.each([
     ['read state', 'readings', DELETE_OLD_READINGS, '86400000, 64'],
     ['deleted notifications', 'notifications', FREE_IDS, '64'],
+    ['moments of first runs', 'deletions', FORGET_FIRST_RUNS, '64'],
   ])('finds old %s by index', async (_, table, statement, values) => {
     const nodes = await dataSources[0].transaction(async (manager) => {
       await manager.query('SET LOCAL statement_timeout = 0');
@@ -134,6 +148,9 @@ describe(Retention.name, () => {
          SELECT 0, 'n' || n, n, '', false, 2, '\\x00', '{}' FROM generate_series(1, 20000) n`,
       );
       await manager.query(`INSERT INTO readings SELECT 1, 'u' || n, n, 'n' || n, true, -1 FROM generate_series(1, 20000) n`);
+      await manager.query(
+        `INSERT INTO deletions SELECT 'one', 'm' || n, 0, now() - n * interval '1 hour' FROM generate_series(1, 20000) n`,
+      );
       await manager.query(`ANALYZE ${table}`);
       await manager.query(`PREPARE old_${table} AS ${statement}`);
       return planOf(manager, `EXECUTE old_${table} (${values})`);

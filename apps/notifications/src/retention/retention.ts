@@ -3,12 +3,19 @@ import { DeletionLoop, type OldRows } from '@app/postgres/deletion-loop';
 import { expiredKeys } from '@app/postgres/expired-keys';
 import { membershipsDeleted } from '@app/postgres/metrics';
 import { deleteMembersWhoLeft, deleteRemovedMembers, recordVersion } from '../db/ended-members.repository';
-import { deleteOlderThan, deleteReadingsOlderThan, forgetErasures, freeIdsOfDeleted } from '../db/retention.repository';
+import {
+  deleteOlderThan,
+  deleteReadingsOlderThan,
+  forgetErasures,
+  forgetFirstRuns,
+  freeIdsOfDeleted,
+} from '../db/retention.repository';
 import { retentionDeleted } from '../metrics';
 
 /**
  * Deletes notifications that are older than `RETENTION_DAYS` with their read state, frees the ids of those that were deleted more than 25 hours ago,
- * forgets erasures after a week, and deletes copied memberships 30 days after their end, and expired Idempotency-Keys.
+ * forgets erasures after a week and moments of commands after 25 hours, and deletes copied memberships 30 days after their end, and expired
+ * Idempotency-Keys.
  */
 export class Retention extends DeletionLoop {
   /** @param days maximum age of notifications; 0 keeps all of them */
@@ -20,6 +27,7 @@ export class Retention extends DeletionLoop {
     super([
       { name: 'ids of deleted notifications', deleteSome: (most) => freeIdsOfDeleted(dataSource, most) },
       { name: 'erasures', deleteSome: (most) => forgetErasures(dataSource, most) },
+      { name: 'moments of commands', deleteSome: (most) => forgetFirstRuns(dataSource, most) },
       { name: 'versions', deleteSome: () => recordVersion(dataSource) },
       {
         name: 'memberships',

@@ -11,6 +11,7 @@ export class DeletionEntity {
   @PrimaryColumn('text', { name: 'api_key', collation: 'C', primaryKeyConstraintName: 'deletions_pkey' })
   apiKey: string;
 
+  /** `delete` or `update`, a space, and the message id. */
   @PrimaryColumn('text', { name: 'message_id', collation: 'C', primaryKeyConstraintName: 'deletions_pkey' })
   messageId: string;
 

@@ -32,7 +32,8 @@ export class DeleteNotificationsHandler {
     @Ctx() context: DeliveryContext,
   ): Promise<DeleteNotificationsResult> {
     await this.existence.requireTenant(context);
-    const { deleted, left, next } = await this.deleteOldest(request, context);
+    const { deleted, left, next, rows } = await this.deleteOldest(request, context);
+    context.rows = rows;
     const settled = new Set([...deleted, ...left]);
     const missing = (request.notificationIds ?? []).filter((id) => !settled.has(id));
     // fromEntries() creates own properties, even for an id like `__proto__`.

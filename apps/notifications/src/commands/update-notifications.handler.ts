@@ -46,6 +46,7 @@ export class UpdateNotificationsHandler {
     const done = await this.repeated(context, () =>
       this.readings.updateUpTo({ apiKey, organizationId, deadline, userId, readUpTo, messageId }),
     );
+    context.rows = done.rows;
     return { ...ANSWER, data: {}, readUpTo: done.readUpTo };
   }
 

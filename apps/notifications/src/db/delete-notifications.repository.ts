@@ -31,9 +31,14 @@ export interface Deleted {
   left: string[];
   /** Without ids, the moment with which another call goes on. */
   next?: number;
+  /** Rows that were changed. */
+  rows: number;
   /** The event, unless it has to be read from the table because an earlier event may still be on its way. */
   event?: OutboxEvent;
 }
+
+/** Rows that a statement has deleted about, when it ended before it had deleted `most` notifications. */
+const ROWS_OF_FULL = 10_000;
 
 interface Row {
   moment: string;
@@ -70,9 +75,12 @@ export class DeleteNotificationsRepository {
       const [row] = await queryPrepared<Row>(this.dataSource, statement, [...values, ...filters, trace], deadline);
       if (!row) return undefined;
       const deleted = new Set(row.deleted);
+      const left = (row.candidates ?? []).filter((id) => !deleted.has(id));
+      const isFull = (row.more || left.length > 0) && deleted.size < most;
       return {
         deleted: [...row.deleted, ...(row.deleted_before ?? [])],
-        left: (row.candidates ?? []).filter((id) => !deleted.has(id)),
+        left,
+        rows: isFull ? ROWS_OF_FULL : deleted.size,
         ...(row.more && { next: Number(row.moment) }),
         ...(row.seq !== null &&
           !row.unpublished && {

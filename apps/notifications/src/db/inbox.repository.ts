@@ -16,11 +16,15 @@ export interface Inbox {
   asOf: number;
   /** Where the next page begins, unless the page is cut after it was read; absent: there are no more. */
   next?: PageWindow['after'];
+  /** Rows that were looked at. */
+  rows: number;
 }
 
 interface Row {
   count: number;
   more: boolean;
+  looked_at: number;
+  looked_at_for_page?: number;
   as_of: string;
   found?: number;
   looked_to: PageWindow['after'] | null;
@@ -44,7 +48,11 @@ export class InboxRepository {
   async find(filter: InboxFilter, window: Omit<PageWindow, 'newestFirst'>, budgets = BUDGETS): Promise<Inbox> {
     // The newest are mostly unread.
     let rows = await this.read(filter, window, budgets, budgets.pageAtFirst);
-    if (filter.unread && isCut(rows, window.size)) rows = await this.read(filter, window, budgets, budgets.page);
+    let looked = lookedAt(rows);
+    if (filter.unread && isCut(rows, window.size)) {
+      rows = await this.read(filter, window, budgets, budgets.page);
+      looked += lookedAt(rows);
+    }
     const [{ count, more, as_of: asOf, found = 0, looked_to: lookedTo }] = rows;
     const notifications = rows
       .filter(({ id }) => id !== undefined && id !== null)
@@ -59,7 +67,7 @@ export class InboxRepository {
       }));
     const last = notifications.at(-1);
     const next = found > notifications.length && last ? positionOf(last) : (lookedTo ?? undefined);
-    return { notifications, unread: { count, more }, asOf: Number(asOf), next };
+    return { notifications, unread: { count, more }, asOf: Number(asOf), next, rows: looked };
   }
 
   private read(filter: InboxFilter, window: Omit<PageWindow, 'newestFirst'>, budgets: Budgets, look: number): Promise<Row[]> {
@@ -70,6 +78,8 @@ export class InboxRepository {
 
 /** Whether more must be looked through to fill a page. */
 const isCut = ([{ found = 0, looked_to: lookedTo }]: Row[], size: number) => found < size && Boolean(lookedTo);
+
+const lookedAt = ([{ looked_at: forCount, looked_at_for_page: forPage = 0 }]: Row[]) => forCount + forPage;
 
 /** The position after a notification. */
 export const positionOf = ({ id, timestamp }: StoredNotification) => ({ timestamp, notificationId: id });

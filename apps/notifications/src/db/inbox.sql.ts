@@ -120,11 +120,14 @@ export function inboxQuery(
       SELECT least(count(*), ${budgets.count})::int AS count,
         CASE WHEN count(*) > ${budgets.count} THEN true ELSE (SELECT count(*) FROM named) > ${budgets.named}
           OR (SELECT count(*) FROM to_all) > ${budgets.toAll} OR (SELECT count(*) FROM marked) > ${budgets.marked}
-          OR (SELECT count(*) FROM in_documents) > ${budgets.inDocuments} OR EXISTS (SELECT FROM in_documents WHERE cut) END AS more
+          OR (SELECT count(*) FROM in_documents) > ${budgets.inDocuments} OR EXISTS (SELECT FROM in_documents WHERE cut) END AS more,
+        -- A count that ends early has not read the rest, which counting its rows would do.
+        CASE WHEN count(*) > ${budgets.count} THEN count(*) ELSE (SELECT count(*) FROM named) + (SELECT count(*) FROM to_all)
+          + (SELECT count(*) FROM in_documents) + (SELECT count(*) FROM marked) END::int AS looked_at
       FROM unread
     )`;
   const beginning = `WITH ${WHO}, ${visibleTo('$3', ORGANIZATION, document)}, ${count}`;
-  const answer = `counted.count, counted.more, (extract(epoch FROM statement_timestamp()) * 1000)::bigint AS as_of`;
+  const answer = `counted.count, counted.more, counted.looked_at, (extract(epoch FROM statement_timestamp()) * 1000)::bigint AS as_of`;
   const shape = Object.entries({ document, location, unread, after: window.after }).flatMap(([key, value]) =>
     value ? [key] : [],
   );
@@ -161,6 +164,7 @@ export function inboxQuery(
       SELECT *, sum(size) OVER (${NEWEST_FIRST}) - size AS bytes_before FROM chosen
     )
     SELECT ${answer}, (SELECT count(*)::int FROM chosen) AS found,
+      (SELECT count(*)::int FROM looked) AS looked_at_for_page,
       ${unread ? LOOKED_TO : 'NULL::json'} AS looked_to,
       page.id, page."timestamp", page.document_id, page.location_id, page.content, page.read
     FROM counted LEFT JOIN page ON page.bytes_before < ${PAGE_BYTES}

@@ -31,9 +31,18 @@ export interface UpdateUpTo extends Tenant {
   messageId?: string;
 }
 
+export interface UpdatedUpTo {
+  /** The moment up to which all is read, less than asked for only when there were too many of the youngest. */
+  readUpTo: number;
+  /** Rows that were looked at or changed. */
+  rows: number;
+  event?: OutboxEvent;
+}
+
 interface Row {
   updated: string[];
   up_to: string;
+  rows: number;
   seq: string | null;
   occurred_at: Date;
   body: string;
@@ -62,16 +71,16 @@ export class ReadingsRepository {
    * in a redelivery of the message as the time of the first delivery: what was marked as unread since stays unread.
    *
    * @param most notifications marked one by one; other numbers than the default are for tests
-   * @returns the moment up to which all is read, less than asked for only when there were too many of the youngest; undefined as above
+   * @returns undefined as above
    */
-  async updateUpTo(update: UpdateUpTo, most = MOST_YOUNG): Promise<{ readUpTo: number; event?: OutboxEvent } | undefined> {
+  async updateUpTo(update: UpdateUpTo, most = MOST_YOUNG): Promise<UpdatedUpTo | undefined> {
     const { apiKey, organizationId, userId, deadline, readUpTo } = update;
     const [moment] = await queryPrepared<{ settled: string; now: string }>(this.dataSource, SETTLED, [], deadline);
     const upTo = readUpTo <= Number(moment.now) ? readUpTo : await this.firstMoment(update, moment.now);
     const found = await this.run(update, updateUpTo(most), (eventId) => [
       ...[apiKey, organizationId, userId, deadline ?? null, eventId, upTo, moment.settled],
     ]);
-    return found && { readUpTo: Number(found.row.up_to), event: found.event };
+    return found && { readUpTo: Number(found.row.up_to), rows: found.row.rows, event: found.event };
   }
 
   private async firstMoment({ apiKey, messageId, deadline }: UpdateUpTo, now: string): Promise<number> {

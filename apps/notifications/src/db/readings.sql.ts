@@ -118,8 +118,10 @@ export const updateUpTo = (most: number) => {
           AND (r.read OR r.asked <> m.asked)
         ORDER BY r."timestamp" LIMIT ${most} FOR UPDATE SKIP LOCKED
       ) r))
+    RETURNING 1
   ), ${outboxed('json_build_array($3::text)', 'SELECT organization FROM marked', 8)}
-  SELECT CASE WHEN EXISTS (SELECT FROM marked) THEN up_to ELSE $6::bigint END AS up_to, ${EVENT}
+  SELECT CASE WHEN EXISTS (SELECT FROM marked) THEN up_to ELSE $6::bigint END AS up_to,
+    ((SELECT count(*) FROM young) + (SELECT count(*) FROM voided))::int AS rows, ${EVENT}
   FROM clock CROSS JOIN counted LEFT JOIN outboxed ON true`,
   };
 };

@@ -37,6 +37,8 @@ export class EraseUsersHandler {
       },
     };
     await attempt(deadline, 'The erasure could not begin in time; nothing was changed.', () => this.tryOnce(erasure));
+    // Each is looked for in each organization, and has rows in it.
+    context.rows = erasure.userIds.length * (request.organizationIds?.length ?? 1);
     this.loop.wake();
     return { status: 'success', message: 'Data deletion process has been initiated.', data: {} };
   }

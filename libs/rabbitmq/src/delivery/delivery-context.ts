@@ -30,6 +30,11 @@ export class DeliveryContext extends BaseRpcContext<[]> {
   readonly userId?: string;
   /** The span of this delivery; undefined while tracing is off. */
   span?: Span;
+  /**
+   * Rows that its handler changed or looked at. A handler whose work the size of the message does not tell states it, and its tenant pays for it with
+   * its turns.
+   */
+  rows?: number;
 
   constructor(properties: Omit<DeliveryContext, keyof BaseRpcContext>) {
     super([]);

@@ -11,15 +11,19 @@ const WEIGHTS = { calls: 12 };
 /** Commands with a smaller body are light. A command with 1000 recipients costs half of the budget. */
 const LIGHT_COMMAND_BYTES = 2048;
 const COST_OF_KIBIBYTE = 4;
+/** As many recipients cost 1 when they are added, too. */
+const CHANGED_ROWS = 8;
 const COMMAND_BUDGET = 256;
 
 /** Queries cost 1 for each such piece of their answer; a smaller answer is light. Two pages of 4 MiB fill the budget. */
 const ANSWER_PIECE_BYTES = 64 * 1024;
+/** Looking at so many rows takes about as long as answering such a piece. */
+const ROWS_LOOKED_AT = 250;
 const QUERY_BUDGET = 128;
 /** Assumed cost of a flow's first query: an answer of half a mebibyte. */
 const UNKNOWN_ANSWER_COST = 8;
 const MAX_FLOWS = 10_000;
-/** After a smaller answer the expected cost falls to no less than this fraction, because one small page says little about the next one. */
+/** After less work the expected cost falls to no less than this fraction, because one small page says little about the next one. */
 const FORGETTING = 0.7;
 
 const REPORT_EVERY_MS = 10_000;
@@ -30,6 +34,8 @@ abstract class Turns {
   private readonly logger = new Logger('RabbitMQ');
   private readonly schedule: FairSchedule;
   private readonly running: { set(value: number): void };
+  /** Expected cost of the next delivery, by flow and pattern. */
+  private readonly expected = new LRUCache<string, number>({ max: MAX_FLOWS });
   private reportedAt = -Infinity;
   private reportedWaiting = 0;
 
@@ -73,6 +79,18 @@ abstract class Turns {
   protected abstract costBefore(delivery: Delivery): number;
   protected abstract costAfter(delivery: Delivery, before: number): number;
 
+  /** What the latest deliveries of its flow and pattern have cost. */
+  protected costExpected(delivery: Delivery): number | undefined {
+    return this.expected.get(expectationOf(delivery));
+  }
+
+  /** @returns the cost, which is now expected of the next one */
+  protected expect(delivery: Delivery, cost: number): number {
+    const name = expectationOf(delivery);
+    this.expected.set(name, Math.max(cost, (this.expected.get(name) ?? 0) * FORGETTING));
+    return cost;
+  }
+
   private report(): void {
     const { waiting, running } = this.schedule;
     this.running.set(running);
@@ -98,36 +116,42 @@ function flowOf({ lane, context }: Delivery): string {
 }
 
 export class CommandTurns extends Turns {
+  /** Patterns whose handlers have stated rows. Nothing is looked up for the others. */
+  private readonly stating = new Set<string>();
+
   constructor(metrics: TransportMetrics, places: number) {
     super('commands', metrics, { places, heavyBudget: COMMAND_BUDGET });
   }
 
-  protected costBefore({ message: { content } }: Delivery): number {
-    return content.length < LIGHT_COMMAND_BYTES ? LIGHT : Math.ceil(content.length / 1024) * COST_OF_KIBIBYTE;
+  protected costBefore(delivery: Delivery): number {
+    const cost = costOfBody(delivery);
+    return this.stating.has(delivery.context.pattern) ? Math.max(cost, this.costExpected(delivery) ?? 0) : cost;
   }
 
-  protected costAfter(_: Delivery, before: number): number {
-    return before;
+  protected costAfter(delivery: Delivery, before: number): number {
+    const { rows, pattern } = delivery.context;
+    if (rows === undefined) return before;
+    this.stating.add(pattern);
+    return this.expect(delivery, Math.max(costOfBody(delivery), rows / CHANGED_ROWS));
   }
 }
 
-export class QueryTurns extends Turns {
-  /** Expected cost of the next answer, by flow. */
-  private readonly expected = new LRUCache<string, number>({ max: MAX_FLOWS });
+function costOfBody({ message: { content } }: Delivery): number {
+  return content.length < LIGHT_COMMAND_BYTES ? LIGHT : Math.ceil(content.length / 1024) * COST_OF_KIBIBYTE;
+}
 
+export class QueryTurns extends Turns {
   constructor(metrics: TransportMetrics, places: number) {
     super('queries', metrics, { places, heavyBudget: QUERY_BUDGET });
   }
 
   protected costBefore(delivery: Delivery): number {
-    return Math.max(LIGHT, this.expected.get(expectationOf(delivery)) ?? UNKNOWN_ANSWER_COST);
+    return this.costExpected(delivery) ?? UNKNOWN_ANSWER_COST;
   }
 
   protected costAfter(delivery: Delivery): number {
-    const cost = Math.max(LIGHT, delivery.replyBytes / ANSWER_PIECE_BYTES);
-    const name = expectationOf(delivery);
-    this.expected.set(name, Math.max(cost, (this.expected.get(name) ?? 0) * FORGETTING));
-    return cost;
+    const { replyBytes, context } = delivery;
+    return this.expect(delivery, Math.max(LIGHT, replyBytes / ANSWER_PIECE_BYTES, (context.rows ?? 0) / ROWS_LOOKED_AT));
   }
 }
 

@@ -1,0 +1,78 @@
+import type { OutboxRelay } from '@app/postgres/outbox';
+import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
+import { DeleteNotificationsRepository } from '../db/delete-notifications.repository';
+import { InboxRepository } from '../db/inbox.repository';
+import { InsertNotificationsRepository } from '../db/insert-notifications.repository';
+import { ReadingsRepository } from '../db/readings.repository';
+import { GetInboxHandler } from '../queries/get-inbox.handler';
+import type { Existence } from '../users-service/existence';
+import type { Members } from '../users-service/members';
+import { DeleteNotificationsHandler } from './delete-notifications.handler';
+import { UpdateNotificationsHandler } from './update-notifications.handler';
+import { aNotification, connectTestDatabase } from '../../test/notifications';
+
+const existence = { requireTenant: () => Promise.resolve() } as unknown as Existence;
+const members = { requireComplete: () => Promise.resolve() } as unknown as Members;
+const outbox = { requireRoom: () => undefined, add: () => undefined } as unknown as OutboxRelay;
+const TENANT = { organizationId: 'org', userId: 'reader' };
+
+let database: Awaited<ReturnType<typeof connectTestDatabase>>;
+let inbox: GetInboxHandler;
+let update: UpdateNotificationsHandler;
+let deletion: DeleteNotificationsHandler;
+
+beforeAll(async () => {
+  database = await connectTestDatabase();
+  const [dataSource] = database.dataSources;
+  inbox = new GetInboxHandler(members, new InboxRepository(dataSource));
+  update = new UpdateNotificationsHandler(existence, members, new ReadingsRepository(dataSource), outbox);
+  deletion = new DeleteNotificationsHandler(existence, new DeleteNotificationsRepository(dataSource), outbox);
+});
+afterAll(() => database.close());
+
+let messages = 0;
+const aContext = () =>
+  new DeliveryContext({
+    ...{ apiKey: 'tenant', pattern: 'any', requestId: 'r', messageId: `m${++messages}` },
+    ...{ awaited: true, redelivered: false, attempt: 1 },
+  });
+
+/** The rows that a handler states. */
+async function stated(run: (context: DeliveryContext) => Promise<unknown>): Promise<number | undefined> {
+  const context = aContext();
+  await run(context);
+  return context.rows;
+}
+
+/** Notifications to so many users each, of whom `reader` is one. */
+async function store(count: number, recipients: number, documentId = 'doc'): Promise<void> {
+  const to = ['reader', ...Array.from({ length: recipients - 1 }, (_, number) => `user ${number}`)];
+  const ids = Array.from({ length: count }, (_, number) => `${documentId} ${1000 + number}`);
+  const repository = new InsertNotificationsRepository(database.dataSources[0]);
+  await repository.insert(ids.map((id) => aNotification({ id, documentId, to })));
+}
+
+it('states the rows that were looked at or changed', async () => {
+  await store(90, 1);
+  // All of them are too young for the mark of a call, whatever the clock says.
+  const soon = Date.now() + 60_000;
+  await database.dataSources[0].query('UPDATE notifications SET "timestamp" = $1', [soon]);
+  await database.dataSources[0].query('UPDATE recipients SET "timestamp" = $1', [soon]);
+  const count = (context: DeliveryContext) => inbox.get({ ...TENANT, pageSize: 0 }, context);
+  expect(await stated(count)).toBe(90);
+  expect(await stated((context) => inbox.get({ ...TENANT, pageSize: 50 }, context))).toBe(90 + 51);
+
+  const past = soon - 120_000;
+  await database.dataSources[0].query('UPDATE notifications SET "timestamp" = $1', [past]);
+  await database.dataSources[0].query('UPDATE recipients SET "timestamp" = $1', [past]);
+  const pairs = ['doc 1000', 'doc 1001'].map((id) => ({ id, readByUserIds: ['reader'] }));
+  await update.update({ organizationId: 'org', notifications: pairs }, aContext());
+  // The marks of the two have no effect any more, and are deleted.
+  expect(await stated((context) => update.update({ ...TENANT, readUpTo: Date.now() }, context))).toBe(2);
+  expect(await stated(count)).toBe(0);
+
+  await store(12, 1000, 'many');
+  const remove = (documentId: string) => stated((context) => deletion.delete({ organizationId: 'org', documentId }, context));
+  expect(await remove('doc')).toBe(90);
+  expect(await remove('many')).toBe(10_000);
+});

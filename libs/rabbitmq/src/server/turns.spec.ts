@@ -1,0 +1,145 @@
+import type { ConsumeMessage } from 'amqplib';
+import { Registry } from 'prom-client';
+import { JsonText } from '@app/amqp/reply';
+import { Delivery, type Acks } from '../delivery/delivery';
+import { DeliveryContext } from '../delivery/delivery-context';
+import { TransportMetrics } from '../metrics';
+import type { ConsumedQueue } from '../topology/consumed-queues';
+import { CommandTurns, QueryTurns } from './turns';
+
+const DELETE = 'notifications.delete.v1';
+const ADD = 'notifications.add.v1';
+const INBOX = 'notifications.inbox.v1';
+const PLACES = 4;
+
+/** One delivery after the other ends, the one that has run longest first. */
+class Bench {
+  /** Keys in the order in which their deliveries began. */
+  readonly started: string[] = [];
+  private readonly running: { delivery: Delivery; end(): void }[] = [];
+  private readonly turns: CommandTurns | QueryTurns;
+
+  constructor(private readonly kind: 'commands' | 'queries') {
+    const Turns = kind === 'commands' ? CommandTurns : QueryTurns;
+    this.turns = new Turns(TransportMetrics.of(new Registry()), PLACES);
+  }
+
+  enter(apiKey: string, pattern: string, times: number, bytes = 100): void {
+    for (let time = 0; time < times; time++) {
+      const delivery = aDelivery(this.kind, apiKey, pattern, bytes);
+      const work = () => {
+        this.started.push(apiKey);
+        return new Promise<void>((end) => this.running.push({ delivery, end }));
+      };
+      void this.turns.run(delivery, work);
+    }
+  }
+
+  /** @param state what the handler says of its work */
+  async finish(times: number, state: (delivery: Delivery) => void = () => undefined): Promise<void> {
+    for (let time = 0; time < times; time++) {
+      const one = this.running.shift();
+      if (!one) throw new Error('nothing runs');
+      state(one.delivery);
+      one.end();
+      // Turns go on in a later microtask.
+      await new Promise(setImmediate);
+    }
+  }
+
+  count(apiKey: string, after = 0): number {
+    return this.started.slice(after).filter((one) => one === apiKey).length;
+  }
+}
+
+function aDelivery(kind: 'commands' | 'queries', apiKey: string, pattern: string, bytes: number): Delivery {
+  const queue: ConsumedQueue = { name: kind, kind, lane: 'calls', prefetch: PLACES };
+  const message = { content: Buffer.alloc(bytes), fields: {}, properties: {} } as ConsumeMessage;
+  const context = new DeliveryContext({ apiKey, pattern, requestId: 'r', awaited: true, redelivered: false, attempt: 1 });
+  return new Delivery(queue, message, { context }, {} as Acks);
+}
+
+const rows = (count: number) => (delivery: Delivery) => {
+  if (delivery.context.apiKey === 'expensive') delivery.context.rows = count;
+};
+
+describe('CommandTurns', () => {
+  it('lets small commands pay for the rows that they change', async () => {
+    const bench = new Bench('commands');
+    bench.enter('expensive', DELETE, 100);
+    bench.enter('light', ADD, 20);
+    await bench.finish(24, rows(10_000));
+    expect(bench.count('light')).toBe(20);
+    expect(bench.count('expensive')).toBeLessThanOrEqual(PLACES + 4);
+  });
+
+  it('runs two of them at a time once it knows their cost, and light work beside them', async () => {
+    const bench = new Bench('commands');
+    bench.enter('expensive', DELETE, 1);
+    await bench.finish(1, rows(10_000));
+    bench.enter('expensive', DELETE, PLACES);
+    expect(bench.count('expensive', 1)).toBe(2);
+    bench.enter('light', DELETE, 2);
+    expect(bench.count('light')).toBe(2);
+  });
+
+  it('forgets slowly what a flow has cost, and expects nothing of other patterns', async () => {
+    const bench = new Bench('commands');
+    bench.enter('expensive', DELETE, 1);
+    await bench.finish(1, rows(10_000));
+    bench.enter('expensive', ADD, PLACES);
+    expect(bench.count('expensive', 1)).toBe(PLACES);
+    await bench.finish(PLACES);
+    const smallOnes = async (times: number) => {
+      for (let time = 0; time < times; time++) {
+        bench.enter('expensive', DELETE, 1);
+        await bench.finish(1, rows(1));
+      }
+    };
+    await smallOnes(3);
+    const atOnce = async () => {
+      const before = bench.started.length;
+      bench.enter('expensive', DELETE, PLACES);
+      const begun = bench.count('expensive', before);
+      await bench.finish(PLACES, rows(1));
+      return begun;
+    };
+    expect(await atOnce()).toBe(2);
+    await smallOnes(20);
+    expect(await atOnce()).toBe(PLACES);
+  });
+
+  it('takes the size of a body where the handler states nothing', async () => {
+    const bench = new Bench('commands');
+    bench.enter('large', ADD, PLACES, 1024 * 1024);
+    expect(bench.count('large')).toBe(2);
+    bench.enter('small', ADD, 2);
+    expect(bench.count('small')).toBe(2);
+    await bench.finish(4);
+  });
+});
+
+describe('QueryTurns', () => {
+  const small = (delivery: Delivery) => delivery.answered(new JsonText('{}'));
+
+  it('lets small answers pay for the rows that were looked at', async () => {
+    const bench = new Bench('queries');
+    const looked = (delivery: Delivery) => {
+      small(delivery);
+      rows(12_000)(delivery);
+    };
+    bench.enter('expensive', INBOX, 100);
+    bench.enter('light', INBOX, 20);
+    await bench.finish(28, looked);
+    expect(bench.count('light')).toBe(20);
+    expect(bench.count('expensive')).toBeLessThanOrEqual(PLACES + 8);
+  });
+
+  it('lets large answers pay for their bytes', async () => {
+    const bench = new Bench('queries');
+    bench.enter('expensive', INBOX, 1);
+    await bench.finish(1, (delivery) => delivery.answered(new JsonText('x'.repeat(4 * 1024 * 1024))));
+    bench.enter('expensive', INBOX, PLACES);
+    expect(bench.count('expensive', 1)).toBe(2);
+  });
+});

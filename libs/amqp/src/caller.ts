@@ -11,7 +11,7 @@ import { messageProperties, type CallOptions, type Operation, type Request, type
 import { PendingCalls } from './pending-calls';
 import { ConfirmedPublisher, type PublishOutcome } from './publisher';
 import { Queries } from './queries';
-import { BATCH_TYPE, decodeBatch, decodeReply, type Answer, type ReceivedReply } from './reply-format';
+import { decodeReply, repliesIn, type Answer, type ReceivedReply } from './reply-format';
 import { openReplyQueue } from './reply-queue';
 import { warmUp } from './warm-up';
 import { within } from './within';
@@ -148,7 +148,7 @@ export class Caller {
   async close(drainTimeoutMs: number): Promise<void> {
     this.closed = true;
     await within(drainTimeoutMs, this.calls.whenEmpty());
-    this.calls.rejectAll(() => outcomeUnknown('shutting down'));
+    this.calls.rejectAll((correlationId) => this.unanswered(correlationId, 'shutting down', 'shutting down'));
     await this.channel.close();
   }
 
@@ -176,13 +176,8 @@ export class Caller {
     return current && this.replyQueues.get(current);
   }
 
-  private onReply({ content, properties }: AmqpMessage): void {
-    const headers: Record<string, unknown> = properties.headers ?? {};
-    const replies =
-      properties.type === BATCH_TYPE
-        ? decodeBatch(content)
-        : [{ correlationId: String(properties.correlationId), reply: { content, headers } }];
-    for (const { correlationId, reply } of replies)
+  private onReply(message: AmqpMessage): void {
+    for (const { correlationId, reply } of repliesIn(message))
       if (!this.calls.resolve(this.queries.answered(correlationId), reply) && !this.commands.refused(correlationId))
         this.connection.observer.unknownReply();
   }
@@ -194,9 +189,7 @@ export class Caller {
     if (!(timeoutMs > 0)) throw unavailable('no time is left');
 
     const reply = this.calls.wait(correlationId, timeoutMs, () =>
-      this.commands.isUnsent(correlationId)
-        ? unavailable('the broker does not keep up')
-        : outcomeUnknown('no answer came in time'),
+      this.unanswered(correlationId, 'the broker did not take it in time', 'no answer came in time'),
     );
     this.reportPending();
     const request: Request = {
@@ -221,8 +214,16 @@ export class Caller {
     const { correlationId, deadline } = request;
     this.waiting.add(correlationId);
     await this.channel.whenReady(Math.min(deadline, this.lostAt + FAILOVER_MS) - performance.now());
-    this.waiting.delete(correlationId);
+    // It was given up meanwhile.
+    if (!this.waiting.delete(correlationId)) return;
     if (deadline > performance.now()) this.begin(request);
+    else this.calls.reject(correlationId, unavailable('there was no connection in time'));
+  }
+
+  /** The error of a call that is given up. Nothing of it is written from now on. */
+  private unanswered(correlationId: string, whyUnsent: string, why: string): ApiError {
+    const isUnsent = this.waiting.delete(correlationId) || this.commands.isUnsent(correlationId);
+    return isUnsent ? unavailable(whyUnsent) : outcomeUnknown(why);
   }
 
   private publishCommands(commands: readonly Request[], correlationId: string): Promise<PublishOutcome> {

@@ -44,8 +44,9 @@ export class PendingCalls {
   }
 
   /** @param except calls that go on waiting */
-  rejectAll(makeError: () => Error, except: (correlationId: string) => boolean = () => false): void {
-    for (const correlationId of this.calls.keys()) if (!except(correlationId)) this.reject(correlationId, makeError());
+  rejectAll(makeError: (correlationId: string) => Error, except: (correlationId: string) => boolean = () => false): void {
+    for (const correlationId of this.calls.keys())
+      if (!except(correlationId)) this.reject(correlationId, makeError(correlationId));
   }
 
   /** Resolves when no call is pending. */

@@ -30,8 +30,8 @@ function setUp(standby: '' | 'standby' = 'standby') {
     'first',
     standby || undefined,
   );
-  const ask = (id: string) => {
-    const deadline = performance.now() + OPTIONS.timeoutMs;
+  const ask = (id: string, { timeoutMs } = OPTIONS) => {
+    const deadline = performance.now() + timeoutMs;
     queries.ask({ operation: OPERATION, body: Buffer.from('{}'), options: OPTIONS, correlationId: id, deadline });
   };
   const sent = () => copies.map(({ exchange, id }) => `${exchange} ${id}`);
@@ -259,6 +259,13 @@ describe(Queries.name, () => {
     queries.giveUp('no connection');
     expect(rejected).toEqual([['a', expect.objectContaining({ status: 'UNAVAILABLE' })]]);
     expect(queries.has('a')).toBe(false);
+  });
+
+  it('refuses what has less than a millisecond left', async () => {
+    const { ask, sent, rejected } = setUp();
+    ask('a', { ...OPTIONS, timeoutMs: 0.5 });
+    expect(sent()).toEqual([]);
+    expect(rejected).toEqual([['a', expect.objectContaining({ status: 'UNAVAILABLE' })]]);
   });
 
   it('without a standby exchange fails what no queue took', async () => {

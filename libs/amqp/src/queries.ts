@@ -123,7 +123,11 @@ export class Queries {
   private async send(query: Query, isStandby: boolean): Promise<void> {
     const { correlationId, deadline } = query;
     const timeoutMs = Math.floor(deadline - performance.now());
-    if (timeoutMs <= 0 || !this.has(correlationId)) return;
+    if (!this.has(correlationId)) return;
+    if (timeoutMs <= 0) {
+      if (query.copies === 0) this.fail(correlationId, unavailable('no time is left'));
+      return;
+    }
     query.copies++;
     if (!isStandby) query.first = 'sent';
     if (!isStandby && this.standby !== undefined) this.watch(query);

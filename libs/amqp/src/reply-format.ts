@@ -1,3 +1,4 @@
+import type { Message } from 'amqplib';
 import { ApiError, ERROR_STATUSES, type ErrorBody, type ErrorStatus, type FieldProblem } from '@app/contracts/error';
 import { HEADER } from './headers';
 import { pack, unpack } from './packed';
@@ -45,6 +46,12 @@ const MOST_REPLIES = 100_000;
 /** Encodes several replies as one message, for a caller that can read it (header `x-reply-batches`). */
 export function encodeBatch(replies: readonly { correlationId: string; reply: EncodedReply }[]): Buffer {
   return pack(replies.map(({ correlationId, reply }) => ({ head: [correlationId, reply.properties.headers], body: reply.body })));
+}
+
+/** The replies in a message. @throws Unreadable */
+export function repliesIn({ content, properties }: Message): { correlationId: string; reply: ReceivedReply }[] {
+  if (properties.type === BATCH_TYPE) return decodeBatch(content);
+  return [{ correlationId: String(properties.correlationId), reply: { content, headers: properties.headers ?? {} } }];
 }
 
 /** @throws Unreadable */

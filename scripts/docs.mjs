@@ -15,7 +15,6 @@ import { metricsTables } from './docs/metrics.mjs';
 import { pageStatements } from './docs/page-statements.mjs';
 import { supportedVersions } from './docs/supported-versions.mjs';
 import { referenceProblems } from './docs/references.mjs';
-import { prometheusRule } from './docs/prometheus-rule.mjs';
 import { accountsTable, topologyTables } from './docs/topology.mjs';
 import { commandLine } from './processes/command-line.mjs';
 import { prepare } from './checkout/prepare.mjs';
@@ -40,7 +39,6 @@ const TARGETS = {
   'docs/page-statements.sql': () => pageStatements(),
   'docs/integrating.md': (text) => embedExamples(text),
   'docs/metrics.md': (text) => between('metrics', text, metricsTables()),
-  'deploy/observability/prometheus-rule.yml': () => prometheusRule(),
   ...Object.fromEntries(
     Object.keys(DASHBOARDS).map((name) => [`deploy/observability/dashboards/${name}.json`, () => dashboardJson(name)]),
   ),

@@ -3,15 +3,20 @@ import { join } from 'node:path';
 import { parse, stringify } from 'yaml';
 import { ROOT } from '../checkout/project.mjs';
 
-/** The rules of deploy/observability/rules.yml for the Prometheus operator. */
+const RULES = 'deploy/observability/rules.yml';
+
+/** @typedef {{ record?: string, alert?: string, expr: string, labels?: object, annotations?: object }} Rule */
+
+/** @returns {{ groups: { name: string, rules: Rule[] }[] }} */
+export const prometheusRules = () => parse(readFileSync(join(ROOT, RULES), 'utf8'));
+
+/** The rules of deploy/observability for the Prometheus operator. */
 export function prometheusRule() {
-  const spec = parse(readFileSync(join(ROOT, 'deploy/observability/rules.yml'), 'utf8'));
-  const labels = { 'app.kubernetes.io/part-of': 'collaboration-backend' };
   const rule = {
     apiVersion: 'monitoring.coreos.com/v1',
     kind: 'PrometheusRule',
-    metadata: { name: 'collaboration-backend', labels },
-    spec,
+    metadata: { name: 'collaboration-backend' },
+    spec: prometheusRules(),
   };
-  return `# Generated from rules.yml by npm run docs:generate.\n${stringify(rule, { lineWidth: 0, singleQuote: true })}`;
+  return `# Written from ${RULES} by npm run manifests.\n${stringify(rule, { lineWidth: 0, singleQuote: true })}`;
 }

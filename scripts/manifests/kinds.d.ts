@@ -93,7 +93,34 @@ export type PodMonitor = Kind<
   'PodMonitor',
   {
     selector: { matchLabels: Record<string, string> };
-    podMetricsEndpoints: { port: string; path?: string; interval?: string }[];
+    jobLabel?: string;
+    podMetricsEndpoints: {
+      port: string;
+      path?: string;
+      interval?: string;
+      // Further actions exist. The check of the jobs understands "replace" on the label job.
+      relabelings?: { sourceLabels: ['job']; regex: string; targetLabel: 'job'; replacement: string }[];
+    }[];
+  }
+>;
+
+/** Prometheus Operator */
+export type PrometheusRule = Kind<
+  'monitoring.coreos.com/v1',
+  'PrometheusRule',
+  {
+    groups: {
+      name: string;
+      interval?: string;
+      rules: {
+        record?: string;
+        alert?: string;
+        expr: string;
+        for?: string;
+        labels?: Record<string, string>;
+        annotations?: Record<string, string>;
+      }[];
+    }[];
   }
 >;
 

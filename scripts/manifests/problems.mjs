@@ -1,6 +1,7 @@
 import { contentsOf } from './cluster.mjs';
 import { hardeningProblems } from './hardening.mjs';
 import { versionProblems } from './images.mjs';
+import { monitoringProblems } from './monitoring.mjs';
 import { processProblems } from './processes.mjs';
 import { referenceProblems } from './references.mjs';
 import { scalingProblems } from './scaling.mjs';
@@ -18,6 +19,7 @@ export function manifestProblems(manifests, project) {
     ...processProblems(manifests, contents, project.name),
     ...hardeningProblems(manifests, project.name),
     ...versionProblems(manifests, project),
+    ...monitoringProblems(manifests, contents),
     ...scalingProblems(manifests, contents.namespace),
   ];
 }

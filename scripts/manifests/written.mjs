@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from '../checkout/project.mjs';
 import { accountManifests } from './accounts.mjs';
+import { prometheusRule } from '../docs/prometheus-rule.mjs';
 
 const COMPONENTS = 'deploy/kubernetes/components';
 
@@ -14,6 +15,7 @@ export function writtenManifests() {
   const configuration = (name) => readFileSync(join(ROOT, 'deploy/compose', name), 'utf8');
   return {
     [`${COMPONENTS}/rabbitmq-operator/accounts.yaml`]: accountManifests(),
+    [`${COMPONENTS}/monitoring/prometheus-rule.yaml`]: prometheusRule(),
     [`${COMPONENTS}/broker/rabbitmq.conf`]: configuration('rabbitmq.conf'),
     [`${COMPONENTS}/broker/advanced.config`]: configuration('advanced.config'),
   };

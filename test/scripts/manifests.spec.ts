@@ -98,6 +98,22 @@ const CASES: Case[] = [
     /no process has the metric rabbitmq_command_age$/,
   ],
   [
+    'a job that no rule names',
+    'production',
+    'notification-(writers|readers)',
+    'notification-(writers)',
+    /PodMonitor processes: Deployment notification-readers gets the job notification-readers, which no rule names/,
+  ],
+  ['jobs without a name', 'production', '"jobLabel":', '"ignored":', /gets the job collaboration\/processes/],
+  [
+    'a pod that is scraped twice',
+    'production',
+    '"podMetricsEndpoints":[',
+    '"podMetricsEndpoints":[{"port":"health"},',
+    /Deployment users is scraped more than once/,
+  ],
+  ['metrics without alerts', 'production', '"kind":"PrometheusRule"', '"kind":"Rule"', /no PrometheusRule/],
+  [
     'another setting of the broker',
     'production',
     'max_message_size = 1',

@@ -1,14 +1,26 @@
 import { processPanels, quantile, servicePanels } from './process-panels.mjs';
+import { prometheusRules } from './prometheus-rule.mjs';
 
 /** @typedef {import('./process-panels.mjs').Panel} Panel */
 
+// A shared Prometheus has metrics and alerts of others.
+const SERVICES = 'job=~"gateway|users|notifications"';
+const PROCESSES = 'job=~"gateway|users|notifications|operator"';
+const OF_NOTIFICATIONS = '{job="notifications"}';
+const OWN_ALERTS = prometheusRules()
+  .groups.flatMap(({ rules }) => rules.flatMap(({ alert = [] }) => alert))
+  .join('|');
+
 /** @type {Panel[]} */
 const SYSTEM = [
-  { title: 'Alerts', queries: [['sum by (alertname) (ALERTS{alertstate="firing"})', '{{alertname}}']] },
-  { title: 'Processes that answer', queries: [['sum by (job) (up{job=~"gateway|users|notifications"})', '{{job}}']] },
+  {
+    title: 'Alerts',
+    queries: [[`sum by (alertname) (ALERTS{alertstate="firing",alertname=~"${OWN_ALERTS}"})`, '{{alertname}}']],
+  },
+  { title: 'Processes that answer', queries: [[`sum by (job) (up{${SERVICES}})`, '{{job}}']] },
   {
     title: 'Dependencies that are away',
-    queries: [['sum by (job, dependency) (dependency_up == bool 0)', '{{job}}: {{dependency}}']],
+    queries: [[`sum by (job, dependency) (dependency_up{${SERVICES}} == bool 0)`, '{{job}}: {{dependency}}']],
   },
   { title: 'Calls by status', unit: 'reqps', queries: [['sum by (status) (route:http_requests:rate5m)', '{{status}}']] },
   { title: 'Share of calls that fail', unit: 'percentunit', queries: [['gateway:http_requests_failed:ratio_rate5m', '5xx']] },
@@ -29,25 +41,40 @@ const SYSTEM = [
     queries: [['queue:queue_messages:max{queue=~".+\\\\.(dead|crashed|refused)"}', '{{queue}}']],
     about: 'npm run dead-letters -- list',
   },
-  { title: 'Age of the oldest event in the outbox', unit: 's', queries: [['max by (job) (outbox_oldest_seconds)', '{{job}}']] },
+  {
+    title: 'Age of the oldest event in the outbox',
+    unit: 's',
+    queries: [['max by (job) (outbox_oldest_seconds{job=~"users|notifications"})', '{{job}}']],
+  },
   { title: 'Lag of the copy, 90 %', unit: 's', queries: [['type:copy_lag_seconds:p90_rate5m', '{{type}}']] },
-  { title: 'Starts of processes', queries: [['sum by (job) (changes(process_start_time_seconds[15m]))', '{{job}}']] },
-  { title: 'Versions', queries: [['count by (service, version) (build_info)', '{{service}} {{version}}']] },
+  {
+    title: 'Starts of processes',
+    queries: [[`sum by (job) (changes(process_start_time_seconds{${PROCESSES}}[15m]))`, '{{job}}']],
+  },
+  { title: 'Versions', queries: [[`count by (service, version) (build_info{${PROCESSES}})`, '{{service}} {{version}}']] },
 ];
 
 /** @type {Panel[]} */
 const GATEWAY = [
-  { title: 'Calls by route', unit: 'reqps', queries: [['sum by (route) (rate(http_request_seconds_count[5m]))', '{{route}}']] },
-  { title: 'Errors by status', unit: 'reqps', queries: [['sum by (error) (rate(gateway_errors_total[5m]))', '{{error}}']] },
+  {
+    title: 'Calls by route',
+    unit: 'reqps',
+    queries: [['sum by (route) (rate(http_request_seconds_count{job="gateway"}[5m]))', '{{route}}']],
+  },
+  {
+    title: 'Errors by status',
+    unit: 'reqps',
+    queries: [['sum by (error) (rate(gateway_errors_total{job="gateway"}[5m]))', '{{error}}']],
+  },
   {
     title: 'Errors by route',
     unit: 'reqps',
-    queries: [['sum by (route, error) (rate(gateway_errors_total[5m]))', '{{route}} {{error}}']],
+    queries: [['sum by (route, error) (rate(gateway_errors_total{job="gateway"}[5m]))', '{{route}} {{error}}']],
   },
   {
     title: 'Duration, 50 %',
     unit: 's',
-    queries: [[quantile('route', 'http_request_seconds', '{route=~"/v1/.*"}', 0.5), '{{route}}']],
+    queries: [[quantile('route', 'http_request_seconds', '{job="gateway",route=~"/v1/.*"}', 0.5), '{{route}}']],
   },
   { title: 'Duration, 99 %', unit: 's', queries: [['route:http_request_seconds:p99_rate5m', '{{route}}']] },
   {
@@ -58,29 +85,37 @@ const GATEWAY = [
   {
     title: 'Calls in flight',
     queries: [
-      ['sum by (instance, kind) (gateway_calls_in_flight)', '{{instance}} {{kind}}'],
-      ['max(gateway_calls_in_flight_limit)', 'limit of one process'],
+      ['sum by (instance, kind) (gateway_calls_in_flight{job="gateway"})', '{{instance}} {{kind}}'],
+      ['max(gateway_calls_in_flight_limit{job="gateway"})', 'limit of one process'],
     ],
   },
   {
     title: 'Bytes of bodies and answers',
     unit: 'bytes',
     queries: [
-      ['sum by (instance) (gateway_arriving_bytes)', '{{instance}} arriving'],
-      ['max(gateway_arriving_limit_bytes)', 'limit of arriving'],
-      ['sum by (instance) (gateway_waiting_bytes)', '{{instance}} waiting'],
-      ['max(gateway_waiting_limit_bytes)', 'limit of waiting'],
+      ['sum by (instance) (gateway_arriving_bytes{job="gateway"})', '{{instance}} arriving'],
+      ['max(gateway_arriving_limit_bytes{job="gateway"})', 'limit of arriving'],
+      ['sum by (instance) (gateway_waiting_bytes{job="gateway"})', '{{instance}} waiting'],
+      ['max(gateway_waiting_limit_bytes{job="gateway"})', 'limit of waiting'],
     ],
   },
-  { title: 'Refused by limit', unit: 'reqps', queries: [['sum by (limit) (rate(gateway_rate_limited_total[5m]))', '{{limit}}']] },
-  { title: 'Credentials', unit: 'reqps', queries: [['sum by (source) (rate(gateway_authentications_total[5m]))', '{{source}}']] },
+  {
+    title: 'Refused by limit',
+    unit: 'reqps',
+    queries: [['sum by (limit) (rate(gateway_rate_limited_total{job="gateway"}[5m]))', '{{limit}}']],
+  },
+  {
+    title: 'Credentials',
+    unit: 'reqps',
+    queries: [['sum by (source) (rate(gateway_authentications_total{job="gateway"}[5m]))', '{{source}}']],
+  },
   {
     title: 'Connections of clients',
     queries: [
-      ['sum by (instance) (gateway_connections)', '{{instance}}'],
-      ['max(gateway_connections_limit)', 'limit'],
-      ['sum by (reason) (rate(gateway_connections_closed_total[5m]))', 'closed a second: {{reason}}'],
-      ['sum(rate(gateway_connections_refused_total[5m]))', 'refused a second'],
+      ['sum by (instance) (gateway_connections{job="gateway"})', '{{instance}}'],
+      ['max(gateway_connections_limit{job="gateway"})', 'limit'],
+      ['sum by (reason) (rate(gateway_connections_closed_total{job="gateway"}[5m]))', 'closed a second: {{reason}}'],
+      ['sum(rate(gateway_connections_refused_total{job="gateway"}[5m]))', 'refused a second'],
     ],
   },
   {
@@ -92,7 +127,12 @@ const GATEWAY = [
   },
   {
     title: 'Commands in one message',
-    queries: [['sum(rate(rabbitmq_commands_per_message_sum[5m])) / sum(rate(rabbitmq_commands_per_message_count[5m]))', 'mean']],
+    queries: [
+      [
+        'sum(rate(rabbitmq_commands_per_message_sum{job="gateway"}[5m])) / sum(rate(rabbitmq_commands_per_message_count{job="gateway"}[5m]))',
+        'mean',
+      ],
+    ],
   },
   {
     title: 'Queries asked again',
@@ -103,8 +143,8 @@ const GATEWAY = [
     title: 'Messages returned and refused by the broker',
     unit: 'reqps',
     queries: [
-      ['sum by (exchange) (rate(rabbitmq_returned_total[5m]))', 'returned: {{exchange}}'],
-      ['sum by (exchange) (rate(rabbitmq_nacked_total[5m]))', 'refused: {{exchange}}'],
+      ['sum by (exchange) (rate(rabbitmq_returned_total{job="gateway"}[5m]))', 'returned: {{exchange}}'],
+      ['sum by (exchange) (rate(rabbitmq_nacked_total{job="gateway"}[5m]))', 'refused: {{exchange}}'],
     ],
   },
   ...processPanels('gateway'),
@@ -116,21 +156,21 @@ const NOTIFICATIONS = [
   {
     title: 'Notifications in a commit',
     queries: [
-      [quantile('job', 'notification_batch_size', '', 0.5), '50 %'],
-      [quantile('job', 'notification_batch_size'), '99 %'],
+      [quantile('job', 'notification_batch_size', OF_NOTIFICATIONS, 0.5), '50 %'],
+      [quantile('job', 'notification_batch_size', OF_NOTIFICATIONS), '99 %'],
     ],
   },
   {
     title: 'Duration of a batch',
     unit: 's',
     queries: [
-      [quantile('job', 'notification_batch_seconds', '', 0.5), '50 %'],
-      [quantile('job', 'notification_batch_seconds'), '99 %'],
+      [quantile('job', 'notification_batch_seconds', OF_NOTIFICATIONS, 0.5), '50 %'],
+      [quantile('job', 'notification_batch_seconds', OF_NOTIFICATIONS), '99 %'],
     ],
   },
   {
     title: 'Notifications that wait for a batch',
-    queries: [['sum by (instance) (notification_writer_waiting)', '{{instance}}']],
+    queries: [['sum by (instance) (notification_writer_waiting{job="notifications"})', '{{instance}}']],
   },
   { title: 'Lag of the copy, 90 %', unit: 's', queries: [['type:copy_lag_seconds:p90_rate5m', '{{type}}']] },
   {
@@ -138,7 +178,7 @@ const NOTIFICATIONS = [
     unit: 'percentunit',
     queries: [
       [
-        'sum by (cache) (rate(cache_lookups_total{result="hit"}[5m])) / sum by (cache) (rate(cache_lookups_total[5m]))',
+        'sum by (cache) (rate(cache_lookups_total{job="notifications",result="hit"}[5m])) / sum by (cache) (rate(cache_lookups_total{job="notifications"}[5m]))',
         '{{cache}}',
       ],
     ],
@@ -146,8 +186,8 @@ const NOTIFICATIONS = [
   {
     title: 'Deleted because of age',
     queries: [
-      ['sum(rate(retention_deleted_total[5m]))', 'a second'],
-      ['sum(rate(retention_failures_total[5m]))', 'failures a second'],
+      ['sum(rate(retention_deleted_total{job="notifications"}[5m]))', 'a second'],
+      ['sum(rate(retention_failures_total{job="notifications"}[5m]))', 'failures a second'],
     ],
   },
   ...processPanels('notifications'),

@@ -8,8 +8,8 @@
  * @property {string} [about] shown as its description
  */
 
-/** @param {string} by @param {string} name @param {string} [where] @param {number} [quantile] */
-export const quantile = (by, name, where = '', quantile = 0.99) =>
+/** @param {string} by @param {string} name @param {string} where @param {number} [quantile] */
+export const quantile = (by, name, where, quantile = 0.99) =>
   `histogram_quantile(${quantile}, sum by (${by}, le) (rate(${name}_bucket${where}[5m])))`;
 
 /** Panels of every process. @param {string} job @returns {Panel[]} */

@@ -53,6 +53,7 @@ try {
   const tests = readdirSync(join(FOLDER, 'tests')).map((file) => join(FOLDER, 'tests', file));
   promtool('check', 'rules', '--lint=all', '--lint-fatal', join(FOLDER, 'rules.yml'));
   promtool('check', 'rules', '--lint=none', panelsAsRules());
+  promtool('check', 'config', join(FOLDER, 'prometheus.yml'));
   promtool('test', 'rules', ...tests);
   report('ok      the rules for Prometheus');
   leave(0);

@@ -179,7 +179,7 @@ const manyRefused: Situation = {
       }
       await channel.purgeQueue('notifications.commands.refused');
     });
-    await shows(cluster.writers[0].process, 'rabbitmq_deliveries_total{pattern="notifications.add.v1",outcome="refused_dropped"');
+    await shows(cluster.writers[0].process, 'rabbitmq_letters_dropped_total');
     return () => {
       over = true;
       return publishing;

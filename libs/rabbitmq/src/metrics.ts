@@ -31,6 +31,7 @@ export class TransportMetrics {
   readonly queueAway: Gauge<'queue'>;
   readonly lettersHeld: Gauge<'queue'>;
   readonly lettersHeldLimit: Gauge;
+  readonly lettersDropped: Counter;
   readonly queueMessages: Gauge<'queue'>;
   readonly queueMessagesLimit: Gauge<'queue'>;
   readonly queueConsumers: Gauge<'queue'>;
@@ -192,6 +193,11 @@ export class TransportMetrics {
       registers,
       name: 'rabbitmq_letters_held_limit',
       help: 'With more of those the queue is not consumed.',
+    });
+    this.lettersDropped = new Counter({
+      registers,
+      name: 'rabbitmq_letters_dropped_total',
+      help: 'Refused commands of which no letter is kept, because their publisher has left too many or the broker takes none.',
     });
     const beforeRead = async () => void (await Promise.all([...this.beforeRead].map((look) => look())));
     this.queueMessages = new Gauge({

@@ -131,6 +131,14 @@ describe('lanes', () => {
     handlers.add = () => {
       throw new ApiError('NOT_FOUND', 'Never.');
     };
+    const outcomes = async () => {
+      const { values } = await metrics.getSingleMetric('rabbitmq_deliveries_total')!.get();
+      const of = (wanted: string) => values.reduce((sum, { labels, value }) => sum + (labels.outcome === wanted ? value : 0), 0);
+      const [letters] = (await metrics.getSingleMetric('rabbitmq_letters_dropped_total')!.get()).values;
+      return { refused: of('refused'), dropped: of('refused_dropped'), letters: letters.value };
+    };
+    // An alert sees the first one only when the series was there before it.
+    expect((await outcomes()).letters).toBe(0);
     for (let number = 0; number < 30; number++)
       channel.publish('commands.1', 'users.add.v1', garbage, { headers: { 'x-api-key': 'key' } });
     await channel.waitForConfirms();
@@ -140,16 +148,11 @@ describe('lanes', () => {
       if (number < 3) channel.publish('commands.2', 'users.add.v1', whole, { headers: { 'x-api-key': 'key' } });
     }
     await channel.waitForConfirms();
-    const outcomes = async () => {
-      const { values } = await metrics.getSingleMetric('rabbitmq_deliveries_total')!.get();
-      const of = (wanted: string) => values.reduce((sum, { labels, value }) => sum + (labels.outcome === wanted ? value : 0), 0);
-      return { refused: of('refused'), dropped: of('refused_dropped') };
-    };
     await eventually(async () => {
       const { refused, dropped } = await outcomes();
       return refused + dropped === 63;
     });
     // 30 stubs, 3 of the other publisher, and the whole ones that fit into 8 MiB.
-    expect(await outcomes()).toEqual({ refused: 30 + 3 + 9, dropped: 21 });
+    expect(await outcomes()).toEqual({ refused: 30 + 3 + 9, dropped: 21, letters: 21 });
   });
 });

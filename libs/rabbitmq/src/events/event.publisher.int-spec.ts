@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Channel, ChannelModel } from 'amqplib';
 import { Registry } from 'prom-client';
 import { openConnection } from '@app/amqp/open-connection';
+import { ALL_EVENTS } from '@app/contracts/all-events';
 import { ApiKeyRevoked } from '@app/contracts/events.users';
 import { createTestBroker, type TestBroker } from '@app/testing/broker';
 import { eventually } from '@app/testing/eventually';
@@ -67,6 +68,7 @@ describe(EventPublisher.name, () => {
     await eventually(async () => (await channel.checkQueue('stuck')).messageCount === 1);
   };
   const refusals = async () => (await metrics.getSingleMetric('events_refused_total')!.get()).values;
+  const losses = async () => (await refusals()).filter(({ value }) => value > 0);
   const listenHere = async (heard: string[]) => {
     const hearing = (subscriber = new EventSubscriber({
       connection: { url: broker.url, name: 'gateway' },
@@ -94,7 +96,7 @@ describe(EventPublisher.name, () => {
     expect(await publisher.publish([last])).toEqual(new Set());
     await eventually(() => heard.includes('last'));
     expect(heard).toEqual(['refused', 'last']);
-    expect(await refusals()).toEqual([]);
+    expect(await losses()).toEqual([]);
   });
 
   it('gives up on a listener that refuses for long, only for events of that type, until it takes one', async () => {
@@ -109,14 +111,19 @@ describe(EventPublisher.name, () => {
     const later = Array.from({ length: 20 }, () => revoked());
     expect(await publisher.publish([...later, created()])).toEqual(new Set());
     await eventually(() => later.every(({ id }) => good.filter((got) => got === id).length === 1));
-    expect(await refusals()).toEqual([{ labels: { type: 'api-key.revoked.v1' }, value: 21 }]);
+    expect(await losses()).toEqual([{ labels: { type: 'api-key.revoked.v1' }, value: 21 }]);
     expect(publisher.check()).toBeUndefined();
 
     await channel.purgeQueue('stuck');
     expect(await publisher.publish([revoked()])).toEqual(new Set());
     const [next] = [revoked()];
     expect(await publisher.publish([next])).toEqual(new Set([next.id]));
-    expect(await refusals()).toMatchObject([{ value: 21 }]);
+    expect(await losses()).toMatchObject([{ value: 21 }]);
+  });
+
+  it('counts the losses of each type of its service from 0, so that an alert sees the first', async () => {
+    const types = ALL_EVENTS.filter(({ service }) => service === 'users').map(({ type }) => type);
+    expect(await refusals()).toEqual(types.map((type) => ({ labels: { type }, value: 0 })));
   });
 
   it('publishes only to `events` a type that no process of this system listens to', async () => {

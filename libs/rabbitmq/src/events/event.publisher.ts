@@ -1,6 +1,6 @@
 import type { ConfirmChannel } from 'amqplib';
 import type { Registry } from 'prom-client';
-import { HEARD_HERE } from '@app/contracts/all-events';
+import { ALL_EVENTS, HEARD_HERE } from '@app/contracts/all-events';
 import type { CloudEvent } from '@app/contracts/event';
 import type { ServiceName } from '@app/contracts/message';
 import { closeQuietly, RabbitChannel } from '@app/amqp/channel';
@@ -59,8 +59,10 @@ export class EventPublisher {
   private readonly heardHere = new Set<string>();
 
   constructor(private readonly options: EventPublisherOptions) {
-    const { connection, patienceMs = PATIENCE_MS } = options;
+    const { connection, service, patienceMs = PATIENCE_MS } = options;
     const metrics = TransportMetrics.of(options.metrics);
+    // An increase() sees a first loss only when the series was there before it.
+    for (const event of ALL_EVENTS) if (event.service === service) metrics.eventsRefused.inc({ type: event.type }, 0);
     const name = `${connection.name} events`;
     this.connection = new RabbitConnection({ ...connection, name }, observe(metrics));
     this.channel = new RabbitChannel(this.connection, {

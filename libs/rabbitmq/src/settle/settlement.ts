@@ -117,10 +117,12 @@ export class Settlement {
       }
       case 'refuseThenAck': {
         const { status } = decision.error;
-        if (!(await this.quota.admits(delivery, decision.stub))) return settled('refused_dropped', status);
-        const kept = await this.republish(delivery, decision, HOLD_REFUSED_MS);
+        const admitted = await this.quota.admits(delivery, decision.stub);
+        const kept = admitted && (await this.republish(delivery, decision, HOLD_REFUSED_MS));
         if (kept) this.logDeath(delivery, decision.error);
-        return void ((kept || !this.isOver(delivery)) && settled(kept ? 'refused' : 'refused_dropped', status));
+        else if (admitted && this.isOver(delivery)) return;
+        else this.metrics.lettersDropped.inc();
+        return settled(kept ? 'refused' : 'refused_dropped', status);
       }
     }
   }

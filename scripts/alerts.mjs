@@ -10,6 +10,7 @@ import { watchParent } from './processes/parent.mjs';
 import { prepare } from './checkout/prepare.mjs';
 import { report, reportFailure } from './checkout/progress.mjs';
 import { ROOT } from './checkout/project.mjs';
+import { prometheusRules } from './docs/prometheus-rule.mjs';
 import { needPrometheus } from './servers/prometheus.mjs';
 import { temporaryDirectory } from './processes/temporary-directory.mjs';
 
@@ -54,7 +55,7 @@ try {
   promtool('check', 'rules', '--lint=all', '--lint-fatal', join(FOLDER, 'rules.yml'));
   promtool('check', 'rules', '--lint=none', panelsAsRules());
   promtool('check', 'config', join(FOLDER, 'prometheus.yml'));
-  promtool('test', 'rules', ...tests);
+  promtool('test', 'rules', ...tests, linkTest());
   report('ok      the rules for Prometheus');
   leave(0);
 } catch (error) {
@@ -71,6 +72,33 @@ function panelsAsRules() {
   const rules = expressions.map((expr, index) => ({ record: `panel_${index}`, expr }));
   const file = join(reports.path, 'panels.yml');
   writeFileSync(file, JSON.stringify({ groups: [{ name: 'panels', rules }] }));
+  return file;
+}
+
+/** Whether an alert links to the runbooks at the address in the external label. @returns the file of the test */
+function linkTest() {
+  const runbooks = 'https://git.example.com/docs/runbooks';
+  const up = ['users', 'notifications'].map((job) => ({ series: `up{job="${job}"}`, values: '1x20' }));
+  const missing = prometheusRules().groups.flatMap(({ rules }) => rules.find(({ alert }) => alert === 'ServiceMissing') ?? [])[0];
+  const exp_annotations = {
+    ...missing.annotations,
+    summary: 'No process of gateway answers.',
+    runbook_url: `${runbooks}/ServiceMissing.md`,
+  };
+  const test = {
+    interval: '15s',
+    external_labels: { runbooks },
+    input_series: up,
+    alert_rule_test: [
+      {
+        eval_time: '3m',
+        alertname: 'ServiceMissing',
+        exp_alerts: [{ exp_labels: { job: 'gateway', ...missing.labels }, exp_annotations }],
+      },
+    ],
+  };
+  const file = join(reports.path, 'link.yml');
+  writeFileSync(file, JSON.stringify({ rule_files: [join(FOLDER, 'rules.yml')], evaluation_interval: '15s', tests: [test] }));
   return file;
 }
 

@@ -5,6 +5,8 @@ import { metricNamesOf } from '@app/testing/promql';
 import type { System } from '@app/testing/system';
 
 const FOLDER = 'deploy/observability';
+/** Without the external label it is the path in this repository. */
+const RUNBOOKS = '{{ with $externalLabels.runbooks }}{{ . }}{{ else }}docs/runbooks{{ end }}';
 /** Prometheus itself has these. */
 const BUILT_IN = ['up', 'ALERTS'];
 
@@ -57,7 +59,8 @@ export const rulesAndDashboards = (running: () => System): void =>
       const recordings = readdirSync(join(FOLDER, 'tests')).map((file) => read('tests', file));
       for (const { alert = '', annotations } of alerts) {
         expect(annotations?.action).toMatch(/\.$/);
-        expect([alert, existsSync(annotations?.runbook ?? '')]).toEqual([alert, true]);
+        expect([alert, existsSync(`docs/runbooks/${alert}.md`)]).toEqual([alert, true]);
+        expect(annotations?.runbook_url).toBe(`${RUNBOOKS}/${alert}.md`);
         expect([alert, recordings.some((text) => text.includes(`{alertname="${alert}"}`))]).toEqual([alert, true]);
       }
     });

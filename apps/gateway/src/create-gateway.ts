@@ -72,6 +72,7 @@ export async function createGateway({
   acceptJsonBodies(fastify);
   fastify.decorateRequest('caller', undefined);
   fastify.decorateRequest('failure', undefined);
+  fastify.decorateRequest('errorStatus', undefined);
   fastify.decorateRequest('hold', undefined);
   fastify.decorateRequest('span', undefined);
   fastify.decorateRequest('refused', false);

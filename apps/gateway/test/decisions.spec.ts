@@ -133,7 +133,18 @@ describe('what is decided, in this order', () => {
     gateway.rabbit.respond = () => {
       throw new ApiError(status, 'What the service says.');
     };
-    expectError(await gateway.post('/v1/users/add', USERS), http, status, 'What the service says.');
+    const requestId = `says-${status}`;
+    const answer = await gateway.post('/v1/users/add', USERS, { 'x-request-id': requestId });
+    expectError(answer, http, status, 'What the service says.');
+    expect(await gateway.log.line({ msg: 'request', requestId })).toMatchObject({ status: http, error: status });
+  });
+
+  it('logs the error.status of what the gateway itself refuses, and none for a success', async () => {
+    await gateway.post('/v1/users/add', {}, { 'x-request-id': 'refused-here' });
+    expect(await gateway.log.line({ requestId: 'refused-here' })).toMatchObject({ status: 400, error: 'INVALID_ARGUMENT' });
+    gateway.rabbit.respond = () => ({ json: '{"status":"success"}', headers: {}, parse: () => undefined });
+    await gateway.post('/v1/users/add', USERS, { 'x-request-id': 'success' });
+    expect(await gateway.log.line({ requestId: 'success' })).not.toHaveProperty('error');
   });
 
   it('answers a bug with 500 and a fixed text, and logs it under the request id', async () => {
@@ -143,7 +154,7 @@ describe('what is decided, in this order', () => {
     const received = await gateway.post('/v1/users/add', USERS, { 'x-request-id': 'bug-1' });
     expectError(received, 500, 'INTERNAL', 'An internal error occurred. The outcome is unknown.');
     const line = await gateway.log.line({ requestId: 'bug-1' });
-    expect(line).toMatchObject({ level: 40, status: 500, err: { message: 'secret of ours' } });
+    expect(line).toMatchObject({ level: 40, status: 500, error: 'INTERNAL', err: { message: 'secret of ours' } });
   });
 });
 

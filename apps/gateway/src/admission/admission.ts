@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Span } from '@opentelemetry/api';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { ApiError } from '@app/contracts/error';
+import { ApiError, type ErrorStatus } from '@app/contracts/error';
 import { MAX_BODY_BYTES } from '@app/contracts/json';
 import type { CallOptions } from '@app/rabbitmq/client/rabbit.client';
 import type { Authenticator } from './authenticator';
@@ -32,6 +32,8 @@ declare module 'fastify' {
     caller?: Caller;
     /** The thrown value, if the request was answered with an error. */
     failure?: unknown;
+    /** The `error.status` of that answer. */
+    errorStatus?: ErrorStatus;
     /** The limited resources that the call holds. */
     hold?: Hold;
     /** Undefined while tracing is off. */

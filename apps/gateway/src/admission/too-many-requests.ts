@@ -101,6 +101,7 @@ export class TooManyRequests {
   instead(reply: FastifyReply, limit: Limit, apiKey?: string): string {
     rateLimited.inc({ limit });
     countError(reply.request.routeOptions.url ?? 'unknown', 'RESOURCE_EXHAUSTED');
+    reply.request.errorStatus = 'RESOURCE_EXHAUSTED';
     this.count(reply.request.id, limit, apiKey ?? '');
     void reply.code(429).header('retry-after', '1').type(JSON_TYPE);
     return BODY[limit];

@@ -8,6 +8,7 @@ import { countError } from './metrics';
 export function sendError(reply: FastifyReply, thrown: unknown): void {
   const { status, headers, error } = httpAnswerOf(thrown);
   reply.request.failure = thrown;
+  reply.request.errorStatus = error.status;
   countError(reply.request.routeOptions.url ?? 'unknown', error.status);
   // Fastify would close the connection after a body that it cannot parse. Instead the rest is read and dropped, within the request timeout:
   // otherwise a client that is still sending would not see the answer.

@@ -25,6 +25,7 @@ export function logRequests(request: FastifyRequest, reply: FastifyReply, connec
       method: request.method,
       route,
       status,
+      ...(request.errorStatus && { error: request.errorStatus }),
       durationMs: Math.round(milliseconds * 10) / 10,
       requestId: request.id,
       ...traceFields(request.span),

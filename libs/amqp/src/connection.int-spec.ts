@@ -15,6 +15,8 @@ describe('a connection to one of several nodes', () => {
   let connections: RabbitConnection[];
   let lines: string[];
   let connectedAt: number[];
+  /** Failed rounds of all connections. */
+  let rounds: number;
 
   beforeAll(async () => {
     broker = await createTestBroker();
@@ -28,6 +30,7 @@ describe('a connection to one of several nodes', () => {
     connections = [];
     lines = [];
     connectedAt = [];
+    rounds = 0;
   });
   afterEach(async () => {
     links.heal();
@@ -39,8 +42,12 @@ describe('a connection to one of several nodes', () => {
   /** Each one as of another process. */
   const connectionTo = (url: string, moveEveryMs?: number, preference = connections.length) => {
     const connected = (name: string, address: string, up: boolean) => void (up && connectedAt.push(performance.now()));
+    const reconnecting = () => void rounds++;
     const log = (level: string, fields: object) => void lines.push(JSON.stringify({ level, ...fields }));
-    const connection = new RabbitConnection({ url, name: 'test', moveEveryMs, preference }, { ...silent, log, connected });
+    const connection = new RabbitConnection(
+      { url, name: 'test', moveEveryMs, preference },
+      { ...silent, log, connected, reconnecting },
+    );
     connections.push(connection);
     connection.start();
     return connection;
@@ -98,11 +105,23 @@ describe('a connection to one of several nodes', () => {
     const line = lines.find((one) => one.includes('no connection: '));
     for (const proxy of links.proxies) expect(line).toMatch(new RegExp(`${links.address(proxy)}: .*ECONNRESET`));
     const all = links.proxies.map((proxy) => links.address(proxy)).join(', ');
-    await eventually(() => channel.check() === `not connected to the broker: waiting to connect to ${all}`, undefined, 1);
+    const waiting = `not connected to the broker: waiting to connect to ${all} (`;
+    await eventually(() => channel.check()?.startsWith(waiting) && channel.check()?.includes('ECONNRESET'), undefined, 1);
     links.heal();
     expect(await channel.whenReady(20_000)).toBe(true);
     expect(channel.check()).toBeUndefined();
     expect(links.proxies.map((proxy) => links.address(proxy))).toContain(connection.address);
+  });
+
+  it('says the reason of the latest failure until it connects, and logs the first of many failures only', async () => {
+    const url = new URL(broker.url);
+    const wrong = 'a wrong password';
+    url.password = wrong;
+    const channel = channelOf(connectionTo(url.href));
+    await eventually(() => rounds >= 4);
+    expect(channel.check()).toMatch(/^not connected to the broker: .*ACCESS_REFUSED/);
+    expect(lines.filter((line) => line.includes('no connection: '))).toEqual([expect.stringContaining('"attempts":1')]);
+    expect(`${channel.check()} ${lines.join()}`).not.toContain(wrong);
   });
 
   it('gives up a node at which no channel opens, and says so meanwhile', async () => {

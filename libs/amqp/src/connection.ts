@@ -4,6 +4,7 @@ import type { ChannelModel } from 'amqplib';
 import { Backoff } from './backoff';
 import { BrokerNodes, type BrokerNode } from './broker-nodes';
 import { addressText, parseBrokerUrl } from '@app/runtime/broker-url';
+import { Failures, reasonOf } from './failures';
 import type { Observer } from './observer';
 import {
   destroySocket,
@@ -14,7 +15,6 @@ import {
   type ConnectionOptions,
 } from './open-connection';
 import { within } from './within';
-import { tlsProblem } from '@app/runtime/tls-files';
 
 export type { ConnectionOptions } from './open-connection';
 
@@ -22,9 +22,7 @@ export type { ConnectionOptions } from './open-connection';
 export type ConnectionState = 'up' | 'blocked' | 'down';
 
 const CLOSE_TIMEOUT_MS = 1000;
-
 const MOVE_EVERY_MS = 10_000;
-
 /** Longest time that a connection stays open after it was replaced: a call of the client may take 300 s. */
 const DRAIN_TIMEOUT_MS = 305_000;
 
@@ -52,6 +50,7 @@ export class RabbitConnection extends EventEmitter<{ up: [ChannelModel]; state: 
   readonly username: string;
   private readonly closing = new AbortController();
   private readonly backoff = new Backoff();
+  private readonly failures = new Failures();
   /** All channels, and those that are set up on the current connection. */
   readonly channels = new Set<Passenger>();
   readonly usable = new Set<Passenger>();
@@ -93,9 +92,10 @@ export class RabbitConnection extends EventEmitter<{ up: [ChannelModel]; state: 
     return this.node?.label ?? this.nodes.addresses.map(addressText).join(', ');
   }
 
-  /** Why there is no connection, and which node it waits for; without secrets. */
+  /** Which node it waits for, and why the latest attempt or connection failed; without secrets. */
   get waitsFor(): string {
-    return `not connected to the broker: ${this.node ? 'connecting' : 'waiting to connect'} to ${this.address}`;
+    const why = this.failures.latest ? ` (${this.failures.latest})` : '';
+    return `not connected to the broker: ${this.node ? 'connecting' : 'waiting to connect'} to ${this.address}${why}`;
   }
 
   /** Ends a connection to a node that does not do its work. The next one is to another node, if there is one. */
@@ -139,7 +139,8 @@ export class RabbitConnection extends EventEmitter<{ up: [ChannelModel]; state: 
         if (!this.backoff.isStable) await this.backoff.wait(signal);
       } catch (error) {
         this.node = undefined;
-        if (!signal.aborted) this.log(`no connection: ${reason(error)}`);
+        const attempts = this.failures.add(reasonOf(error));
+        if (!signal.aborted && attempts > 0) this.log(`no connection: ${this.failures.latest}`, { attempts });
         await this.backoff.wait(signal);
       }
       if (!signal.aborted) this.observer.reconnecting(this.options.name);
@@ -160,6 +161,7 @@ export class RabbitConnection extends EventEmitter<{ up: [ChannelModel]; state: 
     const { name } = this.options;
     this.model = model;
     this.node = node;
+    this.failures.clear();
     const onEnd = (error?: Error) => this.model === model && this.lose(node, error);
     model.once('close', onEnd);
     model.once('error', onEnd);
@@ -172,7 +174,8 @@ export class RabbitConnection extends EventEmitter<{ up: [ChannelModel]; state: 
 
   private lose(node: BrokerNode, error?: Error): void {
     const { model } = this;
-    if (!this.closing.signal.aborted) this.log(`connection lost: ${reason(error)}`);
+    this.failures.latest = reasonOf(error);
+    if (!this.closing.signal.aborted) this.log(`connection lost: ${this.failures.latest}`);
     this.model = undefined;
     this.node = undefined;
     this.nodes.failed(node);
@@ -241,10 +244,7 @@ export class RabbitConnection extends EventEmitter<{ up: [ChannelModel]; state: 
     this.emit('state', this.state);
   }
 
-  private log(msg: string): void {
-    this.observer.log('warn', { msg, connection: this.options.name, address: this.address });
+  private log(msg: string, more: { attempts?: number } = {}): void {
+    this.observer.log('warn', { msg, connection: this.options.name, address: this.address, ...more });
   }
 }
-
-const reason = (error: unknown) =>
-  tlsProblem(error) ?? (error instanceof Error ? error.message || (error as NodeJS.ErrnoException).code : 'no reason given');

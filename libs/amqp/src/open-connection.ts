@@ -1,9 +1,10 @@
 import { isIP, type Socket } from 'node:net';
 import { connect, type ChannelModel } from 'amqplib';
-import { tlsOptions, tlsProblem, type TlsFiles } from '@app/runtime/tls-files';
+import { tlsOptions, type TlsFiles } from '@app/runtime/tls-files';
 import { internalsOfConnection } from './amqplib-internals';
 import { BrokerNodes, type BrokerNode, type Failure } from './broker-nodes';
 import { parseBrokerUrl } from '@app/runtime/broker-url';
+import { reasonOf } from './failures';
 import { surviveHostileHeaders } from './hostile-headers';
 import type { Observer } from './observer';
 
@@ -145,6 +146,3 @@ function endWhenSilent(model: ChannelModel): void {
   }, 1000).unref();
   stream.once('close', () => clearInterval(timer));
 }
-
-const reasonOf = (error: Error) =>
-  tlsProblem(error) || error.message || (error as NodeJS.ErrnoException).code || 'no reason given';

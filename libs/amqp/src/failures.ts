@@ -1,0 +1,39 @@
+import { tlsProblem } from '@app/runtime/tls-files';
+
+/** Time between two log lines about attempts that fail one after the other. */
+const LOG_EVERY_MS = 60_000;
+
+/** Failed attempts to connect since the last success. A broker may be away for hours, and each attempt has the same to say. */
+export class Failures {
+  /** Reason of the latest failure; undefined after a success. */
+  latest?: string;
+  private untold = 0;
+  private toldAt = -Infinity;
+
+  /**
+   * @param now in milliseconds
+   * @returns how many attempts a log line has to tell of: the first at once, the others at most once a minute; 0 for no line
+   */
+  add(reason: string, now = performance.now()): number {
+    this.latest = reason;
+    this.untold++;
+    if (now - this.toldAt < LOG_EVERY_MS) return 0;
+    const attempts = this.untold;
+    this.untold = 0;
+    this.toldAt = now;
+    return attempts;
+  }
+
+  /** To be called after a success. */
+  clear(): void {
+    this.latest = undefined;
+    this.untold = 0;
+    this.toldAt = -Infinity;
+  }
+}
+
+/** Why a connection failed or ended, in one line without secrets. */
+export function reasonOf(error: unknown): string {
+  const { message, code } = (error ?? {}) as Partial<NodeJS.ErrnoException>;
+  return tlsProblem(error) || message || code || 'no reason given';
+}

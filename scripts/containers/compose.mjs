@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { DCLinter } from 'dclint';
 import { parse } from 'yaml';
-import { configurations } from '../docs/configuration.mjs';
+import { READ_BY_OPENTELEMETRY, configurations } from '../docs/configuration.mjs';
 import { APPS, NODE_FLAGS, ROOT } from '../checkout/project.mjs';
 import { imageCommand, imageEnvironment } from './dockerfile.mjs';
 
@@ -102,7 +102,8 @@ function ownProblems(name, { command, environment = {}, profiles }, image) {
   /** @param {[string, unknown]} options */
   const isOneOfItsOwn = ([process]) => (APPS.includes(name) ? process === name : process.endsWith(' migration'));
   const readable = APPS.includes(name) ? all.filter(isOneOfItsOwn) : all;
-  const known = new Set(readable.flatMap(([, { settings }]) => Object.values(settings).flatMap(({ names }) => names)));
+  const settings = readable.flatMap(([, one]) => Object.values(one.settings).flatMap(({ names }) => names));
+  const known = new Set([...settings, ...READ_BY_OPENTELEMETRY]);
   for (const [key, value] of Object.entries(environment)) {
     if (!known.has(key)) problems.push(`it does not know the variable ${key}`);
     // Compose refuses a bare true, and a bare 010 is another number.

@@ -17,6 +17,13 @@ const PLACEHOLDERS = {
   DATABASE_URL: 'postgres://user:password@localhost:5432/collaboration',
 };
 
+/** OpenTelemetry itself reads these in every process that sends traces: docs/tracing.md. */
+export const READ_BY_OPENTELEMETRY = [
+  'OTEL_RESOURCE_ATTRIBUTES',
+  'OTEL_EXPORTER_OTLP_COMPRESSION',
+  'OTEL_EXPORTER_OTLP_CERTIFICATE',
+];
+
 /** Every class with settings in a config.ts, under the name of the process that it configures. */
 export function configurations() {
   /** @type {Record<string, { new (env: NodeJS.ProcessEnv): object, settings: Record<string, Setting> }>} */

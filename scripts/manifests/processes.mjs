@@ -2,7 +2,7 @@ import { createRequire } from 'node:module';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { imageEnvironment } from '../containers/dockerfile.mjs';
-import { configurations } from '../docs/configuration.mjs';
+import { READ_BY_OPENTELEMETRY, configurations } from '../docs/configuration.mjs';
 import { APPS, NODE_FLAGS, ROOT } from '../checkout/project.mjs';
 import { addressProblem } from './cluster.mjs';
 import { nameOf, podOf } from './overlays.mjs';
@@ -65,9 +65,8 @@ function environmentProblems(spec, contents) {
     service ? process === service : process.endsWith(' migration') || ['accounts', 'topology'].includes(process),
   );
   const settings = own.flatMap(([, one]) => Object.values(one.settings));
-  const names = new Set(
-    settings.flatMap(({ names, secret }) => names.flatMap((name) => (secret ? [name, `${name}_FILE`] : [name]))),
-  );
+  const read = settings.flatMap(({ names, secret }) => names.flatMap((name) => (secret ? [name, `${name}_FILE`] : [name])));
+  const names = new Set([...read, ...READ_BY_OPENTELEMETRY]);
   const problems = [];
   /** @type {Record<string, string>} */
   const environment = imageEnvironment(readFileSync(join(ROOT, 'Dockerfile'), 'utf8'));

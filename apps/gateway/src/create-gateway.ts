@@ -15,7 +15,7 @@ import { Connections } from './server/connections';
 import { acceptJsonBodies } from './admission/content';
 import { ErrorFilter, sendError } from './server/error.filter';
 import { nothingHere } from './server/http-error';
-import { connectionsLimit, connectionsRefused } from './server/metrics';
+import { connectionsLimit, connectionsRefused, keyRateLimit } from './server/metrics';
 import { refuseUnread } from './admission/refuse-unread';
 import { KeyRateLimiter } from './admission/key-rate-limiter';
 import { TooManyRequests } from './admission/too-many-requests';
@@ -64,6 +64,7 @@ export async function createGateway({
   fastify.server.maxHeadersCount = 0;
   fastify.server.maxConnections = serverLimits.maxConnections;
   connectionsLimit.set(serverLimits.maxConnections);
+  keyRateLimit.set(config.rateLimitPerSecond);
   fastify.server.on('drop', () => connectionsRefused.inc());
   // 100-continue is answered after the credentials are checked. Other expectations are ignored; by default Node answers 417 without a body.
   for (const event of ['checkContinue', 'checkExpectation'])

@@ -161,6 +161,7 @@ describe('what is decided, in this order', () => {
 describe('limits of calls', () => {
   it('answers 429 above the rate of a key, and calls no service', async () => {
     const gateway = await RunningGateway.start({ config: { rateLimitPerSecond: 2 } });
+    expect(await gateway.metric('gateway_key_rate_limit')).toBe(2);
     const answers = await Promise.all([1, 2, 3].map(() => gateway.post('/v1/users/add', USERS)));
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 200, 429]);
     const refused = answers.find(({ status }) => status === 429) as Received;

@@ -1,3 +1,4 @@
+import { memoryBytes, memoryBytesLimit } from './metrics';
 import type { OutboxEvent } from './outbox-event';
 
 /**
@@ -22,7 +23,9 @@ export class EventMemory {
   private bytes = 0;
 
   /** @param left called when events are left to the table, because there is no room for them or they are too old */
-  constructor(private readonly left: () => void) {}
+  constructor(private readonly left: () => void) {
+    memoryBytesLimit.set(EVENT_MEMORY_BYTES);
+  }
 
   /** Number of events that wait. */
   get size(): number {
@@ -34,7 +37,7 @@ export class EventMemory {
     for (const event of events) {
       const bytes = Buffer.byteLength(event.data);
       if (this.bytes + bytes > EVENT_MEMORY_BYTES) return this.left();
-      this.bytes += bytes;
+      this.change(bytes);
       this.waiting.push({ event, bytes, until: since + EVENT_MEMORY_MS });
     }
   }
@@ -52,7 +55,12 @@ export class EventMemory {
     try {
       if (young.length > 0) await publish(young.map(({ event }) => event));
     } finally {
-      for (const { bytes } of batch) this.bytes -= bytes;
+      this.change(-batch.reduce((sum, { bytes }) => sum + bytes, 0));
     }
+  }
+
+  private change(bytes: number): void {
+    this.bytes += bytes;
+    memoryBytes.set(this.bytes);
   }
 }

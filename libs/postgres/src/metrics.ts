@@ -20,6 +20,16 @@ export const outboxEventsLimit = new Gauge({
   help: 'With as many events in the outbox, commands wait.',
 });
 
+export const memoryBytes = new Gauge({
+  name: 'outbox_memory_bytes',
+  help: 'Bytes of events that this process is to publish without reading them back.',
+});
+
+export const memoryBytesLimit = new Gauge({
+  name: 'outbox_memory_limit_bytes',
+  help: 'As many of those as there may be. Further events are read from the outbox.',
+});
+
 export const erasureOldestSeconds = new Gauge({
   name: 'erasure_oldest_seconds',
   help: 'Age of the oldest erasure that this service has not completed, 0 without one; looked at every 10 s.',

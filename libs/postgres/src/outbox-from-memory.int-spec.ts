@@ -1,4 +1,5 @@
 import { Client } from 'pg';
+import { register } from 'prom-client';
 import type { DataSource } from 'typeorm';
 import { createEmptyDatabase, type TestDatabase } from '@app/testing/server-databases';
 import { eventually } from '@app/testing/eventually';
@@ -77,6 +78,7 @@ describe('an outbox that publishes from memory', () => {
     const since = performance.now();
     relay.add(await store(ids, data), since);
   };
+  const valueOf = async (metric: string) => (await register.getSingleMetric(metric)?.get())?.values[0]?.value;
   const left = async () => (await sql.query<{ id: string }>('SELECT id FROM outbox ORDER BY seq')).rows.map(({ id }) => id);
   const grownOld = () => sql.query(`UPDATE outbox SET occurred_at = occurred_at - interval '1 min'`);
   const numbered = (count: number) => Array.from({ length: count }, (_, index) => `e${index}`);
@@ -164,10 +166,13 @@ describe('an outbox that publishes from memory', () => {
     const data = JSON.stringify('é'.repeat(64 * 1024));
     for (const id of ids) await write(relay, [id], data);
     expect(await left()).toHaveLength(ids.length);
-    brokerIsBack();
     const fitting = Math.floor(EVENT_MEMORY_BYTES / Buffer.byteLength(data));
+    expect(await valueOf('outbox_memory_limit_bytes')).toBe(EVENT_MEMORY_BYTES);
+    expect(await valueOf('outbox_memory_bytes')).toBe(fitting * Buffer.byteLength(data));
+    brokerIsBack();
     await eventually(async () => (await left()).length === ids.length - fitting);
     expect(published).toEqual(ids.slice(0, fitting));
+    await eventually(async () => (await valueOf('outbox_memory_bytes')) === 0);
     // There is room again.
     await write(relay, ['next']);
     await eventually(() => published.includes('next'));

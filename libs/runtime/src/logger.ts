@@ -2,7 +2,7 @@ import type { LoggerService } from '@nestjs/common';
 import { pino, type Logger } from 'pino';
 import { traceFields } from '@app/tracing/tracing';
 import type { LogLevel } from './log-levels';
-import { linesDropped } from './metrics';
+import { linesDropped, logBufferLimit } from './metrics';
 
 /** Most buffered bytes while stdout is not read. */
 const MAX_WAITING = 16 * 1024 * 1024;
@@ -19,6 +19,7 @@ export function createLogger(service: string, level: LogLevel): Logger {
   // Not 0, because then flush() would not wait.
   const stdout = pino.destination({ sync: false, minLength: 1, maxLength: MAX_WAITING });
   stdout.on('drop', () => linesDropped.inc());
+  logBufferLimit.set(MAX_WAITING);
   return pino(
     {
       level,

@@ -9,6 +9,11 @@ export const linesDropped = new Counter({
   help: 'Log lines dropped because stdout is read too slowly.',
 });
 
+export const logBufferLimit = new Gauge({
+  name: 'log_buffer_limit_bytes',
+  help: 'Bytes of log lines that may wait for stdout. Further lines are dropped.',
+});
+
 export const cacheLookups = new Counter({
   name: 'cache_lookups_total',
   help: 'Questions that a cache of this process could answer (hit) or not (miss): tenants that exist, members whose copy is complete, grants of publishers.',

@@ -15,6 +15,7 @@ import {
 } from '@opentelemetry/sdk-trace';
 import { CountingExporter, CountingProcessor } from './counting';
 import { IDS } from './ids';
+import { queueLimit } from './metrics';
 import type { TracingConfig } from './tracing-config';
 import { useTracing } from './tracing';
 
@@ -57,6 +58,7 @@ export function startSdk(
       }),
     ],
   });
+  queueLimit.set(MAX_WAITING);
   useTracing({
     tracer: provider.getTracer('collaboration-backend', version),
     followsCallers: tracesSampler.startsWith('parentbased_'),

@@ -48,6 +48,11 @@ export const bytesWaitingLimit = new Gauge({
   help: 'As many of those as there may be. One key may have 80 %.',
 });
 
+export const keyRateLimit = new Gauge({
+  name: 'gateway_key_rate_limit',
+  help: 'Calls a second that one key may make at this process: RATE_LIMIT_PER_SECOND. 0: any number.',
+});
+
 export const rateLimited = new Counter({
   name: 'gateway_rate_limited_total',
   help: 'Calls refused by a limit, with 429: rate of the key (rate), calls in flight of the kind (in_flight), bytes of large bodies (arriving), bytes of answers (waiting). With _share: the share of one key. With 503: new credentials while many are being checked (credentials). Requests without known credentials while many of them wait (strangers).',

@@ -1,7 +1,15 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { connect } from 'node:net';
 import { System } from '@app/testing/system';
 import { ServiceProcess, type AppName } from '@app/testing/service-process';
 import { eventually } from '@app/testing/eventually';
 import { keepCalling } from '@app/testing/keep-calling';
+
+/** The kernel's own limit of connections that a process has not accepted. */
+function mostInBacklog(): number {
+  const file = '/proc/sys/net/core/somaxconn';
+  return existsSync(file) ? Number(readFileSync(file, 'utf8')) : 128;
+}
 
 const APPS: AppName[] = ['gateway', 'users', 'notifications'];
 
@@ -75,6 +83,24 @@ describe('a service', () => {
     expect((await fetch(`http://127.0.0.1:${new URL(lonely.url).port}/health/live`)).status).toBe(200);
     expect((await lonely.health('live')).status).toBe(200);
     expect(await lonely.stop()).toBe(0);
+  });
+
+  it('lets a thousand clients connect while the gateway is busy, without a second try', async () => {
+    const busy = new ServiceProcess('gateway', { AMQP_URL: 'amqp://127.0.0.1:1', PORT: '0', HOST: '127.0.0.1' });
+    await busy.start({ untilReady: false });
+    await eventually(() => busy.url);
+    // It accepts nothing now: the kernel keeps the connections, and drops those that it has no room for.
+    busy.kill('SIGSTOP');
+    const port = Number(new URL(busy.url).port);
+    const wanted = Math.min(1000, mostInBacklog());
+    let connected = 0;
+    const clients = Array.from({ length: wanted }, () => connect(port, '127.0.0.1', () => connected++));
+    try {
+      await eventually(() => connected === wanted);
+    } finally {
+      clients.forEach((client) => client.destroy());
+      await busy.stop('SIGKILL');
+    }
   });
 
   it('answers every call with 200 while gateways and writers are replaced one after the other', async () => {

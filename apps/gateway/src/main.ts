@@ -13,6 +13,7 @@ import { BusyKeys } from './admission/busy-keys';
 import { probeUsers } from './admission/probe-users';
 import { gatewayConfig } from './config';
 import { createGateway } from './create-gateway';
+import { SERVER_LIMITS } from './server/server-limits';
 
 void runService('gateway', gatewayConfig, async (config, { logger, readiness, reports }) => {
   const connection = { url: config.amqpUrl, tlsFiles: brokerTlsFiles(config), name: 'gateway' };
@@ -43,7 +44,7 @@ void runService('gateway', gatewayConfig, async (config, { logger, readiness, re
   await rabbit.connect();
   revocations.start();
   const stopProbing = probeUsers(authenticator, rabbit);
-  await app.listen(config.port, await addressToListenOn(config.host));
+  await app.listen({ port: config.port, host: await addressToListenOn(config.host), backlog: SERVER_LIMITS.backlog });
   logger.log({ msg: 'listening', url: await app.getUrl() });
   return async () => {
     stopProbing();

@@ -14,6 +14,11 @@ export interface ServerLimits {
   maxHeaderBytes: number;
   /** Open connections; a further one is closed unread. Far above the calls in flight, because most connections of load balancers are idle. */
   maxConnections: number;
+  /**
+   * Connections that the kernel holds until the process accepts them; it takes one in each iteration of the event loop. A client beyond them waits a
+   * second, then two. Node's default is 511, and the kernel's `net.core.somaxconn` is an upper bound.
+   */
+  backlog: number;
   /** Time during which a client may read nothing of its answers. */
   unreadTimeoutMs: number;
   /** Minimum average rate of reading after that time: 1 MiB in 16 s, about the time allowed for sending a body. */
@@ -38,6 +43,7 @@ export const SERVER_LIMITS: ServerLimits = {
   keepAliveTimeoutMs: 65_000,
   maxHeaderBytes: 16 * 1024,
   maxConnections: 10_000,
+  backlog: 4096,
   unreadTimeoutMs: 30_000,
   leastBytesPerSecond: 64 * 1024,
   maxOwed: 8,

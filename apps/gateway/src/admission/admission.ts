@@ -124,7 +124,7 @@ export class Admission {
   ): void => {
     const sent = typeof payload === 'string' && payload.length > LARGE_BYTES ? Buffer.from(payload) : payload;
     const bytes = typeof sent === 'string' ? Buffer.byteLength(sent) : Buffer.isBuffer(sent) ? sent.length : 0;
-    const limit = request.hold ? request.hold.answered(bytes) : this.takeForNobody(reply, bytes);
+    const limit = request.hold ? request.hold.answered(bytes, reply.statusCode === 200) : this.takeForNobody(reply, bytes);
     done(null, limit ? this.tooMany.instead(reply, limit, request.caller?.apiKey) : sent);
   };
 

@@ -37,7 +37,6 @@ export class Answers {
    * @returns the limit that leaves no room; then nothing has changed
    */
   putRight(kind: Kind, apiKey: string, expected: number, bytes: number): Met | undefined {
-    this.learn(kind, apiKey, bytes);
     if (bytes <= expected) this.shares.give(apiKey, expected - bytes);
     else if (kind.endsWith('queries')) return this.shares.take(apiKey, bytes - expected);
     else this.shares.add(apiKey, bytes - expected);
@@ -57,17 +56,18 @@ export class Answers {
     this.shares.give(NOBODY, bytes);
   }
 
-  private expectedOf(kind: Kind, apiKey: string): number {
-    return this.expected.get(nameOf(kind, apiKey)) ?? usualOf(kind);
-  }
-
-  private learn(kind: Kind, apiKey: string, bytes: number): void {
+  /** Remembers the size of a result for the next answers to this key. */
+  learn(kind: Kind, apiKey: string, bytes: number): void {
     const usual = usualOf(kind);
     const before = this.expectedOf(kind, apiKey);
     if (bytes <= usual && before <= usual) return;
     const expected = Math.max(bytes, Math.floor(before * KEPT));
     if (expected > usual) this.expected.set(nameOf(kind, apiKey), expected);
     else this.expected.delete(nameOf(kind, apiKey));
+  }
+
+  private expectedOf(kind: Kind, apiKey: string): number {
+    return this.expected.get(nameOf(kind, apiKey)) ?? usualOf(kind);
   }
 }
 

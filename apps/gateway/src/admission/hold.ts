@@ -55,13 +55,20 @@ export class Hold {
     return undefined;
   }
 
-  /** The call is answered. @returns the limit that was reached; then there is no room to keep the answer for the client */
-  answered(bytes: number): Limit | undefined {
+  /**
+   * The call is answered.
+   *
+   * @param isResult false: an error, whose size says nothing about the next answer
+   * @returns the limit that was reached; then there is no room to keep the answer for the client
+   */
+  answered(bytes: number, isResult: boolean): Limit | undefined {
     if (!this.atWork) return undefined;
     this.atWork = false;
     this.capacity.places.give(this.kind, this.apiKey);
     this.giveBody();
-    const met = this.capacity.answers.putRight(this.kind, this.apiKey, this.answerBytes, bytes);
+    const { answers } = this.capacity;
+    if (isResult) answers.learn(this.kind, this.apiKey, bytes);
+    const met = answers.putRight(this.kind, this.apiKey, this.answerBytes, bytes);
     if (!met) this.answerBytes = bytes;
     if (met || this.closed) this.giveAnswer();
     return met && limitOf('waiting', met);

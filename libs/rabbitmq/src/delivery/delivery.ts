@@ -23,8 +23,8 @@ export interface Acks {
 export class Delivery {
   /** Whether a handler may have run for this message before. */
   mayHaveRun: boolean;
-  /** Approximate size of the handler's answer, in bytes. */
-  replyBytes = 0;
+  /** Approximate size of the handler's result, in bytes. */
+  replyBytes?: number = undefined;
 
   constructor(
     readonly queue: ConsumedQueue,
@@ -104,7 +104,7 @@ export class Delivery {
 
   /** Remembers the size of the handler's answer. */
   answered(value: unknown): void {
-    if (value instanceof JsonText) this.replyBytes = value.text.length;
+    this.replyBytes = value instanceof JsonText ? value.text.length : 0;
   }
 
   ack(): void {

@@ -1,4 +1,4 @@
-import { FairSchedule, type Work } from './fair-schedule';
+import { FairSchedule, type FairScheduleOptions, type Work } from './fair-schedule';
 
 /** Drives a schedule by hand: `finish()` ends the work that has run longest. */
 class Bench {
@@ -12,7 +12,7 @@ class Bench {
       const work: Work = {
         share,
         flow,
-        cost,
+        costNow: () => cost,
         start: () => {
           this.started.push(flow);
           this.running.push(work);
@@ -26,7 +26,7 @@ class Bench {
     for (let time = 0; time < times; time++) {
       const work = this.running.shift();
       if (!work) throw new Error('nothing runs');
-      this.schedule.leave(work, cost ?? work.cost);
+      this.schedule.leave(work, cost);
     }
   }
 
@@ -35,8 +35,8 @@ class Bench {
   }
 }
 
-const bench = (places: number, heavyBudget = 1000, weights?: Record<string, number>) =>
-  new Bench(new FairSchedule({ places, heavyBudget, weights }));
+const bench = (places: number, heavyBudget = 1000, options: Partial<FairScheduleOptions> = {}) =>
+  new Bench(new FairSchedule({ places, heavyBudget, ...options }));
 
 describe('FairSchedule', () => {
   it('starts everything at once while there is room, and lets one flow use all of it', () => {
@@ -58,7 +58,7 @@ describe('FairSchedule', () => {
   });
 
   it('gives shares their weight while both wait, whatever the number of flows', () => {
-    const one = bench(1, 1000, { calls: 12 });
+    const one = bench(1, 1000, { weights: { calls: 12 } });
     for (let flow = 0; flow < 30; flow++) one.enter('calls', `key ${flow}`, 1, 100);
     for (const lane of ['lane 0', 'lane 1', 'lane 2', 'lane 3']) one.enter(lane, lane, 1, 500);
     one.finish(1600);
@@ -107,6 +107,49 @@ describe('FairSchedule', () => {
     one.finish(20);
     expect(one.count('late')).toBeGreaterThanOrEqual(9);
     expect(one.count('late')).toBeLessThanOrEqual(11);
+  });
+
+  it('asks for the cost when the work could start, not when it came', () => {
+    const one = bench(2, 100);
+    let cost = 1;
+    const started: string[] = [];
+    const enter = (name: string) => {
+      const work: Work = { share: 'calls', flow: name, costNow: () => cost, start: () => void started.push(name) };
+      one.schedule.enter(work);
+      return work;
+    };
+    const [first] = ['a', 'b', 'c', 'd'].map(enter);
+    cost = 60;
+    one.schedule.leave(first);
+    // One piece counts for half of the budget at most, so two would fit: a light one and a heavy one run.
+    expect(started).toEqual(['a', 'b', 'c']);
+  });
+
+  it('leaves room for the preferred share for some time after its work has come, and lets the others go on', () => {
+    const one = bench(10, 100, { preference: { share: 'calls', others: ['lane'], othersMost: 3, forMs: 60_000 } });
+    one.enter('lane', 'before', 1, 5);
+    expect(one.count('before')).toBe(5);
+    one.enter('calls', 'key');
+    one.finish(6);
+    one.enter('lane', 'light', 1, 5);
+    expect(one.count('light')).toBe(3);
+    one.finish(3);
+    expect(one.count('light')).toBe(5);
+    one.finish(2);
+    one.enter('lane', 'heavy', 50, 2);
+    expect(one.count('heavy')).toBe(1);
+    one.enter('calls', 'heavy call', 50);
+    expect(one.count('heavy call')).toBe(1);
+    one.finish(2);
+    expect(one.count('heavy')).toBe(2);
+  });
+
+  it('gives the others everything when no work of the preferred share has come for a time', () => {
+    const one = bench(10, 100, { preference: { share: 'calls', others: ['lane'], othersMost: 3, forMs: -1 } });
+    one.enter('calls', 'key');
+    one.enter('lane', 'heavy', 50, 3);
+    one.enter('lane', 'light', 1, 9);
+    expect([one.count('heavy'), one.count('light')]).toEqual([2, 7]);
   });
 
   it('starts all waiting work while it is open', () => {

@@ -47,6 +47,11 @@ class Bench {
     }
   }
 
+  /** Deliveries of the key that run now. */
+  runs(apiKey: string): number {
+    return this.running.filter(({ delivery }) => delivery.context.apiKey === apiKey).length;
+  }
+
   count(apiKey: string, after = 0): number {
     return this.started.slice(after).filter((one) => one === apiKey).length;
   }
@@ -141,5 +146,40 @@ describe('QueryTurns', () => {
     await bench.finish(1, (delivery) => delivery.answered(new JsonText('x'.repeat(4 * 1024 * 1024))));
     bench.enter('expensive', INBOX, PLACES);
     expect(bench.count('expensive', 1)).toBe(2);
+  });
+
+  const large = (delivery: Delivery) => delivery.answered(new JsonText('x'.repeat(4 * 1024 * 1024)));
+
+  it('finds out by the first query of a flow what the others cost', async () => {
+    const bench = new Bench('queries');
+    bench.enter('expensive', INBOX, PLACES);
+    // One that is tried, and one beside it.
+    expect(bench.count('expensive')).toBeLessThanOrEqual(3);
+    bench.enter('light', INBOX, 1);
+    expect(bench.count('light')).toBe(1);
+    await bench.finish(bench.started.length, large);
+    expect(bench.count('expensive')).toBeLessThanOrEqual(PLACES);
+  });
+
+  it('asks for the cost again when a query that came early could start', async () => {
+    const bench = new Bench('queries');
+    bench.enter('expensive', INBOX, 1);
+    await bench.finish(1, small);
+    bench.enter('expensive', INBOX, 3 * PLACES);
+    expect(bench.runs('expensive')).toBe(PLACES);
+    await bench.finish(PLACES, large);
+    expect(bench.runs('expensive')).toBe(2);
+  });
+
+  it('learns nothing from queries that expire or fail', async () => {
+    const bench = new Bench('queries');
+    bench.enter('expensive', INBOX, 1);
+    await bench.finish(1, large);
+    for (let time = 0; time < 20; time++) {
+      bench.enter('expensive', INBOX, 1);
+      await bench.finish(1);
+    }
+    bench.enter('expensive', INBOX, PLACES);
+    expect(bench.runs('expensive')).toBe(2);
   });
 });

@@ -4,6 +4,7 @@ import { OPEN_MESSAGES } from '@app/contracts/all-messages';
 import type { Delivery } from '../delivery/delivery';
 import { FairSchedule, LIGHT, type Work } from './fair-schedule';
 import type { TransportMetrics } from '../metrics';
+import { LANES } from '../topology/topology';
 
 /** Calls get three quarters of the places when all four lanes (weight 1 each) are busy. */
 const WEIGHTS = { calls: 12 };
@@ -20,11 +21,14 @@ const ANSWER_PIECE_BYTES = 64 * 1024;
 /** Looking at so many rows takes about as long as answering such a piece. */
 const ROWS_LOOKED_AT = 250;
 const QUERY_BUDGET = 128;
-/** Assumed cost of a flow's first query: an answer of half a mebibyte. */
-const UNKNOWN_ANSWER_COST = 8;
 const MAX_FLOWS = 10_000;
 /** After less work the expected cost falls to no less than this fraction, because one small page says little about the next one. */
 const FORGETTING = 0.7;
+
+/** For this time after a call, the lanes together run a few deliveries, of which one is heavy. */
+const CALLS_PREFERRED_MS = 1000;
+const COMMANDS_BESIDE_CALLS = 32;
+const QUERIES_BESIDE_CALLS = 2;
 
 const REPORT_EVERY_MS = 10_000;
 const WORTH_A_LINE = 32;
@@ -42,9 +46,10 @@ abstract class Turns {
   constructor(
     private readonly kind: 'commands' | 'queries',
     private readonly metrics: TransportMetrics,
-    options: { places: number; heavyBudget: number },
+    options: { places: number; heavyBudget: number; besideCalls: number },
   ) {
-    this.schedule = new FairSchedule({ ...options, weights: WEIGHTS });
+    const preference = { share: 'calls', others: LANES, othersMost: options.besideCalls, forMs: CALLS_PREFERRED_MS };
+    this.schedule = new FairSchedule({ ...options, weights: WEIGHTS, preference });
     metrics.deliveriesRunningLimit.set({ kind }, options.places);
     this.running = metrics.deliveriesRunning.labels(kind);
   }
@@ -53,14 +58,18 @@ abstract class Turns {
   run<T>(delivery: Delivery, handle: () => Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const finish = () => {
-        this.schedule.leave(work, this.costAfter(delivery, work.cost));
+        this.schedule.leave(work, this.costAfter(delivery));
         this.report();
       };
       const work: Work = {
         share: delivery.lane,
         flow: flowOf(delivery),
-        cost: this.costBefore(delivery),
-        start: () => void handle().finally(finish).then(resolve, reject),
+        costNow: () => this.costBefore(delivery),
+        start: () => {
+          this.onStart(delivery);
+          void handle().finally(finish).then(resolve, reject);
+        },
+        started: undefined,
       };
       this.schedule.enter(work);
       this.report();
@@ -77,7 +86,9 @@ abstract class Turns {
   }
 
   protected abstract costBefore(delivery: Delivery): number;
-  protected abstract costAfter(delivery: Delivery, before: number): number;
+  protected abstract onStart(delivery: Delivery): void;
+  /** @returns undefined: the expected cost */
+  protected abstract costAfter(delivery: Delivery): number | undefined;
 
   /** What the latest deliveries of its flow and pattern have cost. */
   protected costExpected(delivery: Delivery): number | undefined {
@@ -120,7 +131,7 @@ export class CommandTurns extends Turns {
   private readonly stating = new Set<string>();
 
   constructor(metrics: TransportMetrics, places: number) {
-    super('commands', metrics, { places, heavyBudget: COMMAND_BUDGET });
+    super('commands', metrics, { places, heavyBudget: COMMAND_BUDGET, besideCalls: COMMANDS_BESIDE_CALLS });
   }
 
   protected costBefore(delivery: Delivery): number {
@@ -128,9 +139,11 @@ export class CommandTurns extends Turns {
     return this.stating.has(delivery.context.pattern) ? Math.max(cost, this.costExpected(delivery) ?? 0) : cost;
   }
 
-  protected costAfter(delivery: Delivery, before: number): number {
+  protected onStart(): void {}
+
+  protected costAfter(delivery: Delivery): number | undefined {
     const { rows, pattern } = delivery.context;
-    if (rows === undefined) return before;
+    if (rows === undefined) return undefined;
     this.stating.add(pattern);
     return this.expect(delivery, Math.max(costOfBody(delivery), rows / CHANGED_ROWS));
   }
@@ -141,16 +154,27 @@ function costOfBody({ message: { content } }: Delivery): number {
 }
 
 export class QueryTurns extends Turns {
+  /** Flows and patterns of unknown cost with a query at work. */
+  private readonly tried = new Set<string>();
+
   constructor(metrics: TransportMetrics, places: number) {
-    super('queries', metrics, { places, heavyBudget: QUERY_BUDGET });
+    super('queries', metrics, { places, heavyBudget: QUERY_BUDGET, besideCalls: QUERIES_BESIDE_CALLS });
   }
 
+  /** The first query of a flow finds out what the others cost, and these wait for it like the most expensive ones. */
   protected costBefore(delivery: Delivery): number {
-    return this.costExpected(delivery) ?? UNKNOWN_ANSWER_COST;
+    return this.costExpected(delivery) ?? (this.tried.has(expectationOf(delivery)) ? QUERY_BUDGET / 2 : LIGHT);
   }
 
-  protected costAfter(delivery: Delivery): number {
+  protected onStart(delivery: Delivery): void {
+    if (this.costExpected(delivery) === undefined) this.tried.add(expectationOf(delivery));
+  }
+
+  protected costAfter(delivery: Delivery): number | undefined {
     const { replyBytes, context } = delivery;
+    this.tried.delete(expectationOf(delivery));
+    // One that had expired, or that failed, says nothing about the next one.
+    if (replyBytes === undefined) return undefined;
     return this.expect(delivery, Math.max(LIGHT, replyBytes / ANSWER_PIECE_BYTES, (context.rows ?? 0) / ROWS_LOOKED_AT));
   }
 }

@@ -3,6 +3,8 @@ import type { Properties } from '@app/amqp/write-message';
 
 /** Waits before a returned reply is written again, in milliseconds. A caller that is gone costs as many more messages. */
 const WAITS_MS = [100, 200, 400];
+/** A larger reply is not written again: it is a page, which its caller asks for again, and a foreign caller may be gone for good. */
+const LARGE_BYTES = 64 * 1024;
 /** Bytes of replies that wait. Further ones are dropped. */
 const MOST_BYTES = 8 * 1024 * 1024;
 /** Header of a reply that was returned: how often. */
@@ -23,7 +25,7 @@ export class ReturnedReplies {
     const headers: Record<string, unknown> = properties.headers ?? {};
     const returns = Number(headers[RETURNS] ?? 0);
     const waitMs = WAITS_MS[returns];
-    if (waitMs === undefined || this.bytes + content.length > MOST_BYTES) return;
+    if (waitMs === undefined || content.length > LARGE_BYTES || this.bytes + content.length > MOST_BYTES) return;
     this.bytes += content.length;
     const { correlationId, contentType, type } = properties as Properties;
     const again = { persistent: false, correlationId, contentType, type, headers: { ...headers, [RETURNS]: returns + 1 } };

@@ -75,8 +75,25 @@ describe('the limits of accounts', () => {
     const policies = await api.get<{ pattern: string; definition: object }[]>(`operator-policies/${api.vhost}`);
     expect(policies?.find(({ pattern }) => pattern === '^amq\\.gen-')?.definition).toEqual({
       'max-length': 20_000,
-      'max-length-bytes': 2 ** 28,
+      'max-length-bytes': 2 ** 26,
     });
+  });
+
+  it('end queries of the lanes after 30 s, and nothing else', async () => {
+    await boundEverybody(api);
+    const queues = async () =>
+      (await api.get<{ name: string; effective_policy_definition?: object }[]>(`queues/${api.vhost}`)) ?? [];
+    const ending = async () =>
+      (await queues())
+        .filter(({ effective_policy_definition: policy = {} }) => 'message-ttl' in policy)
+        .map(({ name, effective_policy_definition: policy }) => [name, policy]);
+    const names = ['users', 'notifications'].flatMap((service) =>
+      ['', '.1', '.2', '.3'].map((lane) => `${service}.queries${lane}`),
+    );
+    await eventually(async () => (await ending()).length >= names.length);
+    expect(Object.fromEntries(await ending())).toEqual(
+      Object.fromEntries(names.map((name) => [name, { 'message-ttl': 30_000 }])),
+    );
   });
 
   it('are deleted with the account and its queues', async () => {

@@ -1,3 +1,4 @@
+import { LANE_NUMBERS, queryQueue, SERVICES } from '@app/rabbitmq/topology/topology';
 import type { ManagementApi } from '../management-api';
 import { LISTENER_LIMITS } from './listener-queues';
 import { taggedAccounts } from './tagged-accounts';
@@ -10,9 +11,14 @@ export interface AccountLimits {
 
 export const DEFAULT_LIMITS: AccountLimits = { connections: 50, channels: 500 };
 
-/** Limits of a reply queue whose caller does not read. */
-const REPLY_LIMITS = { 'max-length': 20_000, 'max-length-bytes': 256 * 1024 * 1024 };
+/** Limits of a reply queue whose caller does not read: 16 of the largest pages. The broker keeps replies in memory. */
+const REPLY_LIMITS = { 'max-length': 20_000, 'max-length-bytes': 64 * 1024 * 1024 };
 const REPLIES = 'collaboration.replies';
+
+/** A query of another service is not executed after this time, in milliseconds: its caller has gone, or has asked again. */
+const QUERY_LIMITS = { 'message-ttl': 30_000 };
+const QUERIES = 'collaboration.queries';
+const QUERY_QUEUES = SERVICES.flatMap((service) => LANE_NUMBERS.map((lane) => queryQueue(service, lane)));
 
 interface UserLimits {
   value: { 'max-connections'?: number; 'max-channels'?: number };
@@ -57,13 +63,14 @@ export function unboundQueues(api: ManagementApi, name: string): Promise<void> {
 }
 
 /**
- * Limits the reply queues of all accounts, and the queues, connections and channels of accounts of other services, also of those created before
+ * Limits the reply queues of all accounts, the age of queries in the lanes, and the queues, connections and channels of accounts of other services, also of those created before
  * there were limits.
  *
  * @returns number of accounts of other services
  */
 export async function boundEverybody(api: ManagementApi): Promise<number> {
   await setPolicy(api, REPLIES, '^amq\\.gen-', REPLY_LIMITS);
+  await setPolicy(api, QUERIES, `^(${QUERY_QUEUES.join('|').replaceAll('.', '\\.')})$`, QUERY_LIMITS);
   const names = await taggedAccounts(api);
   for (const name of names) {
     await setMissingLimits(api, name);

@@ -176,9 +176,10 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
   private async decide(delivery: Delivery): Promise<FinalDecision | undefined> {
     const { queue } = delivery;
     if (delivery.mayCrash) {
+      const { pauseMs } = this.solitude;
       // Its caller would be gone after the wait: nothing is risked for it.
-      if (delivery.isExpiredIn(this.solitude.crashPauseMs)) return this.judge(delivery, { kind: 'notStarted' }) as FinalDecision;
-      if (!(await this.solitude.afterCrash())) return undefined;
+      if (delivery.isExpiredIn(pauseMs)) return this.judge(delivery, { kind: 'notStarted' }) as FinalDecision;
+      if (!(await this.solitude.afterCrash(pauseMs))) return undefined;
     }
     if (queue.alone) return this.decideAlone(delivery);
     const decision = this.commandTurns.run(delivery, () => this.decideInTurn(delivery));

@@ -15,10 +15,15 @@ export class Solitude {
   /** @param running the commands and events whose handlers may run */
   constructor(
     private readonly running: ReadonlySet<Promise<unknown>>,
-    readonly crashPauseMs = CRASH_PAUSE_MS,
+    private readonly crashPauseMs = CRASH_PAUSE_MS,
   ) {
     // As many as deliveries that wait, which the prefetch bounds.
     setMaxListeners(0, this.stopping.signal);
+  }
+
+  /** Milliseconds before a delivery that may have ended a process just now. Random, so that two of them do not end two processes at once. */
+  get pauseMs(): number {
+    return this.crashPauseMs * (1 + Math.random());
   }
 
   /**
@@ -26,9 +31,9 @@ export class Solitude {
    *
    * @returns false when this process stops meanwhile
    */
-  async afterCrash(): Promise<boolean> {
+  async afterCrash(pauseMs: number): Promise<boolean> {
     const { signal } = this.stopping;
-    await sleep(this.crashPauseMs, undefined, { signal }).catch(() => undefined);
+    await sleep(pauseMs, undefined, { signal }).catch(() => undefined);
     return !signal.aborted;
   }
 

@@ -107,8 +107,10 @@ export async function runRow(system: NeighbourSystem, row: Row, quiet: Quiet): P
     outcome.violations = [
       ...judge(outcome, quiet),
       ...(await crossed(system, good).catch((error: unknown) => [String(error)])),
-      ...exits(system),
-      ...(row.attacks.includes('poisonous messages') || deaths <= Number(row.kill) ? [] : [`${deaths} writers ended`]),
+      // Poison ends the writers, and one may be on its way back.
+      ...(row.attacks.includes('poisonous messages')
+        ? []
+        : [...exits(system), ...(deaths <= Number(row.kill) ? [] : [`${deaths} writers ended`])]),
     ];
     return outcome;
   } finally {

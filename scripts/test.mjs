@@ -15,7 +15,7 @@ import { report, reportFailure } from './checkout/progress.mjs';
 import { ROOT } from './checkout/project.mjs';
 import { needsOfChosen } from './checkout/test-needs.mjs';
 import { INSTALL_NOTHING } from './servers/packages.mjs';
-import { needPrometheus } from './servers/prometheus.mjs';
+import { PROMETHEUS_MISSING, hasPrometheus } from './servers/prometheus.mjs';
 import { CLUSTER_NEEDS_PROGRAM, findRabbit } from './servers/rabbitmq-program.mjs';
 import { temporaryDirectory } from './processes/temporary-directory.mjs';
 import { TestServers } from './servers/test-servers.mjs';
@@ -126,6 +126,7 @@ async function runSteps(broker, database) {
 
 async function checkCode() {
   for (const check of CHECKS) await step(check, () => npm(['run', check]));
+  await checkRules();
 }
 
 // Each is a small share of a command of its own: npm run test:faults and test:cluster.
@@ -146,33 +147,26 @@ async function runFaultPasses(broker) {
 /** @param {() => Promise<Settings>} settings */
 async function runTests(settings) {
   await jest('unit tests', ['--selectProjects', 'unit'], {});
-  const given = await settings();
-  await checkRules();
-  await jest(`${SERVER_PROJECTS.join(', ')} tests`, ['--selectProjects', ...SERVER_PROJECTS], { ...given, ...IN_MEMORY });
+  await jest(`${SERVER_PROJECTS.join(', ')} tests`, ['--selectProjects', ...SERVER_PROJECTS], {
+    ...(await settings()),
+    ...IN_MEMORY,
+  });
 }
 
-// After the broker and the examples, whose own installations may be under way until then.
 async function checkRules() {
-  try {
-    await needPrometheus(report);
-  } catch (error) {
-    return missed(`NOT RUN: the check of the rules for Prometheus. ${error.message}`);
-  }
-  await step('alerts', () => npm(['run', 'alerts']));
+  if (hasPrometheus()) await step('alerts', () => npm(['run', 'alerts']));
+  else notRun.push(`NOT RUN: the check of the rules for Prometheus. ${PROMETHEUS_MISSING}`);
 }
 
 // After the broker, whose own installation may be under way.
 async function examples() {
   const { missing, ...tools } = await exampleTools(report);
-  if (missing.length > 0)
-    missed(`NOT RUN: the examples that need ${missing.join(' and ')}; on Debian: apt-get install python3-pika amqp-tools`);
+  if (missing.length > 0) {
+    const said = `NOT RUN: the examples that need ${missing.join(' and ')}; on Debian: apt-get install python3-pika amqp-tools`;
+    notRun.push(said);
+    if (process.env.CI) throw new UserError(said);
+  }
   return { TEST_EXAMPLE_TOOLS: JSON.stringify(tools) };
-}
-
-/** A CI run has to have the means for everything. @param {string} said */
-function missed(said) {
-  notRun.push(said);
-  if (process.env.CI) throw new UserError(said);
 }
 
 // Settles only when the work fails, so that a failure is not noticed minutes later.

@@ -7,18 +7,15 @@ import { findProgram, needProgram } from './packages.mjs';
 
 const INSTALLER = fileURLToPath(new URL('./prometheus-install.sh', import.meta.url));
 
+export const PROMETHEUS_MISSING =
+  'This needs Prometheus with promtool, and they were not found. On Debian: apt-get install prometheus';
+
+/** The package has both, and releases of Prometheus have them in one archive. */
+export const hasPrometheus = () => ['prometheus', 'promtool'].every(findProgram);
+
 /** @param {(what: string) => void} onProgress called before something that takes long */
 export const needPrometheus = (onProgress) =>
-  needProgram(
-    {
-      name: 'Prometheus',
-      // The package has both, and releases of Prometheus have them in one archive.
-      has: () => ['prometheus', 'promtool'].every(findProgram),
-      installer: INSTALLER,
-      missing: 'This needs Prometheus with promtool, and they were not found. On Debian: apt-get install prometheus',
-    },
-    onProgress,
-  );
+  needProgram({ name: 'Prometheus', has: hasPrometheus, installer: INSTALLER, missing: PROMETHEUS_MISSING }, onProgress);
 
 /**
  * Starts a Prometheus of our own. It reads the addresses of its targets from `targets.json` in the directory, whenever that file changes.

@@ -8,6 +8,7 @@ import { prepare } from '../scripts/checkout/prepare.mjs';
 import { report, reportFailure, stage } from '../scripts/checkout/progress.mjs';
 import { buildBenchmark } from './lib/build.mjs';
 import { Laboratory } from './lib/laboratory.mjs';
+import { isFailure } from './lib/load.mjs';
 import { MODES } from './lib/modes.mjs';
 import { watchStolen } from './lib/proc.mjs';
 import { document, othersHad, printed, writeDocument } from './lib/report.mjs';
@@ -126,8 +127,8 @@ async function runRow(opened, name) {
     if (share !== undefined) report(`    ${othersHad([share])}`);
     return { name, title: row.title, ...findings, stolen: share };
   } catch (error) {
-    if (leaving || error instanceof TypeError || error instanceof ReferenceError) throw error;
-    const cause = error.cause ? ` (${error.cause.message})` : '';
+    if (leaving || !isFailure(error)) throw error;
+    const cause = error.cause instanceof Error ? ` (${error.cause.message})` : '';
     report(`    FAILED: ${error.message}${cause}`);
     await opened.discardSystems();
     return { name, title: row.title, failure: error.message };

@@ -46,6 +46,8 @@ let phase = 'warm up';
 let since = 0;
 let inFlight = 0;
 let answered = 0;
+/** Calls whose work began before the figures: half of each of them, on average, was done then. */
+let doneBefore = 0;
 
 const start = performance.now();
 if (ratePerSecond) openLoop();
@@ -59,13 +61,15 @@ function beginWhenWarm() {
   if (answered < warmUpCalls && performance.now() - start < LONGEST_WARM_UP_MS) return void setTimeout(beginWhenWarm, 20);
   phase = 'measuring';
   since = performance.now();
+  doneBefore = answered + inFlight / 2;
   say('measuring');
   setTimeout(() => {
     phase = 'over';
     const measured = performance.now() - since;
     whenIdle(() => {
       const none = latencies.length === 0;
-      say('measured', { seconds: (none ? performance.now() - since : measured) / 1000, ...figuresOf(none ? tail : latencies) });
+      const seconds = (none ? performance.now() - since : measured) / 1000;
+      say('measured', { seconds, callsWithTail: answered - doneBefore, ...figuresOf(none ? tail : latencies) });
     });
   }, seconds * 1000);
 }

@@ -13,6 +13,13 @@ const COLD_CALLS = 2000;
 export class FailedRun extends Error {}
 
 /**
+ * Whether a measurement failed, and not this program.
+ * @param {unknown} error
+ * @returns {error is Error}
+ */
+export const isFailure = (error) => error instanceof Error && !(error instanceof TypeError || error instanceof ReferenceError);
+
+/**
  * @typedef {object} Load
  * @property {string} operation e.g. `notifications/add`
  * @property {import('../workloads.mjs').Workload} workload
@@ -36,7 +43,8 @@ export class FailedRun extends Error {}
  * @property {number} servedP50 from when calls were sent instead of due
  * @property {number} servedP99
  * @property {number} slowestSecond the fewest answers in one
- * @property {Record<string, number>} cpu microseconds for each call by process, with what followed it
+ * @property {Record<string, number>} cpu microseconds for each call by process, with what followed it. Time runs until nothing is left to do,
+ *   so calls count that came back after the measured seconds
  * @property {number} settled seconds
  */
 
@@ -120,9 +128,9 @@ async function* parsed(lines) {
  * @param {Record<string, number>} after
  * @returns {Omit<Run, 'settled'>}
  */
-function resultOf({ calls, seconds, ...figures }, before, after) {
+function resultOf({ calls, callsWithTail, seconds, ...figures }, before, after) {
   if (calls === 0) throw new FailedRun('there was no answer');
   const names = Object.keys(before);
-  const cpu = Object.fromEntries(names.map((name) => [name, Math.max(0, (after[name] - before[name]) * 1e6) / calls]));
+  const cpu = Object.fromEntries(names.map((name) => [name, Math.max(0, (after[name] - before[name]) * 1e6) / callsWithTail]));
   return /** @type {Run} */ ({ ...figures, calls, perSecond: calls / seconds, cpu });
 }

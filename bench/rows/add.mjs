@@ -1,4 +1,5 @@
 import { cpuTable } from '../lib/findings.mjs';
+import { isFailure } from '../lib/load.mjs';
 import { interleaved } from '../lib/rounds.mjs';
 import { spread, two, whole } from '../lib/statistics.mjs';
 
@@ -23,7 +24,18 @@ export async function run(laboratory, { rounds, seconds }) {
     const name = `notifications/add, 2 recipients, ${connections} connections`;
     const workload = { name: 'addNotification', recipients: 2 };
     const load = { operation: 'notifications/add', workload, connections, seconds };
-    const found = await interleaved(laboratory, ['ours', 'plain', 'direct'], rounds, () => load);
+    /** @type {Record<'ours' | 'plain' | 'direct', Summary>} */
+    let found;
+    try {
+      found = await interleaved(laboratory, ['ours', 'plain', 'direct'], rounds, () => load);
+    } catch (error) {
+      // The figures of the other loads stay good.
+      if (!isFailure(error)) throw error;
+      await laboratory.discardSystems();
+      findings.tables.push({ title: name, head: ['no figures'], rows: [[error.message]] });
+      if (targets.plain ?? targets.direct) findings.verdicts.push(failed(name, error.message));
+      continue;
+    }
     const { plain, direct } = targets;
     if (plain) findings.verdicts.push(compared(name, 'plain build', found.ours, found.plain, plain));
     if (direct) findings.verdicts.push(compared(name, 'direct service', found.ours, found.direct, direct));
@@ -32,6 +44,9 @@ export async function run(laboratory, { rounds, seconds }) {
   }
   return findings;
 }
+
+/** @param {string} what @param {string} message */
+const failed = (what, message) => ({ what, target: 'every answer 200', reached: message, spread: '', met: false });
 
 /** @param {string} name @param {string} other @param {Summary} ours @param {Summary} theirs @param {{ least: number, stretch: number }} target */
 function compared(name, other, ours, theirs, { least, stretch }) {

@@ -1,4 +1,5 @@
 import { connect, type ChannelModel, type ConfirmChannel, type Options } from 'amqplib';
+import { Client } from 'pg';
 import { eventually } from '@app/testing/eventually';
 import { PUBLISHED_OPERATIONS, exampleOf, problemsOf } from '@app/testing/published-messages';
 import { requiredEnv } from '@app/testing/required-env';
@@ -54,6 +55,32 @@ export const directPublisher = (running: () => System): void =>
       await publish(body({ documentId: 'repeated', notificationId: 'last' }));
       await eventually(async () => (await ids('repeated')).includes('last'));
       expect((await ids('repeated')).sort()).toEqual(['last', 'message-1']);
+    });
+
+    it.each([
+      ['64 light commands', 64, 2],
+      ['8 commands with 100 recipients', 8, 100],
+    ])('has two statements written at once from one lane, which admits %s', async (documentId, admitted, recipients) => {
+      const sql = new Client({ connectionString: system.databaseUrl });
+      await sql.connect();
+      const writing = `SELECT FROM pg_stat_activity
+        WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%moment AS MATERIALIZED%'`;
+      const stored = 'SELECT FROM notifications.notifications WHERE document_id = $1';
+      try {
+        await sql.query('BEGIN; LOCK TABLE notifications.notifications IN EXCLUSIVE MODE');
+        const notifyUsers = Array.from({ length: recipients }, (_, index) => {
+          const userId = `recipient${index}`;
+          return { userId, name: `Recipient ${index}`, email: `${userId}@example.com` };
+        });
+        const options = (number: number) => ({ messageId: `${documentId} ${number}`, persistent: true });
+        const numbers = Array.from({ length: 2 * admitted }, (_, number) => number);
+        await Promise.all(numbers.map((number) => publish(body({ documentId, notifyUsers }), options(number))));
+        await eventually(async () => (await sql.query(writing)).rowCount === 2);
+        await sql.query('COMMIT');
+        await eventually(async () => (await sql.query(stored, [documentId])).rowCount === numbers.length);
+      } finally {
+        await sql.end();
+      }
     });
 
     it('gets a reply when it asks for one', async () => {

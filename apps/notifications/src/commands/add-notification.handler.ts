@@ -9,7 +9,8 @@ import { Reply } from '@app/amqp/reply';
 import { traceOf } from '@app/tracing/tracing';
 import type { NewNotification } from '../db/insert-notifications.repository';
 import { Existence } from '../users-service/existence';
-import { NotificationWriter, type Written } from '../writer/notification-writer';
+import { NotificationWriter } from '../writer/notification-writer';
+import type { Written } from '../writer/written';
 
 const ADDED = 'Notification added successfully.';
 

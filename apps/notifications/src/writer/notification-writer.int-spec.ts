@@ -6,7 +6,8 @@ import { takeEvents } from '../db/outbox.repository';
 import { InsertNotificationsRepository, type NewNotification } from '../db/insert-notifications.repository';
 import { eventually } from '@app/testing/eventually';
 import { aNotification, connectTestDatabase } from '../../test/notifications';
-import { NotificationWriter, type Written } from './notification-writer';
+import { NotificationWriter } from './notification-writer';
+import type { Written } from './written';
 
 describe(NotificationWriter.name, () => {
   let database: Awaited<ReturnType<typeof connectTestDatabase>>;
@@ -129,12 +130,25 @@ describe(NotificationWriter.name, () => {
     expect(await ids()).toEqual(['n1', 'n1', 'n1']);
   });
 
-  it('takes all waiting notifications into the next commit', async () => {
+  it.each([
+    [31, [31]],
+    [100, [50, 50]],
+    [300, [128, 128]],
+  ])('takes %p waiting notifications into the next commits: %p', async (waiting, sizes) => {
     const insert = jest.spyOn(InsertNotificationsRepository.prototype, 'insert');
-    await Promise.all(Array.from({ length: 100 }, (_, index) => writer.add(aNotification({ id: `n${index}` }))));
-    expect(insert).toHaveBeenCalledTimes(1);
+    await Promise.all(Array.from({ length: waiting }, (_, index) => writer.add(aNotification({ id: `n${index}` }))));
+    expect(insert.mock.calls.slice(0, sizes.length).map(([batch]) => batch.length)).toEqual(sizes);
     insert.mockRestore();
-    expect(await count('notifications')).toBe(100);
+    expect(await count('notifications')).toBe(waiting);
+  });
+
+  it('halves the recipients of few notifications between two commits', async () => {
+    const insert = jest.spyOn(InsertNotificationsRepository.prototype, 'insert');
+    const to = Array.from({ length: 100 }, (_, index) => `u${index}`);
+    await Promise.all(Array.from({ length: 8 }, (_, index) => writer.add(aNotification({ id: `n${index}`, to }))));
+    expect(insert.mock.calls.slice(0, 2).map(([batch]) => batch.length)).toEqual([4, 4]);
+    insert.mockRestore();
+    expect(await count('recipients')).toBe(800);
   });
 
   describe('while the database is slow with one batch', () => {

@@ -4,20 +4,10 @@ import { STATEMENT_TIMEOUT_MS } from '@app/postgres/statement-timeout';
 import { isDatabaseAway, isRejectedByValue, isTransient, sqlState, violatedConstraint } from '@app/postgres/errors';
 import { OutboxRelay } from '@app/postgres/outbox';
 import { outside } from '@app/tracing/tracing';
-import { InsertNotificationsRepository, type NewNotification, type StoredBefore } from '../db/insert-notifications.repository';
+import { InsertNotificationsRepository, type NewNotification } from '../db/insert-notifications.repository';
 import { startBatch } from './batch-span';
 import { batchSeconds, batchSize, MAX_BATCH, writerWaiting } from '../metrics';
-
-/**
- * Outcome of a notification:
- * - `stored`: it is stored, now or by an earlier delivery of the same command;
- * - `different`: another notification has its id;
- * - `keyReused`: its Idempotency-Key belongs to another request;
- * - `expired`: its deadline had passed, nothing was stored;
- * - `contended`: it lost every race for its organization or row, nothing was stored.
- */
-export type Written =
-  { outcome: 'stored'; notificationId: string } | { outcome: 'different' | 'keyReused' | 'expired' | 'contended' };
+import { judge, type Written } from './written';
 
 interface Entry {
   notification: NewNotification;
@@ -36,10 +26,10 @@ const MAX_HURRIED_RECIPIENTS = 2000;
 
 /**
  * Most batches written at once. The second one uses the time that the first one spends in PostgreSQL. It starts only when it is large enough to be
- * worth its own statement and commit.
+ * worth its own statement and commit. A lane has 64 light commands in flight, or 8 with 100 recipients, and half of them must be enough.
  */
 const MAX_WRITING = 2;
-const WORTH_A_SECOND = { notifications: 64, recipients: 1000 };
+const WORTH_A_SECOND = { notifications: 32, recipients: 300 };
 
 /** Most attempts of one notification, conflicts and deadlocks included. Then the outcome is `contended`. */
 const MAX_TRIES = 4;
@@ -57,6 +47,8 @@ export class NotificationWriter {
   private readonly waiting: Entry[] = [];
   private readonly keysBeingWritten = new Set<string | undefined>();
   private writing = 0;
+  /** The newest of the batches being written has not taken its notifications yet. */
+  private collecting = false;
 
   constructor(
     private readonly repository: InsertNotificationsRepository,
@@ -84,18 +76,28 @@ export class NotificationWriter {
   }
 
   private isWorthABatch(): boolean {
+    if (this.collecting) return false;
     if (this.writing === 0) return this.waiting.length > 0;
+    return this.writing < MAX_WRITING && this.isWorthASecond();
+  }
+
+  private isWorthASecond(): boolean {
     const { notifications, recipients } = WORTH_A_SECOND;
-    return this.writing < MAX_WRITING && (this.waiting.length >= notifications || recipientsOf(this.waiting) >= recipients);
+    return this.waiting.length >= notifications || recipientsOf(this.waiting) >= recipients;
   }
 
   private async writeNext(): Promise<void> {
+    const alone = this.writing === 0;
     this.writing++;
+    this.collecting = true;
     // Deliveries of one network packet reach add() in the same turn of the event loop: wait for all of them.
     await new Promise((resolve) => setImmediate(resolve));
-    const { leaders, followers } = this.takeBatch();
+    this.collecting = false;
+    const { leaders, followers } = this.takeBatch(alone);
     const size = leaders.length + followers.length;
+    // It is 0 when all waiting notifications have to wait for the other batch.
     if (size > 0) {
+      if (this.isWorthABatch()) void this.writeNext();
       const observe = batchSeconds.startTimer();
       batchSize.observe(size);
       const span = startBatch([...leaders, ...followers]);
@@ -106,21 +108,23 @@ export class NotificationWriter {
     }
     for (const entry of leaders) this.keysBeingWritten.delete(idempotencyKeyOf(entry));
     this.writing--;
-    // size is 0 when all waiting notifications have to wait for the other batch.
     if (size > 0 && this.isWorthABatch()) void this.writeNext();
   }
 
   /**
    * Leaders have distinct ids and idempotency keys, and are inserted. Followers are only looked up: they repeat the id of a leader and share its
-   * outcome, or their deadline has passed. A notification whose Idempotency-Key is being written waits for that answer.
+   * outcome, or their deadline has passed. A notification whose Idempotency-Key is being written waits for that answer. A batch beside no other
+   * leaves half of many for the next: when everything that may be in flight waits already, nothing else will come for it.
    */
-  private takeBatch(): { leaders: Entry[]; followers: Entry[] } {
+  private takeBatch(alone: boolean): { leaders: Entry[]; followers: Entry[] } {
     const leaders = new Map<string, Entry>();
     const followers: Entry[] = [];
     const postponed: Entry[] = [];
     let recipients = 0;
     let looked = 0;
-    let mostRecipients = MAX_BATCH_RECIPIENTS;
+    const halves = alone && this.isWorthASecond();
+    const most = halves ? Math.min(MAX_BATCH, Math.ceil(this.waiting.length / 2)) : MAX_BATCH;
+    let mostRecipients = halves ? Math.min(MAX_BATCH_RECIPIENTS, recipientsOf(this.waiting) / 2) : MAX_BATCH_RECIPIENTS;
     for (const entry of this.waiting) {
       const idempotencyKey = idempotencyKeyOf(entry);
       if (this.keysBeingWritten.has(idempotencyKey)) {
@@ -130,10 +134,10 @@ export class NotificationWriter {
       }
       const { content, deadline = Infinity } = entry.notification;
       const left = deadline - Date.now();
-      if (left >= 0 && left < STATEMENT_TIMEOUT_MS) mostRecipients = MAX_HURRIED_RECIPIENTS;
+      if (left >= 0 && left < STATEMENT_TIMEOUT_MS) mostRecipients = Math.min(mostRecipients, MAX_HURRIED_RECIPIENTS);
       recipients += content.notifyUsers.length;
       const taken = leaders.size + followers.length;
-      if (taken > 0 && (taken >= MAX_BATCH || recipients > mostRecipients)) break;
+      if (taken > 0 && (taken >= most || recipients > mostRecipients)) break;
       looked++;
       const identity = identityOf(entry);
       if (leaders.has(identity) || left < 0) followers.push(entry);
@@ -218,21 +222,6 @@ export class NotificationWriter {
     if (entry.tries >= MAX_TRIES) entry.resolve({ outcome: 'contended' });
     else this.waiting.push(entry);
   }
-}
-
-function judge(notification: NewNotification, { fingerprint, answer }: StoredBefore): Written | 'again' {
-  const { idempotency, deadline } = notification;
-  if (answer && idempotency) {
-    return answer.fingerprint.equals(idempotency.fingerprint)
-      ? { outcome: 'stored', notificationId: answer.notificationId }
-      : { outcome: 'keyReused' };
-  }
-  if (fingerprint) {
-    return fingerprint.equals(notification.fingerprint)
-      ? { outcome: 'stored', notificationId: notification.id }
-      : { outcome: 'different' };
-  }
-  return deadline !== undefined && deadline < Date.now() ? { outcome: 'expired' } : 'again';
 }
 
 const recipientsOf = (entries: readonly Entry[]): number =>

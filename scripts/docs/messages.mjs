@@ -14,7 +14,7 @@ const list = (names) => names.map(code).join(', ');
  * The parts of asyncapi.json that are read.
  * @typedef {object} Document
  * @property {Record<string, Operation>} operations
- * @property {{ schemas: Record<string, Schema>, messages: Record<string, { payload: any }> }} components
+ * @property {{ schemas: Record<string, Schema>, messages: Record<string, { payload: Reference }> }} components
  */
 
 /** Written by hand, above the rest. */
@@ -65,7 +65,8 @@ export function eventsTable(document) {
   return table(
     ['Type', 'When', '`data`'],
     events.map(({ title, summary }) => {
-      const { data } = document.components.messages[title].payload.properties;
+      const { messages, schemas } = document.components;
+      const { data } = schemas[nameOf(messages[title].payload)].properties;
       return [code(title), summary, list(fieldsOf(document, data.allOf[0]))];
     }),
   );

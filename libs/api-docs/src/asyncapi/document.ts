@@ -7,7 +7,8 @@ import { LANES } from '@app/rabbitmq/topology/topology';
 import { schemasOf } from '../openapi/schemas';
 import { channels } from './channels';
 import { ENVELOPES } from './envelopes';
-import { ERROR_SCHEMA, POSSIBLE_STATUSES } from './errors';
+import { ERROR_SCHEMA, FIELD_PROBLEM_SCHEMA, POSSIBLE_STATUSES } from './errors';
+import { messageSchemas } from './message-schemas';
 import {
   SECURITY,
   deadLetterMessage,
@@ -18,6 +19,7 @@ import {
   type MessageObject,
 } from './messages';
 import { operations } from './operations';
+import { titled } from './titles';
 
 /** Paragraphs with code in backticks, because the page supports no other markup. */
 const DESCRIPTION = `Messages that the services of the collaboration backend consume from RabbitMQ and publish to it. The document describes this system: \`receive\` is a command or query that you publish and the system consumes; \`send\` is an event that it publishes and you may listen to.
@@ -60,12 +62,25 @@ function besideRefs(value: unknown): unknown {
   return Object.keys(rest).length === 0 ? { $ref } : { ...rest, allOf: [{ $ref }] };
 }
 
-/** The AsyncAPI document of all messages on the broker, generated from the contracts and the topology. */
-export function asyncApiDocument() {
+/** Every schema of the document by its name. */
+function schemas(): Record<string, object> {
   const bodies = schemasOf([
     ...ALL_MESSAGES.flatMap(({ request, result }) => [request, result]),
     ...ALL_EVENTS.map(({ data }) => data),
   ]);
+  const all = {
+    ...(besideRefs(bodies) as Record<string, object>),
+    Error: ERROR_SCHEMA,
+    FieldProblem: FIELD_PROBLEM_SCHEMA,
+    ...ENVELOPES,
+    ...messageSchemas(),
+    DeadLetterBody: { description: 'As published; it need not be JSON.' },
+  };
+  return Object.fromEntries(Object.entries(all).map(([name, schema]) => [name, titled({ ...schema }, name)]));
+}
+
+/** The AsyncAPI document of all messages on the broker, generated from the contracts and the topology. */
+export function asyncApiDocument() {
   return {
     asyncapi: '3.0.0',
     info: {
@@ -84,7 +99,7 @@ export function asyncApiDocument() {
     operations: operations(),
     components: {
       messages: messages(),
-      schemas: { ...(besideRefs(bodies) as Record<string, object>), Error: ERROR_SCHEMA, ...ENVELOPES } as Record<string, object>,
+      schemas: schemas(),
       correlationIds: {
         call: { location: '$message.header#/correlation_id', description: 'The AMQP property `correlation_id`.' },
       },

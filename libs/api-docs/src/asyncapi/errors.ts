@@ -65,7 +65,7 @@ export const ERROR_EXAMPLES: Readonly<Record<ErrorStatus, ErrorBody>> = {
 
 /** The body of an error reply. */
 export const ERROR_SCHEMA = {
-  type: 'object',
+  type: 'object' as const,
   required: ['message', 'status'],
   properties: {
     message: { type: 'string', description: 'The problem, for developers.' },
@@ -74,14 +74,17 @@ export const ERROR_SCHEMA = {
       type: 'array',
       maxItems: 20,
       description: 'Every invalid field. Only with `INVALID_ARGUMENT`.',
-      items: {
-        type: 'object',
-        required: ['field', 'message'],
-        properties: {
-          field: { type: 'string', description: 'Its path in the body, for example `users[0].userId`.' },
-          message: { type: 'string', description: 'The problem.' },
-        },
-      },
+      items: { $ref: '#/components/schemas/FieldProblem' },
     },
+  },
+};
+
+/** One entry of `details`. */
+export const FIELD_PROBLEM_SCHEMA = {
+  type: 'object',
+  required: ['field', 'message'],
+  properties: {
+    field: { type: 'string', description: 'Its path in the body, for example `users[0].userId`.' },
+    message: { type: 'string', description: 'The problem.' },
   },
 };

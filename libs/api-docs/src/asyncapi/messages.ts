@@ -3,8 +3,9 @@ import type { CloudEvent, Event } from '@app/contracts/event';
 import type { Message } from '@app/contracts/message';
 import { HEADER } from '@app/amqp/headers';
 import { schemaRef } from '../openapi/schemas';
-import { envelopeOf, type FieldsSchema } from './envelopes';
+import { envelopeOf } from './envelopes';
 import { ERROR_EXAMPLES } from './errors';
+import { bodyOfError, bodyOfEvent, headersOfError, headersOfReply } from './message-schemas';
 
 export interface Ref {
   $ref: string;
@@ -17,10 +18,10 @@ export interface MessageObject {
   summary: string;
   contentType: string;
   tags: { name: string }[];
-  headers: Ref | FieldsSchema;
+  headers: Ref;
   'x-amqp-properties': Ref;
   correlationId?: Ref;
-  payload: object;
+  payload: Ref;
   bindings?: { amqp: object };
   examples: { name: string; headers: Record<string, unknown>; payload: unknown }[];
 }
@@ -60,29 +61,25 @@ export function requestMessage(message: Message<object, object>): MessageObject 
 }
 
 /** The successful reply to a command or query. */
-export function replyMessage({ pattern, service, result, example, replyHeaders = {} }: Message<object, object>): MessageObject {
-  const own = Object.entries(replyHeaders);
+export function replyMessage(message: Message<object, object>): MessageObject {
+  const { pattern, service, result, example, replyHeaders = {} } = message;
   return {
     name: `${pattern}.reply`,
     title: `Reply to ${pattern}`,
     summary: `Reply to a successful \`${pattern}\`.`,
     contentType: 'application/json',
     tags: [{ name: service }, { name: 'reply' }],
-    headers: {
-      type: 'object',
-      required: [HEADER.status, ...own.map(([name]) => name)],
-      properties: {
-        [HEADER.status]: { const: 'OK', description: 'Any other value is the status of an error.' },
-        ...Object.fromEntries(own.map(([name, { description }]) => [name, { type: 'string', description }])),
-      },
-    },
+    headers: ref('schemas', headersOfReply(message).name),
     'x-amqp-properties': ref('schemas', 'ReplyProperties'),
     correlationId: CORRELATION_ID,
     payload: schemaRef(result),
     examples: [
       {
         name: `${pattern}.reply`,
-        headers: { [HEADER.status]: 'OK', ...Object.fromEntries(own.map(([name, header]) => [name, header.example])) },
+        headers: {
+          [HEADER.status]: 'OK',
+          ...Object.fromEntries(Object.entries(replyHeaders).map(([name, header]) => [name, header.example])),
+        },
         payload: example.result,
       },
     ],
@@ -97,22 +94,19 @@ export function errorMessage(status: ErrorStatus): MessageObject {
     summary: `The call failed with \`${status}\`. Each operation describes its errors.`,
     contentType: 'application/json',
     tags: [{ name: 'reply' }, { name: 'error' }],
-    headers: {
-      type: 'object',
-      required: [HEADER.status],
-      properties: { [HEADER.status]: { const: status, description: 'The status of the error.' } },
-    },
+    headers: ref('schemas', headersOfError(status).name),
     'x-amqp-properties': ref('schemas', 'ReplyProperties'),
     correlationId: CORRELATION_ID,
-    payload: { allOf: [ref('schemas', 'Error'), { type: 'object', properties: { status: { const: status } } }] },
+    payload: ref('schemas', bodyOfError(status).name),
     examples: [{ name: `error.${status}`, headers: { [HEADER.status]: status }, payload: ERROR_EXAMPLES[status] }],
   };
 }
 
 /** An event: a CloudEvent in structured mode, so that its attributes are in the body. */
-export function eventMessage({ type, service, purpose, data, example }: Event<object>): MessageObject {
+export function eventMessage(event: Event<object>): MessageObject {
+  const { type, service, purpose, example } = event;
   const { organizationId = API_KEY } = example as { organizationId?: string };
-  const cloudEvent: CloudEvent<object> = {
+  const payload: CloudEvent<object> = {
     specversion: '1.0',
     id: EXAMPLE_REQUEST_ID,
     source: `/${service}`,
@@ -131,27 +125,9 @@ export function eventMessage({ type, service, purpose, data, example }: Event<ob
     tags: [{ name: service }, { name: 'event' }],
     headers: ref('schemas', 'EventHeaders'),
     'x-amqp-properties': ref('schemas', 'EventProperties'),
-    payload: {
-      type: 'object',
-      required: Object.keys(cloudEvent),
-      properties: {
-        specversion: { const: '1.0', description: 'Version of CloudEvents.' },
-        id: {
-          type: 'string',
-          format: 'uuid',
-          description: 'The same in every repetition: use it to ignore repetitions, or make your handler idempotent.',
-        },
-        source: { const: `/${service}`, description: 'The publishing service.' },
-        type: { const: type, description: 'Also the routing key.' },
-        subject: { type: 'string', description: 'The organization, or the API key if the event is about one.' },
-        time: { type: 'string', format: 'date-time', description: 'Time of the event, in UTC.' },
-        datacontenttype: { const: 'application/json', description: 'Content type of `data`.' },
-        apikey: { type: 'string', description: 'The tenant; also in header `x-api-key`.' },
-        data: { description: 'Data of the event.', allOf: [schemaRef(data)] },
-      },
-    },
+    payload: ref('schemas', bodyOfEvent(event).name),
     bindings: { amqp: { messageType: type, bindingVersion: BINDING_VERSION } },
-    examples: [{ name: type, headers: { [HEADER.apiKey]: API_KEY }, payload: cloudEvent }],
+    examples: [{ name: type, headers: { [HEADER.apiKey]: API_KEY }, payload }],
   };
 }
 
@@ -167,7 +143,7 @@ export function deadLetterMessage({ pattern, example }: Message<object, object>)
     tags: [{ name: 'dead letter' }],
     headers: ref('schemas', 'DeadLetterHeaders'),
     'x-amqp-properties': ref('schemas', 'CommandProperties'),
-    payload: { description: 'As published; it need not be JSON.' },
+    payload: ref('schemas', 'DeadLetterBody'),
     examples: [
       {
         name: 'deadLetter',

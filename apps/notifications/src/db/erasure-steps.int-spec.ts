@@ -225,6 +225,39 @@ it('is complete after any number of ends, by several processes at once', async (
   expect(published).toHaveLength(1);
 });
 
+it('lets the erasures of API keys take turns', async () => {
+  for (let n = 0; n < 100; n++) await order({ id: `busy ${n}`, apiKey: 'busy' });
+  await order({ id: 'other', apiKey: 'other' });
+  const steps = stepsOf();
+  for (let step = 0; step < 100 && !published.some(({ apiKey }) => apiKey === 'other'); step++) {
+    await steps.step();
+    await publishAll();
+  }
+  const keys = published.map(({ apiKey }) => apiKey);
+  expect(keys).toContain('other');
+  expect(keys.filter((key) => key === 'busy').length).toBeLessThan(3);
+});
+
+it('does not let an erasure that waits hold up others, of the same API key or of another', async () => {
+  await order({ id: 'not settled', upTo: Date.now() + 60_000 });
+  await order({ id: 'same key' });
+  await order({ id: 'other key', apiKey: 'other' });
+  // The broker takes no events.
+  await store(naming());
+  const steps = stepsOf();
+  for (let step = 0; step < 20; step++) await steps.step();
+  const stages = await dataSource.query<{ id: string; stage: string }[]>('SELECT id, stage FROM erasures ORDER BY received_at');
+  expect(stages).toEqual([
+    { id: 'not settled', stage: 'people' },
+    { id: 'same key', stage: 'people again' },
+    { id: 'other key', stage: 'people again' },
+  ]);
+  expect(await steps.step()).toBe('waiting');
+  await publishAll();
+  for (let step = 0; step < 20; step++) await steps.step();
+  expect(published.map(({ apiKey }) => apiKey).toSorted()).toEqual(['other', 'tenant']);
+});
+
 it('begins when everything is visible that was stored before, and ends after a wait for what others have in hand', async () => {
   await store(naming());
   const rival = database.dataSources[1].createQueryRunner();

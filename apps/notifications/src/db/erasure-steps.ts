@@ -36,8 +36,6 @@ interface Erasure {
   stage: 'people' | 'notifications' | 'people again';
   at_organization: string;
   at_notification: string | null;
-  walked_ms: number | null;
-  outbox_seq: string | null;
 }
 
 interface Organization {
@@ -61,6 +59,8 @@ interface Found {
 export class NotificationsErasureSteps implements ErasureSteps {
   private readonly logger = new Logger('Erasure');
   private batch = 256;
+  /** API key of the last step: API keys take turns. */
+  private lastKey = '';
 
   /** @param publish called with an event that was committed, and `performance.now()` before that */
   constructor(
@@ -89,15 +89,22 @@ export class NotificationsErasureSteps implements ErasureSteps {
   }
 
   private async stepOf(manager: EntityManager): Promise<{ outcome: StepOutcome; event?: OutboxEvent }> {
-    const [erasure] = await manager.query<Erasure[]>(sql.TAKE, [this.settleMs]);
+    const erasure = await this.take(manager);
     if (!erasure) return { outcome: (await this.hasOthers(manager)) ? 'waiting' : 'idle' };
-    if (erasure.at_organization === '' && !(await isSettled(manager, erasure))) return { outcome: 'waiting' };
+    this.lastKey = erasure.api_key;
     if (erasure.stage === 'notifications') await this.lookThrough(manager, erasure);
     else if (!(await deletePeople(manager, erasure))) {
       if (erasure.stage === 'people again') return { outcome: 'done', event: await this.complete(manager, erasure) };
       await manager.query(sql.MOVE, [erasure.id, 'notifications', '', null]);
     }
     return { outcome: 'done' };
+  }
+
+  private async take(manager: EntityManager): Promise<Erasure | undefined> {
+    // A statement of its own: the next one sees everything up to this moment.
+    const [{ settled }] = await manager.query<[{ settled: string }]>(SETTLED.text);
+    const after = (key: string) => manager.query<Erasure[]>(sql.TAKE, [this.settleMs, settled, key]);
+    return (await after(this.lastKey))[0] ?? (await after(''))[0];
   }
 
   /** Whether there are erasures that wait, or that another process works on. */
@@ -138,18 +145,6 @@ export class NotificationsErasureSteps implements ErasureSteps {
     this.logger.log({ msg: 'an erasure is complete', erasure: erasureId, users: userIds.length, seconds });
     return { seq, id, type, apiKey, organizationId: apiKey, occurredAt, data };
   }
-}
-
-/**
- * Whether everything is visible that the next stage must see: what was stored up to the moment of the call, or what was in hand when the last
- * notification was looked at. And whether the events are published that were stored by then.
- */
-async function isSettled(manager: EntityManager, { stage, up_to: upTo, walked_ms: walkedMs, outbox_seq: seq }: Erasure) {
-  if (stage === 'notifications') return true;
-  const [{ settled }] = await manager.query<[{ settled: string }]>(SETTLED.text);
-  if (stage === 'people') return Number(settled) >= Number(upTo);
-  const events = await manager.query<unknown[]>('SELECT FROM outbox WHERE seq < $1 LIMIT 1', [seq]);
-  return events.length === 0 && Number(settled) >= Number(walkedMs);
 }
 
 async function nextOrganizations(

@@ -19,7 +19,7 @@ const LATER = '9000000000000000';
 
 /** Name, text, values, and the most rows that one of its scans may touch. Rows of the erased user are few. */
 const STATEMENTS: [string, string, string, number][] = [
-  ['take', TAKE, '10000', 2],
+  ['take', TAKE, `10000, ${LATER}, ''`, 2],
   ['oldest', OLDEST, '', 2],
   ['forget', FORGET_ERASURES, '100', 2],
   ['order', ORDER.text, `'later', 'tenant', '{u1,u2}', NULL, 5, 5`, 2],
@@ -55,6 +55,9 @@ async function fill(user: string, organization: string): Promise<void> {
     await runner.query(`INSERT INTO ${table} SELECT DISTINCT organization, user_id, ${values} FROM members`);
   await runner.query('INSERT INTO complete_members SELECT DISTINCT organization, user_id FROM members');
   await runner.query(ORDER.text, ['event', 'tenant', ['u1'], null, 1, 1]);
+  await runner.query(
+    `INSERT INTO erasures (id, api_key, version, up_to, received_at) SELECT 'complete' || n, 'tenant', 1, 1, now() - n * interval '1 min' ${n}`,
+  );
   await runner.query('VACUUM (ANALYZE)');
 }
 

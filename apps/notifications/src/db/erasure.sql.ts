@@ -1,11 +1,19 @@
 /** Rows of each table that one statement deletes. */
 export const MOST_PEOPLE_ROWS = 5000;
 
-/** The one that was received first and can go on: an erasure waits between its last two stages. $1 is the wait in milliseconds. */
+/**
+ * The first erasure of the next API key after $3 that can go on. At the begin of two stages an erasure waits until everything is visible that the
+ * stage must see: what was stored up to the moment of the call, or what was in hand when the last notification was looked at. For the last stage also
+ * the events must be published that were stored by then, and $1 milliseconds be over. $2 is the moment up to which everything is visible.
+ */
 export const TAKE = `
-  SELECT *, extract(epoch FROM walked_at) * 1000 AS walked_ms FROM erasures
-  WHERE user_ids IS NOT NULL AND (walked_at IS NULL OR walked_at <= clock_timestamp() - $1 * interval '1 ms')
-  ORDER BY received_at LIMIT 1 FOR UPDATE SKIP LOCKED`;
+  SELECT * FROM erasures
+  WHERE user_ids IS NOT NULL AND api_key > $3 AND (at_organization <> '' OR CASE stage
+    WHEN 'people' THEN up_to <= $2::bigint
+    WHEN 'people again' THEN walked_at <= clock_timestamp() - $1 * interval '1 ms' AND extract(epoch FROM walked_at) * 1000 <= $2::bigint
+      AND coalesce(outbox_seq <= (SELECT min(seq) FROM outbox), true)
+    ELSE true END)
+  ORDER BY api_key, received_at LIMIT 1 FOR UPDATE SKIP LOCKED`;
 
 export const OLDEST = `
   SELECT coalesce(extract(epoch FROM clock_timestamp() - min(received_at)), 0)::float8 AS seconds

@@ -20,6 +20,7 @@ import { ReadState1796342400000 } from './migrations/1796342400000-read-state';
 import { Erasures1796428800000 } from './migrations/1796428800000-erasures';
 import { VersionTimes1796601600000 } from './migrations/1796601600000-version-times';
 import { EndedMembers1796688000000 } from './migrations/1796688000000-ended-members';
+import { OpenErasures1796774400000 } from './migrations/1796774400000-open-erasures';
 import { Removals1795910400000 } from './migrations/1795910400000-removals';
 import { LiveMembers1795996800000 } from './migrations/1795996800000-live-members';
 import { NotificationEntity } from './entities/notification.entity';
@@ -67,6 +68,7 @@ export const DATABASE = {
     Erasures1796428800000,
     VersionTimes1796601600000,
     EndedMembers1796688000000,
+    OpenErasures1796774400000,
   ],
   // Checks of existence rely on what was found once: see ARCHITECTURE.md.
   undeletable: ['organizations', 'documents'],

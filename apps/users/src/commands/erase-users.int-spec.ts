@@ -170,10 +170,35 @@ it('does not complete while an older transaction runs, or an older event waits',
   const outcomes = async () => [await steps.step(), await steps.step(), await steps.step()];
   await on.holding('SELECT', async () => {
     await erase();
-    expect(await outcomes()).toEqual(['done', 'waiting', 'waiting']);
+    expect(await outcomes()).toEqual(['waiting', 'waiting', 'waiting']);
   });
   await on.dataSource.query(`INSERT INTO outbox (type, api_key, organization_id, data) VALUES ('later.v1', 'one', 'org', '{}')`);
-  expect(await outcomes()).toEqual(['done', 'waiting', 'waiting']);
+  expect(await outcomes()).toEqual(['done', 'done', 'waiting']);
   await on.dataSource.query('TRUNCATE outbox');
   expect(await outcomes()).toEqual(['done', 'idle', 'idle']);
+});
+
+it('lets the erasures of API keys take turns', async () => {
+  for (let n = 0; n < 100; n++) await erase({ userIds: [`busy-${n}`] });
+  await erase({}, { apiKey: 'two' });
+  const steps = new UsersErasureSteps(on.dataSource, () => undefined);
+  const completed: string[] = [];
+  for (let step = 0; step < 50 && !completed.includes('two'); step++) {
+    await steps.step();
+    completed.push(...(await on.values('WITH taken AS (DELETE FROM outbox RETURNING api_key) SELECT * FROM taken')));
+  }
+  expect(completed).toContain('two');
+  expect(completed.filter((key) => key === 'one').length).toBeLessThan(3);
+});
+
+it('does not let an erasure that waits for events hold up one that does not', async () => {
+  await erase();
+  await erase({}, { apiKey: 'two' });
+  const steps = new UsersErasureSteps(on.dataSource, () => undefined);
+  for (let step = 0; step < 2; step++) await steps.step();
+  await on.dataSource.query(`UPDATE erasures SET outbox_seq = outbox_seq + 1000 WHERE api_key = 'one'`);
+  await on.dataSource.query(`INSERT INTO outbox (type, api_key, organization_id, data) VALUES ('later.v1', 'one', 'org', '{}')`);
+  expect(await steps.step()).toBe('done');
+  expect(await on.values('SELECT api_key FROM erasures')).toEqual(['one']);
+  expect(await steps.step()).toBe('waiting');
 });

@@ -26,8 +26,19 @@ interface User {
   user_id: string;
 }
 
-/** Those with rows to delete first: the others wait for the outbox. */
-const TAKE = `SELECT * FROM erasures ORDER BY (outbox_seq IS NULL) DESC, id LIMIT 1 FOR UPDATE SKIP LOCKED`;
+/** The oldest transaction of this service. */
+const OLDEST_TRANSACTION = `
+  SELECT min(xact_start)::text AS since FROM pg_stat_activity WHERE usename = current_user AND datname = current_database()`;
+
+/**
+ * The first erasure of the next API key after $2 that can go on. It begins when no transaction runs that began before it: that of a republication does
+ * not lock users. So all events that may have data of the users have smaller numbers than `outbox_seq`, and it ends when these are published. $1 is the
+ * start of the oldest transaction.
+ */
+const TAKE = `
+  SELECT * FROM erasures
+  WHERE api_key > $2 AND requested_at < $1::timestamptz AND coalesce(outbox_seq <= (SELECT min(seq) FROM outbox), true)
+  ORDER BY api_key, id LIMIT 1 FOR UPDATE SKIP LOCKED`;
 
 /** The next users that the erasure has hidden, also those who have left again since. */
 const NEXT_USERS = `
@@ -68,28 +79,18 @@ const DELETE_USERS = `
   WHERE ${NAMED} AND u.organization = e.organization AND u.user_id = e.user_id
     ${MEMBERSHIPS.map((table) => `AND NOT EXISTS (SELECT FROM ${table} m WHERE m.organization = e.organization AND m.user_id = e.user_id)`).join('\n    ')}`;
 
-/**
- * All rows are gone. Events that may have data of the users have smaller numbers, as soon as no transaction runs that began before the erasure:
- * that of a republication does not lock users.
- */
-const AWAIT_OUTBOX = `
-  WITH awaited AS (
-    UPDATE erasures SET outbox_seq = nextval(pg_get_serial_sequence('outbox', 'seq'))
-    WHERE id = $1 AND NOT EXISTS (
-      SELECT FROM pg_stat_activity WHERE usename = current_user AND datname = current_database() AND xact_start <= requested_at)
-    RETURNING id
-  )
-  SELECT id FROM awaited`;
+/** All rows are gone. */
+const AWAIT_OUTBOX = `UPDATE erasures SET outbox_seq = nextval(pg_get_serial_sequence('outbox', 'seq')) WHERE id = $1`;
 
 const COMPLETE = `
   WITH complete AS (
-    DELETE FROM erasures WHERE id = $1 AND NOT EXISTS (SELECT FROM outbox WHERE seq < erasures.outbox_seq) RETURNING *
+    DELETE FROM erasures WHERE id = $1 RETURNING *
   )
   INSERT INTO outbox (type, api_key, organization_id, data)
   SELECT '${EVENT_TYPES.userErased}', api_key, api_key, json_strip_nulls(json_build_object(
     'userIds', user_ids, 'organizationIds', organization_ids, 'version', version,
     'upTo', ceil(extract(epoch FROM requested_at) * 1000)::bigint))
-  FROM complete RETURNING seq`;
+  FROM complete`;
 
 /**
  * Erasures of this service: memberships, then users. When no event with their data is left in the outbox, the event `user.erased.v1` orders the
@@ -97,6 +98,8 @@ const COMPLETE = `
  */
 export class UsersErasureSteps implements ErasureSteps {
   private readonly logger = new Logger('Erasure');
+  /** API key of the last step: API keys take turns. */
+  private lastKey = '';
 
   /** @param written called after an event was committed to the outbox */
   constructor(
@@ -106,11 +109,12 @@ export class UsersErasureSteps implements ErasureSteps {
 
   async step(): Promise<StepOutcome> {
     const completed = await this.dataSource.transaction(async (manager) => {
-      const [erasure] = await manager.query<Erasure[]>(TAKE);
-      if (!erasure) return 'idle';
+      const erasure = await this.take(manager);
+      if (!erasure) return (await manager.query<unknown[]>('SELECT FROM erasures LIMIT 1')).length > 0 ? 'waiting' : 'idle';
+      this.lastKey = erasure.api_key;
       if (erasure.outbox_seq === null) return this.eraseSome(manager, erasure);
-      const [event] = await manager.query<unknown[]>(COMPLETE, [erasure.id]);
-      return event ? erasure : 'waiting';
+      await manager.query(COMPLETE, [erasure.id]);
+      return erasure;
     });
     if (typeof completed === 'string') return completed;
     this.written();
@@ -127,12 +131,22 @@ export class UsersErasureSteps implements ErasureSteps {
     return found?.seconds ?? 0;
   }
 
+  private async take(manager: EntityManager): Promise<Erasure | undefined> {
+    // A statement of its own: the next one sees what those have committed that have ended.
+    const [{ since }] = await manager.query<[{ since: string }]>(OLDEST_TRANSACTION);
+    const after = (key: string) => manager.query<Erasure[]>(TAKE, [since, key]);
+    return (await after(this.lastKey))[0] ?? (await after(''))[0];
+  }
+
   private async eraseSome(manager: EntityManager, erasure: Erasure): Promise<StepOutcome> {
     const { id, api_key: apiKey, user_ids: userIds, organization_ids: organizationIds, version } = erasure;
     const position = [erasure.at_user_id, erasure.at_organization];
     const users = await manager.query<User[]>(NEXT_USERS, [apiKey, userIds, organizationIds, version, ...position]);
     const last = users.at(-1);
-    if (!last) return (await manager.query<unknown[]>(AWAIT_OUTBOX, [id])).length > 0 ? 'done' : 'waiting';
+    if (!last) {
+      await manager.query(AWAIT_OUTBOX, [id]);
+      return 'done';
+    }
     const keys = [users.map(({ organization }) => organization), users.map(({ user_id: userId }) => userId)];
     await manager.query(LOCK_USERS, keys);
     const [{ more }] = await manager.query<[{ more: boolean }]>(DELETE_MEMBERSHIPS, [...keys, version]);

@@ -141,6 +141,7 @@ async function erasureSteps(): Promise<Statement[]> {
     outbox_seq: null,
   };
   const answers = [
+    [{ since: null }],
     [{ ...erasure, at_user_id: '', at_organization: '0' }],
     USERS.slice(1).map((id) => ({ organization: '1', user_id: id })),
   ];

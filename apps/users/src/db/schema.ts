@@ -20,6 +20,7 @@ import { Erasures1796428800000 } from './migrations/1796428800000-erasures';
 import { UsersByUser1796515200000 } from './migrations/1796515200000-users-by-user';
 import { VersionTimes1796601600000 } from './migrations/1796601600000-version-times';
 import { EndedMembers1796688000000 } from './migrations/1796688000000-ended-members';
+import { ErasuresByKey1796774400000 } from './migrations/1796774400000-erasures-by-key';
 import { PublisherGrantEntity } from './entities/publisher-grant.entity';
 import { TokenEntity } from './entities/token.entity';
 import { UserEntity } from './entities/user.entity';
@@ -57,5 +58,6 @@ export const DATABASE = {
     UsersByUser1796515200000,
     VersionTimes1796601600000,
     EndedMembers1796688000000,
+    ErasuresByKey1796774400000,
   ],
 };

@@ -5,7 +5,8 @@ import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
  * A row is an order of the users service to erase users. When it is complete the row stays for a week, without their ids.
  */
 @Entity('erasures')
-@Index('erasures_by_age', ['receivedAt'])
+@Index('erasures_open', ['apiKey', 'receivedAt'], { where: 'user_ids IS NOT NULL' })
+@Index('erasures_complete', ['receivedAt'], { where: 'user_ids IS NULL' })
 export class ErasureEntity {
   /** The id of the event `user.erased.v1`. */
   @PrimaryColumn('text', { collation: 'C', primaryKeyConstraintName: 'erasures_pkey' })

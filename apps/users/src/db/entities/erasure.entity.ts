@@ -1,10 +1,11 @@
-import { Column, Entity, PrimaryGeneratedColumn } from 'typeorm';
+import { Column, Entity, Index, PrimaryGeneratedColumn } from 'typeorm';
 
 /**
  * Describes table `erasures` for the test that compares entities with migrations; queries are raw SQL.
  * A row is an erasure that is not complete in this service. Names and memberships are hidden from the moment it is there.
  */
 @Entity('erasures')
+@Index('erasures_by_key', ['apiKey', 'id'])
 export class ErasureEntity {
   @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'ALWAYS', primaryKeyConstraintName: 'erasures_pkey' })
   id: string;

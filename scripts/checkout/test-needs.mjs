@@ -5,14 +5,15 @@ import { promisify } from 'node:util';
 import { ROOT } from './project.mjs';
 
 const JEST = join(ROOT, 'node_modules/jest/bin/jest.js');
-const IMPORT = /\bfrom '(@app\/|\.{1,2}\/)([^']+)'/g;
+/** Imports of types load nothing. */
+const IMPORT = /^(?:import|export)\b(?! type\b)[^;]*?\bfrom '(@app\/|\.{1,2}\/)([^']+)'/gm;
 
 /** By what a test file holds, or a test helper that it imports. Production code is not asked: there the same words mean other things. */
 const SIGNS = {
   broker: /TEST_AMQP_URL|TEST_RABBITMQ_MANAGEMENT_URL/,
   database: /TEST_DATABASE_URL/,
   exampleTools: /TEST_EXAMPLE_TOOLS/,
-  build: /\bdist\/(apps|libs)\b|scripts\/setup\.mjs/,
+  build: /\bdist\/(apps|libs)\b|scripts\/(setup|tool)\.mjs/,
 };
 const NEEDS = /** @type {(keyof typeof SIGNS)[]} */ (Object.keys(SIGNS));
 const OF_TESTS = /spec\.ts$|\/libs\/testing\/|\/(apps|libs)\/[^/]+\/test\/|\/test\//;

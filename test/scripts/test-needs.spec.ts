@@ -9,6 +9,18 @@ const PROGRAM = `
   console.log(JSON.stringify(needs));
 `;
 
+const UNIT_TESTS = `
+  import { readFileSync, readdirSync } from 'node:fs';
+  import { join } from 'node:path';
+  import { ROOT } from './scripts/checkout/project.mjs';
+  import { needsOf } from './scripts/checkout/test-needs.mjs';
+  const textOf = (path) => { try { return readFileSync(path, 'utf8'); } catch { return undefined; } };
+  const files = ['apps', 'libs', 'test'].flatMap((folder) =>
+    readdirSync(join(ROOT, folder), { recursive: true }).filter((name) => name.endsWith('.spec.ts')).map((name) => join(ROOT, folder, name)));
+  const needy = files.filter((file) => Object.values(needsOf([file], textOf)).includes(true));
+  console.log(JSON.stringify({ files: files.length, needy }));
+`;
+
 // The texts are put together here: in one piece they would give needs to this very file.
 const imports = (path: string) => `import { something } from '${path}';`;
 const reads = (variable: string) => `requiredEnv('TEST_${variable}');`;
@@ -17,6 +29,7 @@ const opens = (path: string) => `readFileSync(\`dist/${path}\`);`;
 const NOTHING = { broker: false, database: false, exampleTools: false, build: false };
 const FILES = {
   'apps/a/src/one.spec.ts': imports('./one'),
+  'apps/a/src/typed.spec.ts': `import type { Something } from '@app/testing/system';\nexport type { Other } from '../test/rows';`,
   'apps/a/src/one.ts': reads('DATABASE_URL') + opens('apps/a'),
   'apps/a/src/two.int-spec.ts': imports('../test/rows'),
   'apps/a/test/rows.ts': imports('@app/testing/database'),
@@ -32,6 +45,16 @@ describe('the needs of a test', () => {
 
   it('are none for a unit test, whatever the code under test mentions', async () => {
     expect(await needs('apps/a/src/one.spec.ts')).toEqual(NOTHING);
+  });
+
+  it('are none for a unit test that only names types of helpers', async () => {
+    expect(await needs('apps/a/src/typed.spec.ts')).toEqual(NOTHING);
+  });
+
+  it('are none for all unit tests of this checkout', async () => {
+    const { files, needy } = (await new Script(UNIT_TESTS).next()) as { files: number; needy: string[] };
+    expect(files).toBeGreaterThan(50);
+    expect(needy).toEqual([]);
   });
 
   it('are those of its helpers, and no more', async () => {

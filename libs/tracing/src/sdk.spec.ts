@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { SpanKind } from '@opentelemetry/api';
+import { buildSync } from 'esbuild';
 import { startSdk } from './sdk';
 import { startSpan, useTracing } from './tracing';
 import type { TracingConfig } from './tracing-config';
@@ -80,11 +81,19 @@ it.each([
   ['no package of the SDK without a receiver', '', false],
   ['the packages of the SDK with one', 'http://127.0.0.1:9', true],
 ])('loads %s', (_, otlpEndpoint, expected) => {
-  const program = `
-    const { startTracing } = require('./dist/libs/tracing/src/start-tracing.js');
-    require('./dist/libs/runtime/src/run-service.js');
+  const contents = `
+    import '@app/runtime/run-service';
+    import { startTracing } from './start-tracing';
     startTracing({ name: 'x', version: '1' }, { ...${JSON.stringify(CONFIG)}, otlpEndpoint: '${otlpEndpoint}' || undefined }).then(() => {
       console.log(Object.keys(require.cache).some((path) => /@opentelemetry.(?!api)/.test(path)));
     });`;
+  // With the sources as they are now: what is in dist/ may be older, or missing.
+  const program = buildSync({
+    stdin: { contents, resolveDir: __dirname },
+    bundle: true,
+    platform: 'node',
+    packages: 'external',
+    write: false,
+  }).outputFiles[0].text;
   expect(execFileSync(process.execPath, ['-e', program]).toString().trim()).toBe(String(expected));
 });

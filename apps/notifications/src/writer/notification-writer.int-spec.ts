@@ -151,6 +151,25 @@ describe(NotificationWriter.name, () => {
     expect(await count('recipients')).toBe(800);
   });
 
+  it('lets no heavy one, and none with a near deadline, share a statement with usual ones', async () => {
+    const insert = jest.spyOn(InsertNotificationsRepository.prototype, 'insert');
+    const to = Array.from({ length: 100 }, (_, index) => `u${index}`);
+    const deadline = Date.now() + 1900;
+    const kinds = { usual: {}, hurried: { deadline }, heavy: { to }, both: { to, deadline } };
+    const all = Object.entries(kinds).flatMap(([name, more]) =>
+      [1, 2].map((n) => aNotification({ id: `${name} ${n}`, ...more })),
+    );
+    await Promise.all(all.map((notification) => writer.add(notification)));
+    const batches = insert.mock.calls.map(([batch]) => batch.map(({ id }) => id));
+    insert.mockRestore();
+    expect(batches.sort()).toEqual([
+      ['both 1', 'both 2'],
+      ['heavy 1', 'heavy 2'],
+      ['hurried 1', 'hurried 2'],
+      ['usual 1', 'usual 2'],
+    ]);
+  });
+
   describe('while the database is slow with one batch', () => {
     let blocking: QueryRunner;
 
@@ -176,6 +195,17 @@ describe(NotificationWriter.name, () => {
       expect(await count('notifications')).toBe(64);
       await blocking.rollbackTransaction();
       await expect(blocked).resolves.toEqual(stored('blocked'));
+    });
+
+    it('writes a single usual one beside heavy ones, and beside one with a near deadline', async () => {
+      const to = Array.from({ length: 100 }, (_, index) => `u${index}`);
+      const heavy = writer.add(aNotification({ id: 'heavy', organizationId: 'blocked', to }));
+      await eventually(isBlocked);
+      const hurried = writer.add(aNotification({ id: 'hurried', organizationId: 'blocked', deadline: Date.now() + 1500 }));
+      await expect(writer.add(aNotification({ id: 'usual' }))).resolves.toEqual(stored('usual'));
+      await blocking.rollbackTransaction();
+      await expect(heavy).resolves.toEqual(stored('heavy'));
+      await hurried;
     });
 
     it('delays only notifications with the same Idempotency-Key', async () => {

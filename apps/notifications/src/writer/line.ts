@@ -1,0 +1,124 @@
+import type { Span } from '@opentelemetry/api';
+import { STATEMENT_TIMEOUT_MS } from '@app/postgres/statement-timeout';
+import type { NewNotification } from '../db/insert-notifications.repository';
+import { MAX_BATCH } from '../metrics';
+import type { Written } from './written';
+
+export interface Entry {
+  notification: NewNotification;
+  tries: number;
+  /** The span of its command. */
+  span?: Span;
+  resolve(written: Written): void;
+  reject(error: unknown): void;
+}
+
+/** Leaders are inserted. Followers are only looked up. */
+export interface Batch {
+  leaders: Entry[];
+  followers: Entry[];
+}
+
+/** Most recipients in a batch: they stay well below the statement timeout. */
+const MAX_BATCH_RECIPIENTS = 10_000;
+
+/** Most recipients in a batch with a near deadline, whose statement has less time. */
+const MAX_HURRIED_RECIPIENTS = 2000;
+
+/** A notification with so many recipients takes longer than a usual batch. */
+const HEAVY_RECIPIENTS = 100;
+
+/** A lane has 64 light commands in flight, or 8 with 100 recipients, and half of them must be enough. */
+const WORTH_A_SECOND = { notifications: 32, recipients: 300 };
+
+/**
+ * Notifications that may share a statement, and so its time and its failure. A statement takes as long as its most expensive notification, and has
+ * the time that its nearest deadline leaves. Both are the choice of one caller, so what is heavy or has a near deadline never shares a
+ * statement with the others.
+ */
+export class Line {
+  readonly waiting: Entry[] = [];
+  /** Batches being written. */
+  writing = 0;
+  /** The newest of these has not taken its notifications yet. */
+  collecting = false;
+
+  /** Whether what waits is worth a statement and a commit beside those that are being written. */
+  get isWorthASecond(): boolean {
+    const { notifications, recipients } = WORTH_A_SECOND;
+    return this.waiting.length >= notifications || recipientsOf(this.waiting) >= recipients;
+  }
+
+  /**
+   * Leaders have distinct ids and idempotency keys. Followers repeat the id of a leader and share its outcome, or their deadline has passed. A
+   * notification whose Idempotency-Key is being written waits for that answer. A batch beside no other leaves half of many for the next: when
+   * everything that may be in flight waits already, nothing else will come for it.
+   *
+   * @param alone whether nothing else of the line is being written
+   * @param keysBeingWritten those of the leaders are added
+   */
+  take(alone: boolean, keysBeingWritten: Set<string | undefined>): Batch {
+    const leaders = new Map<string, Entry>();
+    const followers: Entry[] = [];
+    const postponed: Entry[] = [];
+    let recipients = 0;
+    let looked = 0;
+    const halves = alone && this.isWorthASecond;
+    const most = halves ? Math.min(MAX_BATCH, Math.ceil(this.waiting.length / 2)) : MAX_BATCH;
+    let mostRecipients = halves ? Math.min(MAX_BATCH_RECIPIENTS, recipientsOf(this.waiting) / 2) : MAX_BATCH_RECIPIENTS;
+    for (const entry of this.waiting) {
+      const idempotencyKey = idempotencyKeyOf(entry);
+      if (keysBeingWritten.has(idempotencyKey)) {
+        looked++;
+        postponed.push(entry);
+        continue;
+      }
+      const left = timeLeft(entry.notification);
+      if (left >= 0 && left < STATEMENT_TIMEOUT_MS) mostRecipients = Math.min(mostRecipients, MAX_HURRIED_RECIPIENTS);
+      recipients += entry.notification.content.notifyUsers.length;
+      const taken = leaders.size + followers.length;
+      if (taken > 0 && (taken >= most || recipients > mostRecipients)) break;
+      looked++;
+      const identity = identityOf(entry);
+      if (leaders.has(identity) || left < 0) followers.push(entry);
+      else {
+        leaders.set(identity, entry);
+        if (idempotencyKey) keysBeingWritten.add(idempotencyKey);
+      }
+    }
+    this.waiting.splice(0, looked, ...postponed);
+    const sorted = [...leaders].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, entry]) => entry);
+    return { leaders: sorted, followers };
+  }
+}
+
+/** The lines of one writer. */
+export class Lines {
+  private readonly usual = new Line();
+  private readonly hurried = new Line();
+  private readonly heavy = new Line();
+  private readonly heavyAndHurried = new Line();
+  readonly all: readonly Line[] = [this.usual, this.hurried, this.heavy, this.heavyAndHurried];
+
+  /** The line of a notification that has just come. */
+  of(notification: NewNotification): Line {
+    const isHurried = timeLeft(notification) < STATEMENT_TIMEOUT_MS;
+    if (notification.content.notifyUsers.length < HEAVY_RECIPIENTS) return isHurried ? this.hurried : this.usual;
+    return isHurried ? this.heavyAndHurried : this.heavy;
+  }
+
+  get waiting(): number {
+    return this.all.reduce((sum, { waiting }) => sum + waiting.length, 0);
+  }
+}
+
+export const idempotencyKeyOf = ({ notification: { apiKey, idempotency } }: Entry): string | undefined =>
+  idempotency && JSON.stringify([apiKey, idempotency.key]);
+
+const timeLeft = ({ deadline = Infinity }: NewNotification): number => deadline - Date.now();
+
+const recipientsOf = (entries: readonly Entry[]): number =>
+  entries.reduce((sum, { notification }) => sum + notification.content.notifyUsers.length, 0);
+
+const identityOf = ({ notification: { apiKey, organizationId, id } }: Entry): string =>
+  JSON.stringify([apiKey, organizationId, id]);

@@ -1,6 +1,5 @@
 import type { Channel, ConsumeMessage } from 'amqplib';
 import { isChannelClosed } from '@app/amqp/opened-channel';
-import { JsonText } from '@app/amqp/reply';
 import { traceFields } from '@app/tracing/tracing';
 import type { ConsumedQueue, QueueKind } from '../topology/consumed-queues';
 import type { DeliveryContext } from './delivery-context';
@@ -23,7 +22,7 @@ export interface Acks {
 export class Delivery {
   /** Whether a handler may have run for this message before. */
   mayHaveRun: boolean;
-  /** Approximate size of the handler's result, in bytes. */
+  /** Size of the handler's result, in bytes; undefined without one. */
   replyBytes?: number = undefined;
 
   constructor(
@@ -102,9 +101,14 @@ export class Delivery {
     return deadline !== undefined && Date.now() + ms > deadline;
   }
 
-  /** Remembers the size of the handler's answer. */
-  answered(value: unknown): void {
-    this.replyBytes = value instanceof JsonText ? value.text.length : 0;
+  /** The handler has returned a result. */
+  answered(): void {
+    this.replyBytes = 0;
+  }
+
+  /** Remembers the size of the reply, if it is a result. */
+  encoded(bytes: number): void {
+    if (this.replyBytes !== undefined) this.replyBytes = bytes;
   }
 
   ack(): void {

@@ -205,7 +205,7 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
       const outcome: Outcome = mayStart ? await this.runner.outcomeOf(delivery) : { kind: 'notStarted' };
       if (kind === 'queries' && outcome.kind === 'databaseAway' && (await this.pause.mayTryAgain(delivery, since))) continue;
       const decision = this.judge(delivery, outcome);
-      if (outcome.kind === 'result') delivery.answered(outcome.value);
+      if (outcome.kind === 'result') delivery.answered();
       if (decision.do !== 'hold') return decision;
       delivery.mayHaveRun = true;
       void this.pause.begin();

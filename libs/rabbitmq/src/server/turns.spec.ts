@@ -1,6 +1,5 @@
 import type { ConsumeMessage } from 'amqplib';
 import { Registry } from 'prom-client';
-import { JsonText } from '@app/amqp/reply';
 import { Delivery, type Acks } from '../delivery/delivery';
 import { DeliveryContext } from '../delivery/delivery-context';
 import { TransportMetrics } from '../metrics';
@@ -125,7 +124,12 @@ describe('CommandTurns', () => {
 });
 
 describe('QueryTurns', () => {
-  const small = (delivery: Delivery) => delivery.answered(new JsonText('{}'));
+  const answers = (bytes: number) => (delivery: Delivery) => {
+    delivery.answered();
+    delivery.encoded(bytes);
+  };
+  const small = answers(2);
+  const large = answers(4 * 1024 * 1024);
 
   it('lets small answers pay for the rows that were looked at', async () => {
     const bench = new Bench('queries');
@@ -143,12 +147,10 @@ describe('QueryTurns', () => {
   it('lets large answers pay for their bytes', async () => {
     const bench = new Bench('queries');
     bench.enter('expensive', INBOX, 1);
-    await bench.finish(1, (delivery) => delivery.answered(new JsonText('x'.repeat(4 * 1024 * 1024))));
+    await bench.finish(1, large);
     bench.enter('expensive', INBOX, PLACES);
     expect(bench.count('expensive', 1)).toBe(2);
   });
-
-  const large = (delivery: Delivery) => delivery.answered(new JsonText('x'.repeat(4 * 1024 * 1024)));
 
   it('finds out by the first query of a flow what the others cost', async () => {
     const bench = new Bench('queries');

@@ -10,7 +10,7 @@ import { ReturnedReplies } from './returned-replies';
 /** Bodies of one batch: the message stays far below the broker's size limit. */
 const MAX_BATCH_BYTES = 1024 * 1024;
 /** A larger reply is written alone and at once, so that the next one knows whether the socket takes more. */
-const MAX_BATCHED_BYTES = 64 * 1024;
+export const LARGE_REPLY_BYTES = 64 * 1024;
 /** Bytes of replies, beyond the frames below, that wait for the socket of a channel. Further replies are not written until it has taken all. */
 const MAX_UNTAKEN_BYTES = 8 * 1024 * 1024;
 /** Frames, of at most 128 KiB, that a channel takes before it tells that the socket takes none. amqplib's default is 1024. */
@@ -51,7 +51,7 @@ export class ReplyBatcher {
     // Again after each wait: the replies that waited together are written one after the other.
     for (let full = this.untakenNow(); full && full.bytes >= MAX_UNTAKEN_BYTES; full = this.untakenNow())
       if (!(await within(until - performance.now(), full.taken))) return false;
-    const isAlone = !batches || correlationId === undefined || reply.body.length > MAX_BATCHED_BYTES;
+    const isAlone = !batches || correlationId === undefined || reply.body.length > LARGE_REPLY_BYTES;
     if (isAlone) return this.write(replyTo, { correlationId, ...reply.properties }, reply.body);
     let batch = this.batches.get(replyTo);
     if (!batch || batch.bytes + reply.body.length > MAX_BATCH_BYTES) this.batches.set(replyTo, (batch = this.begin(replyTo)));

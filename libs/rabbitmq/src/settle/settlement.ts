@@ -14,7 +14,7 @@ import type { TransportMetrics } from '../metrics';
 import { ConfirmedPublisher, NotWritten, type Publication, type PublishOutcome } from '@app/amqp/publisher';
 import { checkQuorum, keepChecking } from '@app/amqp/quorum-check';
 import { encodeReply, type EncodedReply } from '@app/amqp/reply-format';
-import { HIGH_WATER_MARK, ReplyBatcher } from './reply-batcher';
+import { HIGH_WATER_MARK, LARGE_REPLY_BYTES, ReplyBatcher } from './reply-batcher';
 import { republication } from './republication';
 import { endProcess } from '../spans';
 import { deadQueue, QUORUM_CHECK, refusedQueue, retryQueue, suspectQueue } from '../topology/topology';
@@ -33,7 +33,10 @@ export class Settlement {
   private readonly logger = new Logger('RabbitMQ');
   private readonly closing = new AbortController();
   private readonly replyChannel: RabbitChannel<Channel>;
+  /** Channels of a connection take turns to write, so that small replies do not wait for the pages of 4 MiB that wait for the socket. */
+  private readonly largeReplyChannel: RabbitChannel<Channel>;
   private readonly replies: ReplyBatcher;
+  private readonly largeReplies: ReplyBatcher;
   private readonly confirms: RabbitChannel<ConfirmChannel>;
   private readonly publisher: ConfirmedPublisher;
   private readonly stopChecking: () => void;
@@ -51,14 +54,10 @@ export class Settlement {
     private readonly heldDeliveries: HeldDeliveries,
   ) {
     this.account = connection.username;
-    this.replyChannel = new RabbitChannel(connection, {
-      name: 'replies',
-      open: (model) => model.createChannel({ highWaterMark: HIGH_WATER_MARK }),
-      setup: (channel) => checkExchanges(channel, ['replies']),
-      // An answer shows that the broker has every reply: amqplib may write the end of the connection before them.
-      drain: (channel) => checkExchanges(channel, ['replies']),
-    });
+    this.replyChannel = replyChannel(connection, 'replies');
+    this.largeReplyChannel = replyChannel(connection, 'large replies');
     this.replies = new ReplyBatcher(this.replyChannel);
+    this.largeReplies = new ReplyBatcher(this.largeReplyChannel);
     this.confirms = new RabbitChannel(connection, {
       name: 'retries and dead letters',
       open: (model) => model.createConfirmChannel(),
@@ -73,7 +72,7 @@ export class Settlement {
   }
 
   check(): string | undefined {
-    return this.replyChannel.check() ?? this.confirms.check();
+    return this.replyChannel.check() ?? this.largeReplyChannel.check() ?? this.confirms.check();
   }
 
   /** From now on no delivery waits for the broker to come back. */
@@ -84,7 +83,7 @@ export class Settlement {
   /** Flushes the publications and closes the channels. */
   async close(): Promise<void> {
     this.stopChecking();
-    await Promise.all([this.replyChannel.close(), this.confirms.close()]);
+    await Promise.all([this.replyChannel.close(), this.largeReplyChannel.close(), this.confirms.close()]);
   }
 
   /** @param knownPattern label of the metric: only patterns with a handler, because the number of others is unlimited */
@@ -99,7 +98,9 @@ export class Settlement {
       case 'ack':
         return settled(decision.because);
       case 'replyThenAck': {
-        const { status, sent } = await this.reply(delivery, this.encode(delivery, decision.reply));
+        const encoded = this.encode(delivery, decision.reply);
+        delivery.encoded(encoded.body.length);
+        const { status, sent } = await this.reply(delivery, encoded);
         return settled(sent ? 'replied' : 'reply_lost', status);
       }
       case 'suspectThenAck':
@@ -147,9 +148,10 @@ export class Settlement {
     const patience = context.deadline === undefined ? REPLY_PATIENCE_MS : context.deadline - Date.now();
     let sent = false;
     const until = performance.now() + patience;
-    if (address && (await this.replyChannel.whenReady(patience))) {
+    const isLarge = reply.body.length > LARGE_REPLY_BYTES;
+    if (address && (await (isLarge ? this.largeReplyChannel : this.replyChannel).whenReady(patience))) {
       try {
-        sent = await this.replies.publish(address, reply, until);
+        sent = await (isLarge ? this.largeReplies : this.replies).publish(address, reply, until);
       } catch (error) {
         this.logger.error({
           msg: 'a reply could not be published',
@@ -227,6 +229,15 @@ export class Settlement {
     }
   }
 }
+
+const replyChannel = (connection: RabbitConnection, name: string): RabbitChannel<Channel> =>
+  new RabbitChannel(connection, {
+    name,
+    open: (model) => model.createChannel({ highWaterMark: HIGH_WATER_MARK }),
+    setup: (channel) => checkExchanges(channel, ['replies']),
+    // An answer shows that the broker has every reply: amqplib may write the end of the connection before them.
+    drain: (channel) => checkExchanges(channel, ['replies']),
+  });
 
 function hasFewHeaders({ message }: Delivery): boolean {
   try {

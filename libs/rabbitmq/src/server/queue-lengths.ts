@@ -4,7 +4,7 @@ import { closeQuietly } from '@app/amqp/channel';
 import { within } from '@app/amqp/within';
 import type { ServiceName } from '@app/contracts/message';
 import type { TransportMetrics } from '../metrics';
-import { QUEUES } from '../topology/topology';
+import { LANE_NUMBERS, QUEUES } from '../topology/topology';
 
 /** How long a reader of the metrics waits for the broker, in milliseconds. Later answers count for the next one. */
 const PATIENCE_MS = 1000;
@@ -12,6 +12,8 @@ const PATIENCE_MS = 1000;
 const LOOK_MS = 5000;
 /** How long a queue is left alone that cannot be looked at. Each attempt costs a channel, and a line in the broker's log. */
 const LEAVE_ALONE_MS = 60_000;
+/** One for each queue that a service has on one broker node, which may be away: the one of its calls, and one in each lane. And one more. */
+const CHANNELS = LANE_NUMBERS.length + 2;
 
 /** Asks the broker how long the queues of a service are: only when the metrics are read, and for one reader at a time. */
 export class QueueLengths {
@@ -19,10 +21,12 @@ export class QueueLengths {
   private readonly leftAloneUntil = new Map<string, number>();
   private looking?: Promise<unknown>;
 
+  /** @param lookMs how long one queue is waited for */
   constructor(
     private readonly connection: RabbitConnection,
     service: ServiceName,
     private readonly metrics: TransportMetrics,
+    private readonly lookMs = LOOK_MS,
   ) {
     const own = QUEUES.filter(({ name }) => name.startsWith(`${service}.`));
     this.queues = own.map(({ name }) => name);
@@ -36,15 +40,21 @@ export class QueueLengths {
     await within(PATIENCE_MS, this.looking);
   }
 
+  /** Over several channels: a queue without an answer holds its channel up, and the others go on over the rest. */
   private async lookAtAll(): Promise<void> {
+    const queues = this.queues.filter((queue) => performance.now() >= (this.leftAloneUntil.get(queue) ?? 0));
+    await Promise.all(Array.from({ length: CHANNELS }, () => this.lookAtEach(queues)));
+  }
+
+  /** @param queues takes the first one away, again and again */
+  private async lookAtEach(queues: string[]): Promise<void> {
     let channel: Channel | undefined;
-    for (const queue of this.queues) {
-      if (performance.now() < (this.leftAloneUntil.get(queue) ?? 0)) continue;
+    for (let queue = queues.shift(); queue !== undefined; queue = queues.shift()) {
       channel ??= await this.open();
       if (!channel) return this.forgetAll();
       try {
         const looked = channel.checkQueue(queue);
-        if (!(await within(LOOK_MS, looked))) throw new Error('no answer');
+        if (!(await within(this.lookMs, looked))) throw new Error('no answer');
         const { messageCount, consumerCount } = await looked;
         this.metrics.queueMessages.set({ queue }, messageCount);
         this.metrics.queueConsumers.set({ queue }, consumerCount);

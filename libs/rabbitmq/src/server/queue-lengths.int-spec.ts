@@ -1,0 +1,88 @@
+import type { Channel, ChannelModel } from 'amqplib';
+import { Registry } from 'prom-client';
+import { RabbitConnection } from '@app/amqp/connection';
+import { silent } from '@app/amqp/observer';
+import { openConnection } from '@app/amqp/open-connection';
+import { eventually } from '@app/testing/eventually';
+import { PrivateServer } from '@app/testing/private-server';
+import { TransportMetrics } from '../metrics';
+import { declareTopology } from '../topology/declare-topology';
+import { callQueryQueue, LANE_NUMBERS, QUEUES, queryQueue, refusedQueue } from '../topology/topology';
+import { QueueLengths } from './queue-lengths';
+
+/** Those that are on one broker node. */
+const ON_ONE_NODE = [callQueryQueue('users'), ...LANE_NUMBERS.map((lane) => queryQueue('users', lane))];
+const REFUSED = refusedQueue('users');
+const OWN = QUEUES.map(({ name }) => name).filter((name) => name.startsWith('users.'));
+
+describe('the lengths of queues, while the queues on one node give no answer', () => {
+  let broker: PrivateServer;
+  let model: ChannelModel;
+  let channel: Channel;
+  let connection: RabbitConnection;
+  let metrics: TransportMetrics;
+  let messages: number;
+
+  /** As on RabbitMQ 4.0 while their node is away. */
+  const order = async (what: 'suspend' | 'resume') => {
+    for (const name of ON_ONE_NODE) {
+      const found = `rabbit_amqqueue:lookup(rabbit_misc:r(<<"/">>,queue,<<"${name}">>))`;
+      await broker.order(`rabbitmqctl eval sys:${what}(amqqueue:get_pid(element(2,${found}))).`);
+    }
+  };
+
+  beforeAll(async () => {
+    broker = await PrivateServer.start('rabbitmq');
+    await declareTopology(broker.url);
+    model = await openConnection({ url: broker.url, name: 'test' });
+    channel = await model.createChannel();
+    connection = new RabbitConnection({ url: broker.url, name: 'users' }, silent);
+    connection.start();
+    await eventually(() => connection.state === 'up');
+  });
+  beforeEach(async () => {
+    metrics = TransportMetrics.of(new Registry());
+    ({ messageCount: messages } = await channel.checkQueue(REFUSED));
+  });
+  afterEach(() => order('resume'));
+  afterAll(async () => {
+    await connection?.close();
+    await model?.close();
+    await broker?.remove();
+  });
+
+  /** The figures of all queues that have one. */
+  const figures = async () => {
+    const { values } = await metrics.queueMessages.get();
+    return Object.fromEntries(values.map(({ labels: { queue = '' }, value }) => [queue, value]));
+  };
+  /** After the first look, and one more message. */
+  const changed = async (lookMs?: number) => {
+    const lengths = new QueueLengths(connection, 'users', metrics, lookMs);
+    await eventually(async () => {
+      await lengths.look();
+      return Object.keys(await figures()).length === OWN.length;
+    });
+    await order('suspend');
+    channel.sendToQueue(REFUSED, Buffer.from('{}'));
+    await eventually(async () => (await channel.checkQueue(REFUSED)).messageCount === messages + 1);
+    return lengths;
+  };
+
+  it('are those of now for all other queues', async () => {
+    const lengths = await changed(60_000);
+    void lengths.look();
+    await eventually(async () => (await figures())[REFUSED] === messages + 1, 20_000);
+  });
+
+  it('are not given for a queue that is away', async () => {
+    const lengths = await changed(200);
+    const given = await eventually(async () => {
+      await lengths.look();
+      const found = await figures();
+      return ON_ONE_NODE.some((queue) => queue in found) ? undefined : found;
+    });
+    expect(Object.keys(given ?? {}).sort()).toEqual(OWN.filter((queue) => !ON_ONE_NODE.includes(queue)).sort());
+    expect(given?.[REFUSED]).toBe(messages + 1);
+  });
+});

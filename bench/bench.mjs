@@ -1,5 +1,5 @@
 // npm run bench: how fast this is, beside what people build otherwise, on servers of its own. Prints a table, and writes
-// docs/benchmarks.md and its plots when everything was measured.
+// docs/benchmarks.md and its plots when everything was measured, into the part of the version of Node that runs it.
 import { UsageError, commandLine, secondsOf } from '../scripts/processes/command-line.mjs';
 import { endCommands } from '../scripts/processes/command.mjs';
 import { checkMachine } from '../scripts/checkout/machine.mjs';
@@ -16,6 +16,7 @@ import * as add from './rows/add.mjs';
 import * as alone from './rows/alone.mjs';
 import * as bytes from './rows/bytes.mjs';
 import * as connections from './rows/connections.mjs';
+import * as gateways from './rows/gateways.mjs';
 import * as get from './rows/get.mjs';
 import * as idle from './rows/idle.mjs';
 import * as inbox from './rows/inbox.mjs';
@@ -45,6 +46,7 @@ const ROWS = {
   publish,
   writers,
   connections,
+  gateways,
   latency,
   outbox,
   tracing,
@@ -58,7 +60,7 @@ const ROWS = {
   partitions,
 };
 
-const { names, modeName, mode } = commandLine(
+const { names, modeName, mode, write } = commandLine(
   {
     command: 'npm run bench --',
     about:
@@ -67,16 +69,19 @@ const { names, modeName, mode } = commandLine(
     options: {
       quick: { help: 'in two minutes, to see whether it runs: the figures are nothing to quote' },
       full: { help: 'with 10 million stored notifications and ten minutes of load' },
+      write: { help: 'write the page with only these rows' },
       soak: { value: 'TIME', help: 'how long the load of the row soak lasts: a number with s, m or h' },
     },
     examples: { '': 'everything', 'add pages': 'two rows', 'soak --soak 5m': 'five minutes of load' },
   },
   ({ words, values }) => {
     if (values.quick && values.full) throw new UsageError('--quick and --full exclude each other.');
+    if (values.quick && values.write) throw new UsageError('--quick has no figures to write.');
     const named = values.quick ? 'quick' : values.full ? 'full' : 'default';
     return {
       names: words.length > 0 ? words : Object.keys(ROWS),
       modeName: named,
+      write: !values.quick && (words.length === 0 || Boolean(values.write)),
       mode: { ...MODES[named], ...(values.soak && { soakSeconds: secondsOf('--soak', values.soak) }) },
     };
   },
@@ -101,9 +106,9 @@ try {
   for (const name of names) results.push(await runRow(opened, name));
   process.stdout.write(`\n${printed(results)}\n`);
   const failed = results.filter(({ failure }) => failure);
-  if (modeName !== 'quick' && names.length === Object.keys(ROWS).length) {
+  if (write) {
     if (failed.length > 0) report('docs/benchmarks.md stays as it is: not everything could be measured');
-    else writeDocument(results, await document(results, modeName, opened));
+    else writeDocument(results, await document(results, howOf(), opened));
   }
   await leave(failed.length > 0 ? 1 : 0);
 } catch (error) {
@@ -133,6 +138,12 @@ async function runRow(opened, name) {
     await opened.discardSystems();
     return { name, title: row.title, failure: error.message };
   }
+}
+
+/** The command of this run. */
+function howOf() {
+  const words = [...(modeName === 'default' ? [] : [`--${modeName}`]), ...(names.length < Object.keys(ROWS).length ? names : [])];
+  return ['npm run bench', ...(words.length > 0 ? ['--', ...words] : [])].join(' ');
 }
 
 /** @param {number} code */

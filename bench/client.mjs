@@ -13,12 +13,12 @@ const MOST_WAITING = 100_000;
 
 const input = createInterface({ input: process.stdin }).on('close', () => process.exit(0));
 const [load] = await once(input, 'line');
-const { url, path, headers, workload, connections, warmUpSeconds, warmUpCalls, seconds, ratePerSecond } = JSON.parse(load);
+const { urls, path, headers, workload, connections, warmUpSeconds, warmUpCalls, seconds, ratePerSecond } = JSON.parse(load);
 /** @param {string} event @param {object} [figures] */
 const say = (event, figures) => process.stdout.write(`${JSON.stringify({ event, ...figures })}\n`);
 const nextBody = bodiesOf(workload);
 const limits = { pipelining: 1, bodyTimeout: GIVE_UP_MS, headersTimeout: GIVE_UP_MS };
-const idle = Array.from({ length: connections }, () => new Client(url, limits));
+const idle = Array.from({ length: connections }, (_, number) => new Client(urls[number % urls.length], limits));
 /**
  * When calls were due that no connection was free for.
  * @type {number[]}

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { ROOT } from '../../scripts/checkout/project.mjs';
 import { startReaper } from '../../scripts/processes/reaper.mjs';
-import { cpuSeconds } from './proc.mjs';
+import { cpuSeconds, watchBusy } from './proc.mjs';
 import { HEADERS } from './system.mjs';
 
 /** After this number of calls the code is compiled. */
@@ -46,6 +46,7 @@ export const isFailure = (error) => error instanceof Error && !(error instanceof
  * @property {Record<string, number>} cpu microseconds for each call by process, with what followed it. Time runs until nothing is left to do,
  *   so calls count that came back after the measured seconds
  * @property {number} settled seconds
+ * @property {number} [busy] share of the time of all processors, without /proc unknown
  */
 
 /**
@@ -59,14 +60,16 @@ export const isFailure = (error) => error instanceof Error && !(error instanceof
  */
 export async function measure(laboratory, system, load, onBegin = () => {}) {
   const { operation, connections = 64, warmUpSeconds = laboratory.warmUpSeconds, ...rest } = load;
-  const warmUpCalls = system.warm.has(operation) ? 0 : COLD_CALLS;
-  system.warm.add(operation);
+  // A further gateway is cold as well.
+  const asked = `${operation} of ${system.urls.length}`;
+  const warmUpCalls = system.warm.has(asked) ? 0 : COLD_CALLS;
+  system.warm.add(asked);
   await system.settle();
   for (const child of system.children) child.emptyLog();
   // So that none begins in the middle of one run and not in that of another.
   await laboratory.admin.query('CHECKPOINT');
   const options = {
-    url: system.url,
+    urls: system.urls,
     path: `/v1/${operation}`,
     headers: HEADERS,
     connections,
@@ -78,16 +81,19 @@ export async function measure(laboratory, system, load, onBegin = () => {}) {
   const pids = { ...system.pids, ...laboratory.pids, client: pid };
   /** @type {Record<string, number> | undefined} */
   let before;
+  let busy = watchBusy();
   try {
     for await (const { event, ...figures } of events) {
       if (event === 'failed') throw new FailedRun(`${system.name} answered ${operation} with ${figures.outcome}`);
       if (event === 'measured') {
+        const share = busy();
         const since = performance.now();
         await system.settle();
         const settled = (performance.now() - since) / 1000;
-        return { ...resultOf(figures, before ?? {}, cpuSeconds(pids) ?? {}), settled };
+        return { ...resultOf(figures, before ?? {}, cpuSeconds(pids) ?? {}), settled, busy: share };
       }
       before = cpuSeconds(pids);
+      busy = watchBusy();
       onBegin();
     }
   } finally {
@@ -126,7 +132,7 @@ async function* parsed(lines) {
  * @param {Record<string, any>} measured by the client
  * @param {Record<string, number>} before
  * @param {Record<string, number>} after
- * @returns {Omit<Run, 'settled'>}
+ * @returns {Omit<Run, 'settled' | 'busy'>}
  */
 function resultOf({ calls, callsWithTail, seconds, ...figures }, before, after) {
   if (calls === 0) throw new FailedRun('there was no answer');

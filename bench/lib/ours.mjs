@@ -49,6 +49,13 @@ export class Ours extends System {
     await runQuietly(process.execPath, [join(ROOT, 'scripts/setup.mjs'), ...steps], { cwd: ROOT, env, name: 'Set-up' });
   }
 
+  /** Starts one more gateway, and adds it to `urls`. */
+  async addGateway() {
+    const [port] = await freePorts([undefined]);
+    await this.#add(`gateway ${this.urls.length + 1}`, 'gateway', { PORT: String(port) });
+    this.urls.push(`http://127.0.0.1:${port}`);
+  }
+
   /**
    * Starts or ends processes of notifications until there are `count`.
    * @param {number} count

@@ -52,6 +52,18 @@ function readStats() {
 }
 
 /**
+ * Watches how busy the machine is, other virtual machines on the same host included.
+ * @returns {() => number | undefined} share of the time of all processors since the call; undefined without /proc
+ */
+export function watchBusy() {
+  const before = processorTicks();
+  return () => {
+    const after = processorTicks();
+    return before && after && 1 - (after.idle - before.idle) / Math.max(1, after.all - before.all);
+  };
+}
+
+/**
  * Watches what other virtual machines on the same host take: time that our processors were wanted for and did not get (steal in /proc/stat).
  * @returns {() => number | undefined} its share of all time since the call; undefined without /proc
  */
@@ -68,7 +80,7 @@ function processorTicks() {
   const [total] = readFileSync('/proc/stat', 'latin1').split('\n', 1);
   // user, nice, system, idle, iowait, irq, softirq, steal; what follows is counted in user already.
   const ticks = total.trim().split(/\s+/).slice(1, 9).map(Number);
-  return { all: ticks.reduce((sum, time) => sum + time, 0), stolen: ticks[7] ?? 0 };
+  return { all: ticks.reduce((sum, time) => sum + time, 0), idle: ticks[3] + ticks[4], stolen: ticks[7] ?? 0 };
 }
 
 /**

@@ -11,6 +11,9 @@ import { chart } from './svg.mjs';
 const DOCUMENT = join(ROOT, 'docs/benchmarks.md');
 const PLOTS = join(ROOT, 'docs/benchmarks');
 
+/** The page has a part for each version of Node. */
+const [MAJOR] = process.versions.node.split('.');
+
 /**
  * @typedef {import('./findings.mjs').Findings & { name: string, title: string, stolen?: number, failure?: string }} Result of a row
  */
@@ -24,11 +27,11 @@ export function printed(results) {
 
 /**
  * @param {Result[]} results
- * @param {string} mode
+ * @param {string} how the command of the run
  * @param {import('./laboratory.mjs').Laboratory} laboratory
  * @returns {Promise<string>} what stands between the markers in the document
  */
-export async function document(results, mode, laboratory) {
+export async function document(results, how, laboratory) {
   const { rows: postgres } = await laboratory.admin.query(
     `SELECT current_setting('server_version') AS version, current_setting('shared_buffers') AS buffers`,
   );
@@ -42,11 +45,10 @@ export async function document(results, mode, laboratory) {
     `PostgreSQL ${postgres[0].version} with shared_buffers of ${postgres[0].buffers}`,
     `RabbitMQ ${rabbitmq}`,
   ];
-  const how = mode === 'default' ? 'npm run bench' : `npm run bench -- --${mode}`;
   const about = `Run of ${new Date().toISOString().slice(0, 10)} by \`${how}\`. Everything, clients included, on one machine: ${machine.join(', ')}.`;
   const stolen = results.flatMap(({ stolen }) => stolen ?? []);
   const others = stolen.length > 0 ? ` ${othersHad(stolen)}, by row.` : '';
-  const plots = plotsOf(results).map(({ file, title }) => `![${title}](benchmarks/${file})`);
+  const plots = plotsOf(results).map((plot) => `![${plot.title}](benchmarks/${fileOf(plot)})`);
   return [about + others, verdictTable(results), ...plots, ...tablesOf(results)].join('\n\n');
 }
 
@@ -58,11 +60,14 @@ export function othersHad(shares) {
 
 /** @param {Result[]} results @param {string} content */
 export function writeDocument(results, content) {
-  writeFileSync(DOCUMENT, between('figures', readFileSync(DOCUMENT, 'utf8'), content));
+  writeFileSync(DOCUMENT, between(`figures-node-${MAJOR}`, readFileSync(DOCUMENT, 'utf8'), content));
   mkdirSync(PLOTS, { recursive: true });
-  for (const plot of plotsOf(results)) writeFileSync(join(PLOTS, plot.file), chart(plot));
+  for (const plot of plotsOf(results)) writeFileSync(join(PLOTS, fileOf(plot)), chart(plot));
   report('docs/benchmarks.md and its plots are written');
 }
+
+/** @param {import('./svg.mjs').Plot} plot */
+const fileOf = ({ file }) => `node-${MAJOR}-${file}`;
 
 /** @param {Result[]} results */
 const plotsOf = (results) => results.flatMap(({ plots = [] }) => plots);

@@ -32,6 +32,9 @@ export class System {
   port = 0;
   url = '';
 
+  /** Where the connections of a load go, in turn. */
+  urls = [''];
+
   /**
    * @param {string} name
    * @param {Place} place
@@ -50,6 +53,7 @@ export class System {
   async start() {
     [this.port] = await freePorts([undefined]);
     this.url = `http://127.0.0.1:${this.port}`;
+    this.urls = [this.url];
     try {
       await this.startChildren();
       await eventually(`${this.name} answers`, 30_000, async () => {

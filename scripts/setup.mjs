@@ -2,6 +2,7 @@
 import './processes/stop-at-once.mjs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
+import { configurationProblems } from './checkout/configuration.mjs';
 import { aside, commandLine } from './processes/command-line.mjs';
 import { ROOT } from './checkout/project.mjs';
 
@@ -10,6 +11,13 @@ const STEPS = {
   notifications: 'apps/notifications/src/tools/migrate.main.js',
   accounts: 'libs/rabbitmq-admin/src/accounts/declare-accounts.main.js',
   topology: 'libs/rabbitmq/src/topology/declare-topology.main.js',
+};
+/** @type {Record<string, Record<string, string>>} What each step reads. */
+const CONFIGURATIONS = {
+  users: { UsersMigrationConfig: 'apps/users/src/config.js' },
+  notifications: { NotificationsMigrationConfig: 'apps/notifications/src/config.js' },
+  accounts: { AccountsConfig: 'libs/rabbitmq/src/config.js' },
+  topology: { TopologyConfig: 'libs/rabbitmq/src/config.js' },
 };
 
 const { wanted, json } = commandLine(
@@ -29,6 +37,14 @@ const { wanted, json } = commandLine(
   ({ words, values }) => ({ wanted: words, json: Boolean(values.json) }),
 );
 
+const chosen = Object.entries(STEPS).filter(([name]) => wanted.length === 0 || wanted.includes(name));
+// Before the first step: each would name its own problems only.
+const problems = configurationProblems(Object.assign({}, ...chosen.map(([name]) => CONFIGURATIONS[name])), process.env);
+if (problems) {
+  aside('error', problems, json);
+  process.exit(1);
+}
+
 let program = '';
 process.on('exit', (code) => {
   if (code === 1) aside('error', `Setup failed in dist/${program} (${code}).`, json);
@@ -37,8 +53,7 @@ process.on('exit', (code) => {
 // In one process: most of the time of each step would go into loading the same packages. Each reads its own options from the command line.
 const load = createRequire(import.meta.url);
 const steps = [];
-for (const [name, path] of Object.entries(STEPS)) {
-  if (wanted.length > 0 && !wanted.includes(name)) continue;
+for (const [name, path] of chosen) {
   program = path;
   const outcome = await load(join(ROOT, 'dist', program)).finished;
   if (process.exitCode) process.exit();

@@ -5,6 +5,9 @@ import { waitForLock } from '../processes/lock.mjs';
 import { stage, report } from './progress.mjs';
 import { LOCAL } from './project.mjs';
 
+/** Whether there is nothing to install and nothing to build but bundles. */
+export const isPrepared = () => dependenciesInStep() && buildInStep();
+
 /**
  * Installs and builds what is not in step. One at a time in a checkout: `npm start` and `npm test` may meet.
  * @param {{ install?: boolean }} [what] install: false builds only

@@ -7,7 +7,8 @@ import { takeLock } from '../processes/lock.mjs';
 import { UserError, checkMachine } from '../checkout/machine.mjs';
 import { OwnServers } from '../servers/own-servers.mjs';
 import { watchParent } from '../processes/parent.mjs';
-import { prepare } from '../checkout/prepare.mjs';
+import { configurationProblems } from '../checkout/configuration.mjs';
+import { isPrepared, prepare } from '../checkout/prepare.mjs';
 import { report, reportFailure, stage } from '../checkout/progress.mjs';
 import { LOCAL, ROOT, SERVICES } from '../checkout/project.mjs';
 import { ServiceLog } from './service-log.mjs';
@@ -18,6 +19,13 @@ import { welcome } from './welcome.mjs';
 
 const LOOPBACK = '127.0.0.1';
 const DEMO = { key: 'demo-key', token: 'demo-token' };
+const CONFIGURATIONS = {
+  UsersMigrationConfig: 'apps/users/src/config.js',
+  AccountsConfig: 'libs/rabbitmq/src/config.js',
+  UsersConfig: 'apps/users/src/config.js',
+  NotificationsConfig: 'apps/notifications/src/config.js',
+  GatewayConfig: 'apps/gateway/src/config.js',
+};
 
 /** @type {OwnServers | undefined} */
 let servers;
@@ -53,6 +61,8 @@ export async function runStack(options = {}) {
 /** @param {StackOptions} options */
 async function run({ format, operator, optionsOf, onReady }) {
   checkMachine();
+  // Before anything starts, when that is possible without a build.
+  if (isPrepared()) checkConfiguration(operator);
   const lock = takeLock(join(LOCAL, 'start.lock'));
   if (lock.holder)
     throw new UserError(
@@ -74,6 +84,7 @@ async function run({ format, operator, optionsOf, onReady }) {
   // The broker takes longest and needs no package of ours, so it starts beside the installation.
   const broker = given.broker ? {} : stage('starting RabbitMQ', () => own.startRabbit(report));
   const prepared = prepare().then(async () => {
+    checkConfiguration(operator);
     const settings = given.database ? {} : await stage('starting PostgreSQL', () => own.startPostgres());
     if (!leavingSince) await setUp('migrating', ['users', 'notifications'], settings);
     return settings;
@@ -94,6 +105,29 @@ async function run({ format, operator, optionsOf, onReady }) {
   report('ready');
   process.stdout.write(welcome(`http://localhost:${port}`, DEMO, { foreignDatabase: Boolean(given.database), page }));
   await onReady?.(Object.fromEntries(SERVICES.map((name, index) => [name, services[index]])));
+}
+
+/**
+ * Throws when a program would refuse its configuration: it would not do better at a second attempt.
+ * @param {boolean} [operator] the operator's page as well
+ */
+function checkConfiguration(operator) {
+  const { env } = process;
+  const problems = configurationProblems(
+    operator ? { ...CONFIGURATIONS, OperatorConfig: 'apps/operator/src/config.js' } : CONFIGURATIONS,
+    {
+      ...env,
+      // The URLs of servers that do not run yet, and what is given to each process whatever the environment says.
+      ...(!env.AMQP_URL && !env.AMQP_URL_FILE && { AMQP_URL: `amqp://${LOOPBACK}` }),
+      ...(!env.DATABASE_URL && !env.DATABASE_URL_FILE && { DATABASE_URL: `postgres://user@${LOOPBACK}/name` }),
+      HEALTH_PORT: '0',
+      HEALTH_HOST: LOOPBACK,
+      OPERATOR_TOKEN: 'x'.repeat(32),
+      OPERATOR_HOST: LOOPBACK,
+      OPERATOR_PROCESSES: `${LOOPBACK}:1`,
+    },
+  );
+  if (problems) throw new UserError(problems);
 }
 
 // The demo credentials exist only here and in the compose file: the services know nothing of them.

@@ -15,22 +15,44 @@ describe.each([
   it('says with --json on stderr why it failed, as JSON, and exits 1', async () => {
     const { code, stdout, stderr } = await run([script, ...words, '--json']);
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-    const [first, ...others] = stderr
-      .trimEnd()
-      .split('\n')
-      .map((line) => JSON.parse(line) as { error: string });
-    expect(first?.error).toMatch(/\b(AMQP|DATABASE)_URL must be a URL that starts with (amqp|postgres):/);
-    expect(others).toEqual(
-      script === 'scripts/setup.mjs' ? [{ error: expect.stringContaining('Setup failed in') as string }] : [],
-    );
+    const { error } = JSON.parse(stderr) as { error: string };
+    expect(error).toMatch(/\b(AMQP|DATABASE)_URL must be a URL that starts with (amqp|postgres):/);
     expect(stderr).not.toContain('secret');
   });
 });
 
-function run(args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
-  const env = { PATH: process.env.PATH, AMQP_URL: WRONG, DATABASE_URL: WRONG };
+it('names every problem of all steps of the set-up at once, and begins none', async () => {
+  const { code, stdout, stderr } = await run(['scripts/setup.mjs'], { DEMO_CREDENTIALS: 'perhaps' });
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  const [title, ...problems] = stderr.trimEnd().split('\n');
+  expect(title).toBe('The configuration is invalid:');
+  expect(problems).toEqual([
+    expect.stringMatching(/^ {2}- DATABASE_URL is required/),
+    expect.stringMatching(/^ {2}- DEMO_CREDENTIALS must be /),
+    expect.stringMatching(/^ {2}- AMQP_URL is required/),
+  ]);
+});
+
+it('names every problem of all processes at once before npm start starts anything, and tries it once', async () => {
+  const { code, stdout, stderr } = await run(['scripts/start.mjs', '--operator'], {
+    HOME: process.env.HOME ?? '',
+    MAX_IN_FLIGHT: 'x',
+    USERS_QUERY_PREFETCH: 'y',
+    TRUSTED_PUBLISHERS: ',',
+    LOG_LEVEL: 'z',
+  });
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  expect(stderr.match(/^ {2}- \w+/gm)?.sort()).toEqual(
+    ['LOG_LEVEL', 'MAX_IN_FLIGHT', 'TRUSTED_PUBLISHERS', 'USERS_QUERY_PREFETCH'].map((name) => `  - ${name}`),
+  );
+});
+
+function run(
+  args: string[],
+  env: Record<string, string> = { AMQP_URL: WRONG, DATABASE_URL: WRONG },
+): Promise<{ code: number; stdout: string; stderr: string }> {
   return new Promise((resolve) =>
-    execFile(process.execPath, args, { env }, (error, stdout, stderr) =>
+    execFile(process.execPath, args, { env: { PATH: process.env.PATH, ...env }, timeout: 60_000 }, (error, stdout, stderr) =>
       resolve({ code: Number(error?.code ?? 0), stdout, stderr }),
     ),
   );

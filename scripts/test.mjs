@@ -13,7 +13,7 @@ import { watchParent } from './processes/parent.mjs';
 import { prepare } from './checkout/prepare.mjs';
 import { report, reportFailure } from './checkout/progress.mjs';
 import { ROOT } from './checkout/project.mjs';
-import { needsOfChosen } from './checkout/test-needs.mjs';
+import { byServers, needsOfChosen } from './checkout/test-needs.mjs';
 import { INSTALL_NOTHING } from './servers/packages.mjs';
 import { PROMETHEUS_MISSING, hasPrometheus } from './servers/prometheus.mjs';
 import { CLUSTER_NEEDS_PROGRAM, findRabbit } from './servers/rabbitmq-program.mjs';
@@ -119,7 +119,17 @@ async function startDatabase(given) {
 async function runSteps(broker, database) {
   const settings = async () => ({ ...(await broker), ...(await database), ...(await examples()) });
   // Side by side: tests wait for servers and deadlines half of their time, and the checks never do.
-  await Promise.all([checkCode().then(() => runFaultPasses(broker)), runTests(settings)]);
+  const files = byServers(SERVER_PROJECTS);
+  const withServers = async () => {
+    await checkCode();
+    await runFaultPasses(broker);
+    await runServerTests('tests with servers of their own', (await files).own, settings);
+  };
+  const withShared = async () => {
+    await jest('unit tests', ['--selectProjects', 'unit'], {});
+    await runServerTests(`${SERVER_PROJECTS.join(', ')} tests`, (await files).shared, settings);
+  };
+  await Promise.all([files, withServers(), withShared()]);
   // The whole of it takes half an hour: npm run test:neighbours. Alone, because a good neighbour's calls have deadlines, and on a disk.
   await jest('neighbour tests, the short pass', ['--selectProjects', 'neighbours', '--testPathPatterns', 'short'], {});
 }
@@ -144,10 +154,9 @@ async function runFaultPasses(broker) {
   else notRun.push(`NOT RUN: the short pass of the cluster tests. ${CLUSTER_NEEDS_PROGRAM}`);
 }
 
-/** @param {() => Promise<Settings>} settings */
-async function runTests(settings) {
-  await jest('unit tests', ['--selectProjects', 'unit'], {});
-  await jest(`${SERVER_PROJECTS.join(', ')} tests`, ['--selectProjects', ...SERVER_PROJECTS], {
+/** @param {string} name @param {string[]} files @param {() => Promise<Settings>} settings */
+async function runServerTests(name, files, settings) {
+  await jest(name, ['--selectProjects', ...SERVER_PROJECTS, '--runTestsByPath', ...files], {
     ...(await settings()),
     ...IN_MEMORY,
   });

@@ -13,10 +13,14 @@ const SIGNS = {
   broker: /TEST_AMQP_URL|TEST_RABBITMQ_MANAGEMENT_URL/,
   database: /TEST_DATABASE_URL/,
   exampleTools: /TEST_EXAMPLE_TOOLS/,
+  ownServers: /\bPrivateServer\.start/,
   build: /\bdist\/(apps|libs)\b|scripts\/(setup|tool)\.mjs/,
 };
 const NEEDS = /** @type {(keyof typeof SIGNS)[]} */ (Object.keys(SIGNS));
 const OF_TESTS = /spec\.ts$|\/libs\/testing\/|\/(apps|libs)\/[^/]+\/test\/|\/test\//;
+
+/** @param {string} path */
+const textIn = (path) => (existsSync(path) ? readFileSync(path, 'utf8') : undefined);
 
 /**
  * @typedef {Record<keyof typeof SIGNS, boolean>} Needs
@@ -24,12 +28,26 @@ const OF_TESTS = /spec\.ts$|\/libs\/testing\/|\/(apps|libs)\/[^/]+\/test\/|\/tes
  * @returns {Promise<Needs>} of the files that these choose, together
  */
 export async function needsOfChosen(args) {
+  return needsOf(await filesOf(args), textIn);
+}
+
+/**
+ * Each test file of these projects in one of two lists: those that break servers of their own, and all others.
+ * @param {string[]} projects
+ */
+export async function byServers(projects) {
+  const files = await filesOf(['--selectProjects', ...projects]);
+  const startsServers = (/** @type {string} */ file) => needsOf([file], textIn).ownServers;
+  return { own: files.filter(startsServers), shared: files.filter((file) => !startsServers(file)) };
+}
+
+/** @param {string[]} args of Jest @returns {Promise<string[]>} the files that these choose */
+async function filesOf(args) {
   const { stdout } = await promisify(execFile)(process.execPath, [JEST, ...args, '--listTests', '--json', '--passWithNoTests'], {
     cwd: ROOT,
     maxBuffer: 16 * 1024 * 1024,
   });
-  const files = JSON.parse(stdout.trim().split('\n').at(-1) ?? '');
-  return needsOf(files, (path) => (existsSync(path) ? readFileSync(path, 'utf8') : undefined));
+  return JSON.parse(stdout.trim().split('\n').at(-1) ?? '');
 }
 
 /**
@@ -39,7 +57,7 @@ export async function needsOfChosen(args) {
  */
 export function needsOf(files, textOf) {
   const seen = new Set(files);
-  const needs = { broker: false, database: false, exampleTools: false, build: false };
+  const needs = { broker: false, database: false, exampleTools: false, ownServers: false, build: false };
   for (const path of seen) {
     const text = textOf(path) ?? '';
     for (const need of NEEDS) needs[need] ||= SIGNS[need].test(text);

@@ -26,7 +26,7 @@ const imports = (path: string) => `import { something } from '${path}';`;
 const reads = (variable: string) => `requiredEnv('TEST_${variable}');`;
 const opens = (path: string) => `readFileSync(\`dist/${path}\`);`;
 
-const NOTHING = { broker: false, database: false, exampleTools: false, build: false };
+const NOTHING = { broker: false, database: false, exampleTools: false, ownServers: false, build: false };
 const FILES = {
   'apps/a/src/one.spec.ts': imports('./one'),
   'apps/a/src/typed.spec.ts': `import type { Something } from '@app/testing/system';\nexport type { Other } from '../test/rows';`,

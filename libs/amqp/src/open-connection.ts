@@ -19,6 +19,8 @@ export interface ConnectionOptions {
   moveEveryMs?: number;
   /** Number of the order of nodes. Default: one for all connections of the process, chosen at its start. */
   preference?: number;
+  /** Longest time without a confirm of a quorum queue before the node is left, in milliseconds. Default 8,000. */
+  unconfirmedMs?: number;
 }
 
 /** Longest silence while a connection is opened. */

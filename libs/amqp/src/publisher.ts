@@ -55,8 +55,10 @@ export class ConfirmedPublisher {
   private watching?: NodeJS.Timeout;
   /** The broker's message when it closed the channel because of a missing permission. */
   private refusal = '';
+  private readonly unconfirmedMs: number;
 
   constructor(private readonly channel: RabbitChannel<ConfirmChannel>) {
+    this.unconfirmedMs = channel.connection.options.unconfirmedMs ?? UNCONFIRMED_MS;
     channel.on('open', (opened) => {
       this.refusal = '';
       opened.on('return', (message) => this.onReturn(message));
@@ -105,7 +107,7 @@ export class ConfirmedPublisher {
     return target;
   }
 
-  private watchConfirms(afterMs = UNCONFIRMED_MS): void {
+  private watchConfirms(afterMs = this.unconfirmedMs): void {
     // After the poll phase: a process that stood still may have confirms in its socket that it has not read yet.
     this.watching ??= setTimeout(() => setImmediate(() => this.lookAtConfirms()), afterMs).unref();
   }
@@ -115,14 +117,14 @@ export class ConfirmedPublisher {
     const { connection } = this.channel;
     const waiting = [...this.targets.values()].filter(({ confirms }) => confirms.silentMs > 0);
     if (waiting.length === 0) return;
-    const silent = waiting.filter(({ confirms }) => confirms.silentMs >= UNCONFIRMED_MS);
+    const silent = waiting.filter(({ confirms }) => confirms.silentMs >= this.unconfirmedMs);
     // A node that is short of memory or disk says so, and the others are, too.
     if (connection.state === 'up' && silent.some(({ leftNodes }) => leftNodes < connection.nodes.count)) {
       for (const target of silent) target.leftNodes++;
-      leaveNode(connection.address, `a quorum queue confirmed nothing for ${UNCONFIRMED_MS / 1000} s`);
+      leaveNode(connection.address, `a quorum queue confirmed nothing for ${this.unconfirmedMs / 1000} s`);
     }
     const others = waiting.filter((target) => !silent.includes(target)).map(({ confirms }) => confirms.silentMs);
-    this.watchConfirms(UNCONFIRMED_MS - Math.max(0, ...others));
+    this.watchConfirms(this.unconfirmedMs - Math.max(0, ...others));
   }
 
   /** Permissions belong to the account: all unconfirmed messages with this exchange or this routing key were refused. */

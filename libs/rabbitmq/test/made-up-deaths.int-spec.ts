@@ -12,21 +12,18 @@ const BODY = Buffer.from('{"organizationId":"o","users":[{"userId":"u"}]}');
 const [SHORTEST] = RETRY_DELAYS;
 
 /** x-death headers that the broker parses when it dead-letters. Up to RabbitMQ 3.12 the first one stops dead-lettering on the whole node. */
-const MADE_UP: [string, unknown][] = [
-  ['no tables', ['x']],
-  ['a table without anything', [{}]],
-  [
-    'a death in a retry queue',
-    SERVICES.map((service) => ({
-      queue: retryQueue(service, SHORTEST),
-      reason: 'expired',
-      exchange: 'retry',
-      'routing-keys': [retryQueue(service, SHORTEST)],
-      count: 1,
-      time: { '!': 'timestamp', value: 1_600_000_000 },
-    })),
-  ],
-];
+const MADE_UP: Readonly<Record<string, unknown>> = {
+  'no tables': ['x'],
+  'a table without anything': [{}],
+  'a death in a retry queue': SERVICES.map((service) => ({
+    queue: retryQueue(service, SHORTEST),
+    reason: 'expired',
+    exchange: 'retry',
+    'routing-keys': [retryQueue(service, SHORTEST)],
+    count: 1,
+    time: { '!': 'timestamp', value: 1_600_000_000 },
+  })),
+};
 
 /** Uses its own broker: a failure here would stop the retries of all virtual hosts. */
 describe('a forged x-death header', () => {
@@ -57,11 +54,14 @@ describe('a forged x-death header', () => {
     }
   }
 
-  it.each(MADE_UP)('stops no retry when it expires in the queues of the lanes: %s', async (_, deaths) => {
+  // All headers in one run, because each retry takes seconds.
+  it('stops no retry when it expires in the queues of the lanes', async () => {
     const bindings = BINDINGS.filter(({ exchange }) => LANES.some((lane) => lane === exchange));
     for (const { exchange, routingKey } of bindings) {
-      const properties = { persistent: true, mandatory: true, expiration: 1, headers: { 'x-death': deaths } };
-      for (let copy = 0; copy < 3; copy++) channel.publish(exchange, routingKey, BODY, properties);
+      for (const deaths of Object.values(MADE_UP)) {
+        const properties = { persistent: true, mandatory: true, expiration: 1, headers: { 'x-death': deaths } };
+        for (let copy = 0; copy < 3; copy++) channel.publish(exchange, routingKey, BODY, properties);
+      }
     }
     await channel.waitForConfirms();
     for (const { queue } of bindings) {
@@ -70,7 +70,7 @@ describe('a forged x-death header', () => {
     await expectRetries();
   });
 
-  it.each(MADE_UP)('stops no retry when its command is retried: %s', async (_, deaths) => {
+  it('stops no retry when its command is retried', async () => {
     const tried: string[] = [];
     const server = await startUsersStub(
       { connection: { url: broker.url, name: 'users' }, metrics: new Registry() },
@@ -86,14 +86,20 @@ describe('a forged x-death header', () => {
     );
     try {
       await eventually(() => server.check() === undefined);
+      const sent: string[] = [];
       for (const lane of LANES) {
-        const headers = { 'x-api-key': 'key', 'x-death': deaths };
-        channel.publish(lane, 'users.add.v1', BODY, { persistent: true, messageId: lane, headers });
+        for (const [name, deaths] of Object.entries(MADE_UP)) {
+          const messageId = `${lane}: ${name}`;
+          sent.push(messageId);
+          const headers = { 'x-api-key': 'key', 'x-death': deaths };
+          channel.publish(lane, 'users.add.v1', BODY, { persistent: true, messageId, headers });
+        }
       }
       await channel.waitForConfirms();
+      const twice = sent.flatMap((messageId) => [`${messageId} 1`, `${messageId} 2`]).toSorted();
       // One retry in four waits for 5 s.
-      await eventually(() => tried.length === 2 * LANES.length);
-      expect(tried.toSorted()).toEqual(LANES.flatMap((lane) => [`${lane} 1`, `${lane} 2`]).toSorted());
+      await eventually(() => tried.length >= twice.length);
+      expect(tried.toSorted()).toEqual(twice);
     } finally {
       await server.close();
     }

@@ -205,8 +205,11 @@ describe('recovery', () => {
         await suspend('users.calls.queries');
         await ask();
         await suspend('users.calls');
+        const sentAt = performance.now();
         const outcome = failure(writer.call(AddUsers, BODY, { ...CALL, timeoutMs: 20_000 }));
         await eventually(() => addressesOf('writer calling').length > 1);
+        // The default of 8 s; timers may be a millisecond early.
+        expect(performance.now() - sentAt).toBeGreaterThan(7900);
         const [before, after] = addressesOf('writer calling');
         expect(after).not.toBe(before);
         expect(addressesOf('reader calling')).toHaveLength(1);
@@ -219,7 +222,10 @@ describe('recovery', () => {
     });
 
     it('all connections of an idle service go to another node', async () => {
-      const other = await startUsersStub({ connection: { url: links.url, name: 'other' }, metrics }, handlers);
+      const other = await startUsersStub(
+        { connection: { url: links.url, name: 'other', unconfirmedMs: 1000 }, metrics },
+        handlers,
+      );
       const addresses = () => ['other consuming', 'other publishing'].map(addressesOf);
       try {
         await eventually(() => other.check() === undefined);

@@ -5,7 +5,7 @@ import { Client } from 'pg';
 import { eventually } from '@app/testing/eventually';
 import { EARLIER_BINDINGS } from '@app/rabbitmq/topology/earlier-topology';
 import { requiredEnv } from '@app/testing/required-env';
-import { System, type Operation } from '@app/testing/system';
+import { OPERATIONS, patternOf, System } from '@app/testing/system';
 import { EVENTS, EXCHANGES, FIXTURES, type Exchange } from '../compat/fixtures';
 
 const OWN_ACCOUNT = new URL(requiredEnv('TEST_AMQP_URL')).username;
@@ -102,18 +102,11 @@ describe('compatibility with processes of earlier versions', () => {
     await system.services.users.stop();
     await system.services.notifications.stop();
     const services = await broker.createChannel();
-    const patterns: Record<string, Operation> = {
-      'users.add.v1': 'users/add',
-      'users.delete.v1': 'users/delete',
-      'users.get.v1': 'users/get',
-      'users.erase.v1': 'users/data/delete',
-      'documents.set.v1': 'documents/set',
-      'notifications.add.v1': 'notifications/add',
-      'notifications.get.v1': 'notifications/get',
-    };
     await replyAsBefore(services);
-    for (const { pattern, file, request, reply } of EXCHANGES.filter((one) => one.pattern in patterns)) {
-      const { status, body } = await system.call(patterns[pattern], request);
+    for (const { pattern, file, request, reply } of EXCHANGES) {
+      const operation = OPERATIONS.find((one) => patternOf(one) === pattern);
+      if (!operation) continue;
+      const { status, body } = await system.call(operation, request);
       const { message, status: code } = reply.body as { message: string; status: string };
       const ok = reply.headers['x-status'] === 'OK';
       expect([file, status === 200, body]).toEqual([

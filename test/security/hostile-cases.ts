@@ -1,8 +1,7 @@
 import type { Options } from 'amqplib';
 import * as fc from 'fast-check';
-import type { Operation } from '@app/testing/system';
+import { OPERATIONS, patternOf, type Operation } from '@app/testing/system';
 import { changed, CORPUS, huge, nasty, spelled, type ValidValues } from './hostile-values';
-import { OPERATIONS, patternOf } from './published-form';
 
 /** One request over HTTP. */
 export interface HttpCase {

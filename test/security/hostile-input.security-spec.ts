@@ -1,11 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ConsumeMessage } from 'amqplib';
+import { OPERATIONS, patternOf } from '@app/testing/system';
 import { amountOf, report, runCampaign, Tally } from './campaign';
 import { DirectPublisher, type BrokerReply } from './direct-publisher';
 import { bytesCases, httpCases, queueCases, type BytesCase, type HttpCase, type QueueCase } from './hostile-cases';
 import { ValidValues } from './hostile-values';
 import { HttpClient, type Response } from './http-client';
-import { OPERATIONS, problemAt, problemOfAnswer, problemOfRequest, patternOf } from './published-form';
+import { problemAt, problemOfAnswer, problemOfRequest } from './published-form';
 import { WatchedSystem } from './watched-system';
 
 const HTTP_CASES = amountOf('SECURITY_HTTP_CASES', 1500);

@@ -6,14 +6,15 @@ import { eventually } from '@app/testing/eventually';
 import { amountOf, report, SEED, Tally } from './campaign';
 import { DirectPublisher } from './direct-publisher';
 import { HttpClient } from './http-client';
-import { intrusionsOn, PATTERNS, type Intrusion } from './intrusions';
+import { OPERATIONS, patternOf, type Operation } from '@app/testing/system';
+import { intrusionsOn, type Intrusion } from './intrusions';
 import { TenantModel, isToAll, type AddNotificationData, type AddUsersData, type Filter } from './tenant-model';
 import { WatchedSystem, type Tenant } from './watched-system';
 
 const TENANTS = 4;
 const RUNS = amountOf('SECURITY_ISOLATION_RUNS', 3);
 /** Requests of one tenant in a run. All tenants run concurrently, so that a batch of the writer has rows of several. */
-const OPERATIONS = 60;
+const STEPS = 60;
 /** Enough that each operation comes through each door. */
 const INTRUSIONS = 90;
 const TIME_LIMIT_MS = 60_000 + RUNS * 10_000;
@@ -27,7 +28,6 @@ const IDS = ['id a', 'id b', 'id c', 'id d'];
 const KEYS = ['key a', 'key b', 'key c'];
 const VARIANTS = ['1', '2'];
 
-type Operation = Intrusion['operation'] | 'notifications/get';
 type Door = 'http' | 'queue';
 type Added = Extract<Step, { kind: 'notifications/add' | 'users/add' }>;
 type Step = { door: Door; idempotencyKey?: string } &
@@ -144,7 +144,7 @@ describe('tenants', () => {
   });
 
   it('never see, change or learn of each other, even with shared ids and keys', async () => {
-    const program = fc.tuple(...Array.from({ length: TENANTS }, () => fc.array(step, { maxLength: OPERATIONS, size: 'max' })));
+    const program = fc.tuple(...Array.from({ length: TENANTS }, () => fc.array(step, { maxLength: STEPS, size: 'max' })));
     const intrusions = fc.array(intrusion, { minLength: INTRUSIONS, maxLength: INTRUSIONS, size: 'max' });
     await fc.assert(
       fc.asyncProperty(program, intrusions, async (programs, intruding) => {
@@ -169,9 +169,7 @@ describe('tenants', () => {
 
   it('used every operation, over HTTP and AMQP', () => {
     report({ tenants: TENANTS, runs: run, ...tally.toJSON() });
-    for (const operation of ['notifications/add', 'users/add', 'notifications/get'])
-      for (const through of ['http', 'queue']) expect(tally.of(`${operation} ${through} OK`)).toBeGreaterThan(0);
-    for (const operation of Object.keys(PATTERNS))
+    for (const operation of OPERATIONS)
       for (const through of ['http', 'queue'])
         expect([operation, through, tally.of(`${operation} ${through} OK`)]).not.toContain(0);
     for (const refusal of ['NOT_FOUND', 'ALREADY_EXISTS', 'FAILED_PRECONDITION'])
@@ -383,19 +381,14 @@ describe('tenants', () => {
 
     private async askOverTheQueue(operation: Operation, data: object, idempotencyKey?: string): Promise<Answer> {
       const call = randomUUID();
-      await publisher.ask(
-        operation === 'notifications/get' ? 'notifications.get.v1' : PATTERNS[operation],
-        Buffer.from(JSON.stringify(data)),
-        call,
-        {
-          messageId: call,
-          userId: publisher.account,
-          headers: {
-            'x-api-key': this.tenant.apiKey,
-            ...(idempotencyKey !== undefined && { 'x-idempotency-key': idempotencyKey }),
-          },
+      await publisher.ask(patternOf(operation), Buffer.from(JSON.stringify(data)), call, {
+        messageId: call,
+        userId: publisher.account,
+        headers: {
+          'x-api-key': this.tenant.apiKey,
+          ...(idempotencyKey !== undefined && { 'x-idempotency-key': idempotencyKey }),
         },
-      );
+      });
       const { status, headers, text } = await publisher.reply(call);
       const result = JSON.parse(text) as Answer['body']['result'];
       return { status: String(status), text, body: { result }, id: headers['x-notification-id'] as string | undefined };

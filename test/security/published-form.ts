@@ -70,26 +70,9 @@ function extraIn(status: number, body: { error?: object }): string | undefined {
   return extra.length > 0 ? `error has the keys ${extra.join()}` : undefined;
 }
 
-const REQUESTS: Readonly<Record<Operation, string>> = {
-  'users/add': 'AddUsersRequest',
-  'users/delete': 'DeleteUsersRequest',
-  'users/get': 'GetUsersRequest',
-  'users/data/delete': 'EraseUsersRequest',
-  'documents/set': 'SetDocumentRequest',
-  'notifications/add': 'AddNotificationRequest',
-  'notifications/get': 'GetNotificationsRequest',
-  'notifications/delete': 'DeleteNotificationsRequest',
-  'notifications/update': 'UpdateNotificationsRequest',
-  'notifications/inbox': 'InboxRequest',
-};
+const schemaOf = (operation: Operation) => HTTP_MESSAGES.find(({ http }) => http.path === `/v1/${operation}`)!.request.name;
 
-/** The routing key of an operation over the broker. */
-export const patternOf = (operation: Operation): string =>
-  HTTP_MESSAGES.find(({ http }) => http.path === `/v1/${operation}`)?.pattern ?? '';
-
-export const OPERATIONS = Object.keys(REQUESTS) as Operation[];
-
-export const requestSchema = (operation: Operation): Schema => DOCUMENT.components.schemas[REQUESTS[operation]];
+export const requestSchema = (operation: Operation): Schema => DOCUMENT.components.schemas[schemaOf(operation)];
 
 export const problemOfRequest = (operation: Operation, data: unknown): string | undefined =>
-  problemAt(`/components/schemas/${REQUESTS[operation]}`, data);
+  problemAt(`/components/schemas/${schemaOf(operation)}`, data);

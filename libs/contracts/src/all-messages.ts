@@ -16,8 +16,7 @@ import { EraseUsers } from './users.erase';
 import { Exists } from './users.exists';
 import { GetUsers } from './users.get';
 
-/** Every message of the system. Each has bindings in the broker, and must have exactly one handler in its service. */
-export const ALL_MESSAGES: readonly Message<object, object>[] = [
+const DECLARED = [
   AddUsers,
   DeleteUsers,
   EraseUsers,
@@ -34,7 +33,13 @@ export const ALL_MESSAGES: readonly Message<object, object>[] = [
   DeleteNotifications,
   UpdateNotifications,
   GetInbox,
-];
+] as const;
+
+/** Every message of the system. Each has bindings in the broker, and must have exactly one handler in its service. */
+export const ALL_MESSAGES: readonly Message<object, object>[] = DECLARED;
+
+/** The path of each HTTP operation. */
+export type HttpPath = NonNullable<(typeof DECLARED)[number]['http']>['path'];
 
 /** Messages that accounts of other services may be allowed to publish; every other message is between the services of this system. */
 export const OPEN_MESSAGES = ALL_MESSAGES.filter(({ open }) => open);

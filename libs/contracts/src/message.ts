@@ -29,10 +29,12 @@ interface Example<T> {
   readonly value: T;
 }
 
+/** `/v1/<resource>/<operation>` */
+type Path = `/v1/${string}/${string}`;
+
 /** The HTTP operation of a message: POST with the body `{"data": <request>}`, answered with `{"result": <result>}`. */
-export interface HttpOperation<Request, Result> {
-  /** `/v1/<resource>/<operation>` */
-  readonly path: `/v1/${string}/${string}`;
+export interface HttpOperation<Request, Result, P extends Path = Path> {
+  readonly path: P;
   readonly summary: string;
   /** As prose in Markdown. */
   readonly description: string;
@@ -52,8 +54,9 @@ export interface HttpOperation<Request, Result> {
  *
  * @typeParam Request the body: the class as JSON, nothing around it
  * @typeParam Result  the body of a successful reply
+ * @typeParam P       the path of its HTTP operation; never without one
  */
-export interface Message<Request, Result> {
+export interface Message<Request, Result, P extends Path = Path> {
   readonly kind: 'command' | 'query';
   readonly service: ServiceName;
   /** Routing key in exchange `commands`: `<service>.<operation>.v<major>`, or `<noun>.<operation>.v<major>` for a noun of the service. */
@@ -69,7 +72,7 @@ export interface Message<Request, Result> {
   readonly callers: readonly CallerName[];
   /** Whether accounts of other services may be allowed to publish it. */
   readonly open: boolean;
-  readonly http?: HttpOperation<Request, Result>;
+  readonly http?: HttpOperation<Request, Result, P>;
   /** Errors of its own, beside those that every message has. */
   readonly errors?: Readonly<Partial<Record<ErrorStatus, OwnError>>>;
   /** Headers of a successful reply beside `x-status`: all strings, always there. Over HTTP they are percent-encoded. */
@@ -79,8 +82,8 @@ export interface Message<Request, Result> {
 }
 
 type Pattern = `${string}.${string}.v${number}`;
-type MessageOptions<Request, Result> = Pick<
-  Message<Request, Result>,
+type MessageOptions<Request, Result, P extends Path> = Pick<
+  Message<Request, Result, P>,
   'purpose' | 'example' | 'http' | 'errors' | 'replyHeaders' | 'tenantless'
 > & {
   /** Default: the first word of the pattern. */
@@ -91,30 +94,30 @@ type MessageOptions<Request, Result> = Pick<
   open?: boolean;
 };
 
-function message<Request, Result>(
+function message<Request, Result, P extends Path>(
   kind: 'command' | 'query',
   pattern: Pattern,
   request: BodyClass<Request>,
   result: new () => Result,
-  { callers = [], open = false, ...options }: MessageOptions<NoInfer<Request>, NoInfer<Result>>,
-): Message<Request, Result> {
+  { callers = [], open = false, ...options }: MessageOptions<NoInfer<Request>, NoInfer<Result>, P>,
+): Message<Request, Result, P> {
   const service = pattern.slice(0, pattern.indexOf('.')) as ServiceName;
   const publishers = options.http ? (['gateway', ...callers] as const) : callers;
   return { kind, pattern, request, result, service, open, callers: publishers, ...options };
 }
 
 /** Declares a command under its routing key. */
-export const command = <Request, Result>(
+export const command = <Request, Result, P extends Path = never>(
   pattern: Pattern,
   request: BodyClass<Request>,
   result: new () => Result,
-  options: MessageOptions<NoInfer<Request>, NoInfer<Result>>,
+  options: MessageOptions<NoInfer<Request>, NoInfer<Result>, P>,
 ) => message('command', pattern, request, result, options);
 
 /** Declares a query under its routing key. */
-export const query = <Request, Result>(
+export const query = <Request, Result, P extends Path = never>(
   pattern: Pattern,
   request: BodyClass<Request>,
   result: new () => Result,
-  options: MessageOptions<NoInfer<Request>, NoInfer<Result>>,
+  options: MessageOptions<NoInfer<Request>, NoInfer<Result>, P>,
 ) => message('query', pattern, request, result, options);

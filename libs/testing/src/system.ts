@@ -3,7 +3,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
-import { ALL_MESSAGES } from '@app/contracts/all-messages';
+import { HTTP_MESSAGES, type HttpPath } from '@app/contracts/all-messages';
 import { declareTopology } from '@app/rabbitmq/topology/declare-topology';
 import { createTestBroker } from './broker';
 import { copyDatabase, createEmptyDatabase } from './server-databases';
@@ -18,20 +18,17 @@ export interface HttpAnswer {
   body: { result?: Record<string, unknown>; error?: { message: string; status: string; details?: unknown[] } };
 }
 
-export type Operation =
-  | 'users/add'
-  | 'users/delete'
-  | 'users/get'
-  | 'users/data/delete'
-  | 'documents/set'
-  | 'notifications/add'
-  | 'notifications/get'
-  | 'notifications/delete'
-  | 'notifications/update'
-  | 'notifications/inbox';
+type WithoutVersion<P> = P extends `/v1/${infer O}` ? O : never;
+
+/** The path of an HTTP operation, without its version. */
+export type Operation = WithoutVersion<HttpPath>;
 
 /** All operations with a door over HTTP. */
-export const OPERATIONS = ALL_MESSAGES.flatMap(({ http }) => http?.path.replace('/v1/', '') ?? []) as Operation[];
+export const OPERATIONS = HTTP_MESSAGES.map(({ http }) => http.path.replace('/v1/', '') as Operation);
+
+/** The routing key of an operation over the broker. */
+export const patternOf = (operation: Operation): string =>
+  HTTP_MESSAGES.find(({ http }) => http.path === `/v1/${operation}`)!.pattern;
 
 export interface SystemOptions {
   /**

@@ -1,18 +1,7 @@
+import { ALL_MESSAGES } from '@app/contracts/all-messages';
 import { checkHandlers } from './handler-check';
 
-const ALL = [
-  'users.add.v1',
-  'users.delete.v1',
-  'users.erase.v1',
-  'users.get.v1',
-  'documents.set.v1',
-  'users.authenticate.v1',
-  'users.authorize.v1',
-  'users.exists.v1',
-  'access.check.v1',
-  'contacts.list.v1',
-  'memberships.list.v1',
-];
+const ALL = ALL_MESSAGES.filter(({ service }) => service === 'users').map(({ pattern }) => pattern);
 
 describe('checkHandlers', () => {
   it('passes one handler for each message of the service', () => {

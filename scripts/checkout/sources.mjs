@@ -27,7 +27,24 @@ export function readSources() {
       const path = join(entry.parentPath, entry.name).slice(ROOT.length + 1);
       if (entry.isFile() && path.endsWith('.ts') && !SPEC.test(path)) files.push(path);
     }
-  return new Map(files.map((path) => [path, hashOf(readFileSync(join(ROOT, path)))]));
+  return hashesOf(files);
+}
+
+/**
+ * A file that is gone by now is left out: git removes files between the listing and the reading.
+ * @param {string[]} paths from the root
+ * @returns {Map<string, string>}
+ */
+export function hashesOf(paths) {
+  const hashes = new Map();
+  for (const path of paths) {
+    try {
+      hashes.set(path, hashOf(readFileSync(join(ROOT, path))));
+    } catch (error) {
+      if (error.code !== 'ENOENT') throw error;
+    }
+  }
+  return hashes;
 }
 
 /**

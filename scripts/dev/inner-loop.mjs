@@ -56,7 +56,15 @@ export class InnerLoop {
     this.#savedAt ||= Date.now();
     if (path) this.#saved.add(path);
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => (this.#working = this.#working.then(() => this.#bringInStep())), QUIET_MS);
+    this.#timer = setTimeout(() => (this.#working = this.#working.then(() => this.#tryToBringInStep())), QUIET_MS);
+  }
+
+  async #tryToBringInStep() {
+    try {
+      await this.#bringInStep();
+    } catch (error) {
+      report(`the sources cannot be built: ${error.message}: the next save tries again`);
+    }
   }
 
   async #bringInStep() {

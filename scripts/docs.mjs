@@ -12,6 +12,7 @@ import { embedExamples } from './docs/examples.mjs';
 import { layoutProblems } from './docs/layout.mjs';
 import { deadLettersTable, eventsTable, operationsTable, optionalTable } from './docs/messages.mjs';
 import { metricsTables } from './docs/metrics.mjs';
+import { ownErrorsTable } from './docs/own-errors.mjs';
 import { pageStatements } from './docs/page-statements.mjs';
 import { supportedVersions } from './docs/supported-versions.mjs';
 import { referenceProblems } from './docs/references.mjs';
@@ -38,6 +39,7 @@ const TARGETS = {
   'libs/client/src/event-data.ts': () => clientEvents(),
   'docs/page-statements.sql': () => pageStatements(),
   'docs/integrating.md': (text) => embedExamples(text),
+  'docs/errors.md': (text) => between('own-errors', text, ownErrorsTable()),
   'docs/metrics.md': (text) => between('metrics', text, metricsTables()),
   ...Object.fromEntries(
     Object.keys(DASHBOARDS).map((name) => [`deploy/observability/dashboards/${name}.json`, () => dashboardJson(name)]),

@@ -4,12 +4,21 @@ import { join } from 'node:path';
 import { cruise } from 'dependency-cruiser';
 import extractTSConfig from 'dependency-cruiser/config-utl/extract-ts-config';
 import { ROOT } from './checkout/project.mjs';
+import { commandLine } from './processes/command-line.mjs';
 
 const CHECKS = [
   { file: '.dependency-cruiser.cjs', folders: ['apps', 'libs', 'bench'] },
   { file: '.dependency-cruiser.folders.cjs', folders: ['apps', 'libs'] },
 ];
 
+commandLine(
+  {
+    command: 'node scripts/check-imports.mjs',
+    about: 'Checks the rules for imports.',
+    examples: { '': 'a part of npm run lint' },
+  },
+  () => {},
+);
 process.chdir(ROOT);
 const load = createRequire(import.meta.url);
 for (const { file, folders } of CHECKS) {

@@ -2,9 +2,18 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from './checkout/project.mjs';
+import { commandLine } from './processes/command-line.mjs';
 
 const REGISTRY = 'https://registry.npmjs.org/';
 
+commandLine(
+  {
+    command: 'node scripts/check-lockfile.mjs',
+    about: 'Checks that package-lock.json installs the same bytes for everybody.',
+    examples: { '': 'a part of npm run lint' },
+  },
+  () => {},
+);
 const { packages } = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8'));
 const problems = [];
 for (const [path, entry] of Object.entries(packages)) {

@@ -25,7 +25,7 @@ const ref = commandLine(
     command: 'npm run test:compat --',
     about: 'Runs end-to-end tests with the gateway of another version and the services of this one, and the reverse.',
     words: { name: 'VERSION', help: 'a git tag or commit', least: 1, most: 1 },
-    examples: { 'v0.1.0': 'with a released version', 'HEAD~1': 'with the commit before this one' },
+    examples: { '9bb7f93': 'with an earlier commit', 'HEAD~1': 'with the commit before this one' },
   },
   ({ words: [version] }) => version,
 );

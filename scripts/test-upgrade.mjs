@@ -21,7 +21,7 @@ const ref = commandLine(
     command: 'npm run test:upgrade --',
     about: 'Replaces every process of another version by this one under load, and goes back. No call may fail.',
     words: { name: 'VERSION', help: 'a git tag or commit', least: 1, most: 1 },
-    examples: { 'v0.1.0': 'from a released version', HEAD: 'the procedure itself, with the same code on both sides' },
+    examples: { '9bb7f93': 'from an earlier commit', HEAD: 'the procedure itself, with the same code on both sides' },
   },
   ({ words: [version] }) => version,
 );

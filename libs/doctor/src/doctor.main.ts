@@ -1,6 +1,5 @@
 import '@app/runtime/stop-while-starting';
-import { parseArgs } from 'node:util';
-import { UsageError } from '@app/runtime/command-line';
+import { readOptions, UsageError } from '@app/runtime/command-line';
 import { ConfigError } from '@app/runtime/settings';
 import { ToolOutput } from '@app/runtime/tool-output';
 import { doctorConfig } from './config';
@@ -25,14 +24,10 @@ Examples:
   docker compose run --rm setup node scripts/tool.mjs doctor --json
 `;
 
-function readCommandLine(args: string[]): { json: boolean; quiet: boolean } | undefined {
-  const flag = { type: 'boolean', default: false } as const;
-  try {
-    const { values } = parseArgs({ args, options: { json: flag, quiet: flag, help: { ...flag, short: 'h' } } });
-    return values.help ? undefined : values;
-  } catch (error) {
-    throw new UsageError((error as Error).message.split('.')[0] + '.');
-  }
+function readCommandLine(args: string[]): { json?: boolean; quiet?: boolean } | undefined {
+  const read = readOptions('doctor', { json: 'switch', quiet: 'switch' } as const, args);
+  if (read && read.words.length > 0) throw new UsageError(`doctor takes no ${read.words[0]}: it has options only.`);
+  return read?.values;
 }
 
 async function main(args: string[]): Promise<void> {

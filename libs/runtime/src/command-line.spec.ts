@@ -1,4 +1,4 @@
-import { readArguments, UsageError, wholeNumber } from './command-line';
+import { readArguments, readOptions, UsageError, wholeNumber } from './command-line';
 
 const TOOL = {
   options: { name: 'value', json: 'switch' },
@@ -39,6 +39,13 @@ describe('the command line of a tool', () => {
     ['--json takes no value.', 'list --json=yes'],
   ])('is refused with %j: %j', (message, line) => {
     expect(() => read(line)).toThrow(new UsageError(message));
+  });
+
+  it('may be without a command', () => {
+    const without = (...args: string[]) => readOptions('doctor', { json: 'switch' } as const, args);
+    expect(without('one', '--json')).toEqual({ words: ['one'], values: { json: true } });
+    expect(without('--help')).toBeUndefined();
+    expect(() => without('--jsno')).toThrow(new UsageError('doctor has no option --jsno; did you mean --json?'));
   });
 
   it.each(['0', '01', '1.5', '11', 'ten', ''])('has no whole number from 1 to 10 in %j', (text) => {

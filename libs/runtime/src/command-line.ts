@@ -32,25 +32,58 @@ export function readArguments<C extends string, O extends Options>(
   { options, commands }: CommandLine<C, O>,
   args: string[],
 ): Understood<C, O> | undefined {
-  const own = args.includes('--') ? args.slice(0, args.indexOf('--')) : args;
-  if (own.some((word) => word === '--help' || word === '-h')) return undefined;
-  const types = Object.entries(options).map(
-    ([name, kind]) => [name, { type: kind === 'value' ? 'string' : 'boolean' } as const] as const,
-  );
-  // Not strict: its own messages explain odd values at length and name no option that there is.
-  const read = parseArgs({ args, strict: false, tokens: true, options: Object.fromEntries(types) });
-  const [word, ...words] = read.positionals;
+  if (asksForHelp(args)) return undefined;
+  const { positionals, tokens } = parse(options, args);
+  const [word, ...words] = positionals;
   const names = Object.keys(commands) as C[];
   if (word === undefined) throw new UsageError(`A command is missing; there are: ${names.join(', ')}.`);
   const command = names.find((name) => name === word);
   if (command === undefined) throw new UsageError(`There is no command ${word}; ${advice(word, names)}`);
+  return { command, words, values: valuesIn(tokens, command, options, commands[command]) };
+}
+
+/**
+ * The command line of a tool without commands.
+ *
+ * @returns undefined when help was asked for
+ * @throws UsageError
+ */
+export function readOptions<O extends Options>(
+  tool: string,
+  options: O,
+  args: string[],
+): Omit<Understood<never, O>, 'command'> | undefined {
+  if (asksForHelp(args)) return undefined;
+  const { positionals, tokens } = parse(options, args);
+  return { words: positionals, values: valuesIn(tokens, tool, options, Object.keys(options)) };
+}
+
+const asksForHelp = (args: string[]): boolean => {
+  const own = args.includes('--') ? args.slice(0, args.indexOf('--')) : args;
+  return own.some((word) => word === '--help' || word === '-h');
+};
+
+function parse(options: Options, args: string[]) {
+  const types = Object.entries(options).map(
+    ([name, kind]) => [name, { type: kind === 'value' ? 'string' : 'boolean' } as const] as const,
+  );
+  // Not strict: its own messages explain odd values at length and name no option that there is.
+  return parseArgs({ args, strict: false, tokens: true, options: Object.fromEntries(types) });
+}
+
+function valuesIn<O extends Options>(
+  tokens: ReturnType<typeof parse>['tokens'],
+  subject: string,
+  options: O,
+  allowed: readonly string[],
+): ValuesOf<O> {
   const values: Record<string, string | boolean> = {};
-  for (const token of read.tokens) {
+  for (const token of tokens) {
     if (token.kind !== 'option') continue;
     const { name, rawName, value, inlineValue } = token;
-    if (!rawName.startsWith('--') || !commands[command].includes(name)) {
-      const known = [...commands[command], 'help'].map((option) => `--${option}`);
-      throw new UsageError(`${command} has no option ${rawName}; ${advice(rawName, known)}`);
+    if (!rawName.startsWith('--') || !allowed.includes(name)) {
+      const known = [...allowed, 'help'].map((option) => `--${option}`);
+      throw new UsageError(`${subject} has no option ${rawName}; ${advice(rawName, known)}`);
     }
     const takesValue = options[name] === 'value';
     if (takesValue && (value === undefined || (!inlineValue && value.startsWith('-'))))
@@ -58,7 +91,7 @@ export function readArguments<C extends string, O extends Options>(
     if (!takesValue && value !== undefined) throw new UsageError(`${rawName} takes no value.`);
     values[name] = value ?? true;
   }
-  return { command, words, values: values as ValuesOf<O> };
+  return values as ValuesOf<O>;
 }
 
 /** The name that was meant, or else all. */

@@ -1,4 +1,5 @@
 import '@app/runtime/stop-while-starting';
+import { readOptions, UsageError } from '@app/runtime/command-line';
 import { brokerTlsFiles } from '@app/runtime/tls-settings';
 import { ConfigError } from '@app/runtime/settings';
 import { ToolOutput } from '@app/runtime/tool-output';
@@ -10,8 +11,11 @@ const WAIT_MS = 60_000;
 const output = new ToolOutput();
 
 async function main() {
+  // Words are the steps of npm run setup, which has the help.
+  const read = readOptions('setup', { upgraded: 'switch', json: 'switch' } as const, process.argv.slice(2));
+  if (!read) throw new UsageError('This is a step of npm run setup.');
+  const { upgraded = false } = read.values;
   const config = topologyConfig();
-  const upgraded = process.argv.includes('--upgraded');
   const away: string[] = [];
   const onAway = (queues: readonly string[]) => {
     away.push(...queues);

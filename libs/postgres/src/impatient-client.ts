@@ -1,5 +1,6 @@
+import { internalsOf } from './pg-internals';
 import { STATEMENT_TIMEOUT_MS } from './statement-timeout';
-import { internalsOf, WritableClient, type WritableClientConfig } from './writable-client';
+import { WritableClient, type WritableClientConfig } from './writable-client';
 
 /** Longest silence during a statement, in milliseconds. The server ends each statement earlier, so a longer silence means that it is gone. */
 const SILENCE_MS = STATEMENT_TIMEOUT_MS + 1000;
@@ -9,11 +10,11 @@ const SILENCE_MS = STATEMENT_TIMEOUT_MS + 1000;
  * dropped, nothing else would end a statement: TCP retries for a quarter of an hour.
  */
 export class ImpatientClient extends WritableClient {
-  constructor(config: WritableClientConfig) {
+  constructor(config: WritableClientConfig, silenceMs = SILENCE_MS) {
     super(config);
     this.once('connect', () => {
       const { stream } = internalsOf(this).connection;
-      stream.setTimeout(SILENCE_MS);
+      stream.setTimeout(silenceMs);
       // on(), because a callback passed to setTimeout() runs only once, and that may be while no statement runs.
       stream.on('timeout', () => {
         if (this.idle) return;

@@ -1,8 +1,7 @@
-import type { EventEmitter } from 'node:events';
-import type { Socket } from 'node:net';
 import type { Client } from 'pg';
 import type { DatabaseServers, Endable } from './database-servers';
 import { ConnectionPooler, READ_ONLY, ReadOnlyServer } from './errors';
+import { internalsOf } from './pg-internals';
 import { TlsClient, type TlsClientConfig } from './tls-client';
 
 /** Longest time for one server, in milliseconds: two have the time of one, so that a caller does not notice the first. */
@@ -12,17 +11,6 @@ export interface WritableClientConfig extends TlsClientConfig {
   /** Replaces `connectionString`. */
   servers: DatabaseServers;
 }
-
-interface Internals {
-  connection: EventEmitter & { stream: Socket };
-  /** False while a statement runs. */
-  readyForQuery: boolean;
-  /** Process that serves this connection, as the server has reported it with the key for cancel requests. */
-  processID: number;
-}
-
-/** Parts of a driver's connection that its types lack. */
-export const internalsOf = (client: Client): Internals => client as unknown as Internals;
 
 /**
  * A connection to the current server of {@link DatabaseServers}. It refuses a server that accepts no writes, which the driver cannot do, and a
@@ -41,7 +29,7 @@ export class WritableClient extends TlsClient implements Endable {
     // Without a listener a lost idle connection would end the process. The next statement reports the loss.
     this.on('error', () => undefined);
     this.once('end', () => servers.ended(this));
-    internalsOf(this).connection.on('errorMessage', ({ code }: { code?: string }) => {
+    internalsOf(this).connection.on('errorMessage', ({ code }) => {
       if (code === READ_ONLY) this.lost('the server accepts no writes any more', 'all');
     });
   }

@@ -1,15 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { waitAfter } from '@app/runtime/wait-after';
 
 const STABLE_MS = 10_000;
 
-/** Waits that double from `firstMs` to `mostMs` milliseconds. Half of each wait is random, so that many clients do not return at once. */
+/** Waits that double, see {@link waitAfter}. */
 export class Backoff {
   private failures = 0;
   private succeededAt = Infinity;
 
   constructor(
-    private readonly firstMs = 100,
-    private readonly mostMs = 5000,
+    private readonly firstMs?: number,
+    private readonly mostMs?: number,
   ) {}
 
   /** Reports a success. The waits start again from the first one only after 10 s without a failure. */
@@ -26,7 +27,6 @@ export class Backoff {
   async wait(signal: AbortSignal): Promise<void> {
     if (this.isStable) this.failures = 0;
     this.succeededAt = Infinity;
-    const ceiling = Math.min(this.mostMs, this.firstMs * 2 ** this.failures++);
-    await sleep(ceiling / 2 + (Math.random() * ceiling) / 2, undefined, { signal }).catch(() => undefined);
+    await sleep(waitAfter(++this.failures, this.firstMs, this.mostMs), undefined, { signal }).catch(() => undefined);
   }
 }

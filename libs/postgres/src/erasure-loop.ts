@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
-import { waitAfter } from './backoff';
+import { waitAfter } from '@app/runtime/wait-after';
 import { reasonOf } from './errors';
 import { erasureFailures, erasureOldestSeconds } from './metrics';
 

@@ -1,4 +1,4 @@
-import { waitAfter } from './backoff';
+import { waitAfter } from '@app/runtime/wait-after';
 
 /** Events of the outbox that must be published again, by `seq`. The relay skips them for a while, so that they do not block other events. */
 export class KeptEvents {

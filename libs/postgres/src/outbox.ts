@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
 import { outside } from '@app/tracing/tracing';
-import { waitAfter } from './backoff';
+import { waitAfter } from '@app/runtime/wait-after';
 import { EVENT_MEMORY_MS, EventMemory } from './event-memory';
 import { LaterLook } from './later-look';
 import type { OutboxEvent, OutboxOptions } from './outbox-event';

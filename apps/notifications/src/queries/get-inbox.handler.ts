@@ -6,7 +6,7 @@ import { JsonText } from '@app/amqp/reply';
 import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
 import { InboxRepository, positionOf } from '../db/inbox.repository';
 import { Members } from '../users-service/members';
-import { printed, toItem } from './notification-item';
+import { pageText, printed, toItem } from './notification-item';
 
 const DEFAULT_PAGE_SIZE = 50;
 
@@ -32,7 +32,6 @@ export class GetInboxHandler {
     const next = isCut ? positionOf(found.notifications[items.length - 1]) : found.next;
     const answer = { status: 'success', message: 'Notification(s) retrieved successfully.' };
     const rest = { unread: found.unread, asOf: found.asOf, ...(next && { pageToken: encodePageToken(next) }) };
-    // Each item is serialized only once, because a page may have a thousand.
-    return new JsonText(`${JSON.stringify(answer).slice(0, -1)},"data":[${items.join()}],${JSON.stringify(rest).slice(1)}`);
+    return new JsonText(pageText(answer, items, rest));
   }
 }

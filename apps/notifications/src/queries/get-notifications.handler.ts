@@ -6,7 +6,7 @@ import { JsonText } from '@app/amqp/reply';
 import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
 import { Members } from '../users-service/members';
 import { PagesRepository } from '../db/pages.repository';
-import { printed, toItem } from './notification-item';
+import { pageText, printed, toItem } from './notification-item';
 
 const DEFAULT_PAGE_SIZE = 1000;
 
@@ -37,10 +37,7 @@ export class GetNotificationsHandler {
     const last = notifications[items.length - 1];
     const isPartial = more || items.length < notifications.length;
     const answer = { status: 'success', message: 'Notification(s) retrieved successfully.' };
-    const rest = last && isPartial && { pageToken: encodePageToken({ timestamp: last.timestamp, notificationId: last.id }) };
-    // Each item is serialized only once, because a page may have a thousand.
-    return new JsonText(
-      `${JSON.stringify(answer).slice(0, -1)},"data":[${items.join()}]${rest ? `,${JSON.stringify(rest).slice(1)}` : '}'}`,
-    );
+    const position = last && isPartial && { timestamp: last.timestamp, notificationId: last.id };
+    return new JsonText(pageText(answer, items, position ? { pageToken: encodePageToken(position) } : {}));
   }
 }

@@ -49,3 +49,9 @@ export function toItem(
 }
 
 const toUser = ({ userId, name = '', email = '' }: KeptUser): StoredUser => ({ userId, name, email });
+
+/** The body of a page. Its items are serialized only once, because there may be a thousand. */
+export function pageText(answer: object, items: readonly string[], rest: object): string {
+  const end = JSON.stringify(rest).slice(1);
+  return `${JSON.stringify(answer).slice(0, -1)},"data":[${items.join()}]${end === '}' ? '' : ','}${end}`;
+}

@@ -25,7 +25,6 @@ import * as lifecycle from './rows/lifecycle.mjs';
 import * as members from './rows/members.mjs';
 import * as outbox from './rows/outbox.mjs';
 import * as pages from './rows/pages.mjs';
-import * as partitions from './rows/partitions.mjs';
 import * as publish from './rows/publish.mjs';
 import * as recipients from './rows/recipients.mjs';
 import * as soak from './rows/soak.mjs';
@@ -57,7 +56,6 @@ const ROWS = {
   soak,
   pages,
   inbox,
-  partitions,
 };
 
 const { names, modeName, mode, write } = commandLine(

@@ -12,7 +12,6 @@
  * @property {number} commands published and drained in a round
  * @property {number} idleSeconds
  * @property {number} soakSeconds
- * @property {number} partitionedRecipients stored, in each layout
  */
 const DEFAULT = {
   rounds: 5,
@@ -26,13 +25,12 @@ const DEFAULT = {
   commands: 20_000,
   idleSeconds: 30,
   soakSeconds: 60,
-  partitionedRecipients: 1_000_000,
 };
 
 /** @type {Record<string, Mode>} */
 export const MODES = {
   default: DEFAULT,
-  full: { ...DEFAULT, sizes: [10_000, 1_000_000, 10_000_000], soakSeconds: 600, partitionedRecipients: 20_000_000 },
+  full: { ...DEFAULT, sizes: [10_000, 1_000_000, 10_000_000], soakSeconds: 600 },
   quick: {
     rounds: 1,
     seriesRounds: 1,
@@ -45,6 +43,5 @@ export const MODES = {
     commands: 3000,
     idleSeconds: 5,
     soakSeconds: 5,
-    partitionedRecipients: 100_000,
   },
 };

@@ -43,7 +43,7 @@ export async function planOf(sql, { organizationId, notificationIds, pageSize, .
  * What the build has made of a source file.
  * @param {string} path
  */
-export const built = (path) => createRequire(import.meta.url)(join(ROOT, 'dist', `${path}.js`));
+const built = (path) => createRequire(import.meta.url)(join(ROOT, 'dist', `${path}.js`));
 
 /** @param {PlanNode[]} nodes @param {number} most */
 function judged(nodes, most) {

@@ -35,7 +35,7 @@ export async function document(results, how, laboratory) {
   const { rows: postgres } = await laboratory.admin.query(
     `SELECT current_setting('server_version') AS version, current_setting('shared_buffers') AS buffers`,
   );
-  const rabbitmq = await laboratory.rabbit.control('version');
+  const rabbitmq = await laboratory.rabbit.control('rabbitmqctl', 'version');
   const [processor] = cpus();
   const machine = [
     `${cpus().length} × ${processor.model.trim()}`,

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import type { Channel, ConfirmChannel, Message as AmqpMessage } from 'amqplib';
 import { ApiError } from '@app/contracts/error';
 import { outcomeUnknown, unavailable } from './call-errors';
+import { CallChannels } from './call-channels';
 import { RabbitChannel } from './channel';
-import { checkExchanges } from './check-topology';
 import { commandMessage } from './command-format';
 import { Commands } from './commands';
 import type { RabbitConnection } from './connection';
@@ -12,8 +12,7 @@ import { PendingCalls } from './pending-calls';
 import { ConfirmedPublisher, type PublishOutcome } from './publisher';
 import { Queries } from './queries';
 import { decodeReply, repliesIn, type Answer, type ReceivedReply } from './reply-format';
-import { openReplyQueue } from './reply-queue';
-import { warmUp } from './warm-up';
+import { isChannelClosed } from './opened-channel';
 import { within } from './within';
 
 export interface CallerOptions {
@@ -31,27 +30,23 @@ export interface CallerOptions {
   warmUp?: readonly Operation[];
 }
 
-/** Channels in a row that may be given up because a queue refuses. More: the queue is full, and the other queues must not wait for it. */
-const MOST_COLD_CHANNELS = 5;
-
 /** How long calls wait for a channel after the connection was lost: long enough to reach another node of the broker. */
 const FAILOVER_MS = 900;
 
 /** Publishes commands and queries, and waits for their replies in its own reply queue. */
 export class Caller {
+  private readonly channels: CallChannels;
   private readonly channel: RabbitChannel<ConfirmChannel>;
   private readonly publisher: ConfirmedPublisher;
   private readonly calls = new PendingCalls();
   private readonly sender: Sender;
   private readonly exchange: string;
-  private readonly replyQueues = new WeakMap<Channel, string>();
   private readonly queries: Queries;
   private readonly commands: Commands;
   /** Correlation ids of calls that wait for a channel: nothing of them was written. */
   private readonly waiting = new Set<string>();
   /** When the channel was lost, in milliseconds of `performance.now()`. */
   private lostAt = performance.now();
-  private coldChannels = 0;
   private closed = false;
 
   constructor(
@@ -60,11 +55,12 @@ export class Caller {
   ) {
     this.exchange = options.exchange ?? 'commands';
     this.sender = { appId: options.appId, userId: connection.username };
+    this.channels = new CallChannels({ ...options, exchange: this.exchange, sender: this.sender });
     this.channel = new RabbitChannel(connection, {
       name: 'calls',
       open: (model) => model.createConfirmChannel(),
-      setup: (channel) => this.setUp(channel),
-      drain: () => this.calls.endOfPresent(),
+      setup: (channel) => this.channels.setUp(channel, (reply) => this.onReply(reply)),
+      drain: (earlier) => this.drain(earlier),
     });
     this.channel.on('lost', () => {
       this.lostAt = performance.now();
@@ -152,28 +148,8 @@ export class Caller {
     await this.channel.close();
   }
 
-  private async setUp(channel: ConfirmChannel): Promise<void> {
-    const { standbyExchange } = this.options;
-    await checkExchanges(channel, [this.exchange, ...(standbyExchange === undefined ? [] : [standbyExchange]), 'replies']);
-    const queue = await openReplyQueue(channel, (reply) => this.onReply(reply));
-    this.replyQueues.set(channel, queue);
-    await this.warmUp(channel, queue);
-  }
-
-  private async warmUp(channel: ConfirmChannel, replyTo: string): Promise<void> {
-    const { warmUp: operations = [], standbyExchange } = this.options;
-    const targets = operations.flatMap(({ kind, pattern }) => {
-      const exchange = kind === 'command' ? this.exchange : standbyExchange;
-      return exchange === undefined ? [] : { exchange, routingKey: pattern };
-    });
-    if ((await warmUp(channel, targets, this.sender, replyTo)) || ++this.coldChannels > MOST_COLD_CHANNELS) this.coldChannels = 0;
-    else throw new Error('a queue refuses messages: it has no leader yet, or is full');
-  }
-
-  /** Replies come over the channel that the call was published on: another channel may be in setup. */
   private get replyQueue(): string | undefined {
-    const { current } = this.channel;
-    return current && this.replyQueues.get(current);
+    return this.channels.replyQueueOf(this.channel.current);
   }
 
   private onReply(message: AmqpMessage): void {
@@ -220,9 +196,14 @@ export class Caller {
     else this.calls.reject(correlationId, unavailable('there was no connection in time'));
   }
 
+  private isUnsent(correlationId: string): boolean {
+    return this.waiting.has(correlationId) || this.commands.isUnsent(correlationId);
+  }
+
   /** The error of a call that is given up. Nothing of it is written from now on. */
   private unanswered(correlationId: string, whyUnsent: string, why: string): ApiError {
-    const isUnsent = this.waiting.delete(correlationId) || this.commands.isUnsent(correlationId);
+    const isUnsent = this.isUnsent(correlationId);
+    this.waiting.delete(correlationId);
     return isUnsent ? unavailable(whyUnsent) : outcomeUnknown(why);
   }
 
@@ -234,14 +215,32 @@ export class Caller {
     return outcome;
   }
 
+  /** Waits for the answers over a channel that another one has replaced. When it ends before them, its queries are asked again over the other one. */
+  private async drain(earlier: Channel): Promise<void> {
+    const sent = this.calls.ids.filter((id) => !this.isUnsent(id));
+    const onEnd = () =>
+      setImmediate(() => {
+        this.endCommands(sent);
+        // Without a channel all queries wait for the next one.
+        if (this.channel.current) this.queries.askAgain(sent);
+      });
+    earlier.once('close', onEnd);
+    if (isChannelClosed(earlier)) onEnd();
+    await this.calls.endOf(sent);
+    earlier.off('close', onEnd);
+  }
+
   /** After a lost channel: the outcome of its commands is unknown, and its queries are asked again. */
   private async recover(): Promise<void> {
-    this.calls.rejectAll(
-      () => outcomeUnknown('the connection was lost before the answer came'),
-      (correlationId) => this.queries.has(correlationId) || this.waiting.has(correlationId),
-    );
-    if (await this.channel.whenReady(this.lostAt + FAILOVER_MS - performance.now())) this.queries.askAllAgain();
+    this.endCommands(this.calls.ids.filter((id) => !this.isUnsent(id)));
+    if (await this.channel.whenReady(this.lostAt + FAILOVER_MS - performance.now())) this.queries.askAgain();
     else this.queries.giveUp('the connection was lost');
+  }
+
+  /** @param sent calls of a channel that has ended */
+  private endCommands(sent: readonly string[]): void {
+    for (const id of sent)
+      if (!this.queries.has(id)) this.calls.reject(id, outcomeUnknown('the connection was lost before the answer came'));
   }
 
   private reportPending(): void {

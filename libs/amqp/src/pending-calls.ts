@@ -19,6 +19,11 @@ export class PendingCalls {
     return this.calls.size;
   }
 
+  /** Correlation ids of all calls. */
+  get ids(): string[] {
+    return this.calls.keys();
+  }
+
   /**
    * Waits for the reply.
    *
@@ -43,10 +48,8 @@ export class PendingCalls {
     this.take(correlationId)?.reject(error);
   }
 
-  /** @param except calls that go on waiting */
-  rejectAll(makeError: (correlationId: string) => Error, except: (correlationId: string) => boolean = () => false): void {
-    for (const correlationId of this.calls.keys())
-      if (!except(correlationId)) this.reject(correlationId, makeError(correlationId));
+  rejectAll(makeError: (correlationId: string) => Error): void {
+    for (const correlationId of this.ids) this.reject(correlationId, makeError(correlationId));
   }
 
   /** Resolves when no call is pending. */
@@ -54,10 +57,10 @@ export class PendingCalls {
     if (this.calls.size > 0) await new Promise<void>((resolve) => (this.onEmpty = resolve));
   }
 
-  /** Resolves when the calls that are pending now have ended. */
-  async endOfPresent(): Promise<void> {
-    const present = [...this.calls.keys()];
-    while (present.some((correlationId) => this.calls.get(correlationId))) await sleep(LOOK_EVERY_MS, undefined, { ref: false });
+  /** Resolves when the given calls have ended. */
+  async endOf(correlationIds: readonly string[]): Promise<void> {
+    while (correlationIds.some((correlationId) => this.calls.get(correlationId)))
+      await sleep(LOOK_EVERY_MS, undefined, { ref: false });
   }
 
   private take(correlationId: string): PendingCall | undefined {

@@ -253,7 +253,7 @@ describe(Queries.name, () => {
     await jest.advanceTimersByTimeAsync(300);
     await end('first a', 'lost');
     expect(rejected).toEqual([]);
-    queries.askAllAgain();
+    queries.askAgain();
     expect(sent()).toEqual(['first a', 'first b', 'first a']);
     expect(copies.at(-1)!.timeoutMs).toBe(4700);
     queries.giveUp('no connection');
@@ -265,6 +265,23 @@ describe(Queries.name, () => {
     const { ask, sent, rejected } = setUp();
     ask('a', { ...OPTIONS, timeoutMs: 0.5 });
     expect(sent()).toEqual([]);
+    expect(rejected).toEqual([['a', expect.objectContaining({ status: 'UNAVAILABLE' })]]);
+  });
+
+  it('asks only the queries of an ended channel again, and forgets their earlier copies', async () => {
+    const { queries, ask, copies, sent, end, rejected } = setUp();
+    ask('a');
+    ask('b');
+    await jest.advanceTimersByTimeAsync(PATIENCE_MS);
+    const [earlier] = copies.filter(({ id }) => id === 'a~');
+    queries.askAgain(['a', 'answered meanwhile']);
+    expect(sent()).toEqual(['first a', 'first b', 'standby a~', 'standby b~', 'first a']);
+    earlier.end('nacked');
+    await jest.advanceTimersByTimeAsync(0);
+    expect(rejected).toEqual([]);
+    await end('first a', 'returned');
+    expect(sent().slice(5)).toEqual(['standby a~']);
+    await end('standby a~', 'nacked');
     expect(rejected).toEqual([['a', expect.objectContaining({ status: 'UNAVAILABLE' })]]);
   });
 

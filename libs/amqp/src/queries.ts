@@ -13,6 +13,8 @@ interface Query extends Request {
   first: 'none' | 'sent' | 'confirmed';
   /** Whether a copy went to the standby exchange. */
   repeated: boolean;
+  /** Channels that have ended with copies of it. */
+  lostChannels: number;
   /** In milliseconds of `performance.now()`. */
   askedAt: number;
 }
@@ -62,7 +64,7 @@ export class Queries {
 
   /** Publishes a query. Its answer or error reaches the transport under `correlationId`. */
   ask(request: Request): void {
-    const query: Query = { ...request, copies: 0, first: 'none', repeated: false, askedAt: performance.now() };
+    const query: Query = { ...request, copies: 0, first: 'none', repeated: false, lostChannels: 0, askedAt: performance.now() };
     this.asked.set(request.correlationId, query);
     this.tokens = Math.min(MOST_TOKENS, this.tokens + REPEATED_SHARE);
     this.publish(query);
@@ -96,10 +98,12 @@ export class Queries {
     this.asked.take(correlationId);
   }
 
-  /** Asks every query again, on a new channel. */
-  askAllAgain(): void {
-    for (const query of this.all()) {
-      Object.assign(query, { copies: 0, first: 'none', repeated: false });
+  /** Asks queries again, on a new channel. Default: all of them. */
+  askAgain(correlationIds: readonly string[] = this.asked.keys()): void {
+    for (const id of correlationIds) {
+      const query = this.asked.get(id);
+      if (!query) continue;
+      Object.assign(query, { copies: 0, first: 'none', repeated: false, lostChannels: query.lostChannels + 1 });
       this.transport.repeated(query.operation.pattern, 'lost');
       this.publish(query);
     }
@@ -121,7 +125,7 @@ export class Queries {
   }
 
   private async send(query: Query, isStandby: boolean): Promise<void> {
-    const { correlationId, deadline } = query;
+    const { correlationId, deadline, lostChannels } = query;
     const timeoutMs = Math.floor(deadline - performance.now());
     if (!this.has(correlationId)) return;
     if (timeoutMs <= 0) {
@@ -136,8 +140,8 @@ export class Queries {
       const outcome = isStandby
         ? await this.publishStandby(query, timeoutMs)
         : await this.transport.publish(this.first, query, correlationId, timeoutMs);
-      // The loss of the channel is handled for all queries at once.
-      if (outcome === 'lost') return;
+      // The loss of the channel is handled for all queries at once. Earlier copies do not count any more then.
+      if (outcome === 'lost' || lostChannels !== query.lostChannels) return;
       if (outcome === 'confirmed') this.onConfirm(query, isStandby);
       error = notPublished(outcome);
       if (!error || !this.has(correlationId)) return;

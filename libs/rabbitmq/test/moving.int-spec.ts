@@ -1,4 +1,5 @@
 import { Registry } from 'prom-client';
+import type { RabbitConnection } from '@app/amqp/connection';
 import { AddUsers, type AddUsersRequest } from '@app/contracts/users.add';
 import { Authenticate } from '@app/contracts/users.authenticate';
 import { createTestBroker, type TestBroker } from '@app/testing/broker';
@@ -86,6 +87,48 @@ describe('connections whose node has returned', () => {
       expect(new Set(executed).size).toBe(calls);
     },
   );
+
+  it('say at once that the outcome of a command is unknown, and ask queries again, when the earlier node ends before their work', async () => {
+    let letGo!: () => void;
+    const gone = new Promise<void>((resolve) => (letGo = resolve));
+    let [asked, added, isGone] = [0, 0, false];
+    handlers.authenticate = async () => {
+      asked++;
+      if (!isGone) await gone;
+      return { known: true };
+    };
+    handlers.add = async () => {
+      added++;
+      await gone;
+    };
+    const { connection } = client as unknown as { connection: RabbitConnection };
+    await ready();
+    await eventually(areSpread);
+    // All connections gather at the third node.
+    const [ofClient, ofServer, left] = links.proxies;
+    for (const proxy of [ofClient, ofServer]) links.kill(proxy);
+    await eventually(() => left.openLinks === 3);
+    await ready();
+    const add = client.call(AddUsers, BODY, CALL);
+    // More than may be asked again because they are only slow.
+    const asks = Array.from({ length: 12 }, () => client.call(Authenticate, { apiKey: 'key', tokenHash: 'a'.repeat(64) }, CALL));
+    const outcomes = Promise.allSettled([add, ...asks]);
+    await eventually(() => asked >= 12 && added === 1);
+    links.heal();
+    await eventually(() => links.nodeOf(connection) === ofClient && left.openLinks > 0);
+    await ready();
+    links.kill(left);
+    isGone = true;
+    letGo();
+    const [unknown, ...answers] = await outcomes;
+    expect(unknown).toMatchObject({
+      reason: { status: 'DEADLINE_EXCEEDED', message: expect.stringContaining('the connection was lost') as string },
+    });
+    for (const answer of answers) expect(answer).toMatchObject({ value: { json: '{"known":true}' } });
+    // Delivered again, and settled before the next test.
+    await eventually(() => added > 1);
+    links.heal();
+  });
 
   it('stay open at the earlier node for work that runs, which is executed once and answered', async () => {
     let runs = 0;

@@ -16,7 +16,8 @@ describe('a pool with two servers', () => {
   let dataSource: DataSource;
 
   beforeAll(async () => {
-    [first, second] = await Promise.all([PrivateServer.start('postgres'), PrivateServer.start('postgres')]);
+    // A commit waits for a standby only when it is safe.
+    [first, second] = await Promise.all([PrivateServer.start('postgres'), PrivateServer.start('postgres', '--fsync')]);
     for (const server of [first, second]) {
       await on(server, `CREATE TABLE things (server text DEFAULT current_setting('port'))`);
     }
@@ -37,8 +38,12 @@ describe('a pool with two servers', () => {
     return rows[0]?.server;
   };
   const openAll = () => Promise.all(Array.from({ length: POOL_SIZE }, () => dataSource.query('SELECT pg_sleep(0.1)')));
-  const connectionsTo = async (server: PrivateServer): Promise<number> =>
-    (await on(server, `SELECT pid FROM pg_stat_activity WHERE application_name = 'servers test'`)).length;
+  /** Processes of the server for the connections of the pool. */
+  const backendsOf = async (server: PrivateServer, state = '%'): Promise<number[]> => {
+    const ofPool = `SELECT pid FROM pg_stat_activity WHERE application_name = 'servers test' AND state LIKE '${state}'`;
+    return (await on<{ pid: number }>(server, ofPool)).map(({ pid }) => pid);
+  };
+  const connectionsTo = async (server: PrivateServer): Promise<number> => (await backendsOf(server)).length;
 
   it('uses the one that accepts writes', async () => {
     await dataSource.initialize();
@@ -93,6 +98,24 @@ describe('a pool with two servers', () => {
     }
   });
 
+  it('stays at one whose commit waits for a standby that is away, with the other connections', async () => {
+    await dataSource.initialize();
+    await openAll();
+    const before = await backendsOf(second);
+    await waitForStandbys(second, true);
+    try {
+      // The setting takes effect a moment after sessions see it.
+      await eventually(async () => isDatabaseAway(await refusal(write())));
+      const idle = await backendsOf(second, 'idle');
+      expect(idle).toHaveLength(POOL_SIZE - 1);
+      expect(before).toEqual(expect.arrayContaining(idle));
+      const [{ pid }] = await dataSource.query<{ pid: number }[]>('SELECT pg_backend_pid() AS pid');
+      expect(idle).toContain(pid);
+    } finally {
+      await waitForStandbys(second, false);
+    }
+  });
+
   it('connects within the time of one server while the other one is frozen', async () => {
     await first.order('pause');
     try {
@@ -116,12 +139,19 @@ const portOf = ({ url }: PrivateServer): string => new URL(url).port;
 const rowsOf = (server: PrivateServer) => on(server, 'SELECT count(*) FROM things');
 
 /** `default_transaction_read_only` shows a client what a standby shows, without a second program. */
-async function acceptWrites(server: PrivateServer, allowed: boolean): Promise<void> {
-  await on(server, `ALTER SYSTEM SET default_transaction_read_only = ${allowed ? 'off' : 'on'}`);
+const acceptWrites = (server: PrivateServer, allowed: boolean): Promise<void> =>
+  change(server, 'default_transaction_read_only', allowed ? 'off' : 'on');
+
+/** There are no standbys, so a commit that waits for one does not end. */
+const waitForStandbys = (server: PrivateServer, wanted: boolean): Promise<void> =>
+  change(server, 'synchronous_standby_names', wanted ? '*' : '');
+
+async function change(server: PrivateServer, setting: string, value: string): Promise<void> {
+  await on(server, `ALTER SYSTEM SET ${setting} = '${value}'`);
   await on(server, 'SELECT pg_reload_conf()');
   await eventually(async () => {
-    const [row] = await on<{ now: string }>(server, `SELECT current_setting('default_transaction_read_only') AS now`);
-    return row?.now === (allowed ? 'off' : 'on');
+    const [row] = await on<{ now: string }>(server, `SELECT current_setting('${setting}') AS now`);
+    return row?.now === value;
   });
 }
 

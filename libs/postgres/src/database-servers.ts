@@ -19,6 +19,7 @@ export class DatabaseServers {
   private readonly logger = new Logger('Postgres');
   private readonly urls: readonly string[];
   private readonly open = new Map<Endable, string>();
+  private readonly probes = new Map<string, Promise<boolean>>();
   private position = 0;
   private used?: number;
 
@@ -78,6 +79,19 @@ export class DatabaseServers {
     const position = this.urls.indexOf(url);
     connectFailures.inc({ server: position + 1 });
     if (position === this.position) this.position = (position + 1) % this.count;
+  }
+
+  /** Asks a server that has been silent whether it answers. Connections that ask at the same time share one probe. */
+  async answers(url: string, probe: () => Promise<boolean>): Promise<boolean> {
+    let running = this.probes.get(url);
+    if (!running) {
+      running = probe().finally(() => this.probes.delete(url));
+      this.probes.set(url, running);
+    }
+    const answered = await running;
+    if (answered)
+      this.logger.warn({ msg: 'a statement has no answer, and its server works', server: this.urls.indexOf(url) + 1 });
+    return answered;
   }
 
   /**

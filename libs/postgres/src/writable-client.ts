@@ -17,8 +17,8 @@ export interface WritableClientConfig extends TlsClientConfig {
  * connection pooler.
  */
 export class WritableClient extends TlsClient implements Endable {
-  private readonly servers: DatabaseServers;
-  private readonly server: string;
+  protected readonly servers: DatabaseServers;
+  protected readonly server: string;
 
   constructor(config: WritableClientConfig) {
     const { servers } = config;

@@ -67,7 +67,8 @@ describe('events', () => {
     await workload.stop();
 
     const stored = await cluster.sql.query<{ key: string }>(
-      `SELECT o.api_key || ' ' || n.id AS key FROM notifications.notifications n JOIN notifications.organizations o ON o.id = n.organization`,
+      `SELECT o.api_key || ' ' || n.id AS key FROM notifications.notifications n JOIN notifications.organizations o ON o.id = n.organization
+       WHERE n.document_id <> ''`,
     );
     const people = await cluster.sql.query<{ key: string; name: string | null }>(
       `SELECT o.api_key || ' ' || u.user_id AS key, u.name FROM users.users u JOIN users.organizations o ON o.id = u.organization`,

@@ -3,6 +3,8 @@ import { describeFaults } from './harness/run-fault';
 
 describeFaults('links', [
   cutAfterCommit(10),
+  cutAfterCommit(5, 'a deletion'),
+  cutAfterCommit(5, '"mark as read"'),
   cutBeforeAck(10),
   dropReplies(10),
   cutAfterPublish(10),

@@ -9,8 +9,12 @@ import type { Workload } from './workload';
 export const BASIC_ACK = Buffer.from([0, 60, 0, 80]);
 const PUBLISH_REPLY = Buffer.concat([Buffer.from([0, 60, 0, 40, 0, 0, 7]), Buffer.from('replies')]);
 const PUBLISH_COMMAND = Buffer.concat([Buffer.from([0, 60, 0, 40, 0, 0, 5]), Buffer.from('calls')]);
-/** Names of the prepared statements that store notifications. */
-const INSERTS = ['insert-notifications', 'insert-known-notifications'];
+/** Names of the prepared statements that store or change notifications. */
+const STATEMENTS = {
+  any: ['insert-notifications', 'insert-known-notifications'],
+  'a deletion': ['delete-notifications-by-id'],
+  '"mark as read"': ['update-readings', 'mark-up-to'],
+};
 
 /** Number of commands that are published together. */
 const PORTION = 100;
@@ -130,17 +134,17 @@ const toDatabase = ({ writers }: Cluster) => writers.flatMap((writer) => writer.
 const toBroker = (nodes: Node[]) => nodes.map((node) => node.toBroker);
 
 /** PostgreSQL sends the answer only after the commit of the statement, which is its own transaction. */
-export const cutAfterCommit = (times: number): Fault => ({
-  name: `link cut between COMMIT and its answer, ${times} times`,
+export const cutAfterCommit = (times: number, of: keyof typeof STATEMENTS = 'any'): Fault => ({
+  name: `link cut between COMMIT ${of === 'any' ? '' : `of ${of} `}and its answer, ${times} times`,
   inject: (context) =>
     strike(context, toDatabase(context.cluster), times, (bytes, direction, link) => {
       if (direction === 'toServer') {
-        if (INSERTS.some((name) => bytes.includes(name))) link.note = 'insert';
+        if (STATEMENTS[of].some((name) => bytes.includes(name))) link.note = 'statement';
         return 'pass';
       }
-      const answersInsert = link.note === 'insert';
+      const isAnswer = link.note === 'statement';
       link.note = undefined;
-      return answersInsert ? 'cut' : 'pass';
+      return isAnswer ? 'cut' : 'pass';
     }),
 });
 

@@ -2,15 +2,19 @@ import { appendFileSync, closeSync, mkdtempSync, openSync, readFileSync, rmSync 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** Something that a client wants to be stored exactly once, with any number of attempts. */
+/** Something that a client wants to be stored exactly once, with any number of attempts, or a change of it, with one attempt. */
 export interface Thing {
-  kind: 'notification' | 'user';
+  kind: 'notification' | 'user' | 'deletion' | 'reading' | 'mark' | 'removal';
   tenant: number;
   /** A unique text by which it is found again. */
   mark: string;
   /** `data` of the body. */
   data: Record<string, unknown>;
   idempotencyKey?: string;
+  /** Of a change: the id that its effect is found by, … */
+  target?: string;
+  /** … and the mark of the changed thing. */
+  of?: string;
 }
 
 /** Answer to a request. Status 0: no answer, because the connection ended or could not be opened. */
@@ -25,13 +29,15 @@ export interface Told {
   retryAfter?: string;
   /** Reason why the answer does not have the published form. */
   malformed?: string;
+  /** Reason why the answer says that nothing was changed. */
+  undone?: string;
 }
 
 export interface Ask {
   thing: Thing;
   askedAt: number;
   told?: Told;
-  /** Whether it was stored one second after the deadline; read from the database when the outcome was unknown. */
+  /** Whether it was stored, or changed, one second after the deadline; read from the database when the outcome was unknown. */
   finally?: boolean;
 }
 

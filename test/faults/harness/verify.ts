@@ -1,4 +1,5 @@
 import type { NotificationItem } from '@app/contracts/notifications.get';
+import { effectOf, effects, isAdded, mayBeGone } from './changes';
 import { REQUEST_TIMEOUT_MS, type Cluster } from './cluster';
 import type { Ask, Journal, Thing } from './journal';
 
@@ -13,10 +14,10 @@ export interface Verdict {
   statuses: Record<string, number>;
   /** Share of 200 among calls without a long delay by the machine itself. */
   share: number;
-  /** Answered with 200, but missing or different. */
+  /** Answered with 200, but missing or different; or deleted, and there. */
   lost: string[];
   duplicated: string[];
-  /** Stored although every answer was a refusal, or although no client of that tenant sent it. */
+  /** Stored or changed although every answer was a refusal, or although no client of that tenant sent it. */
   unasked: string[];
   /** Changed or answered more than a second after the deadline. */
   late: string[];
@@ -34,7 +35,7 @@ interface Row {
   tenant: string;
   mark: string;
   id: string;
-  kind: Thing['kind'];
+  kind: 'notification' | 'user' | 'former user';
 }
 
 /** The system from which the data is read back. */
@@ -63,14 +64,25 @@ export async function verify(cluster: ReadBack, workload: Asked): Promise<Verdic
   }
 
   const byMark = groupBy(rows, ({ mark }) => mark);
-  const asksByMark = groupBy(asks, ({ thing }) => thing.mark);
+  const asksByMark = groupBy(
+    asks.filter(({ thing }) => isAdded(thing)),
+    ({ thing }) => thing.mark,
+  );
+  const gone = mayBeGone(asks, isRefusal);
   for (const [mark, found] of byMark) {
     const thing = asksByMark.get(mark)?.[0]?.thing;
     if (!thing || found.some(({ tenant }) => tenant !== apiKeyOf(cluster, thing)))
       verdict.unasked.push(`not sent by any client: ${mark}`);
     if (found.length > 1) verdict.duplicated.push(`${found.length} times: ${mark}`);
   }
-  for (const [mark, asksOfThing] of asksByMark) judge(mark, asksOfThing, byMark.get(mark) ?? [], verdict);
+  for (const [mark, asksOfThing] of asksByMark) {
+    const found = byMark.get(mark) ?? [];
+    if (found.length > 0 || !gone.has(mark)) judge(mark, asksOfThing, found, verdict);
+  }
+  const changed = await effects(cluster, workload.organizationId);
+  const changes = asks.filter(({ thing }) => !isAdded(thing));
+  for (const ask of changes)
+    judgeChange(ask, changed.has(effectOf(apiKeyOf(cluster, ask.thing), ask.thing)), byMark.has(ask.thing.of ?? ''), verdict);
   for (const tenant of cluster.tenants.keys()) await compareWithHttp(cluster, workload, tenant, rows, asksByMark, verdict);
   return verdict;
 }
@@ -96,6 +108,17 @@ function judge(mark: string, asks: Ask[], rows: Row[], verdict: Verdict): void {
   });
 }
 
+/** @param isThere whether the changed thing is there */
+function judgeChange({ thing, told, finally: settled }: Ask, isDone: boolean, isThere: boolean, verdict: Verdict): void {
+  const name = `${thing.kind} of ${thing.target}`;
+  if (told?.undone) verdict.lost.push(told.undone);
+  if (told?.status === 200 && !isDone) verdict.lost.push(`200, and not done: ${name}`);
+  if (thing.kind === 'deletion' && isDone && isThere) verdict.lost.push(`deleted, and there: ${name}`);
+  if (isDone && told && isRefusal(told.status)) verdict.unasked.push(`refused with ${told.status}, but done: ${name}`);
+  if (settled !== undefined && settled !== isDone)
+    verdict.late.push(`${told?.status}: ${settled ? 'done' : 'not done'} one second after the deadline, not in the end: ${name}`);
+}
+
 function groupBy<T>(list: readonly T[], keyOf: (element: T) => string): Map<string, T[]> {
   const groups = new Map<string, T[]>();
   for (const element of list) {
@@ -112,9 +135,9 @@ async function readRows(cluster: ReadBack, organizationId: string): Promise<Row[
   const { rows } = await cluster.sql.query<Row>(
     `SELECT o.api_key AS tenant, n.content ->> 'displayHeadlineMessageTemplate' AS mark, n.id, 'notification' AS kind
      FROM notifications.notifications n JOIN notifications.organizations o ON o.id = n.organization
-     WHERE o.organization_id = $1
+     WHERE o.organization_id = $1 AND n.document_id <> ''
      UNION ALL
-     SELECT o.api_key, u.name, u.user_id, 'user'
+     SELECT o.api_key, u.name, u.user_id, CASE WHEN u.left_version > 0 THEN 'former user' ELSE 'user' END
      FROM users.users u JOIN users.organizations o ON o.id = u.organization
      WHERE o.organization_id = $1`,
     [organizationId],

@@ -1,6 +1,7 @@
 import { Agent, request } from 'node:http';
 import type { ConfirmChannel } from 'amqplib';
 import { eventually } from '@app/testing/eventually';
+import { Changes, effectOf, effects, isAdded, OPERATIONS, undone } from './changes';
 import { REQUEST_TIMEOUT_MS, type Cluster, type Gateway } from './cluster';
 import { Journal, type Thing, type Told } from './journal';
 import { Noise } from './noise';
@@ -33,6 +34,11 @@ export class Workload {
   private readonly agent = new Agent({ keepAlive: true });
   private readonly noise: Noise;
   private readonly asked: Thing[] = [];
+  private readonly changes: Changes;
+  /** Things of {@link asked} that have no answer yet. */
+  private readonly unanswered = new Set<string>();
+  /** Things that are not sent again since they are changed, by the mark of the change. */
+  private readonly changed = new Map<string, Thing>();
   private readonly running = new Set<Promise<void>>();
   private readonly settling = new Set<Promise<void>>();
   /** Prefix of the idempotency keys, which must differ between workloads. */
@@ -54,10 +60,12 @@ export class Workload {
     name: string,
     readonly ratePerSecond = 50,
     private readonly burst = 1,
+    private readonly withChanges = true,
   ) {
     this.noise = new Noise(cluster);
     this.keys = random.word(16);
     this.organizationId = `${name} ${this.keys}`;
+    this.changes = new Changes(random, this.organizationId);
   }
 
   start(): void {
@@ -130,6 +138,7 @@ export class Workload {
       entry.status = told.status;
       entry.answeredAt = performance.now();
       entry.ms = told.ms - told.noiseMs;
+      this.note(thing, told);
       if (![0, 500, 504].includes(told.status)) return;
       const deadline = Math.max(askedAt + told.noiseMs + REQUEST_TIMEOUT_MS, told.status === 504 ? Date.now() : 0);
       const settled = this.settle(number, thing, deadline);
@@ -137,6 +146,19 @@ export class Workload {
     });
     this.track(this.running, work);
     return work.then(() => answer);
+  }
+
+  /** Chooses what may be changed, and what is sent again. */
+  private note(thing: Thing, { status, id }: Told): void {
+    if (status !== 200) return;
+    if (this.unanswered.delete(thing.mark)) {
+      const [user] = (thing.data.users ?? []) as { userId: string }[];
+      this.changes.added(thing, user?.userId ?? id ?? '');
+    }
+    // What is deleted must not come back.
+    const deleted = this.changed.get(thing.mark);
+    if (deleted && thing.kind === 'deletion') this.asked.push(deleted);
+    this.changed.delete(thing.mark);
   }
 
   /** Publishes like another service, which waits only for the broker's confirm. From then on the command must take effect in the end. */
@@ -158,14 +180,24 @@ export class Workload {
     this.journal.tell(number, { status: 200, ms: 0, noiseMs: 0, id });
   }
 
-  /** Mostly new notifications; also users, and repetitions of earlier requests. */
+  /** Mostly new notifications; also users, changes of both, and repetitions of earlier requests. */
   nextThing(): Thing {
     const { random } = this;
     const earlier = this.asked.length > 0 && random.chance(0.05) ? random.pick(this.asked.slice(-200)) : undefined;
-    if (earlier) return earlier;
+    if (earlier) {
+      this.changes.repeated(earlier);
+      return earlier;
+    }
+    const change = this.withChanges && random.chance(0.08) ? this.changes.next() : undefined;
+    if (change) {
+      const at = this.asked.findIndex(({ mark }) => mark === change.of);
+      for (const thing of at >= 0 ? this.asked.splice(at, 1) : []) this.changed.set(change.mark, thing);
+      return change;
+    }
     const tenant = random.chance(0.2) ? 1 : 0;
     const thing = random.chance(0.1) ? this.newUser(tenant) : this.newNotification(tenant);
     this.asked.push(thing);
+    this.unanswered.add(thing.mark);
     return thing;
   }
 
@@ -215,7 +247,7 @@ export class Workload {
     const told = (status: number, rest: Partial<Told> = {}) => ({ status, ms: performance.now() - start, ...rest });
     const body = JSON.stringify({ data: thing.data });
     return new Promise((resolve) => {
-      const call = request(`${this.cluster.gatewayUrl}/v1/${thing.kind === 'user' ? 'users' : 'notifications'}/add`, {
+      const call = request(`${this.cluster.gatewayUrl}/v1/${OPERATIONS[thing.kind]}`, {
         method: 'POST',
         agent: this.agent,
         timeout: GIVE_UP_MS,
@@ -235,8 +267,7 @@ export class Workload {
         response.on('end', () => {
           const status = response.statusCode ?? 0;
           const id = response.headers['x-notification-id'] as string | undefined;
-          const malformed = problemOf(status, Buffer.concat(chunks).toString());
-          resolve(told(status, { ...(id && { id }), ...(malformed && { malformed }) }));
+          resolve(told(status, { ...(id && { id }), ...problemsOf(thing, status, Buffer.concat(chunks).toString()) }));
         });
       });
       call.end(body);
@@ -254,9 +285,12 @@ export class Workload {
     if (final.length === 0 || this.looking) return;
     this.looking = true;
     try {
-      const found = await this.found(final.map(({ thing }) => thing.mark));
+      const things = final.map(({ thing }) => thing);
+      const found = await this.found(things.filter(isAdded).map(({ mark }) => mark));
+      const changed = things.every(isAdded) ? undefined : await effects(this.cluster, this.organizationId);
       for (const { ask, thing, resolve } of final) {
-        this.journal.settle(ask, found.has(thing.mark));
+        const apiKey = this.cluster.tenants[thing.tenant]['x-svc-api-key'];
+        this.journal.settle(ask, isAdded(thing) ? found.has(thing.mark) : changed?.has(effectOf(apiKey, thing)) === true);
         resolve();
       }
       this.unknown = this.unknown.filter((one) => !final.includes(one));
@@ -286,13 +320,17 @@ export class Workload {
   }
 }
 
-/** Reason why an answer does not have the published form. */
-function problemOf(status: number, text: string): string | undefined {
+/** Reasons why an answer does not have the published form, or says that nothing was changed. */
+function problemsOf(thing: Thing, status: number, text: string): Pick<Told, 'malformed' | 'undone'> {
   try {
     const { result, error } = JSON.parse(text) as { result?: { status?: string }; error?: { status?: string; message?: string } };
-    if (status === 200) return result?.status === 'success' && error === undefined ? undefined : text;
-    return typeof error?.status === 'string' && typeof error.message === 'string' && result === undefined ? undefined : text;
+    if (status === 200 && result?.status === 'success' && error === undefined) {
+      const reason = undone(thing, result);
+      return reason ? { undone: reason } : {};
+    }
+    const isError = status !== 200 && typeof error?.status === 'string' && typeof error.message === 'string' && !result;
+    return isError ? {} : { malformed: text };
   } catch {
-    return `not JSON: ${text}`;
+    return { malformed: `not JSON: ${text}` };
   }
 }

@@ -1,15 +1,23 @@
+import { execFile } from 'node:child_process';
+import { devNull } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { connect, type ChannelModel, type ConfirmChannel } from 'amqplib';
 import type { CloudEvent } from '@app/contracts/event';
 import { eventually } from '@app/testing/eventually';
 import { Caller } from './harness/caller';
 import { Cluster } from './harness/cluster';
 import { Random, seedOfRun } from './harness/random';
+import { lasting } from './harness/run-fault';
 
 const ROUNDS = 20;
 const IN_A_ROUND = 10;
 /** Deliveries of each command before and after the call that deletes its notification. */
 const MOST_REPETITIONS = 25;
 const ORGANIZATION = 'deletions';
+/** Enough for an event that nothing holds back, and less than the time for which a process remembers another one. */
+const HELD_MS = 2000;
+const LETTERS = 'notifications.commands.dead';
 
 describe('deletion', () => {
   const seed = seedOfRun();
@@ -43,6 +51,39 @@ describe('deletion', () => {
     notifyUsers: [{ userId: 'reader' }],
   });
 
+  /** Events in the order in which they reach a listener, with the ids of their notifications. */
+  async function listen(queue: string): Promise<string[]> {
+    const events: string[] = [];
+    await channel.assertQueue(queue, { arguments: { 'x-queue-type': 'quorum' } });
+    for (const key of ['notification.added.v1', 'notification.deleted.v1']) await channel.bindQueue(queue, 'events', key);
+    await channel.consume(
+      queue,
+      (message) => {
+        const { type, data } = JSON.parse(message?.content.toString() ?? '') as CloudEvent<{
+          notificationId?: string;
+          notificationIds?: string[];
+        }>;
+        for (const id of data.notificationIds ?? [data.notificationId]) events.push(`${type} ${id}`);
+      },
+      { noAck: true },
+    );
+    return events;
+  }
+
+  /** Additions that a listener hears of after the deletion. */
+  const lateIn = (events: readonly string[], ids: readonly string[]) =>
+    ids.filter((id) => events.lastIndexOf(`notification.added.v1 ${id}`) > events.indexOf(`notification.deleted.v1 ${id}`));
+
+  /** Runs the tool for dead letters, like an operator. */
+  const letters = (...args: string[]) =>
+    promisify(execFile)(
+      process.execPath,
+      [join(process.cwd(), 'dist/libs/rabbitmq-admin/src/dead-letters/dead-letters.main.js'), ...args],
+      { env: { PATH: process.env.PATH, ...cluster.environment } },
+    );
+
+  const drained = async () => (await cluster.waiting('commands')) + (await cluster.waiting('retry')) === 0;
+
   async function repeat(ids: readonly string[]): Promise<void> {
     for (const id of ids) {
       for (let times = random.between(1, MOST_REPETITIONS); times > 0; times--) {
@@ -57,21 +98,7 @@ describe('deletion', () => {
   }
 
   it(`wins over repeated adds, from three writers of which one is killed ${ROUNDS} times`, async () => {
-    const events: string[] = [];
-    await channel.assertQueue('listener', { arguments: { 'x-queue-type': 'quorum' } });
-    for (const key of ['notification.added.v1', 'notification.deleted.v1']) await channel.bindQueue('listener', 'events', key);
-    await channel.consume(
-      'listener',
-      (message) => {
-        const { type, data } = JSON.parse(message?.content.toString() ?? '') as CloudEvent<{
-          notificationId?: string;
-          notificationIds?: string[];
-        }>;
-        for (const id of data.notificationIds ?? [data.notificationId]) events.push(`${type} ${id}`);
-      },
-      { noAck: true },
-    );
-
+    const events = await listen('listener');
     const all: string[] = [];
     for (let round = 0; round < ROUNDS; round++) {
       const ids = Array.from({ length: IN_A_ROUND }, (_, n) => `${round} ${n}`);
@@ -85,11 +112,13 @@ describe('deletion', () => {
       expect(Object.values(await deleted)).toEqual(ids.map(() => ({ success: true, message: 'Notification deleted.' })));
       await repeated;
       await repeat(ids);
+      await Promise.all(ids.map((id) => call('add', commandOf(id))));
     }
-    const drained = async () => (await cluster.waiting('commands')) + (await cluster.waiting('retry')) === 0;
     await eventually(drained, 60_000);
 
-    expect(await call('get', { documentId: 'document' })).toEqual([]);
+    const back = (await call('get', { documentId: 'document' })) as { id: string }[];
+    // A few are enough to see.
+    expect({ seed, back: back.slice(0, 5).map(({ id }) => id) }).toEqual({ seed, back: [] });
     const { rows } = await cluster.sql.query<{ kept: string; readable: string; recipients: string }>(
       `SELECT count(*) AS kept, count(*) FILTER (WHERE document_id <> '') AS readable,
               (SELECT count(*) FROM notifications.recipients) AS recipients
@@ -99,10 +128,64 @@ describe('deletion', () => {
     // A process remembers an event for 5 s, publishes for up to 4 s, and looks at the table every 10 s.
     const announced = () => new Set(events.filter((event) => event.startsWith('notification.deleted.v1'))).size;
     await eventually(() => announced() === all.length, 40_000);
-    const late = all.filter(
-      (id) => events.lastIndexOf(`notification.added.v1 ${id}`) > events.indexOf(`notification.deleted.v1 ${id}`),
-    );
+    const late = lateIn(events, all);
     expect({ seed, late, letters: await cluster.waiting('dead') }).toEqual({ seed, late: [], letters: 0 });
     caller.report(`deletion beside repeated adds, SIGKILL of a writer, ${ROUNDS} times (${all.length} deleted)`);
   }, 600_000);
+
+  it('is announced after its addition, also when a process is held between commit and publish', async () => {
+    const events = await listen('held');
+    await call('add', commandOf('before'));
+    for (const { toDatabase } of cluster.writers)
+      // From the statement on no answer of the database arrives on its connection.
+      toDatabase!.inspector = (bytes, direction, link) => {
+        if (direction === 'toServer' && bytes.includes('insert-')) link.note = 'inserting';
+        return direction === 'toClient' && link.note === 'inserting' ? 'hold' : 'pass';
+      };
+    const added = caller.once('notifications/add', commandOf('held'));
+    const isStored = async () =>
+      (await cluster.sql.query(`SELECT FROM notifications.notifications WHERE id = 'held'`)).rowCount === 1;
+    await eventually(isStored, 2000);
+    await call('delete', { notificationIds: ['held'] });
+    await lasting(HELD_MS);
+    for (const { toDatabase } of cluster.writers) toDatabase!.heal();
+    await added;
+    await eventually(() => events.includes('notification.deleted.v1 held'), 40_000);
+    // The addition is published first where it is not lost in a process that has ended.
+    expect({ seed, late: lateIn(events, ['held']), added: events.includes('notification.added.v1 held') }).toEqual({
+      seed,
+      late: [],
+      added: true,
+    });
+  }, 120_000);
+
+  it('wins over a command that an operator replays from the dead letters', async () => {
+    const ids = ['replayed', 'other'];
+    const contentOf = (id: string) => ({ ...commandOf(id), documentId: 'replays' });
+    await call('add', contentOf('replayed'));
+    await call('delete', { notificationIds: ['replayed'] });
+    // As a service publishes what it gives up. The other one was never stored: it shows that letters are replayed.
+    for (const id of ids)
+      channel.publish('dead', LETTERS, Buffer.from(JSON.stringify(contentOf(id))), {
+        persistent: true,
+        messageId: `message ${id}`,
+        contentType: 'application/json',
+        userId: new URL(cluster.broker.url).username,
+        headers: {
+          'x-api-key': cluster.tenants[0]['x-svc-api-key'],
+          'x-routing-key': 'notifications.add.v1',
+          'x-attempt': 8,
+          'x-first-failed-at': Date.now(),
+          'x-dead-status': 'UNAVAILABLE',
+          'x-dead-reason': 'The notification could not be stored now.',
+        },
+      });
+    await channel.waitForConfirms();
+    await eventually(async () => (await cluster.waiting('dead')) === ids.length);
+    await letters('list');
+    await letters('replay', '--all', '--audit', devNull);
+    const shown = async () => (await call('get', { documentId: 'replays' })) as { id: string }[];
+    await eventually(async () => (await drained()) && (await shown()).length > 0, 30_000);
+    expect({ seed, shown: (await shown()).map(({ id }) => id) }).toEqual({ seed, shown: ['other'] });
+  }, 120_000);
 });

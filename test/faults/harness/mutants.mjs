@@ -1,0 +1,190 @@
+// The mutants of scripts/mutants.mjs.
+const INSERTS = 'apps/notifications/src/db/insert-notifications.sql.ts';
+const DELETE = 'apps/notifications/src/db/delete-notifications.sql.ts';
+const READINGS = 'apps/notifications/src/db/readings.sql.ts';
+const SERVER = 'libs/rabbitmq/src/server/rabbit.server.ts';
+const BACKLOG = 'commands that nobody waits for';
+
+/**
+ * Each edit, of a file, replaces the first text by the second; the test is a file, and a part of a name in it. Of a fault test: a part of its name.
+ * @typedef {{ name: string, edits: string[][], test: string[] }} Mutant
+ * @type {Mutant[]}
+ */
+export const MUTANTS = [
+  {
+    name: 'conflict clause removed',
+    edits: [[INSERTS, '    ON CONFLICT (organization, id) DO NOTHING\n', '']],
+    test: ['repetition', 'one effect, and the same answer'],
+  },
+  {
+    name: 'ack before commit',
+    edits: [
+      [SERVER, 'const outcome = await', 'delivery.ack();\n      const outcome = await'],
+      ['libs/rabbitmq/src/settle/settlement.ts', 'delivery.ack();', ''],
+    ],
+    test: ['short', BACKLOG],
+  },
+  {
+    name: 'auto-ack',
+    edits: [
+      [
+        'libs/rabbitmq/src/delivery/queue-consumer.ts',
+        'closeQuietly(channel);\n    });',
+        'closeQuietly(channel);\n    }, { noAck: true });',
+      ],
+      ['libs/rabbitmq/src/settle/settlement.ts', 'delivery.ack();', ''],
+    ],
+    test: ['short', BACKLOG],
+  },
+  {
+    name: 'no mandatory',
+    edits: [
+      [
+        'libs/amqp/src/publisher.ts',
+        '{ exchange, routingKey, mandatory }, properties, body, onConfirm',
+        '{ exchange, routingKey, mandatory: false && mandatory }, properties, body, onConfirm',
+      ],
+    ],
+    test: ['broker', 'queue of commands deleted'],
+  },
+  {
+    name: 'no deadline check',
+    edits: [
+      ['libs/rabbitmq/src/server/handler-runner.ts', 'if (delivery.isExpired)', 'if (false as boolean)'],
+      [INSERTS, '(t.deadline IS NULL OR moment.latest_end <= t.deadline + 500)', 'true'],
+      ['apps/notifications/src/writer/notification-writer.ts', 'leaders.has(identity) || left < 0', 'leaders.has(identity)'],
+    ],
+    test: ['pauses', 'SIGSTOP of both writers'],
+  },
+  {
+    name: 'no suspects',
+    edits: [['libs/rabbitmq/src/delivery/delivery.ts', 'count >= SUSPECT_AFTER', 'count >= Infinity']],
+    test: ['poison', 'among 1000 good ones'],
+  },
+  {
+    name: 'tenant left out of a WHERE',
+    edits: [
+      [
+        'apps/notifications/src/db/pages.repository.ts',
+        'WHERE o.api_key = ${use(filter.apiKey)} AND o.organization_id = ${use(filter.organizationId)})',
+        'WHERE o.organization_id = ${use(filter.organizationId)} ORDER BY o.id LIMIT 1)',
+      ],
+    ],
+    test: ['short', 'SIGKILL of a writer, 1 times, at'],
+  },
+  {
+    name: 'a blocked broker is not noticed',
+    edits: [['libs/amqp/src/channel.ts', "if (state === 'blocked')", 'if (false as boolean)']],
+    test: ['broker', 'memory alarm'],
+  },
+  {
+    name: 'a nack is taken for a confirm',
+    edits: [['libs/amqp/src/publisher.ts', "nacked ? 'nacked'", "nacked ? 'confirmed'"]],
+    test: ['broker', 'queue of commands full'],
+  },
+  {
+    name: 'silence is not noticed',
+    edits: [['libs/amqp/src/open-connection.ts', 'const MOST_SILENCE_S = 8;', 'const MOST_SILENCE_S = 800;']],
+    test: ['links', 'until they are found'],
+  },
+  {
+    name: 'a removal without its event',
+    edits: [['apps/users/src/db/remove-members.sql.ts', 'FROM removed HAVING count(*) > 0', 'FROM removed HAVING false']],
+    test: ['memberships', 'their copy is right'],
+  },
+  {
+    name: 'an addition without its version',
+    edits: [['apps/users/src/db/add-members.sql.ts', "'membership', membership", "'membership', NULL"]],
+    test: ['memberships', 'their copy is right'],
+  },
+  {
+    name: 'all read up to now',
+    edits: [[READINGS, 'least(statement_timestamp(), min(xact_start))', 'statement_timestamp()']],
+    test: ['read-state', 'marked as read, 200 times'],
+  },
+  {
+    name: 'all read up to 10 s ago',
+    edits: [[READINGS, 'least(statement_timestamp(), min(xact_start))', "statement_timestamp() - interval '10 s'"]],
+    test: ['read-state', 'lost standby'],
+  },
+  {
+    name: 'a removal that a redelivery repeats',
+    edits: [['apps/users/src/commands/answer-key.ts', 'key: messageId }', 'key: `${messageId} ${Math.random()}` }']],
+    test: ['redelivery', 'users/delete, then users/add'],
+  },
+  {
+    name: 'a deletion that a redelivery repeats',
+    edits: [['apps/notifications/src/db/first-run.sql.ts', 'SET moment = d.moment', 'SET moment = excluded.moment']],
+    test: ['redelivery', 'of a document'],
+  },
+  {
+    name: 'a deletion that is answered and not stored',
+    edits: [[DELETE, 'AND n.id = ANY (ARRAY(SELECT id FROM locked))\n  ), unpublished', 'AND false\n  ), unpublished']],
+    test: ['short', 'SIGKILL of a writer, 1 times, at'],
+  },
+  {
+    name: 'a deletion without its tombstone',
+    edits: [
+      [
+        DELETE,
+        `UPDATE notifications n SET document_id = '\${DELETED.documentId}', location_id = NULL, notify_all = false,
+      size = \${DELETED.content.length}, content = '\${DELETED.content}', "timestamp" = clock.ms
+    FROM clock WHERE`,
+        'DELETE FROM notifications n USING clock WHERE',
+      ],
+    ],
+    test: ['deletion', 'wins over repeated adds'],
+  },
+  {
+    name: 'a deletion announced before its addition',
+    edits: [[DELETE, 'unpublished.found AS unpublished', 'false AS unpublished']],
+    test: ['deletion', 'held between commit and publish'],
+  },
+  {
+    name: 'all read once more by a redelivery',
+    edits: [
+      ['apps/notifications/src/db/readings.repository.ts', 'await this.firstMoment(update, moment.now)', 'Number(moment.now)'],
+    ],
+    test: ['redelivery', 'read up to'],
+  },
+  {
+    name: 'an erasure that only the process of its call goes on with',
+    edits: [['apps/users/src/main.ts', '    erasures.start();\n', '']],
+    test: ['erasure', 'leaves no trace'],
+  },
+  {
+    name: 'an erasure in all tenants',
+    edits: [
+      ['apps/notifications/src/db/erasure.sql.ts', 'o.api_key = $1 AND o.organization_id >= $3', 'o.organization_id >= $3'],
+    ],
+    test: ['erasure', 'leaves no trace'],
+  },
+  {
+    name: 'the end of an erasure without a wait',
+    edits: [['apps/notifications/src/db/erasure-steps.ts', 'EVENT_MEMORY_MS + LONGEST_PUBLICATION_MS + 1000', '0']],
+    test: ['erasure', 'held between commit and publish'],
+  },
+  {
+    name: 'a message of commands that is acknowledged with its first one',
+    edits: [['libs/rabbitmq/src/delivery/commands-of.ts', 'this.settled.size < this.count', 'this.settled.size > 1']],
+    test: ['libs/rabbitmq/test/shared-messages.int-spec.ts', 'are acknowledged together'],
+  },
+  {
+    name: 'a guess that no statement looks up',
+    edits: [
+      [INSERTS, 'o.api_key = t.api_key AND o.organization_id = t.organization_id\n', 'o.organization_id = t.organization_id\n'],
+    ],
+    test: ['apps/notifications/src/writer/restored-database.int-spec.ts', 'mixes no tenants'],
+  },
+  {
+    name: 'an event that is deleted before its confirm',
+    edits: [
+      [
+        'libs/postgres/src/outbox.ts',
+        'const again = (await',
+        'await this.stored.delete(batch.map(({ seq }) => seq));\n        const again = (await',
+      ],
+    ],
+    test: ['libs/postgres/src/outbox-from-memory.int-spec.ts', 'leaves to the table'],
+  },
+];

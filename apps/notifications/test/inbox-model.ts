@@ -35,6 +35,23 @@ export class Model {
     return true;
   }
 
+  /** Its id stays taken. */
+  delete(id: string): void {
+    this.stored.delete(id);
+    for (const { each } of this.marks.values()) each.delete(id);
+  }
+
+  /** As if it had never been there. */
+  expire(id: string): void {
+    if (this.stored.has(id)) this.taken.delete(id);
+    this.delete(id);
+  }
+
+  /** Ids of deleted notifications may be used again. */
+  free(): void {
+    for (const id of this.taken) if (!this.stored.has(id)) this.taken.delete(id);
+  }
+
   join = (user: string, { level, id }: Level) => this.memberships.add([user, level, id].join());
   end = (user: string, { level, id }: Level) => this.memberships.delete([user, level, id].join());
   leave = (user: string) => LEVELS.forEach((level) => this.end(user, level));

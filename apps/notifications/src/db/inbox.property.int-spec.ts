@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import type { DataSource, QueryRunner } from 'typeorm';
 import { eventually } from '@app/testing/eventually';
+import { KEEP_DELETED_MS } from './deleted-notification';
 import { DeleteNotificationsRepository } from './delete-notifications.repository';
 import { InboxRepository } from './inbox.repository';
 import { BUDGETS, type Budgets, type InboxFilter } from './inbox.sql';
@@ -8,9 +9,13 @@ import { InsertNotificationsRepository } from './insert-notifications.repository
 import { MembersRepository } from './members.repository';
 import type { PageWindow } from './pages.repository';
 import { ReadingsRepository } from './readings.repository';
+import { deleteOlderThan, deleteReadingsOlderThan, freeIdsOfDeleted } from './retention.repository';
 import { DOCUMENTS, LEVELS, Model } from '../../test/inbox-model';
 import { aNotification, connectTestDatabase } from '../../test/notifications';
 
+/** A campaign has more: INBOX_RUNS=2000. */
+const RUNS = Number(process.env.INBOX_RUNS ?? 100);
+const DAY_MS = 24 * 60 * 60 * 1000;
 const USERS = ['u1', 'u2'];
 const LOCATIONS = [undefined, 'l1', 'l2'];
 const IDS = Array.from({ length: 10 }, (_, n) => `n${n}`);
@@ -30,6 +35,8 @@ const STEPS = {
     notifyAll: fc.boolean(),
   }),
   remove: fc.record({ act: fc.constant('delete' as const), id: fc.constantFrom(...IDS) }),
+  expire: fc.record({ act: fc.constant('expire' as const), id: fc.constantFrom(...IDS) }),
+  free: fc.record({ act: fc.constant('free' as const) }),
   join: fc.record({
     act: fc.constantFrom<'join' | 'end'>('join', 'end'),
     user: fc.constantFrom(...USERS),
@@ -58,7 +65,9 @@ const STEPS = {
 };
 const step = fc.oneof(
   { weight: 5, arbitrary: STEPS.add },
-  { weight: 1, arbitrary: STEPS.remove },
+  { weight: 4, arbitrary: STEPS.remove },
+  { weight: 2, arbitrary: STEPS.expire },
+  { weight: 4, arbitrary: STEPS.free },
   { weight: 4, arbitrary: STEPS.join },
   { weight: 1, arbitrary: STEPS.leave },
   { weight: 3, arbitrary: STEPS.document },
@@ -120,7 +129,21 @@ async function execute(program: readonly Step[], organizationId: string, model: 
         messageId: `${organizationId} ${version}`,
         ids: [one.id],
       });
-      model.stored.delete(one.id);
+      model.delete(one.id);
+    } else if (one.act === 'expire') {
+      // A read state is found by the time of its notification.
+      await makeOlder(organizationId, 100 * DAY_MS, [
+        ['notifications', `id = '${one.id}' AND document_id <> ''`],
+        ['recipients', `notification_id = '${one.id}'`],
+        ['readings', `notification_id = '${one.id}'`],
+      ]);
+      await deleteOlderThan(dataSource, 90, 1000);
+      await deleteReadingsOlderThan(dataSource, 90, 1000);
+      model.expire(one.id);
+    } else if (one.act === 'free') {
+      await makeOlder(organizationId, KEEP_DELETED_MS + 1000, [['notifications', `document_id = ''`]]);
+      await freeIdsOfDeleted(dataSource, 1000);
+      model.free();
     } else if ('level' in one) {
       model[one.act](one.user, one.level);
       const change = one.act === 'join' ? members.add.bind(members) : members.remove.bind(members);
@@ -143,6 +166,15 @@ async function execute(program: readonly Step[], organizationId: string, model: 
         done = (await readings.updateUpTo({ ...tenant, userId: one.user, readUpTo }, 1))?.readUpTo ?? Infinity;
     }
   }
+}
+
+async function makeOlder(organizationId: string, ms: number, rows: readonly (readonly [table: string, where: string])[]) {
+  for (const [table, where] of rows)
+    await dataSource.query(
+      `UPDATE ${table} SET "timestamp" = "timestamp" - $1 WHERE ${where}
+         AND organization = (SELECT id FROM organizations WHERE organization_id = $2)`,
+      [ms, organizationId],
+    );
 }
 
 async function compare(model: Model, filter: Omit<InboxFilter, 'unread'>, budgets: Budgets, size: number): Promise<void> {
@@ -200,7 +232,7 @@ it('is what the operations before it mean, in each page and every count', async 
         unread += model.shown(userId).filter((one) => !model.isRead(userId, one)).length;
       }
     }),
-    { numRuns: 60 },
+    { numRuns: RUNS },
   );
   expect(unread).toBeGreaterThan(run);
 });

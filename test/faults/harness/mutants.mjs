@@ -98,6 +98,11 @@ export const MUTANTS = [
     test: ['memberships', 'their copy is right'],
   },
   {
+    name: 'a republished removal with a later version',
+    edits: [['apps/users/src/db/republish.repository.ts', "'version', p.${version}", "'version', p.${version} + 1000000000"]],
+    test: ['memberships', 'their copy is right'],
+  },
+  {
     name: 'all read up to now',
     edits: [[READINGS, 'least(statement_timestamp(), min(xact_start))', 'statement_timestamp()']],
     test: ['read-state', 'marked as read, 200 times'],

@@ -176,8 +176,8 @@ async function lookAt(
   after: string,
   { rows, bytes }: { rows: number; bytes: number },
 ): Promise<Found | 'changed'> {
-  const quoted = userIds.map((userId) => JSON.stringify(userId));
-  const [found] = await manager.query<[Found]>(sql.FIND_NOTIFICATIONS, [organization, after, rows, bytes, quoted, upTo]);
+  const { strings, words } = sql.soughtIn(userIds);
+  const [found] = await manager.query<[Found]>(sql.FIND_NOTIFICATIONS, [organization, after, rows, bytes, strings, upTo, words]);
   const erased = new Set(userIds);
   const changes = found.hits.flatMap(({ id, content }) => {
     const next = withoutUsers(content, erased);

@@ -27,7 +27,7 @@ const STATEMENTS: [string, string, string, number][] = [
   ['next organizations', NEXT_ORGANIZATIONS, `'tenant', NULL, 'o5', true, ${FEW}`, FEW],
   ['named organizations', NEXT_ORGANIZATIONS, `'tenant', '{o5,o7,unknown}', '', false, ${FEW}`, 3],
   ['people', DELETE_PEOPLE, `'{1,2}', '{u1,u2}', ${LATER}, ${LATER}`, 2 * FEW],
-  ['find', FIND_NOTIFICATIONS, `1, '', ${FEW}, 100000, ARRAY['"u1"'], ${LATER}`, FEW],
+  ['find', FIND_NOTIFICATIONS, `1, '', ${FEW}, 100000, ARRAY['"u1"'], ${LATER}, '{u2,u3}'`, FEW],
   [
     'rewrite',
     REWRITE_NOTIFICATIONS,

@@ -77,9 +77,24 @@ export const DELETE_PEOPLE = `
   ].join()}
   SELECT greatest((SELECT count(*) FROM of_members), (SELECT count(*) FROM of_readings)) = ${MOST_PEOPLE_ROWS} AS more`;
 
+/** With more ids one walk over the words of a content is faster than a search for each id: a walk takes 5 µs, a search 0.7 µs. */
+const MOST_SEARCHED = 8;
+
 /**
- * Looks through notifications in the order of their ids: $1 organization, $2 position, $3 most rows, $4 most bytes, $5 userIds as JSON, $6 moment.
- * `hits` are those whose content has one of these ids anywhere.
+ * How contents are searched for users: for some JSON strings one by one, and for the others in one walk over what is between two quotes. An id with
+ * a quote cannot be found by the walk, and one with a brace may be found where no string is.
+ */
+export function soughtIn(userIds: readonly string[]): { strings: string[]; words: string[] } {
+  const strings = userIds.map((userId) => JSON.stringify(userId));
+  if (strings.length <= MOST_SEARCHED) return { strings, words: [] };
+  const words = strings.map((text) => text.slice(1, -1));
+  const isWord = (text: string) => !/["{}]/.test(text);
+  return { strings: strings.filter((_, index) => !isWord(words[index])), words: words.filter(isWord) };
+}
+
+/**
+ * Looks through notifications in the order of their ids: $1 organization, $2 position, $3 most rows, $4 most bytes, $5 strings, $6 moment,
+ * $7 words of {@link soughtIn}. `hits` are those whose content has one of the users anywhere as a JSON string.
  */
 export const FIND_NOTIFICATIONS = `
   WITH found AS MATERIALIZED (
@@ -90,7 +105,10 @@ export const FIND_NOTIFICATIONS = `
   SELECT count(*)::int AS rows, coalesce(sum(size), 0)::int AS bytes, max(id) AS last,
     count(*) < (SELECT count(*) FROM found) OR count(*) = $3 AS more,
     coalesce(json_agg(json_build_object('id', id, 'content', content::text)) FILTER (
-      WHERE "timestamp" <= $6::bigint AND EXISTS (SELECT FROM unnest($5::text[]) AS q(id) WHERE strpos(content::text, q.id) > 0)), '[]') AS hits
+      WHERE "timestamp" <= $6::bigint AND (
+        EXISTS (SELECT FROM unnest($5::text[]) AS q(id) WHERE strpos(content::text, q.id) > 0)
+        OR cardinality($7::text[]) > 0
+          AND EXISTS (SELECT FROM string_to_table(content::text, '"') AS word WHERE word IN (SELECT unnest($7::text[]))))), '[]') AS hits
   FROM chosen`;
 
 /**

@@ -5,6 +5,9 @@ import { ROOT } from '../checkout/project.mjs';
 
 /** @typedef {{ pattern: string, kind: string, purpose: string, request: { name: string }, result: { name: string } }} Message */
 
+/** Requests that have a narrower type in the client than their class: a combination of fields that is always refused does not compile. */
+const NARROWER = { 'notifications.get.v1': { type: 'FilteredRequest', file: './get-notifications' } };
+
 const FOLDER = join(ROOT, 'libs/client/src');
 /** @param {string} file */
 const built = (file) => createRequire(import.meta.url)(join(ROOT, 'dist/libs/contracts/src', file));
@@ -67,13 +70,20 @@ const formatted = async (text) => format(text, { ...(await resolveConfig(join(FO
 /** @param {string} text */
 const firstSentence = (text) => text.replace(/(?<=\.) .*/s, '');
 
+/** @param {string} pattern @returns {{ type: string, file: string } | undefined} */
+const narrowerOf = (pattern) => Object.entries(NARROWER).find(([one]) => one === pattern)?.[1];
+
 /**
  * A message is declared in the file of its name, with the classes of its bodies.
  * @param {Message} message
  */
-const importOf = ({ pattern, request, result }) =>
-  `import type { ${request.name}, ${result.name} } from '@app/contracts/${pattern.replace(/\.v\d+$/, '')}';`;
+function importOf({ pattern, request, result }) {
+  const narrower = narrowerOf(pattern);
+  const classes = narrower ? [result.name] : [request.name, result.name];
+  const contract = `import type { ${classes.join(', ')} } from '@app/contracts/${pattern.replace(/\.v\d+$/, '')}';`;
+  return narrower ? `${contract}\nimport type { ${narrower.type} } from '${narrower.file}';` : contract;
+}
 
 /** @param {Message} message */
 const memberOf = ({ pattern, purpose, request, result }) =>
-  `/** ${firstSentence(purpose)} */\n'${pattern}': { request: ${request.name}; result: ${result.name} };`;
+  `/** ${firstSentence(purpose)} */\n'${pattern}': { request: ${narrowerOf(pattern)?.type ?? request.name}; result: ${result.name} };`;

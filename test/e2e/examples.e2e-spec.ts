@@ -150,9 +150,11 @@ describe('the examples', () => {
       const client = new CollaborationClient({ url: 'amqp://localhost', name: 'x' });
       await client.publish('notifications.get.v1', { organizationId: 'a' });
       await client.publish('users.add.v1', { organizationId: 'a', users: [{ userId: 7 }] });
-      await client.listen({ queue: 'x.y', handlers: { 'no.such.v1': () => undefined } });`;
+      await client.listen({ queue: 'x.y', handlers: { 'no.such.v1': () => undefined } });
+      await client.call('notifications.get.v1', { organizationId: 'a', documentId: 'd', userId: 'u' });
+      await client.call('notifications.get.v1', { organizationId: 'a', locationId: 'l' });`;
     const errors = await compile(directory, 'wrong.ts', wrong);
-    expect(errors.match(/wrong\.ts\(\d/g)).toEqual(['wrong.ts(3', 'wrong.ts(4', 'wrong.ts(5']);
+    expect(errors.match(/wrong\.ts\(\d/g)).toEqual(['wrong.ts(3', 'wrong.ts(4', 'wrong.ts(5', 'wrong.ts(7']);
   });
 });
 

@@ -106,7 +106,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       .map(([all, notificationIds, chosen]) => ({
         organizationId: all.organizationId,
         ...Object.fromEntries(
-          Object.entries({ ...all, notificationIds }).filter(([name]) => (chosen as string[]).includes(name)),
+          Object.entries({ ...all, notificationIds }).filter(([name]) => (chosen as readonly string[]).includes(name)),
         ),
       })),
     order: optional(fc.constantFrom('asc' as const, 'desc' as const)),

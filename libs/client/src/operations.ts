@@ -7,7 +7,8 @@ import type { SetDocumentRequest, SetDocumentResult } from '@app/contracts/docum
 import type { CheckAccessRequest, CheckAccessResult } from '@app/contracts/access.check';
 import type { ListContactsRequest, ListContactsResult } from '@app/contracts/contacts.list';
 import type { AddNotificationRequest, AddNotificationResult } from '@app/contracts/notifications.add';
-import type { GetNotificationsRequest, GetNotificationsResult } from '@app/contracts/notifications.get';
+import type { GetNotificationsResult } from '@app/contracts/notifications.get';
+import type { FilteredRequest } from './get-notifications';
 import type { DeleteNotificationsRequest, DeleteNotificationsResult } from '@app/contracts/notifications.delete';
 import type { UpdateNotificationsRequest, UpdateNotificationsResult } from '@app/contracts/notifications.update';
 import type { InboxRequest, InboxResult } from '@app/contracts/notifications.inbox';
@@ -39,7 +40,7 @@ export interface Queries {
   /** Reads a contact list in pages. */
   'contacts.list.v1': { request: ListContactsRequest; result: ListContactsResult };
   /** Reads notifications in pages, newest first. */
-  'notifications.get.v1': { request: GetNotificationsRequest; result: GetNotificationsResult };
+  'notifications.get.v1': { request: FilteredRequest; result: GetNotificationsResult };
   /** Reads what a user is shown, newest first, with its read state, and counts what is unread. */
   'notifications.inbox.v1': { request: InboxRequest; result: InboxResult };
 }

@@ -3,14 +3,21 @@ import type { ErrorStatus } from './error';
 /** The services that own messages. Each has the queues `<service>.commands` and `<service>.queries`. */
 export type ServiceName = 'users' | 'notifications';
 
+/** The answer of a rule over several fields. */
+export interface Refusal {
+  /** The problem as one sentence. */
+  message: string;
+  /** Paths of the fields that it is about; at least one. */
+  fields: readonly [string, ...string[]];
+}
+
 /** A class whose decorators are the contract of a message body. */
 export interface BodyClass<T> {
   new (): T;
   /**
-   * A rule over several fields: the problem as one sentence, or undefined. Runs after every field has passed. `sent` also has fields that the
-   * contract does not have.
+   * A rule over several fields. Runs after every field has passed. `sent` also has fields that the contract does not have.
    */
-  refuse?(body: T, sent: Readonly<Record<string, unknown>>): string | undefined;
+  refuse?(body: T, sent: Readonly<Record<string, unknown>>): Refusal | undefined;
 }
 
 /** A process of this system that publishes messages: see {@link Message.callers}. */

@@ -1,5 +1,5 @@
 import { Described, DescribedOutcomes, Field, Identifier, Identifiers, WholeNumber } from './fields';
-import { command } from './message';
+import { command, type Refusal } from './message';
 import { momentTokenProblem } from './page-token';
 
 const FILTERS = ['documentId', 'locationId', 'notificationIds'] as const;
@@ -41,15 +41,19 @@ export class DeleteNotificationsRequest {
   pageToken?: string;
 
   /** A notification is deleted for all its users. So the filter of notifications/get by user is refused: ignored, it would delete too much. */
-  static refuse(request: DeleteNotificationsRequest, sent: Readonly<Record<string, unknown>>): string | undefined {
+  static refuse(request: DeleteNotificationsRequest, sent: Readonly<Record<string, unknown>>): Refusal | undefined {
     const given = FILTERS.filter((filter) => request[filter] !== undefined);
     const supported = DELETE_COMBINATIONS.some(
       (filters) => filters.length === given.length && filters.every((filter) => given.includes(filter)),
     );
-    if (!supported || Object.hasOwn(sent, 'userId'))
-      return `This combination of filters is not supported. Supported, each with organizationId: ${SUPPORTED}.`;
+    const hasUser = Object.hasOwn(sent, 'userId');
+    if (!supported || hasUser) {
+      const [first = 'documentId', ...others] = [...given, ...(hasUser ? ['userId'] : [])];
+      const message = `This combination of filters is not supported. Supported, each with organizationId: ${SUPPORTED}.`;
+      return { message, fields: [first, ...others] };
+    }
     return request.notificationIds && request.pageToken !== undefined
-      ? 'pageToken is not allowed together with notificationIds.'
+      ? { message: 'pageToken is not allowed together with notificationIds.', fields: ['pageToken'] }
       : undefined;
   }
 }

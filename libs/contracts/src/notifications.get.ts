@@ -1,11 +1,11 @@
 import { Field, Identifier, Identifiers, LIMITS, OneOf, WholeNumber, Described } from './fields';
-import { query } from './message';
+import { query, type Refusal } from './message';
 import { pageTokenProblem } from './page-token';
 
 const FILTERS = ['documentId', 'locationId', 'userId', 'notificationIds'] as const;
 
 /** The supported sets of filters, each with organizationId. */
-export const FILTER_COMBINATIONS: readonly (readonly (typeof FILTERS)[number][])[] = [
+export const FILTER_COMBINATIONS = [
   ['documentId'],
   ['documentId', 'notificationIds'],
   ['documentId', 'locationId'],
@@ -15,7 +15,7 @@ export const FILTER_COMBINATIONS: readonly (readonly (typeof FILTERS)[number][])
   ['documentId', 'userId'],
   ['locationId', 'userId'],
   ['documentId', 'locationId', 'userId'],
-];
+] as const satisfies readonly (readonly (typeof FILTERS)[number][])[];
 
 const SUPPORTED = FILTER_COMBINATIONS.map((filters) => filters.join(' + ')).join('; ');
 
@@ -48,14 +48,16 @@ export class GetNotificationsRequest {
   )
   pageToken?: string;
 
-  static refuse(request: GetNotificationsRequest): string | undefined {
+  static refuse(request: GetNotificationsRequest): Refusal | undefined {
     const given = FILTERS.filter((filter) => request[filter] !== undefined);
     const supported = FILTER_COMBINATIONS.some(
       (filters) => filters.length === given.length && filters.every((filter) => given.includes(filter)),
     );
-    return supported
-      ? undefined
-      : `This combination of filters is not supported. Supported, each with organizationId: ${SUPPORTED}.`;
+    if (supported) return undefined;
+    // Without any, one of these two is missing in every case.
+    const [first = 'documentId', ...others] = given.length > 0 ? given : (['documentId', 'userId'] as const);
+    const message = `This combination of filters is not supported. Supported, each with organizationId: ${SUPPORTED}.`;
+    return { message, fields: [first, ...others] };
   }
 }
 

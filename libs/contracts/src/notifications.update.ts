@@ -1,5 +1,5 @@
 import { Described, DescribedOutcomes, Identifier, Identifiers, LIMITS, NestedList, WholeNumber } from './fields';
-import { command } from './message';
+import { command, type Refusal } from './message';
 
 /** Fields of a notification that an update does not change. */
 const CONTENT = [
@@ -51,14 +51,20 @@ export class UpdateNotificationsRequest {
   )
   readUpTo?: number;
 
-  static refuse(request: UpdateNotificationsRequest, sent: Readonly<Record<string, unknown>>): string | undefined {
+  static refuse(request: UpdateNotificationsRequest, sent: Readonly<Record<string, unknown>>): Refusal | undefined {
     const { notifications, userId, readUpTo, documentId, locationId } = request;
     const isUpTo = userId !== undefined && readUpTo !== undefined;
     if (notifications ? userId !== undefined || readUpTo !== undefined : !isUpTo)
-      return 'data must have either notifications, or userId and readUpTo';
+      return {
+        message: 'data must have either notifications, or userId and readUpTo',
+        fields: ['notifications', 'userId', 'readUpTo'],
+      };
     if (!notifications)
       return documentId !== undefined || locationId !== undefined
-        ? 'data.documentId and data.locationId are only allowed together with notifications'
+        ? {
+            message: 'data.documentId and data.locationId are only allowed together with notifications',
+            fields: ['documentId', 'locationId'],
+          }
         : undefined;
     return problemOf(notifications, sent.notifications as readonly Readonly<Record<string, unknown>>[]);
   }
@@ -67,23 +73,26 @@ export class UpdateNotificationsRequest {
 function problemOf(
   notifications: readonly UpdatedNotification[],
   sent: readonly Readonly<Record<string, unknown>>[],
-): string | undefined {
+): Refusal | undefined {
   const ids = new Set<string>();
   let pairs = 0;
   for (const [index, { id, readByUserIds = [], unreadByUserIds = [] }] of notifications.entries()) {
-    const path = `data.notifications[${index}]`;
+    const path = `notifications[${index}]`;
     const content = CONTENT.find((field) => Object.hasOwn(sent[index], field));
-    if (content) return `${path}.${content} cannot be changed: delete the notification and add another`;
-    if (ids.has(id)) return `${path}.id occurs twice`;
+    if (content) return refusal(`${path}.${content}`, 'cannot be changed: delete the notification and add another');
+    if (ids.has(id)) return refusal(`${path}.id`, 'occurs twice');
     ids.add(id);
     const unread = new Set(unreadByUserIds);
-    if (readByUserIds.some((userId) => unread.has(userId))) return `${path} has a user in readByUserIds and in unreadByUserIds`;
+    if (readByUserIds.some((userId) => unread.has(userId)))
+      return refusal(path, 'has a user in readByUserIds and in unreadByUserIds');
     pairs += readByUserIds.length + unreadByUserIds.length;
   }
   return pairs > LIMITS.listLength
-    ? `data.notifications must have at most ${LIMITS.listLength} users in all their lists`
+    ? refusal('notifications', `must have at most ${LIMITS.listLength} users in all their lists`)
     : undefined;
 }
+
+const refusal = (field: string, problem: string): Refusal => ({ message: `data.${field} ${problem}`, fields: [field] });
 
 export class UpdateNotificationsResult {
   @Described({ type: 'string', enum: ['success'], description: 'Always the same: a failed call is answered with an error.' })

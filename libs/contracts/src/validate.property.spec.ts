@@ -22,8 +22,13 @@ describe(validateBody.name, () => {
     const arbiter = (value: Record<string, unknown>) => {
       const body = explain(type, value, '');
       const refusal = type.refuse?.(body, value);
-      if (refusal) throw new ApiError('INVALID_ARGUMENT', refusal, [{ field: '', message: refusal }]);
-      return body;
+      if (!refusal) return body;
+      const { message, fields } = refusal;
+      throw new ApiError(
+        'INVALID_ARGUMENT',
+        message,
+        fields.map((field) => ({ field, message })),
+      );
     };
     const anything = fc.oneof(
       fc.jsonValue({ maxDepth: 2 }),

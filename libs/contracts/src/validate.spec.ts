@@ -207,8 +207,18 @@ describe(validateBody.name, () => {
       );
       const request = { organizationId: 'o', ...Object.fromEntries(filters.map((name) => [name, values[name]])) };
       const problem = problemOf(GetNotificationsRequest, request);
-      if (supported) expect(problem).toBeUndefined();
-      else expect(problem?.message).toContain('documentId + locationId + notificationIds');
+      if (supported) return expect(problem).toBeUndefined();
+      expect(problem?.message).toContain('documentId + locationId + notificationIds');
+      expect(problem?.details).toEqual([{ field: 'data', message: problem?.message }]);
+      // Without `data` around it each filter is named, and a missing one when there is none.
+      expect(() => validateBody(GetNotificationsRequest, request)).toThrow(
+        expect.objectContaining({
+          details: (filters.length > 0 ? filters : ['documentId', 'userId']).map((field) => ({
+            field,
+            message: problem?.message,
+          })),
+        }),
+      );
     });
 
     it('supports exactly nine sets', () => {

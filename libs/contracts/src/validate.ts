@@ -2,7 +2,7 @@ import { validateSync, type ValidationError } from 'class-validator';
 import { distance } from 'fastest-levenshtein';
 import { ApiError, type FieldProblem } from './error';
 import { fieldsOf, objectProblem } from './fields';
-import type { BodyClass } from './message';
+import type { BodyClass, Refusal } from './message';
 
 const MAX_DETAILS = 20;
 
@@ -24,9 +24,13 @@ export function validateBody<T extends object>(type: BodyClass<T>, value: unknow
 
   const body = fastPath(type, value as Values) ?? explain(type, value as Values, path);
   const refusal = type.refuse?.(body, value as Values);
-  if (refusal) throw invalid([{ field: path, message: refusal }]);
+  if (refusal) throw invalid(problemsOfRule(refusal, path));
   return body;
 }
+
+/** Over HTTP the field of such a problem has always been `data`. Over AMQP the body has no name, so each field has an entry. */
+const problemsOfRule = ({ fields, message }: Refusal, path: string): FieldProblem[] =>
+  (path ? [path] : fields).map((field) => ({ field, message }));
 
 type Values = Readonly<Record<string, unknown>>;
 

@@ -1,5 +1,6 @@
 import { connect, type ChannelModel, type ConfirmChannel, type Options } from 'amqplib';
 import { Client } from 'pg';
+import type { ErrorBody } from '@app/contracts/error';
 import { eventually } from '@app/testing/eventually';
 import { PUBLISHED_OPERATIONS, exampleOf, problemsOf } from '@app/testing/published-messages';
 import { requiredEnv } from '@app/testing/required-env';
@@ -131,6 +132,23 @@ export const directPublisher = (running: () => System): void =>
       expect(answer.headers).toMatchObject({ 'x-status': 'OK' });
       expect(problemsOf(`${key}.reply`, answer)).toEqual([]);
       expect(reply.properties.correlationId).toBe(key);
+    });
+
+    it.each([
+      [{ locationId: 'l', notificationIds: ['n'] }, ['locationId', 'notificationIds']],
+      [{}, ['documentId', 'userId']],
+    ])('learns which filters do not go together in %j, and an HTTP caller that it is data', async (filters, fields) => {
+      const { queue } = await channel.assertQueue('', { exclusive: true });
+      await channel.bindQueue(queue, 'replies', queue);
+      const { headers } = exampleOf('notifications.get.v1');
+      const asked = { organizationId: 'acme', ...filters };
+      await publish(JSON.stringify(asked), { headers, replyTo: queue }, 'notifications.get.v1');
+      const reply = await eventually(async () => await channel.get(queue, { noAck: true }));
+      const { details } = JSON.parse(String(reply && reply.content)) as ErrorBody;
+      expect(details?.map(({ field }) => field)).toEqual(fields);
+      const { status, body: answer } = await running().call('notifications/get', asked);
+      const message = expect.stringContaining('combination of filters') as string;
+      expect([status, answer]).toMatchObject([400, { error: { message, details: [{ field: 'data', message }] } }]);
     });
 
     it('gets the published error when the example is broken', async () => {

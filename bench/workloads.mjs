@@ -1,4 +1,4 @@
-// What clients ask. Pools of ready bodies: making them must not cost more than what is measured.
+// The requests of clients. Pools of ready bodies: making them must not cost more than what is measured.
 
 const ORGANIZATION = 'bench';
 const DOCUMENTS = 200;

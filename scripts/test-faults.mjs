@@ -23,7 +23,7 @@ const COLUMNS = [
   'late',
   'recovery (s)',
 ];
-/** What the promises are about: shown even when they are 0 everywhere. */
+/** The columns that the promises are about: shown even when they are 0 everywhere. */
 const COUNTED = COLUMNS.slice(1, -1);
 
 const { parts, soakSeconds, write } = commandLine(

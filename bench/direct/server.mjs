@@ -1,4 +1,4 @@
-// The direct service: Fastify and pg in one process, no queue. What the same calls cost at least with this database.
+// The direct service: Fastify and pg in one process, no queue. The least cost of the same calls with this database.
 import { createHash, randomUUID } from 'node:crypto';
 import Fastify from 'fastify';
 import pg from 'pg';
@@ -39,7 +39,7 @@ server.post('/v1/notifications/get', { schema: { body: GET_BODY } }, async (requ
   return { result: { status: 'success', message: 'Notification(s) retrieved successfully.', data } };
 });
 
-/** What its schema has let in. @param {import('fastify').FastifyRequest} request */
+/** The body that its schema has let in. @param {import('fastify').FastifyRequest} request */
 const dataOf = (request) => /** @type {{ data: any }} */ (request.body).data;
 
 await server.listen({ port: Number(process.env.PORT), host: '127.0.0.1' });

@@ -1,7 +1,7 @@
 import { whole } from './statistics.mjs';
 
 /**
- * What a row has found.
+ * The findings of a row.
  * @typedef {object} Findings
  * @property {Verdict[]} [verdicts]
  * @property {{ title: string, head: string[], rows: string[][] }[]} [tables]

@@ -31,7 +31,7 @@ export const isFailure = (error) => error instanceof Error && !(error instanceof
  */
 
 /**
- * What one measurement has found, in milliseconds.
+ * The result of one measurement, in milliseconds.
  * @typedef {object} Run
  * @property {number} calls
  * @property {number} perSecond

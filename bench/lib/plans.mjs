@@ -9,7 +9,7 @@ const MOST_PAGES = 4;
 /** @typedef {{ organizationId: string, pageSize: number, notificationIds?: string[], documentId?: string, locationId?: string, userId?: string }} PageRequest */
 
 /**
- * What EXPLAIN says of a node.
+ * A node in the output of EXPLAIN.
  * @typedef {Record<string, any> & { Plans?: PlanNode[] }} PlanNode
  */
 
@@ -40,7 +40,7 @@ export async function planOf(sql, { organizationId, notificationIds, pageSize, .
 }
 
 /**
- * What the build has made of a source file.
+ * The compiled module of a source file.
  * @param {string} path
  */
 const built = (path) => createRequire(import.meta.url)(join(ROOT, 'dist', `${path}.js`));

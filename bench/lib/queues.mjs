@@ -14,7 +14,7 @@ export async function messagesLeft(url) {
 }
 
 /**
- * What a run that failed has left must not be done during the next.
+ * The commands that a failed run has left must not be done during the next.
  * @param {string} url
  */
 export const purge = (url) => onQueues(url, (channel, queue) => channel.purgeQueue(queue));

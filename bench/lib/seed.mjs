@@ -17,7 +17,7 @@ const FIRST_TIMESTAMP = 1_700_000_000_000;
 export const usersOf = (stored) => stored / 10 / TURNS;
 
 /**
- * What is found by each filter.
+ * The notifications that each filter finds.
  * @param {number} stored
  * @param {number | 'busy'} user
  * @param {number} count of the newest ids at the location
@@ -63,7 +63,7 @@ const contentOf = (user) => `
   '"notifyUsers":[{"userId":"' || ${user} || '","name":"Somebody"}]}'`;
 
 /**
- * So many notifications of ours, in place of what was seeded before. The notifications service knows the users.
+ * This number of notifications of ours, in place of the ones that were seeded before. The notifications service knows the users.
  * @param {import('pg').Pool} sql
  * @param {number} stored a multiple of 10,000
  * @param {{ toAll: boolean }} options whether every second one of the busy document is to all

@@ -7,7 +7,7 @@ import { eventually } from './eventually.mjs';
 export const HEADERS = { 'content-type': 'application/json', 'x-svc-api-key': 'demo-key', 'x-svc-auth-token': 'demo-token' };
 
 /**
- * What the laboratory gives a system.
+ * The servers and settings that the laboratory gives a system.
  * @typedef {object} Place
  * @property {string} database
  * @property {string} databaseUrl

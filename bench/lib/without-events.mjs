@@ -6,7 +6,7 @@ import { BUILD } from './baselines.mjs';
 
 const SERVICE = 'apps/notifications/src';
 /**
- * What writes and publishes events, in the compiled service.
+ * The code that writes and publishes events, in the compiled service.
  * @type {[file: string, from: RegExp, to: string][]}
  */
 const EDITS = [

@@ -119,7 +119,7 @@ export class GetNotificationsBody {
   data: GetNotificationsDto;
 }
 
-/** What goes over the queue: the gateway has checked the token. */
+/** The message that goes over the queue: the gateway has checked the token. */
 export interface OfTenant<T> {
   apiKey: string;
   request: T;

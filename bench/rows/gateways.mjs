@@ -8,7 +8,7 @@ export const title = 'notifications/add, 2 recipients, 1 and 2 gateways at 256 a
 
 const COUNTS = /** @type {const} */ ([1, 2]);
 const CONNECTIONS = [256, 1000];
-/** How often two gateways reach the rate of one, with so many connections. */
+/** How often two gateways reach the rate of one, with this number of connections. */
 const TARGET = { connections: 256, least: 1.3 };
 /** A processor that works for this share of the time has no more to give: the rest is what waiting for others takes. */
 const FULL = 0.9;
@@ -67,7 +67,7 @@ function fullPart(summary) {
   const machine = busyOf(summary);
   if (machine !== undefined && machine >= FULL) return `the machine, ${percent(machine)} of ${cpus().length} processors`;
   const [name, share] = Object.entries(sharesOf(summary)).sort(([, a], [, b]) => b - a)[0];
-  // A process of Node has one thread for nearly all it does. Those of the servers have many.
+  // A process of Node has one thread for nearly all it does. The processes of the servers have many.
   return share >= FULL && !['postgres', 'rabbitmq'].includes(name) ? `${name}, ${percent(share)} of one processor` : undefined;
 }
 

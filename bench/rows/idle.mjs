@@ -6,7 +6,7 @@ import { median, spread, two, whole } from '../lib/statistics.mjs';
 export const title = 'idle system';
 
 const MOST_PERCENT = 1;
-/** So many times `idleSeconds` pass before. */
+/** This number of times `idleSeconds` pass before. */
 const REST = 1.5;
 
 /**

@@ -105,7 +105,7 @@ function growth(samples, soakSeconds) {
 }
 
 /**
- * What is in use, and not what V8 has yet to collect: that is part of the resident memory.
+ * The memory in use, without the garbage that V8 has yet to collect: that is part of the resident memory.
  * @param {Record<string, number>} before
  * @param {Record<string, number>} after
  * @param {number} soakSeconds

@@ -18,7 +18,7 @@ export async function run(laboratory, { rounds, seconds }) {
   const load = {
     operation: 'notifications/add',
     workload: { name: 'addNotification', recipients: 2 },
-    // Each run has new processes. What the compiler takes at first is not part of the price.
+    // Each run has new processes. The time of the compiler at first is not part of the price.
     warmUpSeconds: 10 * laboratory.warmUpSeconds,
     seconds: 3 * seconds,
   };

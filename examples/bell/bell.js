@@ -1,7 +1,7 @@
 const POLL_MS = 10_000;
 
 const element = (id) => document.getElementById(id);
-/** What is shown: items by id, newest first, and the token of the next older page. */
+/** The shown items by id, newest first, and the token of the next older page. */
 let items = new Map();
 let pageToken;
 /** Time of the newest answer, for "Mark all as read": what comes later stays unread. */

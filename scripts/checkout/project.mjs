@@ -4,10 +4,10 @@ import { fileURLToPath } from 'node:url';
 /** The checkout. */
 export const ROOT = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 
-/** What a running stack keeps in the checkout: data, secrets, logs. Deleting it is a fresh start. */
+/** The folder of a running stack in the checkout: data, secrets, logs. Deleting it is a fresh start. */
 export const LOCAL = join(ROOT, '.local');
 
-/** What the services of a running stack run with: tools look there when their environment names no system. */
+/** The environment of the services of a running stack: tools look there when their environment names no system. */
 export const STACK_ENV = join(LOCAL, 'stack.env');
 
 export const SERVICES = ['users', 'notifications', 'gateway'];

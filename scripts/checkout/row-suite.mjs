@@ -34,7 +34,7 @@ export async function runRowSuite({ project, pattern, env, columns, complete = (
     project,
     args: ['--testPathPatterns', pattern],
     env: (directory) => ({ FAULT_REPORT: fileIn(directory), ...env }),
-    // What was measured so far took minutes.
+    // The measurements so far took minutes.
     interrupted: (directory) => process.stdout.write(`\n${tableOf(reported(fileIn(directory)))}\n`),
     after: (directory, { passed, failed, seconds }) => {
       const figures = reported(fileIn(directory));

@@ -47,7 +47,7 @@ export async function composeProblems(composeFile, dockerfile) {
 }
 
 /**
- * What a fresh clone gets: every variable at its default.
+ * The compose file as a fresh clone has it: every variable at its default.
  * @param {string} text
  */
 export const withDefaults = (text) => text.replace(/\$\{\w+:-([^}]*)\}/g, '$1');
@@ -113,7 +113,7 @@ function ownProblems(name, { command, environment = {}, profiles }, image) {
     try {
       new Config({ ...image.environment, ...environment });
     } catch (error) {
-      // What is empty by default is for those who ask for the profile.
+      // A variable that is empty by default is for the profile.
       const isTheirs = (/** @type {string} */ problem) => profiles && environment[problem.split(' ')[0]] === '';
       problems.push(...error.problems.filter((/** @type {string} */ problem) => !isTheirs(problem)));
     }

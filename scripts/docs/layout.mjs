@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { ROOT } from '../checkout/project.mjs';
 
 const PAGE = 'ARCHITECTURE.md';
-/** Folders of tools, which are no part of the tree. What .gitignore names is none either. */
+/** Folders of tools, which are no part of the tree. A folder that .gitignore names is none either. */
 const FOREIGN = ['.git', '.idea', '.vscode'];
 /** In the Layout `<message>/` stands for every folder at its place. */
 const PLACEHOLDER = /^<.*>$/;

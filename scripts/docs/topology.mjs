@@ -6,7 +6,7 @@ import { table } from './table.mjs';
 /** @param {string} text */
 const code = (text) => `\`${text}\``;
 
-/** What each broker account may do, from the list by which set-up creates them. */
+/** The rights of each broker account, from the list by which set-up creates them. */
 export function accountsTable() {
   const { RIGHTS } = createRequire(import.meta.url)(join(ROOT, 'dist/libs/rabbitmq-admin/src/accounts/rights.js'));
   return table(

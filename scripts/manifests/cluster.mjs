@@ -3,7 +3,7 @@ import { nameOf, podOf } from './overlays.mjs';
 /** @typedef {import('./overlays.mjs').Manifest} Manifest */
 
 /**
- * What exists in the cluster after the objects are applied, those included that an operator makes.
+ * The objects in the cluster after these are applied, including the objects that an operator makes.
  * @typedef {object} Contents
  * @property {string} namespace
  * @property {Map<string, number[]>} services their ports by name
@@ -49,7 +49,7 @@ const portsOf = ({ containers }) =>
   ]) ?? [];
 
 /**
- * What the RabbitMQ Cluster Operator makes.
+ * The objects that the RabbitMQ Cluster Operator makes.
  * @param {Contents} contents @param {string} name
  */
 function addBrokers({ namespace, services, secrets, pods }, name) {
@@ -63,7 +63,7 @@ function addBrokers({ namespace, services, secrets, pods }, name) {
 }
 
 /**
- * What CloudNativePG makes.
+ * The objects that CloudNativePG makes.
  * @param {Contents} contents @param {string} name @param {{ database: string, owner: string }} initdb
  */
 function addDatabases({ namespace, services, secrets, pods }, name, { database, owner }) {

@@ -4,7 +4,7 @@ import { nameOf, podOf } from './overlays.mjs';
 /** @typedef {import('./overlays.mjs').Manifest} Manifest */
 
 /**
- * What every pod must have, for security and for operation.
+ * The settings that every pod must have, for security and for operation.
  * @param {Manifest[]} manifests
  * @param {string} project
  * @returns {string[]}

@@ -7,7 +7,7 @@ import { referenceProblems } from './references.mjs';
 import { scalingProblems } from './scaling.mjs';
 
 /**
- * What is wrong with the objects of an overlay, apart from their types.
+ * The problems of the objects of an overlay, apart from their types.
  * @param {import('./overlays.mjs').Manifest[]} manifests
  * @param {{ name: string, version: string }} project
  * @returns {string[]}

@@ -17,7 +17,7 @@ export const isOwn = (manifest, project) =>
   podOf(manifest)?.spec.containers[0].image.replace(/^.*\//, '').startsWith(`${project}:`) ?? false;
 
 /**
- * What a process of ours would find wrong at its start: its program, and its configuration.
+ * The problems that a process of ours would find at its start: its program, and its configuration.
  * @param {Manifest[]} manifests
  * @param {Contents} contents
  * @param {string} project

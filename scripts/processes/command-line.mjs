@@ -61,7 +61,7 @@ export function commandLine(table, interpret) {
 }
 
 /**
- * What a tool says beside its result, on stderr; as libs/runtime/src/tool-output.ts does.
+ * A remark of a tool beside its result, on stderr; as libs/runtime/src/tool-output.ts does.
  * @param {'note' | 'error'} kind
  * @param {string} text
  * @param {boolean} json
@@ -115,7 +115,7 @@ function checkWords(words, given) {
 }
 
 /**
- * What to throw for a name that there is not: names the one that is meant, or else all.
+ * The error for an unknown name: names the one that is meant, or else all.
  * @param {string} kind
  * @param {string} given
  * @param {readonly string[]} known

@@ -4,7 +4,7 @@ import { changelogProblems, newestRelease, withRelease } from './changelog.mjs';
 import { git, isAfter, renumbered, treeProblems, versionOf, withAcceptedMigrations } from './versions.mjs';
 
 /**
- * What a release changes in the tree.
+ * The changes of a release in the tree.
  * @param {string} root
  * @param {string} version
  * @param {string} date of the release

@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 
 /** Keeps the log of the primary until the standby has it. A name is enough: each primary has one standby. */
 const SLOT = 'standby';
-/** What belongs to the running primary only. */
+/** Files that belong to the running primary only. */
 const OF_PRIMARY = ['postmaster.pid', 'postmaster.opts'];
 /** Folders that a copy needs, but not what is in them. */
 const EMPTIED = ['pg_wal', 'pg_replslot', 'pg_stat_tmp'];

@@ -59,7 +59,7 @@ const leave = (code) =>
 const member = JSON.parse(process.env.CLUSTER_MEMBER ?? '{}');
 
 /**
- * What not every server has is undefined in the others.
+ * A property that not every server has is undefined in the others.
  * @typedef {object} Started
  * @property {Awaited<ReturnType<typeof startRabbit>>['server']} server
  * @property {string} url

@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import { LOCAL } from '../checkout/project.mjs';
 
 const FILE = join(LOCAL, 'stack.json');
-/** What the passwords of the broker's accounts are kept under, in front of the account's name. */
+/** The prefix of the names under which the passwords of the broker's accounts are kept. */
 export const BROKER_ACCOUNT = 'broker_';
 const BROKER_ACCOUNTS = ['gateway', 'users', 'notifications', 'publisher'].map((name) => BROKER_ACCOUNT + name);
 const ACCOUNTS = ['rabbitmq', 'postgres', 'users_service', 'notifications_service', 'operator', ...BROKER_ACCOUNTS];
 
 /**
- * What the private servers of this checkout were set up with, made at the first start: passwords, and the ports they had
+ * The settings of the private servers of this checkout, made at the first start: passwords, and the ports they had
  * last, so that a replica started by hand finds them again.
  * @returns {{ passwords: Record<string, string>, ports: { amqp?: number, management?: number, postgres?: number } }}
  */

@@ -22,7 +22,7 @@ const CALLS = [
 ];
 
 /**
- * What somebody who has just started the system wants to know.
+ * The text for a person who has just started the system.
  * @param {string} baseUrl
  * @param {{ key: string, token: string }} credentials
  * @param {object} more

@@ -57,7 +57,7 @@ describe('the bell', () => {
   const badge = () => page.locator('#badge').innerText();
   const headlines = () => page.locator('#list li p:first-child').allInnerTexts();
   const button = (name: string | RegExp) => page.getByRole('button', { name });
-  /** What the page does by itself every 10 s. */
+  /** The request that the page makes by itself every 10 s. */
   const look = () => page.evaluate(`document.dispatchEvent(new Event('visibilitychange'))`);
   const picture = async (name: string) => {
     const folder = process.env.SCREENSHOTS;

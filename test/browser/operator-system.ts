@@ -96,7 +96,7 @@ export class OperatorSystem {
     await model.close();
   }
 
-  /** What axe-core finds on the open page. */
+  /** The problems that axe-core finds on the open page. */
   violations = () => violationsOf(this.page);
 
   /** Saves a picture, when a folder is named: that of the documentation, or any other. */

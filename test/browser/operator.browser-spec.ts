@@ -60,7 +60,7 @@ describe("the operator's page", () => {
     expect(await running.main()).toMatch(/outbox: up/);
     await running.replica.stop();
     await eventually(async () => /3 of 4 processes are ready[^]*ECONNREFUSED/.test(await running.main()), 15_000);
-    // What has the focus, and what was opened, survives.
+    // The focus, and every opened part, survives.
     expect(await running.page.evaluate<boolean>('document.activeElement.parentElement.open')).toBe(true);
     expect(running.failures).toEqual([]);
   });

@@ -35,7 +35,7 @@ describe('the compose file', () => {
     await traffic.start();
     await traffic.more();
   };
-  /** What became of the calls, and of what was stored. */
+  /** The outcome of the calls, and of the stored rows. */
   const outcome = async () => ({ failures: traffic.failures, ...(await traffic.missing()) });
   const NOTHING_FAILED = { failures: [], lost: [], twice: [] };
   const image = async (id: string) => (await inspect(id)).Image;

@@ -67,7 +67,7 @@ describe('erasure', () => {
       tenant,
     );
 
-  /** What both services keep of the people. Each has notifications of its own. */
+  /** The data that both services keep of the people. Each has notifications of its own. */
   async function store(tenant: number): Promise<void> {
     const people = Array.from({ length: PEOPLE }, (_, number) => personOf(number));
     for (const organizationId of ORGANIZATIONS) {

@@ -13,7 +13,7 @@ interface Later {
   first: [pattern: string, data: object, headers?: object];
   /** Answered before the redelivery of the first. */
   then: [operation: string, data: object];
-  /** What the second answer said is still true. */
+  /** The second answer is still true. */
   holds: () => Promise<boolean>;
 }
 

@@ -14,7 +14,7 @@ export async function daysPass(dataSource: DataSource, days: number): Promise<vo
   await deleteDue(dataSource);
 }
 
-/** What each process does with copied memberships every ten minutes. */
+/** The work of each process on copied memberships every ten minutes. */
 export async function deleteDue(dataSource: DataSource, most = 64): Promise<void> {
   await recordVersion(dataSource);
   for (const deleteSome of [deleteRemovedMembers, deleteMembersWhoLeft]) while ((await deleteSome(dataSource, most)).more);

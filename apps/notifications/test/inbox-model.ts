@@ -17,7 +17,7 @@ interface Stored {
   notifyAll: boolean;
 }
 
-/** What the operations mean for the inboxes of one organization, without any bound. */
+/** The meaning of the operations for the inboxes of one organization, without any bound. */
 export class Model {
   readonly stored = new Map<string, Stored>();
   private readonly taken = new Set<string>();

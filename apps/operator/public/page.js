@@ -6,7 +6,7 @@ let paused = false;
 
 const isSelected = (part) => !document.getSelection()?.isCollapsed && part.contains(document.getSelection().anchorNode);
 
-// What has the focus stays: a part with parts in it changes only when these are other ones.
+// The element with the focus stays: a part with parts in it changes only when these are other ones.
 const partsIn = (part) => [...part.querySelectorAll('[data-live]')].map(({ id }) => id).join();
 const isOutOfDate = (part, next) => (partsIn(part) === '' ? next.innerHTML !== part.innerHTML : partsIn(next) !== partsIn(part));
 

@@ -41,7 +41,7 @@ export class RabbitChannel<C extends Channel> extends EventEmitter<{ open: [C]; 
   private readonly ended: Promise<void>;
   private channel?: C;
   private problem?: string;
-  /** What it waits for while it is not usable. */
+  /** The event that it waits for while it is not usable. */
   private step = OPENING;
   /** Lets another channel take the place of the current one. */
   private replace?: (next: Opened<C>) => void;

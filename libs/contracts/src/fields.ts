@@ -134,7 +134,7 @@ const IDENTIFIER_SCHEMA = {
 /** A field of a reply: documented, never checked. */
 export const Described = (schema: Schema, options?: FieldOptions) => Field(() => undefined, schema, options);
 
-/** What came of each of several notifications, by id. `success` and `message` describe the fields of one outcome. */
+/** The outcome for each of several notifications, by id. `success` and `message` describe the fields of one outcome. */
 export const DescribedOutcomes = (description: string, { success, message }: Record<'success' | 'message', string>) =>
   Described({
     type: 'object',

@@ -19,7 +19,7 @@ export interface Deleted {
 
 /** One kind of rows that have become old. */
 export interface OldRows {
-  /** What the log calls them. */
+  /** Their name in the log. */
   name: string;
   /** Runs one statement. Several processes may do so at once. `most` is its most rows. */
   deleteSome: (most: number) => Promise<Deleted>;

@@ -17,7 +17,7 @@ interface Remembered {
   until: number;
 }
 
-/** Stored events that their process publishes without reading them back. What is forgotten here is still in the table. */
+/** Stored events that their process publishes without reading them back. An event that is forgotten here is still in the table. */
 export class EventMemory {
   private readonly waiting: Remembered[] = [];
   private bytes = 0;

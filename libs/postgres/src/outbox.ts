@@ -66,7 +66,7 @@ export class OutboxRelay {
   }
 
   /**
-   * Publishes events of a committed statement without reading them back. Those that this process does not get rid of in time are still in the table.
+   * Publishes events of a committed statement without reading them back. Events that this process does not get rid of in time are still in the table.
    *
    * @param since `performance.now()` before the statement
    */
@@ -111,7 +111,7 @@ export class OutboxRelay {
 
   private async run(): Promise<void> {
     const { signal } = this.closing;
-    // Whoever commits in this turn of the event loop shares the batch.
+    // All statements that commit in this turn of the event loop share the batch.
     await new Promise((resolve) => setImmediate(resolve));
     while (this.hasWork() && !signal.aborted) {
       try {
@@ -138,7 +138,7 @@ export class OutboxRelay {
     await sleep(waitAfter(this.failed), undefined, { signal }).catch(() => undefined);
   }
 
-  /** Publishes a batch from memory. What fails, or is refused, is left to the table. */
+  /** Publishes a batch from memory. An event that fails, or is refused, is left to the table. */
   private async publishRemembered(): Promise<Passed> {
     let events = 0;
     try {

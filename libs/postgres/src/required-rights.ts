@@ -120,7 +120,7 @@ export async function missingPrivileges(
   return rows.map(({ statement }) => ({ statement, printable: statement }));
 }
 
-/** Migrations are written by set-up alone. What the role has through another role or as a superuser counts as granted. */
+/** Migrations are written by set-up alone. A right that the role has through another role or as a superuser counts as granted. */
 const PRIVILEGES = `
   WITH own AS (SELECT oid FROM pg_namespace WHERE nspname = $1)
   SELECT format('GRANT USAGE ON SCHEMA %I TO %I', $1::text, $2::text) AS statement

@@ -6,7 +6,7 @@ import { createDataSource } from './data-source';
 /** BackendKeyData: its type, its length, and the process whose statements a cancel request with the key ends. */
 const KEY_DATA = Buffer.from([0x4b, 0, 0, 0, 12]);
 
-/** What PgBouncer 1.18 sends: severity, SQLSTATE and message. */
+/** The error of PgBouncer 1.18: severity, SQLSTATE and message. */
 const refusal = (text: string): Buffer => {
   const fields = Buffer.from(`SFATAL\0C08P01\0M${text}\0\0`);
   const head = Buffer.alloc(5, 'E');

@@ -18,7 +18,7 @@ const AT_ONCE = 3;
 const SHORT = 'the broker is short of memory or disk';
 const CALL = { apiKey: 'key', requestId: 'r', timeoutMs: 8000 };
 
-/** What a caller sees when the broker node of the query queue is away, or its connection ends. */
+/** The view of a caller when the broker node of the query queue is away, or its connection ends. */
 describe('queries', () => {
   let broker: PrivateServer;
   let model: ChannelModel;
@@ -80,7 +80,7 @@ describe('queries', () => {
     });
     letGo();
     await eventually(() => server.check() === SHORT);
-    // Those whose answers fill the buffers of the socket, and those that wait for it.
+    // Calls whose answers fill the buffers of the socket, and calls that wait for it.
     expect(started).toBeLessThan(20);
     await broker.order('memory alarm off');
     for (const answer of await Promise.all(answers)) expect(answer.parse()).toEqual({ page });

@@ -92,7 +92,7 @@ describe('commands that share a message', () => {
     const { body, properties } = commandMessage(requests, randomUUID(), { appId: 'test', userId: account }, replyTo);
     await publish(exchange, body, properties);
   };
-  /** What a killed consumer leaves behind. */
+  /** The remains of a killed consumer. */
   const crash = async () => {
     const victim = await model.createChannel();
     await new Promise((resolve) => void victim.consume(CALLS, resolve));

@@ -4,7 +4,7 @@ export interface BrokerAddress {
   port: number;
 }
 
-/** What a broker URL says. */
+/** The parts of a broker URL. */
 export interface BrokerUrl {
   protocol: 'amqp' | 'amqps';
   /** Nodes of one cluster, in the order of the URL. */

@@ -9,7 +9,7 @@ type Options = Record<string, 'value' | 'switch'>;
 /** The options that were given. */
 export type ValuesOf<O extends Options> = { [K in keyof O]?: O[K] extends 'value' ? string : boolean };
 
-/** What a tool understands. `--help` goes without saying. */
+/** The options and commands of a tool. `--help` goes without saying. */
 export interface CommandLine<C extends string, O extends Options> {
   options: O;
   /** Each command, and the options that it has. */

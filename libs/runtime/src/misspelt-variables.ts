@@ -5,7 +5,7 @@ const LEAST_LENGTH = 8;
 
 const found = new WeakMap<object, string[]>();
 
-/** What {@link misspeltVariables} found for a configuration. */
+/** The result of {@link misspeltVariables} for a configuration. */
 export const warningsOf = (config: object): string[] => found.get(config) ?? [];
 
 /**

@@ -1,7 +1,7 @@
 import { UsageError } from './command-line';
 
 /**
- * What a tool for operators says. Without `--json` these are lines for people. With it stdout has the result as one JSON document, and each line of
+ * The output of a tool for operators. Without `--json` these are lines for people. With it stdout has the result as one JSON document, and each line of
  * stderr is a JSON object: `{ "note": … }` or `{ "error": … }`.
  */
 export class ToolOutput {
@@ -23,7 +23,7 @@ export class ToolOutput {
     else this.print(line);
   }
 
-  /** What an operator should know beside the result. */
+  /** A remark for the operator beside the result. */
   note(text: string): void {
     this.aside('note', text);
   }

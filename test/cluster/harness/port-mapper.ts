@@ -10,7 +10,7 @@ const NAMES = 110;
 const REGISTERED = 118;
 const PORT = 119;
 
-/** Those that every Erlang since 23 speaks. */
+/** The kind of node and the versions of the protocol that every Erlang since 23 speaks. */
 const NODE_TYPE = 77;
 const [HIGHEST_VERSION, LOWEST_VERSION] = [6, 5];
 

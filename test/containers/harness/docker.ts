@@ -59,7 +59,7 @@ export async function stop(container: string, graceSeconds: number): Promise<{ e
 export const evaluate = (container: string, script: string): Promise<string> =>
   docker('exec', container, 'node', '--eval', script);
 
-/** What the kernel says of the process of a service, which is the last one to start in its container. */
+/** The kernel's view of the process of a service, which is the last one to start in its container. */
 export async function processOf(container: string): Promise<Record<string, string>> {
   const status = await evaluate(
     container,

@@ -92,7 +92,7 @@ export async function createContainer({ name, spec, services }: Pod, networks: s
   return id;
 }
 
-/** What a probe asks, and how long. */
+/** The request of a probe, and its time limit. */
 export function target(
   { spec }: Pod,
   kind: 'livenessProbe' | 'readinessProbe',

@@ -15,7 +15,7 @@ export class BrokerClient {
   confirmed = 0;
   refused = 0;
   closed = 0;
-  /** Those that wait to hear what became of theirs. */
+  /** Publishers that wait for the outcome of their message. */
   #waiting = /** @type {Set<() => void>} */ (new Set());
   #stopped = false;
   /** @type {import('amqplib').ChannelModel | undefined} */

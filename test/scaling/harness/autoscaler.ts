@@ -35,7 +35,7 @@ export class Autoscaler {
     return { asked, replicas };
   }
 
-  /** Limited by the policies for going up. Those for going down allow everything. */
+  /** Limited by the policies for going up. The policies for going down allow everything. */
   private mostAfter(current: number, now: number): number {
     const { policies } = this.object.advanced.horizontalPodAutoscalerConfig.behavior.scaleUp;
     return Math.max(

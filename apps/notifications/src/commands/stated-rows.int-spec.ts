@@ -44,7 +44,7 @@ async function stated(run: (context: DeliveryContext) => Promise<unknown>): Prom
   return context.rows;
 }
 
-/** Notifications to so many users each, of whom `reader` is one. */
+/** Notifications to this number of users each, of whom `reader` is one. */
 async function store(count: number, recipients: number, documentId = 'doc'): Promise<void> {
   const to = ['reader', ...Array.from({ length: recipients - 1 }, (_, number) => `user ${number}`)];
   const ids = Array.from({ length: count }, (_, number) => `${documentId} ${1000 + number}`);

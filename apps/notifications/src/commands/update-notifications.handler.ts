@@ -38,7 +38,7 @@ export class UpdateNotificationsHandler {
     this.outbox.requireRoom();
     if (notifications) return this.updateEach(request, notifications, context);
     if (userId === undefined || readUpTo === undefined) throw new Error('The contract lets no such request through.');
-    // What is too young for the mark is marked one by one, and so has to be known.
+    // A notification that is too young for the mark is marked one by one, and so has to be known.
     await this.members.requireComplete(organizationId, userId, context);
     const { apiKey, deadline } = context;
     // No publisher is refused for an id that cannot be kept: then a redelivery is a call of its own.

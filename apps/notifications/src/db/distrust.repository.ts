@@ -78,7 +78,7 @@ export const WALKS = {
 export class DistrustRepository {
   constructor(private readonly dataSource: DataSource) {}
 
-  /** What is numbered anew has ended at no known time: its 30 days begin again. */
+  /** A membership that is numbered anew has ended at no known time: its 30 days begin again. */
   async forgetTimes(): Promise<void> {
     await this.dataSource.query('DELETE FROM version_times');
   }

@@ -10,7 +10,7 @@ const DUE = `
   )`;
 
 /**
- * The greatest version at which a known membership has ended is that of today, once for all processes. Those before the one that is due are of no
+ * The greatest version at which a known membership has ended is that of today, once for all processes. Versions before the one that is due are of no
  * use. Exported for the test of its plan.
  */
 export const RECORD = `

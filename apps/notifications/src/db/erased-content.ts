@@ -1,6 +1,6 @@
 import type { NotificationContent } from './entities/notification.entity';
 
-/** What an erased user is replaced with where a notification needs a user. */
+/** Replaces an erased user where a notification needs a user. */
 const ERASED = { userId: 'erased' };
 
 /**

@@ -63,7 +63,7 @@ const deletion = (table: string, condition: string) => `
 
 /**
  * Read state and copied memberships: $1 organizations, $2 userIds, $3 moment, $4 version. The copy of a user is incomplete from the first deleted
- * membership on, so that a read asks the users service. What is updated meanwhile is left: the second look finds it.
+ * membership on, so that a read asks the users service. A row that is updated meanwhile is left: the second look finds it.
  */
 export const DELETE_PEOPLE = `
   WITH people AS MATERIALIZED (

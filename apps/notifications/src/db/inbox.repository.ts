@@ -41,7 +41,7 @@ export class InboxRepository {
   constructor(private readonly dataSource: DataSource) {}
 
   /**
-   * What a user is shown, newest first, with its read state and the number of unread notifications.
+   * The notifications that a user is shown, newest first, with their read state, and the number of unread notifications.
    *
    * @param budgets bounds of the work; others than the default are for tests
    */

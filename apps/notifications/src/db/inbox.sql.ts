@@ -144,7 +144,7 @@ export function inboxQuery(
   const keys = (arm: string) => `SELECT "timestamp", id FROM (${arm}) t`;
   const arms = [
     keys(range(OF_USER, `${most} + 1`, wanted(OF_USER))),
-    // Those of a page of unread ones are filtered afterwards, so that each range is bounded by what it reads.
+    // Rows of a page of unread ones are filtered afterwards, so that each range is bounded by what it reads.
     keys(range(TO_ALL, `${most} + 1`, `${unread ? '' : `AND ${isOpen('t')}`} ${wanted(TO_ALL)}`)),
     `(SELECT k."timestamp", k.id FROM visible v CROSS JOIN LATERAL (${range(IN_DOCUMENT, `${most} + 1`, wanted(IN_DOCUMENT))}) k
       ${NEWEST_FIRST} LIMIT ${most} + 1)`,

@@ -2,7 +2,7 @@ import { EVENT_TYPES } from '@app/contracts/event-types';
 import type { OutboxEvent } from '@app/postgres/outbox-event';
 import type { KeptUser, NotificationContent } from './entities/notification.entity';
 
-/** What is published of a stored notification, from the memory of the process that stored it or from its row. */
+/** The published part of a stored notification, from the memory of the process that stored it or from its row. */
 export interface AddedNotification {
   id: string;
   organizationId: string;
@@ -12,7 +12,7 @@ export interface AddedNotification {
   content: NotificationContent;
 }
 
-/** What the statement that stores a notification returns for it. */
+/** The row that the storing statement returns for a notification. */
 export interface InsertedRow {
   /** Of the row in the outbox, as are `id` and `occurred_at`. */
   seq: string;

@@ -162,7 +162,7 @@ it('makes the same event of a row as its process has made from memory', async ()
   await fc.assert(
     fc.asyncProperty(fc.array(notification, { minLength: 1, maxLength: 5 }), async (notifications) => {
       const batch = notifications.map((one) => aNotification({ id: `n${++number}`, ...one }));
-      // What PostgreSQL cannot store at all is refused before.
+      // A value that PostgreSQL cannot store at all is refused before.
       fc.pre(!batch.some(({ content: { notifyUsers } }) => notifyUsers.some(({ userId }) => !isStorable(userId))));
       const inserted = await repository.insert(batch);
       expect([...inserted.keys()].toSorted()).toEqual(batch.map((_, index) => index));

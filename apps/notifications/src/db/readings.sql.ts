@@ -74,7 +74,7 @@ export const FIRST_MOMENT = {
 /**
  * $1 api key, $2 organization, $3 user, $4 deadline or null, $5 id of the event, $6 the moment that is asked for, $7 the moment that is settled,
  * $8 trace context or null.
- * Up to the latter the mark says that all is read. What is younger is marked one by one, because more may become visible there. With more than
+ * Up to the latter the mark says that all is read. Anything younger is marked one by one, because more may become visible there. With more than
  * `most` of them the oldest are marked, and the moment before the first that is left is what counts.
  *
  * A moment that is not later than that of an earlier call changes nothing, so that a redelivery does not undo a later "unread".

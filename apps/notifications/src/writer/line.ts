@@ -25,7 +25,7 @@ const MAX_BATCH_RECIPIENTS = 10_000;
 /** Most recipients in a batch with a near deadline, whose statement has less time. */
 const MAX_HURRIED_RECIPIENTS = 2000;
 
-/** A notification with so many recipients takes longer than a usual batch. */
+/** A notification with this number of recipients takes longer than a usual batch. */
 const HEAVY_RECIPIENTS = 100;
 
 /** A lane has 64 light commands in flight, or 8 with 100 recipients, and half of them must be enough. */

@@ -73,5 +73,5 @@ export function layout({ title, path, operator, body, isLive, form }: Page): str
   return page.text;
 }
 
-/** A part that the script replaces. What can have the focus is outside of it, or is itself around such parts. */
+/** A part that the script replaces. An element that can have the focus is outside of it, or is itself around such parts. */
 export const live = (id: string, body: Part): Html => html`<div id="${id}" data-live>${body}</div>`;

@@ -25,7 +25,7 @@ export interface BrokerQueue {
   out: number;
 }
 
-/** What the management API says of all queues of the virtual host, every 6 s: its own figures are 5 s old. */
+/** Figures of all queues of the virtual host from the management API, every 6 s: its own figures are 5 s old. */
 export class BrokerQueues {
   queues: BrokerQueue[] = [];
   /** Why there is nothing to show. */

@@ -1,6 +1,6 @@
 import { Metrics, type Histogram, type Sample } from './metrics-text';
 
-/** What one process says of itself at one moment. Counters begin with the process. */
+/** The state of one process at one moment, as it reports it. Counters begin with the process. */
 export interface Reading {
   /** Milliseconds of a monotonic clock. */
   at: number;

@@ -7,7 +7,7 @@ export const MOST_PAIRS = 5000;
 const FEW_ENOUGH = `(SELECT count(*) FROM found) <= ${MOST_PAIRS}`;
 
 /**
- * Hides users: no details, and all memberships ended. What is left of them is found by the row in `erasures`. Returns no row and changes nothing when
+ * Hides users: no details, and all memberships ended. The row in `erasures` finds the rest of them. Returns no row and changes nothing when
  * it is too late, or when the key has its answer already. Locks users as the statements that add and remove members do, in the order of organizations,
  * and draws the version under these locks.
  *

@@ -32,7 +32,7 @@ export interface NewMembers {
   idempotency?: {
     key: string;
     fingerprint: Buffer;
-    /** What the answer keeps instead of the ids of `users`, in their order. */
+    /** Kept by the answer instead of the ids of `users`, in their order. */
     places: readonly number[];
     /** Kept unchanged with the answer. */
     refused: readonly [place: number, reason: string][];

@@ -65,7 +65,7 @@ const hasTag = ({ tags }: { tags: { name: string }[] }, wanted: string) => tags.
 /** Table of contents: each operation with the first sentence of its purpose. */
 const contents = (operations: Operation[]) =>
   `<div class="contents">${table(
-    ['Message', 'Service', 'What it is for'],
+    ['Message', 'Service', 'Purpose'],
     operations.map(({ title, tags, summary }) => [
       link(title),
       escaped(tags[0].name),
@@ -133,7 +133,7 @@ function queues({ channels, components: { messages, schemas } }: Document): stri
       .map(([key, value]) => code(`${key}: ${value}`))
       .join('<br />'),
   ]);
-  return `${table(['Queue', 'What it holds', 'Declared with'], rows)}
+  return `${table(['Queue', 'Content', 'Declared with'], rows)}
 <h3>Dead letters</h3>${prose(messages.deadLetter.summary)}${fields(messages.deadLetter.headers, schemas)}
 <h4>Example of the headers</h4>${pre(messages.deadLetter.examples[0].headers)}`;
 }

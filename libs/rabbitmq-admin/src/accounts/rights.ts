@@ -8,7 +8,7 @@ import { LANES, STANDBY_EXCHANGE, type ExchangeName, type Lane } from '@app/rabb
 export const ACCOUNTS = ['gateway', 'users', 'notifications', 'publisher'] as const;
 export type Account = (typeof ACCOUNTS)[number];
 
-/** What an account may do, as regular expressions over names; see https://www.rabbitmq.com/docs/access-control. */
+/** The rights of an account, as regular expressions over names; see https://www.rabbitmq.com/docs/access-control. */
 export interface Rights {
   configure: string;
   write: string;
@@ -21,7 +21,7 @@ export interface Rights {
 
 const NOTHING = '^$';
 
-/** What an account may do in one topic exchange. */
+/** The rights of an account in one topic exchange. */
 export interface TopicRights {
   exchange: ExchangeName;
   write: string;
@@ -35,7 +35,7 @@ export const topicRights = ({ commands, events }: Rights): TopicRights[] => [
   ...(['events.own', 'events'] as const).map((exchange) => ({ exchange, write: '.*', read: events })),
 ];
 
-/** What the broker calls the queues of one connection: for replies, and for events that each process has to hear. */
+/** The broker's names for the queues of one connection: for replies, and for events that each process has to hear. */
 const OWN_QUEUE = 'amq.gen-*';
 
 /** One of these names and nothing else; `*` stands for any rest. */
@@ -81,7 +81,7 @@ export const RIGHTS: Readonly<Record<Account, Rights>> = {
   publisher: { configure: NOTHING, write: oneOf('commands'), read: NOTHING, commands: keysOf(AddNotification), events: NOTHING },
 };
 
-/** What an account of another service is for. */
+/** The purpose of an account of another service. */
 export interface AccountPurpose {
   /** Routing keys of messages that are open to accounts. */
   operations: readonly string[];
@@ -99,7 +99,7 @@ export function rightsFor(name: string, { operations, lane, replies, events }: A
   const own = replies ? [OWN_QUEUE] : [];
   return {
     configure: oneOf(...own),
-    // What a listener cannot do it publishes to the exchange of its dead letters.
+    // An event that a listener cannot handle goes to the exchange of its dead letters.
     write: oneOf(...(lane === undefined ? [] : [LANES[lane]]), ...own, ...(listens ? [`${name}.*.dead`] : [])),
     read: oneOf(...(replies ? ['replies'] : []), ...own, ...(listens ? [`${name}.*`] : [])),
     commands: oneOf(...operations),

@@ -10,7 +10,7 @@ import { declareTopology } from '../topology/declare-topology';
 import { callQueryQueue, LANE_NUMBERS, QUEUES, queryQueue, refusedQueue } from '../topology/topology';
 import { QueueLengths } from './queue-lengths';
 
-/** Those that are on one broker node. */
+/** The queues that are on one broker node. */
 const ON_ONE_NODE = [callQueryQueue('users'), ...LANE_NUMBERS.map((lane) => queryQueue('users', lane))];
 const REFUSED = refusedQueue('users');
 const OWN = QUEUES.map(({ name }) => name).filter((name) => name.startsWith('users.'));

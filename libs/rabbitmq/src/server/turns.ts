@@ -90,7 +90,7 @@ abstract class Turns {
   /** @returns undefined: the expected cost */
   protected abstract costAfter(delivery: Delivery): number | undefined;
 
-  /** What the latest deliveries of its flow and pattern have cost. */
+  /** The cost of the latest deliveries of its flow and pattern. */
   protected costExpected(delivery: Delivery): number | undefined {
     return this.expected.get(expectationOf(delivery));
   }

@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** What users have read: up to a moment, with exceptions. */
+/** The read state of users: everything up to a moment, with exceptions. */
 export class ReadState1796342400000 implements MigrationInterface {
   readonly name = 'ReadState1796342400000';
 

@@ -57,7 +57,7 @@ export class AddUsersHandler {
   }
 }
 
-/** What is stored with the key, of the answer to the first call. */
+/** The part of the answer to the first call that is stored with the key. */
 function keptWith(
   key: string,
   request: AddUsersRequest,

@@ -46,10 +46,10 @@ describe('a system over TLS', () => {
       databaseUrl: database.url,
       env: {
         AMQP_URL: '',
-        AMQP_URL_FILE: secret('amqp-url', broker.url),
+        AMQP_URL_FILE: secret('amqp-url', behindDead(broker.url)),
         DATABASE_URL: '',
-        DATABASE_URL_FILE: secret('database-url', `${database.url}?sslmode=verify-full`),
-        RABBITMQ_MANAGEMENT_URL_FILE: secret('management-url', broker.managementUrl),
+        DATABASE_URL_FILE: secret('database-url', `${behindDead(database.url)}?sslmode=verify-full`),
+        RABBITMQ_MANAGEMENT_URL_FILE: secret('management-url', behindDead(broker.managementUrl)),
         AMQP_CA_FILE: caFile,
         AMQP_CERT_FILE: certFile,
         AMQP_KEY_FILE: keyFile,
@@ -65,6 +65,8 @@ describe('a system over TLS', () => {
     rmSync(root, { recursive: true });
   });
 
+  /** A list whose first server refuses. */
+  const behindDead = (url: string) => url.replace(new URL(url).host, (host) => `localhost:1,${host}`);
   const get = () => system.call('notifications/get', { organizationId: 'org', userId: 'ada' });
   const management = () => new ManagementApi(broker.managementUrl, broker.url, { tlsFiles: onClients.tlsFiles });
   const reload = () => database.order('reload');

@@ -2,7 +2,7 @@ import type { Row } from './harness/bounds';
 import { describeRows } from './harness/describe-rows';
 
 // The script chooses the rows by name.
-const { CLUSTER_ROWS: rows } = process.env;
+const { CLUSTER_ROWS: rows, CLUSTER_STRICT: strict } = process.env;
 if (!rows) throw new Error('CLUSTER_ROWS is not set: run "npm run test:cluster -- <part of a name>".');
 
-describeRows('a cluster', JSON.parse(rows) as Row[], { tickSeconds: 10 });
+describeRows('a cluster', JSON.parse(rows) as Row[], strict === 'true', { tickSeconds: 10 });

@@ -32,5 +32,6 @@ describe('the bounds of a row', () => {
       '503 only after 1.50 s',
     ]);
     expect(missedBounds({ name: 'row', fault: 'fault' }, measured)).toEqual([]);
+    expect(missedBounds({ name: 'row', fault: 'fault', pauseOfGetsMs: 7000 }, measured)).toEqual(['gets paused for 7.49 s']);
   });
 });

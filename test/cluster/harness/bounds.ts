@@ -8,6 +8,8 @@ export interface Row {
   fault: string;
   /** Longest pause between answers 200, for adds and for gets. */
   pauseMs?: number;
+  /** Longest pause between answers 200 for gets alone. */
+  pauseOfGetsMs?: number;
   /** Whether no read may fail. */
   everyRead?: boolean;
   /** Time after the end of the fault until no call fails any more. */
@@ -50,13 +52,16 @@ export function refusal({ adds, gets, happened }: Measured, boundMs: number): nu
 }
 
 /** The bounds of a row that did not hold, as texts. */
-export function missedBounds({ pauseMs, everyRead, recoveredMs, refusedMs }: Row, measured: Measured): string[] {
+export function missedBounds(
+  { pauseMs, pauseOfGetsMs = pauseMs, everyRead, recoveredMs, refusedMs }: Row,
+  measured: Measured,
+): string[] {
   const { adds, gets, from, until } = measured;
   const [pauseOfAdds, pauseOfGets] = [adds, gets].map((answers) => pause(answers, from, until));
   const failedReads = gets.filter(({ status }) => status !== 200).length;
   return [
     pauseMs !== undefined && pauseOfAdds > pauseMs && `adds paused for ${seconds(pauseOfAdds)} s`,
-    pauseMs !== undefined && pauseOfGets > pauseMs && `gets paused for ${seconds(pauseOfGets)} s`,
+    pauseOfGetsMs !== undefined && pauseOfGets > pauseOfGetsMs && `gets paused for ${seconds(pauseOfGets)} s`,
     everyRead && failedReads > 0 && `${failedReads} failed reads`,
     recoveredMs !== undefined && recovery(measured) > recoveredMs && `recovered after ${seconds(recovery(measured))} s`,
     refusedMs !== undefined &&

@@ -13,6 +13,7 @@ const COMPLETE_MS = 240_000;
 interface Queue {
   name: string;
   type: string;
+  node: string;
   leader?: string;
   members?: string[];
   online?: string[];
@@ -177,6 +178,11 @@ export class BrokerCluster {
   async leaderOf(queue: string): Promise<Broker> {
     const found = await this.management.get<Queue>(`queues/%2F/${queue}`);
     return this.byNode(found.leader ?? '');
+  }
+
+  /** The broker with a queue that is on one node. */
+  async nodeOf(queue: string): Promise<Broker> {
+    return this.byNode((await this.management.get<Queue>(`queues/%2F/${queue}`)).node);
   }
 
   /** The broker with the most connections of a service. */

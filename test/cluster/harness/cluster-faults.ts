@@ -1,7 +1,9 @@
 import { lasting } from '../../faults/harness/run-fault';
 import type { Workload } from '../../faults/harness/workload';
 import type { Broker } from './broker-cluster';
+import { pause, seconds } from './bounds';
 import type { ClusterSystem } from './cluster-system';
+import { Reads } from './reads';
 
 export interface FaultContext {
   system: ClusterSystem;
@@ -21,20 +23,57 @@ export interface Happened {
 type Fault = (context: FaultContext) => Promise<Happened | void>;
 
 const COMMANDS = 'notifications.calls';
+const QUERIES = 'notifications.calls.queries';
 /** Duration of a loss that is not repaired at once. */
 const AWAY_MS = 5000;
 const PARTITION_MS = 30_000;
 const FROZEN_MS = 20_000;
 const CUT_OFF_MS = 20_000;
 const STANDBY_GONE_MS = 15_000;
+/** Set-up waits up to 10 s for the queues whose only node is away. */
+const LONGEST_SET_UP_MS = 30_000;
+const READS_PER_GATEWAY = 10;
 
 async function killAndRestart({ system, workload }: FaultContext, broker: Broker): Promise<Happened> {
+  const victim = await nameOf(system, broker);
   await broker.end('kill');
   await lasting(AWAY_MS);
+  const from = performance.now();
+  await system.setUp();
+  const setUpMs = performance.now() - from;
+  if (setUpMs > LONGEST_SET_UP_MS) throw new Error(`set-up took ${seconds(setUpMs)} s while ${victim} was away`);
   await broker.start();
   await system.brokers.complete();
   await workload.answers(30);
-  return { figures: broker.name };
+  return { figures: `${victim}; set-up meanwhile: ${seconds(setUpMs)} s` };
+}
+
+/** The name of a broker, and whether queries have to go to their standby queues while it is away. */
+async function nameOf({ brokers }: ClusterSystem, broker: Broker): Promise<string> {
+  return (await brokers.nodeOf(QUERIES)) === broker ? `${broker.name} with the queues of queries` : broker.name;
+}
+
+/** Runs a fault of one broker, and reads through each gateway by itself meanwhile. */
+async function asEachGatewaySeesIt(
+  { system, workload }: FaultContext,
+  broker: Broker,
+  fault: () => Promise<void>,
+): Promise<Happened> {
+  const { gateways, tenants, brokers } = system;
+  const victim = await nameOf(system, broker);
+  const index = brokers.brokers.indexOf(broker);
+  const where = gateways.map(({ toBrokers }) => (toBrokers[index].openLinks > 0 ? 'connected to it' : 'elsewhere'));
+  const readers = gateways.map(({ url }) => new Reads({ gatewayUrl: url, tenants }, workload, READS_PER_GATEWAY));
+  for (const reader of readers) reader.start();
+  const from = performance.now();
+  try {
+    await fault();
+  } finally {
+    await Promise.all(readers.map((reader) => reader.stop()));
+  }
+  const pauses = readers.map(({ statuses }) => seconds(pause(statuses, from, performance.now())));
+  const each = pauses.map((longest, number) => `gateway ${number + 1} (${where[number]}): ${longest} s`);
+  return { figures: [victim, ...each].join('; ') };
 }
 
 async function restart({ system, workload }: FaultContext, brokers: readonly Broker[]): Promise<void> {
@@ -62,10 +101,12 @@ export const FAULTS: Record<string, Fault> = {
   },
 
   /** It stays away, because its start takes longer than everything else. */
-  async killLeaderOnly({ system: { brokers }, workload }) {
-    const leader = await brokers.leaderOf(COMMANDS);
+  async killLeaderOnly({ system, workload }) {
+    const leader = await system.brokers.leaderOf(COMMANDS);
+    const figures = await nameOf(system, leader);
     await leader.end('kill');
     await workload.answers(200);
+    return { figures };
   },
 
   async killBrokerOfGateway(context) {
@@ -87,20 +128,26 @@ export const FAULTS: Record<string, Fault> = {
     return { outage: { from, until }, repairedAt };
   },
 
-  async partition({ system: { brokers } }) {
+  async partition(context) {
+    const { brokers } = context.system;
     const leader = await brokers.leaderOf(COMMANDS);
-    brokers.isolate(leader);
-    await lasting(PARTITION_MS);
-    brokers.rejoin(leader);
-    await brokers.complete();
+    return asEachGatewaySeesIt(context, leader, async () => {
+      brokers.isolate(leader);
+      await lasting(PARTITION_MS);
+      brokers.rejoin(leader);
+      await brokers.complete();
+    });
   },
 
-  async freezeBroker({ system: { brokers } }) {
+  async freezeBroker(context) {
+    const { brokers } = context.system;
     const leader = await brokers.leaderOf(COMMANDS);
-    await leader.server.order('pause');
-    await lasting(FROZEN_MS);
-    await leader.server.order('resume');
-    await brokers.complete();
+    return asEachGatewaySeesIt(context, leader, async () => {
+      await leader.server.order('pause');
+      await lasting(FROZEN_MS);
+      await leader.server.order('resume');
+      await brokers.complete();
+    });
   },
 
   restartBrokers: (context) => restart(context, context.system.brokers.brokers),

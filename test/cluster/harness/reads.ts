@@ -12,7 +12,7 @@ export class Reads {
   private timer?: NodeJS.Timeout;
 
   constructor(
-    private readonly system: UnderLoad,
+    private readonly system: Pick<UnderLoad, 'tenants' | 'gatewayUrl'>,
     private readonly filter: { organizationId: string; documentId: string },
     private readonly ratePerSecond: number,
   ) {}

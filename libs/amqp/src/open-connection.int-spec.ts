@@ -1,6 +1,8 @@
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import type { ChannelModel } from 'amqplib';
 import { createTestBroker, type TestBroker } from '@app/testing/broker';
-import { openConnection } from './open-connection';
+import { eventually } from '@app/testing/eventually';
+import { destroySocket, openConnection, resetSocket } from './open-connection';
 
 describe(openConnection.name, () => {
   let broker: TestBroker;
@@ -34,4 +36,34 @@ describe(openConnection.name, () => {
     // The delay affects every confirm, a busy machine only a few: the median separates the two.
     expect(times.sort((a, b) => a - b)[20]).toBeLessThan(10);
   });
+});
+
+/** Bytes that arrive at a peer that reads nothing until the connection has ended here. */
+async function arrivedAfter(end: (model: ChannelModel) => void): Promise<number> {
+  let peer: Socket | undefined;
+  const server = createServer({ pauseOnConnect: true }, (socket) => (peer = socket)).listen(0, '127.0.0.1');
+  await eventually(() => server.listening);
+  const stream = connect((server.address() as AddressInfo).port, '127.0.0.1').on('error', () => undefined);
+  try {
+    stream.write(Buffer.alloc(32 * 1024 * 1024));
+    await eventually(() => peer !== undefined && !stream.connecting);
+    end({ connection: { stream } } as unknown as ChannelModel);
+    await eventually(() => stream.closed);
+    let bytes = 0;
+    const closed = new Promise<void>((resolve) => peer!.on('close', () => resolve()));
+    peer!
+      .on('error', () => undefined)
+      .on('data', (data) => (bytes += data.length))
+      .resume();
+    await closed;
+    return bytes;
+  } finally {
+    server.close();
+  }
+}
+
+it('sends nothing more of what was written when it resets a connection', async () => {
+  expect(await arrivedAfter((model) => resetSocket(model, 'test'))).toBeLessThan(
+    await arrivedAfter((model) => destroySocket(model, 'test')),
+  );
 });

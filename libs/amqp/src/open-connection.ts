@@ -1,4 +1,5 @@
 import { isIP, type Socket } from 'node:net';
+import { TLSSocket } from 'node:tls';
 import { connect, type ChannelModel } from 'amqplib';
 import { tlsOptions, type TlsFiles } from '@app/runtime/tls-files';
 import { internalsOfConnection } from './amqplib-internals';
@@ -50,6 +51,17 @@ export const isClosed = (model: ChannelModel): boolean => internalsOfConnection(
  */
 export const destroySocket = (model: ChannelModel, reason = 'given up'): void =>
   void internalsOfConnection(model).stream.destroy(new Error(reason));
+
+/**
+ * Destroys the socket like {@link destroySocket}, and with it what this machine has not sent yet: otherwise the system would go on sending that after
+ * a stall of the network. TLS has no such end.
+ */
+export function resetSocket(model: ChannelModel, reason: string): void {
+  const { stream } = internalsOfConnection(model);
+  // Set by resetAndDestroy() too, which first waits for the end of what is written.
+  if (!(stream instanceof TLSSocket)) (stream as Socket & { resetAndClosing?: boolean }).resetAndClosing = true;
+  stream.destroy(new Error(reason));
+}
 
 /** No node could be connected to. */
 export class NoConnection extends Error {

@@ -166,7 +166,7 @@ export const MUTANTS = [
   },
   {
     name: 'the end of an erasure without a wait',
-    edits: [['apps/notifications/src/db/erasure-steps.ts', 'EVENT_MEMORY_MS + LONGEST_PUBLICATION_MS + 1000', '0']],
+    edits: [['apps/notifications/src/db/erasure-steps.ts', 'SETTLE_MS = UNDER_WAY_MS', 'SETTLE_MS = 0']],
     test: ['erasure', 'held between commit and publish'],
   },
   {

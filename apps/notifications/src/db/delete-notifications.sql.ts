@@ -1,6 +1,7 @@
 import { EVENT_TYPES } from '@app/contracts/event-types';
 import { DELETED } from './deleted-notification';
 import { firstRun } from './first-run.sql';
+import { UNDER_WAY_MS } from './outbox.repository';
 
 /** Most notifications, users named in them, and bytes of content for one statement. The first notification may have more. */
 export const MOST_DELETED = 256;
@@ -65,7 +66,7 @@ const deleteCandidates = (matching: string, trace: number) => `
     SELECT EXISTS (
       SELECT FROM outbox o WHERE o.organization = (SELECT organization FROM tenant)
         AND o.notification_id = ANY (ARRAY(SELECT id FROM locked))
-    ) AS found
+    ) OR EXISTS (SELECT FROM locked l, clock WHERE l."timestamp" > clock.ms - ${UNDER_WAY_MS}) AS found
   ), outboxed AS (
     INSERT INTO outbox (id, organization, type, body, trace)
     SELECT $6::text, organization, '${EVENT_TYPES.notificationDeleted}',

@@ -2,12 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { Logger } from '@nestjs/common';
 import type { DataSource, EntityManager } from 'typeorm';
 import { EVENT_TYPES } from '@app/contracts/event-types';
-import { EVENT_MEMORY_MS } from '@app/postgres/event-memory';
 import type { ErasureSteps, StepOutcome } from '@app/postgres/erasure-loop';
 import type { OutboxEvent } from '@app/postgres/outbox-event';
 import { withoutUsers } from './erased-content';
 import * as sql from './erasure.sql';
-import { LONGEST_PUBLICATION_MS } from './outbox.repository';
+import { UNDER_WAY_MS } from './outbox.repository';
 import { SETTLED } from './readings.sql';
 
 /** Organizations of one step, and pairs of an organization and a user. */
@@ -20,10 +19,10 @@ const MOST_BYTES = 32 * 1024 * 1024;
 const GOOD_MS = 250;
 
 /**
- * Time from the last changed notification to the end, in milliseconds. A relay may have read a notification before that, and publishes from memory
- * within the sum of both bounds. An answer of the users service may be stored until 4 s after its question.
+ * Time from the last changed notification to the end, in milliseconds: a relay may be publishing what it has read before that. An answer of the users
+ * service may be stored until 4 s after its question.
  */
-export const SETTLE_MS = EVENT_MEMORY_MS + LONGEST_PUBLICATION_MS + 1000;
+export const SETTLE_MS = UNDER_WAY_MS;
 
 interface Erasure {
   id: string;

@@ -1,5 +1,6 @@
 import type { PoolClient } from 'pg';
 import { EVENT_TYPES } from '@app/contracts/event-types';
+import { EVENT_MEMORY_MS } from '@app/postgres/event-memory';
 import type { OutboxEvent, OutboxLimits } from '@app/postgres/outbox-event';
 import type { NotificationContent } from './entities/notification.entity';
 import { DELETED } from './deleted-notification';
@@ -13,6 +14,12 @@ const TYPES = Object.values(EVENT_TYPES);
  * its row. So the event of a deletion is left in the table for that much longer: no event of a notification follows that of its deletion.
  */
 export const LONGEST_PUBLICATION_MS = 4000;
+
+/**
+ * How long after a notification is stored a process may be publishing its event, in milliseconds. Its row does not say: another process may have
+ * published and deleted that meanwhile.
+ */
+export const UNDER_WAY_MS = EVENT_MEMORY_MS + LONGEST_PUBLICATION_MS + 1000;
 
 const take = (condition = '') => `
   WITH locked AS MATERIALIZED (

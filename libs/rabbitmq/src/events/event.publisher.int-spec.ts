@@ -6,6 +6,7 @@ import { ALL_EVENTS } from '@app/contracts/all-events';
 import { ApiKeyRevoked } from '@app/contracts/events.users';
 import { createTestBroker, type TestBroker } from '@app/testing/broker';
 import { eventually } from '@app/testing/eventually';
+import { TcpLink } from '@app/testing/tcp-link';
 import { declareTopology } from '../topology/declare-topology';
 import { EventPublisher, type PublishedEvent } from './event.publisher';
 import { EventSubscriber } from './event.subscriber';
@@ -136,6 +137,24 @@ describe(EventPublisher.name, () => {
     const first = await channel.get(own.queue, { noAck: true });
     expect(first && first.properties.messageId).toBe(mine.id);
     expect(await channel.get(own.queue)).toBe(false);
+  });
+
+  it('ends a connection on which an event was not confirmed in time, so that it does not arrive later', async () => {
+    const link = await TcpLink.to(broker.url);
+    const stalling = new EventPublisher({ connection: { url: link.url, name: 'users' }, service: 'users', metrics });
+    try {
+      stalling.start();
+      await eventually(() => stalling.check() === undefined);
+      link.silence();
+      await expect(stalling.publish([created()])).rejects.toThrow('not confirmed');
+      // The socket tells of its end in the next turns of the event loop. Only after 8 s a silent link is given up.
+      await eventually(() => stalling.check() !== undefined, 1000, 0);
+      await eventually(() => stalling.check() === undefined);
+      expect(await stalling.publish([created()])).toEqual(new Set());
+    } finally {
+      await stalling.close();
+      await link.close();
+    }
   });
 
   it('fails when the queue of a process of this system is full', async () => {

@@ -6,6 +6,7 @@ import type { ServiceName } from '@app/contracts/message';
 import { closeQuietly, RabbitChannel } from '@app/amqp/channel';
 import { checkExchanges } from '@app/amqp/check-topology';
 import { RabbitConnection, type ConnectionOptions } from '@app/amqp/connection';
+import { resetSocket } from '@app/amqp/open-connection';
 import { HEADER } from '@app/amqp/headers';
 import { EventRefusals, type EventOutcome } from './event-refusals';
 import { TransportMetrics } from '../metrics';
@@ -125,14 +126,19 @@ export class EventPublisher {
   }
 
   private async publishTo(exchange: ExchangeName, events: readonly PublishedEvent[], until: number): Promise<EventOutcome[]> {
-    let result: EventOutcome[] | Error = new Error('the broker has not confirmed the events in time');
+    let result: EventOutcome[] | Error | undefined;
+    const { current, state } = this.connection;
     const all = Promise.all(events.map((event) => this.publishOne(exchange, event))).then(
       (outcomes) => (result = outcomes),
       (error: unknown) => (result = error as Error),
     );
     await within(Math.max(0, until - performance.now()), all);
     if (result instanceof Error) throw result;
-    return result;
+    if (result) return result;
+    const late = new Error('the broker has not confirmed the events in time');
+    // Others may publish these events now, and what follows from them, so nothing may arrive later. A blocked broker takes nothing from others either.
+    if (current && state === 'up') resetSocket(current, late.message);
+    throw late;
   }
 
   private async publishOne(exchange: ExchangeName, event: PublishedEvent): Promise<EventOutcome> {

@@ -104,6 +104,27 @@ describe('the examples', () => {
     ]);
   });
 
+  it('the bell marks all as read when the page has a time that is in the future for the database', async () => {
+    const bell = spawn(process.execPath, [join(EXAMPLES, 'bell/server.mjs')], {
+      env: { GATEWAY_URL: system.services.gateway.url, PORT: '0' },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const exited = once(bell, 'exit');
+    listening.push({
+      stop: async () => {
+        bell.kill('SIGKILL');
+        await exited;
+      },
+    });
+    const [line] = (await once(createInterface({ input: bell.stdout }), 'line')) as [string];
+    const response = await fetch(`${line.replace(/^.*(http\S+)\/sign-in.*$/, '$1')}/api/mark-all`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', cookie: 'user=grace' },
+      body: JSON.stringify({ upTo: Date.now() + 60_000 }),
+    });
+    expect([response.status, await response.json()]).toEqual([200, {}]);
+  });
+
   it.each(LANGUAGES)('listen, in %s, gets the event of a user', async (language) => {
     const [command, args] = commandOf(language, 'listen');
     const child = spawn(command, args, { env: { PATH: process.env.PATH, ...env }, stdio: ['ignore', 'pipe', 'inherit'] });

@@ -92,6 +92,8 @@ describe('the doctor', () => {
     await broker?.drop();
   });
 
+  /** As PostgreSQL writes a name. */
+  const quoted = (name = '') => (/^[a-z_]+$/.test(name) ? name : `"${name}"`);
   const onServer = async (work: (client: Client) => Promise<unknown>) => {
     const client = new Client({ connectionString: requiredEnv('TEST_DATABASE_URL') });
     await client.connect();
@@ -105,7 +107,11 @@ describe('the doctor', () => {
     const fine = found.filter(({ state }) => state === 'ok').map(({ subject }) => subject);
     for (const account of ACCOUNTS) expect(fine).toEqual(expect.arrayContaining([`account ${account}`, `rights of ${account}`]));
     expect(fine).toEqual(
-      expect.arrayContaining(['queues', 'role users', 'role notifications', 'schema users', 'outbox of users', 'copy']),
+      expect.arrayContaining([
+        ...['queues', 'connections', 'role users', 'role notifications', 'schema users', 'outbox of users', 'copy'],
+        ...['clock, as users sees it', 'clock, as notifications sees it'],
+        ...[broker.url, env.RABBITMQ_MANAGEMENT_URL, database.url].map((url) => `server ${new URL(url).host}`),
+      ]),
     );
   });
 
@@ -118,6 +124,7 @@ describe('the doctor', () => {
     expect(found.map(({ subject, action }) => [subject, action])).toEqual([
       ['account users', expect.stringContaining('user, password and virtual host')],
       ['rights of users', expect.stringContaining('npm run setup')],
+      ['server no-such-host.invalid:5432', expect.stringContaining('host name')],
       ['role users', expect.stringContaining('start the database')],
       ['role notifications', expect.stringContaining('host name')],
     ]);
@@ -134,6 +141,8 @@ describe('the doctor', () => {
     await channel.waitForConfirms();
     const vhost = new URL(broker.url).pathname.slice(1);
     await broker.management.put(`permissions/${vhost}/${names[3]}`, { configure: '.*', write: '.*', read: '^$' });
+    await broker.management.put(`topic-permissions/${vhost}/${names[0]}`, { exchange: 'calls', write: '.*', read: '^$' });
+    await broker.management.delete(`topic-permissions/${vhost}/${names[1]}/events`);
     // The numbers of the management API are seconds old.
     for (const queue of ['users.commands.dead', 'users.commands.0'])
       await eventually(async () => (await broker.management.get<{ messages?: number }>(`queues/${vhost}/${queue}`)).messages);
@@ -147,7 +156,39 @@ describe('the doctor', () => {
       'queue users.commands.0': 'has 1 messages and no consumer',
       'queue users.commands.dead': 'has 1 letters',
       'rights of publisher': 'configure, write differ from those that set-up gives',
+      'rights of gateway': 'routing keys of calls differ from those that set-up gives',
+      'rights of users': 'routing keys of events differ from those that set-up gives',
     });
+  });
+
+  it('sees that an account and the virtual host are near their limits of connections', async () => {
+    const vhost = new URL(broker.url).pathname.slice(1);
+    const open = await Promise.all(Array.from({ length: 9 }, () => connect(env.PUBLISHER_AMQP_URL)));
+    await broker.management.put(`user-limits/${names[3]}/max-connections`, { value: 10 });
+    await broker.management.put(`vhost-limits/${vhost}/max-connections`, { value: 10 });
+    const near = async () =>
+      (await findings())
+        .filter(({ state, subject }) => state === 'warning' && subject.startsWith('connections'))
+        .map(({ subject, found }) => `${subject}: ${found}`);
+    // The management API knows new connections seconds later.
+    const found = await eventually(async () => {
+      const warnings = await near();
+      return warnings.length === 2 && warnings;
+    }, 30_000);
+    expect(found).toEqual([
+      `connections of ${names[3]}: 9 of 10 are in use`,
+      'connections of the virtual host: 9 of 10 are in use',
+    ]);
+    await Promise.all(open.map((connection) => connection.close()));
+    await broker.management.delete(`vhost-limits/${vhost}/max-connections`);
+  });
+
+  it("sees a clock that differs from the database's", async () => {
+    // The clock of this machine as the doctor reads it, a minute late.
+    const late = `data:text/javascript,const now = Date.now; Date.now = () => now() - 60_000`;
+    const found = await problems({ NODE_OPTIONS: `--import "${late}"` });
+    const clocks = found.filter(({ subject }) => subject.startsWith('clock'));
+    expect(clocks.map(({ found: text }) => text)).toEqual(Array(2).fill(expect.stringMatching(/ by (59|60)\d{3} ms$/)));
   });
 
   it('sees a missing migration, rights of roles that are wrong, and an incomplete copy', async () => {
@@ -172,11 +213,14 @@ describe('the doctor', () => {
     await admin.query(`
       DELETE FROM users.migrations WHERE id = (SELECT max(id) FROM users.migrations);
       GRANT USAGE ON SCHEMA users TO "${names[2]}"; GRANT SELECT ON users.migrations TO "${names[2]}";
-      REVOKE INSERT ON users.tokens FROM "${names[1]}"`);
+      REVOKE INSERT, UPDATE ON users.tokens FROM "${names[1]}"; REVOKE DELETE ON notifications.outbox FROM "${names[2]}";
+      REVOKE USAGE ON SEQUENCE users.organizations_id_seq FROM "${names[1]}";
+      GRANT DELETE ON notifications.documents TO "${names[2]}"`);
     const found = (await problems()).filter(({ area }) => area === 'database');
     expect(found.map(({ subject, found: text }) => `${subject}: ${text}`)).toEqual([
       'schema users: 1 migrations have not run',
-      'role users: may not use users.tokens',
+      `role users: has other rights than set-up gives: GRANT INSERT, UPDATE ON users.tokens TO ${quoted(names[1])}; GRANT USAGE ON SEQUENCE users.organizations_id_seq TO ${quoted(names[1])}`,
+      `role notifications: has other rights than set-up gives: GRANT DELETE ON notifications.outbox TO ${quoted(names[2])}; REVOKE DELETE ON notifications.documents FROM ${quoted(names[2])}`,
       'role notifications: may read schema users',
       'copy: 1 of 1 users lack a membership',
     ]);

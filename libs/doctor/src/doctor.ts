@@ -8,6 +8,7 @@ import type { DoctorConfig } from './config';
 import { lookAtServer } from './database/health';
 import { connectAs, lookAtRole, SCHEMAS } from './database/roles';
 import { Findings, type Finding } from './finding';
+import { brokerServersOf, databaseServersOf, lookAtServers, managementServersOf } from './servers';
 
 /** Looks at everything that the configuration names. Changes nothing. @returns what it found, the broker first */
 export async function examine(config: DoctorConfig): Promise<Finding[]> {
@@ -27,6 +28,11 @@ async function examineBroker(config: DoctorConfig): Promise<Findings> {
     publisher: config.publisherAmqpUrl,
   };
   const urls = { 'full-rights': config.amqpUrl, ...accounts };
+  const { amqpUrl, managementUrl } = config;
+  await lookAtServers(findings, [
+    ...Object.values(urls).flatMap((url) => (url ? brokerServersOf(url, tlsFiles) : [])),
+    ...(managementUrl ? managementServersOf(managementUrl, tlsFiles) : []),
+  ]);
   for (const [account, url] of Object.entries(urls) as [Account | 'full-rights', string | undefined][]) {
     if (!url) findings.skipped(`account ${account}`, 'its URL is not set');
     else
@@ -34,7 +40,6 @@ async function examineBroker(config: DoctorConfig): Promise<Findings> {
         findings.problem(`account ${account}`, (error as Error).message, 'look at the log of the broker'),
       );
   }
-  const { amqpUrl, managementUrl } = config;
   if (!managementUrl || !amqpUrl)
     findings.skipped('queues, nodes and rights', 'RABBITMQ_MANAGEMENT_URL and AMQP_URL are not both set');
   else await lookByManagement(findings, new ManagementApi(managementUrl, amqpUrl, { tlsFiles }), accounts);
@@ -45,6 +50,10 @@ async function examineDatabase(config: DoctorConfig): Promise<Findings> {
   const findings = new Findings('database');
   const tlsFiles = databaseTlsFiles(config);
   const urls = { users: config.usersDatabaseUrl, notifications: config.notificationsDatabaseUrl };
+  await lookAtServers(
+    findings,
+    [...Object.values(urls), config.databaseUrl].flatMap((url) => (url ? databaseServersOf(url, tlsFiles) : [])),
+  );
   for (const schema of SCHEMAS) {
     const url = urls[schema];
     if (!url) findings.skipped(`role ${schema}`, 'its URL is not set');

@@ -113,7 +113,7 @@ async function isPasswordWrong({ url, connection }: ServiceRole): Promise<boolea
 export async function missingPrivileges(
   client: ClientBase,
   schema: string,
-  role: ServiceRole,
+  role: Pick<ServiceRole, 'name'>,
   undeletable: readonly string[],
 ): Promise<Difference[]> {
   const { rows } = await client.query<{ statement: string }>(PRIVILEGES, [schema, role.name, undeletable]);

@@ -9,6 +9,10 @@ export interface TlsClientConfig extends ClientConfig {
 
 const logger = new Logger('Postgres');
 
+/** Whether a connection uses TLS. */
+export const wantsTls = (connectionString: string, tlsFiles: TlsFiles): boolean =>
+  /[?&]sslmode=verify-full(&|$)/.test(connectionString) || Object.values(tlsFiles).some(Boolean);
+
 /**
  * A connection that uses TLS when its URL has `sslmode=verify-full` or when there are files for it, and then verifies the server. The files are
  * read for each connection.
@@ -17,13 +21,12 @@ export class TlsClient extends Client {
   /** @throws TlsFilesError when the files cannot be used and never could */
   constructor({ tlsFiles = {}, ...config }: TlsClientConfig = {}) {
     const { connectionString = '' } = config;
-    const wanted = /[?&]sslmode=verify-full(&|$)/.test(connectionString) || Object.values(tlsFiles).some(Boolean);
     super({
       ...config,
       // The driver would prefer `sslmode` to `ssl`, and so forget the files.
       connectionString: connectionString.replace(/(?<=[?&])sslmode=[^&]*&?/, ''),
       // Not undefined, because PGSSLMODE would count then.
-      ssl: wanted && tlsOptions(tlsFiles, (problem) => logger.warn(problem)),
+      ssl: wantsTls(connectionString, tlsFiles) && tlsOptions(tlsFiles, (problem) => logger.warn(problem)),
     });
   }
 }

@@ -1,8 +1,9 @@
-import { RIGHTS, type Account } from '@app/rabbitmq-admin/accounts/rights';
+import { RIGHTS, topicRights, type Account, type TopicRights } from '@app/rabbitmq-admin/accounts/rights';
 import type { ManagementApi } from '@app/rabbitmq-admin/management-api';
 import { QUEUES, SERVICES, letterQueues } from '@app/rabbitmq/topology/topology';
 import { parseBrokerUrl } from '@app/runtime/broker-url';
 import type { Findings } from '../finding';
+import { lookAtConnections } from './connections';
 
 interface Queue {
   name: string;
@@ -53,6 +54,7 @@ export async function lookByManagement(
   lookAtNodes(findings, nodes);
   lookAtQueues(findings, new Map(queues.map((queue) => [queue.name, queue])));
   lookAtReplicas(findings, queues, nodes.filter(({ running }) => running).length);
+  await lookAtConnections(findings, api);
   for (const [account, url] of Object.entries(accounts) as [Account, string | undefined][])
     if (url) await lookAtRights(findings, api, account, parseBrokerUrl(url).username);
 }
@@ -136,14 +138,18 @@ function lookAtReplicas(findings: Findings, queues: readonly Queue[], nodes: num
 }
 
 async function lookAtRights(findings: Findings, api: ManagementApi, account: Account, username: string): Promise<void> {
-  const granted = await api.get<Record<string, string>>(`permissions/${api.vhost}/${encodeURIComponent(username)}`);
+  const user = `${api.vhost}/${encodeURIComponent(username)}`;
+  const granted = await api.get<Record<string, string>>(`permissions/${user}`);
+  const topics = (await api.get<TopicRights[]>(`topic-permissions/${user}`)) ?? [];
   const { configure, write, read } = RIGHTS[account];
-  const wrong = Object.entries({ configure, write, read }).filter(([right, pattern]) => granted?.[right] !== pattern);
+  const wrong = [
+    ...Object.entries({ configure, write, read }).flatMap(([right, pattern]) => (granted?.[right] === pattern ? [] : [right])),
+    // Without a topic permission every routing key of the exchange is allowed.
+    ...topicRights(RIGHTS[account]).flatMap((wanted) => {
+      const found = topics.find(({ exchange }) => exchange === wanted.exchange);
+      return found?.write === wanted.write && found.read === wanted.read ? [] : [`routing keys of ${wanted.exchange}`];
+    }),
+  ];
   if (wrong.length === 0) findings.ok(`rights of ${account}`, 'are those that set-up gives');
-  else
-    findings.problem(
-      `rights of ${account}`,
-      `${wrong.map(([right]) => right).join(', ')} differ from those that set-up gives`,
-      'run "npm run setup"',
-    );
+  else findings.problem(`rights of ${account}`, `${wrong.join(', ')} differ from those that set-up gives`, 'run "npm run setup"');
 }

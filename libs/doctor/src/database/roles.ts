@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { ClientBase } from 'pg';
 import { DatabaseServers } from '@app/postgres/database-servers';
 import { reasonOf } from '@app/postgres/errors';
+import { missingPrivileges } from '@app/postgres/required-rights';
 import { WritableClient } from '@app/postgres/writable-client';
 import type { TlsFiles } from '@app/runtime/tls-files';
 import type { Findings } from '../finding';
@@ -12,6 +13,10 @@ export const SCHEMAS = ['users', 'notifications'] as const;
 export type Schema = (typeof SCHEMAS)[number];
 
 const DENIED = '42501';
+/** Tables of which the role may delete no rows. */
+const UNDELETABLE: Record<Schema, readonly string[]> = { users: [], notifications: ['organizations', 'documents'] };
+/** Statements in one line. */
+const MOST_STATEMENTS = 5;
 /** Most milliseconds between the clocks of the database and this machine: deadlines of calls are compared with both. */
 const MOST_APART_MS = 500;
 
@@ -36,11 +41,10 @@ export async function connectAs(
 /** Tries what the role of a service must be able to do, and what must be refused. Nothing is changed. */
 export async function lookAtRole(findings: Findings, client: ClientBase, schema: Schema): Promise<void> {
   const subject = `role ${schema}`;
-  await lookAtClock(findings, client);
+  await lookAtClock(findings, client, schema);
   await lookAtMigrations(findings, client, schema);
   const before = findings.all.length;
-  const { rows } = await client.query<{ name: string }>(MISSING_RIGHTS, [schema]);
-  if (rows.length > 0) findings.problem(subject, `may not use ${rows.map(({ name }) => name).join(', ')}`, 'run "npm run setup"');
+  await lookAtPrivileges(findings, client, schema);
   const [other] = SCHEMAS.filter((one) => one !== schema);
   if (!(await isDenied(client, `SELECT FROM ${other}.migrations LIMIT 0`)))
     findings.problem(subject, `may read schema ${other}`, `run REVOKE USAGE ON SCHEMA ${other} FROM its role`);
@@ -50,14 +54,29 @@ export async function lookAtRole(findings: Findings, client: ClientBase, schema:
     findings.ok(subject, `connects, has its rights in schema ${schema}, and is refused what it must not do`);
 }
 
-async function lookAtClock(findings: Findings, client: ClientBase): Promise<void> {
+async function lookAtPrivileges(findings: Findings, client: ClientBase, schema: Schema): Promise<void> {
+  const { rows } = await client.query<{ name: string }>('SELECT current_user AS name');
+  const differences = await missingPrivileges(client, schema, { name: rows[0]?.name ?? '' }, UNDELETABLE[schema]);
+  if (differences.length === 0) return;
+  const shown = differences.slice(0, MOST_STATEMENTS).map(({ printable }) => printable);
+  const more = differences.length - shown.length;
+  findings.problem(
+    `role ${schema}`,
+    `has other rights than set-up gives: ${shown.join('; ')}${more > 0 ? `; and ${more} more` : ''}`,
+    'run "npm run setup"',
+  );
+}
+
+async function lookAtClock(findings: Findings, client: ClientBase, schema: Schema): Promise<void> {
   const asked = Date.now();
   const { rows } = await client.query<{ now: number }>('SELECT extract(epoch FROM clock_timestamp())::float8 * 1000 AS now');
   const apart = Math.abs((rows[0]?.now ?? 0) - (asked + Date.now()) / 2);
-  if (apart > MOST_APART_MS)
+  const found = `that of the database differs from this machine's by ${Math.round(apart)} ms`;
+  if (apart <= MOST_APART_MS) findings.ok(`clock, as ${schema} sees it`, found);
+  else
     findings.problem(
-      'clock',
-      `differs from this machine's by ${Math.round(apart)} ms`,
+      `clock, as ${schema} sees it`,
+      found,
       'synchronise both clocks: calls are refused or executed late otherwise',
     );
 }
@@ -90,14 +109,6 @@ async function isDenied(client: ClientBase, statement: string): Promise<boolean>
     await client.query('ROLLBACK');
   }
 }
-
-/** Tables of the schema that the current role may not read or write. */
-const MISSING_RIGHTS = `
-  SELECT format('%I.%I', $1::text, relname) AS name
-  FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace AND nspname = $1
-  WHERE relkind IN ('r', 'p') AND relname <> 'migrations'
-    AND NOT (has_table_privilege(pg_class.oid, 'SELECT') AND has_table_privilege(pg_class.oid, 'INSERT'))
-  ORDER BY 1`;
 
 function connectAdvice(reason: string): string {
   if (/ENOTFOUND|EAI_AGAIN/.test(reason)) return 'correct the host name in the URL, or the DNS';

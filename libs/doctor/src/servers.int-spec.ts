@@ -1,0 +1,101 @@
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer as createTcp, type AddressInfo, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createServer } from 'node:tls';
+import { Authority, PemDirectory, type Identity } from '@app/testing/authority';
+import { PrivateServer } from '@app/testing/private-server';
+import { Findings } from './finding';
+import { brokerServersOf, databaseServersOf, lookAtServers, managementServersOf, type Server as Endpoint } from './servers';
+
+const DAY_MS = 86_400_000;
+
+/** Each line is about a server that really answers, or does not. */
+describe('the look at servers', () => {
+  const root = mkdtempSync(join(tmpdir(), 'doctor-'));
+  const onServer = new PemDirectory(join(root, 'server'));
+  const ours = new PemDirectory(join(root, 'ours'));
+  const listening: Server[] = [];
+  let authority: Authority;
+  let postgres: PrivateServer | undefined;
+
+  beforeAll(async () => {
+    authority = await Authority.create('ours');
+    ours.write({ ca: authority.pem, ...(await authority.issue('client')) });
+  });
+  afterAll(async () => {
+    for (const server of listening) server.close();
+    await postgres?.remove();
+    rmSync(root, { recursive: true });
+  });
+
+  const listen = async (server: Server) => {
+    listening.push(server);
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    return (server.address() as AddressInfo).port;
+  };
+  const securely = (identity: Identity) => listen(createServer(identity));
+  const look = async (servers: Endpoint[]) => {
+    const findings = new Findings('broker');
+    await lookAtServers(findings, servers);
+    return findings.all.map(({ subject, state, found }) => `${state} ${subject}: ${found}`);
+  };
+  const files = () => ({ caFile: ours.tlsFiles.caFile });
+
+  it('says when a certificate ends, and warns in its last 30 days', async () => {
+    const [long, short] = await Promise.all([
+      securely(await authority.issue('localhost', 40 * DAY_MS + 60_000)),
+      securely(await authority.issue('localhost', 29 * DAY_MS + 60_000)),
+    ]);
+    const url = `amqps://a:b@localhost:${long},localhost:${short}`;
+    expect(await look(brokerServersOf(url, files()))).toEqual([
+      expect.stringMatching(
+        new RegExp(`^ok server localhost:${long}: its certificate ends in 40 days, and its name stands for .*127.0.0.1`),
+      ),
+      `warning server localhost:${short}: its certificate ends in 29 days`,
+    ]);
+    expect(await look(managementServersOf(`https://localhost:${short}`, files()))).toEqual([
+      `warning server localhost:${short}: its certificate ends in 29 days`,
+    ]);
+  });
+
+  it('says why a certificate is refused', async () => {
+    const stranger = await Authority.create('stranger');
+    const ports = await Promise.all([
+      securely(await authority.issue('localhost', -60_000)),
+      securely(await authority.issue('elsewhere')),
+      securely(await stranger.issue('localhost')),
+    ]);
+    const found = await look(ports.flatMap((port) => brokerServersOf(`amqps://localhost:${port}`, files())));
+    expect(found).toEqual([
+      expect.stringMatching(/^problem .* refused \(certificate has expired\)$/),
+      expect.stringMatching(/^problem .* refused \(Hostname\/IP does not match/),
+      expect.stringMatching(/^problem .* refused \(unable to/),
+    ]);
+  });
+
+  it('looks at each node of a URL: without TLS, with a name that is none, and at nobody', async () => {
+    const open = await listen(createTcp());
+    const gone = await listen(createTcp());
+    await new Promise((resolve) => listening.at(-1)?.close(resolve));
+    const url = `amqp://127.0.0.1:${open},no-such-host.invalid,127.0.0.1:${gone}`;
+    expect(await look([...brokerServersOf(url, {}), ...brokerServersOf(url, {})])).toEqual([
+      `ok server 127.0.0.1:${open}: takes connections without TLS`,
+      expect.stringMatching(/^problem server no-such-host.invalid:5672: its name does not resolve \((ENOTFOUND|EAI_AGAIN)\)$/),
+      `warning server 127.0.0.1:${gone}: cannot be reached (ECONNREFUSED)`,
+    ]);
+  });
+
+  it('asks PostgreSQL for TLS first', async () => {
+    onServer.write({ ca: authority.pem, ...(await authority.issue('localhost', 3 * DAY_MS + 60_000)) });
+    postgres = await PrivateServer.start('postgres', '--tls', onServer.path);
+    const { port } = new URL(postgres.url);
+    expect(await look(databaseServersOf(`${postgres.url}?sslmode=verify-full`, ours.tlsFiles))).toEqual([
+      `warning server localhost:${port}: its certificate ends in 3 days`,
+    ]);
+    expect(await look(databaseServersOf(postgres.url, {}))).toEqual([
+      expect.stringMatching(new RegExp(`^ok server localhost:${port}: takes connections without TLS`)),
+    ]);
+  });
+});

@@ -1,0 +1,109 @@
+import { once } from 'node:events';
+import { lookup } from 'node:dns/promises';
+import { connect as connectTcp, isIP } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import { parseManagementUrl } from '@app/rabbitmq/management-url';
+import { wantsTls } from '@app/postgres/tls-client';
+import { addressText, parseBrokerUrl } from '@app/runtime/broker-url';
+import { databaseServers } from '@app/runtime/database-url';
+import { tlsOptions, tlsProblem, type TlsFiles } from '@app/runtime/tls-files';
+import type { Findings } from './finding';
+
+/** A host and port of a URL. */
+export interface Server {
+  host: string;
+  port: number;
+  /** `postgres`: the client has to ask for it first. */
+  tls?: 'at once' | 'postgres';
+  tlsFiles: TlsFiles;
+}
+
+const MOST_MS = 5000;
+const DAY_MS = 86_400_000;
+/** Days before the end of a certificate from which on it is a warning. */
+const SOON_DAYS = 30;
+/** https://www.postgresql.org/docs/current/protocol-message-formats.html, "SSLRequest" */
+const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f]);
+
+/** The servers of a URL of RabbitMQ. */
+export function brokerServersOf(url: string, tlsFiles: TlsFiles): Server[] {
+  const { addresses, protocol } = parseBrokerUrl(url);
+  return addresses.map((address) => ({ ...address, tls: protocol === 'amqps' ? 'at once' : undefined, tlsFiles }));
+}
+
+/** The servers of a URL of the management API. */
+export const managementServersOf = (url: string, tlsFiles: TlsFiles): Server[] =>
+  parseManagementUrl(url).map(({ hostname, port, protocol }) => ({
+    host: withoutBrackets(hostname),
+    port: Number(port) || (protocol === 'https:' ? 443 : 80),
+    tls: protocol === 'https:' ? 'at once' : undefined,
+    tlsFiles,
+  }));
+
+/** The servers of a URL of PostgreSQL; none for one that leads to a socket file. */
+export const databaseServersOf = (url: string, tlsFiles: TlsFiles): Server[] =>
+  databaseServers(url).flatMap((one) => {
+    const { hostname, port, searchParams } = new URL(one);
+    const tls = wantsTls(one, tlsFiles) ? ('postgres' as const) : undefined;
+    return searchParams.has('host') ? [] : [{ host: withoutBrackets(hostname), port: Number(port) || 5432, tls, tlsFiles }];
+  });
+
+const withoutBrackets = (hostname: string) => hostname.replace(/^\[|\]$/g, '');
+
+/** Looks at each server by itself, because a connection to a cluster says nothing about its other nodes: name, reachability and certificate. */
+export async function lookAtServers(findings: Findings, servers: readonly Server[]): Promise<void> {
+  const distinct = new Map(servers.map((server) => [addressText(server), server]));
+  for (const [address, server] of distinct) await lookAtOne(findings, `server ${address}`, server);
+}
+
+async function lookAtOne(findings: Findings, subject: string, server: Server): Promise<void> {
+  const { host } = server;
+  let addresses: string;
+  try {
+    addresses = isIP(host) ? '' : (await lookup(host, { all: true })).map(({ address }) => address).join(', ');
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    return findings.problem(subject, `its name does not resolve (${code})`, 'correct the host name in the URL, or the DNS');
+  }
+  const named = addresses && `, and its name stands for ${addresses}`;
+  try {
+    const end = await endOfCertificate(server);
+    if (!end) return findings.ok(subject, `takes connections without TLS${named}`);
+    const days = Math.floor((end.getTime() - Date.now()) / DAY_MS);
+    const found = `its certificate ends in ${days} days`;
+    if (days >= SOON_DAYS) findings.ok(subject, `${found}${named}`);
+    else findings.warning(subject, found, 'replace it: see "Rotate certificates" in docs/operations.md');
+  } catch (error) {
+    const untrusted = tlsProblem(error);
+    if (untrusted)
+      return findings.problem(
+        subject,
+        `its certificate is refused (${untrusted})`,
+        'see "TLS" in docs/operations.md: the authority, the dates and the name of the certificate',
+      );
+    const { code, message } = error as NodeJS.ErrnoException;
+    findings.warning(subject, `cannot be reached (${code ?? message})`, 'start it, and correct host and port of the URL');
+  }
+}
+
+/** @returns the end of the certificate that a client verifies; undefined without TLS */
+async function endOfCertificate({ host, port, tls, tlsFiles }: Server): Promise<Date | undefined> {
+  const socket = connectTcp({ host, port });
+  socket.setTimeout(MOST_MS, () => socket.destroy(new Error(`no answer in ${MOST_MS / 1000} s`)));
+  try {
+    await once(socket, 'connect');
+    if (!tls) return undefined;
+    if (tls === 'postgres') {
+      socket.write(SSL_REQUEST);
+      const [answer] = (await once(socket, 'data')) as [Buffer];
+      if (answer.toString() !== 'S') throw new Error('it offers no TLS');
+    }
+    const secured = connectTls({ socket, host, servername: isIP(host) ? '' : host, ...tlsOptions(tlsFiles, () => undefined) });
+    await once(secured, 'secureConnect');
+    secured.on('error', () => undefined);
+    return new Date(secured.getPeerCertificate().valid_to);
+  } finally {
+    socket.on('error', () => undefined);
+    socket.destroy();
+  }
+}

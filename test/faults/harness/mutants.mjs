@@ -19,7 +19,7 @@ export const MUTANTS = [
   {
     name: 'ack before commit',
     edits: [
-      [SERVER, 'const outcome = await', 'delivery.ack();\n      const outcome = await'],
+      [SERVER, 'const outcome: Outcome = mayStart', 'delivery.ack();\n      const outcome: Outcome = mayStart'],
       ['libs/rabbitmq/src/settle/settlement.ts', 'delivery.ack();', ''],
     ],
     test: ['short', BACKLOG],
@@ -52,7 +52,7 @@ export const MUTANTS = [
     edits: [
       ['libs/rabbitmq/src/server/handler-runner.ts', 'if (delivery.isExpired)', 'if (false as boolean)'],
       [INSERTS, '(t.deadline IS NULL OR moment.latest_end <= t.deadline + 500)', 'true'],
-      ['apps/notifications/src/writer/notification-writer.ts', 'leaders.has(identity) || left < 0', 'leaders.has(identity)'],
+      ['apps/notifications/src/writer/line.ts', 'leaders.has(identity) || left < 0', 'leaders.has(identity)'],
     ],
     test: ['pauses', 'SIGSTOP of both writers'],
   },

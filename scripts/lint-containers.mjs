@@ -4,10 +4,19 @@ import { join } from 'node:path';
 import { composeProblems } from './containers/compose.mjs';
 import { dockerfileProblems } from './containers/dockerfile.mjs';
 import { versionProblems } from './containers/versions.mjs';
+import { commandLine } from './processes/command-line.mjs';
 import { prepare } from './checkout/prepare.mjs';
 import { APPS, ROOT } from './checkout/project.mjs';
 import { bundleProblems } from './checkout/packages.mjs';
 
+commandLine(
+  {
+    command: 'npm run lint:containers --',
+    about: 'Checks the Dockerfile, the compose file and the packages of the image, without a container engine.',
+    examples: { '': 'all of them' },
+  },
+  () => undefined,
+);
 await prepare();
 
 const dockerfile = readFileSync(join(ROOT, 'Dockerfile'), 'utf8');

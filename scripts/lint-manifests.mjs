@@ -1,6 +1,7 @@
 // npm run lint:manifests: every object in the renderings of deploy/kubernetes, without a cluster.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { commandLine } from './processes/command-line.mjs';
 import { prepare } from './checkout/prepare.mjs';
 import { ROOT } from './checkout/project.mjs';
 import { renderingDrift, writtenDrift } from './manifests/drift.mjs';
@@ -9,6 +10,14 @@ import { OVERLAYS, overlayManifests } from './manifests/overlays.mjs';
 import { manifestProblems } from './manifests/problems.mjs';
 import { typeProblems } from './manifests/types.mjs';
 
+commandLine(
+  {
+    command: 'npm run lint:manifests --',
+    about: 'Checks every object in the renderings of deploy/kubernetes, without a cluster.',
+    examples: { '': 'all of them' },
+  },
+  () => undefined,
+);
 await prepare();
 
 const project = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));

@@ -4,6 +4,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { configurationProblems } from './checkout/configuration.mjs';
 import { aside, commandLine } from './processes/command-line.mjs';
+import { nodeProblem } from './checkout/machine.mjs';
 import { ROOT } from './checkout/project.mjs';
 
 const STEPS = {
@@ -36,6 +37,12 @@ const { wanted, json } = commandLine(
   },
   ({ words, values }) => ({ wanted: words, json: Boolean(values.json) }),
 );
+
+const tooOld = nodeProblem();
+if (tooOld) {
+  aside('error', tooOld, json);
+  process.exit(1);
+}
 
 const chosen = Object.entries(STEPS).filter(([name]) => wanted.length === 0 || wanted.includes(name));
 // Before the first step: each would name its own problems only.

@@ -4,6 +4,7 @@ import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
+import { nodeProblem } from './checkout/machine.mjs';
 import { ROOT, STACK_ENV } from './checkout/project.mjs';
 import { exitCode } from './processes/command.mjs';
 import { UsageError, aside, commandLine, unknown, wholeNumber } from './processes/command-line.mjs';
@@ -15,6 +16,7 @@ const REPUBLISH = 'dist/apps/users/src/tools/republish.main.js';
  * @property {string} program below the checkout
  * @property {string} [database] the variable that counts before DATABASE_URL; without one the program uses the broker
  * @property {string[]} [names] other variables that say which system is meant
+ * @property {boolean} [explains] says itself what to set
  * @property {(given: string[]) => string[]} [args] as given by itself
  */
 
@@ -53,7 +55,7 @@ const TOOLS = {
   },
   doctor: {
     about: 'what is wrong with the configuration, the broker and the database',
-    steps: [{ program: 'dist/libs/doctor/src/doctor.main.js', names: ['AMQP_URL', 'DATABASE_URL'] }],
+    steps: [{ program: 'dist/libs/doctor/src/doctor.main.js', names: ['AMQP_URL', 'DATABASE_URL'], explains: true }],
   },
   'dead-letters': {
     about: 'dead letters: looks at them, replays them, drops them',
@@ -82,6 +84,11 @@ const name = commandLine(
 // The rest is the tool's own command line, also for one that runs in this process.
 process.argv.splice(2, 1);
 const json = process.argv.includes('--json');
+const tooOld = nodeProblem();
+if (tooOld) {
+  aside('error', tooOld, json);
+  process.exit(1);
+}
 if (name === 'copy') checkCopy();
 for (const step of TOOLS[name].steps) {
   const code = await run(step);
@@ -112,7 +119,13 @@ function checkCopy() {
  * @param {Step} step
  * @returns {Promise<number | undefined>} its exit code, absent while it goes on in this process
  */
-async function run({ program, database, names = database ? [database, 'DATABASE_URL'] : ['AMQP_URL'], args = (given) => given }) {
+async function run({
+  program,
+  database,
+  explains,
+  names = database ? [database, 'DATABASE_URL'] : ['AMQP_URL'],
+  args = (given) => given,
+}) {
   const path = join(ROOT, program);
   if (!existsSync(path)) {
     aside('error', 'The project is not built yet: run npm start once, or npm run build.', json);
@@ -120,12 +133,17 @@ async function run({ program, database, names = database ? [database, 'DATABASE_
   }
   const named = () => names.some((one) => process.env[one] || process.env[`${one}_FILE`]);
   if (!named() && existsSync(STACK_ENV)) process.loadEnvFile(STACK_ENV);
+  const advise = (/** @type {number | string} */ code) => {
+    if (code === 1 && !named() && !explains)
+      aside('note', `Run npm start in another terminal, or set ${names.join(' or ')}.`, json);
+  };
   if (!database) {
+    process.once('exit', advise);
     // In this process: a Ctrl-C must reach the tool once, which then ends between two letters.
     createRequire(import.meta.url)(path);
     return undefined;
   }
   const code = await exitCode(spawn(process.execPath, [path, ...args(process.argv.slice(2))], { stdio: 'inherit' }));
-  if (code === 1 && !named()) aside('note', 'Run npm start in another terminal, or set one of them.', json);
+  advise(code);
   return typeof code === 'number' ? code : 1;
 }

@@ -4,16 +4,21 @@ import { ROOT } from './project.mjs';
 /** A condition that the user can mend: shown as its message alone, without a stack. */
 export class UserError extends Error {}
 
+/** @returns {string | undefined} why this Node cannot run the project */
+export function nodeProblem() {
+  const [major, minor] = process.versions.node.split('.').map(Number);
+  const supported = (major === 20 && minor >= 19) || (major === 22 && minor >= 13) || (major === 24 && minor >= 11) || major > 24;
+  return supported
+    ? undefined
+    : `Node ${process.versions.node} is not supported; install Node 20.19 or later, 22.13 or later, or 24.11 or later.`;
+}
+
 /** Throws when this Node, this system or this checkout cannot run the project. */
 export function checkMachine() {
   if (process.platform === 'win32')
     throw new UserError('Windows itself is not supported; run this inside WSL, or use docker compose.');
-  const [major, minor] = process.versions.node.split('.').map(Number);
-  const supported = (major === 20 && minor >= 19) || (major === 22 && minor >= 13) || (major === 24 && minor >= 11) || major > 24;
-  if (!supported)
-    throw new UserError(
-      `Node ${process.versions.node} is not supported; install Node 20.19 or later, 22.13 or later, or 24.11 or later.`,
-    );
+  const problem = nodeProblem();
+  if (problem) throw new UserError(problem);
   try {
     accessSync(ROOT, constants.W_OK);
   } catch ({ code }) {

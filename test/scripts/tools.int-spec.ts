@@ -1,4 +1,7 @@
 import { execFile } from 'node:child_process';
+import { cpSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 
 const WRONG = 'https://user:secret@127.0.0.1/';
 
@@ -19,6 +22,36 @@ describe.each([
     expect(error).toMatch(/\b(AMQP|DATABASE)_URL must be a URL that starts with (amqp|postgres):/);
     expect(stderr).not.toContain('secret');
   });
+});
+
+it.each([
+  ['keys list', 'USERS_DATABASE_URL or DATABASE_URL'],
+  ['accounts list', 'AMQP_URL'],
+  ['dead-letters list', 'AMQP_URL'],
+])('%s says what to run when nothing runs and no variable is set', async (command, names) => {
+  // In a folder of its own, because a system that runs in this checkout would be taken.
+  const folder = mkdtempSync(join(tmpdir(), 'checkout-'));
+  cpSync('scripts', join(folder, 'scripts'), { recursive: true });
+  symlinkSync(join(process.cwd(), 'dist'), join(folder, 'dist'));
+  const { code, stdout, stderr } = await run([join(folder, 'scripts/tool.mjs'), ...command.split(' '), '--json'], {});
+  rmSync(folder, { recursive: true });
+  const [{ error }, { note }] = stderr
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as { error?: string; note?: string });
+  expect([code, stdout, note]).toEqual([1, '', `Run npm start in another terminal, or set ${names}.`]);
+  expect(error).toContain('is required');
+});
+
+it.each(['scripts/tool.mjs keys list', 'scripts/setup.mjs'])('%s refuses a Node that is too old in one line', async (command) => {
+  const node18 = `data:text/javascript,Object.defineProperty(process.versions, 'node', { value: '18.20.8' })`;
+  const { code, stderr } = await run(command.split(' '), { NODE_OPTIONS: `--import "${node18}"` });
+  expect([code, stderr]).toEqual([1, expect.stringMatching(/^Node 18\.20\.8 is not supported; install Node 20\.19 .*\n$/)]);
+});
+
+it.each(['build-client', 'lint-containers', 'lint-manifests'])('%s has a help, and does nothing else then', async (script) => {
+  const { code, stdout, stderr } = await run([`scripts/${script}.mjs`, '--help'], {});
+  expect([code, stdout, stderr]).toEqual([0, expect.stringMatching(/^(Makes|Checks) [\s\S]*\nExamples:\n/), '']);
 });
 
 it('names every problem of all steps of the set-up at once, and begins none', async () => {

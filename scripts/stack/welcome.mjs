@@ -1,11 +1,14 @@
 const ORGANIZATION = 'acme';
-const DOCUMENT = 'roadmap';
+const DOCUMENT = 'plan';
 const ADA = { userId: 'ada', name: 'Ada Lovelace', email: 'ada@example.com' };
 const GRACE = { userId: 'grace', name: 'Grace Hopper', email: 'grace@example.com' };
 
-/** @type {[string, object][]} */
+/**
+ * README.md, "Try it", has the same ones.
+ * @type {[string, object][]}
+ */
 const CALLS = [
-  ['users/add', { organizationId: ORGANIZATION, documentId: DOCUMENT, users: [ADA, GRACE] }],
+  ['users/add', { organizationId: ORGANIZATION, users: [ADA, GRACE] }],
   [
     'notifications/add',
     {

@@ -71,7 +71,7 @@ describe('the compose file', () => {
     await findGateways();
     const answers = await tryReadmeCalls(gateways[0].api);
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
-    expect(answers.at(-1)?.body.result?.data).toMatchObject([{ id: 'n1' }]);
+    expect(answers.at(-1)?.body.result?.data).toMatchObject([{ actionUser: { userId: 'ada' } }]);
   });
 
   it.each(SERVICES)('runs %s without rights, and answers its probes', async (service) => {

@@ -73,7 +73,7 @@ describe('the pods of the manifests', () => {
   it('answer the calls of the README', async () => {
     const answers = await tryReadmeCalls(await urlOf(running.get('gateway')!, 3000));
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
-    expect(answers.at(-1)?.body.result?.data).toMatchObject([{ id: 'n1' }]);
+    expect(answers.at(-1)?.body.result?.data).toMatchObject([{ actionUser: { userId: 'ada' } }]);
   });
 
   it.each(names)('%s ends within its grace after a SIGTERM 50 ms after its start', async (name) => {

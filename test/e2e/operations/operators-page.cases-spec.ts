@@ -1,3 +1,4 @@
+import { connect } from 'amqplib';
 import { eventually } from '@app/testing/eventually';
 import { ServiceProcess } from '@app/testing/service-process';
 import type { System } from '@app/testing/system';
@@ -34,6 +35,18 @@ export const operatorsPage = (running: () => System): void =>
         await eventually(async () => (await get(path)).status === 200);
       },
     );
+
+    it('has the id of the request of each letter', async () => {
+      const connection = await connect(running().amqpUrl);
+      const channel = await connection.createConfirmChannel();
+      const headers = { 'x-api-key': 'demo-key', 'x-request-id': 'asked-for-the-letter' };
+      channel.publish('commands', 'notifications.add.v1', Buffer.from('{}'), { headers, messageId: 'letter' });
+      await channel.waitForConfirms();
+      const page = '/letters/notifications.commands.refused';
+      await eventually(async () => (await get(page)).text.includes('<td class="wrap">asked-for-the-letter</td>'));
+      await channel.purgeQueue('notifications.commands.refused');
+      await connection.close();
+    });
 
     it('shows the calls of each key', async () => {
       await eventually(async () => {

@@ -123,6 +123,7 @@ function list(queue: LetterQueue, letters: readonly LetterSummary[], form: Html)
             <th scope="col">Publisher</th>
             <th scope="col" class="number">Tries</th>
             <th scope="col">First failed</th>
+            <th scope="col">Request</th>
             <th scope="col" class="number">Bytes</th>
           </tr>
         </thead>
@@ -147,6 +148,7 @@ function row(queue: LetterQueue, letter: LetterSummary): Html {
     <td class="wrap">${letter.origin === 'unknown' ? 'origin unknown' : (letter.account ?? 'none')}</td>
     <td class="number">${letter.attempts ?? '–'}${doubt('attempts')}</td>
     <td>${letter.firstFailedAt ? time(letter.firstFailedAt) : '–'}${doubt('firstFailedAt')}</td>
+    <td class="wrap">${letter.requestId ?? '–'}</td>
     <td class="number">${number(letter.size)}</td>
   </tr>`;
 }

@@ -191,7 +191,7 @@ describe('keys', () => {
   it('grants all publishers, also without user_id', async () => {
     const { key } = await issued('create');
     const { lines } = await keys(`grant ${key} --publisher *`);
-    expect(lines).toEqual([`Every publisher that the broker accepts may publish for ${key}.`]);
+    expect(lines).toEqual([`Every publisher that the broker accepts may publish for ${key}, within 5 s.`]);
     expect(await new ApiKeysRepository(dataSource).isGranted('', key)).toBe(true);
   });
 

@@ -135,7 +135,7 @@ const COMMANDS: Record<string, Command> = {
       const publisher = account('grant', values);
       if (!(await keys.grant(key, publisher))) throw unknownKey(key);
       const who = publisher === ANYBODY ? 'Every publisher that the broker accepts' : `The broker account "${publisher}"`;
-      return { lines: [`${who} may publish for ${key}.`], data: { key, publisher } };
+      return { lines: [`${who} may publish for ${key}, within 5 s.`], data: { key, publisher } };
     },
   },
   withdraw: {

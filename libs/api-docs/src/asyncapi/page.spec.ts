@@ -17,6 +17,12 @@ describe('the page about messages', () => {
     expect(html).not.toMatch(/<script|\son\w+=|undefined|\[object/i);
   });
 
+  it('has a bar that leads back to the contents from everywhere', () => {
+    const [, bar] = /<nav>(.*?)<\/nav>/s.exec(html) ?? [];
+    expect(bar).toContain('<a href="#contents">');
+    expect(html).toMatch(/<div id="contents"><h2>Commands<\/h2>/);
+  });
+
   it('has exactly one target for every internal link', () => {
     for (const [, target] of html.matchAll(/href="#([^"]+)"/g)) expect(html.split(` id="${target}"`)).toHaveLength(2);
   });

@@ -44,12 +44,12 @@ export function messagesPage(document: Document): string {
 ${MESSAGES_STYLE}    </style>
   </head>
   <body>
-    <nav><a href="/docs">HTTP API</a> <b>Messages</b> <a href="/asyncapi.json">asyncapi.json</a></nav>
+    <nav><a href="/docs">HTTP API</a> <b>Messages</b> <a href="#contents">Contents</a> <a href="/asyncapi.json">asyncapi.json</a></nav>
     <main>
       <h1>${escaped(info.title)}</h1>
       ${prose(info.description)}
       ${prose(components.securitySchemes.account.description)}
-      ${kinds.map(({ title, found }) => `<h2>${title}</h2>${contents(found)}`).join('\n')}
+      <div id="contents">${kinds.map(({ title, found }) => `<h2>${title}</h2>${contents(found)}`).join('\n')}</div>
       <p>Also: <a href="#errors">errors</a>, <a href="#queues">queues and dead letters</a>.</p>
       ${kinds.map(({ title, about, found }) => `<h2 class="part">${title}</h2><p>${about}</p>${found.map((operation) => article(operation, document)).join('\n')}`).join('\n')}
       <h2 class="part" id="errors">Errors</h2>${errors(document)}

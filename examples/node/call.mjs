@@ -46,6 +46,9 @@ const id = randomUUID();
 // A person for this run alone: an erasure goes on after its answer.
 const userId = `reader ${id}`;
 await call('users.add.v1', { organizationId, users: [{ userId }] });
+const found = await call('users.get.v1', { organizationId, userIds: [userId] });
+console.log(found.data.length);
+console.log((await call('documents.set.v1', { organizationId, documentId: 'call', access: 'organizationPrivate' })).message);
 await call('notifications.add.v1', {
   organizationId,
   documentId: 'call',

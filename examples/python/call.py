@@ -63,6 +63,8 @@ notification_id = str(uuid.uuid4())
 # A person for this run alone: an erasure goes on after its answer.
 user_id = f"reader {notification_id}"
 call("users.add.v1", {**acme, "users": [{"userId": user_id}]})
+print(len(call("users.get.v1", {**acme, "userIds": [user_id]})["data"]))
+print(call("documents.set.v1", {**acme, "documentId": "call", "access": "organizationPrivate"})["message"])
 call(
     "notifications.add.v1",
     {

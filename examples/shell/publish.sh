@@ -12,4 +12,9 @@ amqp-publish --url "$BILLING_AMQP_URL" --exchange "${COMMANDS_EXCHANGE:-commands
     "actionUser": { "userId": "ci" },
     "displayHeadlineMessageTemplate": "Build 7 is done"
   }'
+
+# A value that is set again changes nothing, so this one may be repeated.
+amqp-publish --url "$BILLING_AMQP_URL" --exchange "${COMMANDS_EXCHANGE:-commands}" --routing-key documents.set.v1 --persistent \
+  --content-type application/json --header 'x-api-key: demo-key' \
+  --body '{ "organizationId": "acme", "documentId": "shell", "access": "restricted" }'
 echo published

@@ -32,6 +32,10 @@ const id = randomUUID();
 // A person for this run alone: an erasure goes on after its answer.
 const userId = `reader ${id}`;
 await client.call('users.add.v1', { organizationId, users: [{ userId }] });
+const found = await client.call('users.get.v1', { organizationId, userIds: [userId] });
+console.log(found.result.data.length);
+const set = await client.call('documents.set.v1', { organizationId, documentId: 'call', access: 'organizationPrivate' });
+console.log(set.result.message);
 await client.call('notifications.add.v1', {
   organizationId,
   documentId: 'call',

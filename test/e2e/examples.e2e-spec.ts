@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
+import { Client } from 'pg';
 import { createTestBroker, type TestBroker } from '@app/testing/broker';
 import { eventually } from '@app/testing/eventually';
 import { requiredEnv } from '@app/testing/required-env';
@@ -15,7 +16,7 @@ const EXAMPLES = join(process.cwd(), 'examples');
 // npm test reports languages that are missing on this machine.
 const TOOLS = JSON.parse(requiredEnv('TEST_EXAMPLE_TOOLS')) as { python?: string; shell: boolean };
 const OPERATIONS = [
-  ...['users.add.v1', 'users.delete.v1', 'users.erase.v1'],
+  ...['users.add.v1', 'users.delete.v1', 'users.erase.v1', 'users.get.v1', 'documents.set.v1'],
   ...['notifications.add.v1', 'notifications.inbox.v1', 'notifications.update.v1', 'notifications.delete.v1'],
 ].join();
 const LANGUAGES = ['node', 'typescript', ...(TOOLS.python ? ['python'] : []), ...(TOOLS.shell ? ['shell'] : [])];
@@ -89,6 +90,12 @@ describe('the examples', () => {
     const ofLanguage = async () => (await ids()).filter((id) => id.startsWith(language));
     await eventually(async () => (await ofLanguage()).length > 0);
     expect(await ofLanguage()).toHaveLength(1);
+    if (language !== 'shell') return;
+    // It publishes another operation, too.
+    const database = new Client({ connectionString: system.databaseUrl });
+    await database.connect();
+    const setByShell = `SELECT FROM users.documents WHERE document_id = 'shell' AND access = 'restricted'`;
+    await eventually(async () => (await database.query(setByShell)).rowCount === 1).finally(() => database.end());
   });
 
   it.each(LANGUAGES.filter((language) => language !== 'shell'))('call, in %s, gets results and an error', async (language) => {
@@ -96,6 +103,8 @@ describe('the examples', () => {
     expect([message, error]).toEqual(['User(s) processed successfully.', 'INVALID_ARGUMENT: users must not be empty']);
     expect(more).toEqual([
       ...(language === 'typescript' ? ['true organization'] : []),
+      '1',
+      'Document set successfully.',
       // With the one of the example that publishes, which reaches all members.
       expect.stringMatching(/^[12]$/),
       'Notification deleted.',

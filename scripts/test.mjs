@@ -169,12 +169,13 @@ async function checkRules() {
 
 // After the broker, whose own installation may be under way.
 async function examples() {
-  const { missing, ...tools } = await exampleTools(report);
+  const { missing, unused, ...tools } = await exampleTools(report);
   if (missing.length > 0) {
     const said = `NOT RUN: the examples that need ${missing.join(' and ')}; on Debian: apt-get install python3-pika amqp-tools`;
     notRun.push(said);
     if (process.env.CI) throw new UserError(said);
   }
+  if (unused.length > 0) notRun.push(`NOT RUN: the examples in Go or Java; on Debian: apt-get install ${unused.join(' ')}`);
   return { TEST_EXAMPLE_TOOLS: JSON.stringify(tools) };
 }
 

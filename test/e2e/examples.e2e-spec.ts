@@ -14,12 +14,19 @@ import { System } from '@app/testing/system';
 const run = promisify(execFile);
 const EXAMPLES = join(process.cwd(), 'examples');
 // npm test reports languages that are missing on this machine.
-const TOOLS = JSON.parse(requiredEnv('TEST_EXAMPLE_TOOLS')) as { python?: string; shell: boolean };
+const TOOLS = JSON.parse(requiredEnv('TEST_EXAMPLE_TOOLS')) as {
+  python?: string;
+  shell: boolean;
+  go?: Record<string, string>;
+  java?: string;
+};
 const OPERATIONS = [
   ...['users.add.v1', 'users.delete.v1', 'users.erase.v1', 'users.get.v1', 'documents.set.v1'],
   ...['notifications.add.v1', 'notifications.inbox.v1', 'notifications.update.v1', 'notifications.delete.v1'],
 ].join();
-const LANGUAGES = ['node', 'typescript', ...(TOOLS.python ? ['python'] : []), ...(TOOLS.shell ? ['shell'] : [])];
+const LANGUAGES = ['node', 'typescript', ...(['python', 'shell', 'go', 'java'] as const).filter((language) => TOOLS[language])];
+/** Those that also have an example of a call. */
+const CALLING = LANGUAGES.filter((language) => ['node', 'typescript', 'python'].includes(language));
 
 /** The examples, run like by another team: with an account that the operator has created. */
 describe('the examples', () => {
@@ -36,6 +43,7 @@ describe('the examples', () => {
     const [started, packed] = await Promise.all([
       System.start({ amqpUrl: broker.url }),
       run('npm', ['run', '-s', 'build:client']).then(() => packAndInstall(directory)),
+      compileOthers(directory),
     ]);
     system = started;
     expect(packed).toContain('collaboration-backend-client');
@@ -71,6 +79,10 @@ describe('the examples', () => {
         return [TOOLS.python ?? '', [join(EXAMPLES, `python/${example}.py`)]];
       case 'shell':
         return [join(EXAMPLES, `shell/${example}.sh`), []];
+      case 'go':
+        return [join(directory, `go-${example}`), []];
+      case 'java':
+        return ['java', ['-cp', `${directory}:${TOOLS.java}`, example.replace(/^./, (letter) => letter.toUpperCase())]];
       default:
         return [process.execPath, [join(directory, `build/${example}.js`)]];
     }
@@ -98,7 +110,7 @@ describe('the examples', () => {
     await eventually(async () => (await database.query(setByShell)).rowCount === 1).finally(() => database.end());
   });
 
-  it.each(LANGUAGES.filter((language) => language !== 'shell'))('call, in %s, gets results and an error', async (language) => {
+  it.each(CALLING)('call, in %s, gets results and an error', async (language) => {
     const [message, error, ...more] = await output(language, 'call');
     expect([message, error]).toEqual(['User(s) processed successfully.', 'INVALID_ARGUMENT: users must not be empty']);
     expect(more).toEqual([
@@ -187,6 +199,16 @@ describe('the examples', () => {
     expect(errors.match(/wrong\.ts\(\d/g)).toEqual(['wrong.ts(3', 'wrong.ts(4', 'wrong.ts(5', 'wrong.ts(7']);
   });
 });
+
+/** Compiles the examples in Go and Java, when their tools are there. */
+async function compileOthers(directory: string): Promise<void> {
+  const { go, java } = TOOLS;
+  const env = { ...process.env, ...go, GOCACHE: join(directory, 'go-cache') };
+  for (const example of go ? ['publish', 'listen'] : [])
+    await run('go', ['build', '-o', join(directory, `go-${example}`), join(EXAMPLES, `go/${example}.go`)], { env });
+  const sources = ['Publish', 'Listen'].map((name) => join(EXAMPLES, `java/${name}.java`));
+  if (java) await run('javac', ['-d', directory, '-cp', java, ...sources]);
+}
 
 /** Installs into an empty folder, from files only: the package of npm pack, and amqplib of this checkout. */
 async function packAndInstall(directory: string): Promise<string> {

@@ -30,10 +30,13 @@ export class Contact {
 }
 
 export class ListContactsResult {
-  @NestedList(() => Contact, 'Users in the order of their ids, byte by byte.')
+  @NestedList(
+    () => Contact,
+    'Users in the order of their ids, byte by byte. It may be empty and have `next`, when very many have left.',
+  )
   users: Contact[];
 
-  @Identifier('Present when there are more.', { optional: true })
+  @Identifier('Present when there may be more.', { optional: true })
   next?: string;
 }
 

@@ -53,11 +53,12 @@ export class GetUsersResult {
     type: 'array',
     items: { $ref: '#/components/schemas/UserItem' },
     maxItems: LIMITS.listLength,
-    description: 'The users of this page, in the order of their ids, byte by byte.',
+    description:
+      'The users of this page, in the order of their ids, byte by byte. It may be empty and have a `pageToken`, when very many have left.',
   })
   data: UserItem[];
 
-  @Described({ type: 'string', description: 'Present when there are more users.' }, { optional: true })
+  @Described({ type: 'string', description: 'Present when there may be more users.' }, { optional: true })
   pageToken?: string;
 }
 
@@ -75,7 +76,7 @@ export const GetUsers = query('users.get.v1', GetUsersRequest, GetUsersResult, {
   http: {
     path: '/v1/users/get',
     summary: 'Get users',
-    description: `Reads users in pages, in the order of their ids. While \`result.pageToken\` is present there are more.
+    description: `Reads users in pages, in the order of their ids. While \`result.pageToken\` is present there may be more, also after an empty page.
 
 - neither \`documentId\` nor \`folderId\`: the users who were added to the organization;
 - \`folderId\`: the users who were added to that folder;

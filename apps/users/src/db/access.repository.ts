@@ -12,6 +12,9 @@ export interface Access {
   access?: string;
 }
 
+/** Most members that one page looks at. Those who have left are members for 30 days, and each is looked up. */
+export const MOST_LOOKED_AT = 10_000;
+
 export interface StoredContact {
   userId: string;
   name: string | null;
@@ -79,6 +82,8 @@ export class AccessRepository {
    * Users who were added at a level, after a given user, in the order of user ids.
    *
    * @param userIds only these
+   * @returns `next` when there may be more. Then a page may have fewer users than asked for, even none: it looks through a limited number of members,
+   *   of whom many may have left.
    */
   async contacts(
     {
@@ -87,21 +92,31 @@ export class AccessRepository {
       level,
       userIds,
     }: { apiKey: string; organizationId: string; level: Level; userIds?: readonly string[] },
-    { after = '', limit }: { after?: string; limit: number },
-  ): Promise<StoredContact[]> {
-    const values: unknown[] = [apiKey, organizationId, after, limit];
+    { after = '', pageSize }: { after?: string; pageSize: number },
+  ): Promise<{ users: StoredContact[]; next?: string }> {
+    // One more row shows whether there is a next page.
+    const values: unknown[] = [apiKey, organizationId, after, pageSize + 1];
     const use = (value: unknown) => `$${values.push(value)}`;
     const sameId = level.of === 'organization' ? '' : `AND m.${level.of}_id = ${use(level.id)}`;
-    // The inner LIMIT 1 keeps the planner from joining and sorting all members at once: a page reads its members in the order of the key.
-    return this.dataSource.query(
-      `SELECT u.user_id AS "userId", u.name, u.email, u.initial
-       FROM ${level.of}_members m CROSS JOIN LATERAL (
+    // The inner LIMIT 1 keeps the planner from joining and sorting all members at once: a page reads its members in the order of the key. The last
+    // member that it may look at is returned in any case.
+    const rows = await this.dataSource.query<(StoredContact & { live: boolean; number: string })[]>(
+      `SELECT m.user_id AS "userId", u.name, u.email, u.initial, u.user_id IS NOT NULL AS live, m.number
+       FROM (
+         SELECT m.*, row_number() OVER (ORDER BY m.user_id) AS number FROM ${level.of}_members m
+         WHERE m.organization = (SELECT id FROM organizations WHERE api_key = $1 AND organization_id = $2) ${sameId}
+           AND m.user_id > $3 ${userIds ? `AND m.user_id = ANY (${use(userIds)}::text[])` : ''}
+         ORDER BY m.user_id LIMIT ${MOST_LOOKED_AT}
+       ) m LEFT JOIN LATERAL (
          SELECT * FROM users u WHERE u.organization = m.organization AND u.user_id = m.user_id AND ${live()} LIMIT 1
-       ) u
-       WHERE m.organization = (SELECT id FROM organizations WHERE api_key = $1 AND organization_id = $2) ${sameId}
-         AND m.user_id > $3 AND m.added > m.removed ${userIds ? `AND m.user_id = ANY (${use(userIds)}::text[])` : ''}
+       ) u ON true
+       WHERE u.user_id IS NOT NULL OR m.number = ${MOST_LOOKED_AT}
        ORDER BY m.user_id LIMIT $4`,
       values,
     );
+    const page = rows.slice(0, pageSize);
+    const hasMore = rows.length > pageSize || rows.at(-1)?.number === String(MOST_LOOKED_AT);
+    const users = page.filter((row) => row.live).map(({ userId, name, email, initial }) => ({ userId, name, email, initial }));
+    return { users, ...(hasMore && { next: page.at(-1)?.userId }) };
   }
 }

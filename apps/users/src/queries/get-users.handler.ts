@@ -16,18 +16,15 @@ export class GetUsersHandler {
   async getUsers(@Payload() request: GetUsersRequest, @Ctx() { apiKey }: DeliveryContext): Promise<GetUsersResult> {
     const { organizationId, userIds, pageToken, pageSize = LIMITS.listLength } = request;
     const after = pageToken === undefined ? undefined : decodeUserToken(pageToken);
-    // One more row shows whether there is a next page.
-    const found = await this.access.contacts(
+    const { users, next } = await this.access.contacts(
       { apiKey, organizationId, level: levelOf(request), userIds },
-      { after, limit: pageSize + 1 },
+      { after, pageSize },
     );
-    const data = found.slice(0, pageSize).map(toItem);
-    const last = data.at(-1);
     return {
       status: 'success',
       message: 'User(s) retrieved successfully.',
-      data,
-      ...(found.length > pageSize && last && { pageToken: encodeUserToken(last.userId) }),
+      data: users.map(toItem),
+      ...(next !== undefined && { pageToken: encodeUserToken(next) }),
     };
   }
 }

@@ -1,4 +1,5 @@
 import type { GetUsersRequest } from '@app/contracts/users.get';
+import { MOST_LOOKED_AT } from '../db/access.repository';
 import { users, UsersOnDatabase } from '../../test/users';
 
 let on: UsersOnDatabase;
@@ -51,5 +52,26 @@ describe('users/get', () => {
         { userId: 'nameless', name: '', email: '', initial: '' },
       ],
     });
+  });
+
+  it('looks at a limited number of members for one page, of whom all may have left, and goes on behind them', async () => {
+    await on.add({ organizationId: 'org', documentId: 'd', users: users('zoe') });
+    await on.dataSource.query(
+      `INSERT INTO users (organization, user_id, initial_generated, left_version)
+       SELECT organization, 'left-' || n, true, 9000000000 FROM users, generate_series(1, $1::int) n`,
+      [MOST_LOOKED_AT + 1],
+    );
+    await on.dataSource.query(
+      `INSERT INTO document_members (organization, document_id, user_id) SELECT organization, 'd', user_id FROM users WHERE user_id <> 'zoe'`,
+    );
+    const level = { organizationId: 'org', documentId: 'd' };
+    const first = await get({ ...level, pageSize: 1 });
+    expect(first).toMatchObject({ data: [], pageToken: expect.any(String) as string });
+    const second = await get({ ...level, pageToken: first.pageToken });
+    expect([second.data.map(({ userId }) => userId), second.pageToken]).toEqual([['zoe'], undefined]);
+    expect(await ids({ ...level, userIds: ['left-7', 'zoe'] })).toEqual(['zoe']);
+    const contacts = await on.listContacts({ ...level });
+    expect(contacts.users).toEqual([]);
+    expect(await on.listContacts({ ...level, after: contacts.next })).toMatchObject({ users: [{ userId: 'zoe' }] });
   });
 });

@@ -14,15 +14,12 @@ export class ListContactsHandler {
   @MessagePattern(ListContacts.pattern)
   async listContacts(@Payload() request: ListContactsRequest, @Ctx() { apiKey }: DeliveryContext): Promise<ListContactsResult> {
     const { after, pageSize = LIMITS.listLength } = request;
-    // One more row shows whether there is a next page.
     const level = levelOf({ documentId: request.documentId });
-    const found = await this.access.contacts(
+    const { users, next } = await this.access.contacts(
       { apiKey, organizationId: request.organizationId, level },
-      { after, limit: pageSize + 1 },
+      { after, pageSize },
     );
-    const users = found.slice(0, pageSize).map(toContact);
-    const last = users.at(-1);
-    return { users, ...(found.length > pageSize && last && { next: last.userId }) };
+    return { users: users.map(toContact), ...(next !== undefined && { next }) };
   }
 }
 

@@ -31,18 +31,16 @@ export interface Deleted {
   left: string[];
   /** Without ids, the moment with which another call goes on. */
   next?: number;
-  /** Rows that were changed. */
+  /** Notifications and recipients that were deleted. */
   rows: number;
   /** The event, unless it has to be read from the table because an earlier event may still be on its way. */
   event?: OutboxEvent;
 }
 
-/** Rows that a statement has deleted about, when it ended before it had deleted `most` notifications. */
-const ROWS_OF_FULL = 10_000;
-
 interface Row {
   moment: string;
   deleted: string[];
+  recipients: number;
   more?: boolean;
   deleted_before?: string[];
   candidates?: string[];
@@ -76,11 +74,10 @@ export class DeleteNotificationsRepository {
       if (!row) return undefined;
       const deleted = new Set(row.deleted);
       const left = (row.candidates ?? []).filter((id) => !deleted.has(id));
-      const isFull = (row.more || left.length > 0) && deleted.size < most;
       return {
         deleted: [...row.deleted, ...(row.deleted_before ?? [])],
         left,
-        rows: isFull ? ROWS_OF_FULL : deleted.size,
+        rows: deleted.size + row.recipients,
         ...(row.more && { next: Number(row.moment) }),
         ...(row.seq !== null &&
           !row.unpublished && {

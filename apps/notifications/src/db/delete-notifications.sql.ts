@@ -77,6 +77,7 @@ const deleteCandidates = (matching: string, trace: number) => `
 
 const result = (lists: string) => `
   SELECT run.moment, ARRAY(SELECT id FROM locked) AS deleted, ${lists},
+         (SELECT coalesce(sum(json_array_length(content -> 'notifyUsers')), 0) FROM locked)::int AS recipients,
          outboxed.seq, outboxed.occurred_at, outboxed.body::text AS body, unpublished.found AS unpublished
   FROM run CROSS JOIN unpublished LEFT JOIN outboxed ON true`;
 

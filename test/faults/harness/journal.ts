@@ -29,6 +29,8 @@ export interface Told {
   retryAfter?: string;
   /** Reason why the answer does not have the published form. */
   malformed?: string;
+  /** Text of an error. */
+  error?: string;
   /** Reason why the answer says that nothing was changed. */
   undone?: string;
 }

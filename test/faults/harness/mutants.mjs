@@ -171,8 +171,13 @@ export const MUTANTS = [
   },
   {
     name: 'a message of commands that is acknowledged with its first one',
-    edits: [['libs/rabbitmq/src/delivery/commands-of.ts', 'this.settled.size < this.count', 'this.settled.size > 1']],
+    edits: [['libs/rabbitmq/src/delivery/commands-of.ts', 'if (this.settled.size < this.count)', 'if (this.settled.size > 1)']],
     test: ['libs/rabbitmq/test/shared-messages.int-spec.ts', 'are acknowledged together'],
+  },
+  {
+    name: 'a refusal before its ack',
+    edits: [['libs/rabbitmq/src/settle/ack-policy.ts', "return { do: 'ackThenReply'", "return { do: 'replyThenAck'"]],
+    test: ['libs/rabbitmq/test/refusals.int-spec.ts', 'UNAVAILABLE: when the ack is lost'],
   },
   {
     name: 'a guess that no statement looks up',

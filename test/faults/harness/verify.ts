@@ -114,7 +114,8 @@ function judgeChange({ thing, told, finally: settled }: Ask, isDone: boolean, is
   if (told?.undone) verdict.lost.push(told.undone);
   if (told?.status === 200 && !isDone) verdict.lost.push(`200, and not done: ${name}`);
   if (thing.kind === 'deletion' && isDone && isThere) verdict.lost.push(`deleted, and there: ${name}`);
-  if (isDone && told && isRefusal(told.status)) verdict.unasked.push(`refused with ${told.status}, but done: ${name}`);
+  if (isDone && told && isRefusal(told.status))
+    verdict.unasked.push(`refused with ${told.status} (${told.error}), but done: ${name}`);
   if (settled !== undefined && settled !== isDone)
     verdict.late.push(`${told?.status}: ${settled ? 'done' : 'not done'} one second after the deadline, not in the end: ${name}`);
 }

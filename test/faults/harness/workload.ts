@@ -321,7 +321,7 @@ export class Workload {
 }
 
 /** Reasons why an answer does not have the published form, or says that nothing was changed. */
-function problemsOf(thing: Thing, status: number, text: string): Pick<Told, 'malformed' | 'undone'> {
+function problemsOf(thing: Thing, status: number, text: string): Pick<Told, 'error' | 'malformed' | 'undone'> {
   try {
     const { result, error } = JSON.parse(text) as { result?: { status?: string }; error?: { status?: string; message?: string } };
     if (status === 200 && result?.status === 'success' && error === undefined) {
@@ -329,7 +329,7 @@ function problemsOf(thing: Thing, status: number, text: string): Pick<Told, 'mal
       return reason ? { undone: reason } : {};
     }
     const isError = status !== 200 && typeof error?.status === 'string' && typeof error.message === 'string' && !result;
-    return isError ? {} : { malformed: text };
+    return isError ? { error: error.message } : { malformed: text };
   } catch {
     return { malformed: `not JSON: ${text}` };
   }

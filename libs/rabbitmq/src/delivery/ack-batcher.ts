@@ -9,8 +9,15 @@ export class AckBatcher {
   /** Delivery tags that are not settled, in order. True: to be acknowledged. */
   private readonly open = new Map<number, boolean>();
   private unsent: number[] = [];
+  /** The question that was asked last, and the one that waits for its answer. */
+  private asked: Promise<unknown> = Promise.resolve();
+  private next?: Promise<boolean>;
 
-  constructor(readonly channel: Channel) {}
+  /** @param prefetch of the channel */
+  constructor(
+    readonly channel: Channel,
+    private readonly prefetch: number,
+  ) {}
 
   /** Deliveries that are not settled. */
   get unsettled(): number {
@@ -26,6 +33,22 @@ export class AckBatcher {
     if (!this.open.has(deliveryTag)) return;
     this.open.set(deliveryTag, true);
     if (this.unsent.push(deliveryTag) === 1) process.nextTick(() => this.flush());
+  }
+
+  async ackForGood(message: ConsumeMessage): Promise<boolean> {
+    this.ack(message);
+    return this.confirmed();
+  }
+
+  /** Sends the acks, and waits until the broker has them all. @returns false when the channel has ended first */
+  confirmed(): Promise<boolean> {
+    // One question at a time, and one for all that ask meanwhile.
+    this.asked = this.next ??= this.asked.then(() => {
+      this.next = undefined;
+      this.flush();
+      return this.isAnswered();
+    });
+    return this.next;
   }
 
   /** Returns a delivery to its queue. Uses nack, because from RabbitMQ 4.3 only reject counts towards the delivery limit. */
@@ -46,6 +69,16 @@ export class AckBatcher {
     if (last > 0) this.acknowledge(last, true);
     // These are behind a delivery that is still being handled.
     for (const tag of unsent) if (this.open.delete(tag)) this.acknowledge(tag, false);
+  }
+
+  /** The broker answers after everything that was sent before. The question changes nothing. */
+  private async isAnswered(): Promise<boolean> {
+    try {
+      await this.channel.prefetch(this.prefetch);
+      return true;
+    } catch {
+      return false;
+    }
   }
 
   private acknowledge(deliveryTag: number, allUpTo: boolean): void {

@@ -1,7 +1,11 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Channel, ConsumeMessage } from 'amqplib';
 import { COMMANDS_TYPE, unpackCommands, type PackedCommand } from '@app/amqp/command-format';
 import { HEADER } from '@app/amqp/headers';
+import { isChannelClosed } from '@app/amqp/opened-channel';
 import type { Acks } from './delivery';
+
+const LOOK_EVERY_MS = 10;
 
 /** A command of a message. */
 export interface Part {
@@ -73,6 +77,16 @@ class SharedAcks implements Acks {
     if (this.settled.size < this.count) return;
     if (this.again) this.acks.requeue(this.message);
     else this.acks.ack(this.message);
+  }
+
+  /** A command that shares its message is delivered again with the others, until the last of them is settled. */
+  async ackForGood(part: ConsumeMessage): Promise<boolean> {
+    this.ack(part);
+    while (this.settled.size < this.count) {
+      if (isChannelClosed(this.channel)) return false;
+      await sleep(LOOK_EVERY_MS, undefined, { ref: false });
+    }
+    return !this.again && this.acks.ackForGood(this.message);
   }
 
   requeue(part: ConsumeMessage): void {

@@ -1,5 +1,6 @@
 import type { Channel, ConsumeMessage } from 'amqplib';
 import { isChannelClosed } from '@app/amqp/opened-channel';
+import { within } from '@app/amqp/within';
 import { traceFields } from '@app/tracing/tracing';
 import type { ConsumedQueue, QueueKind } from '../topology/consumed-queues';
 import type { DeliveryContext } from './delivery-context';
@@ -8,10 +9,19 @@ import type { Envelope, ReplyAddress } from './envelope';
 /** A command is a suspect after this number of unsettled deliveries. One is not enough: a process may be killed, or a connection lost. */
 const SUSPECT_AFTER = 2;
 
+/** How long a reply without a deadline is of use, in milliseconds. */
+const REPLY_PATIENCE_MS = 5000;
+
 /** Settles deliveries on their channel. */
 export interface Acks {
   readonly channel: Channel;
   ack(message: ConsumeMessage): void;
+  /**
+   * Acknowledges, and waits until the broker has the ack: from then on it delivers the message to nobody.
+   *
+   * @returns false when the channel has ended first
+   */
+  ackForGood(message: ConsumeMessage): Promise<boolean>;
   requeue(message: ConsumeMessage): void;
 }
 
@@ -101,6 +111,12 @@ export class Delivery {
     return deadline !== undefined && Date.now() + ms > deadline;
   }
 
+  /** How long a reply is of use, in milliseconds. */
+  get patience(): number {
+    const { deadline } = this.context;
+    return deadline === undefined ? REPLY_PATIENCE_MS : deadline - Date.now();
+  }
+
   /** The handler has returned a result. */
   answered(): void {
     this.replyBytes = 0;
@@ -113,6 +129,14 @@ export class Delivery {
 
   ack(): void {
     this.acks.ack(this.message);
+  }
+
+  /** See {@link Acks.ackForGood}. @returns also false when its caller does not wait any longer */
+  async ackForGood(): Promise<boolean> {
+    let isForGood = false;
+    const acked = this.acks.ackForGood(this.message).then((known) => (isForGood = known));
+    await within(this.patience, acked);
+    return isForGood;
   }
 
   /** For unexpected errors. The redelivery may count towards the delivery limit. */

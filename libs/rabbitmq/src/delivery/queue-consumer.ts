@@ -65,7 +65,7 @@ export class QueueConsumer {
       setup: async (channel) => {
         await this.checkQueues(channel);
         await channel.prefetch(options.prefetch);
-        const consuming: Consuming = { acks: new AckBatcher(channel) };
+        const consuming: Consuming = { acks: new AckBatcher(channel, options.prefetch) };
         this.prepared.set(channel, consuming);
         // Otherwise this channel replaces another one, and consumes when that one has stopped.
         if (this.channel.current) return;
@@ -154,9 +154,8 @@ export class QueueConsumer {
     await this.steps;
     if (!earlier) return;
     await settled(earlier);
-    earlier.acks.flush();
-    // An answer shows that the broker has every ack: amqplib may write the end of the connection before them.
-    await (async () => channel.prefetch(this.options.prefetch))().catch(() => undefined);
+    // Otherwise amqplib may write the end of the connection before the acks.
+    await earlier.acks.confirmed();
   }
 
   private async adjustOrReopen(): Promise<void> {

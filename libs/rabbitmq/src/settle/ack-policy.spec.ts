@@ -21,20 +21,22 @@ describe('decide', () => {
     'NOT_FOUND',
     'ALREADY_EXISTS',
   ] as const)('gives up at once on %s', (status) => {
-    expect(decide(refused(status), AWAITED)).toEqual({ do: 'replyThenAck', reply: { error: { status, message: 'text' } } });
+    expect(decide(refused(status), AWAITED)).toEqual({ do: 'ackThenReply', reply: { error: { status, message: 'text' } } });
     const error = { status, message: 'text' };
     expect(decide(refused(status), BACKGROUND)).toEqual({ do: 'refuseThenAck', error, stub: false });
     // The publisher of an event is this system.
     expect(decide(refused(status), { ...BACKGROUND, kind: 'events', isEvent: true })).toEqual({ do: 'deadThenAck', error });
   });
 
-  it.each(['UNAVAILABLE', 'DEADLINE_EXCEEDED', 'RESOURCE_EXHAUSTED'] as const)(
-    'tries again on %s, when no caller waits',
-    (status) => {
-      expect(decide(refused(status), AWAITED)).toEqual({ do: 'replyThenAck', reply: { error: { status, message: 'text' } } });
-      expect(decide(refused(status), BACKGROUND)).toMatchObject({ do: 'retryThenAck' });
-    },
-  );
+  it.each([
+    ['UNAVAILABLE', 'ackThenReply'],
+    ['RESOURCE_EXHAUSTED', 'ackThenReply'],
+    // It promises nothing, so that its ack may be lost.
+    ['DEADLINE_EXCEEDED', 'replyThenAck'],
+  ] as const)('tries again on %s, when no caller waits', (status, awaited) => {
+    expect(decide(refused(status), AWAITED)).toEqual({ do: awaited, reply: { error: { status, message: 'text' } } });
+    expect(decide(refused(status), BACKGROUND)).toMatchObject({ do: 'retryThenAck' });
+  });
 
   it.each([
     ['three in four', 0.25, ['1s', '5s', '30s', '5m', '5m', '5m', '5m', 'deadThenAck']],
@@ -67,15 +69,16 @@ describe('decide', () => {
     });
   });
 
-  it('does not say that nothing was executed when an earlier run may have been', () => {
-    const status = (circumstances: Circumstances) => {
-      const decision = decide(refused('UNAVAILABLE'), circumstances);
-      return decision.do === 'replyThenAck' && 'error' in decision.reply && decision.reply.error.status;
-    };
-    expect(status({ ...AWAITED, mayHaveRun: true })).toBe('DEADLINE_EXCEEDED');
-    // A query changes nothing, however often it ran.
-    expect(status({ ...AWAITED, mayHaveRun: true, kind: 'queries' })).toBe('UNAVAILABLE');
-  });
+  it.each(['UNAVAILABLE', 'RESOURCE_EXHAUSTED', 'PERMISSION_DENIED'] as const)(
+    'does not say %s when an earlier run may have been executed',
+    (status) => {
+      const again = { ...AWAITED, mayHaveRun: true };
+      expect(decide(refused(status), again)).toMatchObject({ reply: { error: { status: 'DEADLINE_EXCEEDED' } } });
+      // A query changes nothing, however often it ran.
+      const query = decide(refused(status), { ...again, kind: 'queries' });
+      expect(query).toEqual({ do: 'replyThenAck', reply: { error: { status, message: 'text' } } });
+    },
+  );
 
   it('holds commands without the database, and answers queries', () => {
     expect(decide({ kind: 'databaseAway' }, AWAITED)).toEqual({ do: 'hold' });
@@ -87,18 +90,16 @@ describe('decide', () => {
   });
 
   it('says that nothing was executed when no handler was started, unless an earlier delivery may have started it', () => {
-    const status = (circumstances: Circumstances) => {
-      const decision = decide({ kind: 'notStarted' }, circumstances);
-      return decision.do === 'replyThenAck' && 'error' in decision.reply && decision.reply.error.status;
-    };
-    expect(status(AWAITED)).toBe('UNAVAILABLE');
-    expect(status({ ...AWAITED, mayHaveRun: true })).toBe('DEADLINE_EXCEEDED');
+    const outcome: Outcome = { kind: 'notStarted' };
+    expect(decide(outcome, AWAITED)).toMatchObject({ do: 'ackThenReply', reply: { error: { status: 'UNAVAILABLE' } } });
+    const again = decide(outcome, { ...AWAITED, mayHaveRun: true });
+    expect(again).toMatchObject({ do: 'replyThenAck', reply: { error: { status: 'DEADLINE_EXCEEDED' } } });
   });
 
   it('refuses a malformed message: in the reply, else as a stub in the refused queue; a query is dropped', () => {
     const outcome: Outcome = { kind: 'malformed', error: new ApiError('INVALID_ARGUMENT', 'text') };
     const error = { status: 'INVALID_ARGUMENT', message: 'text' };
-    expect(decide(outcome, AWAITED)).toEqual({ do: 'replyThenAck', reply: { error } });
+    expect(decide(outcome, AWAITED)).toEqual({ do: 'ackThenReply', reply: { error } });
     expect(decide(outcome, BACKGROUND)).toEqual({ do: 'refuseThenAck', error, stub: true });
     expect(decide(outcome, { ...BACKGROUND, kind: 'queries' })).toEqual({ do: 'ack', because: 'dropped' });
   });

@@ -18,10 +18,12 @@ export type Outcome =
   /** The deadline has passed, so the handler was not started. */
   | { kind: 'expired' };
 
-/** Decision about a delivery. Every publication comes before the ack. */
+/** Decision about a delivery. Every publication comes before the ack, except a refusal. */
 export type Decision =
   | { do: 'ack'; because: 'acked' | 'expired' | 'dropped' }
   | { do: 'replyThenAck'; reply: { result: unknown } | { error: ErrorBody } }
+  /** The error promises that the command will not be executed: a redelivery may execute it, until the broker has the ack. */
+  | { do: 'ackThenReply'; reply: { error: ErrorBody } }
   | { do: 'retryThenAck'; delay: (typeof RETRY_DELAYS)[number]; error: ErrorBody }
   /** To the dead letters caused by this system. */
   | { do: 'deadThenAck'; error: ErrorBody }
@@ -54,18 +56,24 @@ const PERMANENT: ReadonlySet<ErrorStatus> = new Set([
   'ALREADY_EXISTS',
 ]);
 
+/** Errors that depend on the moment: the same command may have been executed before. All others would have been the same then. */
+const PASSING: ReadonlySet<ErrorStatus> = new Set(['UNAVAILABLE', 'RESOURCE_EXHAUSTED', 'PERMISSION_DENIED']);
+
+/** Whether the caller learns that its command was not executed and never will be. */
+const isRefusal = (status: ErrorStatus): boolean => status !== 'INTERNAL' && status !== 'DEADLINE_EXCEEDED';
+
 /**
  * The one place that decides what becomes of a delivery.
  *
  * | outcome                    | a caller waits                     | no caller waits            |
  * |----------------------------|------------------------------------|----------------------------|
  * | result                     | reply, ack                         | ack                        |
- * | malformed                  | reply the error, ack               | stub to the refused queue, ack |
- * | permanent error            | reply the error, ack               | refused queue, ack; an event: dead queue |
- * | transient error            | reply the error, ack               | retry queue, ack; after the last attempt: dead queue |
+ * | malformed                  | ack, reply the error               | stub to the refused queue, ack |
+ * | permanent error            | ack, reply the error               | refused queue, ack; an event: dead queue |
+ * | transient error            | ack, reply the error               | retry queue, ack; after the last attempt: dead queue |
  * | bug                        | reply INTERNAL with a fixed text, ack | retry queue, ack; in the end dead letters |
  * | database away              | command: hold; query, after one more try: reply UNAVAILABLE, ack | hold |
- * | not started                | reply UNAVAILABLE, ack             | never happens              |
+ * | not started                | ack, reply UNAVAILABLE             | never happens              |
  * | suspect                    | suspect queue, ack                 | the same                   |
  * | deadline passed            | ack                                | never happens              |
  *
@@ -99,9 +107,11 @@ function fail(thrown: unknown, circumstances: Circumstances, random: () => numbe
   const { kind, awaited, attempt, maxAttempts, mayHaveRun } = circumstances;
   const error = shownAs(thrown, awaited);
   if (awaited) {
+    if (kind === 'queries' || !isRefusal(error.status)) return { do: 'replyThenAck', reply: { error } };
     // An earlier run may have been committed: then "not executed" would be false.
-    const doubtful = error.status === 'UNAVAILABLE' && mayHaveRun && kind !== 'queries';
-    return { do: 'replyThenAck', reply: { error: doubtful ? { status: 'DEADLINE_EXCEEDED', message: DOUBTFUL } : error } };
+    if (mayHaveRun && PASSING.has(error.status))
+      return { do: 'replyThenAck', reply: { error: { status: 'DEADLINE_EXCEEDED', message: DOUBTFUL } } };
+    return { do: 'ackThenReply', reply: { error } };
   }
   if (kind === 'queries') return DROP;
   if (PERMANENT.has(error.status)) return giveUp(error, circumstances, { stub: false });

@@ -19,8 +19,6 @@ import { republication } from './republication';
 import { endProcess } from '../spans';
 import { deadQueue, QUORUM_CHECK, refusedQueue, retryQueue, suspectQueue } from '../topology/topology';
 
-/** How long a reply without a deadline waits for a publishing connection, in milliseconds. */
-const REPLY_PATIENCE_MS = 5000;
 /** How long a refused command is held while the broker does not take its dead letter, in milliseconds. Others are held without limit. */
 const HOLD_REFUSED_MS = 5 * 60_000;
 /** Queue limits do not count headers. A refused dead letter with more header text (as JSON) keeps only the headers that are understood. */
@@ -97,7 +95,10 @@ export class Settlement {
     switch (decision.do) {
       case 'ack':
         return settled(decision.because);
+      case 'ackThenReply':
       case 'replyThenAck': {
+        // If the broker delivers it again, the answer is that of the redelivery.
+        if (decision.do === 'ackThenReply' && !(await delivery.ackForGood())) return;
         const encoded = this.encode(delivery, decision.reply);
         delivery.encoded(encoded.body.length);
         const { status, sent } = await this.reply(delivery, encoded);
@@ -144,8 +145,7 @@ export class Settlement {
     }
   }
 
-  private async reply({ address, context }: Delivery, reply: EncodedReply) {
-    const patience = context.deadline === undefined ? REPLY_PATIENCE_MS : context.deadline - Date.now();
+  private async reply({ address, context, patience }: Delivery, reply: EncodedReply) {
     let sent = false;
     const until = performance.now() + patience;
     const isLarge = reply.body.length > LARGE_REPLY_BYTES;

@@ -163,6 +163,9 @@ function clusterSettings({ peers, tickSeconds }) {
     'cluster_formation.peer_discovery_backend = classic_config',
     ...peers.map((peer, index) => `cluster_formation.classic_config.nodes.${index + 1} = ${peer}`),
     'cluster_partition_handling = pause_minority',
+    // The first node asks the others for their cluster, and waits 5 s for one by default. The others wait for the first one in any case.
+    'cluster_formation.discovery_retry_limit = 1',
+    'cluster_formation.discovery_retry_interval = 100',
     ...(tickSeconds ? [`net_ticktime = ${tickSeconds}`] : []),
   ];
 }

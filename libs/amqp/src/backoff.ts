@@ -23,10 +23,10 @@ export class Backoff {
     return performance.now() - this.succeededAt > STABLE_MS;
   }
 
-  /** Resolves after the next wait, or as soon as the signal aborts. */
-  async wait(signal: AbortSignal): Promise<void> {
+  /** Resolves after the next wait, which takes at most `mostMs`, or as soon as the signal aborts. */
+  async wait(signal: AbortSignal, mostMs = this.mostMs): Promise<void> {
     if (this.isStable) this.failures = 0;
     this.succeededAt = Infinity;
-    await sleep(waitAfter(++this.failures, this.firstMs, this.mostMs), undefined, { signal }).catch(() => undefined);
+    await sleep(waitAfter(++this.failures, this.firstMs, mostMs), undefined, { signal }).catch(() => undefined);
   }
 }

@@ -1,11 +1,15 @@
 import type { Channel, ConfirmChannel, Message } from 'amqplib';
 import { checkExchanges } from './check-topology';
 import type { Operation, Sender } from './message-properties';
+import { NotYet } from './opened-channel';
 import { openReplyQueue } from './reply-queue';
 import { warmUp } from './warm-up';
 
-/** Channels in a row that may be given up because a queue refuses. More: the queue is full, and the other queues must not wait for it. */
-const MOST_COLD_CHANNELS = 5;
+/**
+ * Channels in a row that may be given up because a queue refuses: about 3 s, and an election takes less. More: the queue is full, and the other
+ * queues must not wait for it.
+ */
+const MOST_COLD_CHANNELS = 30;
 
 export interface CallChannelOptions {
   sender: Sender;
@@ -43,6 +47,6 @@ export class CallChannels {
       return exchange === undefined ? [] : { exchange, routingKey: pattern };
     });
     if ((await warmUp(channel, targets, sender, replyTo)) || ++this.coldChannels > MOST_COLD_CHANNELS) this.coldChannels = 0;
-    else throw new Error('a queue refuses messages: it has no leader yet, or is full');
+    else throw new NotYet('a queue refuses messages: it has no leader yet, or is full');
   }
 }

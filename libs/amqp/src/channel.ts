@@ -3,7 +3,7 @@ import type { Channel, ChannelModel } from 'amqplib';
 import { Backoff } from './backoff';
 import type { RabbitConnection } from './connection';
 import { IN_USE } from './leave-node';
-import { endOf, isChannelClosed, OPENING, SETTING_UP, TooSlow, type Opened } from './opened-channel';
+import { endOf, isChannelClosed, NotYet, OPENING, SETTING_UP, TooSlow, type Opened } from './opened-channel';
 import { within } from './within';
 
 const CLOSE_TIMEOUT_MS = 1000;
@@ -41,6 +41,7 @@ export class RabbitChannel<C extends Channel> extends EventEmitter<{ open: [C]; 
   private readonly ended: Promise<void>;
   private channel?: C;
   private problem?: string;
+  private notYet?: NotYet;
   /** The event that it waits for while it is not usable. */
   private step = OPENING;
   /** Lets another channel take the place of the current one. */
@@ -133,7 +134,7 @@ export class RabbitChannel<C extends Channel> extends EventEmitter<{ open: [C]; 
       if (!model) return;
       const latest = await this.live(model, backoff);
       // Without the connection there is nothing to retry: the next connection opens the channel.
-      if (this.connection.current === latest) await backoff.wait(signal);
+      if (this.connection.current === latest) await backoff.wait(signal, this.notYet?.waitMs);
       else this.problem = undefined;
     }
   }
@@ -158,13 +159,18 @@ export class RabbitChannel<C extends Channel> extends EventEmitter<{ open: [C]; 
     try {
       opened = await this.openOn(model, this.connection.address);
     } catch (error) {
-      this.problem = (error as Error).message;
-      if (this.connection.current === model && !this.closing.signal.aborted) this.log('error', this.problem);
+      const { message } = error as Error;
+      this.notYet = error instanceof NotYet ? error : undefined;
+      const isNews = !this.notYet || message !== this.problem;
+      this.problem = message;
+      if (isNews && this.connection.current === model && !this.closing.signal.aborted)
+        this.log(this.notYet ? 'warn' : 'error', message);
       if (error instanceof TooSlow && this.isHung(error)) this.connection.giveUp(model, this.problem);
       return model;
     }
     backoff.succeeded();
     this.slowSetups = 0;
+    this.notYet = undefined;
     if (this.closing.signal.aborted) closeQuietly(opened.channel);
     else {
       this.problem = undefined;

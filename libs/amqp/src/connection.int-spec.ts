@@ -4,6 +4,7 @@ import { BrokerLinks } from '@app/testing/broker-links';
 import { eventually } from '@app/testing/eventually';
 import { RabbitChannel, type ChannelOptions } from './channel';
 import { RabbitConnection } from './connection';
+import { NotYet } from './opened-channel';
 import { silent } from './observer';
 
 /** A method frame, its size, and the two numbers of channel.open. */
@@ -65,6 +66,21 @@ describe('a connection to one of several nodes', () => {
     expect(await channel.whenReady(20_000)).toBe(true);
     return { connection, channel, node: links.nodeOf(connection) };
   };
+
+  it('opens another channel at once when a queue has no leader yet, and says so once', async () => {
+    const MOST = 5;
+    let setups = 0;
+    let first = 0;
+    await opened({
+      setup: async () => {
+        first ||= performance.now();
+        if (++setups <= MOST) throw new NotYet('no leader yet');
+      },
+    });
+    // Waits that double from 100 ms, and are half as long by chance, would take longer.
+    expect(performance.now() - first).toBeLessThan((100 * (2 ** MOST - 1)) / 2);
+    expect(lines.filter((line) => line.includes('no leader yet'))).toEqual([expect.stringContaining('"warn"')]);
+  });
 
   it('spreads processes evenly, and keeps the connections of one at one node', async () => {
     await Promise.all(Array.from({ length: 9 }, () => opened()));

@@ -22,6 +22,12 @@ export class TooSlow extends Error {
   }
 }
 
+/** The setup will soon succeed: another channel is opened after a short wait, and not after longer and longer ones. It is logged once. */
+export class NotYet extends Error {
+  /** Half of it is random. */
+  readonly waitMs = 50;
+}
+
 const CLOSED = new WeakSet<Channel>();
 
 /** Whether a channel that a {@link RabbitChannel} opened is gone. */

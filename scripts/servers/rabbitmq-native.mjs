@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { connectionFailure, freePorts } from '../processes/free-port.mjs';
 import { commandLine, endProcess, isAlive, signal } from '../processes/processes.mjs';
 import { ServerProcess } from '../processes/server-process.mjs';
-import { BROKER_SETTINGS, tlsConfiguration } from './rabbitmq-settings.mjs';
+import { BROKER_SETTINGS, CLUSTER_SETTINGS, tlsConfiguration } from './rabbitmq-settings.mjs';
 
 // epmd tells Erlang nodes where the others are. Started by a node it becomes a daemon that outlives it; started here it
 // stays in the node's process group and ends with it.
@@ -134,7 +134,8 @@ function writeConfiguration({ directory, management, user, password, tls, port, 
     `[${Object.entries(values)
       .map(([name, value]) => term(name, value))
       .join(', ')}]`;
-  const advanced = Object.entries(BROKER_SETTINGS).map(([application, values]) => term(application, listOf(values)));
+  const settings = { ...BROKER_SETTINGS, ...(member && CLUSTER_SETTINGS) };
+  const advanced = Object.entries(settings).map(([application, values]) => term(application, listOf(values)));
   writeFileSync(join(directory, 'advanced.config'), `[${advanced.join(', ')}].\n`, { mode: 0o600 });
   return {
     HOME: directory, // where Erlang looks for the cookie

@@ -12,6 +12,15 @@ export const BROKER_SETTINGS = {
   },
 };
 
+/** The same for the nodes of a cluster. */
+export const CLUSTER_SETTINGS = {
+  aten: {
+    // Milliseconds between two looks at the heartbeats of the other nodes. RabbitMQ's 5,000 leave a queue without a leader for up to 10 s when the
+    // node of its leader stands still.
+    poll_interval: 1000,
+  },
+};
+
 /**
  * Lines of rabbitmq.conf for a broker that takes only TLS, and only from clients with a certificate.
  * @param {string} address to listen on

@@ -5,4 +5,4 @@ import { describeRows } from './harness/describe-rows';
 const { CLUSTER_ROWS: rows, CLUSTER_STRICT: strict } = process.env;
 if (!rows) throw new Error('CLUSTER_ROWS is not set: run "npm run test:cluster -- <part of a name>".');
 
-describeRows('a cluster', JSON.parse(rows) as Row[], strict === 'true', { tickSeconds: 10 });
+describeRows('a cluster', JSON.parse(rows) as Row[], strict === 'true', { tickSeconds: 6 });

@@ -175,6 +175,11 @@ export const MUTANTS = [
     test: ['libs/rabbitmq/test/shared-messages.int-spec.ts', 'are acknowledged together'],
   },
   {
+    name: 'a redelivery that reads up to a later moment',
+    edits: [[READINGS, 'coalesce((SELECT moment FROM deletions', 'coalesce((SELECT NULL::bigint FROM deletions']],
+    test: ['apps/notifications/src/db/readings.int-spec.ts', 'does not mark more on redelivery'],
+  },
+  {
     name: 'a refusal before its ack',
     edits: [['libs/rabbitmq/src/settle/ack-policy.ts', "return { do: 'ackThenReply'", "return { do: 'replyThenAck'"]],
     test: ['libs/rabbitmq/test/refusals.int-spec.ts', 'UNAVAILABLE: when the ack is lost'],

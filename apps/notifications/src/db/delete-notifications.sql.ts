@@ -19,7 +19,7 @@ const RUN = `
     SELECT (extract(epoch FROM now) * 1000)::bigint AS ms,
            extract(epoch FROM now + current_setting('statement_timeout')::interval) * 1000 AS latest_end
     FROM (SELECT clock_timestamp() AS now) clock
-  ), ${firstRun('delete', 'least($5::bigint, ms)', 'FROM clock WHERE $4::bigint IS NULL OR latest_end <= $4::bigint + 500')}, tenant AS MATERIALIZED (
+  ), ${firstRun('delete', '$3', 'least($5::bigint, ms)', 'FROM clock WHERE $4::bigint IS NULL OR latest_end <= $4::bigint + 500')}, tenant AS MATERIALIZED (
     SELECT o.id AS organization, run.moment FROM organizations o, run WHERE o.api_key = $1::text AND o.organization_id = $2::text
   )`;
 

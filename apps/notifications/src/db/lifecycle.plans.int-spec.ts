@@ -36,7 +36,7 @@ const DELETION = [...TENANT, 'message', null, null, 'event', MOST_DELETED];
 const MOST_CANDIDATES = 6 * MOST_DELETED;
 const STATEMENTS: Statement[] = [
   ...INBOXES,
-  ['readUpTo', updateUpTo(MOST_YOUNG).text, [...TENANT, 'busy', null, 'event', MANY, MANY - YOUNG, null], 2 * YOUNG],
+  ['readUpTo', updateUpTo(MOST_YOUNG).text, [...TENANT, 'busy', null, 'event', MANY, MANY - YOUNG, null, MANY, null], 2 * YOUNG],
   [
     'read each',
     UPDATE_EACH.text,

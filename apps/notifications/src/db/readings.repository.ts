@@ -6,7 +6,7 @@ import { hasLostRace } from '@app/postgres/errors';
 import type { OutboxEvent } from '@app/postgres/outbox-event';
 import { queryPrepared } from '@app/postgres/query-prepared';
 import { activeTrace } from '@app/tracing/tracing';
-import { FIRST_MOMENT, MOST_YOUNG, SETTLED, UPDATE_EACH, updateUpTo } from './readings.sql';
+import { MOST_YOUNG, SETTLED, UPDATE_EACH, updateUpTo } from './readings.sql';
 
 interface Tenant {
   apiKey: string;
@@ -59,9 +59,9 @@ export class ReadingsRepository {
    */
   async updateEach(update: UpdateEach): Promise<{ updated: string[]; event?: OutboxEvent } | undefined> {
     const { apiKey, organizationId, deadline, ids, documentId, locationId, pairs } = update;
-    const found = await this.run(update, UPDATE_EACH, (eventId) => [
+    const found = await this.run(update, UPDATE_EACH, (eventId, trace) => [
       ...[apiKey, organizationId, ids, deadline ?? null, eventId, documentId ?? null, locationId ?? null],
-      ...[pairs.map(({ id }) => id), pairs.map(({ userId }) => userId), pairs.map(({ read }) => read)],
+      ...[pairs.map(({ id }) => id), pairs.map(({ userId }) => userId), pairs.map(({ read }) => read), trace],
     ]);
     return found && { updated: found.row.updated, event: found.event };
   }
@@ -74,30 +74,34 @@ export class ReadingsRepository {
    * @returns undefined as above
    */
   async updateUpTo(update: UpdateUpTo, most = MOST_YOUNG): Promise<UpdatedUpTo | undefined> {
-    const { apiKey, organizationId, userId, deadline, readUpTo } = update;
+    const { apiKey, organizationId, userId, deadline, readUpTo, messageId } = update;
     const [moment] = await queryPrepared<{ settled: string; now: string }>(this.dataSource, SETTLED, [], deadline);
-    const upTo = readUpTo <= Number(moment.now) ? readUpTo : await this.firstMoment(update, moment.now);
-    const found = await this.run(update, updateUpTo(most), (eventId) => [
-      ...[apiKey, organizationId, userId, deadline ?? null, eventId, upTo, moment.settled],
+    const found = await this.run(update, updateUpTo(most), (eventId, trace) => [
+      ...[
+        apiKey,
+        organizationId,
+        userId,
+        deadline ?? null,
+        eventId,
+        readUpTo,
+        moment.settled,
+        trace,
+        moment.now,
+        messageId ?? null,
+      ],
     ]);
     return found && { readUpTo: Number(found.row.up_to), rows: found.row.rows, event: found.event };
-  }
-
-  private async firstMoment({ apiKey, messageId, deadline }: UpdateUpTo, now: string): Promise<number> {
-    if (messageId === undefined) return Number(now);
-    const [first] = await queryPrepared<{ moment: string }>(this.dataSource, FIRST_MOMENT, [apiKey, now, messageId], deadline);
-    return Number(first.moment);
   }
 
   private async run(
     { apiKey, organizationId, deadline }: Tenant,
     statement: { name: string; text: string },
-    valuesOf: (eventId: string) => unknown[],
+    valuesOf: (eventId: string, trace: string | null) => unknown[],
   ): Promise<{ row: Row; event?: OutboxEvent } | undefined> {
     const id = randomUUID();
     const trace = activeTrace();
     try {
-      const [row] = await queryPrepared<Row>(this.dataSource, statement, [...valuesOf(id), trace], deadline);
+      const [row] = await queryPrepared<Row>(this.dataSource, statement, valuesOf(id, trace), deadline);
       if (!row) return undefined;
       const { seq, occurred_at: occurredAt, body } = row;
       if (seq === null) return { row };

@@ -1,6 +1,6 @@
 import { EVENT_TYPES } from '@app/contracts/event-types';
 import { DELETED } from './deleted-notification';
-import { firstRun } from './first-run.sql';
+import { firstRun, keptId } from './first-run.sql';
 import { visibleTo } from './pages.repository';
 import { isOpen, isRead, MEMBER, ORGANIZATION, WHO } from './read-state.sql';
 
@@ -65,17 +65,22 @@ export const SETTLED = {
   FROM pg_stat_activity WHERE usename = current_user AND datname = current_database()`,
 };
 
-/** $1 api key, $2 the moment of this run, $3 message id. */
-export const FIRST_MOMENT = {
-  name: 'first-moment',
-  text: `WITH ${firstRun('update', '$2::bigint')} SELECT moment FROM run`,
-};
+/** The moment that counts: now instead of one in the future, and in a redelivery the `now` of the first delivery. */
+const UP_TO = `
+  ${firstRun('update', '$10', '$9::bigint', 'FROM clock WHERE $10::text IS NOT NULL AND $6::bigint > $9::bigint')},
+  counts AS MATERIALIZED (
+    SELECT least($6::bigint, (SELECT moment FROM run),
+      coalesce((SELECT moment FROM deletions WHERE api_key = $1::text AND message_id = ${keptId('update', '$10')}), $9::bigint)) AS up_to
+  )`;
+const ASKED = '(SELECT up_to FROM counts)';
 
 /**
  * $1 api key, $2 organization, $3 user, $4 deadline or null, $5 id of the event, $6 the moment that is asked for, $7 the moment that is settled,
- * $8 trace context or null.
- * Up to the latter the mark says that all is read. Anything younger is marked one by one, because more may become visible there. With more than
+ * $8 trace context or null, $9 now, $10 message id or null.
+ * Up to $7 the mark says that all is read. Anything younger is marked one by one, because more may become visible there. With more than
  * `most` of them the oldest are marked, and the moment before the first that is left is what counts.
+ *
+ * The moment of the first run is kept in the same commit: after one of its own, which may wait for a standby, more would be visible.
  *
  * A moment that is not later than that of an earlier call changes nothing, so that a redelivery does not undo a later "unread".
  */
@@ -83,13 +88,13 @@ export const updateUpTo = (most: number) => {
   const young = (table: string, id: string, conditions: string) => `
     SELECT t."timestamp", t.${id} AS id FROM ${table} t
     WHERE t.organization = ${ORGANIZATION} ${conditions}
-      AND t."timestamp" > (SELECT settled FROM known) AND t."timestamp" <= $6::bigint AND NOT ${isRead('t', id)}
+      AND t."timestamp" > (SELECT settled FROM known) AND t."timestamp" <= ${ASKED} AND NOT ${isRead('t', id)}
     ORDER BY t."timestamp", t.${id} LIMIT ${most + 1}`;
   return {
     name: most === MOST_YOUNG ? 'mark-up-to' : `mark-up-to ${most}`,
     text: `
-  WITH ${CLOCK}, ${WHO}, ${visibleTo('$3', ORGANIZATION, undefined)}, known AS MATERIALIZED (
-    SELECT greatest(mark, least($6::bigint, $7::bigint)) AS settled FROM who
+  WITH ${CLOCK}, ${UP_TO}, ${WHO}, ${visibleTo('$3', ORGANIZATION, undefined)}, known AS MATERIALIZED (
+    SELECT greatest(mark, least(${ASKED}, $7::bigint)) AS settled FROM who
   ), young AS MATERIALIZED (
     (${young('recipients', 'notification_id', 'AND t.user_id = $3::text')})
     UNION (${young('notifications', 'id', `AND t.notify_all AND ${MEMBER} AND ${isOpen('t')}`)})
@@ -97,13 +102,13 @@ export const updateUpTo = (most: number) => {
       ORDER BY 1, 2 LIMIT ${most + 1})
     ORDER BY 1, 2 LIMIT ${most + 1}
   ), counted AS MATERIALIZED (
-    SELECT coalesce((SELECT "timestamp" - 1 FROM young ORDER BY "timestamp", id OFFSET ${most} LIMIT 1), $6::bigint) AS up_to
+    SELECT coalesce((SELECT "timestamp" - 1 FROM young ORDER BY "timestamp", id OFFSET ${most} LIMIT 1), ${ASKED}) AS up_to
   ), marked AS (
     INSERT INTO read_marks AS m (organization, user_id, read_up_to, asked)
-    SELECT organization, $3::text, least($6::bigint, $7::bigint), up_to FROM who, counted, clock
+    SELECT organization, $3::text, least(${ASKED}, $7::bigint), up_to FROM who, counted, clock
     ON CONFLICT (organization, user_id) DO UPDATE SET
       read_up_to = greatest(m.read_up_to, excluded.read_up_to), asked = greatest(m.asked, excluded.asked)
-    WHERE m.asked < $6::bigint
+    WHERE m.asked < ${ASKED}
     RETURNING organization, asked
   ), written AS (
     INSERT INTO readings (organization, user_id, "timestamp", notification_id, read, asked)
@@ -120,7 +125,7 @@ export const updateUpTo = (most: number) => {
       ) r))
     RETURNING 1
   ), ${outboxed('json_build_array($3::text)', 'SELECT organization FROM marked', 8)}
-  SELECT CASE WHEN EXISTS (SELECT FROM marked) THEN up_to ELSE $6::bigint END AS up_to,
+  SELECT CASE WHEN EXISTS (SELECT FROM marked) THEN up_to ELSE ${ASKED} END AS up_to,
     ((SELECT count(*) FROM young) + (SELECT count(*) FROM voided))::int AS rows, ${EVENT}
   FROM clock CROSS JOIN counted LEFT JOIN outboxed ON true`,
   };

@@ -1,0 +1,81 @@
+import type { DataSource } from 'typeorm';
+import { eventually } from '@app/testing/eventually';
+import { InboxRepository } from './inbox.repository';
+import { InsertNotificationsRepository } from './insert-notifications.repository';
+import { ReadingsRepository } from './readings.repository';
+import { aNotification, connectTestDatabase } from '../../test/notifications';
+
+const TENANT = { apiKey: 'tenant', organizationId: 'org' };
+const READER = { ...TENANT, userId: 'reader' };
+
+let database: Awaited<ReturnType<typeof connectTestDatabase>>;
+let dataSource: DataSource;
+let readings: ReadingsRepository;
+
+beforeAll(async () => {
+  database = await connectTestDatabase();
+  [dataSource] = database.dataSources as [DataSource];
+  readings = new ReadingsRepository(dataSource);
+});
+afterAll(() => database.close());
+beforeEach(() =>
+  dataSource.query(
+    'TRUNCATE organizations, documents, notifications, recipients, outbox, deletions, readings, read_marks CASCADE',
+  ),
+);
+
+const store = (id: string) => new InsertNotificationsRepository(dataSource).insert([aNotification({ id })]);
+const readUpTo = (moment: number) => readings.updateUpTo({ ...READER, readUpTo: moment, messageId: 'message' });
+const unread = async () => {
+  const { notifications } = await new InboxRepository(dataSource).find({ ...READER, unread: true }, { size: 10 });
+  return notifications.map(({ id }) => id);
+};
+
+it('leaves unread what becomes visible while the moment of the call is kept', async () => {
+  await store('seen');
+  const [keeping, adding] = [dataSource.createQueryRunner(), dataSource.createQueryRunner()];
+  try {
+    await adding.startTransaction();
+    for (const [table, column] of [
+      ['notifications', 'id'],
+      ['recipients', 'notification_id'],
+    ])
+      await adding.query(
+        `INSERT INTO ${table} SELECT (r).* FROM (
+           SELECT jsonb_populate_record(t, jsonb_build_object('${column}', 'late', 'timestamp', (extract(epoch FROM clock_timestamp()) * 1000)::bigint)) AS r
+           FROM ${table} t) late`,
+      );
+    // As a commit that waits for a standby.
+    await keeping.startTransaction();
+    await keeping.query(`INSERT INTO deletions VALUES ('tenant', 'update message', 0)`);
+    const marked = readUpTo(Date.now() + 60_000);
+    await eventually(async () => {
+      const waiting = await dataSource.query<unknown[]>('SELECT FROM pg_locks WHERE NOT granted');
+      return waiting.length > 0;
+    });
+    await adding.commitTransaction();
+    await keeping.rollbackTransaction();
+    await marked;
+  } finally {
+    await Promise.all([keeping.release(), adding.release()]);
+  }
+  expect(await unread()).toEqual(['late']);
+});
+
+it('does not mark more on redelivery when the moment in the future has passed', async () => {
+  await store('seen');
+  const soon = Date.now() + 1000;
+  const first = await readUpTo(soon);
+  expect(first?.readUpTo).toBeLessThan(soon);
+  await readings.updateEach({ ...TENANT, ids: ['seen'], pairs: [{ id: 'seen', userId: 'reader', read: false }] });
+  await eventually(() => Date.now() > soon + 10);
+  expect((await readUpTo(soon))?.readUpTo).toBe(first?.readUpTo);
+  expect(await unread()).toEqual(['seen']);
+});
+
+it('keeps nothing for a moment that has passed', async () => {
+  await store('seen');
+  const past = Date.now() - 1000;
+  expect((await readUpTo(past))?.readUpTo).toBe(past);
+  expect(await dataSource.query('SELECT FROM deletions')).toEqual([]);
+});

@@ -37,6 +37,22 @@ describe('queryPrepared', () => {
     expect(await timeout()).toEqual([{ statement_timeout: '2s' }]);
   });
 
+  it('reports the outcome of the statement also when the timeout cannot be restored, and gives up the connection', async () => {
+    const { query } = Client.prototype as unknown as { query: (this: Client, ...args: unknown[]) => unknown };
+    const restored = jest.spyOn(Client.prototype, 'query').mockImplementation(function (this: Client, ...args: unknown[]) {
+      const [text, ...rest] = args;
+      // As after a pause of the server: the shortened timeout ends it.
+      return query.call(this, text === 'RESET statement_timeout' ? SLEEP.text : text, ...rest);
+    });
+    const pid = (deadline?: number) =>
+      queryPrepared<{ pid: number }>(dataSource, { name: 'pid', text: 'SELECT pg_backend_pid() AS pid' }, [], deadline);
+    const first = await pid(Date.now() + 1000);
+    restored.mockRestore();
+    expect(first).toEqual([{ pid: expect.any(Number) as number }]);
+    expect(await pid()).not.toEqual(first);
+    expect(await timeout()).toEqual([{ statement_timeout: '2s' }]);
+  });
+
   it.each([undefined, 1000])('reports a lost connection, with %s ms left', async (left) => {
     const query = jest.spyOn(Client.prototype, 'query');
     const work = outcomeOf(queryPrepared(dataSource, SLEEP, [], left && Date.now() + left));

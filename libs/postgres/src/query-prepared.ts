@@ -3,6 +3,7 @@ import type { PoolClient, QueryResultRow } from 'pg';
 import type { DataSource } from 'typeorm';
 import { inSpan } from '@app/tracing/tracing';
 import { STATEMENT_TIMEOUT_MS } from './statement-timeout';
+import type { WritableClient } from './writable-client';
 
 /** Timeout near the deadline, in milliseconds. A statement that starts at the deadline ends within 1 s, even if clocks differ by 0.5 s. */
 const HURRIED_TIMEOUT_MS = 400;
@@ -39,10 +40,22 @@ export async function queryPrepared<Row extends QueryResultRow>(
       const query = () => client.query<Row>({ values, ...statement });
       return (await (span ? inSpan(span, query) : query())).rows;
     } finally {
-      // A lost connection has released the runner: the error of another query would hide the reason.
-      if (hurried && !runner.isReleased) await client.query('RESET statement_timeout');
+      // A lost connection has released the runner.
+      if (hurried && !runner.isReleased) await reset(client);
     }
   } finally {
     await runner.release();
+  }
+}
+
+/** Its failure must not hide the outcome of the statement: the caller would take a timeout for that of the statement, which is committed. */
+async function reset(client: PoolClient): Promise<void> {
+  try {
+    await client.query('RESET statement_timeout');
+  } catch (error) {
+    // Afterwards the pool knows that it is of no use.
+    const ended = new Promise<void>((resolve) => client.once('end', resolve));
+    (client as PoolClient & WritableClient).cutOff(error as Error);
+    await ended;
   }
 }

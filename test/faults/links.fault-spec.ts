@@ -1,4 +1,13 @@
-import { badWeather, cutAfterCommit, cutAfterPublish, cutBeforeAck, dropReplies, findBlackHoles, stall } from './harness/faults';
+import {
+  badWeather,
+  cutAnywhere,
+  cutAfterCommit,
+  cutAfterPublish,
+  cutBeforeAck,
+  dropReplies,
+  findBlackHoles,
+  stall,
+} from './harness/faults';
 import { describeFaults } from './harness/run-fault';
 
 describeFaults('links', [
@@ -15,4 +24,5 @@ describeFaults('links', [
   stall('users and PostgreSQL', 6000, ({ users }) => [users.toDatabase ?? []].flat(), 'lose'),
   findBlackHoles,
   badWeather(10),
+  cutAnywhere(40),
 ]);

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { connect } from 'amqplib';
 import { eventually } from '@app/testing/eventually';
 import type { Cluster } from './harness/cluster';
-import { cutAfterCommit, cutAfterPublish, cutBeforeAck, dropReplies, killWriters } from './harness/faults';
+import { cutAnywhere, cutAfterCommit, cutAfterPublish, cutBeforeAck, dropReplies, killWriters } from './harness/faults';
 import { describeFaults, type Fault } from './harness/run-fault';
 import { supervise } from './harness/supervise';
 
@@ -81,6 +81,7 @@ describeFaults('commands that share a message', [
   inBursts(cutAfterCommit(3)),
   inBursts({ ...cutBeforeAck(2), share: 0.9 }),
   inBursts(dropReplies(2)),
+  inBursts(cutAnywhere(20)),
 ]);
 
 describeFaults('poison among commands that share a message', [inBursts(poisonAmongGood(3))], {

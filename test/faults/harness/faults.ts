@@ -176,6 +176,24 @@ export const cutAfterPublish = (times: number): Fault => ({
     }),
 });
 
+/** Most pieces of bytes, of all links, between two cuts: about as many as in a second of load. */
+const MOST_PIECES = 400;
+
+/** Nobody has chosen the moments: between any two steps of a call, in any process. Latency makes the time between the steps longer. */
+export const cutAnywhere = (times: number): Fault => ({
+  name: `a connection cut between any two of its steps, ${times} times`,
+  async inject(context) {
+    const { cluster, random } = context;
+    for (const link of cluster.links) link.change({ latencyMs: 10, jitterMs: 5 });
+    let left = random.between(1, MOST_PIECES);
+    await strike(context, cluster.links, times, () => {
+      if (--left > 0) return 'pass';
+      left = random.between(1, MOST_PIECES);
+      return random.pick(['cut', 'reset']);
+    });
+  },
+});
+
 /** Frozen processes keep their connections and their work. They continue after all callers have given up. */
 export const pause = (
   name: string,

@@ -104,8 +104,11 @@ export class NeighbourSystem {
     await Promise.all(this.services.map(([, process]) => process.start()));
   }
 
-  /** Deletes the attackers' queues and dead letters, like an operator afterwards. */
+  /** Deletes the attackers' queues, dead letters and unfinished erasures, like an operator afterwards. */
   async forget(): Promise<void> {
+    // They would go on beside the next rows.
+    for (const schema of ['users', 'notifications'])
+      await this.sql.query(`DELETE FROM ${schema}.erasures WHERE api_key = $1`, [this.target.tenant['x-svc-api-key']]);
     const { listener, oldListener, oldBoth } = this.target;
     const queues = await this.management.get<{ name: string }[]>('queues/%2F?columns=name');
     const isTheirs = (name: string) => [listener, oldListener, oldBoth].some((account) => name.startsWith(`${account.name}.`));

@@ -9,6 +9,7 @@
  * @property {number[]} shares of the peak, for the latency
  * @property {number[]} sizes stored notifications
  * @property {number} pageSeconds of one measurement of one combination of filters
+ * @property {number} deletedRecipients of a document that is deleted
  * @property {number} commands published and drained in a round
  * @property {number} idleSeconds
  * @property {number} soakSeconds
@@ -22,6 +23,7 @@ const DEFAULT = {
   shares: [0.1, 0.3, 0.5, 0.7, 0.85, 0.95],
   sizes: [10_000, 1_000_000],
   pageSeconds: 1,
+  deletedRecipients: 100_000,
   commands: 20_000,
   idleSeconds: 30,
   soakSeconds: 60,
@@ -40,6 +42,7 @@ export const MODES = {
     shares: [0.3, 0.7],
     sizes: [10_000, 50_000],
     pageSeconds: 0.3,
+    deletedRecipients: 20_000,
     commands: 3000,
     idleSeconds: 5,
     soakSeconds: 5,

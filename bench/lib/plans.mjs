@@ -1,6 +1,4 @@
-import { createRequire } from 'node:module';
-import { join } from 'node:path';
-import { ROOT } from '../../scripts/checkout/project.mjs';
+import { built } from './built.mjs';
 
 const TABLES = ['notifications', 'recipients'];
 /** Pages are read from up to three ranges, each with one row more than the page. */
@@ -38,12 +36,6 @@ export async function planOf(sql, { organizationId, notificationIds, pageSize, .
     client.release(true);
   }
 }
-
-/**
- * The compiled module of a source file.
- * @param {string} path
- */
-const built = (path) => createRequire(import.meta.url)(join(ROOT, 'dist', `${path}.js`));
 
 /** @param {PlanNode[]} nodes @param {number} most */
 function judged(nodes, most) {

@@ -8,7 +8,7 @@ const TURNS = 100;
 const LOCATIONS = 5;
 const USERS_OF_A_DOCUMENT = 10;
 const BATCH = 1_000_000;
-const FIRST_TIMESTAMP = 1_700_000_000_000;
+export const FIRST_TIMESTAMP = 1_700_000_000_000;
 
 /**
  * Each of them has 900 notifications.
@@ -101,6 +101,31 @@ export async function seedOurs(sql, stored, { toAll }) {
   } finally {
     client.release(true);
   }
+}
+
+/**
+ * Adds a document whose notifications name as many users each.
+ * @param {import('pg').Pool} sql
+ * @param {string} documentId
+ * @param {number} notifications
+ * @param {number} recipients of each
+ */
+export async function storeDocument(sql, documentId, notifications, recipients) {
+  const organization = `(SELECT id FROM notifications.organizations WHERE api_key = 'demo-key' AND organization_id = '${ORGANIZATION}')`;
+  const users = `generate_series(1, ${recipients}) u`;
+  const content = `json_build_object('actionUser', json_build_object('userId', 'user1'), 'displayHeadlineMessageTemplate', 'Hello',
+    'notifyUsers', coalesce((SELECT json_agg(json_build_object('userId', 'reader' || u)) FROM ${users}), '[]'))`;
+  await sql.query(
+    `INSERT INTO notifications.notifications (organization, id, "timestamp", document_id, notify_all, size, fingerprint, content)
+     SELECT ${organization}, $1 || n, ${FIRST_TIMESTAMP} + n, $1, false, octet_length(content::text), decode(repeat('00', 32), 'hex'), content
+     FROM (SELECT ${content} AS content) made, generate_series(1, ${notifications}) n`,
+    [documentId],
+  );
+  await sql.query(
+    `INSERT INTO notifications.recipients (organization, user_id, "timestamp", notification_id, document_id)
+     SELECT ${organization}, 'reader' || u, ${FIRST_TIMESTAMP} + n, $1 || n, $1 FROM generate_series(1, ${notifications}) n, ${users}`,
+    [documentId],
+  );
 }
 
 /**

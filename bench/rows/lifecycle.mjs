@@ -1,6 +1,8 @@
 import { report } from '../../scripts/checkout/progress.mjs';
+import { measureDeletions } from '../lib/deletions.mjs';
 import { measure } from '../lib/load.mjs';
-import { ORGANIZATION, seedOurs, usersOf } from '../lib/seed.mjs';
+import { FIRST_TIMESTAMP, ORGANIZATION, seedOurs, usersOf } from '../lib/seed.mjs';
+import { measureStatements } from '../lib/statement-costs.mjs';
 import { summaryOf, spread, two, whole } from '../lib/statistics.mjs';
 
 export const title = 'read, delete and remove, 1 connection';
@@ -9,7 +11,6 @@ export const title = 'read, delete and remove, 1 connection';
 const CALLS = 10_000;
 const AT_ONCE = 1000;
 const LEAVERS = 'leavers';
-const FIRST_TIMESTAMP = 1_700_000_000_000;
 const MOST_OF_AN_ADD = 1.5;
 
 const ADD = 'notifications/add';
@@ -33,10 +34,21 @@ const REQUESTS = {
 const leaver = (call) => `user${call}`;
 
 /** @param {import('../lib/laboratory.mjs').Laboratory} laboratory @param {import('../lib/modes.mjs').Mode} mode */
-export async function run(laboratory, { rounds, seconds, sizes }) {
-  const stored = sizes[sizes.length - 1];
+export async function run(laboratory, mode) {
+  const stored = mode.sizes[mode.sizes.length - 1];
   const system = await laboratory.freshSystem('ours');
   await seedOurs(system.sql, stored, { toAll: true });
+  return measureAll(laboratory, system, stored, mode);
+}
+
+/**
+ * @param {import('../lib/laboratory.mjs').Laboratory} laboratory
+ * @param {import('../lib/ours.mjs').Ours} system with so many notifications
+ * @param {number} stored
+ * @param {import('../lib/modes.mjs').Mode} mode
+ */
+export async function measureAll(laboratory, system, stored, mode) {
+  const { rounds, seconds } = mode;
   for (let first = 0; first < rounds * CALLS; first += AT_ONCE) {
     const users = Array.from({ length: AT_ONCE }, (_, index) => ({ userId: leaver(first + index) }));
     await system.call('users/add', { organizationId: LEAVERS, users });
@@ -52,7 +64,15 @@ export async function run(laboratory, { rounds, seconds, sizes }) {
       runs[operation].push(await measure(laboratory, system, { operation, connections: 1, seconds, workload }));
     }
   }
-  return findings(runs);
+  const operationsFound = findings(runs);
+  report('    deletions of documents');
+  const deletions = await measureDeletions(laboratory, system, mode);
+  report('    statements');
+  const statements = await measureStatements(system, stored);
+  return {
+    verdicts: [...operationsFound.verdicts, ...(deletions.verdicts ?? [])],
+    tables: [operationsFound, deletions, statements].flatMap(({ tables = [] }) => tables),
+  };
 }
 
 /** @param {string} operation @param {number} round @param {number} stored @returns {import('../workloads.mjs').Workload} */

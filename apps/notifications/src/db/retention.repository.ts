@@ -1,30 +1,34 @@
-import type { DataSource } from 'typeorm';
+import type { DataSource, EntityManager } from 'typeorm';
 import type { Deleted } from '@app/postgres/deletion-loop';
 import { DELETED, KEEP_DELETED_MS } from './deleted-notification';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
 /**
+ * A statement of its own: an erasure may rewrite a notification just before it is locked, and a ctid of the new row finds nothing in the snapshot of
+ * the statement that has locked it. Exported for the test of its plan.
+ */
+export const LOCK_OLD = `
+  SELECT ctid::text FROM notifications
+  WHERE "timestamp" < (extract(epoch FROM now()) * 1000)::bigint - $1::bigint AND document_id <> '${DELETED.documentId}'
+  ORDER BY "timestamp" LIMIT $2 FOR UPDATE SKIP LOCKED`;
+
+/**
  * Finds recipients by the users in the notification's content, so recipients need no index by notification. ctid and OFFSET 0 replace joins: they
  * keep each lookup separate, because a planner that expects many lookups would read all recipients. Recipients are never updated, so their ctid
- * stays valid within the statement. A notification that is updated just before it is locked is left to the next statement. Exported for the test of
- * its plan.
+ * stays valid within the statement. Exported for the test of its plan.
  */
-export const DELETE_OLD = `
+export const DELETE_LOCKED = `
   WITH old AS MATERIALIZED (
-    SELECT ctid, organization, id, "timestamp", content FROM notifications
-    WHERE "timestamp" < (extract(epoch FROM now()) * 1000)::bigint - $1::bigint AND document_id <> '${DELETED.documentId}'
-    ORDER BY "timestamp" LIMIT $2 FOR UPDATE SKIP LOCKED
+    SELECT organization, id, "timestamp", content FROM notifications WHERE ctid = ANY ($1::tid[])
   ), recipients_deleted AS (
     DELETE FROM recipients WHERE ctid = ANY (ARRAY(
       SELECT r.ctid FROM old o CROSS JOIN LATERAL json_array_elements(o.content -> 'notifyUsers') u CROSS JOIN LATERAL (
         SELECT ctid FROM recipients r WHERE r.organization = o.organization
           AND r.user_id = u ->> 'userId' AND r."timestamp" = o."timestamp" AND r.notification_id = o.id OFFSET 0
       ) r))
-  ), deleted AS (
-    DELETE FROM notifications WHERE ctid = ANY (ARRAY(SELECT ctid FROM old))
   )
-  SELECT count(*)::int AS deleted, count(*) = $2 AS more FROM old`;
+  DELETE FROM notifications WHERE ctid = ANY ($1::tid[])`;
 
 /** The read state of old notifications, whether they are still there or not. Exported for the test of its plan. */
 export const DELETE_OLD_READINGS = `
@@ -73,9 +77,15 @@ export const FORGET_FIRST_RUNS = `
  *
  * @param most most notifications to delete
  */
-export async function deleteOlderThan(dataSource: DataSource, days: number, most: number): Promise<Deleted> {
-  const [done] = await dataSource.query<[Deleted]>(DELETE_OLD, [days * DAY_MS, most]);
-  return done;
+export function deleteOlderThan(dataSource: DataSource, days: number, most: number): Promise<Deleted> {
+  return dataSource.transaction((manager) => deleteOld(manager, days, most));
+}
+
+/** The same, in a transaction. */
+export async function deleteOld(manager: EntityManager, days: number, most: number): Promise<Deleted> {
+  const locked = await manager.query<{ ctid: string }[]>(LOCK_OLD, [days * DAY_MS, most]);
+  if (locked.length > 0) await manager.query(DELETE_LOCKED, [locked.map(({ ctid }) => ctid)]);
+  return { deleted: locked.length, more: locked.length === most };
 }
 
 /**

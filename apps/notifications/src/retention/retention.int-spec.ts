@@ -2,7 +2,7 @@ import type { DataSource } from 'typeorm';
 import { eventually } from '@app/testing/eventually';
 import { planOf, touchedBy } from '@app/testing/plan';
 import { InsertNotificationsRepository } from '../db/insert-notifications.repository';
-import { DELETE_OLD, DELETE_OLD_READINGS, FORGET_FIRST_RUNS, FREE_IDS } from '../db/retention.repository';
+import { DELETE_LOCKED, DELETE_OLD_READINGS, deleteOld, FORGET_FIRST_RUNS, FREE_IDS, LOCK_OLD } from '../db/retention.repository';
 import { Retention } from './retention';
 import { aNotification, connectTestDatabase } from '../../test/notifications';
 
@@ -55,6 +55,33 @@ describe(Retention.name, () => {
     expect(await left()).toEqual({ notifications: ['new'], recipients: ['new'] });
     const [{ count }] = await dataSources[0].query<{ count: number }[]>('SELECT count(*)::int FROM recipients');
     expect(count).toBe(150);
+  });
+
+  it('deletes a notification and its recipients, or neither, while contents are rewritten', async () => {
+    const runner = dataSources[0].createQueryRunner();
+    await store('old', 1000, 31);
+    let isOver = false;
+    // As erasures do.
+    const rewrite = async () => {
+      const ids = Array.from({ length: 5 }, () => `old${Math.floor(Math.random() * 1000)}`);
+      await dataSources[1].query('UPDATE notifications SET content = content WHERE id = ANY ($1)', [ids]);
+      if (!isOver) await rewrite();
+    };
+    const rewritten = Promise.all([rewrite(), rewrite()]);
+    let halves = 0;
+    for (let times = 0; times < 50; times++) {
+      await runner.startTransaction();
+      await deleteOld(runner.manager, 30, 1000);
+      const found = (await runner.query(
+        'SELECT FROM notifications n WHERE NOT EXISTS (SELECT FROM recipients r WHERE r.notification_id = n.id)',
+      )) as unknown[];
+      halves += found.length;
+      await runner.rollbackTransaction();
+    }
+    isOver = true;
+    await rewritten;
+    await runner.release();
+    expect(halves).toBe(0);
   });
 
   it('deletes the read state of older notifications', async () => {
@@ -128,8 +155,15 @@ describe(Retention.name, () => {
          SELECT 0, 'u' || n, n, 'n' || n, 'doc' FROM generate_series(1, 20000) n`,
       );
       await manager.query('ANALYZE notifications, recipients');
-      await manager.query(`PREPARE delete_old AS ${DELETE_OLD}`);
-      return planOf(manager, 'EXECUTE delete_old (86400000, 64)');
+      await manager.query(`PREPARE lock_old AS ${LOCK_OLD}`);
+      await manager.query(`PREPARE delete_locked AS ${DELETE_LOCKED}`);
+      const values = '86400000, 64';
+      const locked = await manager.query<{ ctid: string }[]>(`EXECUTE lock_old (${values})`);
+      const ctids = locked.map(({ ctid }) => `"${ctid}"`).join();
+      return [
+        ...(await planOf(manager, `EXECUTE lock_old (${values})`)),
+        ...(await planOf(manager, `EXECUTE delete_locked ('{${ctids}}')`)),
+      ];
     });
     const lookups = nodes.filter((node) => node['Relation Name'] === 'recipients' && node['Index Cond']);
     expect(lookups.map((node) => node['Index Cond'])).toEqual([expect.stringContaining('(user_id = (u.')]);

@@ -155,7 +155,7 @@ module.exports = {
       name: 'sdk-only-when-tracing-is-on',
       comment: 'The SDK is loaded when there is a receiver, and costs nothing otherwise. Everything else knows the API.',
       severity: 'error',
-      from: { path: '^(apps|libs)/', pathNot: [TEST, '^libs/tracing/src/(sdk|counting)\\.ts$'].join('|') },
+      from: { path: '^(apps|libs)/', pathNot: [TEST, '^libs/tracing/src/(sdk|early-processor)\\.ts$'].join('|') },
       to: { path: 'node_modules/@opentelemetry/(?!api/)', dependencyTypesNot: ['type-only'] },
     },
     {

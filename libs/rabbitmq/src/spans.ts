@@ -21,11 +21,11 @@ const FAILURES: ReadonlySet<string> = new Set<ErrorStatus>([
   'RESOURCE_EXHAUSTED',
 ]);
 
-const attributesOf = (operation: string, type: 'send' | 'process', exchange: string, pattern: string, queue?: string) => ({
+const attributesOf = (operation: string, type: 'send' | 'process', exchange: string, pattern: string, queue = '') => ({
   'messaging.system': 'rabbitmq',
   'messaging.operation.name': operation,
   'messaging.operation.type': type,
-  'messaging.destination.name': [exchange, pattern, queue].filter(Boolean).join(':'),
+  'messaging.destination.name': `${exchange && `${exchange}:`}${pattern}${queue && `:${queue}`}`,
   'messaging.rabbitmq.destination.routing_key': pattern,
 });
 
@@ -50,10 +50,8 @@ export function tracePublication(exchange: string, commands: readonly Request[],
   const { pattern } = commands[0].operation;
   const span = members[0] && startSpan(`publish ${exchange}:${pattern}`, SpanKind.CLIENT, members[0], members);
   if (!span) return;
-  span.setAttributes({
-    ...attributesOf('publish', 'send', exchange, pattern),
-    'messaging.batch.message_count': commands.length,
-  });
+  span.setAttributes(attributesOf('publish', 'send', exchange, pattern));
+  span.setAttribute('messaging.batch.message_count', commands.length);
   outcome.then(
     (one) => (one === 'confirmed' ? span.end() : endFailed(span, one)),
     () => endFailed(span, 'not_written'),
@@ -64,7 +62,8 @@ export function tracePublication(exchange: string, commands: readonly Request[],
 export function startEvent(exchange: string, type: string, id: string, parent: SpanContext | undefined): Span | undefined {
   if (!parent) return undefined;
   const span = startSpan(`publish ${exchange}:${type}`, SpanKind.PRODUCER, parent);
-  if (span?.isRecording()) span.setAttributes({ ...attributesOf('publish', 'send', exchange, type), 'messaging.message.id': id });
+  if (span?.isRecording())
+    span.setAttributes(attributesOf('publish', 'send', exchange, type)).setAttribute('messaging.message.id', id);
   return span;
 }
 
@@ -87,11 +86,8 @@ export function startProcess({ fields, properties }: ConsumeMessage, pattern: st
 /** @param status of the error, or empty */
 export function endProcess({ span, messageId, attempt }: DeliveryContext, outcome: string, status: string): void {
   if (!span?.isRecording()) return;
-  span.setAttributes({
-    ...(messageId !== undefined && { 'messaging.message.id': messageId }),
-    'collaboration.attempt': attempt,
-    'collaboration.outcome': outcome,
-  });
+  if (messageId !== undefined) span.setAttribute('messaging.message.id', messageId);
+  span.setAttribute('collaboration.attempt', attempt).setAttribute('collaboration.outcome', outcome);
   if (FAILURES.has(status)) return endFailed(span, status);
   if (status && status !== 'OK') span.setAttribute('error.type', status);
   span.end();

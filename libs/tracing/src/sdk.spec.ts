@@ -1,11 +1,13 @@
-import { execFileSync } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:net';
 import type { AddressInfo } from 'node:net';
+import { promisify } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { SpanKind } from '@opentelemetry/api';
 import { buildSync } from 'esbuild';
+import { OtlpReceiver } from '@app/testing/otlp-receiver';
 import { startSdk } from './sdk';
 import { startSpan, useTracing } from './tracing';
 import type { TracingConfig } from './tracing-config';
@@ -77,23 +79,48 @@ describe(startSdk.name, () => {
   });
 });
 
-it.each([
-  ['no package of the SDK without a receiver', '', false],
-  ['the packages of the SDK with one', 'http://127.0.0.1:9', true],
-])('loads %s', (_, otlpEndpoint, expected) => {
-  const contents = `
-    import '@app/runtime/run-service';
-    import { startTracing } from './start-tracing';
-    startTracing({ name: 'x', version: '1' }, { ...${JSON.stringify(CONFIG)}, otlpEndpoint: '${otlpEndpoint}' || undefined }).then(() => {
-      console.log(Object.keys(require.cache).some((path) => /@opentelemetry.(?!api)/.test(path)));
-    });`;
-  // With the sources as they are now: what is in dist/ may be older, or missing.
-  const program = buildSync({
+/** A program with the sources as they are now: what is in dist/ may be older, or missing. */
+const bundled = (contents: string): string =>
+  buildSync({
     stdin: { contents, resolveDir: __dirname },
     bundle: true,
     platform: 'node',
     packages: 'external',
     write: false,
   }).outputFiles[0].text;
+
+it.each([
+  ['no package of the SDK without a receiver', '', false],
+  ['the packages of the SDK with one', 'http://127.0.0.1:9', true],
+])('loads %s', (_, otlpEndpoint, expected) => {
+  const program = bundled(`
+    import '@app/runtime/run-service';
+    import { startTracing } from './start-tracing';
+    startTracing({ name: 'x', version: '1' }, { ...${JSON.stringify(CONFIG)}, otlpEndpoint: '${otlpEndpoint}' || undefined }).then(() => {
+      console.log(Object.keys(require.cache).some((path) => /@opentelemetry.(?!api)/.test(path)));
+    });`);
   expect(execFileSync(process.execPath, ['-e', program]).toString().trim()).toBe(String(expected));
 });
+
+// In a process of its own, because Jest cannot run the import() of the exporter.
+it.each(['http/protobuf', 'http/json'] as const)(
+  'sends spans that were serialised apart in one request: %s',
+  async (otlpProtocol) => {
+    const receiver = await OtlpReceiver.start();
+    try {
+      const program = bundled(`
+      import { startSdk } from './sdk';
+      import { startSpan } from './tracing';
+      const stop = startSdk(${JSON.stringify(PROCESS)}, ${JSON.stringify({ ...CONFIG, otlpProtocol, otlpEndpoint: receiver.url })});
+      for (let number = 0; number < 100; number++) startSpan('span ' + number, 0).setAttribute('text', 'ü ' + number).end();
+      stop().then(() => process.exit());`);
+      await promisify(execFile)(process.execPath, ['-e', program]);
+      expect(receiver.spans.map(({ service, name, attributes }) => [service, name, attributes])).toEqual(
+        Array.from({ length: 100 }, (_, number) => ['gateway', `span ${number}`, { text: `ü ${number}` }]),
+      );
+      expect(receiver.headers).toHaveLength(1);
+    } finally {
+      await receiver.stop();
+    }
+  },
+);

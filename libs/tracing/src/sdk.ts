@@ -1,8 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ROOT_CONTEXT, SpanKind } from '@opentelemetry/api';
-import { OTLPTraceExporter as JsonExporter } from '@opentelemetry/exporter-trace-otlp-http';
-import { OTLPTraceExporter as ProtobufExporter } from '@opentelemetry/exporter-trace-otlp-proto';
 import { detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources';
 import {
   AlwaysOffSampler,
@@ -13,17 +11,11 @@ import {
   TracerProvider,
   type Sampler,
 } from '@opentelemetry/sdk-trace';
-import { CountingExporter, CountingProcessor } from './counting';
+import { EarlyProcessor } from './early-processor';
 import { IDS } from './ids';
-import { queueLimit } from './metrics';
 import type { TracingConfig } from './tracing-config';
 import { useTracing } from './tracing';
 
-/** Spans that wait for the receiver: about 3 KiB each. More are dropped and counted. */
-const MAX_WAITING = 2048;
-const SEND_EVERY_MS = 1000;
-/** Repetitions of one batch included. */
-const SEND_TIMEOUT_MS = 10_000;
 const FLUSH_TIMEOUT_MS = 2000;
 /** Of an attribute with text of a caller, such as a message id. */
 const MAX_VALUE_LENGTH = 255;
@@ -35,12 +27,7 @@ export function startSdk(
   config: TracingConfig & { otlpEndpoint: string },
 ): () => Promise<void> {
   const { otlpEndpoint, otlpProtocol, otlpHeaders = '', tracesSampler, tracesRatio, serviceName = name } = config;
-  const Exporter = otlpProtocol === 'http/json' ? JsonExporter : ProtobufExporter;
-  const exporter = new Exporter({
-    url: `${otlpEndpoint.replace(/\/+$/, '')}/v1/traces`,
-    headers: headersOf(otlpHeaders),
-    timeoutMillis: SEND_TIMEOUT_MS,
-  });
+  const url = `${otlpEndpoint.replace(/\/+$/, '')}/v1/traces`;
   const sampler = samplerOf(tracesSampler, tracesRatio);
   const provider = new TracerProvider({
     resource: detectResources({ detectors: [envDetector] }).merge(
@@ -49,16 +36,8 @@ export function startSdk(
     sampler,
     idGenerator: IDS,
     spanLimits: { attributeValueLengthLimit: MAX_VALUE_LENGTH, linkCountLimit: MAX_LINKS },
-    spanProcessors: [
-      new CountingProcessor({
-        exporter: new CountingExporter(exporter),
-        maxQueueSize: MAX_WAITING,
-        scheduledDelayMillis: SEND_EVERY_MS,
-        exportTimeoutMillis: 2 * SEND_TIMEOUT_MS,
-      }),
-    ],
+    spanProcessors: [new EarlyProcessor(otlpProtocol, url, headersOf(otlpHeaders))],
   });
-  queueLimit.set(MAX_WAITING);
   useTracing({
     tracer: provider.getTracer('collaboration-backend', version),
     followsCallers: tracesSampler.startsWith('parentbased_'),

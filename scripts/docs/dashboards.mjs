@@ -17,7 +17,20 @@ export function dashboardJson(name) {
     schemaVersion: 38,
     time: { from: 'now-1h', to: 'now' },
     timezone: '',
-    links: [{ type: 'dashboards', tags: ['collaboration-backend'], title: 'Other dashboards', asDropdown: true }],
+    links: [
+      {
+        type: 'dashboards',
+        tags: ['collaboration-backend'],
+        title: 'Other dashboards',
+        tooltip: '',
+        icon: 'external link',
+        asDropdown: true,
+        targetBlank: false,
+        // The other one shows the same time from the same data source.
+        keepTime: true,
+        includeVars: true,
+      },
+    ],
     templating: { list: [{ name: 'datasource', type: 'datasource', query: 'prometheus' }] },
     panels: panels.map(({ title, unit = 'short', queries, about }, index) => ({
       id: index + 1,
@@ -27,7 +40,10 @@ export function dashboardJson(name) {
       datasource,
       gridPos: { x: (index % COLUMNS) * WIDTH, y: Math.floor(index / COLUMNS) * HEIGHT, w: WIDTH, h: HEIGHT },
       fieldConfig: { defaults: { unit, min: 0, custom: { fillOpacity: 10, showPoints: 'never' } }, overrides: [] },
-      options: { legend: { displayMode: 'list', placement: 'bottom' }, tooltip: { mode: 'multi', sort: 'desc' } },
+      options: {
+        legend: { showLegend: true, displayMode: 'list', placement: 'bottom', calcs: [] },
+        tooltip: { mode: 'multi', sort: 'desc' },
+      },
       targets: queries.map(([expr, legendFormat], query) => ({
         refId: String.fromCharCode(65 + query),
         datasource,

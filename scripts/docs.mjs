@@ -9,10 +9,10 @@ import { configurationTables, exampleEnvironment } from './docs/configuration.mj
 import { DASHBOARDS } from './docs/dashboard-panels.mjs';
 import { dashboardJson } from './docs/dashboards.mjs';
 import { embedExamples } from './docs/examples.mjs';
+import { httpOperations, ownErrorsTable } from './docs/http-operations.mjs';
 import { layoutProblems } from './docs/layout.mjs';
 import { deadLettersTable, eventsTable, operationsTable, optionalTable } from './docs/messages.mjs';
 import { metricsTables } from './docs/metrics.mjs';
-import { ownErrorsTable } from './docs/own-errors.mjs';
 import { pageStatements } from './docs/page-statements.mjs';
 import { supportedVersions } from './docs/supported-versions.mjs';
 import { referenceProblems } from './docs/references.mjs';
@@ -31,7 +31,7 @@ const outputs = new Map();
  * @type {Record<string, (text: string) => string | Promise<string>>}
  */
 const TARGETS = {
-  'README.md': (text) => between('configuration', text, configurationTables()),
+  'README.md': (text) => between('operations', between('configuration', text, configurationTables()), httpOperations()),
   'SECURITY.md': (text) => between('supported-versions', text, supportedVersions()),
   '.env.example': () => exampleEnvironment(),
   'openapi.json': () => printed('dist/libs/api-docs/src/openapi/print.main.js'),

@@ -84,6 +84,8 @@ export const SetDocument = command('documents.set.v1', SetDocumentRequest, SetDo
   http: {
     path: '/v1/documents/set',
     summary: 'Set a document',
+    effect: 'Sets the folder and the access of a document: `public`, `organizationPrivate` or `restricted`.',
+    goodToKnow: 'It sets both. A repetition changes nothing.',
     description: `Sets the folder and the access type of a document, always both: an absent field gets its default. A missing organization, folder or
 document is created. The access type decides who may open the document beside the users who were added to it and to its folder:
 

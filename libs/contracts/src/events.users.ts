@@ -103,7 +103,7 @@ export class UserErasedData {
   version: number;
 
   @WholeNumber(
-    'Time of the call, in milliseconds since 1970. What was stored of these users until then is to be erased.',
+    'Time of the call, in milliseconds since 1970. Everything that was stored of these users until then is to be erased.',
     0,
     Number.MAX_SAFE_INTEGER,
   )
@@ -138,7 +138,7 @@ export class DocumentChangedData {
   republished?: boolean;
 }
 
-export const REVOCATION_REASONS = ['disabled', 'revoked', 'rotated'] as const;
+const REVOCATION_REASONS = ['disabled', 'revoked', 'rotated'] as const;
 
 export class ApiKeyRevokedData {
   @Identifier('The API key.')

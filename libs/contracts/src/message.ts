@@ -43,6 +43,9 @@ type Path = `/v1/${string}/${string}`;
 export interface HttpOperation<Request, Result, P extends Path = Path> {
   readonly path: P;
   readonly summary: string;
+  /** One or two sentences for the table in README.md: what the operation does, and what its callers often overlook. */
+  readonly effect: string;
+  readonly goodToKnow: string;
   /** As prose in Markdown. */
   readonly description: string;
   /** Whether the header `Idempotency-Key` makes the call repeatable. */

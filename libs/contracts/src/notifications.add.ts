@@ -183,6 +183,9 @@ export const AddNotification = command('notifications.add.v1', AddNotificationRe
   http: {
     path: '/v1/notifications/add',
     summary: 'Add a notification',
+    effect: 'Stores a notification for the users in `notifyUsers`, or for all users who can see the document (`notifyAll`).',
+    goodToKnow:
+      'A repeated `notificationId` with the same content stores nothing again. Without a `notificationId`, the header `x-notification-id` of the answer has the new id.',
     description: `Stores one notification and its recipients. An answer of 200 means that it is committed: the next get returns it.
 
 The id is in the header \`x-notification-id\`. Organization and document are created when they do not exist, unless their \`create…\` flag is

@@ -97,6 +97,9 @@ export const DeleteNotifications = command('notifications.delete.v1', DeleteNoti
   http: {
     path: '/v1/notifications/delete',
     summary: 'Delete notifications',
+    effect: 'Deletes notifications for all their users, by their ids, or those of a document or a location.',
+    goodToKnow:
+      'One call deletes up to 256. Repeat the call with `pageToken` while the answer has one. The ids stay taken for 25 hours, so that a repeated add does not bring a notification back.',
     description: `Deletes notifications for all their users. An answer of 200 means that no get returns them any more.
 
 These combinations of filters are supported, each with \`organizationId\`. Combined filters must all match:

@@ -180,6 +180,10 @@ export const GetNotifications = query('notifications.get.v1', GetNotificationsRe
   http: {
     path: '/v1/notifications/get',
     summary: 'Get notifications',
+    effect:
+      'Reads notifications, newest first, by one of nine combinations of `documentId`, `locationId`, `userId`, `notificationIds`.',
+    goodToKnow:
+      'A page has up to 1000 notifications or 4 MiB. Repeat the call with `pageToken` while the answer has one. `order: "asc"` reverses the order.',
     description: `Reads notifications in pages, newest first. While \`result.pageToken\` is present there are more.
 
 These combinations of filters are supported, each with \`organizationId\`. Combined filters must all match:

@@ -46,7 +46,7 @@ export class UnreadCount {
 
   @Described({
     type: 'boolean',
-    description: 'false: the count is exact. true: there are at least so many; show `count` and a plus sign, or for 0 a dot.',
+    description: 'false: the count is exact. true: `count` is a lower bound; show it with a plus sign, or for 0 a dot.',
   })
   more: boolean;
 }
@@ -108,9 +108,13 @@ export const GetInbox = query('notifications.inbox.v1', InboxRequest, InboxResul
   http: {
     path: '/v1/notifications/inbox',
     summary: 'Read the inbox of a user',
+    effect:
+      'Reads what a user is shown, newest first, each with `read`, and counts what is unread (`result.unread`). `unread: true` reads unread ones only.',
+    goodToKnow:
+      'The page and the count are of the same moment. The count is exact up to 100; with `more` it is a lower bound. `pageSize: 0` reads the count alone.',
     description: `Reads the notifications that notifications/get returns for the same user and filters, newest first, each with \`read\`.
 
-\`result.unread\` counts the unread ones for the same filters. It is exact up to 100, unless \`more\` is true: then there are at least so many.
+\`result.unread\` counts the unread ones for the same filters. It is exact up to 100, unless \`more\` is true: then it is a lower bound.
 \`pageSize: 0\` reads the count alone.
 
 To mark everything as read that was there, send \`result.asOf\` as \`readUpTo\` to notifications/update.`,

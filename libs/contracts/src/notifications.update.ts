@@ -140,6 +140,10 @@ export const UpdateNotifications = command('notifications.update.v1', UpdateNoti
   http: {
     path: '/v1/notifications/update',
     summary: 'Mark notifications as read or unread',
+    effect:
+      'Marks single notifications as read or unread for users, or everything that a user is shown up to a time (`userId` and `readUpTo`).',
+    goodToKnow:
+      'Send `result.asOf` of the inbox as `readUpTo`: what comes later stays unread. For a new member one such call marks the older notifications to all as read.',
     description: `Marks notifications as read or unread for their users. An answer of 200 means that the next inbox shows it. There are two forms:
 
 - \`notifications\`: single notifications, each with the users who have read it or not.

@@ -118,6 +118,9 @@ export const AddUsers = command('users.add.v1', AddUsersRequest, AddUsersResult,
   http: {
     path: '/v1/users/add',
     summary: 'Add users',
+    effect:
+      'Adds up to 1000 users to an organization. With `documentId` or `folderId` it adds them to that document or folder only. Existing users are updated.',
+    goodToKnow: 'Each user has an entry of its own in the answer. A bad e-mail address fails only its own entry.',
     description: `Adds users to an organization, a folder or a document, at exactly one level:
 
 - neither \`documentId\` nor \`folderId\`: to the organization, whose documents they may open unless access is restricted;

@@ -66,6 +66,10 @@ export const DeleteUsers = command('users.delete.v1', DeleteUsersRequest, Delete
   http: {
     path: '/v1/users/delete',
     summary: 'Remove users',
+    effect:
+      'Removes up to 1000 users from a document, from a folder, or with neither from the organization with all its folders and documents.',
+    goodToKnow:
+      'Contact lists and access change at once, `notifications/get` within a second. Name and e-mail address stay, and so do notifications that name the user.',
     description: `Ends memberships of users, at one level:
 
 - neither \`documentId\` nor \`folderId\`: all memberships in the organization, those of its folders and documents included;

@@ -6,7 +6,7 @@ import { command } from './message';
 export const MOST_ERASED = 100;
 
 /** Most pairs of a user and an organization in which the user is known. One statement blanks all of them. */
-export const MOST_ERASED_PAIRS = 5000;
+const MOST_ERASED_PAIRS = 5000;
 
 export const TOO_MANY_PAIRS = `These users are in more than ${MOST_ERASED_PAIRS} organizations together; nothing was erased. Send fewer userIds, or organizationIds.`;
 
@@ -50,6 +50,10 @@ export const EraseUsers = command('users.erase.v1', EraseUsersRequest, EraseUser
   http: {
     path: '/v1/users/data/delete',
     summary: 'Erase the data of users',
+    effect:
+      'Erases the data of up to 100 users, in all organizations or in `organizationIds`: details, memberships, read state, and their names in notifications.',
+    goodToKnow:
+      'Lists and access show nothing of them at once. The event `user.data-deleted.v1` says that nothing is left. Texts of notifications are not searched. [docs/personal-data.md](docs/personal-data.md) has what is stored of a person.',
     description: `Erases what is stored of users, in all organizations of the API key or only in \`organizationIds\`. Users who are not known are
 accepted, because notifications may name them.
 

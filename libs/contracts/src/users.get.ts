@@ -76,6 +76,9 @@ export const GetUsers = query('users.get.v1', GetUsersRequest, GetUsersResult, {
   http: {
     path: '/v1/users/get',
     summary: 'Get users',
+    effect: 'Reads the users who were added to an organization, a document or a folder, or those of them in `userIds`.',
+    goodToKnow:
+      'A page has up to 1000 users, in the order of their ids. Repeat the call with `pageToken` while the answer has one.',
     description: `Reads users in pages, in the order of their ids. While \`result.pageToken\` is present there may be more, also after an empty page.
 
 - neither \`documentId\` nor \`folderId\`: the users who were added to the organization;

@@ -21,7 +21,7 @@ export function mostWriters({ maxConnections, users, readers, poolSize = 10 }) {
 }
 
 /** @returns {string} the regular expression for the queues that notification writers consume */
-export function commandQueues() {
+function commandQueues() {
   /** @type {typeof import('../../libs/rabbitmq/src/topology/consumed-queues.ts')} */
   const { consumedQueues } = createRequire(import.meta.url)(join(ROOT, 'dist/libs/rabbitmq/src/topology/consumed-queues.js'));
   const names = consumedQueues('notifications', ['commands'], 1).map(({ name }) => name.replaceAll('.', '[.]'));

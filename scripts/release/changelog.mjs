@@ -4,7 +4,7 @@ const DATE = /^\d{4}-\d\d-\d\d$/;
 /** @typedef {{ name: string, date?: string, body: string }} Section */
 
 /** @param {string} changelog @returns {Section[]} newest first; a section that is not released has no date */
-export function sectionsOf(changelog) {
+function sectionsOf(changelog) {
   const headings = [...changelog.matchAll(HEADING)];
   return headings.map(({ index, 0: heading, 1: name, 2: date = '' }, place) => ({
     name,

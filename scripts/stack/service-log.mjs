@@ -18,7 +18,7 @@ export const everything = (line, entry) =>
   entry ? `${LEVELS[entry.level] ?? entry.level} ${[entry.msg, entry.err?.message].filter(Boolean).join(': ')}` : line;
 
 /** @type {Format} */
-export const whatMatters = (line, entry) => (entry && entry.level < WARN ? '' : everything(line, entry));
+const whatMatters = (line, entry) => (entry && entry.level < WARN ? '' : everything(line, entry));
 
 /** Everything a service prints: all of it into a file of bounded size, what matters to the terminal. */
 export class ServiceLog {

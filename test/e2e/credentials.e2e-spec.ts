@@ -80,10 +80,10 @@ describe('credentials', () => {
     const channel = await listened.createChannel();
     const { queue } = await channel.assertQueue('', { exclusive: true });
     await channel.bindQueue(queue, 'events', 'api-key.revoked.v1');
-    const told: CloudEvent<ApiKeyRevokedData>[] = [];
+    const published: CloudEvent<ApiKeyRevokedData>[] = [];
     await channel.consume(
       queue,
-      (message) => void (message && told.push(JSON.parse(message.content.toString()) as CloudEvent<ApiKeyRevokedData>)),
+      (message) => void (message && published.push(JSON.parse(message.content.toString()) as CloudEvent<ApiKeyRevokedData>)),
     );
     const call = async (url: string) =>
       (await system.call('notifications/get', { organizationId: 'o', userId: 'u' }, own, url)).status;
@@ -97,8 +97,8 @@ describe('credentials', () => {
       await system.keys('revoke', own['x-svc-api-key']);
       for (const { url } of gateways) await eventually(async () => (await call(url)) === 401, 2000);
       expect(await Promise.all(gateways.map(misses))).toEqual(before.map((count) => count + 1));
-      await eventually(() => told.length > 0);
-      expect(told).toMatchObject([
+      await eventually(() => published.length > 0);
+      expect(published).toMatchObject([
         {
           subject: own['x-svc-api-key'],
           apikey: own['x-svc-api-key'],

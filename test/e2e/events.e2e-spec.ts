@@ -197,13 +197,13 @@ describe('a service that listens to events', () => {
       true,
     );
     await eventually(() => events().some(isRevocation));
-    const told = () =>
+    const published = () =>
       new Set(
         events()
           .filter(({ subject }) => subject === 'refused')
           .map(({ id }) => id),
       );
-    await eventually(() => told().size === users.length);
+    await eventually(() => published().size === users.length);
     // Now it accepts them.
     await channel.deleteQueue('stuck');
     await eventually(async () => (await sql.query('SELECT FROM users.outbox')).rowCount === 0);
@@ -234,9 +234,9 @@ describe('a service that listens to events', () => {
 
   it('finds exactly the fields of the contract in each event', () => {
     for (const event of ALL_EVENTS) {
-      const told = events().filter(({ type }) => type === event.type);
-      expect(told.length).toBeGreaterThan(0);
-      for (const { data } of told) expect(validateBody(event.data, data)).toEqual(data);
+      const published = events().filter(({ type }) => type === event.type);
+      expect(published.length).toBeGreaterThan(0);
+      for (const { data } of published) expect(validateBody(event.data, data)).toEqual(data);
     }
   });
 

@@ -7,7 +7,7 @@ import { brokerTlsSettings, brokerUrl, databaseTlsSettings } from '@app/runtime/
 
 /** Most entries of OPERATOR_PROCESSES. */
 const MOST_ADDRESSES = 100;
-export const TOKEN_BYTES = 32;
+const TOKEN_BYTES = 32;
 
 /** The same setting as elsewhere: the documentation has each variable once. */
 const like = (settings: Record<string, Setting<unknown>>, name: string): Setting<unknown> => {

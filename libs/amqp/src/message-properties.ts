@@ -82,7 +82,7 @@ export function messageProperties(
   };
 }
 
-/** Until then a caller may be told the outcome of a command, and a consumer checks its deadline to the millisecond. */
+/** Until then a caller may learn the outcome of a command, and a consumer checks its deadline to the millisecond. */
 const FINAL_AFTER_MS = 1000;
 
 /** Milliseconds until the broker drops a message from its queue. Otherwise a queue without consumers fills with calls that nobody waits for. */

@@ -2,7 +2,7 @@ import { Described, Flag, Identifier } from './fields';
 import { query } from './message';
 
 /** Reasons why a user may open a document, in this order: the first one that applies is returned. */
-export const ACCESS_LEVELS = ['document', 'folder', 'organization', 'public'] as const;
+const ACCESS_LEVELS = ['document', 'folder', 'organization', 'public'] as const;
 export type AccessLevel = (typeof ACCESS_LEVELS)[number];
 
 export class CheckAccessRequest {

@@ -56,7 +56,7 @@ export const dataProblem: Check = (value) =>
     ? ` must be at most ${LIMITS.dataBytes} bytes of UTF-8 as JSON`
     : undefined);
 
-export const listProblem =
+const listProblem =
   (item: Check, { min = 0, max = LIMITS.listLength }: { min?: number; max?: number } = {}): Check =>
   (value) => {
     if (!Array.isArray(value)) return ' must be an array';

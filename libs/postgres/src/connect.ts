@@ -14,12 +14,12 @@ const LONGEST_DELAY_MS = 5000;
  */
 export async function connectWhenReady(dataSource: DataSource, stopping: AbortSignal): Promise<boolean> {
   const logger = new Logger('Postgres');
-  let told = '';
+  let logged = '';
   for (let delay = FIRST_DELAY_MS; !stopping.aborted; delay = Math.min(delay * 2, LONGEST_DELAY_MS)) {
     const obstacle = await obstacleTo(dataSource);
     if (!obstacle) return true;
-    if (obstacle !== told) logger.warn(`waiting: ${obstacle}`);
-    told = obstacle;
+    if (obstacle !== logged) logger.warn(`waiting: ${obstacle}`);
+    logged = obstacle;
     await pause(delay * (0.75 + Math.random() / 2), stopping);
   }
   return false;

@@ -164,8 +164,8 @@ describe('commands that share a message', () => {
     await startServer();
     await eventually(() => replies.length === 3);
     expect(most).toEqual([1, 1, 1]);
-    const told = replies.map(({ content, properties }) => [properties.correlationId, JSON.parse(content.toString())]);
-    expect(told).toEqual(['a', 'b', 'c'].map((id) => [id, { organizationId: id, messageId: id, userId: account }]));
+    const answers = replies.map(({ content, properties }) => [properties.correlationId, JSON.parse(content.toString())]);
+    expect(answers).toEqual(['a', 'b', 'c'].map((id) => [id, { organizationId: id, messageId: id, userId: account }]));
     const { messageCount } = await channel.checkQueue(suspectQueue('users'));
     expect(messageCount).toBe(0);
   });

@@ -121,7 +121,7 @@ export async function runService<C extends ServiceConfig>(
 }
 
 /** Prints every problem of the configuration on stderr and exits 1. */
-export function configOrExit<C>(readConfig: () => C): C {
+function configOrExit<C>(readConfig: () => C): C {
   try {
     return readConfig();
   } catch (error) {

@@ -8,7 +8,7 @@ export interface Call {
 }
 
 /** The calls of README.md, "Try it", at another address. */
-export function readmeCalls(baseUrl: string): Call[] {
+function readmeCalls(baseUrl: string): Call[] {
   const [, block] = /^## Try it\n+```sh\n(.*?)^```/ms.exec(readFileSync('README.md', 'utf8')) ?? [];
   if (!block) throw new Error('README.md has no calls to try.');
   return block

@@ -22,7 +22,7 @@ import { PUBLISHERS } from './publisher.mjs';
 /** @type {readonly Attack[]} */
 export const ATTACKS = [...HTTP_CALLS, ...LIFECYCLE, ...HTTP_SOCKETS, ...PUBLISHERS, ...FORGERS, ...CALLERS, ...LISTENERS];
 
-export const PAIRS = [
+const PAIRS = [
   {
     of: ['heavy pages, 64 in a loop', '100,000 direct commands at once'],
     why: 'reads and writes meet in one pool of the database',

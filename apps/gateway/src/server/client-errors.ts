@@ -14,7 +14,7 @@ interface ClientError extends Error {
 }
 
 /** The answer to bytes that Node's HTTP parser could not read as a request. */
-export function refusalOf({ code }: ClientError): HttpError {
+function refusalOf({ code }: ClientError): HttpError {
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':
       return refusal(431, 'The headers are too large.');

@@ -1,5 +1,5 @@
 /** Rows of each table that one statement deletes. */
-export const MOST_PEOPLE_ROWS = 5000;
+const MOST_PEOPLE_ROWS = 5000;
 
 /**
  * The first erasure of the next API key after $3 that can go on. At the begin of two stages an erasure waits until everything is visible that the

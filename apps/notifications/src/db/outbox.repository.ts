@@ -13,7 +13,7 @@ const TYPES = Object.values(EVENT_TYPES);
  * Longest publication of a batch, in milliseconds: see EventPublisher. A process may begin to publish an event from memory until others may take
  * its row. So the event of a deletion is left in the table for that much longer: no event of a notification follows that of its deletion.
  */
-export const LONGEST_PUBLICATION_MS = 4000;
+const LONGEST_PUBLICATION_MS = 4000;
 
 /**
  * How long after a notification is stored a process may be publishing its event, in milliseconds. Its row does not say: another process may have
@@ -73,7 +73,7 @@ interface Row {
 }
 
 /**
- * Deletes the oldest events that are old enough and that nobody else has locked, but for those with one of these `seq`, and returns them. Those of
+ * Deletes the oldest events that are old enough and that no other process has locked, but for those with one of these `seq`, and returns them. Those of
  * notifications that are gone or deleted are dropped.
  */
 export async function takeEvents(

@@ -26,7 +26,7 @@ interface Told {
   users: { userId: string; membership?: number; version: number }[];
 }
 /** Publishes all waiting events, and returns the new ones. */
-const told = async () => {
+const published = async () => {
   await on.published();
   return on.events.splice(0).map(({ type, apiKey, data }) => ({ type, apiKey, ...(JSON.parse(data) as object) }) as Told);
 };
@@ -93,9 +93,9 @@ describe('users/delete', () => {
 
   it('publishes the removed users with growing versions, and nothing for others', async () => {
     await add(['a', 'b'], { documentId: 'd' });
-    const first = (await told()).find(({ type }) => type === 'user.added.v1')!;
+    const first = (await published()).find(({ type }) => type === 'user.added.v1')!;
     await remove(['b', 'a', 'c'], { documentId: 'd' });
-    const [ended] = await told();
+    const [ended] = await published();
     expect(ended).toEqual({
       type: 'user.removed.v1',
       apiKey: 'one',
@@ -107,10 +107,10 @@ describe('users/delete', () => {
     const newest = Math.max(...first.users.map(({ membership }) => membership ?? 0));
     expect(Math.min(...ended.users.map(({ version }) => version))).toBeGreaterThan(newest);
     await remove(['a', 'b'], { documentId: 'd' });
-    expect(await told()).toEqual([]);
+    expect(await published()).toEqual([]);
     await add(['a'], { documentId: 'd' });
     await remove(['a']);
-    const [again, gone] = await told();
+    const [again, gone] = await published();
     expect(again.users[0].membership).toBeGreaterThan(ended.users[0].version);
     expect(gone).toEqual({
       type: 'user.removed.v1',
@@ -184,7 +184,7 @@ describe('users/delete beside users/add', () => {
     while (await on.values('SELECT id FROM outbox').then(({ length }) => length)) await on.published();
     const greatest = new Map<string, number>();
     const seen = (key: string, version = 0) => greatest.set(key, Math.max(version, greatest.get(key) ?? -1));
-    for (const { type, folderId, documentId, users: changed } of await told()) {
+    for (const { type, folderId, documentId, users: changed } of await published()) {
       const level = documentId ? 'document d' : folderId ? 'folder f' : 'organization ';
       for (const { userId, membership, version } of changed ?? []) {
         if (type === 'user.added.v1') seen(`${userId} added ${level}`, membership);
@@ -193,13 +193,13 @@ describe('users/delete beside users/add', () => {
     }
     for (const userId of ids) {
       const { memberships } = await on.listMemberships(userId);
-      const told = ['document d', 'folder f', 'organization '].filter((level) => {
+      const derived = ['document d', 'folder f', 'organization '].filter((level) => {
         const [added, ...ends] = [`added ${level}`, `removed ${level}`, 'removed everywhere'].map(
           (key) => greatest.get(`${userId} ${key}`) ?? -1,
         );
         return ends.every((end) => added > end);
       });
-      expect([userId, told]).toEqual([userId, memberships.map(({ level, id }) => `${level} ${id}`)]);
+      expect([userId, derived]).toEqual([userId, memberships.map(({ level, id }) => `${level} ${id}`)]);
     }
   });
 

@@ -12,7 +12,7 @@ export interface Access {
   access?: string;
 }
 
-/** Most members that one page looks at. Those who have left are members for 30 days, and each is looked up. */
+/** Most members that one page looks at. Users who have left stay in the table for 30 days, and each is looked up. */
 export const MOST_LOOKED_AT = 10_000;
 
 export interface StoredContact {

@@ -98,8 +98,10 @@ describe('documents.set', () => {
     expect(second.data).toEqual({ success: true, message, access: 'organizationPrivate', version: second.version });
     expect(second.version).toBeGreaterThan(first.version);
     await eventually(() => on.events.filter(({ type }) => type === 'document.changed.v1').length === 2);
-    const told = on.events.filter(({ type }) => type === 'document.changed.v1').map(({ data }) => JSON.parse(data) as unknown);
-    expect(told).toEqual([
+    const published = on.events
+      .filter(({ type }) => type === 'document.changed.v1')
+      .map(({ data }) => JSON.parse(data) as unknown);
+    expect(published).toEqual([
       { organizationId: 'org', documentId: 'd', folderId: 'f', access: 'restricted', version: first.version },
       { organizationId: 'org', documentId: 'd', access: 'organizationPrivate', version: second.version },
     ]);

@@ -42,7 +42,7 @@ const verdict = async (apiKey: string, token: string) =>
   (await authenticate.authenticate({ apiKey, tokenHash: hashOf(token).toString('hex') })).verdict;
 
 /** Takes the revocation events written since the last call. */
-async function told(): Promise<unknown[]> {
+async function published(): Promise<unknown[]> {
   const events = await dataSource.query<{ type: string; api_key: string; data: unknown }[]>(
     'WITH taken AS (DELETE FROM outbox RETURNING *) SELECT type, api_key, data FROM taken ORDER BY seq',
   );
@@ -144,29 +144,29 @@ describe('keys', () => {
     const { key, token, tokenId } = await issued('create');
     const { tokenId: second } = await issued(`issue-token ${key}`);
     const endsAt = expect.any(Number) as number;
-    expect(await told()).toEqual([]);
+    expect(await published()).toEqual([]);
 
     await keys(`disable ${key}`);
     await keys(`disable ${key}`);
-    const [disabled, ...again] = await told();
+    const [disabled, ...again] = await published();
     expect(disabled).toEqual({ apiKey: key, reason: 'disabled', endsAt });
     expect(Math.abs((disabled as { endsAt: number }).endsAt - Date.now())).toBeLessThan(60_000);
     expect(again).toEqual([]);
     await keys(`enable ${key}`);
-    expect(await told()).toEqual([]);
+    expect(await published()).toEqual([]);
 
     await keys(`revoke --token ${second}`);
     await keys(`revoke --token ${second}`);
-    expect(await told()).toEqual([{ apiKey: key, reason: 'revoked', tokenIds: [second], endsAt }]);
+    expect(await published()).toEqual([{ apiKey: key, reason: 'revoked', tokenIds: [second], endsAt }]);
 
     const fresh = await issued(`rotate ${key} --grace 1h`);
-    const [rotated] = await told();
+    const [rotated] = await published();
     expect(rotated).toEqual({ apiKey: key, reason: 'rotated', tokenIds: [tokenId], endsAt });
     expect((rotated as { endsAt: number }).endsAt).toBeGreaterThan(Date.now() + 3_500_000);
 
     await keys(`revoke ${key}`);
     await keys(`revoke ${key}`);
-    const revoked = await told();
+    const revoked = await published();
     expect(revoked).toEqual([{ apiKey: key, reason: 'revoked', tokenIds: [fresh.tokenId, tokenId].toSorted(), endsAt }]);
     expect(JSON.stringify([disabled, rotated, revoked])).not.toContain(token.slice(4));
   });

@@ -45,12 +45,12 @@ describe('republish', () => {
       await on.setDocument({ organizationId: 'a', documentId: 'e' }, { apiKey });
     }
     await on.published();
-    const told = on.events.splice(0);
+    const published = on.events.splice(0);
 
     const { events: count, rows: sent } = await again(pageSize);
     const rows = await written();
     expect(rows).toHaveLength(count);
-    expect(rows.map(({ id }) => id)).not.toContain(told[0].id);
+    expect(rows.map(({ id }) => id)).not.toContain(published[0].id);
     expect(lines).toEqual([
       'documents: 4',
       'organization members: 10',
@@ -68,7 +68,7 @@ describe('republish', () => {
         )
         .map((one) => JSON.stringify(Object.entries(one).sort()))
         .sort();
-    const first = told
+    const first = published
       .filter(({ type }) => type !== 'organization.created.v1')
       .map(({ type, apiKey, data }) => ({ type, apiKey, data: JSON.parse(data) as Data }));
     expect(flat(rows.map(({ type, api_key, data }) => ({ type, apiKey: api_key, data })))).toEqual(flat(first));

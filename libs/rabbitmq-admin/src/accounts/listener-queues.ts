@@ -2,7 +2,7 @@ import type { ManagementApi } from '../management-api';
 
 const EVENTS = 'events';
 /** Default suffix of a queue name, after its account's name and a dot. */
-export const DEFAULT_SUFFIX = 'events';
+const DEFAULT_SUFFIX = 'events';
 
 /** A full listener queue dead-letters its oldest events; a full dead-letter queue drops its oldest. Neither refuses, so no publisher waits. */
 export const LISTENER_LIMITS = {

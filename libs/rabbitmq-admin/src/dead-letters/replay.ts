@@ -57,7 +57,7 @@ const KNOWN_LANES: readonly string[] = ['calls', ...LANES];
  * account. A header names the original publisher, so that a replay has no more rights than the publisher. CC and BCC, which route copies, and
  * all headers of queues and services about the failure are left out.
  */
-export function replayProperties(letter: DeadLetter, { own }: Accounts): Options.Publish {
+function replayProperties(letter: DeadLetter, { own }: Accounts): Options.Publish {
   const { account, correlationId, lane, operation } = letter;
   const { properties } = letter.message;
   const headers: Record<string, unknown> = { ...properties.headers };

@@ -59,7 +59,7 @@ function ofService({ properties }: ConsumeMessage, kind: Kind): Testimony {
   const headers = headersOf(properties);
   return {
     origin: 'service',
-    ...toldByHeaders(headers, kind),
+    ...statedByHeaders(headers, kind),
     account: text(headers[HEADER.originUser]),
     correlationId: string(headers[HEADER.correlationId]),
     lane: string(headers[HEADER.lane]),
@@ -83,20 +83,20 @@ function asPublished({ properties }: ConsumeMessage): Testimony {
 
 function ofUnknown({ properties }: ConsumeMessage, { kind, service }: LetterQueue): Testimony {
   const headers = headersOf(properties);
-  const told = toldByHeaders(headers, kind);
+  const stated = statedByHeaders(headers, kind);
   const isSure = kind === 'crashed';
   return {
     origin: 'unknown',
-    ...told,
-    operation: told.operation ?? onlyCommandOf(service),
-    firstFailedAt: told.firstFailedAt ?? timeOfDeath(headers),
+    ...stated,
+    operation: stated.operation ?? onlyCommandOf(service),
+    firstFailedAt: stated.firstFailedAt ?? timeOfDeath(headers),
     correlationId: string(headers[HEADER.correlationId] ?? properties.correlationId),
     unproved: ['operation', ...(isSure ? [] : (['status', 'reason'] as const)), 'attempts', 'firstFailedAt'],
   };
 }
 
 /** Reads the headers that services write, without checking the writer. */
-function toldByHeaders(headers: Record<string, unknown>, kind: Kind) {
+function statedByHeaders(headers: Record<string, unknown>, kind: Kind) {
   const attempts = headers[HEADER.attempt];
   return {
     operation: text(headers[HEADER.routingKey]),

@@ -11,8 +11,10 @@ import { about, type Delivery } from '../delivery/delivery';
 import type { DeliveryContext } from '../delivery/delivery-context';
 import type { PublisherRights } from './publisher-rights';
 
-/** Event types. An event can only come from the event queue or from a retry queue: no lane has a binding for it. */
-export const EVENT_TYPES: ReadonlySet<string> = new Set(ALL_EVENTS.map(({ type }) => type));
+const EVENTS: ReadonlySet<string> = new Set(ALL_EVENTS.map(({ type }) => type));
+/** An event can only come from the event queue or from a retry queue: no lane has a binding for it. */
+export const isEvent = (pattern: string) => EVENTS.has(pattern);
+
 /** Fits 1000 users with the longest names. It is above the limit of commands, because an event repeats names that the command need not. */
 const MAX_EVENT_BYTES = 8 * 1024 * 1024;
 
@@ -91,7 +93,7 @@ export class HandlerRunner {
 }
 
 function parseBody(content: Buffer, pattern: string): unknown {
-  const most = EVENT_TYPES.has(pattern) ? MAX_EVENT_BYTES : MAX_BODY_BYTES;
+  const most = isEvent(pattern) ? MAX_EVENT_BYTES : MAX_BODY_BYTES;
   if (content.length > most) throw new ApiError('INVALID_ARGUMENT', `The body must be at most ${most} bytes.`);
   return parseJson(content);
 }

@@ -9,7 +9,7 @@ import { commandsOf, type Part } from '../delivery/commands-of';
 import { about, Delivery } from '../delivery/delivery';
 import { isTenantless, readEnvelope } from '../delivery/envelope';
 import { checkHandlers } from './handler-check';
-import { EVENT_TYPES, HandlerRunner } from './handler-runner';
+import { HandlerRunner, isEvent } from './handler-runner';
 import { HeldDeliveries } from '../settle/held-deliveries';
 import { TransportMetrics } from '../metrics';
 import { observe } from '../observe';
@@ -215,7 +215,7 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
   private judge({ kind, context, mayHaveRun }: Delivery, outcome: Outcome): Decision {
     const { awaited, attempt, pattern } = context;
     const { maxAttempts = 8 } = this.options;
-    return decide(outcome, { kind, isEvent: EVENT_TYPES.has(pattern), awaited, attempt, maxAttempts, mayHaveRun });
+    return decide(outcome, { kind, isEvent: isEvent(pattern), awaited, attempt, maxAttempts, mayHaveRun });
   }
 
   private onDatabase(state: DatabaseState): void {

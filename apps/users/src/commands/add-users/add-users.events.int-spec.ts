@@ -10,7 +10,7 @@ describe('users/add publishes events', () => {
   beforeEach(() => on.clear());
 
   /** Publishes all waiting events, and returns the new ones. */
-  const told = async () => {
+  const published = async () => {
     await on.published();
     return on.events
       .splice(0)
@@ -22,7 +22,7 @@ describe('users/add publishes events', () => {
 
   it('for a new organization and its users, with the tenant', async () => {
     await on.add({ organizationId: 'org', users: [ada, { userId: 'grace' }] }, { apiKey: 'two' });
-    expect(await told()).toEqual([
+    expect(await published()).toEqual([
       { type: 'organization.created.v1', apiKey: 'two', organizationId: 'org', version: 1 },
       {
         type: 'user.added.v1',
@@ -38,17 +38,17 @@ describe('users/add publishes events', () => {
 
   it('for a known user who is new at a level; not for an unchanged user', async () => {
     await on.add({ organizationId: 'org', users: [ada] });
-    await told();
+    await published();
     await on.add({ organizationId: 'org', folderId: 'f', users: [ada] });
     await on.add({ organizationId: 'org', documentId: 'd', folderId: 'f', users: [ada] });
     const users = [{ ...ada, initial: 'A', version, membership: version }];
-    expect(await told()).toEqual([
+    expect(await published()).toEqual([
       { type: 'user.added.v1', apiKey: 'one', organizationId: 'org', folderId: 'f', users },
       { type: 'user.added.v1', apiKey: 'one', organizationId: 'org', documentId: 'd', users },
     ]);
     await on.add({ organizationId: 'org', users: [ada] });
     await on.add({ organizationId: 'org', folderId: 'f', users: [ada] });
-    expect(await told()).toEqual([]);
+    expect(await published()).toEqual([]);
   });
 
   it('for changed details, with a growing version and that of the membership', async () => {
@@ -56,7 +56,7 @@ describe('users/add publishes events', () => {
     const memberships = new Set<number | undefined>();
     for (const name of ['Ada', 'Ada L', 'Ada Lovelace']) {
       await on.add({ organizationId: 'org', users: [{ ...ada, name }] });
-      const event = (await told()).at(-1) as unknown as { users: { name: string; version: number; membership: number }[] };
+      const event = (await published()).at(-1) as unknown as { users: { name: string; version: number; membership: number }[] };
       expect(event.users[0]?.name).toBe(name);
       versions.push(event.users[0]?.version ?? 0);
       memberships.add(event.users[0]?.membership);
@@ -70,7 +70,7 @@ describe('users/add publishes events', () => {
       on.add({ organizationId: 'org', ...(call % 2 ? { documentId: 'd' } : {}), users: [ada, { userId: `u${call >> 1}` }] }),
     );
     await Promise.all(calls);
-    const events = (await told()) as unknown as { type: string; documentId?: string; users?: { userId: string }[] }[];
+    const events = (await published()) as unknown as { type: string; documentId?: string; users?: { userId: string }[] }[];
     const members = (documentId?: string) =>
       new Set(
         events

@@ -61,6 +61,7 @@ export class UpdateNotificationsHandler {
     const { updated } = await this.repeated(context, () =>
       this.readings.updateEach({ apiKey, organizationId, deadline, ids, documentId, locationId, pairs }),
     );
+    context.rows = pairs.length;
     const done = new Set(updated);
     // fromEntries() creates own properties, even for an id like `__proto__`.
     return { ...ANSWER, data: Object.fromEntries(ids.map((id) => [id, done.has(id) ? UPDATED : FAILED])) };

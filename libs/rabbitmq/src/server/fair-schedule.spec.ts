@@ -1,4 +1,5 @@
-import { FairSchedule, type FairScheduleOptions, type Work } from './fair-schedule';
+import { FairSchedule } from './fair-schedule';
+import type { FairScheduleOptions, Work } from './scheduled-work';
 
 /** Drives a schedule by hand: `finish()` ends the work that has run longest. */
 class Bench {
@@ -163,5 +164,82 @@ describe('FairSchedule', () => {
     expect(one.schedule.waiting).toBe(1);
     one.finish(6);
     expect(one.schedule.waiting).toBe(0);
+  });
+
+  describe('beside light work of other flows', () => {
+    beforeEach(() => void jest.useFakeTimers());
+    afterEach(() => void jest.useRealTimers());
+
+    it('gives heavy work half of the budget, and its room back only after a rest as long as it has run', () => {
+      const one = bench(10, 100, { rest: 1 });
+      one.enter('calls', 'light');
+      one.enter('calls', 'heavy', 50, 3);
+      one.finish();
+      expect(one.count('heavy')).toBe(1);
+      jest.advanceTimersByTime(200);
+      one.finish();
+      one.enter('calls', 'light');
+      expect([one.count('heavy'), one.count('light')]).toEqual([1, 2]);
+      jest.advanceTimersByTime(199);
+      expect(one.count('heavy')).toBe(1);
+      jest.advanceTimersByTime(1);
+      expect(one.count('heavy')).toBe(2);
+    });
+
+    it('lets work rest that was found to be heavy', () => {
+      const one = bench(10, 100, { rest: 1 });
+      one.enter('calls', 'light');
+      one.enter('calls', 'heavy', 1);
+      one.finish();
+      jest.advanceTimersByTime(100);
+      one.finish(1, 50);
+      one.enter('calls', 'heavy', 50);
+      expect(one.count('heavy')).toBe(1);
+      jest.advanceTimersByTime(100);
+      expect(one.count('heavy')).toBe(2);
+    });
+
+    it('lets heavy work of one flow, or of several, use everything when no light work of others comes', () => {
+      const one = bench(10, 100, { rest: 1 });
+      one.enter('calls', 'both', 1);
+      one.enter('calls', 'both', 50, 2);
+      one.finish();
+      jest.advanceTimersByTime(100);
+      one.enter('calls', 'both', 50, 2);
+      one.finish(2);
+      expect(one.count('both')).toBe(5);
+      one.enter('calls', 'light');
+      jest.advanceTimersByTime(1001);
+      one.enter('calls', 'other', 50, 2);
+      one.finish(3);
+      expect(one.count('other')).toBe(2);
+    });
+
+    it('lets hung work rest for a second', () => {
+      const one = bench(10, 100, { rest: 1 });
+      one.enter('calls', 'heavy', 50, 2);
+      jest.advanceTimersByTime(60_000);
+      one.enter('calls', 'light');
+      one.enter('calls', 'heavy', 50);
+      one.finish(2);
+      jest.advanceTimersByTime(1000);
+      expect(one.count('heavy')).toBe(3);
+    });
+
+    it('lets the others rest as well while work of the preferred share comes', () => {
+      const preference = { share: 'calls', others: ['lane'], othersMost: 2, forMs: 1000 };
+      const one = bench(10, 100, { preference, rest: 1 });
+      one.enter('calls', 'key');
+      one.enter('lane', 'direct', 1, 5);
+      expect(one.count('direct')).toBe(2);
+      jest.advanceTimersByTime(50);
+      one.finish(3);
+      expect(one.count('direct')).toBe(2);
+      jest.advanceTimersByTime(50);
+      expect(one.count('direct')).toBe(4);
+      jest.advanceTimersByTime(1000);
+      one.finish(2);
+      expect(one.count('direct')).toBe(5);
+    });
   });
 });

@@ -1,70 +1,11 @@
-/** A piece of work that waits for its turn. */
-export interface Work {
-  /** Group of flows with a weight, such as a lane. */
-  readonly share: string;
-  /** Flows of a share take turns. A flow is, for example, an API key. */
-  readonly flow: string;
-  /** Expected cost; 1 is light work. It is asked whenever the work could start, because earlier work of the flow may have changed it. */
-  costNow(): number;
-  /** Starts it. Must not throw. */
-  start(): void;
-  /** Set by the schedule. */
-  started?: Started;
-}
+import { LightWork } from './light-work';
+import { LIGHT, type Account, type FairScheduleOptions, type Flow, type Share, type Started, type Work } from './scheduled-work';
 
-export interface FairScheduleOptions {
-  /** Most pieces of work that run at once. */
-  places: number;
-  /** Most total cost of running work that is not light. One piece counts for at most half of it, so that two always fit. */
-  heavyBudget: number;
-  /** Weight by share, default 1. It matters only while several shares have waiting work. */
-  weights?: Readonly<Record<string, number>>;
-  /** A share that others leave room for, also while it has no waiting work. */
-  preference?: Preference;
-}
-
-/** For some time after work of a share has come, some other shares together run a few pieces, of which one is heavy. */
-export interface Preference {
-  readonly share: string;
-  /** The shares that leave room. */
-  readonly others: readonly string[];
-  /** Most running pieces of these, at least 1. */
-  readonly othersMost: number;
-  readonly forMs: number;
-}
-
-/** Work up to this cost is light: it needs a place but no budget, so it never waits behind heavy work. */
-export const LIGHT = 1;
+/** A piece that has hung must not stop the others of its kind for as long again. */
+const MOST_REST_MS = 1000;
 
 /** Most remembered flows of a share. Above that, flows without waiting work are forgotten, with their debt. */
 const MAX_FLOWS = 10_000;
-
-interface Account {
-  /** Virtual time up to which its work has been paid for. */
-  paidUntil: number;
-}
-
-interface Flow extends Account {
-  readonly waiting: Work[];
-}
-
-/** Work that has started. */
-interface Started {
-  readonly share: Share;
-  readonly flow: Flow;
-  readonly cost: number;
-}
-
-interface Share extends Account {
-  readonly weight: number;
-  readonly isPreferred: boolean;
-  /** Whether it leaves room for the preferred share. */
-  readonly isOther: boolean;
-  readonly flows: Map<string, Flow>;
-  /** Virtual time of its flows. */
-  now: number;
-  waiting: number;
-}
 
 /**
  * Start-time fair queueing (Goyal, Vin, Cheng 1996) in two levels: shares by weight, and the flows of a share equally. Other shares may use
@@ -85,6 +26,8 @@ export class FairSchedule {
   /** When work of the preferred share came, in milliseconds of `performance.now()`. */
   private preferredAt = -Infinity;
   private opened = false;
+  private restingWork = 0;
+  private readonly lightWork = new LightWork<Flow>();
 
   constructor(private readonly options: FairScheduleOptions) {
     this.heavyMost = options.heavyBudget / 2;
@@ -98,7 +41,7 @@ export class FairSchedule {
     if (this.opened) return this.begin(share, flow, work, work.costNow());
     if (this.waitingWork === 0) {
       const cost = work.costNow();
-      if (this.mayStart(share, cost) && this.hasRoom(cost)) return this.begin(share, flow, work, cost);
+      if (this.mayStart(share, cost) && this.hasRoom(flow, cost)) return this.begin(share, flow, work, cost);
     }
     flow.waiting.push(work);
     share.waiting++;
@@ -111,12 +54,16 @@ export class FairSchedule {
     const { started } = work;
     if (!started) return;
     work.started = undefined;
-    this.count(started, -1);
-    const { share, flow } = started;
-    const owed = (cost ?? started.cost) - started.cost;
+    const { share, flow, at } = started;
+    const known = cost ?? started.cost;
+    const owed = known - started.cost;
     share.paidUntil += owed / share.weight;
     flow.paidUntil += owed;
     if (share.flows.size > MAX_FLOWS) forgetIdle(share);
+    this.runningWork--;
+    this.keepRoom(started, -1);
+    const restMs = this.restAfter(started, known);
+    if (restMs > 0) this.rest({ share, flow, at, cost: Math.max(known, started.cost) }, restMs);
     if (this.waitingWork > 0) this.startWaiting();
   }
 
@@ -146,6 +93,11 @@ export class FairSchedule {
     return this.waitingWork;
   }
 
+  /** Number of pieces of work that have ended and keep their room. */
+  get resting(): number {
+    return this.restingWork;
+  }
+
   /** The flows with the most waiting work, for the log. It scans all flows: do not call it often. */
   busiest(most: number): { share: string; flow: string; waiting: number }[] {
     return [...this.shares]
@@ -153,6 +105,26 @@ export class FairSchedule {
       .filter(({ waiting }) => waiting > 0)
       .sort((a, b) => b.waiting - a.waiting)
       .slice(0, most);
+  }
+
+  /** Milliseconds for which the room of work that has just ended stays unused. @param known its actual cost */
+  private restAfter({ share, flow, cost, at }: Started, known: number): number {
+    const { rest = 0 } = this.options;
+    if (rest === 0) return 0;
+    const now = performance.now();
+    const isHeavy = Math.max(cost, known) > LIGHT;
+    const leavesRoom = (isHeavy && this.lightWork.isBeside(flow, now)) || (share.isOther && this.isPreferredBusy(now));
+    return leavesRoom ? Math.min(MOST_REST_MS, rest * (now - at)) : 0;
+  }
+
+  private rest(resting: Started, ms: number): void {
+    this.keepRoom(resting, 1);
+    this.restingWork++;
+    setTimeout(() => {
+      this.keepRoom(resting, -1);
+      this.restingWork--;
+      if (this.waitingWork > 0) this.startWaiting();
+    }, ms).unref();
   }
 
   private startWaiting(): void {
@@ -173,7 +145,7 @@ export class FairSchedule {
         const cost = flow.waiting[0].costNow();
         // Work that leaves room for the preferred share has no turn to keep.
         if (!this.mayStart(share, cost)) continue;
-        if (cost <= LIGHT || (heavyMayStart && this.hasRoom(cost))) return { share, flow, cost };
+        if (cost <= LIGHT || (heavyMayStart && this.hasRoom(flow, cost))) return { share, flow, cost };
         heavyMayStart = false;
       }
     }
@@ -186,13 +158,14 @@ export class FairSchedule {
     // An idle share or flow does not save up credit.
     share.paidUntil = this.now + cost / share.weight;
     flow.paidUntil = share.now + cost;
-    work.started = { share, flow, cost };
-    this.count(work.started, 1);
+    work.started = { share, flow, cost, at: performance.now() };
+    if (cost <= LIGHT) this.lightWork.started(flow, work.started.at);
+    this.runningWork++;
+    this.keepRoom(work.started, 1);
     work.start();
   }
 
-  private count({ share, cost }: Started, one: 1 | -1): void {
-    this.runningWork += one;
+  private keepRoom({ share, cost }: Started, one: 1 | -1): void {
     this.heavy += one * this.heavinessOf(cost);
     if (!share.isOther) return;
     this.others += one;
@@ -202,12 +175,20 @@ export class FairSchedule {
   /** Whether the share leaves enough room for the preferred one. At least one piece of the others always runs, and its end lets the next one start. */
   private mayStart({ isOther }: Share, cost: number): boolean {
     const { preference } = this.options;
-    if (!isOther || !preference || performance.now() - this.preferredAt > preference.forMs) return true;
+    if (!isOther || !preference || !this.isPreferredBusy(performance.now())) return true;
     return this.others < preference.othersMost && (cost <= LIGHT || this.heavyOthers === 0);
   }
 
-  private hasRoom(cost: number): boolean {
-    return this.running < this.options.places && this.heavy + this.heavinessOf(cost) <= this.options.heavyBudget;
+  private isPreferredBusy(now: number): boolean {
+    const { preference } = this.options;
+    return preference !== undefined && now - this.preferredAt <= preference.forMs;
+  }
+
+  private hasRoom(flow: Flow, cost: number): boolean {
+    if (this.running >= this.options.places) return false;
+    if (cost <= LIGHT) return true;
+    const isHalved = this.options.rest !== undefined && this.lightWork.isBeside(flow, performance.now());
+    return this.heavy + this.heavinessOf(cost) <= (isHalved ? this.heavyMost : this.options.heavyBudget);
   }
 
   private heavinessOf(cost: number): number {

@@ -2,9 +2,10 @@ import { Logger } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { OPEN_MESSAGES } from '@app/contracts/all-messages';
 import type { Delivery } from '../delivery/delivery';
-import { FairSchedule, LIGHT, type Work } from './fair-schedule';
+import { FairSchedule } from './fair-schedule';
 import type { TransportMetrics } from '../metrics';
 import { LANES } from '../topology/topology';
+import { LIGHT, type Work } from './scheduled-work';
 
 /** Calls get three quarters of the places when all four lanes (weight 1 each) are busy. */
 const WEIGHTS = { calls: 12 };
@@ -14,6 +15,8 @@ const LIGHT_COMMAND_BYTES = 2048;
 const COST_OF_KIBIBYTE = 4;
 /** As many recipients cost 1 when they are added, too. */
 const CHANGED_ROWS = 8;
+/** What states rows has a statement and a commit of its own: 16 at a time use all connections of a process to the database. */
+const OWN_STATEMENT = 16;
 const COMMAND_BUDGET = 256;
 
 /** Queries cost 1 for each such piece of their answer; a smaller answer is light. Two pages of 4 MiB fill the budget. */
@@ -29,6 +32,9 @@ const FORGETTING = 0.7;
 const CALLS_PREFERRED_MS = 1000;
 const COMMANDS_BESIDE_CALLS = 32;
 const QUERIES_BESIDE_CALLS = 2;
+
+/** Heavy work, and that of lanes beside calls, leaves its room unused for as long again as it has run: the rest of the machine is for the others. */
+const REST = 1;
 
 const REPORT_EVERY_MS = 10_000;
 const WORTH_A_LINE = 32;
@@ -49,7 +55,7 @@ abstract class Turns {
     options: { places: number; heavyBudget: number; besideCalls: number },
   ) {
     const preference = { share: 'calls', others: LANES, othersMost: options.besideCalls, forMs: CALLS_PREFERRED_MS };
-    this.schedule = new FairSchedule({ ...options, weights: WEIGHTS, preference });
+    this.schedule = new FairSchedule({ ...options, weights: WEIGHTS, preference, rest: REST });
     metrics.deliveriesRunningLimit.set({ kind }, options.places);
     this.running = metrics.deliveriesRunning.labels(kind);
   }
@@ -103,7 +109,7 @@ abstract class Turns {
   }
 
   private report(): void {
-    const { waiting, running } = this.schedule;
+    const { waiting, running, resting } = this.schedule;
     this.running.set(running);
     if (waiting === this.reportedWaiting) return;
     this.reportedWaiting = waiting;
@@ -111,7 +117,7 @@ abstract class Turns {
     const now = performance.now();
     if (waiting < WORTH_A_LINE || now - this.reportedAt < REPORT_EVERY_MS) return;
     this.reportedAt = now;
-    this.logger.log({ msg: 'deliveries wait for their turn', kind: this.kind, waiting, most: this.schedule.busiest(3) });
+    this.logger.log({ msg: 'deliveries wait for their turn', kind: this.kind, waiting, resting, most: this.schedule.busiest(3) });
   }
 }
 
@@ -145,7 +151,7 @@ export class CommandTurns extends Turns {
     const { rows, pattern } = delivery.context;
     if (rows === undefined) return undefined;
     this.stating.add(pattern);
-    return this.expect(delivery, Math.max(costOfBody(delivery), rows / CHANGED_ROWS));
+    return this.expect(delivery, Math.max(costOfBody(delivery), OWN_STATEMENT, rows / CHANGED_ROWS));
   }
 }
 

@@ -1,0 +1,71 @@
+/** A piece of work that waits for its turn. */
+export interface Work {
+  /** Group of flows with a weight, such as a lane. */
+  readonly share: string;
+  /** Flows of a share take turns. A flow is, for example, an API key. */
+  readonly flow: string;
+  /** Expected cost; 1 is light work. It is asked whenever the work could start, because earlier work of the flow may have changed it. */
+  costNow(): number;
+  /** Starts it. Must not throw. */
+  start(): void;
+  /** Set by the schedule. */
+  started?: Started;
+}
+
+export interface FairScheduleOptions {
+  /** Most pieces of work that run at once. */
+  places: number;
+  /** Most total cost of running work that is not light. One piece counts for at most half of it, so that two always fit. */
+  heavyBudget: number;
+  /** Weight by share, default 1. It matters only while several shares have waiting work. */
+  weights?: Readonly<Record<string, number>>;
+  /** A share that others leave room for, also while it has no waiting work. */
+  preference?: Preference;
+  /**
+   * Heavy work beside light work of other flows has half of the budget. It keeps its room after its end, for the time that it has run, times
+   * this; so does work that leaves room for the preferred share. Default: it does not, and has the whole budget.
+   */
+  rest?: number;
+}
+
+/** For some time after work of a share has come, some other shares together run a few pieces, of which one is heavy. */
+export interface Preference {
+  readonly share: string;
+  /** The shares that leave room. */
+  readonly others: readonly string[];
+  /** Most running pieces of these, at least 1. */
+  readonly othersMost: number;
+  readonly forMs: number;
+}
+
+/** Work up to this cost is light: it needs a place but no budget, so it never waits behind heavy work. */
+export const LIGHT = 1;
+
+export interface Account {
+  /** Virtual time up to which its work has been paid for. */
+  paidUntil: number;
+}
+
+export interface Flow extends Account {
+  readonly waiting: Work[];
+}
+
+/** Work that has started. */
+export interface Started {
+  readonly share: Share;
+  readonly flow: Flow;
+  readonly cost: number;
+  /** In milliseconds of `performance.now()`. */
+  readonly at: number;
+}
+
+export interface Share extends Account {
+  readonly weight: number;
+  readonly isPreferred: boolean;
+  /** Whether it leaves room for the preferred share. */
+  readonly isOther: boolean;
+  readonly flows: Map<string, Flow>;
+  /** Virtual time of its flows. */
+  now: number;
+  waiting: number;
+}

@@ -30,9 +30,10 @@ function setUp(standby: '' | 'standby' = 'standby') {
     'first',
     standby || undefined,
   );
-  const ask = (id: string, { timeoutMs } = OPTIONS) => {
+  const ask = (id: string, { timeoutMs, apiKey }: { timeoutMs: number; apiKey?: string } = OPTIONS) => {
     const deadline = performance.now() + timeoutMs;
-    queries.ask({ operation: OPERATION, body: Buffer.from('{}'), options: OPTIONS, correlationId: id, deadline });
+    const options = { ...OPTIONS, apiKey };
+    queries.ask({ operation: OPERATION, body: Buffer.from('{}'), options, correlationId: id, deadline });
   };
   const sent = () => copies.map(({ exchange, id }) => `${exchange} ${id}`);
   /** Ends the newest publication of this name. */
@@ -114,6 +115,19 @@ describe(Queries.name, () => {
     for (const { end } of copies) end('confirmed');
     await jest.advanceTimersByTimeAsync(PATIENCE_MS);
     expect(repeated).toHaveLength(12);
+  });
+
+  it('asks only two slow queries of one API key again at a time, and leaves the others to other keys', async () => {
+    const { queries, ask, sent } = setUp();
+    for (const id of ['a', 'b', 'c', 'd']) ask(id, { timeoutMs: 5000, apiKey: 'slow' });
+    ask('x', { timeoutMs: 5000, apiKey: 'other' });
+    await jest.advanceTimersByTimeAsync(PATIENCE_MS);
+    expect(sent().slice(5)).toEqual(['standby a~', 'standby b~', 'standby x~']);
+    queries.answered('a');
+    queries.forget('b');
+    for (const id of ['e', 'f', 'g']) ask(id, { timeoutMs: 5000, apiKey: 'slow' });
+    await jest.advanceTimersByTimeAsync(PATIENCE_MS);
+    expect(sent().slice(11)).toEqual(['standby e~', 'standby f~']);
   });
 
   it('takes a queue that only confirms for one that is away, when the standby copy is answered and no copy in it was', async () => {

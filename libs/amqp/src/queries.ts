@@ -4,6 +4,7 @@ import { InFlight } from './in-flight';
 import type { RepetitionReason } from './observer';
 import { NotWritten, type PublishOutcome } from './publisher';
 import { QueueConfirms, SILENT } from './queue-confirms';
+import { Repetitions } from './repetitions';
 
 /** A query that waits for its answer. */
 interface Query extends Request {
@@ -32,9 +33,6 @@ const PATIENCE_MS = 400;
 const PATIENCE_AFTER_REFUSAL_MS = 100;
 /** How long queries go to the standby exchange before the first exchange is tried again. */
 const AWAY_MS = 5000;
-/** A slow service must not be asked twice as much: of queries that are only slow, this share is asked again. */
-const REPEATED_SHARE = 0.1;
-const MOST_TOKENS = 10;
 /** Marks the correlation id of a copy that went to the standby exchange. */
 const STANDBY_MARK = '~';
 
@@ -53,7 +51,7 @@ export class Queries {
   /** Time of the last refusal by the queue behind the first exchange, by routing key. */
   private readonly refusedAt = new Map<string, number>();
   private readonly standbyConfirms = new Map<string, QueueConfirms>();
-  private tokens = MOST_TOKENS;
+  private readonly repetitions = new Repetitions();
 
   /** @param standby absent: queries are asked again only after a lost connection */
   constructor(
@@ -66,7 +64,7 @@ export class Queries {
   ask(request: Request): void {
     const query: Query = { ...request, copies: 0, first: 'none', repeated: false, lostChannels: 0, askedAt: performance.now() };
     this.asked.set(request.correlationId, query);
-    this.tokens = Math.min(MOST_TOKENS, this.tokens + REPEATED_SHARE);
+    this.repetitions.asked();
     this.publish(query);
   }
 
@@ -78,7 +76,7 @@ export class Queries {
   answered(correlationId: string): string {
     const isStandby = correlationId.endsWith(STANDBY_MARK);
     const id = isStandby ? correlationId.slice(0, -STANDBY_MARK.length) : correlationId;
-    const query = this.asked.take(id);
+    const query = this.take(id);
     if (query) this.noteAnswer(query, isStandby);
     return id;
   }
@@ -95,7 +93,7 @@ export class Queries {
 
   /** The query was given up. */
   forget(correlationId: string): void {
-    this.asked.take(correlationId);
+    this.take(correlationId);
   }
 
   /** Asks queries again, on a new channel. Default: all of them. */
@@ -178,12 +176,17 @@ export class Queries {
   /** Asks again when no answer comes. */
   private watch(query: Query): void {
     const look = () => {
-      if (!this.has(query.correlationId) || query.repeated || this.tokens < 1) return;
-      this.tokens--;
+      if (!this.has(query.correlationId) || query.repeated || !this.repetitions.take(query)) return;
       this.repeat(query, 'unanswered');
     };
     // After the poll phase: a busy process may have an answer in its socket that it has not read yet.
     setTimeout(() => setImmediate(look), this.patienceMs(query.operation.pattern)).unref();
+  }
+
+  private take(correlationId: string): Query | undefined {
+    const query = this.asked.take(correlationId);
+    if (query) this.repetitions.ended(query);
+    return query;
   }
 
   private patienceMs(pattern: string): number {
@@ -222,7 +225,7 @@ export class Queries {
   }
 
   private fail(correlationId: string, error: Error): void {
-    this.asked.take(correlationId);
+    this.take(correlationId);
     this.transport.reject(correlationId, error);
   }
 

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { KINDS, type Kind } from './kinds';
 import { callsInFlight, callsInFlightLimit } from '../server/metrics';
 import { Shares, type Met } from './shares';
@@ -5,34 +6,48 @@ import { Shares, type Met } from './shares';
 /** A kind may hold 1.5 times the free places: 60 % of all if it is the only one, three eighths each if there are two. */
 const OF_WHAT_IS_FREE = 1.5;
 
+/** This part of the places, for each kind, is for keys that were answered just before: many new callers at once must not interrupt them. */
+const FOR_STEADY_KEYS = 0.05;
+const STEADY_MS = 1000;
+const MAX_KEYS = 10_000;
+
 /**
  * Places for calls in flight. They are shared first by kind, so that reads find places while all writes hang and vice versa, then by API key. Both
  * use the same rule, see {@link Shares}.
  */
 export class Places {
   private readonly kinds: Readonly<Record<string, Shares>>;
+  /** Keys that were answered just before. */
+  private readonly steady = new LRUCache<string, true>({ max: MAX_KEYS, ttl: STEADY_MS });
+  private readonly reserved: number;
   private taken = 0;
 
   constructor(private readonly max: number) {
     callsInFlightLimit.set(max);
+    this.reserved = Math.floor(max * FOR_STEADY_KEYS);
     this.kinds = Object.fromEntries(KINDS.map((kind) => [kind, sharesOf(kind, max)]));
   }
 
   /** The reason why a key cannot have one more place of a kind; undefined when it can. */
   problem(kind: Kind, apiKey: string): Met | undefined {
-    return this.kinds[kind].problem(apiKey, 1, this.free(kind));
+    const free = this.free(kind);
+    const met = this.kinds[kind].problem(apiKey, 1, free);
+    return !met && free <= this.reserved && !this.steady.has(apiKey) ? 'all' : met;
   }
 
   /** @returns the reason why there is no place; undefined when it was taken */
   take(kind: Kind, apiKey: string): Met | undefined {
-    const met = this.kinds[kind].take(apiKey, 1, this.free(kind));
-    if (!met) this.taken++;
-    return met;
+    const met = this.problem(kind, apiKey);
+    if (met) return met;
+    this.kinds[kind].add(apiKey, 1);
+    this.taken++;
+    return undefined;
   }
 
   give(kind: Kind, apiKey: string): void {
     this.kinds[kind].give(apiKey, 1);
     this.taken--;
+    this.steady.set(apiKey, true);
   }
 
   /** Whether no call of this kind would find a place, from any key. */
@@ -40,9 +55,10 @@ export class Places {
     return this.free(kind) < 1;
   }
 
-  /** Whether some key may be over its share of the kind. */
+  /** Whether some key may not have one more place of the kind: it is over its share, or is new. */
   isUneven(kind: Kind): boolean {
-    return this.kinds[kind].isUneven(this.free(kind));
+    const free = this.free(kind);
+    return free <= this.reserved || this.kinds[kind].isUneven(free);
   }
 
   /** Number of places that the kind may still take until it has its share. */

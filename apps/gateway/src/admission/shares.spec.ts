@@ -4,6 +4,16 @@ import { Shares } from './shares';
 
 const [WRITES, OTHER_WRITES, READS] = ['users.commands', 'notifications.commands', 'notifications.queries'] as const;
 
+/** Keys that were answered just before. */
+function steadyKeys(places: Places, count: number): string[] {
+  const keys = Array.from({ length: count }, (_, key) => `key ${key}`);
+  for (const key of keys) {
+    places.take(READS, key);
+    places.give(READS, key);
+  }
+  return keys;
+}
+
 /** Takes as many places as one key can have. */
 function fill(places: Places, kind: Kind, apiKey: string): number {
   let taken = 0;
@@ -57,8 +67,9 @@ describe(Shares.name, () => {
 describe(Places.name, () => {
   it('gives one kind 60 % of all, and one key four fifths of that', () => {
     const places = new Places(1000);
+    const keys = steadyKeys(places, 200);
     expect(fill(places, WRITES, 'first')).toBe(480);
-    for (let key = 0; key < 200; key++) fill(places, WRITES, `key ${key}`);
+    for (const key of keys) fill(places, WRITES, key);
     expect(places.isFull(WRITES)).toBe(true);
     expect(KINDS).toContain(READS);
     expect(fill(places, READS, 'first')).toBeGreaterThan(150);
@@ -66,9 +77,19 @@ describe(Places.name, () => {
 
   it('has places for reads when all writes hang', () => {
     const places = new Places(1000);
-    for (let key = 0; key < 200; key++) for (const kind of [WRITES, OTHER_WRITES]) fill(places, kind, `key ${key}`);
+    for (const key of steadyKeys(places, 200)) for (const kind of [WRITES, OTHER_WRITES]) fill(places, kind, key);
     expect([places.isFull(WRITES), places.isFull(OTHER_WRITES), places.isFull(READS)]).toEqual([true, true, false]);
     expect(fill(places, READS, 'first')).toBeGreaterThan(60);
+  });
+
+  it('leaves a place for a key that was answered just before, when a thousand others come at once', () => {
+    const places = new Places(1000);
+    const [steady] = steadyKeys(places, 1);
+    let taken = 0;
+    while (!places.take(WRITES, `new ${taken}`)) taken++;
+    expect(taken).toBeGreaterThan(500);
+    expect([places.isFull(WRITES), places.isUneven(WRITES)]).toEqual([false, true]);
+    expect([places.problem(WRITES, 'new'), places.problem(WRITES, steady)]).toEqual(['all', undefined]);
   });
 
   it.each([1, 2])('gives all %i places to one key', (max) => {

@@ -1,15 +1,18 @@
 import type { IncomingMessage, Server } from 'node:http';
 import type { Limit, TooManyRequests } from './too-many-requests';
+import { kindOf } from './kinds';
 import { requestIdOf } from '../server/request-id';
 import { standBefore } from '../server/stand-before';
 import { strangersWaiting, strangersWaitingLimit } from '../server/metrics';
 import { Pace } from './pace';
 
 /**
- * Most requests of unknown callers that begin in one iteration of the event loop. Such a request may take a millisecond: a file of the
- * documentation, or a question about credentials. A call in flight needs some four iterations, and each accepts one connection only.
+ * Most calls of unknown callers that begin in one iteration of the event loop. Such a call may take a millisecond: a question about credentials.
+ * A call in flight needs some four iterations, and each accepts one connection only.
  */
 const MOST_STRANGERS = 4;
+/** The same for other requests. A file of the documentation may have a megabyte, which is written at once. */
+const MOST_VISITORS = 1;
 /** Most of them that wait. A further one is refused, which is cheaper than to handle it. */
 export const MOST_STRANGERS_WAITING = 2000;
 
@@ -34,19 +37,22 @@ export interface UnreadChecks {
  */
 export function refuseUnread(server: Server, checks: UnreadChecks, tooMany: TooManyRequests): void {
   const strangers = new Pace(MOST_STRANGERS);
+  const visitors = new Pace(MOST_VISITORS);
+  const waiting = () => strangers.waiting + visitors.waiting;
   strangersWaitingLimit.set(MOST_STRANGERS_WAITING);
   const begin = (request: IncomingMessage, next: () => void) => {
-    strangersWaiting.set(strangers.waiting);
+    strangersWaiting.set(waiting());
     // The client may have left meanwhile.
     if (!request.socket.destroyed) next();
   };
   standBefore(server, (request, response, next) => {
     const { limit, apiKey } = checks.refusalUnread(request) ?? {};
     if (limit) return tooMany.refuse(response, requestIdOf(request), limit, { apiKey });
-    if (strangers.isFree) return strangers.begin(next);
+    const pace = kindOf(request.url) ? strangers : visitors;
+    if (pace.isFree) return pace.begin(next);
     if (checks.isKnown(request)) return next();
-    if (strangers.waiting >= MOST_STRANGERS_WAITING) return tooMany.refuse(response, requestIdOf(request), 'strangers');
-    strangers.later(() => begin(request, next));
-    strangersWaiting.set(strangers.waiting);
+    if (waiting() >= MOST_STRANGERS_WAITING) return tooMany.refuse(response, requestIdOf(request), 'strangers');
+    pace.later(() => begin(request, next));
+    strangersWaiting.set(waiting());
   });
 }

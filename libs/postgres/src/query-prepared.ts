@@ -2,6 +2,7 @@ import type { Span } from '@opentelemetry/api';
 import type { PoolClient, QueryResultRow } from 'pg';
 import type { DataSource } from 'typeorm';
 import { inSpan } from '@app/tracing/tracing';
+import { isDatabaseAway } from './errors';
 import { STATEMENT_TIMEOUT_MS } from './statement-timeout';
 import type { WritableClient } from './writable-client';
 
@@ -53,9 +54,10 @@ async function reset(client: PoolClient): Promise<void> {
   try {
     await client.query('RESET statement_timeout');
   } catch (error) {
-    // Afterwards the pool knows that it is of no use.
-    const ended = new Promise<void>((resolve) => client.once('end', resolve));
-    (client as PoolClient & WritableClient).cutOff(error as Error);
-    await ended;
+    // Otherwise the connection is lost already.
+    if (isDatabaseAway(error)) return;
+    (client as PoolClient & WritableClient).cutOff(new Error('Connection terminated: its statement timeout cannot be restored'));
+    // The pool learns of it before it gets the connection back.
+    await new Promise(setImmediate);
   }
 }

@@ -15,6 +15,11 @@ const IN_A_ROUND = 10;
 /** Deliveries of each command before and after the call that deletes its notification. */
 const MOST_REPETITIONS = 25;
 const ORGANIZATION = 'deletions';
+/** A document with 100,000 recipients. */
+const NOTIFICATIONS = 100;
+const MOST_RECIPIENTS = 1000;
+/** Most of each call that was not disturbed. */
+const MOST_MS = 1000;
 /** Enough for an event that nothing holds back, and less than the time for which a process remembers another one. */
 const HELD_MS = 2000;
 const LETTERS = 'notifications.commands.dead';
@@ -158,6 +163,59 @@ describe('deletion', () => {
       added: true,
     });
   }, 120_000);
+
+  it('of a document with 100,000 recipients goes on with its page token after kills', async () => {
+    const notifyUsers = Array.from({ length: MOST_RECIPIENTS }, (_, number) => ({ userId: `user ${number}` }));
+    const add = (id: string) => call('add', { ...commandOf(id), documentId: 'full', notifyUsers });
+    const recipients = async () =>
+      (
+        await cluster.sql.query<{ count: number }>(
+          `SELECT count(*)::int FROM notifications.recipients WHERE document_id = 'full' AND notification_id NOT LIKE 'later%'`,
+        )
+      ).rows[0].count;
+    for (let number = 0; number < NOTIFICATIONS; number += IN_A_ROUND)
+      await Promise.all(Array.from({ length: IN_A_ROUND }, (_, n) => add(`full ${number + n}`)));
+    expect({ seed, recipients: await recipients() }).toEqual({ seed, recipients: NOTIFICATIONS * MOST_RECIPIENTS });
+
+    const deleted: string[] = [];
+    const times: number[] = [];
+    const left: number[] = [];
+    let pageToken: string | undefined;
+    do {
+      const kill = deleted.length > 0 && random.chance(0.5);
+      const from = performance.now();
+      const answer = caller.untilDone<{ data: object; pageToken?: string }>('notifications/delete', {
+        ...{ organizationId: ORGANIZATION, documentId: 'full', pageToken },
+      });
+      if (kill) {
+        const { process } = random.pick(cluster.writers);
+        await lasting(random.between(0, 100));
+        await process.stop('SIGKILL');
+        await process.start();
+      }
+      const { data, pageToken: next } = await answer;
+      if (!kill) times.push(performance.now() - from);
+      deleted.push(...Object.keys(data));
+      left.push(await recipients());
+      // What is stored after the first call stays.
+      await add(`later ${left.length}`);
+      pageToken = next;
+    } while (pageToken);
+    expect({ seed, left: left.at(-1) }).toEqual({ seed, left: 0 });
+    // No call deletes more than 10,000. A call whose answer was lost has done so, too.
+    const most = 2 * 10_000;
+    expect({ seed, steps: left.map((count, n) => (left[n - 1] ?? NOTIFICATIONS * MOST_RECIPIENTS) - count <= most) }).toEqual({
+      seed,
+      steps: left.map(() => true),
+    });
+    expect({ seed, slow: times.filter((ms) => ms > MOST_MS) }).toEqual({ seed, slow: [] });
+    const shown = (await call('get', { documentId: 'full' })) as { id: string }[];
+    expect({ seed, shown: shown.map(({ id }) => id).sort() }).toEqual({
+      seed,
+      shown: left.map((_, number) => `later ${number + 1}`).sort(),
+    });
+    caller.report(`deletion of a document with 100,000 recipients, SIGKILL of writers`);
+  }, 300_000);
 
   it('wins over a command that an operator replays from the dead letters', async () => {
     const ids = ['replayed', 'other'];

@@ -1,7 +1,7 @@
 // The mutants of scripts/mutants.mjs.
+import { LIFECYCLE_MUTANTS } from './lifecycle-mutants.mjs';
+
 const INSERTS = 'apps/notifications/src/db/insert-notifications.sql.ts';
-const DELETE = 'apps/notifications/src/db/delete-notifications.sql.ts';
-const READINGS = 'apps/notifications/src/db/readings.sql.ts';
 const SERVER = 'libs/rabbitmq/src/server/rabbit.server.ts';
 const BACKLOG = 'commands that nobody waits for';
 
@@ -87,88 +87,7 @@ export const MUTANTS = [
     edits: [['libs/amqp/src/open-connection.ts', 'const MOST_SILENCE_S = 8;', 'const MOST_SILENCE_S = 800;']],
     test: ['links', 'until they are found'],
   },
-  {
-    name: 'a removal without its event',
-    edits: [['apps/users/src/db/remove-members.sql.ts', 'FROM removed HAVING count(*) > 0', 'FROM removed HAVING false']],
-    test: ['memberships', 'their copy is right'],
-  },
-  {
-    name: 'an addition without its version',
-    edits: [['apps/users/src/db/add-members.sql.ts', "'membership', membership", "'membership', NULL"]],
-    test: ['memberships', 'their copy is right'],
-  },
-  {
-    name: 'a republished removal with a later version',
-    edits: [['apps/users/src/db/republish.repository.ts', "'version', p.${version}", "'version', p.${version} + 1000000000"]],
-    test: ['memberships', 'their copy is right'],
-  },
-  {
-    name: 'all read up to now',
-    edits: [[READINGS, 'least(statement_timestamp(), min(xact_start))', 'statement_timestamp()']],
-    test: ['read-state', 'marked as read, 200 times'],
-  },
-  {
-    name: 'all read up to 10 s ago',
-    edits: [[READINGS, 'least(statement_timestamp(), min(xact_start))', "statement_timestamp() - interval '10 s'"]],
-    test: ['read-state', 'lost standby'],
-  },
-  {
-    name: 'a removal that a redelivery repeats',
-    edits: [['apps/users/src/commands/answer-key.ts', 'key: messageId }', 'key: `${messageId} ${Math.random()}` }']],
-    test: ['redelivery', 'users/delete, then users/add'],
-  },
-  {
-    name: 'a deletion that a redelivery repeats',
-    edits: [['apps/notifications/src/db/first-run.sql.ts', 'SET moment = d.moment', 'SET moment = excluded.moment']],
-    test: ['redelivery', 'of a document'],
-  },
-  {
-    name: 'a deletion that is answered and not stored',
-    edits: [[DELETE, 'AND n.id = ANY (ARRAY(SELECT id FROM locked))\n  ), unpublished', 'AND false\n  ), unpublished']],
-    test: ['short', 'SIGKILL of a writer, 1 times, at'],
-  },
-  {
-    name: 'a deletion without its tombstone',
-    edits: [
-      [
-        DELETE,
-        `UPDATE notifications n SET document_id = '\${DELETED.documentId}', location_id = NULL, notify_all = false,
-      size = \${DELETED.content.length}, content = '\${DELETED.content}', "timestamp" = clock.ms
-    FROM clock WHERE`,
-        'DELETE FROM notifications n USING clock WHERE',
-      ],
-    ],
-    test: ['deletion', 'wins over repeated adds'],
-  },
-  {
-    name: 'a deletion announced before its addition',
-    edits: [[DELETE, 'unpublished.found AS unpublished', 'false AS unpublished']],
-    test: ['deletion', 'held between commit and publish'],
-  },
-  {
-    name: 'all read once more by a redelivery',
-    edits: [
-      ['apps/notifications/src/db/readings.repository.ts', 'await this.firstMoment(update, moment.now)', 'Number(moment.now)'],
-    ],
-    test: ['redelivery', 'read up to'],
-  },
-  {
-    name: 'an erasure that only the process of its call goes on with',
-    edits: [['apps/users/src/main.ts', '    erasures.start();\n', '']],
-    test: ['erasure', 'leaves no trace'],
-  },
-  {
-    name: 'an erasure in all tenants',
-    edits: [
-      ['apps/notifications/src/db/erasure.sql.ts', 'o.api_key = $1 AND o.organization_id >= $3', 'o.organization_id >= $3'],
-    ],
-    test: ['erasure', 'leaves no trace'],
-  },
-  {
-    name: 'the end of an erasure without a wait',
-    edits: [['apps/notifications/src/db/erasure-steps.ts', 'SETTLE_MS = UNDER_WAY_MS', 'SETTLE_MS = 0']],
-    test: ['erasure', 'held between commit and publish'],
-  },
+  ...LIFECYCLE_MUTANTS,
   {
     name: 'a message of commands that is acknowledged with its first one',
     edits: [['libs/rabbitmq/src/delivery/commands-of.ts', 'if (this.settled.size < this.count)', 'if (this.settled.size > 1)']],

@@ -1,0 +1,181 @@
+// Mutants of memberships that end, read state, deletion and erasure.
+const DELETE = 'apps/notifications/src/db/delete-notifications.sql.ts';
+const READINGS = 'apps/notifications/src/db/readings.sql.ts';
+const INBOX = 'apps/notifications/src/db/inbox.sql.ts';
+const MEMBERS = 'apps/notifications/src/db/members.repository.ts';
+const COPY = ['apps/notifications/src/db/members.property.int-spec.ts', 'is that of the source'];
+const COUNTS = ['apps/notifications/src/db/inbox.property.int-spec.ts', 'what the operations before it mean'];
+
+/** @type {import('./mutants.mjs').Mutant[]} */
+export const LIFECYCLE_MUTANTS = [
+  {
+    name: 'a removal without its event',
+    edits: [['apps/users/src/db/remove-members.sql.ts', 'FROM removed HAVING count(*) > 0', 'FROM removed HAVING false']],
+    test: ['memberships', 'their copy is right'],
+  },
+  {
+    name: 'an addition without its version',
+    edits: [['apps/users/src/db/add-members.sql.ts', "'membership', membership", "'membership', NULL"]],
+    test: ['memberships', 'their copy is right'],
+  },
+  {
+    name: 'a republished removal with a later version',
+    edits: [['apps/users/src/db/republish.repository.ts', "'version', p.${version}", "'version', p.${version} + 1000000000"]],
+    test: ['memberships', 'their copy is right'],
+  },
+  {
+    name: 'all read up to now',
+    edits: [[READINGS, 'least(statement_timestamp(), min(xact_start))', 'statement_timestamp()']],
+    test: ['read-state', 'marked as read, 200 times'],
+  },
+  {
+    name: 'all read up to 10 s ago',
+    edits: [[READINGS, 'least(statement_timestamp(), min(xact_start))', "statement_timestamp() - interval '10 s'"]],
+    test: ['read-state', 'lost standby'],
+  },
+  {
+    name: 'a removal that a redelivery repeats',
+    edits: [['apps/users/src/commands/answer-key.ts', 'key: messageId }', 'key: `${messageId} ${Math.random()}` }']],
+    test: ['redelivery', 'users/delete, then users/add'],
+  },
+  {
+    name: 'a deletion that a redelivery repeats',
+    edits: [['apps/notifications/src/db/first-run.sql.ts', 'SET moment = d.moment', 'SET moment = excluded.moment']],
+    test: ['redelivery', 'of a document'],
+  },
+  {
+    name: 'a deletion that is answered and not stored',
+    edits: [[DELETE, 'AND n.id = ANY (ARRAY(SELECT id FROM locked))\n  ), unpublished', 'AND false\n  ), unpublished']],
+    test: ['short', 'SIGKILL of a writer, 1 times, at'],
+  },
+  {
+    name: 'a deletion without its tombstone',
+    edits: [
+      [
+        DELETE,
+        `UPDATE notifications n SET document_id = '\${DELETED.documentId}', location_id = NULL, notify_all = false,
+      size = \${DELETED.content.length}, content = '\${DELETED.content}', "timestamp" = clock.ms
+    FROM clock WHERE`,
+        'DELETE FROM notifications n USING clock WHERE',
+      ],
+    ],
+    test: ['deletion', 'wins over repeated adds'],
+  },
+  {
+    name: 'a deletion announced before its addition',
+    edits: [[DELETE, 'unpublished.found AS unpublished', 'false AS unpublished']],
+    test: ['deletion', 'held between commit and publish'],
+  },
+  {
+    name: 'all read once more by a redelivery',
+    edits: [
+      ['apps/notifications/src/db/readings.repository.ts', 'await this.firstMoment(update, moment.now)', 'Number(moment.now)'],
+    ],
+    test: ['redelivery', 'read up to'],
+  },
+  {
+    name: 'an erasure that only the process of its call goes on with',
+    edits: [['apps/users/src/main.ts', '    erasures.start();\n', '']],
+    test: ['erasure', 'leaves no trace'],
+  },
+  {
+    name: 'an erasure in all tenants',
+    edits: [
+      ['apps/notifications/src/db/erasure.sql.ts', 'o.api_key = $1 AND o.organization_id >= $3', 'o.organization_id >= $3'],
+    ],
+    test: ['erasure', 'leaves no trace'],
+  },
+  {
+    name: 'a copied addition that an older one replaces',
+    edits: [
+      [
+        MEMBERS,
+        'DO UPDATE SET added = excluded.added WHERE m.added < excluded.added`,\n};',
+        'DO UPDATE SET added = excluded.added`,\n};',
+      ],
+    ],
+    test: COPY,
+  },
+  {
+    name: 'a wrong copied membership that is deleted',
+    edits: [
+      [
+        MEMBERS,
+        `UPDATE members m SET removed = w.added FROM organization o, unnest($7::text[], $8::text[], $9::bigint[]) AS w(level, id, added)
+         WHERE m.organization = o.id AND m.user_id = $3 AND m.level = w.level AND m.id = w.id AND m.removed < w.added`,
+        `DELETE FROM members m USING organization o, unnest($7::text[], $8::text[], $9::bigint[]) AS w(level, id, added)
+         WHERE m.organization = o.id AND m.user_id = $3 AND m.level = w.level AND m.id = w.id AND w.added IS NOT NULL`,
+      ],
+    ],
+    test: COPY,
+  },
+  {
+    name: 'a notification to all and to the user that counts twice',
+    edits: [
+      [
+        INBOX,
+        "WHERE ${isOpen('t')} AND NOT ${isRead('t')} AND NOT ${isNamed('t')}",
+        "WHERE ${isOpen('t')} AND NOT ${isRead('t')}",
+      ],
+    ],
+    test: COUNTS,
+  },
+  {
+    name: 'a mark that no count compares with',
+    edits: [
+      [INBOX, 'const ABOVE_MARK = `AND t."timestamp" > ${MARK}`;', "const ABOVE_MARK = '';"],
+      ['apps/notifications/src/db/read-state.sql.ts', '${of}."timestamp" <= ${MARK})`', 'false)`'],
+    ],
+    test: COUNTS,
+  },
+  {
+    name: 'an "unread" that a later mark leaves in force',
+    edits: [
+      ['apps/notifications/src/db/read-state.sql.ts', 'WHEN r.asked = (SELECT asked FROM who) THEN false END', 'ELSE false END'],
+    ],
+    test: COUNTS,
+  },
+  {
+    name: 'a deletion of any number of recipients',
+    edits: [[DELETE, 'OR recipients <= ${MOST_RECIPIENTS}', 'OR true']],
+    test: ['deletion', 'of a document with 100,000 recipients'],
+  },
+  {
+    name: 'an erasure whose steps keep no position',
+    edits: [
+      [
+        'apps/notifications/src/db/erasure-steps.ts',
+        'if (position) await manager.query(sql.MOVE, [erasure.id, erasure.stage, ...position]);',
+        'if (position) await Promise.resolve();',
+      ],
+    ],
+    test: ['erasure', 'leaves no trace'],
+  },
+  {
+    name: 'a kept answer with the ids of its users',
+    edits: [
+      [
+        'apps/users/src/db/add-members.sql.ts',
+        "SELECT coalesce(json_agg(place), '[]') FROM added",
+        "SELECT coalesce(json_agg(place::text || kept.user_id), '[]') FROM added",
+      ],
+    ],
+    test: ['erasure', 'leaves no trace'],
+  },
+  {
+    name: 'an inbox of another tenant',
+    edits: [
+      [
+        'apps/notifications/src/db/read-state.sql.ts',
+        'WHERE o.api_key = $1::text AND o.organization_id = $2::text OFFSET 0',
+        'WHERE $1::text IS NOT NULL AND o.organization_id = $2::text ORDER BY o.id LIMIT 1',
+      ],
+    ],
+    test: ['test/security/isolation.security-spec.ts', 'never see, change or learn'],
+  },
+  {
+    name: 'the end of an erasure without a wait',
+    edits: [['apps/notifications/src/db/erasure-steps.ts', 'SETTLE_MS = UNDER_WAY_MS', 'SETTLE_MS = 0']],
+    test: ['erasure', 'held between commit and publish'],
+  },
+];

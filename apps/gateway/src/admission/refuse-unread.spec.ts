@@ -1,0 +1,22 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { refuseUnread } from './refuse-unread';
+import type { TooManyRequests } from './too-many-requests';
+
+describe(refuseUnread.name, () => {
+  /** Requests of unknown callers that begin in this iteration of the event loop and in the next one. */
+  async function begunOf(url: string): Promise<number[]> {
+    const begun: IncomingMessage[] = [];
+    const server = createServer((request) => begun.push(request));
+    refuseUnread(server, { refusalUnread: () => undefined, isKnown: () => false }, {} as TooManyRequests);
+    for (let request = 0; request < 20; request++)
+      server.emit('request', { url, socket: { destroyed: false } } as IncomingMessage, {} as ServerResponse);
+    const counts = [begun.length];
+    await new Promise(setImmediate);
+    return [...counts, begun.length];
+  }
+
+  it('begins four calls of unknown callers in an iteration, and one other request, whose answer may be large', async () => {
+    expect(await begunOf('/v1/users/add')).toEqual([4, 8]);
+    expect(await begunOf('/docs/swagger-ui-bundle.js')).toEqual([1, 2]);
+  });
+});

@@ -95,7 +95,13 @@ export const MUTANTS = [
   },
   {
     name: 'a redelivery that reads up to a later moment',
-    edits: [[READINGS, 'coalesce((SELECT moment FROM deletions', 'coalesce((SELECT NULL::bigint FROM deletions']],
+    edits: [
+      [
+        'apps/notifications/src/db/readings.sql.ts',
+        'coalesce((SELECT moment FROM deletions',
+        'coalesce((SELECT NULL::bigint FROM deletions',
+      ],
+    ],
     test: ['apps/notifications/src/db/readings.int-spec.ts', 'does not mark more on redelivery'],
   },
   {

@@ -56,7 +56,8 @@ export class UsersOnDatabase {
   readonly members: MembersRepository;
   /** Events in the order of publishing. */
   readonly events: OutboxEvent[] = [];
-  private outbox: OutboxRelay;
+  /** Of the handlers, also of a test that makes its own. {@link published} replaces it. */
+  outbox: OutboxRelay;
 
   private constructor(
     private readonly database: TestDatabase,

@@ -1,5 +1,5 @@
 import { ACCESS_TYPES, type AccessType } from './access';
-import { Described, Flag, Identifier, Identifiers, Nested, NestedList, OneOf, WholeNumber } from './fields';
+import { Described, Flag, Identifier, Identifiers, NestedList, OneOf, WholeNumber } from './fields';
 import { event } from './event';
 import { EVENT_TYPES } from './event-types';
 import { MOST_ERASED } from './users.erase';
@@ -206,41 +206,3 @@ export const ApiKeyRevoked = event('users', EVENT_TYPES.apiKeyRevoked, ApiKeyRev
     'An API key was disabled, or some of its tokens end. A listener must drop everything that it has cached about the key.',
   example: { apiKey: 'demo-key', reason: 'rotated', tokenIds: ['1'], endsAt: 1769860682117 },
 });
-
-const Time = () => Described({ type: 'string', description: 'Time of the event, RFC 3339 in UTC.' }, { optional: true });
-
-/** Body of {@link UserAdded} as its handlers read it; the tenant is in a header. */
-export class UserAddedEvent {
-  @Nested(() => UserAddedData, 'Data of the event.')
-  data: UserAddedData;
-
-  @Time()
-  time?: string;
-}
-
-/** Body of {@link UserRemoved} as its handlers read it; the tenant is in a header. */
-export class UserRemovedEvent {
-  @Nested(() => UserRemovedData, 'Data of the event.')
-  data: UserRemovedData;
-
-  @Time()
-  time?: string;
-}
-
-/** Body of {@link UserErased} as its handlers read it; the tenant is in a header. */
-export class UserErasedEvent {
-  @Identifier('Identifier of the event.')
-  id: string;
-
-  @Nested(() => UserErasedData, 'Data of the event.')
-  data: UserErasedData;
-}
-
-/** Body of {@link DocumentChanged} as its handlers read it; the tenant is in a header. */
-export class DocumentChangedEvent {
-  @Nested(() => DocumentChangedData, 'Data of the event.')
-  data: DocumentChangedData;
-
-  @Time()
-  time?: string;
-}

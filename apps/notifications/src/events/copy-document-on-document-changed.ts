@@ -1,6 +1,7 @@
 import { Controller } from '@nestjs/common';
 import { Ctx, MessagePattern, Payload } from '@nestjs/microservices';
-import { DocumentChanged, DocumentChangedEvent } from '@app/contracts/events.users';
+import { DocumentChanged } from '@app/contracts/events.users';
+import { DocumentChangedEvent } from '@app/contracts/handled-events';
 import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
 import { MembersRepository } from '../db/members.repository';
 import { observeCopied } from '../metrics';

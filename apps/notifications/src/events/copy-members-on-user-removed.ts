@@ -1,6 +1,7 @@
 import { Controller } from '@nestjs/common';
 import { Ctx, MessagePattern, Payload } from '@nestjs/microservices';
-import { UserRemoved, UserRemovedEvent } from '@app/contracts/events.users';
+import { UserRemoved } from '@app/contracts/events.users';
+import { UserRemovedEvent } from '@app/contracts/handled-events';
 import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
 import { levelOf } from '../db/level';
 import { MembersRepository } from '../db/members.repository';

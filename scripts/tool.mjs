@@ -18,13 +18,21 @@ const REPUBLISH = 'dist/apps/users/src/tools/republish.main.js';
  * @property {string[]} [names] other variables that say which system is meant
  * @property {boolean} [explains] says itself what to set
  * @property {(given: string[]) => string[]} [args] as given by itself
+ * @property {(given: string[]) => boolean} [onlyIf] absent: always
  */
 
 /** @type {Record<string, { about: string, steps: Step[] }>} */
 const TOOLS = {
   keys: {
     about: 'API keys and their tokens',
-    steps: [{ program: 'dist/apps/users/src/tools/keys.main.js', database: 'USERS_DATABASE_URL' }],
+    steps: [
+      { program: 'dist/apps/users/src/tools/keys.main.js', database: 'USERS_DATABASE_URL' },
+      {
+        program: 'dist/libs/rabbitmq-admin/src/accounts/known.main.js',
+        // Where the broker is not named, it is not that of a running npm start: the database may be another.
+        onlyIf: (given) => given.includes('grant') && isSet('AMQP_URL') && isSet('RABBITMQ_MANAGEMENT_URL'),
+      },
+    ],
   },
   events: {
     about: 'events of everything that the users service has, once more',
@@ -91,8 +99,14 @@ if (tooOld) {
 }
 if (name === 'copy') checkCopy();
 for (const step of TOOLS[name].steps) {
+  if (step.onlyIf?.(process.argv.slice(2)) === false) continue;
   const code = await run(step);
   if (code !== undefined && code !== 0) process.exit(code);
+}
+
+/** @param {string} variable */
+function isSet(variable) {
+  return Boolean(process.env[variable] || process.env[`${variable}_FILE`]);
 }
 
 /** Before the first step, which is not undone when the second one refuses its arguments. */
@@ -131,7 +145,7 @@ async function run({
     aside('error', 'The project is not built yet: run npm start once, or npm run build.', json);
     return 1;
   }
-  const named = () => names.some((one) => process.env[one] || process.env[`${one}_FILE`]);
+  const named = () => names.some(isSet);
   if (!named() && existsSync(STACK_ENV)) process.loadEnvFile(STACK_ENV);
   const advise = (/** @type {number | string} */ code) => {
     if (code === 1 && !named() && !explains)

@@ -113,6 +113,17 @@ describe('a system with least permissions', () => {
     await looking.close();
   });
 
+  it('says after a grant when the broker has no such account, and grants nevertheless', async () => {
+    const apiKey = tenant['x-svc-api-key'];
+    expect(await system.notesOf(['keys', 'grant', apiKey, '--publisher', names.publisher])).toBe('');
+    const unknown = `unknown-${names.publisher}`;
+    expect(await system.notesOf(['keys', 'grant', apiKey, '--publisher', unknown])).toContain(
+      `The broker has no account "${unknown}" yet.`,
+    );
+    expect(await system.tool(['keys', 'list'])).toContain(`publisher ${unknown}`);
+    for (const publisher of [unknown, names.publisher]) await system.keys('withdraw', apiKey, '--publisher', publisher);
+  });
+
   it('refuses a message without user_id unless the tenant is granted to all accounts', async () => {
     await publish('nameless', tenant['x-svc-api-key']);
     const dead = await deadLetter('nameless');

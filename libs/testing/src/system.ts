@@ -144,6 +144,11 @@ export class System {
     return (await run('scripts/tool.mjs', words, { ...this.env, ...env })).stdout;
   }
 
+  /** What such a tool writes to stderr beside its result. */
+  async notesOf(words: string[]): Promise<string> {
+    return (await run('scripts/tool.mjs', words, this.env)).stderr;
+  }
+
   async stop(): Promise<void> {
     await Promise.all(Object.values(this.services).map((service) => service.stop('SIGKILL')));
     for (const drop of this.drops) await drop();

@@ -26,6 +26,8 @@ export class DatabaseServers {
   /** @param url connection string with one or several servers, see {@link databaseServers} */
   constructor(url: string) {
     this.urls = databaseServers(url);
+    // A rate misses the first event of a counter that appears with it.
+    this.urls.forEach((_, position) => connectFailures.inc({ server: position + 1 }, 0));
   }
 
   get count(): number {

@@ -49,6 +49,9 @@ const BODY: Record<Limit, string> = {
 const STATUS: Partial<Record<Limit, number>> = { credentials: HTTP_STATUS.UNAVAILABLE };
 const TOO_MANY_REQUESTS = 429;
 
+// A rate misses the first event of a counter that appears with it.
+for (const limit of Object.keys(BODY)) rateLimited.inc({ limit }, 0);
+
 /** Hints for the operator, in the log. */
 const HINT: Record<Limit, string> = {
   rate: 'The key is over RATE_LIMIT_PER_SECOND; other keys are not affected.',

@@ -118,6 +118,9 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
   private consumerOf(queue: ConsumedQueue): QueueConsumer {
     const { service } = this.options;
     this.metrics.prefetch.set({ queue: queue.name }, queue.prefetch);
+    // A rate misses the first event of a counter that appears with it.
+    this.metrics.redeliveries.inc({ queue: queue.name }, 0);
+    this.metrics.lettersHeld.set({ queue: queue.name }, 0);
     const failing = [deadQueue, refusedQueue, suspectQueue].map((name) => name(service));
     return new QueueConsumer(this.consuming, {
       queue: queue.name,

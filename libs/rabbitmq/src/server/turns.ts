@@ -57,6 +57,7 @@ abstract class Turns {
     const preference = { share: 'calls', others: LANES, othersMost: options.besideCalls, forMs: CALLS_PREFERRED_MS };
     this.schedule = new FairSchedule({ ...options, weights: WEIGHTS, preference, rest: REST });
     metrics.deliveriesRunningLimit.set({ kind }, options.places);
+    metrics.deliveriesWaiting.set({ kind }, 0);
     this.running = metrics.deliveriesRunning.labels(kind);
   }
 

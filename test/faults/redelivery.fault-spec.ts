@@ -3,7 +3,7 @@ import { connect, type ChannelModel, type ConfirmChannel } from 'amqplib';
 import { eventually } from '@app/testing/eventually';
 import { Caller } from './harness/caller';
 import { Cluster, type Node } from './harness/cluster';
-import { BASIC_ACK } from './harness/faults';
+import { BASIC_ACK } from './harness/fault-proxy';
 import { Random, seedOfRun } from './harness/random';
 
 const ROUNDS = 10;

@@ -20,6 +20,9 @@ export interface Weather {
 /** Inspects bytes before they are forwarded. Both directions of a connection get the same link object. */
 export type Inspector = (bytes: Buffer, direction: Direction, link: Link) => Verdict;
 
+/** First bytes of the AMQP method basic.ack on the wire: class and number. */
+export const BASIC_ACK = Buffer.from([0, 60, 0, 80]);
+
 const CLEAR: Weather = { latencyMs: 0, jitterMs: 0, sliceBytes: 0, stalled: false };
 
 /** A TCP proxy that simulates network faults. Every fault ends with {@link heal}. */

@@ -1,12 +1,11 @@
 import { connect, type ConfirmChannel } from 'amqplib';
 import { eventually } from '@app/testing/eventually';
 import type { Cluster, Node } from './cluster';
-import type { FaultProxy, Inspector } from './fault-proxy';
+import { BASIC_ACK, type FaultProxy, type Inspector } from './fault-proxy';
 import { lasting, type Fault, type FaultContext } from './run-fault';
 import type { Workload } from './workload';
 
 /** First bytes of AMQP methods on the wire: class, number, and the bytes that follow in our frames. */
-export const BASIC_ACK = Buffer.from([0, 60, 0, 80]);
 const PUBLISH_REPLY = Buffer.concat([Buffer.from([0, 60, 0, 40, 0, 0, 7]), Buffer.from('replies')]);
 const PUBLISH_COMMAND = Buffer.concat([Buffer.from([0, 60, 0, 40, 0, 0, 5]), Buffer.from('calls')]);
 /** Names of the prepared statements that store or change notifications. */

@@ -12,6 +12,8 @@ const PEAK_MS = 10_000;
 const OVERLOAD_MS = 60_000;
 const OVERLOAD = 5;
 const LEAST_GOODPUT = 0.8;
+/** Time of a refusal on the processor that gateway and client share, in seconds, measured: the peak fills this processor. */
+const REFUSAL_SECONDS = 33e-6;
 /** Number of calls that two cores handle in about a tenth of a second. */
 const MOST_IN_FLIGHT = '128';
 /** One key may hold 61 of 128 places. A closed loop of more calls would be refused, and its refusals would lower the peak. */
@@ -71,6 +73,7 @@ describe('overload', () => {
     const refusedMs = overload.percentile(99, 429, 503);
     const peak = (before.goodput + after.goodput) / 2;
     const kept = overload.goodput / peak;
+    const left = 1 - (overload.count(429, 503) / (OVERLOAD_MS / 1000)) * REFUSAL_SECONDS;
     report({
       fault: `${OVERLOAD} times what it can do, ${OVERLOAD_MS / 1000} s`,
       asked: sum(({ asked }) => asked),
@@ -84,14 +87,14 @@ describe('overload', () => {
       unasked: sum(({ unasked }) => unasked.length),
       late: sum(({ late }) => late.length),
       'recovery (s)': (recoveryMs / 1000).toFixed(1),
-      figures: `peak ${before.goodput.toFixed()} and ${after.goodput.toFixed()}/s, of them ${(kept * 100).toFixed()} % kept; 99 % of refusals within ${refusedMs.toFixed()} ms`,
+      figures: `peak ${before.goodput.toFixed()} and ${after.goodput.toFixed()}/s, of them ${(kept * 100).toFixed()} % kept (refusals leave ${(left * 100).toFixed()} %); 99 % of refusals within ${refusedMs.toFixed()} ms`,
     });
     expect({
       FAULT_SEED: seed,
       broken: verdicts.flatMap(({ lost, duplicated, unasked, late, malformed }) =>
         [...lost, ...duplicated, ...unasked, ...late, ...malformed].slice(0, 5),
       ),
-      enough: kept >= LEAST_GOODPUT || kept,
+      enough: kept >= LEAST_GOODPUT * left || { kept, left },
       withoutRetryAfter: overload.withoutRetryAfter,
       others: overload.asked - overload.count(200, 429, 503),
       refusedAtPeak: before.count(429, 503) + after.count(429, 503),

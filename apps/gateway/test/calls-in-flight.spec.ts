@@ -106,7 +106,7 @@ describe('places of one key', () => {
   afterEach(() => gateway.stop());
 
   it('are four fifths of the places of a kind: another key and another kind find room at once', async () => {
-    // The last places are for keys that were answered just before.
+    // The last places are for keys that were answered first.
     await gateway.post('/v1/users/add', BODY, OTHER);
     const held = gateway.rabbit.hold(48);
     const calls = Array.from({ length: 60 }, () => gateway.post('/v1/users/add', BODY));

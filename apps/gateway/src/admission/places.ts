@@ -1,15 +1,13 @@
-import { LRUCache } from 'lru-cache';
 import { KINDS, type Kind } from './kinds';
 import { callsInFlight, callsInFlightLimit } from '../server/metrics';
+import { SettledKeys } from './settled-keys';
 import { Shares, type Met } from './shares';
 
 /** A kind may hold 1.5 times the free places: 60 % of all if it is the only one, three eighths each if there are two. */
 const OF_WHAT_IS_FREE = 1.5;
 
-/** This part of the places, for each kind, is for keys that were answered just before: many new callers at once must not interrupt them. */
-const FOR_STEADY_KEYS = 0.05;
-const STEADY_MS = 1000;
-const MAX_KEYS = 10_000;
+/** This part of what a kind may hold now is for keys that have been answered for some time: a flood of new keys must not interrupt them. */
+const FOR_SETTLED_KEYS = 0.08;
 
 /**
  * Places for calls in flight. They are shared first by kind, so that reads find places while all writes hang and vice versa, then by API key. Both
@@ -17,14 +15,11 @@ const MAX_KEYS = 10_000;
  */
 export class Places {
   private readonly kinds: Readonly<Record<string, Shares>>;
-  /** Keys that were answered just before. */
-  private readonly steady = new LRUCache<string, true>({ max: MAX_KEYS, ttl: STEADY_MS });
-  private readonly reserved: number;
+  private readonly settled = new SettledKeys();
   private taken = 0;
 
   constructor(private readonly max: number) {
     callsInFlightLimit.set(max);
-    this.reserved = Math.floor(max * FOR_STEADY_KEYS);
     this.kinds = Object.fromEntries(KINDS.map((kind) => [kind, sharesOf(kind, max)]));
   }
 
@@ -32,7 +27,7 @@ export class Places {
   problem(kind: Kind, apiKey: string): Met | undefined {
     const free = this.free(kind);
     const met = this.kinds[kind].problem(apiKey, 1, free);
-    return !met && free <= this.reserved && !this.steady.has(apiKey) ? 'all' : met;
+    return !met && this.isReserved(kind, free) && !this.settled.has(apiKey) ? 'all' : met;
   }
 
   /** @returns the reason why there is no place; undefined when it was taken */
@@ -47,7 +42,7 @@ export class Places {
   give(kind: Kind, apiKey: string): void {
     this.kinds[kind].give(apiKey, 1);
     this.taken--;
-    this.steady.set(apiKey, true);
+    this.settled.answered(apiKey);
   }
 
   /** Whether no call of this kind would find a place, from any key. */
@@ -55,10 +50,13 @@ export class Places {
     return this.free(kind) < 1;
   }
 
-  /** Whether some key may not have one more place of the kind: it is over its share, or is new. */
+  /** Whether some key may be over its share of the kind. This is so whenever the last places are reserved. */
   isUneven(kind: Kind): boolean {
-    const free = this.free(kind);
-    return free <= this.reserved || this.kinds[kind].isUneven(free);
+    return this.kinds[kind].isUneven(this.free(kind));
+  }
+
+  private isReserved(kind: Kind, free: number): boolean {
+    return free <= FOR_SETTLED_KEYS * (this.kinds[kind].all + free);
   }
 
   /** Number of places that the kind may still take until it has its share. */

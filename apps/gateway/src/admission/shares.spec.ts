@@ -4,8 +4,8 @@ import { Shares } from './shares';
 
 const [WRITES, OTHER_WRITES, READS] = ['users.commands', 'notifications.commands', 'notifications.queries'] as const;
 
-/** Keys that were answered just before. */
-function steadyKeys(places: Places, count: number): string[] {
+/** Keys that were answered as the first ones. */
+function settledKeys(places: Places, count: number): string[] {
   const keys = Array.from({ length: count }, (_, key) => `key ${key}`);
   for (const key of keys) {
     places.take(READS, key);
@@ -65,9 +65,12 @@ describe(Shares.name, () => {
 });
 
 describe(Places.name, () => {
+  beforeEach(() => void jest.useFakeTimers());
+  afterEach(() => void jest.useRealTimers());
+
   it('gives one kind 60 % of all, and one key four fifths of that', () => {
     const places = new Places(1000);
-    const keys = steadyKeys(places, 200);
+    const keys = settledKeys(places, 200);
     expect(fill(places, WRITES, 'first')).toBe(480);
     for (const key of keys) fill(places, WRITES, key);
     expect(places.isFull(WRITES)).toBe(true);
@@ -77,19 +80,39 @@ describe(Places.name, () => {
 
   it('has places for reads when all writes hang', () => {
     const places = new Places(1000);
-    for (const key of steadyKeys(places, 200)) for (const kind of [WRITES, OTHER_WRITES]) fill(places, kind, key);
+    for (const key of settledKeys(places, 200)) for (const kind of [WRITES, OTHER_WRITES]) fill(places, kind, key);
     expect([places.isFull(WRITES), places.isFull(OTHER_WRITES), places.isFull(READS)]).toEqual([true, true, false]);
     expect(fill(places, READS, 'first')).toBeGreaterThan(60);
   });
 
-  it('leaves a place for a key that was answered just before, when a thousand others come at once', () => {
+  it('has places for a key that has been answered for some time, while a thousand new ones come every two seconds', () => {
     const places = new Places(1000);
-    const [steady] = steadyKeys(places, 1);
-    let taken = 0;
-    while (!places.take(WRITES, `new ${taken}`)) taken++;
-    expect(taken).toBeGreaterThan(500);
-    expect([places.isFull(WRITES), places.isUneven(WRITES)]).toEqual([false, true]);
-    expect([places.problem(WRITES, 'new'), places.problem(WRITES, steady)]).toEqual(['all', undefined]);
+    const [good] = settledKeys(places, 1);
+    jest.advanceTimersByTime(5000);
+    for (let wave = 0; wave < 10; wave++) {
+      const taken = Array.from({ length: 1000 }, (_, key) => `new ${key}`).filter((key) => !places.take(WRITES, key));
+      expect(taken.length).toBeGreaterThan(540);
+      expect([places.isFull(WRITES), places.isUneven(WRITES)]).toEqual([false, true]);
+      expect(places.problem(WRITES, 'new')).toBe('all');
+      const calls = Array.from({ length: 30 }, () => places.take(WRITES, good));
+      expect(calls).toEqual(calls.map(() => undefined));
+      // Slow answers: the new keys, too, were answered just before the next wave.
+      jest.advanceTimersByTime(1500);
+      for (const key of [...taken, ...calls.map(() => good)]) places.give(WRITES, key);
+      jest.advanceTimersByTime(500);
+    }
+  });
+
+  it('has places for new keys in a kind that holds none, while the others hold all they can', () => {
+    const places = new Places(1000);
+    const keys = settledKeys(places, 200);
+    const others = KINDS.filter((kind) => kind !== READS);
+    for (const kind of others) for (const key of keys) fill(places, kind, key);
+    expect(others).toHaveLength(3);
+    expect([places.problem(READS, 'new'), places.isUneven(READS)]).toEqual([undefined, false]);
+    for (let key = 0; !places.take(READS, `new ${key}`); key++);
+    expect([places.isFull(READS), places.isUneven(READS)]).toEqual([false, true]);
+    expect(places.problem(READS, keys[0])).toBeUndefined();
   });
 
   it.each([1, 2])('gives all %i places to one key', (max) => {

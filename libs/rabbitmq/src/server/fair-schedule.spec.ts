@@ -226,6 +226,47 @@ describe('FairSchedule', () => {
       expect(one.count('heavy')).toBe(3);
     });
 
+    it('keeps the room for the higher cost, when the work was expected to be heavier than it was', () => {
+      const one = bench(10, 100, { rest: 1 });
+      one.enter('calls', 'heavy', 50);
+      one.enter('calls', 'light');
+      jest.advanceTimersByTime(100);
+      one.finish(1, 1);
+      one.enter('calls', 'heavy', 50);
+      expect(one.count('heavy')).toBe(1);
+      jest.advanceTimersByTime(100);
+      expect(one.count('heavy')).toBe(2);
+    });
+
+    it('protects light work that comes all the time, not only after the first of it', () => {
+      const one = bench(10, 100, { rest: 1 });
+      for (let time = 0; time < 3; time++) {
+        one.enter('calls', 'light');
+        jest.advanceTimersByTime(600);
+      }
+      one.enter('calls', 'heavy', 50, 2);
+      expect(one.count('heavy')).toBe(1);
+    });
+
+    it('has room for a piece of half of the budget, whatever fractions the costs before had', () => {
+      const one = bench(10, 128, { rest: 1 });
+      for (const cost of [1.496, 21.764, 42.556]) one.enter('calls', 'heavy', cost);
+      one.finish(3);
+      one.enter('calls', 'light');
+      one.enter('calls', 'heavy', 64);
+      expect(one.count('heavy')).toBe(4);
+    });
+
+    it('lets a heavy piece of the others begin beside floods of light ones and of heavy calls', () => {
+      const preference = { share: 'calls', others: ['lane'], othersMost: 2, forMs: 60_000 };
+      const one = bench(10, 100, { preference, weights: { calls: 12 } });
+      one.enter('calls', 'heavy call', 50, 20);
+      one.enter('lane', 'light', 1, 20);
+      one.enter('lane', 'heavy', 50);
+      one.finish(16);
+      expect(one.count('heavy')).toBe(1);
+    });
+
     it('lets the others rest as well while work of the preferred share comes', () => {
       const preference = { share: 'calls', others: ['lane'], othersMost: 2, forMs: 1000 };
       const one = bench(10, 100, { preference, rest: 1 });

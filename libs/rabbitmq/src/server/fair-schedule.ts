@@ -172,11 +172,14 @@ export class FairSchedule {
     if (cost > LIGHT) this.heavyOthers += one;
   }
 
-  /** Whether the share leaves enough room for the preferred one. At least one piece of the others always runs, and its end lets the next one start. */
+  /**
+   * Whether the share leaves enough room for the preferred one. The heavy piece of the others needs none of their places: light ones would take
+   * each free place, and heavy work of the preferred share the room in the budget, so that both would never be free at once.
+   */
   private mayStart({ isOther }: Share, cost: number): boolean {
     const { preference } = this.options;
     if (!isOther || !preference || !this.isPreferredBusy(performance.now())) return true;
-    return this.others < preference.othersMost && (cost <= LIGHT || this.heavyOthers === 0);
+    return cost <= LIGHT ? this.others < preference.othersMost : this.heavyOthers === 0;
   }
 
   private isPreferredBusy(now: number): boolean {
@@ -191,8 +194,9 @@ export class FairSchedule {
     return this.heavy + this.heavinessOf(cost) <= (isHalved ? this.heavyMost : this.options.heavyBudget);
   }
 
+  /** A whole number: sums of fractions would not return to 0, and what needs half of the budget would find no room. */
   private heavinessOf(cost: number): number {
-    return cost <= LIGHT ? 0 : Math.min(cost, this.heavyMost);
+    return cost <= LIGHT ? 0 : Math.min(Math.ceil(cost), this.heavyMost);
   }
 
   private shareOf(name: string): Share {

@@ -28,12 +28,12 @@ export interface FairScheduleOptions {
   rest?: number;
 }
 
-/** For some time after work of a share has come, some other shares together run a few pieces, of which one is heavy. */
+/** For some time after work of a share has come, some other shares together run a few pieces, and one that is heavy. */
 export interface Preference {
   readonly share: string;
   /** The shares that leave room. */
   readonly others: readonly string[];
-  /** Most running pieces of these, at least 1. */
+  /** Most running pieces of these, at least 1. One heavy piece may run beside them. */
   readonly othersMost: number;
   readonly forMs: number;
 }

@@ -28,7 +28,7 @@ const MAX_FLOWS = 10_000;
 /** After less work the expected cost falls to no less than this fraction, because one small page says little about the next one. */
 const FORGETTING = 0.7;
 
-/** For this time after a call, the lanes together run a few deliveries, of which one is heavy. */
+/** For this time after a call, the lanes together run a few deliveries, and one that is heavy. */
 const CALLS_PREFERRED_MS = 1000;
 const COMMANDS_BESIDE_CALLS = 32;
 const QUERIES_BESIDE_CALLS = 2;

@@ -128,6 +128,11 @@ describe(Queries.name, () => {
     for (const id of ['e', 'f', 'g']) ask(id, { timeoutMs: 5000, apiKey: 'slow' });
     await jest.advanceTimersByTimeAsync(PATIENCE_MS);
     expect(sent().slice(11)).toEqual(['standby e~', 'standby f~']);
+    // All of them end without an answer.
+    queries.giveUp('stopped');
+    for (const id of ['h', 'i', 'j']) ask(id, { timeoutMs: 5000, apiKey: 'slow' });
+    await jest.advanceTimersByTimeAsync(PATIENCE_MS);
+    expect(sent().slice(16)).toEqual(['standby h~', 'standby i~']);
   });
 
   it('takes a queue that only confirms for one that is away, when the standby copy is answered and no copy in it was', async () => {

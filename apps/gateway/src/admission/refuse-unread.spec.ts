@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { refuseUnread } from './refuse-unread';
+import { MOST_STRANGERS_WAITING, refuseUnread } from './refuse-unread';
 import type { TooManyRequests } from './too-many-requests';
 
 describe(refuseUnread.name, () => {
@@ -18,5 +18,18 @@ describe(refuseUnread.name, () => {
   it('begins four calls of unknown callers in an iteration, and one other request, whose answer may be large', async () => {
     expect(await begunOf('/v1/users/add')).toEqual([4, 8]);
     expect(await begunOf('/docs/swagger-ui-bundle.js')).toEqual([1, 2]);
+  });
+
+  it('refuses a further request when calls and other requests together are as many as may wait', () => {
+    const refused: string[] = [];
+    const server = createServer();
+    const tooMany = { refuse: (_: unknown, __: unknown, limit: string) => refused.push(limit) } as unknown as TooManyRequests;
+    refuseUnread(server, { refusalUnread: () => undefined, isKnown: () => false }, tooMany);
+    // Four calls and one other request begin.
+    for (let request = 0; request < MOST_STRANGERS_WAITING + 8; request++) {
+      const url = request % 2 ? '/v1/users/add' : '/docs/swagger-ui-bundle.js';
+      server.emit('request', { url, headers: {}, socket: { destroyed: false } } as IncomingMessage, {} as ServerResponse);
+    }
+    expect(refused).toEqual(['strangers', 'strangers', 'strangers']);
   });
 });

@@ -13,6 +13,7 @@ class Bench {
       const work: Work = {
         share,
         flow,
+        owner: flow,
         costNow: () => cost,
         start: () => {
           this.started.push(flow);
@@ -115,7 +116,7 @@ describe('FairSchedule', () => {
     let cost = 1;
     const started: string[] = [];
     const enter = (name: string) => {
-      const work: Work = { share: 'calls', flow: name, costNow: () => cost, start: () => void started.push(name) };
+      const work: Work = { share: 'calls', flow: name, owner: name, costNow: () => cost, start: () => void started.push(name) };
       one.schedule.enter(work);
       return work;
     };

@@ -27,7 +27,7 @@ export class FairSchedule {
   private preferredAt = -Infinity;
   private opened = false;
   private restingWork = 0;
-  private readonly lightWork = new LightWork<Flow>();
+  private readonly lightWork = new LightWork();
 
   constructor(private readonly options: FairScheduleOptions) {
     this.heavyMost = options.heavyBudget / 2;
@@ -41,7 +41,7 @@ export class FairSchedule {
     if (this.opened) return this.begin(share, flow, work, work.costNow());
     if (this.waitingWork === 0) {
       const cost = work.costNow();
-      if (this.mayStart(share, cost) && this.hasRoom(flow, cost)) return this.begin(share, flow, work, cost);
+      if (this.mayStart(share, cost) && this.hasRoom(work, cost)) return this.begin(share, flow, work, cost);
     }
     flow.waiting.push(work);
     share.waiting++;
@@ -54,7 +54,7 @@ export class FairSchedule {
     const { started } = work;
     if (!started) return;
     work.started = undefined;
-    const { share, flow, at } = started;
+    const { share, flow } = started;
     const known = cost ?? started.cost;
     const owed = known - started.cost;
     share.paidUntil += owed / share.weight;
@@ -63,7 +63,7 @@ export class FairSchedule {
     this.runningWork--;
     this.keepRoom(started, -1);
     const restMs = this.restAfter(started, known);
-    if (restMs > 0) this.rest({ share, flow, at, cost: Math.max(known, started.cost) }, restMs);
+    if (restMs > 0) this.rest({ ...started, cost: Math.max(known, started.cost) }, restMs);
     if (this.waitingWork > 0) this.startWaiting();
   }
 
@@ -108,12 +108,12 @@ export class FairSchedule {
   }
 
   /** Milliseconds for which the room of work that has just ended stays unused. @param known its actual cost */
-  private restAfter({ share, flow, cost, at }: Started, known: number): number {
+  private restAfter({ share, owner, cost, at }: Started, known: number): number {
     const { rest = 0 } = this.options;
     if (rest === 0) return 0;
     const now = performance.now();
     const isHeavy = Math.max(cost, known) > LIGHT;
-    const leavesRoom = (isHeavy && this.lightWork.isBeside(flow, now)) || (share.isOther && this.isPreferredBusy(now));
+    const leavesRoom = (isHeavy && this.lightWork.isBeside(owner, now)) || (share.isOther && this.isPreferredBusy(now));
     return leavesRoom ? Math.min(MOST_REST_MS, rest * (now - at)) : 0;
   }
 
@@ -142,10 +142,11 @@ export class FairSchedule {
     let heavyMayStart = true;
     for (const share of inOrder([...this.shares.values()].filter(({ waiting }) => waiting > 0))) {
       for (const flow of inOrder([...share.flows.values()].filter(({ waiting }) => waiting.length > 0))) {
-        const cost = flow.waiting[0].costNow();
+        const [work] = flow.waiting;
+        const cost = work.costNow();
         // Work that leaves room for the preferred share has no turn to keep.
         if (!this.mayStart(share, cost)) continue;
-        if (cost <= LIGHT || (heavyMayStart && this.hasRoom(flow, cost))) return { share, flow, cost };
+        if (cost <= LIGHT || (heavyMayStart && this.hasRoom(work, cost))) return { share, flow, cost };
         heavyMayStart = false;
       }
     }
@@ -158,8 +159,8 @@ export class FairSchedule {
     // An idle share or flow does not save up credit.
     share.paidUntil = this.now + cost / share.weight;
     flow.paidUntil = share.now + cost;
-    work.started = { share, flow, cost, at: performance.now() };
-    if (cost <= LIGHT) this.lightWork.started(flow, work.started.at);
+    work.started = { share, flow, owner: work.owner, cost, at: performance.now() };
+    if (cost <= LIGHT) this.lightWork.started(work.owner, work.started.at);
     this.runningWork++;
     this.keepRoom(work.started, 1);
     work.start();
@@ -187,10 +188,10 @@ export class FairSchedule {
     return preference !== undefined && now - this.preferredAt <= preference.forMs;
   }
 
-  private hasRoom(flow: Flow, cost: number): boolean {
+  private hasRoom({ owner }: Work, cost: number): boolean {
     if (this.running >= this.options.places) return false;
     if (cost <= LIGHT) return true;
-    const isHalved = this.options.rest !== undefined && this.lightWork.isBeside(flow, performance.now());
+    const isHalved = this.options.rest !== undefined && this.lightWork.isBeside(owner, performance.now());
     return this.heavy + this.heavinessOf(cost) <= (isHalved ? this.heavyMost : this.options.heavyBudget);
   }
 

@@ -1,19 +1,22 @@
-/** For this time after its start, light work is protected from heavy work of other flows. */
+/** For this time after its start, light work is protected from heavy work of other owners. */
 const PROTECTED_MS = 1000;
 
 /** Remembers the latest light work, in milliseconds of `performance.now()`. */
-export class LightWork<Flow> {
-  /** The last two flows with light work: one of them is another flow than any given one. */
-  private last?: { flow: Flow; at: number };
-  private before?: { flow: Flow; at: number };
+export class LightWork {
+  /** The last two owners of light work: one of them is another one than any given one. */
+  private last?: { owner: string; at: number };
+  private before?: { owner: string; at: number };
 
-  started(flow: Flow, at: number): void {
-    if (this.last?.flow === flow) this.last.at = at;
-    else [this.before, this.last] = [this.last, { flow, at }];
+  started(owner: string | undefined, at: number): void {
+    if (owner === undefined) return;
+    if (this.last?.owner === owner) this.last.at = at;
+    else [this.before, this.last] = [this.last, { owner, at }];
   }
 
-  /** Whether light work of another flow came just before. */
-  isBeside(flow: Flow, now: number): boolean {
-    return [this.last, this.before].some((light) => light !== undefined && light.flow !== flow && now - light.at <= PROTECTED_MS);
+  /** Whether light work of another owner came just before. */
+  isBeside(owner: string | undefined, now: number): boolean {
+    return [this.last, this.before].some(
+      (light) => light !== undefined && light.owner !== owner && now - light.at <= PROTECTED_MS,
+    );
   }
 }

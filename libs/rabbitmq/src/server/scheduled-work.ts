@@ -4,6 +4,8 @@ export interface Work {
   readonly share: string;
   /** Flows of a share take turns. A flow is, for example, an API key. */
   readonly flow: string;
+  /** Light work is protected from heavy work of other owners. Work of nobody is not protected. */
+  readonly owner: string | undefined;
   /** Expected cost; 1 is light work. It is asked whenever the work could start, because earlier work of the flow may have changed it. */
   costNow(): number;
   /** Starts it. Must not throw. */
@@ -22,7 +24,7 @@ export interface FairScheduleOptions {
   /** A share that others leave room for, also while it has no waiting work. */
   preference?: Preference;
   /**
-   * Heavy work beside light work of other flows has half of the budget. It keeps its room after its end, for the time that it has run, times
+   * Heavy work beside light work of other owners has half of the budget. It keeps its room after its end, for the time that it has run, times
    * this; so does work that leaves room for the preferred share. Default: it does not, and has the whole budget.
    */
   rest?: number;
@@ -54,6 +56,7 @@ export interface Flow extends Account {
 export interface Started {
   readonly share: Share;
   readonly flow: Flow;
+  readonly owner: string | undefined;
   readonly cost: number;
   /** In milliseconds of `performance.now()`. */
   readonly at: number;

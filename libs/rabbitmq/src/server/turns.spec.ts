@@ -140,6 +140,24 @@ describe('CommandTurns', () => {
 });
 
 describe('QueryTurns', () => {
+  it("does not halve a tenant's heavy queries beside its own questions between the services, and those about credentials", async () => {
+    const bench = new Bench('queries');
+    bench.enter('expensive', INBOX, 1);
+    await bench.finish(1, large);
+    const beside = async (apiKey: string, pattern: string) => {
+      bench.enter(apiKey, pattern, 1);
+      await bench.finish(1, small);
+      bench.enter('expensive', INBOX, 2);
+      const runs = bench.runs('expensive');
+      await bench.finish(runs);
+      while (bench.isBusy) await bench.finish(1);
+      return runs;
+    };
+    expect(await beside('', 'users.authenticate.v1')).toBe(2);
+    expect(await beside('expensive', 'memberships.list.v1')).toBe(2);
+    expect(await beside('light', 'memberships.list.v1')).toBe(1);
+  });
+
   const answers = (bytes: number) => (delivery: Delivery) => {
     delivery.answered();
     delivery.encoded(bytes);

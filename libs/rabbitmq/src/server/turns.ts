@@ -71,6 +71,7 @@ abstract class Turns {
       const work: Work = {
         share: delivery.lane,
         flow: flowOf(delivery),
+        owner: ownerOf(delivery),
         costNow: () => this.costBefore(delivery),
         start: () => {
           this.onStart(delivery);
@@ -131,6 +132,12 @@ const OPEN: ReadonlySet<string> = new Set(OPEN_MESSAGES.map(({ pattern }) => pat
 function flowOf({ lane, context }: Delivery): string {
   if (lane !== 'calls') return context.userId ?? '';
   return OPEN.has(context.pattern) ? `key ${context.apiKey}` : context.pattern;
+}
+
+/** A tenant's own questions between the services are its own work. Those about credentials, and checks of the services, name no tenant. */
+function ownerOf({ lane, context: { userId, apiKey } }: Delivery): string | undefined {
+  if (lane !== 'calls') return `account ${userId}`;
+  return apiKey === '' ? undefined : `key ${apiKey}`;
 }
 
 export class CommandTurns extends Turns {

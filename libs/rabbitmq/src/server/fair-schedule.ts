@@ -124,6 +124,7 @@ export class FairSchedule {
       this.keepRoom(resting, -1);
       this.restingWork--;
       if (this.waitingWork > 0) this.startWaiting();
+      this.options.afterRest?.();
     }, ms).unref();
   }
 

@@ -28,6 +28,8 @@ export interface FairScheduleOptions {
    * this; so does work that leaves room for the preferred share. Default: it does not, and has the whole budget.
    */
   rest?: number;
+  /** Called after a rest: waiting work may have started, although none came or ended. */
+  afterRest?: () => void;
 }
 
 /** For some time after work of a share has come, some other shares together run a few pieces, and one that is heavy. */

@@ -1,5 +1,6 @@
 import type { ConsumeMessage } from 'amqplib';
 import { Registry } from 'prom-client';
+import { eventually } from '@app/testing/eventually';
 import { Delivery, type Acks } from '../delivery/delivery';
 import { DeliveryContext } from '../delivery/delivery-context';
 import { TransportMetrics } from '../metrics';
@@ -17,13 +18,14 @@ class Bench {
   readonly started: string[] = [];
   private readonly running: { delivery: Delivery; end(): void }[] = [];
   private readonly turns: CommandTurns | QueryTurns;
+  private readonly registry = new Registry();
 
   constructor(
     private readonly kind: 'commands' | 'queries',
     places = PLACES,
   ) {
     const Turns = kind === 'commands' ? CommandTurns : QueryTurns;
-    this.turns = new Turns(TransportMetrics.of(new Registry()), places);
+    this.turns = new Turns(TransportMetrics.of(this.registry), places);
   }
 
   enter(apiKey: string, pattern: string, times: number, bytes = 100): void {
@@ -47,6 +49,13 @@ class Bench {
       // Turns go on in a later microtask.
       await new Promise(setImmediate);
     }
+  }
+
+  /** Deliveries that wait and run, as the metrics say. */
+  async reported(): Promise<number[]> {
+    const names = ['rabbitmq_deliveries_waiting', 'rabbitmq_deliveries_running'];
+    const values = await Promise.all(names.map((name) => this.registry.getSingleMetric(name)!.get()));
+    return values.map(({ values: [one] }) => one.value);
   }
 
   get isBusy(): boolean {
@@ -140,6 +149,18 @@ describe('CommandTurns', () => {
 });
 
 describe('QueryTurns', () => {
+  it('reports what starts after a rest', async () => {
+    const bench = new Bench('queries');
+    bench.enter('expensive', INBOX, 1);
+    await bench.finish(1, large);
+    bench.enter('light', INBOX, 1);
+    bench.enter('expensive', INBOX, 2);
+    expect(await bench.reported()).toEqual([1, 2]);
+    await bench.finish(2, small);
+    await eventually(() => bench.isBusy);
+    expect(await bench.reported()).toEqual([0, 1]);
+  });
+
   it("does not halve a tenant's heavy queries beside its own questions between the services, and those about credentials", async () => {
     const bench = new Bench('queries');
     bench.enter('expensive', INBOX, 1);

@@ -55,7 +55,7 @@ abstract class Turns {
     options: { places: number; heavyBudget: number; besideCalls: number },
   ) {
     const preference = { share: 'calls', others: LANES, othersMost: options.besideCalls, forMs: CALLS_PREFERRED_MS };
-    this.schedule = new FairSchedule({ ...options, weights: WEIGHTS, preference, rest: REST });
+    this.schedule = new FairSchedule({ ...options, weights: WEIGHTS, preference, rest: REST, afterRest: () => this.report() });
     metrics.deliveriesRunningLimit.set({ kind }, options.places);
     metrics.deliveriesWaiting.set({ kind }, 0);
     this.running = metrics.deliveriesRunning.labels(kind);

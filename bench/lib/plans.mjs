@@ -19,7 +19,7 @@ const MOST_PAGES = 4;
  */
 export async function planOf(sql, { organizationId, notificationIds, pageSize, ...filters }) {
   const { pageQuery } = built('apps/notifications/src/db/pages.repository');
-  const { GENERIC_PLANS } = built('libs/postgres/src/data-source');
+  const { GENERIC_PLANS } = built('libs/postgres/src/connections/data-source');
   const filter = { apiKey: 'demo-key', organizationId, ...filters, ids: notificationIds };
   const { text, values } = pageQuery(filter, { newestFirst: true, size: pageSize });
   const client = await sql.connect();

@@ -19,7 +19,7 @@ const MOST_DELETED = 256;
  * @returns {Promise<import('./findings.mjs').Findings>}
  */
 export async function measureStatements(system, stored) {
-  const { createDataSource } = built('libs/postgres/src/data-source');
+  const { createDataSource } = built('libs/postgres/src/connections/data-source');
   const { DATABASE } = built('apps/notifications/src/db/schema');
   const { InboxRepository } = built('apps/notifications/src/db/inbox.repository');
   const { ReadingsRepository } = built('apps/notifications/src/db/readings.repository');

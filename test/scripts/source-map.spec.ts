@@ -10,7 +10,7 @@ it('maps our lines of a bundle and none of a package, also where its own map nam
     names: [],
     sources: [
       '../node_modules/amqplib/lib/error.js',
-      '../libs/amqp/src/caller.ts',
+      '../libs/amqp/src/calls/caller.ts',
       '../src/error/TypeORMError.ts',
       '../apps/users/src/main.ts',
     ],
@@ -21,5 +21,5 @@ it('maps our lines of a bundle and none of a package, also where its own map nam
     console.log(JSON.stringify(withoutPackages(${JSON.stringify(map)})));`);
   const read = new SourceMap((await script.next()) as SourceMapPayload);
   const sources = [0, 1, 2, 3].map((line) => (read.findEntry(line, 5) as { originalSource?: string }).originalSource);
-  expect(sources).toEqual([undefined, '../libs/amqp/src/caller.ts', undefined, '../apps/users/src/main.ts']);
+  expect(sources).toEqual([undefined, '../libs/amqp/src/calls/caller.ts', undefined, '../apps/users/src/main.ts']);
 });

@@ -1,7 +1,7 @@
 import { Module, type DynamicModule } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { ErasureLoop } from '@app/postgres/erasure-loop';
-import { OutboxRelay } from '@app/postgres/outbox';
+import { ErasureLoop } from '@app/postgres/retention/erasure-loop';
+import { OutboxRelay } from '@app/postgres/outbox/outbox';
 import { RabbitClient } from '@app/rabbitmq/client/rabbit.client';
 import { AddNotificationHandler } from './commands/add-notification.handler';
 import { DeleteNotificationsHandler } from './commands/delete-notifications.handler';

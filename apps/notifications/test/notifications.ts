@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { DataSource, QueryRunner } from 'typeorm';
-import { createDataSource } from '@app/postgres/data-source';
+import { createDataSource } from '@app/postgres/connections/data-source';
 import { createTestDatabase } from '@app/testing/database';
 import { keepStatistics } from '@app/testing/plan';
 import type { NewNotification } from '../src/db/insert-notifications.repository';

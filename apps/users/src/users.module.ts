@@ -1,7 +1,7 @@
 import { Module, type DynamicModule } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { ErasureLoop } from '@app/postgres/erasure-loop';
-import { OutboxRelay } from '@app/postgres/outbox';
+import { ErasureLoop } from '@app/postgres/retention/erasure-loop';
+import { OutboxRelay } from '@app/postgres/outbox/outbox';
 import { AddUsersHandler } from './commands/add-users/add-users.handler';
 import { DeleteUsersHandler } from './commands/delete-users.handler';
 import { EraseUsersHandler } from './commands/erase-users.handler';

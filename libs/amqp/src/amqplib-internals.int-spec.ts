@@ -2,7 +2,7 @@ import { Socket } from 'node:net';
 import type { ChannelModel, ConfirmChannel } from 'amqplib';
 import { createTestBroker, type TestBroker } from '@app/testing/broker';
 import { internalsOfChannel, internalsOfConnection } from './amqplib-internals';
-import { openConnection } from './open-connection';
+import { openConnection } from './connection/open-connection';
 
 describe('beneath amqplib', () => {
   let broker: TestBroker;

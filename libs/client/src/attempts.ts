@@ -1,4 +1,4 @@
-import { Backoff } from '@app/amqp/backoff';
+import { Backoff } from '@app/amqp/connection/backoff';
 import { ApiError } from '@app/contracts/error';
 
 export interface Attempts {

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import type { Channel, ConsumeMessage, Options } from 'amqplib';
-import { Backoff } from '@app/amqp/backoff';
-import { unavailable } from '@app/amqp/call-errors';
-import { closeQuietly, RabbitChannel } from '@app/amqp/channel';
-import { isChannelClosed } from '@app/amqp/opened-channel';
-import type { RabbitConnection } from '@app/amqp/connection';
-import { HEADER } from '@app/amqp/headers';
-import { NotWritten, type ConfirmedPublisher } from '@app/amqp/publisher';
-import { within } from '@app/amqp/within';
+import { Backoff } from '@app/amqp/connection/backoff';
+import { unavailable } from '@app/amqp/calls/call-errors';
+import { closeQuietly, RabbitChannel } from '@app/amqp/connection/channel';
+import { isChannelClosed } from '@app/amqp/connection/opened-channel';
+import type { RabbitConnection } from '@app/amqp/connection/connection';
+import { HEADER } from '@app/amqp/messages/headers';
+import { NotWritten, type ConfirmedPublisher } from '@app/amqp/publishing/publisher';
+import { within } from '@app/amqp/connection/within';
 import { readEvent, type EventType, type Handlers } from './events';
 
 export interface ListenOptions {

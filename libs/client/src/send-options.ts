@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Operation } from '@app/amqp/message-properties';
+import type { Operation } from '@app/amqp/messages/message-properties';
 import { ApiError } from '@app/contracts/error';
 import { IDEMPOTENCY_KEY, REQUEST_ID } from '@app/contracts/headers';
 import { MAX_BODY_BYTES } from '@app/contracts/json';

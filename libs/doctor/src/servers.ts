@@ -3,7 +3,7 @@ import { lookup } from 'node:dns/promises';
 import { connect as connectTcp, isIP } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { parseManagementUrl } from '@app/rabbitmq/management-url';
-import { wantsTls } from '@app/postgres/tls-client';
+import { wantsTls } from '@app/postgres/connections/tls-client';
 import { addressText, parseBrokerUrl } from '@app/runtime/broker-url';
 import { databaseServers } from '@app/runtime/database-url';
 import { tlsOptions, tlsProblem, type TlsFiles } from '@app/runtime/tls-files';

@@ -1,7 +1,7 @@
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { Agent, request as httpsRequest } from 'node:https';
 import { text } from 'node:stream/consumers';
-import { Backoff } from '@app/amqp/backoff';
+import { Backoff } from '@app/amqp/connection/backoff';
 import { parseBrokerUrl } from '@app/runtime/broker-url';
 import { parseManagementUrl } from '@app/rabbitmq/management-url';
 import { tlsOptions, tlsProblem, type TlsFiles } from '@app/runtime/tls-files';

@@ -1,5 +1,5 @@
 import { Counter, Gauge, Histogram, register, type Registry } from 'prom-client';
-import { MOST_COMMANDS } from '@app/amqp/command-format';
+import { MOST_COMMANDS } from '@app/amqp/messages/command-format';
 
 const CALL_BUCKETS_S = [0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10];
 /** A command with a caller expires after some seconds, one without a caller may wait for hours. */

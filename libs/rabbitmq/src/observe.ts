@@ -1,5 +1,5 @@
 import { Logger } from '@nestjs/common';
-import type { Observer } from '@app/amqp/observer';
+import type { Observer } from '@app/amqp/connection/observer';
 import type { TransportMetrics } from './metrics';
 import { tracePublication } from './spans';
 

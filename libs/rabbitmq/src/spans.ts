@@ -1,7 +1,7 @@
 import { SpanKind, type Span, type SpanContext } from '@opentelemetry/api';
 import type { ConsumeMessage } from 'amqplib';
-import { HEADER } from '@app/amqp/headers';
-import type { Request } from '@app/amqp/message-properties';
+import { HEADER } from '@app/amqp/messages/headers';
+import type { Request } from '@app/amqp/messages/message-properties';
 import type { ErrorStatus } from '@app/contracts/error';
 import { isSampled, readTrace } from '@app/tracing/trace-context';
 import { endFailed, isTracing, startEntrySpan, startInnerSpan, startSpan } from '@app/tracing/tracing';

@@ -12,9 +12,9 @@ import { declareTopology } from '../src/topology/declare-topology';
 import type { DeliveryContext } from '../src/delivery/delivery-context';
 import { RabbitClient, type CallOptions } from '../src/client/rabbit.client';
 import type { RabbitServer } from '../src/server/rabbit.server';
-import { Caller } from '@app/amqp/caller';
-import { Reply } from '@app/amqp/reply';
-import { within } from '@app/amqp/within';
+import { Caller } from '@app/amqp/calls/caller';
+import { Reply } from '@app/amqp/messages/reply';
+import { within } from '@app/amqp/connection/within';
 
 const BODY: AddUsersRequest = { organizationId: 'o', users: [{ userId: 'u' }] };
 const OPTIONS: CallOptions = { apiKey: 'key', requestId: 'request-1', timeoutMs: 5000 };

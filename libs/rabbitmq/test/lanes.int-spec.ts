@@ -1,6 +1,6 @@
 import type { ConfirmChannel, ChannelModel, Options } from 'amqplib';
 import { Registry } from 'prom-client';
-import { openConnection } from '@app/amqp/open-connection';
+import { openConnection } from '@app/amqp/connection/open-connection';
 import { ApiError } from '@app/contracts/error';
 import { AddUsers, type AddUsersRequest } from '@app/contracts/users.add';
 import { createTestBroker, type TestBroker } from '@app/testing/broker';

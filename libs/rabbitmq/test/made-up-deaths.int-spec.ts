@@ -1,6 +1,6 @@
 import type { ChannelModel, ConfirmChannel } from 'amqplib';
 import { Registry } from 'prom-client';
-import { openConnection } from '@app/amqp/open-connection';
+import { openConnection } from '@app/amqp/connection/open-connection';
 import { ApiError } from '@app/contracts/error';
 import { eventually } from '@app/testing/eventually';
 import { PrivateServer } from '@app/testing/private-server';

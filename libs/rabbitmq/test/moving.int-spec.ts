@@ -1,5 +1,5 @@
 import { Registry } from 'prom-client';
-import type { RabbitConnection } from '@app/amqp/connection';
+import type { RabbitConnection } from '@app/amqp/connection/connection';
 import { AddUsers, type AddUsersRequest } from '@app/contracts/users.add';
 import { Authenticate } from '@app/contracts/users.authenticate';
 import { createTestBroker, type TestBroker } from '@app/testing/broker';

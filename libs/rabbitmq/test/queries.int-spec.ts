@@ -1,6 +1,6 @@
 import type { Channel, ChannelModel } from 'amqplib';
 import { Registry } from 'prom-client';
-import { openConnection } from '@app/amqp/open-connection';
+import { openConnection } from '@app/amqp/connection/open-connection';
 import { AddUsers } from '@app/contracts/users.add';
 import { Authenticate } from '@app/contracts/users.authenticate';
 import { Exists } from '@app/contracts/users.exists';

@@ -11,8 +11,8 @@ import { PrivateServer } from '@app/testing/private-server';
 import { startUsersStub, type UsersHandlers } from '@app/testing/users-stub';
 import type { ConsumedQueue } from '../src/topology/consumed-queues';
 import { declareTopology } from '../src/topology/declare-topology';
-import type { RabbitConnection } from '@app/amqp/connection';
-import { openConnection } from '@app/amqp/open-connection';
+import type { RabbitConnection } from '@app/amqp/connection/connection';
+import { openConnection } from '@app/amqp/connection/open-connection';
 import { RabbitClient } from '../src/client/rabbit.client';
 import type { RabbitServer } from '../src/server/rabbit.server';
 

@@ -3,8 +3,8 @@ import type { ChannelModel, ConfirmChannel, ConsumeMessage, GetMessage, Options 
 import { Registry } from 'prom-client';
 import { ApiError } from '@app/contracts/error';
 import { AddUsers, type AddUsersRequest } from '@app/contracts/users.add';
-import { commandMessage, COMMANDS_TYPE, unpackCommands } from '@app/amqp/command-format';
-import { openConnection } from '@app/amqp/open-connection';
+import { commandMessage, COMMANDS_TYPE, unpackCommands } from '@app/amqp/messages/command-format';
+import { openConnection } from '@app/amqp/connection/open-connection';
 import { createTestBroker, type TestBroker } from '@app/testing/broker';
 import { eventually } from '@app/testing/eventually';
 import { startUsersStub, type UsersHandlers } from '@app/testing/users-stub';

@@ -6,7 +6,7 @@ import { eventually } from '@app/testing/eventually';
 import { startUsersStub, type UsersHandlers } from '@app/testing/users-stub';
 import { declareTopology } from '../src/topology/declare-topology';
 import type { DeliveryContext } from '../src/delivery/delivery-context';
-import { openConnection } from '@app/amqp/open-connection';
+import { openConnection } from '@app/amqp/connection/open-connection';
 import type { RabbitServer } from '../src/server/rabbit.server';
 import { crashedQueue, suspectQueue } from '../src/topology/topology';
 

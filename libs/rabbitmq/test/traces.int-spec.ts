@@ -8,7 +8,7 @@ import {
   type ReadableSpan,
 } from '@opentelemetry/sdk-trace';
 import { Registry } from 'prom-client';
-import { openConnection } from '@app/amqp/open-connection';
+import { openConnection } from '@app/amqp/connection/open-connection';
 import { ApiError } from '@app/contracts/error';
 import { createTestBroker, type TestBroker } from '@app/testing/broker';
 import { eventually } from '@app/testing/eventually';

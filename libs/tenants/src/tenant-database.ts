@@ -1,6 +1,6 @@
 import type { ClientBase } from 'pg';
-import { DatabaseServers } from '@app/postgres/database-servers';
-import { WritableClient } from '@app/postgres/writable-client';
+import { DatabaseServers } from '@app/postgres/connections/database-servers';
+import { WritableClient } from '@app/postgres/connections/writable-client';
 import type { TlsFiles } from '@app/runtime/tls-files';
 import { SCHEMAS } from './tables';
 

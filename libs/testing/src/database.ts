@@ -1,5 +1,5 @@
 import type { MigrationInterface } from 'typeorm';
-import { migrate } from '@app/postgres/migrate';
+import { migrate } from '@app/postgres/migrations/migrate';
 import { createEmptyDatabase, type TestDatabase } from './server-databases';
 
 /** Creates a database for one test file, with the migrations of the given schemas. */

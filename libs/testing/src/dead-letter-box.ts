@@ -1,6 +1,6 @@
 import type { ChannelModel, ConfirmChannel, GetMessage, Options } from 'amqplib';
 import { parseBrokerUrl } from '@app/runtime/broker-url';
-import { openConnection } from '@app/amqp/open-connection';
+import { openConnection } from '@app/amqp/connection/open-connection';
 import type { AuditLine } from '@app/rabbitmq-admin/dead-letters/audit';
 import { readCommandLine } from '@app/rabbitmq-admin/dead-letters/command-line';
 import type { Bounds } from '@app/rabbitmq-admin/dead-letters/opened-queue';

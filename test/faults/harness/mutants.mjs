@@ -40,7 +40,7 @@ export const MUTANTS = [
     name: 'no mandatory',
     edits: [
       [
-        'libs/amqp/src/publisher.ts',
+        'libs/amqp/src/publishing/publisher.ts',
         '{ exchange, routingKey, mandatory }, properties, body, onConfirm',
         '{ exchange, routingKey, mandatory: false && mandatory }, properties, body, onConfirm',
       ],
@@ -74,17 +74,17 @@ export const MUTANTS = [
   },
   {
     name: 'a blocked broker is not noticed',
-    edits: [['libs/amqp/src/channel.ts', "if (state === 'blocked')", 'if (false as boolean)']],
+    edits: [['libs/amqp/src/connection/channel.ts', "if (state === 'blocked')", 'if (false as boolean)']],
     test: ['broker', 'memory alarm'],
   },
   {
     name: 'a nack is taken for a confirm',
-    edits: [['libs/amqp/src/publisher.ts', "nacked ? 'nacked'", "nacked ? 'confirmed'"]],
+    edits: [['libs/amqp/src/publishing/publisher.ts', "nacked ? 'nacked'", "nacked ? 'confirmed'"]],
     test: ['broker', 'queue of commands full'],
   },
   {
     name: 'silence is not noticed',
-    edits: [['libs/amqp/src/open-connection.ts', 'const MOST_SILENCE_S = 8;', 'const MOST_SILENCE_S = 800;']],
+    edits: [['libs/amqp/src/connection/open-connection.ts', 'const MOST_SILENCE_S = 8;', 'const MOST_SILENCE_S = 800;']],
     test: ['links', 'until they are found'],
   },
   ...LIFECYCLE_MUTANTS,
@@ -120,11 +120,11 @@ export const MUTANTS = [
     name: 'an event that is deleted before its confirm',
     edits: [
       [
-        'libs/postgres/src/outbox.ts',
+        'libs/postgres/src/outbox/outbox.ts',
         'const again = (await',
         'await this.stored.delete(batch.map(({ seq }) => seq));\n        const again = (await',
       ],
     ],
-    test: ['libs/postgres/src/outbox-from-memory.int-spec.ts', 'leaves to the table'],
+    test: ['libs/postgres/src/outbox/outbox-from-memory.int-spec.ts', 'leaves to the table'],
   },
 ];

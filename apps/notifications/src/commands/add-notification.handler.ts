@@ -5,7 +5,7 @@ import { identifierProblem } from '@app/contracts/fields';
 import { fingerprintOf, usedBefore } from '@app/contracts/idempotency';
 import { AddNotification, AddNotificationRequest, type AddNotificationResult } from '@app/contracts/notifications.add';
 import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
-import { Reply } from '@app/amqp/reply';
+import { Reply } from '@app/amqp/messages/reply';
 import { traceOf } from '@app/tracing/tracing';
 import type { NewNotification } from '../db/insert-notifications.repository';
 import { Existence } from '../users-service/existence';

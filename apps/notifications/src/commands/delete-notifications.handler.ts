@@ -9,7 +9,7 @@ import {
 } from '@app/contracts/notifications.delete';
 import { decodeMomentToken, encodeMomentToken } from '@app/contracts/page-token';
 import { attempt } from '@app/postgres/attempt';
-import { OutboxRelay } from '@app/postgres/outbox';
+import { OutboxRelay } from '@app/postgres/outbox/outbox';
 import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
 import { DeleteNotificationsRepository, type Deleted } from '../db/delete-notifications.repository';
 import { Existence } from '../users-service/existence';

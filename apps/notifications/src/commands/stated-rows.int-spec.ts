@@ -1,4 +1,4 @@
-import type { OutboxRelay } from '@app/postgres/outbox';
+import type { OutboxRelay } from '@app/postgres/outbox/outbox';
 import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
 import { DeleteNotificationsRepository } from '../db/delete-notifications.repository';
 import { InboxRepository } from '../db/inbox.repository';

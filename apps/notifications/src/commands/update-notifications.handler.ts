@@ -8,8 +8,8 @@ import {
   type UpdatedNotification,
 } from '@app/contracts/notifications.update';
 import { attempt } from '@app/postgres/attempt';
-import { OutboxRelay } from '@app/postgres/outbox';
-import type { OutboxEvent } from '@app/postgres/outbox-event';
+import { OutboxRelay } from '@app/postgres/outbox/outbox';
+import type { OutboxEvent } from '@app/postgres/outbox/outbox-event';
 import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
 import { ReadingsRepository } from '../db/readings.repository';
 import { Members } from '../users-service/members';

@@ -3,8 +3,8 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { EVENT_TYPES } from '@app/contracts/event-types';
 import { hasLostRace } from '@app/postgres/errors';
-import type { OutboxEvent } from '@app/postgres/outbox-event';
-import { queryPrepared } from '@app/postgres/query-prepared';
+import type { OutboxEvent } from '@app/postgres/outbox/outbox-event';
+import { queryPrepared } from '@app/postgres/connections/query-prepared';
 import { activeTrace } from '@app/tracing/tracing';
 import { DELETE_BY_DOCUMENT, DELETE_BY_ID, DELETE_BY_LOCATION, MOST_DELETED } from './delete-notifications.sql';
 

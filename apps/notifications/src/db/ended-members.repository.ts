@@ -1,5 +1,5 @@
 import type { DataSource } from 'typeorm';
-import type { Deleted } from '@app/postgres/deletion-loop';
+import type { Deleted } from '@app/postgres/retention/deletion-loop';
 
 const TODAY = `(now() AT TIME ZONE 'UTC')::date`;
 /** The version of such a day, which was seen at any time of it, is 30 days old. */

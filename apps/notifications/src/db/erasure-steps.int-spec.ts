@@ -1,5 +1,5 @@
 import type { DataSource } from 'typeorm';
-import type { OutboxEvent } from '@app/postgres/outbox-event';
+import type { OutboxEvent } from '@app/postgres/outbox/outbox-event';
 import { NotificationsErasureSteps } from './erasure-steps';
 import { ErasuresRepository, type NewErasure } from './erasures.repository';
 import { InsertNotificationsRepository, type NewNotification } from './insert-notifications.repository';

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { queryPrepared } from '@app/postgres/query-prepared';
+import { queryPrepared } from '@app/postgres/connections/query-prepared';
 import { ORDER } from './erasure.sql';
 
 /** The clock of the users service may be so much behind that of this service's database. */

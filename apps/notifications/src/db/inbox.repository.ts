@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { queryPrepared } from '@app/postgres/query-prepared';
+import { queryPrepared } from '@app/postgres/connections/query-prepared';
 import type { NotificationContent } from './entities/notification.entity';
 import { BUDGETS, inboxQuery, type Budgets, type InboxFilter } from './inbox.sql';
 import type { PageWindow, StoredNotification } from './pages.repository';

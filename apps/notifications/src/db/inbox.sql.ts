@@ -1,4 +1,4 @@
-import type { PreparedStatement } from '@app/postgres/query-prepared';
+import type { PreparedStatement } from '@app/postgres/connections/query-prepared';
 import { PAGE_BYTES, visibleTo, type PageWindow } from './pages.repository';
 import { IS_SHOWN, isNamed, isOpen, isRead, MARK, MEMBER, ORGANIZATION, WHO } from './read-state.sql';
 

@@ -1,4 +1,4 @@
-import { KEEP_KEYS_HOURS } from '@app/postgres/expired-keys';
+import { KEEP_KEYS_HOURS } from '@app/postgres/retention/expired-keys';
 
 /** Operation name of notifications/add in the idempotency keys. */
 const OPERATION = 'notifications.add';

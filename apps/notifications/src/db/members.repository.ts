@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { queryPrepared } from '@app/postgres/query-prepared';
+import { queryPrepared } from '@app/postgres/connections/query-prepared';
 
 export interface CopiedMembership {
   level: 'organization' | 'folder' | 'document';

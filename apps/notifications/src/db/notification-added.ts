@@ -1,5 +1,5 @@
 import { EVENT_TYPES } from '@app/contracts/event-types';
-import type { OutboxEvent } from '@app/postgres/outbox-event';
+import type { OutboxEvent } from '@app/postgres/outbox/outbox-event';
 import type { KeptUser, NotificationContent } from './entities/notification.entity';
 
 /** The published part of a stored notification, from the memory of the process that stored it or from its row. */

@@ -1,7 +1,7 @@
 import type { PoolClient } from 'pg';
 import { EVENT_TYPES } from '@app/contracts/event-types';
-import { EVENT_MEMORY_MS } from '@app/postgres/event-memory';
-import type { OutboxEvent, OutboxLimits } from '@app/postgres/outbox-event';
+import { EVENT_MEMORY_MS } from '@app/postgres/outbox/event-memory';
+import type { OutboxEvent, OutboxLimits } from '@app/postgres/outbox/outbox-event';
 import type { NotificationContent } from './entities/notification.entity';
 import { DELETED } from './deleted-notification';
 import { notificationAdded, type AddedNotification } from './notification-added';

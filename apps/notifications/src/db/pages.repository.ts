@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { queryPrepared, type PreparedStatement } from '@app/postgres/query-prepared';
+import { queryPrepared, type PreparedStatement } from '@app/postgres/connections/query-prepared';
 import type { NotificationContent } from './entities/notification.entity';
 
 /** Most bytes of content in a page, which has at least one notification. Limits both the read and the reply. */

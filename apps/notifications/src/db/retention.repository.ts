@@ -1,5 +1,5 @@
 import type { DataSource, EntityManager } from 'typeorm';
-import type { Deleted } from '@app/postgres/deletion-loop';
+import type { Deleted } from '@app/postgres/retention/deletion-loop';
 import { DELETED, KEEP_DELETED_MS } from './deleted-notification';
 
 const DAY_MS = 24 * 60 * 60 * 1000;

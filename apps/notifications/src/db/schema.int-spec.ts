@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { DataSource } from 'typeorm';
-import { migrate } from '@app/postgres/migrate';
+import { migrate } from '@app/postgres/migrations/migrate';
 import { DATABASE } from './schema';
 import { connectTestDatabase } from '../../test/notifications';
 

@@ -2,7 +2,7 @@ import { Controller } from '@nestjs/common';
 import { Ctx, MessagePattern, Payload } from '@nestjs/microservices';
 import { UserErased } from '@app/contracts/events.users';
 import { UserErasedEvent } from '@app/contracts/handled-events';
-import { ErasureLoop } from '@app/postgres/erasure-loop';
+import { ErasureLoop } from '@app/postgres/retention/erasure-loop';
 import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
 import { ErasuresRepository } from '../db/erasures.repository';
 

@@ -2,7 +2,7 @@ import { Controller } from '@nestjs/common';
 import { Ctx, MessagePattern, Payload } from '@nestjs/microservices';
 import { GetInbox, InboxRequest, type InboxResult } from '@app/contracts/notifications.inbox';
 import { decodePageToken, encodePageToken } from '@app/contracts/page-token';
-import { JsonText } from '@app/amqp/reply';
+import { JsonText } from '@app/amqp/messages/reply';
 import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
 import { InboxRepository, positionOf } from '../db/inbox.repository';
 import { Members } from '../users-service/members';

@@ -2,7 +2,7 @@ import { Controller } from '@nestjs/common';
 import { Ctx, MessagePattern, Payload } from '@nestjs/microservices';
 import { GetNotifications, GetNotificationsRequest, type GetNotificationsResult } from '@app/contracts/notifications.get';
 import { decodePageToken, encodePageToken } from '@app/contracts/page-token';
-import { JsonText } from '@app/amqp/reply';
+import { JsonText } from '@app/amqp/messages/reply';
 import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
 import { Members } from '../users-service/members';
 import { PagesRepository } from '../db/pages.repository';

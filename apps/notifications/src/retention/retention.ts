@@ -1,6 +1,6 @@
 import type { DataSource } from 'typeorm';
-import { DeletionLoop, type OldRows } from '@app/postgres/deletion-loop';
-import { expiredKeys } from '@app/postgres/expired-keys';
+import { DeletionLoop, type OldRows } from '@app/postgres/retention/deletion-loop';
+import { expiredKeys } from '@app/postgres/retention/expired-keys';
 import { membershipsDeleted } from '@app/postgres/metrics';
 import { deleteMembersWhoLeft, deleteRemovedMembers, recordVersion } from '../db/ended-members.repository';
 import {

@@ -1,7 +1,7 @@
 import '@app/runtime/stop-while-starting';
 import 'reflect-metadata';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createDataSource } from '@app/postgres/data-source';
+import { createDataSource } from '@app/postgres/connections/data-source';
 import { databaseProblem, onDatabase } from '@app/postgres/tool';
 import { databaseTlsFiles } from '@app/runtime/tls-settings';
 import { ToolOutput } from '@app/runtime/tool-output';

@@ -1,6 +1,6 @@
 import '@app/runtime/stop-while-starting';
 import 'reflect-metadata';
-import { migrateAndReport } from '@app/postgres/migrate-main';
+import { migrateAndReport } from '@app/postgres/migrations/migrate-main';
 import { ToolOutput } from '@app/runtime/tool-output';
 import { databaseTlsFiles } from '@app/runtime/tls-settings';
 import { notificationsMigrationConfig } from '../config';

@@ -1,5 +1,5 @@
 import type { Span } from '@opentelemetry/api';
-import { STATEMENT_TIMEOUT_MS } from '@app/postgres/statement-timeout';
+import { STATEMENT_TIMEOUT_MS } from '@app/postgres/connections/statement-timeout';
 import type { NewNotification } from '../db/insert-notifications.repository';
 import { MAX_BATCH } from '../metrics';
 import type { Written } from './written';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { DataSource, QueryRunner } from 'typeorm';
-import { OutboxRelay } from '@app/postgres/outbox';
-import type { OutboxEvent } from '@app/postgres/outbox-event';
+import { OutboxRelay } from '@app/postgres/outbox/outbox';
+import type { OutboxEvent } from '@app/postgres/outbox/outbox-event';
 import { takeEvents } from '../db/outbox.repository';
 import { InsertNotificationsRepository, type NewNotification } from '../db/insert-notifications.repository';
 import { eventually } from '@app/testing/eventually';

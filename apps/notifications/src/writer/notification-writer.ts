@@ -1,7 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import type { Span } from '@opentelemetry/api';
 import { isDatabaseAway, isRejectedByValue, isTransient, sqlState, violatedConstraint } from '@app/postgres/errors';
-import { OutboxRelay } from '@app/postgres/outbox';
+import { OutboxRelay } from '@app/postgres/outbox/outbox';
 import { outside } from '@app/tracing/tracing';
 import { InsertNotificationsRepository, type NewNotification } from '../db/insert-notifications.repository';
 import { startBatch } from './batch-span';

@@ -1,5 +1,5 @@
 import type { DataSource } from 'typeorm';
-import { OutboxRelay } from '@app/postgres/outbox';
+import { OutboxRelay } from '@app/postgres/outbox/outbox';
 import { takeEvents } from '../db/outbox.repository';
 import { InsertNotificationsRepository } from '../db/insert-notifications.repository';
 import { eventually } from '@app/testing/eventually';

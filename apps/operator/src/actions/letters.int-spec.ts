@@ -1,5 +1,5 @@
-import { createDataSource } from '@app/postgres/data-source';
-import { migrate } from '@app/postgres/migrate';
+import { createDataSource } from '@app/postgres/connections/data-source';
+import { migrate } from '@app/postgres/migrations/migrate';
 import { LETTER_QUEUES } from '@app/rabbitmq-admin/dead-letters/letter-queue';
 import { DEAD, DeadLetterBox } from '@app/testing/dead-letter-box';
 import { createEmptyDatabase, type TestDatabase } from '@app/testing/server-databases';

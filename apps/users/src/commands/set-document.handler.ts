@@ -4,7 +4,7 @@ import { DEFAULT_ACCESS, type AccessType } from '@app/contracts/access';
 import { SetDocument, SetDocumentRequest, type SetDocumentResult } from '@app/contracts/documents.set';
 import { ApiError } from '@app/contracts/error';
 import { attempt } from '@app/postgres/attempt';
-import { OutboxRelay } from '@app/postgres/outbox';
+import { OutboxRelay } from '@app/postgres/outbox/outbox';
 import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
 import { DocumentsRepository, type NewDocument } from '../db/documents.repository';
 

@@ -1,5 +1,5 @@
 import { EVENT_TYPES } from '@app/contracts/event-types';
-import type { PreparedStatement } from '@app/postgres/query-prepared';
+import type { PreparedStatement } from '@app/postgres/connections/query-prepared';
 import { expiredCte, OPERATIONS } from './idempotency-keys.repository';
 import type { Level } from './level';
 import { live } from './live.sql';

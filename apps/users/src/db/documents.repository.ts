@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { hasLostRace, violatedConstraint } from '@app/postgres/errors';
-import { queryPrepared } from '@app/postgres/query-prepared';
+import { queryPrepared } from '@app/postgres/connections/query-prepared';
 import { activeTrace } from '@app/tracing/tracing';
 import { EVENT_TYPES } from '@app/contracts/event-types';
 import { organizationCte } from './organization.sql';

@@ -1,5 +1,5 @@
 import type { DataSource } from 'typeorm';
-import type { Deleted } from '@app/postgres/deletion-loop';
+import type { Deleted } from '@app/postgres/retention/deletion-loop';
 
 /** Tables of memberships. */
 export const LEVELS = ['organization_members', 'folder_members', 'document_members'] as const;

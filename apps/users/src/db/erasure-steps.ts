@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
 import type { DataSource, EntityManager } from 'typeorm';
 import { EVENT_TYPES } from '@app/contracts/event-types';
-import type { ErasureSteps, StepOutcome } from '@app/postgres/erasure-loop';
+import type { ErasureSteps, StepOutcome } from '@app/postgres/retention/erasure-loop';
 
 /** Users of one step, and memberships deleted from each table by it. */
 const MOST_USERS = 100;

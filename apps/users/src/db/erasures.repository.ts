@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { hasLostRace, violatedConstraint } from '@app/postgres/errors';
-import { queryPrepared } from '@app/postgres/query-prepared';
+import { queryPrepared } from '@app/postgres/connections/query-prepared';
 import { ERASE_EVERYWHERE, ERASE_IN_ORGANIZATIONS } from './erase-users.sql';
 import type { OperationName } from './idempotency-keys.repository';
 

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { KEEP_KEYS_HOURS } from '@app/postgres/expired-keys';
+import { KEEP_KEYS_HOURS } from '@app/postgres/retention/expired-keys';
 
 /** Names of operations in the idempotency keys. A key that is the `message_id` of a message never meets an Idempotency-Key. */
 export const OPERATIONS = {

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { hasLostRace, violatedConstraint } from '@app/postgres/errors';
-import { queryPrepared } from '@app/postgres/query-prepared';
+import { queryPrepared } from '@app/postgres/connections/query-prepared';
 import { activeTrace } from '@app/tracing/tracing';
 import { ADD_MEMBERS } from './add-members.sql';
 import type { OperationName } from './idempotency-keys.repository';

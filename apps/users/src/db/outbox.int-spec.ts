@@ -1,6 +1,6 @@
 import type { PoolClient } from 'pg';
 import type { DataSource, QueryRunner } from 'typeorm';
-import { GENERIC_PLANS } from '@app/postgres/data-source';
+import { GENERIC_PLANS } from '@app/postgres/connections/data-source';
 import type { TestDatabase } from '@app/testing/server-databases';
 import { planOf, touchedBy } from '@app/testing/plan';
 import { TAKE, takeEvents } from './outbox.repository';

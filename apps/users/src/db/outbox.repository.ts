@@ -1,6 +1,6 @@
 import type { PoolClient } from 'pg';
 import { EVENT_TYPES } from '@app/contracts/event-types';
-import type { OutboxEvent, OutboxLimits } from '@app/postgres/outbox-event';
+import type { OutboxEvent, OutboxLimits } from '@app/postgres/outbox/outbox-event';
 
 /** Rows of a later version wait for a process that knows their type. */
 const TYPES = Object.values(EVENT_TYPES);

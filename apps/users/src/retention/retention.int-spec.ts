@@ -1,5 +1,5 @@
 import type { DataSource, EntityManager } from 'typeorm';
-import { DELETE_EXPIRED_KEYS } from '@app/postgres/expired-keys';
+import { DELETE_EXPIRED_KEYS } from '@app/postgres/retention/expired-keys';
 import { keysDeleted, membershipsDeleted } from '@app/postgres/metrics';
 import { eventually } from '@app/testing/eventually';
 import { planOf, touchedBy } from '@app/testing/plan';

@@ -1,6 +1,6 @@
 import type { DataSource } from 'typeorm';
-import { DeletionLoop } from '@app/postgres/deletion-loop';
-import { expiredKeys } from '@app/postgres/expired-keys';
+import { DeletionLoop } from '@app/postgres/retention/deletion-loop';
+import { expiredKeys } from '@app/postgres/retention/expired-keys';
 import { membershipsDeleted } from '@app/postgres/metrics';
 import { deleteMembersWhoLeft, deleteRemovedMembers, LEVELS, recordVersion } from '../db/ended-members.repository';
 

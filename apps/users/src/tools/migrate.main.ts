@@ -1,7 +1,7 @@
 import '@app/runtime/stop-while-starting';
 import 'reflect-metadata';
-import { createDataSource } from '@app/postgres/data-source';
-import { migrateAndReport } from '@app/postgres/migrate-main';
+import { createDataSource } from '@app/postgres/connections/data-source';
+import { migrateAndReport } from '@app/postgres/migrations/migrate-main';
 import { ConfigError } from '@app/runtime/settings';
 import { databaseTlsFiles } from '@app/runtime/tls-settings';
 import { ToolOutput } from '@app/runtime/tool-output';

@@ -1,6 +1,6 @@
 import '@app/runtime/stop-while-starting';
 import 'reflect-metadata';
-import { createDataSource } from '@app/postgres/data-source';
+import { createDataSource } from '@app/postgres/connections/data-source';
 import { databaseProblem, onDatabase } from '@app/postgres/tool';
 import { readArguments, UsageError, wholeNumber } from '@app/runtime/command-line';
 import { databaseTlsFiles } from '@app/runtime/tls-settings';

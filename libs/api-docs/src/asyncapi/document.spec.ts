@@ -6,7 +6,7 @@ import Ajv, { type ValidateFunction } from 'ajv';
 import { ALL_EVENTS } from '@app/contracts/all-events';
 import { ALL_MESSAGES } from '@app/contracts/all-messages';
 import { validateBody } from '@app/contracts/validate';
-import { HEADER } from '@app/amqp/headers';
+import { HEADER } from '@app/amqp/messages/headers';
 import { BINDINGS, LANES, QUEUES } from '@app/rabbitmq/topology/topology';
 import { asyncApiDocument } from './document';
 import { schemaRows } from './schema-rows';

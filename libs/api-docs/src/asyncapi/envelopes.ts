@@ -1,7 +1,7 @@
 import { LIMITS } from '@app/contracts/fields';
 import { IDEMPOTENCY_KEY, REQUEST_ID } from '@app/contracts/headers';
 import type { Message } from '@app/contracts/message';
-import { HEADER } from '@app/amqp/headers';
+import { HEADER } from '@app/amqp/messages/headers';
 
 /** Headers or AMQP properties of a message, as JSON Schema. */
 export interface FieldsSchema {

@@ -3,7 +3,7 @@ import { ALL_MESSAGES } from '@app/contracts/all-messages';
 import type { ErrorStatus } from '@app/contracts/error';
 import type { Event } from '@app/contracts/event';
 import type { Message } from '@app/contracts/message';
-import { HEADER } from '@app/amqp/headers';
+import { HEADER } from '@app/amqp/messages/headers';
 import { schemaRef } from '../openapi/schemas';
 import type { FieldsSchema } from './envelopes';
 import { ERROR_SCHEMA, POSSIBLE_STATUSES } from './errors';

@@ -1,7 +1,7 @@
 import type { ErrorStatus } from '@app/contracts/error';
 import type { CloudEvent, Event } from '@app/contracts/event';
 import type { Message } from '@app/contracts/message';
-import { HEADER } from '@app/amqp/headers';
+import { HEADER } from '@app/amqp/messages/headers';
 import { schemaRef } from '../openapi/schemas';
 import { envelopeOf } from './envelopes';
 import { ERROR_EXAMPLES } from './errors';

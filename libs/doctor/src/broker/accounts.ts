@@ -1,6 +1,6 @@
 import type { ChannelModel, ConfirmChannel } from 'amqplib';
-import { checkExchanges } from '@app/amqp/check-topology';
-import { openConnection } from '@app/amqp/open-connection';
+import { checkExchanges } from '@app/amqp/connection/check-topology';
+import { openConnection } from '@app/amqp/connection/open-connection';
 import type { Account } from '@app/rabbitmq-admin/accounts/rights';
 import type { TlsFiles } from '@app/runtime/tls-files';
 import type { Findings } from '../finding';

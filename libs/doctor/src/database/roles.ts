@@ -1,10 +1,10 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ClientBase } from 'pg';
-import { DatabaseServers } from '@app/postgres/database-servers';
+import { DatabaseServers } from '@app/postgres/connections/database-servers';
 import { reasonOf } from '@app/postgres/errors';
-import { missingPrivileges } from '@app/postgres/required-rights';
-import { WritableClient } from '@app/postgres/writable-client';
+import { missingPrivileges } from '@app/postgres/migrations/required-rights';
+import { WritableClient } from '@app/postgres/connections/writable-client';
 import type { TlsFiles } from '@app/runtime/tls-files';
 import type { Findings } from '../finding';
 

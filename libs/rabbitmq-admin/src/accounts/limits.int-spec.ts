@@ -1,5 +1,5 @@
 import type { ChannelModel, ConfirmChannel } from 'amqplib';
-import { openConnection } from '@app/amqp/open-connection';
+import { openConnection } from '@app/amqp/connection/open-connection';
 import { createTestBroker, type TestBroker } from '@app/testing/broker';
 import { eventually } from '@app/testing/eventually';
 import { requiredEnv } from '@app/testing/required-env';

@@ -13,7 +13,7 @@ import { ACCOUNTS, type Account } from './rights';
 import { consumedQueues } from '@app/rabbitmq/topology/consumed-queues';
 import { declareAccounts } from './declare-accounts';
 import { declareTopology } from '@app/rabbitmq/topology/declare-topology';
-import { openConnection } from '@app/amqp/open-connection';
+import { openConnection } from '@app/amqp/connection/open-connection';
 import { RabbitClient } from '@app/rabbitmq/client/rabbit.client';
 import { BINDINGS, EXCHANGES, LANES, QUEUES } from '@app/rabbitmq/topology/topology';
 

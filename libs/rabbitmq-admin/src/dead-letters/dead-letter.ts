@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { ConsumeMessage } from 'amqplib';
 import { ERROR_STATUSES } from '@app/contracts/error';
-import { HEADER } from '@app/amqp/headers';
+import { HEADER } from '@app/amqp/messages/headers';
 import type { LetterQueue } from './letter-queue';
 import { text } from './printable';
 import { OTHER_STATUSES, testimonyOf, type Testimony } from './testimony';

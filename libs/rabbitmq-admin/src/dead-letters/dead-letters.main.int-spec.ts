@@ -7,7 +7,7 @@ import type { ChannelModel, ConfirmChannel } from 'amqplib';
 import { createTestBroker, type TestBroker } from '@app/testing/broker';
 import { eventually } from '@app/testing/eventually';
 import { declareTopology } from '@app/rabbitmq/topology/declare-topology';
-import { openConnection } from '@app/amqp/open-connection';
+import { openConnection } from '@app/amqp/connection/open-connection';
 
 const DEAD = 'users.commands.dead';
 const PROGRAM = join(process.cwd(), 'dist/libs/rabbitmq-admin/src/dead-letters/dead-letters.main.js');

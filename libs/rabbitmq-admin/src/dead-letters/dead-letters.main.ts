@@ -10,8 +10,8 @@ import { DeadLetterError } from './errors';
 import { HELP } from './help';
 import { run } from './run';
 import { parseBrokerUrl } from '@app/runtime/broker-url';
-import { destroySocket, openConnection } from '@app/amqp/open-connection';
-import { within } from '@app/amqp/within';
+import { destroySocket, openConnection } from '@app/amqp/connection/open-connection';
+import { within } from '@app/amqp/connection/within';
 
 const CLOSE_TIMEOUT_MS = 2000;
 const output = new ToolOutput();

@@ -4,7 +4,7 @@ import { OPEN_MESSAGES } from '@app/contracts/all-messages';
 import { DEAD, DeadLetterBox, REFUSED } from '@app/testing/dead-letter-box';
 import { eventually } from '@app/testing/eventually';
 import { startUsersStub } from '@app/testing/users-stub';
-import { openConnection } from '@app/amqp/open-connection';
+import { openConnection } from '@app/amqp/connection/open-connection';
 import { rightsFor } from '../accounts/rights';
 import { LANES, type Lane } from '@app/rabbitmq/topology/topology';
 

@@ -1,6 +1,6 @@
 import { BODY, DEAD, DeadLetterBox, many, REFUSED } from '@app/testing/dead-letter-box';
 import { eventually } from '@app/testing/eventually';
-import { openConnection } from '@app/amqp/open-connection';
+import { openConnection } from '@app/amqp/connection/open-connection';
 import { BOUNDS, OpenedQueue } from './opened-queue';
 
 describe('looking at dead letters', () => {

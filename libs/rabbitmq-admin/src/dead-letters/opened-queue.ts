@@ -1,6 +1,6 @@
 import type { Channel, ChannelModel, ConfirmChannel, ConsumeMessage } from 'amqplib';
-import { checkQueues } from '@app/amqp/check-topology';
-import { within } from '@app/amqp/within';
+import { checkQueues } from '@app/amqp/connection/check-topology';
+import { within } from '@app/amqp/connection/within';
 import { DeadLetterError } from './errors';
 
 /** Limits of one run on one queue. If a limit is reached, the rest stays, and the run reports it. */

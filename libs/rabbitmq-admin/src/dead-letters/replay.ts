@@ -1,6 +1,6 @@
 import type { ConfirmChannel, Options } from 'amqplib';
 import { OPEN_MESSAGES } from '@app/contracts/all-messages';
-import { HEADER } from '@app/amqp/headers';
+import { HEADER } from '@app/amqp/messages/headers';
 import { patternsOf } from '@app/rabbitmq/server/handler-check';
 import { OURS, DROPPED_HEADERS } from '@app/rabbitmq/settle/republication';
 import { againQueue, LANES } from '@app/rabbitmq/topology/topology';

@@ -1,7 +1,7 @@
 import type { ConsumeMessage } from 'amqplib';
 import type { ServiceName } from '@app/contracts/message';
 import { OPEN_MESSAGES } from '@app/contracts/all-messages';
-import { HEADER } from '@app/amqp/headers';
+import { HEADER } from '@app/amqp/messages/headers';
 import type { Kind, LetterQueue } from './letter-queue';
 import { text } from './printable';
 

@@ -2,11 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { ClientProxy, type ReadPacket, type WritePacket } from '@nestjs/microservices';
 import type { Span } from '@opentelemetry/api';
 import type { Registry } from 'prom-client';
-import { notPublished } from '@app/amqp/call-errors';
-import { Caller } from '@app/amqp/caller';
-import { RabbitConnection, type ConnectionOptions, type ConnectionState } from '@app/amqp/connection';
-import type { CallOptions as PublishOptions } from '@app/amqp/message-properties';
-import type { Answer } from '@app/amqp/reply-format';
+import { notPublished } from '@app/amqp/calls/call-errors';
+import { Caller } from '@app/amqp/calls/caller';
+import { RabbitConnection, type ConnectionOptions, type ConnectionState } from '@app/amqp/connection/connection';
+import type { CallOptions as PublishOptions } from '@app/amqp/messages/message-properties';
+import type { Answer } from '@app/amqp/messages/reply-format';
 import { ALL_MESSAGES } from '@app/contracts/all-messages';
 import { ApiError } from '@app/contracts/error';
 import type { CallerName, Message } from '@app/contracts/message';
@@ -17,7 +17,7 @@ import { observe } from '../observe';
 import { startCall } from '../spans';
 import { STANDBY_EXCHANGE } from '../topology/topology';
 
-export type { Answer } from '@app/amqp/reply-format';
+export type { Answer } from '@app/amqp/messages/reply-format';
 
 export interface CallOptions extends Omit<PublishOptions, 'trace'> {
   /** Parent of the span of the call. Default: the active span. */

@@ -1,5 +1,5 @@
 import type { Channel, ConsumeMessage } from 'amqplib';
-import { isChannelClosed } from '@app/amqp/opened-channel';
+import { isChannelClosed } from '@app/amqp/connection/opened-channel';
 
 /**
  * Settles the deliveries of one channel. The acks of one turn of the event loop are sent as one frame with `multiple`, because a quorum queue

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Channel, ConsumeMessage } from 'amqplib';
-import { COMMANDS_TYPE, unpackCommands, type PackedCommand } from '@app/amqp/command-format';
-import { HEADER } from '@app/amqp/headers';
-import { isChannelClosed } from '@app/amqp/opened-channel';
+import { COMMANDS_TYPE, unpackCommands, type PackedCommand } from '@app/amqp/messages/command-format';
+import { HEADER } from '@app/amqp/messages/headers';
+import { isChannelClosed } from '@app/amqp/connection/opened-channel';
 import type { Acks } from './delivery';
 
 const LOOK_EVERY_MS = 10;

@@ -1,6 +1,6 @@
 import type { Channel, ConsumeMessage } from 'amqplib';
-import { isChannelClosed } from '@app/amqp/opened-channel';
-import { within } from '@app/amqp/within';
+import { isChannelClosed } from '@app/amqp/connection/opened-channel';
+import { within } from '@app/amqp/connection/within';
 import { traceFields } from '@app/tracing/tracing';
 import type { ConsumedQueue, QueueKind } from '../topology/consumed-queues';
 import type { DeliveryContext } from './delivery-context';

@@ -5,7 +5,7 @@ import { ApiError } from '@app/contracts/error';
 import { identifierProblem } from '@app/contracts/fields';
 import { IDEMPOTENCY_KEY, REQUEST_ID } from '@app/contracts/headers';
 import { DeliveryContext } from './delivery-context';
-import { HEADER } from '@app/amqp/headers';
+import { HEADER } from '@app/amqp/messages/headers';
 import { LANES } from '../topology/topology';
 
 /** The address of a reply. */

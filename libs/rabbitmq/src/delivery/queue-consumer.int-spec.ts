@@ -1,5 +1,5 @@
-import { RabbitConnection } from '@app/amqp/connection';
-import { silent } from '@app/amqp/observer';
+import { RabbitConnection } from '@app/amqp/connection/connection';
+import { silent } from '@app/amqp/connection/observer';
 import { createTestBroker, type TestBroker } from '@app/testing/broker';
 import { BrokerLinks } from '@app/testing/broker-links';
 import { eventually } from '@app/testing/eventually';

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import type { Channel, ConsumeMessage } from 'amqplib';
-import { closeQuietly, RabbitChannel } from '@app/amqp/channel';
-import { checkQueues, NodeAway } from '@app/amqp/check-topology';
-import { isChannelClosed } from '@app/amqp/opened-channel';
-import type { RabbitConnection } from '@app/amqp/connection';
-import { within } from '@app/amqp/within';
+import { closeQuietly, RabbitChannel } from '@app/amqp/connection/channel';
+import { checkQueues, NodeAway } from '@app/amqp/connection/check-topology';
+import { isChannelClosed } from '@app/amqp/connection/opened-channel';
+import type { RabbitConnection } from '@app/amqp/connection/connection';
+import { within } from '@app/amqp/connection/within';
 import { AckBatcher } from './ack-batcher';
 
 export interface QueueConsumerOptions {

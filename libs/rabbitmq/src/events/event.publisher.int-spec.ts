@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Channel, ChannelModel } from 'amqplib';
 import { Registry } from 'prom-client';
-import { openConnection } from '@app/amqp/open-connection';
+import { openConnection } from '@app/amqp/connection/open-connection';
 import { ALL_EVENTS } from '@app/contracts/all-events';
 import { ApiKeyRevoked } from '@app/contracts/events.users';
 import { createTestBroker, type TestBroker } from '@app/testing/broker';

@@ -4,10 +4,10 @@ import type { Registry } from 'prom-client';
 import type { Event } from '@app/contracts/event';
 import { parseJson } from '@app/contracts/json';
 import { validateBody } from '@app/contracts/validate';
-import { closeQuietly, RabbitChannel } from '@app/amqp/channel';
-import { checkExchanges } from '@app/amqp/check-topology';
-import { RabbitConnection, type ConnectionOptions } from '@app/amqp/connection';
-import { watchQueue } from '@app/amqp/reply-queue';
+import { closeQuietly, RabbitChannel } from '@app/amqp/connection/channel';
+import { checkExchanges } from '@app/amqp/connection/check-topology';
+import { RabbitConnection, type ConnectionOptions } from '@app/amqp/connection/connection';
+import { watchQueue } from '@app/amqp/calls/reply-queue';
 import { TransportMetrics } from '../metrics';
 import { observe } from '../observe';
 

@@ -1,8 +1,8 @@
 import type { Channel, ChannelModel } from 'amqplib';
 import { Registry } from 'prom-client';
-import { RabbitConnection } from '@app/amqp/connection';
-import { silent } from '@app/amqp/observer';
-import { openConnection } from '@app/amqp/open-connection';
+import { RabbitConnection } from '@app/amqp/connection/connection';
+import { silent } from '@app/amqp/connection/observer';
+import { openConnection } from '@app/amqp/connection/open-connection';
 import { eventually } from '@app/testing/eventually';
 import { PrivateServer } from '@app/testing/private-server';
 import { TransportMetrics } from '../metrics';

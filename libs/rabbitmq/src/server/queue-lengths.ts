@@ -1,7 +1,7 @@
 import type { Channel } from 'amqplib';
-import type { RabbitConnection } from '@app/amqp/connection';
-import { closeQuietly } from '@app/amqp/channel';
-import { within } from '@app/amqp/within';
+import type { RabbitConnection } from '@app/amqp/connection/connection';
+import { closeQuietly } from '@app/amqp/connection/channel';
+import { within } from '@app/amqp/connection/within';
 import type { ServiceName } from '@app/contracts/message';
 import type { TransportMetrics } from '../metrics';
 import { LANE_NUMBERS, QUEUES } from '../topology/topology';

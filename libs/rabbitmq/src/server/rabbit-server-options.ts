@@ -1,5 +1,5 @@
 import type { Registry } from 'prom-client';
-import type { ConnectionOptions } from '@app/amqp/connection';
+import type { ConnectionOptions } from '@app/amqp/connection/connection';
 import type { ServiceName } from '@app/contracts/message';
 import type { QueueKind } from '../topology/consumed-queues';
 import type { PublisherRules } from './publisher-rights';

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Server, type CustomTransportStrategy, type MessageHandler } from '@nestjs/microservices';
-import { closeQuietly } from '@app/amqp/channel';
-import { RabbitConnection } from '@app/amqp/connection';
-import { within } from '@app/amqp/within';
+import { closeQuietly } from '@app/amqp/connection/channel';
+import { RabbitConnection } from '@app/amqp/connection/connection';
+import { within } from '@app/amqp/connection/within';
 import { decide, type Decision, type Outcome } from '../settle/ack-policy';
 import { consumedQueues, type ConsumedQueue } from '../topology/consumed-queues';
 import { commandsOf, type Part } from '../delivery/commands-of';

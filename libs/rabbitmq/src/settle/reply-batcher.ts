@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import type { Channel } from 'amqplib';
-import type { RabbitChannel } from '@app/amqp/channel';
-import { BATCH_TYPE, encodeBatch, type EncodedReply } from '@app/amqp/reply-format';
-import { within } from '@app/amqp/within';
-import { writeMessage, type Properties } from '@app/amqp/write-message';
+import type { RabbitChannel } from '@app/amqp/connection/channel';
+import { BATCH_TYPE, encodeBatch, type EncodedReply } from '@app/amqp/messages/reply-format';
+import { within } from '@app/amqp/connection/within';
+import { writeMessage, type Properties } from '@app/amqp/messages/write-message';
 import type { ReplyAddress } from '../delivery/envelope';
 import { ReturnedReplies } from './returned-replies';
 

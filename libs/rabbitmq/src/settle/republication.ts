@@ -2,8 +2,8 @@ import { createHash, randomUUID } from 'node:crypto';
 import type { ErrorBody } from '@app/contracts/error';
 import type { Delivery } from '../delivery/delivery';
 import type { DeliveryContext } from '../delivery/delivery-context';
-import { HEADER } from '@app/amqp/headers';
-import type { Publication } from '@app/amqp/publisher';
+import { HEADER } from '@app/amqp/messages/headers';
+import type { Publication } from '@app/amqp/publishing/publisher';
 import { headersOf } from '@app/tracing/tracing';
 
 const MAX_REASON_CHARACTERS = 500;

@@ -1,5 +1,5 @@
 import type { Message } from 'amqplib';
-import type { Properties } from '@app/amqp/write-message';
+import type { Properties } from '@app/amqp/messages/write-message';
 
 /** Waits before a returned reply is written again, in milliseconds. A caller that is gone costs as many more messages. */
 const WAITS_MS = [100, 200, 400];

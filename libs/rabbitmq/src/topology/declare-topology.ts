@@ -1,13 +1,13 @@
 import type { Channel, ChannelModel } from 'amqplib';
-import { Backoff } from '@app/amqp/backoff';
-import { BrokerNodes, type BrokerNode } from '@app/amqp/broker-nodes';
+import { Backoff } from '@app/amqp/connection/backoff';
+import { BrokerNodes, type BrokerNode } from '@app/amqp/connection/broker-nodes';
 import { parseBrokerUrl } from '@app/runtime/broker-url';
-import { isNodeAway } from '@app/amqp/check-topology';
-import { destroySocket, isClosed, NoConnection, openConnection } from '@app/amqp/open-connection';
+import { isNodeAway } from '@app/amqp/connection/check-topology';
+import { destroySocket, isClosed, NoConnection, openConnection } from '@app/amqp/connection/open-connection';
 import { EARLIER_LANE_ZERO, REMOVED_BINDINGS, SIGN_OF_UPGRADE } from './earlier-topology';
 import { exists, finishUpgrade } from './finish-upgrade';
 import { BINDINGS, EXCHANGES, LANES, QUEUES, type BindingDeclaration, type QueueDeclaration } from './topology';
-import { within } from '@app/amqp/within';
+import { within } from '@app/amqp/connection/within';
 import type { TlsFiles } from '@app/runtime/tls-files';
 
 const PRECONDITION_FAILED = 406;

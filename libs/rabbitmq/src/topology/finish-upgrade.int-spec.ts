@@ -1,6 +1,6 @@
 import type { ChannelModel, ConfirmChannel } from 'amqplib';
 import { Registry } from 'prom-client';
-import { openConnection } from '@app/amqp/open-connection';
+import { openConnection } from '@app/amqp/connection/open-connection';
 import { createTestBroker, type TestBroker } from '@app/testing/broker';
 import { eventually } from '@app/testing/eventually';
 import { startUsersStub } from '@app/testing/users-stub';

@@ -9,7 +9,7 @@ import { requiredEnv } from '@app/testing/required-env';
 import { startUsersStub } from '@app/testing/users-stub';
 import type { FaultProxy } from '../../../../test/faults/harness/fault-proxy';
 import { declareTopology } from './declare-topology';
-import { openConnection } from '@app/amqp/open-connection';
+import { openConnection } from '@app/amqp/connection/open-connection';
 import { RabbitClient } from '../client/rabbit.client';
 import { BINDINGS, EXCHANGES, QUEUES } from './topology';
 

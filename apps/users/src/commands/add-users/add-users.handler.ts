@@ -4,7 +4,7 @@ import { ApiError } from '@app/contracts/error';
 import { fingerprintOf, usedBefore } from '@app/contracts/idempotency';
 import { AddUsers, AddUsersRequest, type AddUsersResult, type UserEntry } from '@app/contracts/users.add';
 import { attempt } from '@app/postgres/attempt';
-import { OutboxRelay } from '@app/postgres/outbox';
+import { OutboxRelay } from '@app/postgres/outbox/outbox';
 import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
 import { IdempotencyKeysRepository, OPERATIONS } from '../../db/idempotency-keys.repository';
 import { levelOf } from '../../db/level';

@@ -1,0 +1,249 @@
+import { randomUUID } from 'node:crypto';
+import type { Channel, ConfirmChannel, Message as AmqpMessage } from 'amqplib';
+import { ApiError } from '@app/contracts/error';
+import { outcomeUnknown, unavailable } from './call-errors';
+import { CallChannels } from './call-channels';
+import { RabbitChannel } from '../connection/channel';
+import { commandMessage } from '../messages/command-format';
+import { Commands } from './commands';
+import type { RabbitConnection } from '../connection/connection';
+import { messageProperties, type CallOptions, type Operation, type Request, type Sender } from '../messages/message-properties';
+import { PendingCalls } from './pending-calls';
+import { ConfirmedPublisher, type PublishOutcome } from '../publishing/publisher';
+import { Queries } from './queries';
+import { decodeReply, repliesIn, type Answer, type ReceivedReply } from '../messages/reply-format';
+import { isChannelClosed } from '../connection/opened-channel';
+import { within } from '../connection/within';
+
+export interface CallerOptions {
+  /** The `app_id` of every message. */
+  appId: string;
+  /** Most calls waiting for their reply; more are refused at once. Default 1000. */
+  maxPending?: number;
+  /** Exchange for the messages; the account needs write permission. Default `commands`. */
+  exchange?: string;
+  /** Exchange for queries while the queue behind `exchange` is on a broker node that is away. Default: none, and queries fail meanwhile. */
+  standbyExchange?: string;
+  /** Whether several commands may share a message. Only services of this system read such messages, and only from exchange `calls`. */
+  batches?: boolean;
+  /** One operation for each queue that is called. Each new channel publishes them once, without effect: see {@link warmUp}. */
+  warmUp?: readonly Operation[];
+}
+
+/** How long calls wait for a channel after the connection was lost: long enough to reach another node of the broker. */
+const FAILOVER_MS = 900;
+
+/** Publishes commands and queries, and waits for their replies in its own reply queue. */
+export class Caller {
+  private readonly channels: CallChannels;
+  private readonly channel: RabbitChannel<ConfirmChannel>;
+  private readonly publisher: ConfirmedPublisher;
+  private readonly calls = new PendingCalls();
+  private readonly sender: Sender;
+  private readonly exchange: string;
+  private readonly queries: Queries;
+  private readonly commands: Commands;
+  /** Correlation ids of calls that wait for a channel: nothing of them was written. */
+  private readonly waiting = new Set<string>();
+  /** When the channel was lost, in milliseconds of `performance.now()`. */
+  private lostAt = performance.now();
+  private closed = false;
+
+  constructor(
+    private readonly connection: RabbitConnection,
+    private readonly options: CallerOptions,
+  ) {
+    this.exchange = options.exchange ?? 'commands';
+    this.sender = { appId: options.appId, userId: connection.username };
+    this.channels = new CallChannels({ ...options, exchange: this.exchange, sender: this.sender });
+    this.channel = new RabbitChannel(connection, {
+      name: 'calls',
+      open: (model) => model.createConfirmChannel(),
+      setup: (channel) => this.channels.setUp(channel, (reply) => this.onReply(reply)),
+      drain: (earlier) => this.drain(earlier),
+    });
+    this.channel.on('lost', () => {
+      this.lostAt = performance.now();
+      // Deferred, so that calls that were certainly refused are rejected with that reason first.
+      setImmediate(() => void this.recover());
+      for (const command of this.commands.takeUnsent()) void this.beginLater(command);
+    });
+    this.publisher = new ConfirmedPublisher(this.channel);
+    this.queries = new Queries(
+      {
+        publish: (exchange, { operation, body, options: query }, correlationId, timeoutMs) =>
+          this.publisher.publish({
+            exchange,
+            routingKey: operation.pattern,
+            toQuorumQueue: exchange === options.standbyExchange,
+            body,
+            properties: messageProperties(operation, query, this.sender, correlationId, { replyTo: this.replyQueue, timeoutMs }),
+          }),
+        reject: (correlationId, error) => this.calls.reject(correlationId, error),
+        repeated: (pattern, reason) => connection.observer.repeated(pattern, reason),
+      },
+      this.exchange,
+      options.standbyExchange,
+    );
+    this.commands = new Commands(
+      {
+        publish: (commands, correlationId) => this.publishCommands(commands, correlationId),
+        reject: (correlationId, error) => this.calls.reject(correlationId, error),
+        unread: (pattern) => connection.observer.log('warn', { msg: 'a consumer reads one command in a message only', pattern }),
+      },
+      options.batches ? undefined : 1,
+    );
+  }
+
+  /** Calls waiting for their reply. */
+  get pending(): number {
+    return this.calls.size;
+  }
+
+  /** undefined when calls can be made, else a short reason without secrets. */
+  check(): string | undefined {
+    return this.channel.check();
+  }
+
+  /** Waits until calls can be made. @returns false after `timeoutMs` milliseconds, or when the caller is closed */
+  whenReady(timeoutMs: number): Promise<boolean> {
+    return this.channel.whenReady(timeoutMs);
+  }
+
+  /**
+   * Publishes a message and waits for its reply.
+   *
+   * @throws ApiError UNAVAILABLE: not executed, and never will be. DEADLINE_EXCEEDED: written, and the outcome is unknown. Any other status is
+   *   the service's answer
+   */
+  async call<Res>(operation: Operation, body: unknown, options: CallOptions): Promise<Answer<Res>> {
+    const correlationId = randomUUID();
+    try {
+      return decodeReply<Res>(await this.replyTo(operation, body, options, correlationId));
+    } catch (error) {
+      const doubtful = error instanceof ApiError && error.status === 'UNAVAILABLE' && this.commands.isRepeated(correlationId);
+      throw doubtful ? outcomeUnknown('an earlier message with it may have been handled') : error;
+    } finally {
+      this.queries.forget(correlationId);
+      this.commands.forget(correlationId);
+      this.reportPending();
+    }
+  }
+
+  /** Publishes a message without waiting for a reply. @throws NotWritten at once when the broker cannot take it now */
+  async publish(operation: Operation, body: unknown, options: Omit<CallOptions, 'timeoutMs'>): Promise<PublishOutcome> {
+    return this.publisher.publish({
+      exchange: this.exchange,
+      routingKey: operation.pattern,
+      body: Buffer.from(JSON.stringify(body)),
+      properties: messageProperties(operation, options, this.sender, randomUUID()),
+    });
+  }
+
+  /** Refuses new calls, and waits up to `drainTimeoutMs` milliseconds for the pending ones. */
+  async close(drainTimeoutMs: number): Promise<void> {
+    this.closed = true;
+    await within(drainTimeoutMs, this.calls.whenEmpty());
+    this.calls.rejectAll((correlationId) => this.unanswered(correlationId, 'shutting down', 'shutting down'));
+    await this.channel.close();
+  }
+
+  private get replyQueue(): string | undefined {
+    return this.channels.replyQueueOf(this.channel.current);
+  }
+
+  private onReply(message: AmqpMessage): void {
+    for (const { correlationId, reply } of repliesIn(message))
+      if (!this.calls.resolve(this.queries.answered(correlationId), reply) && !this.commands.refused(correlationId))
+        this.connection.observer.unknownReply();
+  }
+
+  private replyTo(operation: Operation, body: unknown, options: CallOptions, correlationId: string): Promise<ReceivedReply> {
+    const timeoutMs = Math.floor(options.timeoutMs);
+    if (this.closed) throw unavailable('shutting down');
+    if (this.calls.size >= (this.options.maxPending ?? 1000)) throw unavailable('too many calls are pending');
+    if (!(timeoutMs > 0)) throw unavailable('no time is left');
+
+    const reply = this.calls.wait(correlationId, timeoutMs, () =>
+      this.unanswered(correlationId, 'the broker did not take it in time', 'no answer came in time'),
+    );
+    this.reportPending();
+    const request: Request = {
+      operation,
+      body: Buffer.from(JSON.stringify(body)),
+      options: { ...options, messageId: options.messageId ?? randomUUID() },
+      correlationId,
+      deadline: performance.now() + timeoutMs,
+    };
+    if (this.channel.current) this.begin(request);
+    else void this.beginLater(request);
+    return reply;
+  }
+
+  private begin(request: Request): void {
+    if (request.operation.kind === 'query') this.queries.ask(request);
+    else this.commands.ask(request);
+  }
+
+  /** A call that comes while the connection moves to another node: nothing was written, so it can wait for that. */
+  private async beginLater(request: Request): Promise<void> {
+    const { correlationId, deadline } = request;
+    this.waiting.add(correlationId);
+    await this.channel.whenReady(Math.min(deadline, this.lostAt + FAILOVER_MS) - performance.now());
+    // It was given up meanwhile.
+    if (!this.waiting.delete(correlationId)) return;
+    if (deadline > performance.now()) this.begin(request);
+    else this.calls.reject(correlationId, unavailable('there was no connection in time'));
+  }
+
+  private isUnsent(correlationId: string): boolean {
+    return this.waiting.has(correlationId) || this.commands.isUnsent(correlationId);
+  }
+
+  /** The error of a call that is given up. Nothing of it is written from now on. */
+  private unanswered(correlationId: string, whyUnsent: string, why: string): ApiError {
+    const isUnsent = this.isUnsent(correlationId);
+    this.waiting.delete(correlationId);
+    return isUnsent ? unavailable(whyUnsent) : outcomeUnknown(why);
+  }
+
+  private publishCommands(commands: readonly Request[], correlationId: string): Promise<PublishOutcome> {
+    const { pattern } = commands[0].operation;
+    const message = commandMessage(commands, correlationId, this.sender, this.replyQueue);
+    const outcome = this.publisher.publish({ exchange: this.exchange, routingKey: pattern, toQuorumQueue: true, ...message });
+    this.connection.observer.sent(this.exchange, commands, outcome);
+    return outcome;
+  }
+
+  /** Waits for the answers over a channel that another one has replaced. When it ends before them, its queries are asked again over the other one. */
+  private async drain(earlier: Channel): Promise<void> {
+    const sent = this.calls.ids.filter((id) => !this.isUnsent(id));
+    const onEnd = () =>
+      setImmediate(() => {
+        this.endCommands(sent);
+        // Without a channel all queries wait for the next one.
+        if (this.channel.current) this.queries.askAgain(sent);
+      });
+    earlier.once('close', onEnd);
+    if (isChannelClosed(earlier)) onEnd();
+    await this.calls.endOf(sent);
+    earlier.off('close', onEnd);
+  }
+
+  /** After a lost channel: the outcome of its commands is unknown, and its queries are asked again. */
+  private async recover(): Promise<void> {
+    this.endCommands(this.calls.ids.filter((id) => !this.isUnsent(id)));
+    if (await this.channel.whenReady(this.lostAt + FAILOVER_MS - performance.now())) this.queries.askAgain();
+    else this.queries.giveUp('the connection was lost');
+  }
+
+  /** @param sent calls of a channel that has ended */
+  private endCommands(sent: readonly string[]): void {
+    for (const id of sent)
+      if (!this.queries.has(id)) this.calls.reject(id, outcomeUnknown('the connection was lost before the answer came'));
+  }
+
+  private reportPending(): void {
+    this.connection.observer.pending(this.options.appId, this.calls.size);
+  }
+}

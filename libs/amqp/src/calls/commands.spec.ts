@@ -1,0 +1,248 @@
+import { Commands } from './commands';
+import { NotWritten, type PublishOutcome } from '../publishing/publisher';
+
+const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
+
+const OPERATION = { kind: 'command', pattern: 'users.add.v1' } as const;
+
+interface Message {
+  ids: string[];
+  id: string;
+  end: (outcome: PublishOutcome) => void;
+}
+
+/** The broker's side is the test: it ends each publication as it wants. */
+function setUp(most?: number) {
+  const messages: Message[] = [];
+  const rejected: [string, string][] = [];
+  const unread: string[] = [];
+  let problem: string | undefined;
+  const commands = new Commands(
+    {
+      publish: async (requests, id) => {
+        if (problem !== undefined) throw new NotWritten(problem);
+        return new Promise<PublishOutcome>((end) =>
+          messages.push({ ids: requests.map(({ correlationId }) => correlationId), id, end }),
+        );
+      },
+      reject: (id, { message }) => rejected.push([id, message]),
+      unread: (pattern) => unread.push(pattern),
+    },
+    most,
+  );
+  const ask = (ids: string, { apiKey = 'key', bytes = 2 } = {}) => {
+    for (const correlationId of ids.split(' '))
+      commands.ask({
+        operation: OPERATION,
+        body: Buffer.alloc(bytes),
+        options: { apiKey, requestId: 'r', timeoutMs: 5000, messageId: correlationId },
+        correlationId,
+        deadline: performance.now() + 5000,
+      });
+  };
+  const sent = () => messages.map(({ ids }) => ids.join(' '));
+  const end = async (index: number, outcome: PublishOutcome) => {
+    messages[index].end(outcome);
+    await nextTurn();
+    await nextTurn();
+  };
+  return { commands, messages, rejected, unread, ask, sent, end, fail: (reason: string) => (problem = reason) };
+}
+
+describe(Commands.name, () => {
+  it('sends the commands of one iteration in one message, and one alone as itself', async () => {
+    const { ask, sent, messages } = setUp();
+    ask('a b');
+    expect(sent()).toEqual([]);
+    await nextTurn();
+    ask('c');
+    await nextTurn();
+    expect(sent()).toEqual(['a b', 'c']);
+    expect(messages[0].id).toHaveLength(36);
+    expect(messages[1].id).toBe('c');
+  });
+
+  it('collects while four messages are unconfirmed, and goes on with the next confirm', async () => {
+    const { ask, sent, end } = setUp();
+    for (const id of ['a', 'b', 'c', 'd', 'e', 'f']) {
+      ask(id);
+      await nextTurn();
+    }
+    expect(sent()).toEqual(['a', 'b', 'c', 'd']);
+    await end(2, 'confirmed');
+    expect(sent().slice(4)).toEqual(['e f']);
+  });
+
+  it('limits the commands and the bytes of a message', async () => {
+    const { ask, sent } = setUp(3);
+    ask('a b c d');
+    await nextTurn();
+    expect(sent()).toEqual(['a b c', 'd']);
+    const byBytes = setUp();
+    byBytes.ask('a b', { bytes: 200 * 1024 });
+    byBytes.ask('c', { bytes: 1024 * 1024 });
+    await nextTurn();
+    expect(byBytes.sent()).toEqual(['a', 'b', 'c']);
+  });
+
+  it('lets tenants take turns', async () => {
+    const { ask, sent } = setUp(3);
+    ask('a1 a2 a3 a4', { apiKey: 'a' });
+    ask('b1', { apiKey: 'b' });
+    await nextTurn();
+    expect(sent()).toEqual(['a1 b1 a2', 'a3 a4']);
+  });
+
+  it('sends each command alone when that is all the consumers can read', async () => {
+    const { ask, sent } = setUp(1);
+    ask('a b');
+    await nextTurn();
+    expect(sent()).toEqual(['a', 'b']);
+  });
+
+  it.each([
+    ['returned', 'The service is unavailable; nothing was executed.'],
+    ['nacked', 'The service is unavailable; nothing was executed.'],
+    ['forbidden', 'The broker account may not publish this operation.'],
+    [
+      'lost',
+      'The outcome is unknown: the connection was lost before the answer came. It is safe to repeat with the same identity.',
+    ],
+  ] as const)('gives all commands of a message the same answer: %s', async (outcome, message) => {
+    const { ask, end, rejected } = setUp();
+    ask('a b');
+    await nextTurn();
+    await end(0, outcome);
+    expect(rejected).toEqual([
+      ['a', message],
+      ['b', message],
+    ]);
+  });
+
+  it('says that nothing was executed when the message was not written', async () => {
+    const { ask, fail, rejected } = setUp();
+    fail('no connection');
+    ask('a b');
+    await nextTurn();
+    await nextTurn();
+    expect(rejected.map(([id]) => id)).toEqual(['a', 'b']);
+  });
+
+  it('never sends a command that was given up before it was sent', async () => {
+    const { commands, ask, sent } = setUp();
+    ask('a b');
+    expect([commands.isUnsent('a'), commands.isUnsent('unknown')]).toEqual([true, false]);
+    commands.forget('a');
+    await nextTurn();
+    expect(sent()).toEqual(['b']);
+    expect(commands.isUnsent('b')).toBe(false);
+  });
+
+  it('hands out what was not sent, once', async () => {
+    const { commands, ask, sent } = setUp();
+    ask('a');
+    await nextTurn();
+    ask('b c');
+    expect(commands.takeUnsent().map(({ correlationId }) => correlationId)).toEqual(['b', 'c']);
+    expect(commands.takeUnsent()).toEqual([]);
+    await nextTurn();
+    expect(sent()).toEqual(['a']);
+  });
+
+  it('refuses more than 64 MiB that wait', async () => {
+    const { ask, rejected, sent, commands } = setUp();
+    for (let number = 1; number <= 65; number++) ask(`c${number}`, { bytes: 1024 * 1024 });
+    expect(rejected.map(([id]) => id)).toEqual(['c65']);
+    commands.takeUnsent();
+    ask('later', { bytes: 1024 * 1024 });
+    await nextTurn();
+    expect(sent()).toEqual(['later']);
+  });
+
+  describe('a queue that confirms nothing', () => {
+    beforeEach(() => void jest.useFakeTimers({ doNotFake: ['setImmediate'] }));
+    afterEach(() => void jest.useRealTimers());
+
+    const askFour = async ({ ask }: Pick<ReturnType<typeof setUp>, 'ask'>) => {
+      for (const id of ['a', 'b', 'c', 'd']) {
+        ask(id);
+        await nextTurn();
+      }
+    };
+
+    it('has commands refused that wait for it, and takes them again after a confirm', async () => {
+      const { ask, sent, end, rejected, ...system } = setUp();
+      await askFour({ ask });
+      ask('e');
+      jest.advanceTimersByTime(899);
+      await nextTurn();
+      expect(rejected).toEqual([]);
+      jest.advanceTimersByTime(1);
+      await nextTurn();
+      ask('f');
+      const refusal = 'The service is unavailable; nothing was executed.';
+      expect(rejected).toEqual([
+        ['e', refusal],
+        ['f', refusal],
+      ]);
+      await end(0, 'confirmed');
+      ask('g');
+      await nextTurn();
+      // Full again, and not silent any more.
+      ask('h');
+      jest.advanceTimersByTime(899);
+      await nextTurn();
+      expect(sent()).toEqual(['a', 'b', 'c', 'd', 'g']);
+      expect(rejected).toHaveLength(2);
+      expect(system.commands.takeUnsent().map(({ correlationId }) => correlationId)).toEqual(['h']);
+    });
+
+    it('gets messages while few are on their way: they show when it is back', async () => {
+      const { ask, sent, rejected } = setUp();
+      ask('a');
+      await nextTurn();
+      jest.advanceTimersByTime(900);
+      await nextTurn();
+      ask('b');
+      await nextTurn();
+      expect([sent(), rejected]).toEqual([['a', 'b'], []]);
+    });
+
+    it('is not one that confirms slowly', async () => {
+      const { ask, sent, end, rejected } = setUp();
+      await askFour({ ask });
+      for (const [index, id] of ['e', 'f', 'g'].entries()) {
+        ask(id);
+        jest.advanceTimersByTime(800);
+        await nextTurn();
+        await end(index, 'confirmed');
+      }
+      expect([sent().slice(4), rejected]).toEqual([['e', 'f', 'g'], []]);
+    });
+  });
+
+  describe('a message that its consumer could not read', () => {
+    it('is sent again, each command alone, and so are the next ones', async () => {
+      const { commands, messages, ask, sent, end, unread } = setUp();
+      ask('a b');
+      await nextTurn();
+      await end(0, 'confirmed');
+      expect(commands.refused(messages[0].id)).toBe(true);
+      expect(commands.refused(messages[0].id)).toBe(false);
+      ask('c d');
+      await nextTurn();
+      expect(sent()).toEqual(['a b', 'a', 'b', 'c', 'd']);
+      expect([commands.isRepeated('a'), commands.isRepeated('c')]).toEqual([true, false]);
+      expect(unread).toEqual(['users.add.v1']);
+    });
+
+    it('is none, once a command of it was answered', async () => {
+      const { commands, messages, ask, sent } = setUp();
+      ask('a b');
+      await nextTurn();
+      commands.forget('b');
+      expect(commands.refused(messages[0].id)).toBe(false);
+      expect(sent()).toEqual(['a b']);
+    });
+  });
+});

@@ -1,0 +1,191 @@
+import { randomUUID } from 'node:crypto';
+import { notPublished, unavailable } from './call-errors';
+import { MOST_COMMANDS } from '../messages/command-format';
+import { FairLine } from './fair-line';
+import { InFlight } from '../publishing/in-flight';
+import type { Request } from '../messages/message-properties';
+import type { PublishOutcome } from '../publishing/publisher';
+import { QueueConfirms, SILENT } from '../publishing/queue-confirms';
+
+/** A command that waits for its answer. */
+export interface AwaitedCommand extends Request {
+  /** Correlation id of the message with this command and others. */
+  batch?: string;
+  sent: boolean;
+  /** Whether it was sent in two messages. */
+  repeated: boolean;
+}
+
+export interface CommandTransport {
+  /** Publishes commands of one routing key: one alone, or several in one message. @throws NotWritten */
+  publish(commands: readonly AwaitedCommand[], correlationId: string): Promise<PublishOutcome>;
+  reject(correlationId: string, error: Error): void;
+  /** The consumer of a routing key cannot read several commands in one message. */
+  unread(pattern: string): void;
+}
+
+/** Bodies in one message. */
+const MOST_BYTES = 256 * 1024;
+/** Bodies that wait for a confirm. */
+const MOST_WAITING_BYTES = 64 * 1024 * 1024;
+/** How long commands of a routing key go alone, after a consumer could not read several in one message. */
+const ALONE_MS = 60_000;
+
+/** Commands of one routing key that are not sent yet. */
+interface Line {
+  waiting: FairLine<AwaitedCommand>;
+  confirms: QueueConfirms;
+  /** In milliseconds of `performance.now()`. */
+  aloneUntil: number;
+}
+
+/**
+ * Sends commands whose callers wait. The commands of one iteration of the event loop share a message, and under load those that come while
+ * four messages are unconfirmed: the broker then has one log entry, one confirm, one delivery and one ack for all of them.
+ *
+ * Tenants take turns for their places in the messages.
+ */
+export class Commands {
+  private readonly asked = new InFlight<AwaitedCommand>();
+  private readonly lines = new Map<string, Line>();
+  /** Commands of the messages that no answer has come for. */
+  private readonly batches = new InFlight<readonly AwaitedCommand[]>();
+  private waitingBytes = 0;
+  private scheduled = false;
+
+  /** @param most commands in one message */
+  constructor(
+    private readonly transport: CommandTransport,
+    private readonly most = MOST_COMMANDS,
+  ) {}
+
+  /** Publishes a command at the end of this iteration of the event loop, or with a later confirm. An error reaches the transport under `correlationId`. */
+  ask(request: Request): void {
+    const { operation, options, correlationId, body } = request;
+    if (this.waitingBytes + body.length > MOST_WAITING_BYTES)
+      return this.transport.reject(correlationId, unavailable('the broker does not keep up'));
+    const command: AwaitedCommand = { ...request, sent: false, repeated: false };
+    this.asked.set(correlationId, command);
+    this.waitingBytes += body.length;
+    const line = this.lineOf(operation.pattern);
+    line.waiting.add(options.apiKey ?? '', command);
+    if (line.confirms.isSilent) this.refuseWaiting(line);
+    else this.schedule();
+  }
+
+  /** Whether nothing of a command was written. It never will be, when the command is forgotten now. */
+  isUnsent(correlationId: string): boolean {
+    return this.asked.get(correlationId)?.sent === false;
+  }
+
+  /** Whether a command was sent in two messages: an answer that it was not executed says nothing about the other message. */
+  isRepeated(correlationId: string): boolean {
+    return this.asked.get(correlationId)?.repeated === true;
+  }
+
+  /** The command was answered or given up. */
+  forget(correlationId: string): void {
+    const batch = this.asked.take(correlationId)?.batch;
+    // An answer to one of them shows that the message was read.
+    if (batch !== undefined) this.batches.take(batch);
+  }
+
+  /** The commands that were not sent: the channel was lost, and they can wait for another one. */
+  takeUnsent(): AwaitedCommand[] {
+    const unsent = [...this.lines.values()].flatMap((line) => this.takeWaiting(line));
+    return unsent.filter(({ correlationId }) => this.asked.take(correlationId));
+  }
+
+  /**
+   * An answer came to a whole message: its consumer could not read it, and executed nothing. The commands are sent again, each alone. (Another
+   * consumer may have executed them before it was ended; their message ids stay the same.)
+   *
+   * @returns false when there is no such message
+   */
+  refused(correlationId: string): boolean {
+    const commands = this.batches.take(correlationId);
+    if (!commands) return false;
+    const { pattern } = commands[0].operation;
+    this.lineOf(pattern).aloneUntil = performance.now() + ALONE_MS;
+    this.transport.unread(pattern);
+    for (const command of commands) {
+      if (!this.asked.get(command.correlationId)) continue;
+      command.repeated = true;
+      void this.send([command]);
+    }
+    return true;
+  }
+
+  private lineOf(pattern: string): Line {
+    const known = this.lines.get(pattern);
+    if (known) return known;
+    const line: Line = {
+      waiting: new FairLine(),
+      confirms: new QueueConfirms(() => line.confirms.isSilent && this.refuseWaiting(line)),
+      aloneUntil: -Infinity,
+    };
+    this.lines.set(pattern, line);
+    return line;
+  }
+
+  /** After the sockets of this iteration were read. */
+  private schedule(): void {
+    if (this.scheduled) return;
+    this.scheduled = true;
+    setImmediate(() => {
+      this.scheduled = false;
+      for (const line of this.lines.values()) {
+        while (!line.waiting.isEmpty && !line.confirms.isFull) void this.sendFrom(line);
+        if (line.confirms.isSilent) this.refuseWaiting(line);
+      }
+    });
+  }
+
+  private refuseWaiting(line: Line): void {
+    for (const { correlationId } of this.takeWaiting(line)) this.transport.reject(correlationId, unavailable(SILENT));
+  }
+
+  private takeWaiting({ waiting }: Line): AwaitedCommand[] {
+    const commands: AwaitedCommand[] = [];
+    waiting.take((command) => this.leaveLine(command) && commands.push(command) > 0);
+    return commands;
+  }
+
+  private async sendFrom(line: Line): Promise<void> {
+    const most = line.aloneUntil > performance.now() ? 1 : this.most;
+    const commands: AwaitedCommand[] = [];
+    let bytes = 0;
+    line.waiting.take((command) => {
+      // It was given up meanwhile.
+      if (!this.asked.get(command.correlationId)) return this.leaveLine(command);
+      if (commands.length === most || (commands.length > 0 && bytes + command.body.length > MOST_BYTES)) return false;
+      bytes += command.body.length;
+      commands.push(command);
+      return this.leaveLine(command);
+    });
+    if (commands.length === 0) return;
+    await line.confirms.during(() => this.send(commands));
+    if (!line.waiting.isEmpty) this.schedule();
+  }
+
+  private leaveLine({ body }: AwaitedCommand): true {
+    this.waitingBytes -= body.length;
+    return true;
+  }
+
+  private async send(commands: readonly AwaitedCommand[]): Promise<void> {
+    const [{ correlationId }] = commands;
+    const id = commands.length === 1 ? correlationId : randomUUID();
+    if (commands.length > 1) this.batches.set(id, commands);
+    for (const command of commands) Object.assign(command, { sent: true, batch: commands.length > 1 ? id : undefined });
+    let error: Error | undefined;
+    try {
+      error = notPublished(await this.transport.publish(commands, id));
+    } catch (notWritten) {
+      error = unavailable((notWritten as Error).message);
+    }
+    if (!error) return;
+    this.batches.take(id);
+    for (const command of commands) this.transport.reject(command.correlationId, error);
+  }
+}

@@ -1,0 +1,318 @@
+import { ApiError } from '@app/contracts/error';
+import type { RepetitionReason } from '../connection/observer';
+import type { PublishOutcome } from '../publishing/publisher';
+import { Queries } from './queries';
+
+const OPERATION = { kind: 'query', pattern: 'users.exists.v1' } as const;
+const OPTIONS = { requestId: 'r', timeoutMs: 5000 };
+/** One millisecond more, for the iteration of the event loop that follows. */
+const PATIENCE_MS = 401;
+
+interface Copy {
+  exchange: string;
+  id: string;
+  timeoutMs: number;
+  end: (outcome: PublishOutcome) => void;
+}
+
+/** The broker's side is the test: it ends each publication as it wants. */
+function setUp(standby: '' | 'standby' = 'standby') {
+  const copies: Copy[] = [];
+  const rejected: [string, Error][] = [];
+  const repeated: RepetitionReason[] = [];
+  const queries = new Queries(
+    {
+      publish: (exchange, _, id, timeoutMs) =>
+        new Promise<PublishOutcome>((end) => copies.push({ exchange, id, timeoutMs, end })),
+      reject: (id, error) => rejected.push([id, error]),
+      repeated: (_, reason) => repeated.push(reason),
+    },
+    'first',
+    standby || undefined,
+  );
+  const ask = (id: string, { timeoutMs, apiKey }: { timeoutMs: number; apiKey?: string } = OPTIONS) => {
+    const deadline = performance.now() + timeoutMs;
+    const options = { ...OPTIONS, apiKey };
+    queries.ask({ operation: OPERATION, body: Buffer.from('{}'), options, correlationId: id, deadline });
+  };
+  const sent = () => copies.map(({ exchange, id }) => `${exchange} ${id}`);
+  /** Ends the newest publication of this name. */
+  const end = async (name: string, outcome: PublishOutcome) => {
+    copies.findLast(({ exchange, id }) => `${exchange} ${id}` === name)!.end(outcome);
+    await jest.advanceTimersByTimeAsync(0);
+  };
+  return { queries, copies, rejected, repeated, ask, sent, end };
+}
+
+describe(Queries.name, () => {
+  beforeEach(() => void jest.useFakeTimers());
+  afterEach(() => void jest.useRealTimers());
+
+  it('asks once while the broker confirms and answers come', async () => {
+    const { queries, ask, sent, end, repeated } = setUp();
+    ask('a');
+    await end('first a', 'confirmed');
+    expect(queries.answered('a')).toBe('a');
+    await jest.advanceTimersByTimeAsync(PATIENCE_MS);
+    expect(sent()).toEqual(['first a']);
+    expect(repeated).toEqual([]);
+  });
+
+  it('asks again at once what no queue took, and what was asked before it', async () => {
+    const { queries, ask, sent, end, rejected } = setUp();
+    ask('a');
+    await end('first a', 'confirmed');
+    ask('b');
+    await end('first b', 'returned');
+    expect(sent()).toEqual(['first a', 'first b', 'standby a~', 'standby b~']);
+    expect(queries.answered('b~')).toBe('b');
+    ask('c');
+    expect(sent().at(-1)).toBe('standby c~');
+    expect(rejected).toEqual([]);
+  });
+
+  it('takes a missing confirm for a queue that hangs, when a later copy is confirmed', async () => {
+    const { ask, sent, end, repeated } = setUp();
+    ask('a');
+    await jest.advanceTimersByTimeAsync(PATIENCE_MS);
+    ask('b');
+    ask('c');
+    expect(sent()).toEqual(['first a', 'standby a~', 'first b', 'first c']);
+    await end('first c', 'confirmed');
+    await end('standby a~', 'confirmed');
+    ask('d');
+    expect(sent().slice(4)).toEqual(['standby b~', 'standby d~']);
+    expect(repeated).toEqual(['unanswered', 'unconfirmed', 'away']);
+  });
+
+  it('tries the first exchange again after 5 s, with one query that goes both ways, until that is answered', async () => {
+    const { queries, ask, sent, end } = setUp();
+    ask('a');
+    await end('first a', 'returned');
+    queries.answered('a~');
+    await jest.advanceTimersByTimeAsync(4000);
+    ask('x');
+    await end('standby x~', 'confirmed');
+    await jest.advanceTimersByTimeAsync(1000);
+    ask('b');
+    ask('c');
+    expect(sent().slice(3)).toEqual(['first b', 'standby b~', 'standby c~']);
+    await end('first b', 'confirmed');
+    ask('d');
+    expect(sent().at(-1)).toBe('standby d~');
+    queries.answered('b');
+    ask('e');
+    expect(sent().at(-1)).toBe('first e');
+  });
+
+  it('asks again what is confirmed and not answered, but at most ten and a tenth of all', async () => {
+    const { ask, copies, repeated } = setUp();
+    for (let number = 0; number < 50; number++) ask(String(number));
+    for (const { end } of copies) end('confirmed');
+    await jest.advanceTimersByTimeAsync(PATIENCE_MS);
+    expect(repeated).toEqual(Array.from({ length: 10 }, () => 'unanswered'));
+    for (let number = 50; number < 75; number++) ask(String(number));
+    for (const { end } of copies) end('confirmed');
+    await jest.advanceTimersByTimeAsync(PATIENCE_MS);
+    expect(repeated).toHaveLength(12);
+  });
+
+  it('asks only two slow queries of one API key again at a time, and leaves the others to other keys', async () => {
+    const { queries, ask, sent } = setUp();
+    for (const id of ['a', 'b', 'c', 'd']) ask(id, { timeoutMs: 5000, apiKey: 'slow' });
+    ask('x', { timeoutMs: 5000, apiKey: 'other' });
+    await jest.advanceTimersByTimeAsync(PATIENCE_MS);
+    expect(sent().slice(5)).toEqual(['standby a~', 'standby b~', 'standby x~']);
+    queries.answered('a');
+    queries.forget('b');
+    for (const id of ['e', 'f', 'g']) ask(id, { timeoutMs: 5000, apiKey: 'slow' });
+    await jest.advanceTimersByTimeAsync(PATIENCE_MS);
+    expect(sent().slice(11)).toEqual(['standby e~', 'standby f~']);
+    // All of them end without an answer.
+    queries.giveUp('stopped');
+    for (const id of ['h', 'i', 'j']) ask(id, { timeoutMs: 5000, apiKey: 'slow' });
+    await jest.advanceTimersByTimeAsync(PATIENCE_MS);
+    expect(sent().slice(16)).toEqual(['standby h~', 'standby i~']);
+  });
+
+  it('takes a queue that only confirms for one that is away, when the standby copy is answered and no copy in it was', async () => {
+    const { queries, ask, sent, end, repeated } = setUp();
+    ask('a');
+    await end('first a', 'confirmed');
+    await jest.advanceTimersByTimeAsync(PATIENCE_MS);
+    ask('b');
+    await end('first b', 'confirmed');
+    queries.answered('a~');
+    ask('c');
+    expect(sent()).toEqual(['first a', 'standby a~', 'first b', 'standby b~', 'standby c~']);
+    expect(repeated).toEqual(['unanswered', 'unanswered', 'away']);
+  });
+
+  it('takes a service that is slow for nothing else', async () => {
+    const { queries, ask, sent, end } = setUp();
+    ask('a');
+    await end('first a', 'confirmed');
+    await jest.advanceTimersByTimeAsync(PATIENCE_MS);
+    ask('b');
+    await end('first b', 'confirmed');
+    queries.answered('b');
+    queries.answered('a~');
+    ask('c');
+    expect(sent()).toEqual(['first a', 'standby a~', 'first b', 'first c']);
+  });
+
+  it('does not take a full queue for one that is away', async () => {
+    const { ask, sent, end } = setUp();
+    ask('a');
+    await end('first a', 'nacked');
+    ask('b');
+    expect(sent()).toEqual(['first a', 'standby a~', 'first b']);
+  });
+
+  it('waits less for a queue that has refused, until it answers', async () => {
+    const { queries, ask, sent, end } = setUp();
+    ask('a');
+    await end('first a', 'nacked');
+    ask('b');
+    ask('c');
+    await end('first b', 'confirmed');
+    await jest.advanceTimersByTimeAsync(101);
+    expect(sent()).toEqual(['first a', 'standby a~', 'first b', 'first c', 'standby b~', 'standby c~']);
+    await jest.advanceTimersByTimeAsync(1);
+    queries.answered('b');
+    ask('d');
+    await jest.advanceTimersByTimeAsync(PATIENCE_MS - 1);
+    expect(sent().slice(6)).toEqual(['first d']);
+  });
+
+  it('fails when no copy is left', async () => {
+    const { ask, end, rejected } = setUp();
+    ask('a');
+    await end('first a', 'returned');
+    expect(rejected).toEqual([]);
+    await end('standby a~', 'nacked');
+    expect(rejected).toEqual([['a', expect.any(ApiError)]]);
+    expect(rejected[0][1]).toMatchObject({ status: 'UNAVAILABLE' });
+  });
+
+  it('waits for the other copy when one fails', async () => {
+    const { queries, ask, end, rejected } = setUp();
+    ask('a');
+    await end('first a', 'confirmed');
+    await jest.advanceTimersByTimeAsync(PATIENCE_MS);
+    await end('standby a~', 'nacked');
+    expect(rejected).toEqual([]);
+    expect(queries.answered('a')).toBe('a');
+  });
+
+  it('gives queries up when the standby queue confirms nothing either, and tries it with the next ones', async () => {
+    const { queries, ask, sent, end, rejected } = setUp();
+    ask('a');
+    await end('first a', 'returned');
+    ask('b');
+    await jest.advanceTimersByTimeAsync(900);
+    expect(rejected).toEqual([]);
+    // For the iteration of the event loop that follows.
+    await jest.advanceTimersByTimeAsync(1);
+    const refused = expect.objectContaining({ status: 'UNAVAILABLE' });
+    expect(rejected).toEqual([
+      ['a', refused],
+      ['b', refused],
+    ]);
+    for (const id of ['c', 'd', 'e']) ask(id);
+    await jest.advanceTimersByTimeAsync(0);
+    expect(rejected.slice(2)).toEqual([['e', refused]]);
+    await end('standby a~', 'confirmed');
+    ask('f');
+    expect(sent().slice(1)).toEqual(['standby a~', 'standby b~', 'standby c~', 'standby d~', 'standby f~']);
+    expect(queries.has('f')).toBe(true);
+  });
+
+  it('waits for a slow answer of the first queue while that one answers others', async () => {
+    const { queries, ask, end, rejected } = setUp();
+    ask('a');
+    await end('first a', 'confirmed');
+    await jest.advanceTimersByTimeAsync(PATIENCE_MS);
+    ask('b');
+    await end('first b', 'confirmed');
+    expect(queries.answered('b')).toBe('b');
+    await jest.advanceTimersByTimeAsync(3000);
+    expect(rejected).toEqual([]);
+    expect(queries.answered('a')).toBe('a');
+  });
+
+  it('gives queries up that the first queue confirms and nobody answers, while the standby queue confirms nothing', async () => {
+    const { ask, end, sent, rejected } = setUp();
+    ask('a');
+    await end('first a', 'confirmed');
+    await jest.advanceTimersByTimeAsync(PATIENCE_MS + 901);
+    const refused = expect.objectContaining({ status: 'UNAVAILABLE' });
+    expect(rejected).toEqual([['a', refused]]);
+    for (const id of ['b', 'c', 'd', 'e']) ask(id);
+    await jest.advanceTimersByTimeAsync(0);
+    expect(sent().slice(1)).toEqual(['standby a~', 'standby b~', 'standby c~', 'standby d~']);
+    expect(rejected.slice(1)).toEqual([['e', refused]]);
+  });
+
+  it('gives up, while the standby queue confirms nothing, what the first queue does not confirm and may not be asked again', async () => {
+    const { ask, sent, rejected } = setUp();
+    const ids = Array.from({ length: 12 }, (_, number) => `a${number}`);
+    for (const id of ids) ask(id);
+    await jest.advanceTimersByTimeAsync(PATIENCE_MS);
+    expect(sent().filter((copy) => copy.startsWith('standby'))).toHaveLength(10);
+    await jest.advanceTimersByTimeAsync(901);
+    expect(rejected.map(([id]) => id)).toEqual(ids);
+  });
+
+  it('asks everything again on a new channel, with the time that is left', async () => {
+    const { queries, ask, copies, sent, end, rejected } = setUp();
+    ask('a');
+    ask('b');
+    queries.answered('b');
+    await jest.advanceTimersByTimeAsync(300);
+    await end('first a', 'lost');
+    expect(rejected).toEqual([]);
+    queries.askAgain();
+    expect(sent()).toEqual(['first a', 'first b', 'first a']);
+    expect(copies.at(-1)!.timeoutMs).toBe(4700);
+    queries.giveUp('no connection');
+    expect(rejected).toEqual([['a', expect.objectContaining({ status: 'UNAVAILABLE' })]]);
+    expect(queries.has('a')).toBe(false);
+  });
+
+  it('refuses what has less than a millisecond left', async () => {
+    const { ask, sent, rejected } = setUp();
+    ask('a', { ...OPTIONS, timeoutMs: 0.5 });
+    expect(sent()).toEqual([]);
+    expect(rejected).toEqual([['a', expect.objectContaining({ status: 'UNAVAILABLE' })]]);
+  });
+
+  it('asks only the queries of an ended channel again, and forgets their earlier copies', async () => {
+    const { queries, ask, copies, sent, end, rejected } = setUp();
+    ask('a');
+    ask('b');
+    await jest.advanceTimersByTimeAsync(PATIENCE_MS);
+    const [earlier] = copies.filter(({ id }) => id === 'a~');
+    queries.askAgain(['a', 'answered meanwhile']);
+    expect(sent()).toEqual(['first a', 'first b', 'standby a~', 'standby b~', 'first a']);
+    earlier.end('nacked');
+    await jest.advanceTimersByTimeAsync(0);
+    expect(rejected).toEqual([]);
+    await end('first a', 'returned');
+    expect(sent().slice(5)).toEqual(['standby a~']);
+    await end('standby a~', 'nacked');
+    expect(rejected).toEqual([['a', expect.objectContaining({ status: 'UNAVAILABLE' })]]);
+  });
+
+  it('without a standby exchange fails what no queue took', async () => {
+    const { ask, sent, end, rejected } = setUp('');
+    ask('a');
+    await end('first a', 'confirmed');
+    await jest.advanceTimersByTimeAsync(PATIENCE_MS);
+    ask('b');
+    await end('first b', 'returned');
+    ask('c');
+    expect(sent()).toEqual(['first a', 'first b', 'first c']);
+    expect(rejected).toEqual([['b', expect.objectContaining({ status: 'UNAVAILABLE' })]]);
+  });
+});

@@ -1,0 +1,235 @@
+import { notPublished, unavailable } from './call-errors';
+import type { Request } from '../messages/message-properties';
+import { InFlight } from '../publishing/in-flight';
+import type { RepetitionReason } from '../connection/observer';
+import { NotWritten, type PublishOutcome } from '../publishing/publisher';
+import { QueueConfirms, SILENT } from '../publishing/queue-confirms';
+import { Repetitions } from './repetitions';
+
+/** A query that waits for its answer. */
+interface Query extends Request {
+  /** Copies that may still be answered. */
+  copies: number;
+  /** The copy for the first exchange; none, too, when no queue took it. */
+  first: 'none' | 'sent' | 'confirmed';
+  /** Whether a copy went to the standby exchange. */
+  repeated: boolean;
+  /** Channels that have ended with copies of it. */
+  lostChannels: number;
+  /** In milliseconds of `performance.now()`. */
+  askedAt: number;
+}
+
+export interface QueryTransport {
+  /** Publishes one copy. @throws NotWritten */
+  publish(exchange: string, query: Request, correlationId: string, timeoutMs: number): Promise<PublishOutcome>;
+  reject(correlationId: string, error: Error): void;
+  repeated(pattern: string, reason: RepetitionReason): void;
+}
+
+/** Time for the answer, before a query is asked again. */
+const PATIENCE_MS = 400;
+/** The same after a refusal: a queue that comes back on its node takes queries before it has consumers. */
+const PATIENCE_AFTER_REFUSAL_MS = 100;
+/** How long queries go to the standby exchange before the first exchange is tried again. */
+const AWAY_MS = 5000;
+/** Marks the correlation id of a copy that went to the standby exchange. */
+const STANDBY_MARK = '~';
+
+/**
+ * Asks queries in a way that no end of one broker node loses them.
+ *
+ * A query queue is fast, because it is a classic queue on one node. While that node is away, queries go to the standby exchange, whose quorum
+ * queue has a copy on each node. Asking twice is harmless, because a query changes nothing.
+ */
+export class Queries {
+  private readonly asked = new InFlight<Query>();
+  /** Until when queries with a routing key go to the standby exchange, in milliseconds of `performance.now()`. */
+  private readonly awayUntil = new Map<string, number>();
+  /** Time of the last answer through the first exchange, by routing key. */
+  private readonly answeredAt = new Map<string, number>();
+  /** Time of the last refusal by the queue behind the first exchange, by routing key. */
+  private readonly refusedAt = new Map<string, number>();
+  private readonly standbyConfirms = new Map<string, QueueConfirms>();
+  private readonly repetitions = new Repetitions();
+
+  /** @param standby absent: queries are asked again only after a lost connection */
+  constructor(
+    private readonly transport: QueryTransport,
+    private readonly first: string,
+    private readonly standby?: string,
+  ) {}
+
+  /** Publishes a query. Its answer or error reaches the transport under `correlationId`. */
+  ask(request: Request): void {
+    const query: Query = { ...request, copies: 0, first: 'none', repeated: false, lostChannels: 0, askedAt: performance.now() };
+    this.asked.set(request.correlationId, query);
+    this.repetitions.asked();
+    this.publish(query);
+  }
+
+  has(correlationId: string): boolean {
+    return this.asked.get(correlationId) !== undefined;
+  }
+
+  /** @returns the correlation id of the query, which differs from the reply's when the standby copy was answered */
+  answered(correlationId: string): string {
+    const isStandby = correlationId.endsWith(STANDBY_MARK);
+    const id = isStandby ? correlationId.slice(0, -STANDBY_MARK.length) : correlationId;
+    const query = this.take(id);
+    if (query) this.noteAnswer(query, isStandby);
+    return id;
+  }
+
+  private noteAnswer({ operation: { pattern }, first, askedAt }: Query, isStandby: boolean): void {
+    if (!isStandby) {
+      this.answeredAt.set(pattern, performance.now());
+      this.awayUntil.delete(pattern);
+    } else if (first === 'confirmed' && (this.answeredAt.get(pattern) ?? -Infinity) < askedAt) {
+      // With Khepri the broker confirms messages to a queue on a node that is cut off, and nobody gets them.
+      this.setAway(pattern, 'unanswered', this.all());
+    }
+  }
+
+  /** The query was given up. */
+  forget(correlationId: string): void {
+    this.take(correlationId);
+  }
+
+  /** Asks queries again, on a new channel. Default: all of them. */
+  askAgain(correlationIds: readonly string[] = this.asked.keys()): void {
+    for (const id of correlationIds) {
+      const query = this.asked.get(id);
+      if (!query) continue;
+      Object.assign(query, { copies: 0, first: 'none', repeated: false, lostChannels: query.lostChannels + 1 });
+      this.transport.repeated(query.operation.pattern, 'lost');
+      this.publish(query);
+    }
+  }
+
+  /** Gives every query up: nothing was changed, and the caller may ask again. */
+  giveUp(reason: string): void {
+    for (const { correlationId } of this.all()) this.fail(correlationId, unavailable(reason));
+  }
+
+  private publish(query: Query): void {
+    const away = this.awayUntil.get(query.operation.pattern);
+    if (away !== undefined && away > performance.now()) return this.repeat(query);
+    void this.send(query, false);
+    if (away === undefined) return;
+    // One query in a while goes both ways, to find out whether the first exchange answers again.
+    this.awayUntil.set(query.operation.pattern, performance.now() + AWAY_MS);
+    this.repeat(query);
+  }
+
+  private async send(query: Query, isStandby: boolean): Promise<void> {
+    const { correlationId, deadline, lostChannels } = query;
+    const timeoutMs = Math.floor(deadline - performance.now());
+    if (!this.has(correlationId)) return;
+    if (timeoutMs <= 0) {
+      if (query.copies === 0) this.fail(correlationId, unavailable('no time is left'));
+      return;
+    }
+    query.copies++;
+    if (!isStandby) query.first = 'sent';
+    if (!isStandby && this.standby !== undefined) this.watch(query);
+    let error: Error | undefined;
+    try {
+      const outcome = isStandby
+        ? await this.publishStandby(query, timeoutMs)
+        : await this.transport.publish(this.first, query, correlationId, timeoutMs);
+      // The loss of the channel is handled for all queries at once. Earlier copies do not count any more then.
+      if (outcome === 'lost' || lostChannels !== query.lostChannels) return;
+      if (outcome === 'confirmed') this.onConfirm(query, isStandby);
+      error = notPublished(outcome);
+      if (!error || !this.has(correlationId)) return;
+      if (!isStandby) query.first = 'none';
+      if (!isStandby && outcome === 'returned') this.setAway(query.operation.pattern, 'away', this.all());
+      else if (!isStandby && outcome === 'nacked') this.onRefusal(query);
+    } catch (notWritten) {
+      error = unavailable((notWritten as Error).message);
+    }
+    if (--query.copies === 0) this.fail(correlationId, error);
+  }
+
+  private async publishStandby(query: Query, timeoutMs: number): Promise<PublishOutcome> {
+    const { correlationId, operation } = query;
+    const confirms =
+      this.standbyConfirms.get(operation.pattern) ?? new QueueConfirms(() => this.giveUpStandby(operation.pattern));
+    this.standbyConfirms.set(operation.pattern, confirms);
+    if (confirms.isSilent) throw new NotWritten(SILENT);
+    return confirms.during(() => this.transport.publish(this.standby!, query, correlationId + STANDBY_MARK, timeoutMs));
+  }
+
+  /** The standby queue is silent. Only what the first queue may have is waited for, and only while that one answers. */
+  private giveUpStandby(pattern: string): void {
+    const answeredAt = this.answeredAt.get(pattern) ?? -Infinity;
+    const now = performance.now();
+    for (const { operation, repeated, first, askedAt, correlationId } of this.all()) {
+      const hangs = first === 'none' ? repeated : askedAt > answeredAt && askedAt < now - PATIENCE_MS;
+      if (operation.pattern !== pattern || !hangs) continue;
+      if (first !== 'none') this.awayUntil.set(pattern, now + AWAY_MS);
+      this.fail(correlationId, unavailable(SILENT));
+    }
+  }
+
+  /** Asks again when no answer comes. */
+  private watch(query: Query): void {
+    const look = () => {
+      if (!this.has(query.correlationId) || query.repeated || !this.repetitions.take(query)) return;
+      this.repeat(query, 'unanswered');
+    };
+    // After the poll phase: a busy process may have an answer in its socket that it has not read yet.
+    setTimeout(() => setImmediate(look), this.patienceMs(query.operation.pattern)).unref();
+  }
+
+  private take(correlationId: string): Query | undefined {
+    const query = this.asked.take(correlationId);
+    if (query) this.repetitions.ended(query);
+    return query;
+  }
+
+  private patienceMs(pattern: string): number {
+    const refusedAt = this.refusedAt.get(pattern) ?? -Infinity;
+    return refusedAt > (this.answeredAt.get(pattern) ?? -Infinity) ? PATIENCE_AFTER_REFUSAL_MS : PATIENCE_MS;
+  }
+
+  /** The queue is full, or its node stops or starts. */
+  private onRefusal(query: Query): void {
+    this.refusedAt.set(query.operation.pattern, performance.now());
+    this.repeat(query);
+  }
+
+  private onConfirm(query: Query, isStandby: boolean): void {
+    if (!isStandby) query.first = 'confirmed';
+    // Confirms come over one connection. The later copy is confirmed, so the queue of the first copy hangs, and not the connection.
+    else if (query.first === 'sent' && this.has(query.correlationId))
+      this.setAway(
+        query.operation.pattern,
+        'unconfirmed',
+        this.all().filter(({ first }) => first === 'sent'),
+      );
+  }
+
+  private setAway(pattern: string, reason: RepetitionReason, queries: Query[]): void {
+    if (this.standby === undefined) return;
+    this.awayUntil.set(pattern, performance.now() + AWAY_MS);
+    for (const query of queries) if (query.operation.pattern === pattern) this.repeat(query, reason);
+  }
+
+  private repeat(query: Query, reason: RepetitionReason = 'away'): void {
+    if (this.standby === undefined || query.repeated) return;
+    query.repeated = true;
+    this.transport.repeated(query.operation.pattern, reason);
+    void this.send(query, true);
+  }
+
+  private fail(correlationId: string, error: Error): void {
+    this.take(correlationId);
+    this.transport.reject(correlationId, error);
+  }
+
+  private all(): Query[] {
+    return this.asked.keys().flatMap((id) => this.asked.get(id) ?? []);
+  }
+}

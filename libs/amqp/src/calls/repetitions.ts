@@ -1,0 +1,34 @@
+import type { Request } from '../messages/message-properties';
+
+/** A slow service must not be asked twice as much: of queries that are only slow, this share is asked again. */
+const REPEATED_SHARE = 0.1;
+const MOST_TOKENS = 10;
+/** One tenant with slow queries must not use up that share: of its queries that wait for an answer, this number is asked again. */
+const MOST_OF_KEY = 2;
+
+/** Limits how many slow queries are asked again. A query without an API key is a question of a process itself. */
+export class Repetitions {
+  private tokens = MOST_TOKENS;
+  /** Correlation ids of queries that were asked again and wait for an answer, by API key. */
+  private readonly ofKey = new Map<string, Set<string>>();
+
+  /** A query was asked for the first time. */
+  asked(): void {
+    this.tokens = Math.min(MOST_TOKENS, this.tokens + REPEATED_SHARE);
+  }
+
+  /** @returns whether the query may be asked again */
+  take({ correlationId, options: { apiKey } }: Request): boolean {
+    const ids = (apiKey !== undefined && this.ofKey.get(apiKey)) || new Set();
+    if (this.tokens < 1 || ids.size >= MOST_OF_KEY) return false;
+    this.tokens--;
+    if (apiKey !== undefined) this.ofKey.set(apiKey, ids.add(correlationId));
+    return true;
+  }
+
+  /** The query does not wait any more. */
+  ended({ correlationId, options: { apiKey } }: Request): void {
+    const ids = apiKey === undefined ? undefined : this.ofKey.get(apiKey);
+    if (ids?.delete(correlationId) && ids.size === 0) this.ofKey.delete(apiKey as string);
+  }
+}

@@ -1,0 +1,45 @@
+import { once } from 'node:events';
+import { requiredEnv } from '@app/testing/required-env';
+import { TcpLink } from '@app/testing/tcp-link';
+import { DatabaseServers } from './database-servers';
+import { isDatabaseAway } from '../errors';
+import { ImpatientClient } from './impatient-client';
+import { internalsOf } from './pg-internals';
+import { STATEMENT_TIMEOUT_MS } from './statement-timeout';
+
+describe('ImpatientClient', () => {
+  let link: TcpLink;
+  let client: ImpatientClient;
+
+  const connect = async (silenceMs?: number) => {
+    client = new ImpatientClient({ servers: new DatabaseServers(link.url) }, silenceMs);
+    await client.connect();
+  };
+  const giveUp = async () => {
+    link.silence();
+    const error: unknown = await client.query('SELECT 1').catch((reason: unknown) => reason);
+    expect(isDatabaseAway(error)).toBe(true);
+  };
+
+  beforeEach(async () => {
+    link = await TcpLink.to(requiredEnv('TEST_DATABASE_URL'));
+  });
+  afterEach(() => link.close());
+
+  it('gives up on a silent server, after the server would have ended the statement', async () => {
+    await connect();
+    const from = performance.now();
+    await giveUp();
+    expect(performance.now() - from).toBeGreaterThan(STATEMENT_TIMEOUT_MS);
+  });
+
+  it('gives up also after idle timeouts', async () => {
+    await connect(300);
+    const { stream } = internalsOf(client).connection;
+    for (let time = 0; time < 2; time++) {
+      await once(stream, 'timeout');
+      expect((await client.query('SELECT 1 AS one')).rows).toEqual([{ one: 1 }]);
+    }
+    await giveUp();
+  });
+});

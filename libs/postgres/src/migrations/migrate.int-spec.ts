@@ -1,0 +1,101 @@
+import { randomBytes } from 'node:crypto';
+import { Client } from 'pg';
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { createEmptyDatabase, type TestDatabase } from '@app/testing/server-databases';
+import { connectWhenReady, migrationObstacle } from '../connect';
+import { createDataSource } from '../connections/data-source';
+import { migrate, type MigrationSettings } from './migrate';
+
+class First1795132800001 implements MigrationInterface {
+  readonly name = 'First1795132800001';
+  up = (runner: QueryRunner) => runner.query('CREATE TABLE things (id bigint GENERATED ALWAYS AS IDENTITY, name text)');
+  down = (runner: QueryRunner) => runner.query('DROP TABLE things');
+}
+class Second1795132800002 implements MigrationInterface {
+  readonly name = 'Second1795132800002';
+  up = (runner: QueryRunner) => runner.query('ALTER TABLE things ADD COLUMN size integer');
+  down = (runner: QueryRunner) => runner.query('ALTER TABLE things DROP COLUMN size');
+}
+
+describe(migrate.name, () => {
+  let database: TestDatabase;
+  const suffix = randomBytes(4).toString('hex');
+  const role = (schema: string) => `${schema}_${suffix}`;
+
+  beforeAll(async () => {
+    database = await createEmptyDatabase();
+  });
+  afterAll(async () => {
+    await onDatabase(database.url, async (client) => {
+      for (const schema of ['one', 'two']) await client.query(`DROP OWNED BY ${role(schema)}; DROP ROLE ${role(schema)}`);
+    });
+    await database.drop();
+  });
+
+  const settings = (schema: string, migrations: (new () => MigrationInterface)[] = [First1795132800001]): MigrationSettings => {
+    const service = new URL(database.url);
+    service.username = role(schema);
+    service.password = 'it\'s "quoted"';
+    return { adminUrl: database.url, serviceUrl: service.href, schema, migrations };
+  };
+  const dataSource = (url: string, migrations: (new () => MigrationInterface)[]) =>
+    createDataSource({ name: 'test', url, schema: 'one', entities: [], migrations, poolSize: 1 });
+
+  it('runs every migration once, when several set-ups start together and when it is repeated', async () => {
+    const ran = await Promise.all(Array.from({ length: 4 }, () => migrate(settings('one'))));
+    expect(ran.flat()).toEqual(['First1795132800001']);
+    await expect(migrate(settings('one'))).resolves.toEqual([]);
+  });
+
+  it('gives each role the rows of its own schema and nothing else', async () => {
+    await migrate(settings('one'));
+    await migrate(settings('two'));
+    await onDatabase(settings('one').serviceUrl ?? '', async (client) => {
+      await client.query(`INSERT INTO one.things (name) VALUES ('x')`);
+      await expect(client.query('SELECT name FROM one.things')).resolves.toMatchObject({ rows: [{ name: 'x' }] });
+      for (const forbidden of [
+        'SELECT * FROM two.things',
+        'CREATE TABLE one.more (id int)',
+        'DROP TABLE one.things',
+        'ALTER TABLE one.things ADD COLUMN extra text',
+        `INSERT INTO one.migrations (timestamp, name) VALUES (1, 'x')`,
+        'CREATE TABLE public.more (id int)',
+        'CREATE SCHEMA three',
+      ]) {
+        await expect(client.query(forbidden)).rejects.toThrow(/permission denied|must be owner/);
+      }
+    });
+  });
+
+  it('lets a service wait while migrations of its build have not run', async () => {
+    await migrate(settings('one'));
+    const newer = dataSource(settings('one').serviceUrl ?? '', [First1795132800001, Second1795132800002]);
+    const stopping = new AbortController();
+    const connected = connectWhenReady(newer, stopping.signal);
+    await migrate(settings('one', [First1795132800001, Second1795132800002]));
+    await expect(connected).resolves.toBe(true);
+    await newer.destroy();
+  });
+
+  it('logs the missing migrations, and stops waiting when the process stops', async () => {
+    const empty = await createEmptyDatabase();
+    const source = await dataSource(empty.url, [First1795132800001]).initialize();
+    await expect(migrationObstacle(source)).resolves.toContain('npm run setup');
+    const stopping = new AbortController();
+    const connected = connectWhenReady(source, stopping.signal);
+    stopping.abort();
+    await expect(connected).resolves.toBe(false);
+    await source.destroy();
+    await empty.drop();
+  });
+});
+
+async function onDatabase(url: string, work: (client: Client) => Promise<void>): Promise<void> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  try {
+    await work(client);
+  } finally {
+    await client.end();
+  }
+}

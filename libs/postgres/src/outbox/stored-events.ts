@@ -1,0 +1,96 @@
+import { Logger } from '@nestjs/common';
+import type { PoolClient } from 'pg';
+import type { DataSource } from 'typeorm';
+import { GENERIC_PLANS } from '../connections/data-source';
+import { EVENT_MEMORY_MS } from './event-memory';
+import { KeptEvents } from './kept-events';
+import type { OutboxEvent, OutboxLimits, OutboxOptions } from './outbox-event';
+import { failures, published } from '../metrics';
+import { queryPrepared } from '../connections/query-prepared';
+
+/** A batch. */
+export interface Passed {
+  events: number;
+  /** Whether there may be more of them. */
+  full: boolean;
+}
+export const NOTHING: Passed = { events: 0, full: false };
+
+export const LIMITS = { events: 200, bytes: 4 * 1024 * 1024 };
+/** Losing the deletion only means to publish again: the disk need not be waited for. To plan anew for each few events would cost more than they. */
+const SETTINGS = Object.entries({ synchronous_commit: 'off', ...GENERIC_PLANS });
+const BEGIN = ['BEGIN', ...SETTINGS.map(([name, value]) => `SET LOCAL ${name} = ${value}`)].join('; ');
+
+/** One autocommitted statement: the setting holds until its commit. The SELECT is not left out, as an unused CTE would be. */
+const DELETE = {
+  name: 'delete-published-events',
+  text: `WITH deleted AS (DELETE FROM outbox WHERE seq = ANY ($1::bigint[])) SELECT set_config('synchronous_commit', 'off', true)`,
+};
+
+/** The table `outbox`, from which any process publishes what another has left. */
+export class StoredEvents {
+  private readonly logger = new Logger('Outbox');
+  private readonly kept: KeptEvents;
+  private readonly limits: OutboxLimits;
+
+  /** @param comeBack called when refused events may be tried again */
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly options: OutboxOptions,
+    comeBack: () => void,
+  ) {
+    this.kept = new KeptEvents(comeBack);
+    this.limits = { ...LIMITS, ageMs: options.fromMemory ? EVENT_MEMORY_MS : 0 };
+  }
+
+  /** Publishes a batch from the table, in the transaction that deletes it. */
+  async publish(): Promise<Passed> {
+    const since = performance.now();
+    const runner = this.dataSource.createQueryRunner();
+    try {
+      const client = (await runner.connect()) as PoolClient;
+      await client.query(BEGIN);
+      try {
+        const events = await this.options.take(client, this.limits, this.kept.all);
+        // The database has ended the transaction by now, and another process may have published them: what this one knows may be out of date.
+        if (performance.now() - since > EVENT_MEMORY_MS) throw new Error('the process stood still');
+        const again = events.length > 0 ? await this.options.publish(events) : undefined;
+        if (again && again.size > 0) await this.keep(client, events, again);
+        else {
+          await client.query('COMMIT');
+          published.inc(events.length);
+        }
+        const bytes = events.reduce((sum, { data }) => sum + data.length, 0);
+        const full = events.length === LIMITS.events || bytes > LIMITS.bytes / 2;
+        if (!full) this.kept.emptied();
+        return { events: events.length, full };
+      } catch (error) {
+        // A lost connection has rolled back by itself, and released the runner.
+        if (!runner.isReleased) await client.query('ROLLBACK').catch(() => undefined);
+        throw error;
+      }
+    } finally {
+      await runner.release();
+    }
+  }
+
+  /** Deletes events that were published from memory. */
+  async delete(seqs: readonly string[]): Promise<void> {
+    await queryPrepared(this.dataSource, DELETE, [seqs]);
+  }
+
+  stop(): void {
+    this.kept.stop();
+  }
+
+  /** Deletes what is published of a batch from the table, and leaves the rest out for a while. */
+  private async keep(client: PoolClient, events: readonly OutboxEvent[], again: ReadonlySet<string>): Promise<void> {
+    await client.query('ROLLBACK');
+    const round = this.kept.add(events.filter(({ id }) => again.has(id)).map(({ seq }) => seq));
+    if (round !== undefined) failures.inc();
+    if (round === 1) this.logger.warn({ msg: 'events stay in the outbox for now', reason: 'a listener refuses them' });
+    const done = events.filter(({ id }) => !again.has(id)).map(({ seq }) => seq);
+    if (done.length > 0) await client.query('DELETE FROM outbox WHERE seq = ANY ($1::bigint[])', [done]);
+    published.inc(done.length);
+  }
+}

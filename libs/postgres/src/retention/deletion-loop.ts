@@ -1,0 +1,88 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Logger } from '@nestjs/common';
+import type { Counter } from 'prom-client';
+import { isDatabaseAway, reasonOf } from '../errors';
+import { retentionFailures } from '../metrics';
+
+const EVERY_MS = 10 * 60 * 1000;
+/** Least and most rows deleted by one statement. Each may have a thousand others with it, and a statement has two seconds. */
+const [LEAST, MOST] = [1, 1000];
+const FIRST = 64;
+/** Target time of a statement, in milliseconds. A longer one halves the number for the next statement, a shorter one doubles it. */
+const GOOD_MS = 250;
+
+export interface Deleted {
+  deleted: number;
+  /** Whether another statement would find more. */
+  more: boolean;
+}
+
+/** One kind of rows that have become old. */
+export interface OldRows {
+  /** Their name in the log. */
+  name: string;
+  /** Runs one statement. Several processes may do so at once. `most` is its most rows. */
+  deleteSome: (most: number) => Promise<Deleted>;
+  counter?: Counter;
+}
+
+/** Deletes old rows every ten minutes, a few at a time, so that it does not delay other statements. */
+export class DeletionLoop {
+  private readonly logger = new Logger('Retention');
+  private readonly closing = new AbortController();
+  private timer?: NodeJS.Timeout;
+  private running: Promise<void> = Promise.resolve();
+
+  /** @param kinds are deleted in this order */
+  constructor(private readonly kinds: readonly OldRows[]) {}
+
+  /** Begins with what is there already. */
+  start(): void {
+    const next = () => (this.running = this.running.then(() => this.run()));
+    this.timer = setInterval(() => void next(), EVERY_MS).unref();
+    void next();
+  }
+
+  /** Resolves after the running statement. */
+  async stop(): Promise<void> {
+    clearInterval(this.timer);
+    this.closing.abort();
+    await this.running;
+  }
+
+  private async run(): Promise<void> {
+    for (const kind of this.kinds) if (!(await this.repeat(kind))) return;
+  }
+
+  /**
+   * Repeats a statement until it finds fewer rows than it may delete.
+   *
+   * @returns false when the database is away
+   */
+  private async repeat({ name, deleteSome, counter }: OldRows): Promise<boolean> {
+    const { signal } = this.closing;
+    let most = FIRST;
+    let total = 0;
+    let away = false;
+    while (!signal.aborted) {
+      const from = performance.now();
+      try {
+        const { deleted, more } = await deleteSome(most);
+        counter?.inc(deleted);
+        total += deleted;
+        if (!more) break;
+      } catch (error) {
+        retentionFailures.inc();
+        this.logger.warn({ msg: 'old rows could not be deleted', of: name, reason: reasonOf(error), rows: most });
+        away = isDatabaseAway(error);
+        if (most === LEAST || away) break;
+      }
+      const tookMs = performance.now() - from;
+      most = Math.max(LEAST, Math.min(MOST, tookMs > GOOD_MS ? most >> 1 : most << 1));
+      // Use at most half of the time of one connection.
+      await sleep(tookMs, undefined, { signal }).catch(() => undefined);
+    }
+    if (total > 0) this.logger.log({ msg: 'old rows were deleted', of: name, rows: total });
+    return !away;
+  }
+}

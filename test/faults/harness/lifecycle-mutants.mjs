@@ -3,6 +3,8 @@ const DELETE = 'apps/notifications/src/db/delete-notifications.sql.ts';
 const READINGS = 'apps/notifications/src/db/readings.sql.ts';
 const INBOX = 'apps/notifications/src/db/inbox.sql.ts';
 const MEMBERS = 'apps/notifications/src/db/members.repository.ts';
+const REMOVE = 'apps/users/src/db/remove-members.sql.ts';
+const RIVALS = 'apps/users/src/commands/add-users/add-users.rivals.int-spec.ts';
 const COPY = ['apps/notifications/src/db/members.property.int-spec.ts', 'is that of the source'];
 const COUNTS = ['apps/notifications/src/db/inbox.property.int-spec.ts', 'what the operations before it mean'];
 
@@ -17,6 +19,30 @@ export const LIFECYCLE_MUTANTS = [
     name: 'an addition without its version',
     edits: [['apps/users/src/db/add-members.sql.ts', "'membership', membership", "'membership', NULL"]],
     test: ['memberships', 'their copy is right'],
+  },
+  {
+    name: 'an addition whose version is drawn before the lock',
+    edits: [
+      [
+        'apps/users/src/db/add-members.sql.ts',
+        "SELECT nextval('versions') AS version FROM (SELECT count(*) FROM stored) locked",
+        "SELECT early.version FROM (SELECT nextval('versions') AS version OFFSET 0) early, (SELECT count(*) FROM stored) locked",
+      ],
+    ],
+    test: [RIVALS, 'who is removed while the call waits'],
+  },
+  {
+    name: 'a removal whose version is drawn before the lock',
+    edits: [
+      [REMOVE, "SET removed = nextval('versions') FROM locked u", 'SET removed = u.early FROM locked u'],
+      [REMOVE, 'SELECT u.organization, u.user_id, u.left_version\n', 'SELECT u.organization, u.user_id, u.left_version, early\n'],
+      [
+        REMOVE,
+        'FROM tenant JOIN organizations o',
+        "FROM (SELECT nextval('versions') AS early OFFSET 0) drawn, tenant JOIN organizations o",
+      ],
+    ],
+    test: [RIVALS, 'who is removed and added again while the call waits'],
   },
   {
     name: 'a republished removal with a later version',

@@ -65,6 +65,37 @@ describe('users/add: concurrency', () => {
   });
 });
 
+// A number that was drawn before the wait would be smaller than those of the other transaction: an answer would tell of a change without effect.
+describe('memberships: the later holder of the row of a user has the greater version', () => {
+  const LEVEL = { organizationId: 'o', documentId: 'd' };
+  const LOCK = 'SELECT FROM users FOR UPDATE';
+  const REMOVED = `UPDATE document_members SET removed = nextval('versions')`;
+  const ADDED = `UPDATE document_members SET added = nextval('versions')`;
+  const members = async () => (await on.getUsers(LEVEL)).data.map(({ userId }) => userId);
+
+  it('adds a user who is removed while the call waits', async () => {
+    await add({ ...LEVEL, users: users('a') });
+    await on.holding(LOCK, async (rival) => {
+      const call = add({ ...LEVEL, users: users('a') });
+      await rival.waiting(1);
+      await rival.query(`${REMOVED}; COMMIT`);
+      expect(messages(await call)).toEqual({ a: 'User added.' });
+    });
+    expect(await members()).toEqual(['a']);
+  });
+
+  it('removes a user who is removed and added again while the call waits', async () => {
+    await add({ ...LEVEL, users: users('a') });
+    await on.holding(LOCK, async (rival) => {
+      const call = on.delete({ ...LEVEL, userIds: ['a'] });
+      await rival.waiting(1);
+      await rival.query(`${REMOVED}; ${ADDED}; COMMIT`);
+      expect((await call).data).toMatchObject({ a: { message: 'User removed.' } });
+    });
+    expect(await members()).toEqual([]);
+  });
+});
+
 describe('users/add: another transaction with another lock order', () => {
   it('is retried when it is the victim of a deadlock', async () => {
     await add({ organizationId: 'o', users: users('a', 'b') });

@@ -1,4 +1,5 @@
-// npm run alerts: whether the rules for Prometheus are right, on recordings of a system with each fault. --record makes these anew.
+// npm run alerts: whether the rules for Prometheus are right, on recordings of a system with each fault. --record makes these anew, --panels asks a
+// Prometheus that reads a running system for every panel of the dashboards.
 import { spawnSync } from 'node:child_process';
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,22 +17,26 @@ import { temporaryDirectory } from './processes/temporary-directory.mjs';
 
 const FOLDER = join(ROOT, 'deploy/observability');
 
-const { record, names } = commandLine(
+const { record, panels, names } = commandLine(
   {
     command: 'npm run alerts --',
     about: 'Checks the rules for Prometheus with promtool, and that each alert fires on its fault, and on no quiet system.',
     words: { name: 'FAULT', help: 'with --record: only the faults whose name contains it' },
-    options: { record: { help: 'first causes the faults on a system of its own, and records its metrics' } },
+    options: {
+      record: { help: 'first causes the faults on a system of its own, and records its metrics' },
+      panels: { help: 'also asks a real Prometheus that reads a real system for every panel of the dashboards' },
+    },
     notes: ['promtool is in the package prometheus of Debian. As root it is installed when it is missing.'],
     examples: {
       '': 'the check, in seconds',
       '--record': 'after a change of rules or metrics, in some minutes',
       '--record gone': 'two of them',
+      '--panels': 'after a change of dashboards, in two minutes',
     },
   },
   ({ words, values }) => {
     if (words.length > 0 && !values.record) throw new UsageError('FAULT is for --record only.');
-    return { record: values.record, names: words };
+    return { record: values.record, panels: values.panels, names: words };
   },
 );
 const reports = temporaryDirectory('alerts');
@@ -43,11 +48,7 @@ watchParent(() => leave(1));
 try {
   if (record) {
     await prepare();
-    const { failed } = await runJest(
-      ['--selectProjects', 'alerts', '--runInBand', ...(names.length > 0 ? ['-t', names.join('|')] : [])],
-      {},
-      join(reports.path, 'report.json'),
-    );
+    const failed = await failuresOf('record', ...(names.length > 0 ? ['-t', names.join('|')] : []));
     if (failed > 0) throw new UserError(`${failed} faults could not be recorded.`);
   }
   await needPrometheus(report);
@@ -57,10 +58,22 @@ try {
   promtool('check', 'config', join(FOLDER, 'prometheus.yml'));
   promtool('test', 'rules', ...tests, linkTest());
   report('ok      the rules for Prometheus');
+  if (panels) {
+    await prepare();
+    const failed = await failuresOf('panels');
+    if (failed > 0) throw new UserError(`${failed} dashboards show no data in a panel.`);
+    report('ok      every panel of the dashboards has data');
+  }
   leave(0);
 } catch (error) {
   if (!leaving) reportFailure(error);
   leave(1);
+}
+
+/** @param {string} file beginning of its name @param {string[]} args of Jest @returns number of tests that failed */
+async function failuresOf(file, ...args) {
+  const chosen = ['--selectProjects', 'alerts', '--runInBand', '--testPathPatterns', `test/alerts/${file}`];
+  return (await runJest([...chosen, ...args], {}, join(reports.path, 'report.json'))).failed;
 }
 
 /** promtool reads only rules: each expression of a panel becomes one. @returns the file */

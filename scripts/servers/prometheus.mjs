@@ -21,12 +21,14 @@ export const needPrometheus = (onProgress) =>
  * Starts a Prometheus of our own. It reads the addresses of its targets from `targets.json` in the directory, whenever that file changes.
  * @param {object} options
  * @param {string} options.directory an existing one for data, log and targets
+ * @param {string} [options.rules] a file with rules
  */
-export async function startPrometheus({ directory }) {
+export async function startPrometheus({ directory, rules }) {
   const [port] = await freePorts([undefined]);
   const configuration = {
     // As in deploy/kubernetes/components/monitoring.
     global: { scrape_interval: '5s' },
+    rule_files: rules ? [rules] : [],
     scrape_configs: [{ job_name: 'processes', file_sd_configs: [{ files: [join(directory, 'targets.json')] }] }],
   };
   const file = join(directory, 'prometheus.json');

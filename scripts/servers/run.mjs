@@ -13,7 +13,7 @@ import { startPostgres } from './postgres.mjs';
 import { startPrometheus } from './prometheus.mjs';
 import { startRabbit } from './rabbitmq.mjs';
 
-const { kind, management, fsync, tls, standbyOf, archive, restore, until, maxConnections } = commandLine(
+const { kind, management, fsync, tls, standbyOf, archive, restore, until, maxConnections, rules } = commandLine(
   {
     command: 'node scripts/servers/run.mjs',
     about: 'Runs one private server for a test that breaks it, until its input closes.',
@@ -27,6 +27,7 @@ const { kind, management, fsync, tls, standbyOf, archive, restore, until, maxCon
       until: { value: 'TIME', help: 'not later than this' },
       'standby-of': { value: 'URL', help: 'a PostgreSQL that follows the one at this URL, on the same machine' },
       'max-connections': { value: 'N', help: 'of PostgreSQL; 200 by itself' },
+      rules: { value: 'FILE', help: 'with rules for Prometheus' },
     },
     examples: { 'rabbitmq --management': 'a broker', postgres: 'a database' },
   },
@@ -74,7 +75,7 @@ const started = startServer();
 
 /** @returns {Promise<Started>} */
 function startServer() {
-  if (kind === 'prometheus') return startPrometheus({ directory });
+  if (kind === 'prometheus') return startPrometheus({ directory, rules });
   if (kind === 'postgres') {
     const settings = maxConnections ? [`max_connections=${maxConnections}`] : [];
     const restoreFrom = restore ? { archive: restore, until } : undefined;

@@ -1,4 +1,4 @@
-// npm run test:backup: whether a backup that was taken under load becomes a system again, and what is lost.
+// npm run test:backup: the recipes of docs/operations.md, each tried under load: backup and restore, new secrets, another broker, another database.
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { commandLine } from './processes/command-line.mjs';
@@ -7,8 +7,9 @@ import { runSuite } from './checkout/suite.mjs';
 commandLine(
   {
     command: 'npm run test:backup',
-    about: 'Backs up a database under load, ends it as a power cut does, and restores it elsewhere, once to a chosen time.',
-    examples: { '': 'everything, in a minute or two' },
+    about:
+      'Tries the recipes of docs/operations.md under load: a backup and its restore elsewhere, new secrets, a move to another broker, and to another database.',
+    examples: { '': 'everything, in two minutes' },
   },
   () => undefined,
 );

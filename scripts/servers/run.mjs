@@ -13,7 +13,7 @@ import { startPostgres } from './postgres.mjs';
 import { startPrometheus } from './prometheus.mjs';
 import { startRabbit } from './rabbitmq.mjs';
 
-const { kind, management, fsync, tls, standbyOf, archive, restore, until, maxConnections, rules } = commandLine(
+const { kind, management, fsync, tls, standbyOf, archive, restore, until, maxConnections, rules, password } = commandLine(
   {
     command: 'node scripts/servers/run.mjs',
     about: 'Runs one private server for a test that breaks it, until its input closes.',
@@ -27,6 +27,7 @@ const { kind, management, fsync, tls, standbyOf, archive, restore, until, maxCon
       until: { value: 'TIME', help: 'not later than this' },
       'standby-of': { value: 'URL', help: 'a PostgreSQL that follows the one at this URL, on the same machine' },
       'max-connections': { value: 'N', help: 'of PostgreSQL; 200 by itself' },
+      password: { help: 'PostgreSQL asks for passwords; that of its superuser is in its URL' },
       rules: { value: 'FILE', help: 'with rules for Prometheus' },
     },
     examples: { 'rabbitmq --management': 'a broker', postgres: 'a database' },
@@ -70,6 +71,8 @@ const member = JSON.parse(process.env.CLUSTER_MEMBER ?? '{}');
  * @property {() => void} [reload]
  */
 
+const newPassword = () => randomBytes(16).toString('hex');
+
 /** @type {Promise<Started>} */
 const started = startServer();
 
@@ -79,9 +82,10 @@ function startServer() {
   if (kind === 'postgres') {
     const settings = maxConnections ? [`max_connections=${maxConnections}`] : [];
     const restoreFrom = restore ? { archive: restore, until } : undefined;
-    return startPostgres({ directory, fsync: fsync ?? false, tls, standbyOf, settings, archive, restoreFrom });
+    const secret = password ? newPassword() : undefined;
+    return startPostgres({ directory, fsync: fsync ?? false, password: secret, tls, standbyOf, settings, archive, restoreFrom });
   }
-  return startRabbit({ directory, disposable: true, management, tls, password: randomBytes(16).toString('hex'), ...member });
+  return startRabbit({ directory, disposable: true, management, tls, password: newPassword(), ...member });
 }
 
 // Signals end the process without cleaning up otherwise; a closed stdin says that the test is over or dead.

@@ -1,4 +1,4 @@
-import { appendFileSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
@@ -6,6 +6,7 @@ import { eventually } from '@app/testing/eventually';
 import { keepCalling } from '@app/testing/keep-calling';
 import { PrivateServer } from '@app/testing/private-server';
 import { System } from '@app/testing/system';
+import { report } from './report';
 
 const CALLERS = 8;
 const RATE = 100;
@@ -140,9 +141,3 @@ describe('a backup that is taken under load', () => {
     });
   });
 });
-
-/** A line for the figures of npm run test:backup. */
-function report(figures: object): void {
-  const { BACKUP_REPORT: file } = process.env;
-  if (file) appendFileSync(file, `${JSON.stringify(figures)}\n`);
-}

@@ -27,6 +27,10 @@ export class Management {
     return this.request('PUT', path, body);
   }
 
+  post(path: string, body: unknown): Promise<void> {
+    return this.request('POST', path, body);
+  }
+
   delete(path: string): Promise<void> {
     return this.request('DELETE', path);
   }

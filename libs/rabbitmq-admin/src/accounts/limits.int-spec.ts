@@ -42,18 +42,19 @@ describe('the limits of accounts', () => {
   it('refuse a connection and a channel above the limit', async () => {
     const { data } = await tool('create', name, '--operations', 'users.add.v1', '--connections', '3', '--channels', '4');
     const open = await Promise.all([connect(data.url), connect(data.url), connect(data.url)]);
-    await expect(connect(data.url)).rejects.toThrow();
+    await eventually(() => connectionIsRefused(data.url));
+    let error: Error | undefined;
+    open[0].once('error', (refusal: Error) => (error = refusal));
     for (let channels = 0; channels < 4; channels++) await open[channels % 3].createChannel();
-    const refused = new Promise<Error>((resolve) => open[0].once('error', resolve));
-    await expect(open[0].createChannel()).rejects.toThrow();
-    expect((await refused).message).toContain('NOT_ALLOWED');
+    await eventually(async () => error ?? !(await open[0].createChannel()));
+    expect(error?.message).toContain('NOT_ALLOWED');
   });
 
   it('are 50 connections and 500 channels by default', async () => {
     const { data } = await tool('create', name, '--operations', 'users.add.v1');
     const open = await Promise.all(Array.from({ length: 50 }, () => connect(data.url)));
     expect(open).toHaveLength(50);
-    await expect(connect(data.url)).rejects.toThrow();
+    await eventually(() => connectionIsRefused(data.url));
     expect(await limitsOf(api, name)).toEqual(DEFAULT_LIMITS);
   });
 
@@ -103,6 +104,13 @@ describe('the limits of accounts', () => {
     await tool('delete', name, '--queues');
     expect(await policies()).toEqual([]);
   });
+
+  /** The broker counts a connection some time after it has accepted it, so one too many may be accepted at first. */
+  async function connectionIsRefused(url: unknown): Promise<boolean> {
+    const accepted = await openConnection({ url: url as string, name: 'test' }).catch(() => undefined);
+    await accepted?.close();
+    return !accepted;
+  }
 
   /** Publishes numbered messages, in portions that the broker confirms. */
   async function publishMany(channel: ConfirmChannel, key: string): Promise<void> {

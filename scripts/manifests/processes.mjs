@@ -47,7 +47,7 @@ function programProblems({ containers: [{ command }], terminationGracePeriodSeco
   if (flags !== NODE_FLAGS.join(' '))
     problems.push(`node's flags are ${flags}; scripts/checkout/project.mjs says ${NODE_FLAGS.join(' ')}`);
   const delay = containers[0].env.find((/** @type {Variable} */ { name }) => name === 'SHUTDOWN_DELAY_MS')?.value ?? 0;
-  const { SHUTDOWN_LIMIT_MS } = createRequire(import.meta.url)(join(ROOT, 'dist/libs/runtime/src/common-settings.js'));
+  const { SHUTDOWN_LIMIT_MS } = createRequire(import.meta.url)(join(ROOT, 'dist/libs/runtime/src/settings/common-settings.js'));
   if (terminationGracePeriodSeconds * 1000 <= Number(delay) + SHUTDOWN_LIMIT_MS)
     problems.push(`terminationGracePeriodSeconds must be more than the delay and the drain (${delay} + ${SHUTDOWN_LIMIT_MS} ms)`);
   return problems;

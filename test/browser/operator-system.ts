@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { chromium, type Browser, type Page } from 'playwright-core';
 import { openConnection } from '@app/amqp/connection/open-connection';
-import { parseBrokerUrl } from '@app/runtime/broker-url';
+import { parseBrokerUrl } from '@app/runtime/settings/broker-url';
 import { PrivateServer } from '@app/testing/private-server';
 import { requiredEnv } from '@app/testing/required-env';
 import { ServiceProcess } from '@app/testing/service-process';

@@ -9,7 +9,7 @@ import { connectWhenReady } from '@app/postgres/connect';
 import { createDataSource } from '@app/postgres/connections/data-source';
 import { TlsClient } from '@app/postgres/connections/tls-client';
 import { ManagementApi } from '@app/rabbitmq-admin/management-api';
-import type { TlsFiles } from '@app/runtime/tls-files';
+import type { TlsFiles } from '@app/runtime/settings/tls-files';
 import { Authority, PemDirectory } from '@app/testing/authority';
 import { eventually } from '@app/testing/eventually';
 import { keepCalling } from '@app/testing/keep-calling';

@@ -1,5 +1,5 @@
-import { brokerSettings, callsSettings, processSettings } from '@app/runtime/common-settings';
-import { address, duration, integer, port, Settings } from '@app/runtime/settings';
+import { brokerSettings, callsSettings, processSettings } from '@app/runtime/settings/common-settings';
+import { address, duration, integer, port, Settings } from '@app/runtime/settings/settings';
 
 /** Configuration of the gateway. */
 export class GatewayConfig extends Settings({

@@ -4,10 +4,10 @@ import {
   databaseSettings,
   processSettings,
   publisherSettings,
-} from '@app/runtime/common-settings';
-import { databaseUrl, optionalDatabaseUrl } from '@app/runtime/database-url';
-import { choices, integer, Settings } from '@app/runtime/settings';
-import { databaseTlsSettings } from '@app/runtime/tls-settings';
+} from '@app/runtime/settings/common-settings';
+import { databaseUrl, optionalDatabaseUrl } from '@app/runtime/settings/database-url';
+import { choices, integer, Settings } from '@app/runtime/settings/settings';
+import { databaseTlsSettings } from '@app/runtime/settings/tls-settings';
 
 /** Configuration of the notifications service. */
 export class NotificationsConfig extends Settings({

@@ -17,7 +17,7 @@ import { PassThroughFilter } from '@app/rabbitmq/server/pass-through.filter';
 import { RabbitClient } from '@app/rabbitmq/client/rabbit.client';
 import { RabbitServer } from '@app/rabbitmq/server/rabbit.server';
 import { runService } from '@app/runtime/run-service';
-import { brokerTlsFiles, databaseTlsFiles } from '@app/runtime/tls-settings';
+import { brokerTlsFiles, databaseTlsFiles } from '@app/runtime/settings/tls-settings';
 import { notificationsConfig } from './config';
 import { NotificationsErasureSteps } from './db/erasure-steps';
 import { takeEvents } from './db/outbox.repository';

@@ -1,9 +1,9 @@
 import { AccountsConfig, DeadLettersConfig } from '@app/rabbitmq/config';
 import { parseManagementUrl } from '@app/rabbitmq/management-url';
-import { processSettings } from '@app/runtime/common-settings';
-import { databaseUrl } from '@app/runtime/database-url';
-import { address, hostPorts, list, longSecret, optionalUrl, port, Settings, type Setting } from '@app/runtime/settings';
-import { brokerTlsSettings, brokerUrl, databaseTlsSettings } from '@app/runtime/tls-settings';
+import { processSettings } from '@app/runtime/settings/common-settings';
+import { databaseUrl } from '@app/runtime/settings/database-url';
+import { address, hostPorts, list, longSecret, optionalUrl, port, Settings, type Setting } from '@app/runtime/settings/settings';
+import { brokerTlsSettings, brokerUrl, databaseTlsSettings } from '@app/runtime/settings/tls-settings';
 
 /** Most entries of OPERATOR_PROCESSES. */
 const MOST_ADDRESSES = 100;

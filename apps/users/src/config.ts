@@ -1,7 +1,7 @@
-import { brokerSettings, databaseSettings, processSettings, publisherSettings } from '@app/runtime/common-settings';
-import { databaseUrl, optionalDatabaseUrl } from '@app/runtime/database-url';
-import { flag, integer, Settings } from '@app/runtime/settings';
-import { databaseTlsSettings } from '@app/runtime/tls-settings';
+import { brokerSettings, databaseSettings, processSettings, publisherSettings } from '@app/runtime/settings/common-settings';
+import { databaseUrl, optionalDatabaseUrl } from '@app/runtime/settings/database-url';
+import { flag, integer, Settings } from '@app/runtime/settings/settings';
+import { databaseTlsSettings } from '@app/runtime/settings/tls-settings';
 
 /** Configuration of the users service. */
 export class UsersConfig extends Settings({

@@ -14,7 +14,7 @@ import { ContractPipe } from '@app/rabbitmq/server/contract.pipe';
 import { PassThroughFilter } from '@app/rabbitmq/server/pass-through.filter';
 import { RabbitServer } from '@app/rabbitmq/server/rabbit.server';
 import { runService } from '@app/runtime/run-service';
-import { brokerTlsFiles, databaseTlsFiles } from '@app/runtime/tls-settings';
+import { brokerTlsFiles, databaseTlsFiles } from '@app/runtime/settings/tls-settings';
 import { usersConfig } from './config';
 import { UsersErasureSteps } from './db/erasure-steps';
 import { takeEvents } from './db/outbox.repository';

@@ -1,10 +1,10 @@
 import { AccountsConfig, TopologyConfig } from '@app/rabbitmq/config';
 import { parseManagementUrl } from '@app/rabbitmq/management-url';
-import { parseBrokerUrl } from '@app/runtime/broker-url';
-import { accountSetting, databaseSettings } from '@app/runtime/common-settings';
-import { optionalDatabaseUrl } from '@app/runtime/database-url';
-import { optionalUrl, Settings } from '@app/runtime/settings';
-import { brokerTlsSettings, databaseTlsSettings } from '@app/runtime/tls-settings';
+import { parseBrokerUrl } from '@app/runtime/settings/broker-url';
+import { accountSetting, databaseSettings } from '@app/runtime/settings/common-settings';
+import { optionalDatabaseUrl } from '@app/runtime/settings/database-url';
+import { optionalUrl, Settings } from '@app/runtime/settings/settings';
+import { brokerTlsSettings, databaseTlsSettings } from '@app/runtime/settings/tls-settings';
 
 /** The same text as elsewhere: the documentation has each variable once. */
 const meaningOf = ({ settings }: Pick<typeof TopologyConfig, 'settings'>, name: string) => settings[name]?.description ?? '';

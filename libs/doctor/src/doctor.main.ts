@@ -1,6 +1,6 @@
 import '@app/runtime/stop-while-starting';
 import { readOptions, UsageError } from '@app/runtime/command-line';
-import { ConfigError } from '@app/runtime/settings';
+import { ConfigError } from '@app/runtime/settings/settings';
 import { ToolOutput } from '@app/runtime/tool-output';
 import { doctorConfig } from './config';
 import { Findings, lineOf, type Finding } from './finding';

@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { ManagementApi } from '@app/rabbitmq-admin/management-api';
 import type { Account } from '@app/rabbitmq-admin/accounts/rights';
-import { brokerTlsFiles, databaseTlsFiles } from '@app/runtime/tls-settings';
+import { brokerTlsFiles, databaseTlsFiles } from '@app/runtime/settings/tls-settings';
 import { lookAtAccount } from './broker/accounts';
 import { lookByManagement } from './broker/management';
 import type { DoctorConfig } from './config';

@@ -4,9 +4,9 @@ import { connect as connectTcp, isIP } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { parseManagementUrl } from '@app/rabbitmq/management-url';
 import { wantsTls } from '@app/postgres/connections/tls-client';
-import { addressText, parseBrokerUrl } from '@app/runtime/broker-url';
-import { databaseServers } from '@app/runtime/database-url';
-import { tlsOptions, tlsProblem, type TlsFiles } from '@app/runtime/tls-files';
+import { addressText, parseBrokerUrl } from '@app/runtime/settings/broker-url';
+import { databaseServers } from '@app/runtime/settings/database-url';
+import { tlsOptions, tlsProblem, type TlsFiles } from '@app/runtime/settings/tls-files';
 import type { Findings } from './finding';
 
 /** A host and port of a URL. */

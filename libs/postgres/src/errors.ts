@@ -1,5 +1,5 @@
 import { QueryFailedError } from 'typeorm';
-import { tlsProblem } from '@app/runtime/tls-files';
+import { tlsProblem } from '@app/runtime/settings/tls-files';
 
 const REFUSED_LOGIN = /^28/;
 

@@ -1,5 +1,5 @@
 import type { DataSource } from 'typeorm';
-import { ConfigError } from '@app/runtime/settings';
+import { ConfigError } from '@app/runtime/settings/settings';
 import { migrationObstacle } from './connect';
 import { reasonOf } from './errors';
 

@@ -2,9 +2,9 @@ import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { Agent, request as httpsRequest } from 'node:https';
 import { text } from 'node:stream/consumers';
 import { Backoff } from '@app/amqp/connection/backoff';
-import { parseBrokerUrl } from '@app/runtime/broker-url';
+import { parseBrokerUrl } from '@app/runtime/settings/broker-url';
 import { parseManagementUrl } from '@app/rabbitmq/management-url';
-import { tlsOptions, tlsProblem, type TlsFiles } from '@app/runtime/tls-files';
+import { tlsOptions, tlsProblem, type TlsFiles } from '@app/runtime/settings/tls-files';
 
 const REQUEST_TIMEOUT_MS = 10_000;
 const IDLE_TIMEOUT_MS = 5000;

@@ -1,8 +1,8 @@
-import { parseBrokerUrl } from '@app/runtime/broker-url';
-import { accountSetting, publisherSettings } from '@app/runtime/common-settings';
+import { parseBrokerUrl } from '@app/runtime/settings/broker-url';
+import { accountSetting, publisherSettings } from '@app/runtime/settings/common-settings';
 import { parseManagementUrl } from './management-url';
-import { list, optionalUrl, Settings } from '@app/runtime/settings';
-import { brokerTlsSettings, brokerUrl } from '@app/runtime/tls-settings';
+import { list, optionalUrl, Settings } from '@app/runtime/settings/settings';
+import { brokerTlsSettings, brokerUrl } from '@app/runtime/settings/tls-settings';
 
 const adminBroker = {
   amqpUrl: brokerUrl('AMQP_URL', 'RabbitMQ with the full-rights account, for setup and dead letters.'),

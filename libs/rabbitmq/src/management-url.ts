@@ -1,4 +1,4 @@
-import { invalidHost, splitHosts } from '@app/runtime/broker-url';
+import { invalidHost, splitHosts } from '@app/runtime/settings/broker-url';
 
 /**
  * Reads `http://user:password@host1:15672,host2:15672`.

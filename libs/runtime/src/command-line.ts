@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { isNear } from './near-name';
+import { isNear } from './settings/near-name';
 
 /** The command line itself is wrong: exit code 2. */
 export class UsageError extends Error {}

@@ -1,7 +1,7 @@
 import type { LoggerService } from '@nestjs/common';
 import { pino, type Logger } from 'pino';
 import { traceFields } from '@app/tracing/tracing';
-import type { LogLevel } from './log-levels';
+import type { LogLevel } from './settings/log-levels';
 import { linesDropped, logBufferLimit } from './metrics';
 
 /** Most buffered bytes while stdout is not read. */

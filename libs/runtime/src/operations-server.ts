@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { register } from 'prom-client';
-import { addressToListenOn } from './listen-address';
+import { addressToListenOn } from './settings/listen-address';
 import type { Readiness } from './readiness';
 
 /**

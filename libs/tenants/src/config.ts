@@ -1,6 +1,6 @@
-import { databaseUrl, optionalDatabaseUrl } from '@app/runtime/database-url';
-import { Settings } from '@app/runtime/settings';
-import { databaseTlsSettings } from '@app/runtime/tls-settings';
+import { databaseUrl, optionalDatabaseUrl } from '@app/runtime/settings/database-url';
+import { Settings } from '@app/runtime/settings/settings';
+import { databaseTlsSettings } from '@app/runtime/settings/tls-settings';
 
 /** Configuration of the tool that copies and removes tenants. */
 export class TenantsConfig extends Settings({

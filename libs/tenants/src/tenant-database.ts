@@ -1,7 +1,7 @@
 import type { ClientBase } from 'pg';
 import { DatabaseServers } from '@app/postgres/connections/database-servers';
 import { WritableClient } from '@app/postgres/connections/writable-client';
-import type { TlsFiles } from '@app/runtime/tls-files';
+import type { TlsFiles } from '@app/runtime/settings/tls-files';
 import { SCHEMAS } from './tables';
 
 /** The tenant is not in a state that allows the work. The message is for the operator. */

@@ -1,7 +1,7 @@
 import '@app/runtime/stop-while-starting';
 import { databaseProblem } from '@app/postgres/tool';
 import { UsageError, readArguments } from '@app/runtime/command-line';
-import { databaseTlsFiles } from '@app/runtime/tls-settings';
+import { databaseTlsFiles } from '@app/runtime/settings/tls-settings';
 import { ToolOutput } from '@app/runtime/tool-output';
 import { tenantsConfig } from './config';
 import { copyTenant, type Rows } from './copy-tenant';

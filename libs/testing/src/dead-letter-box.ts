@@ -1,5 +1,5 @@
 import type { ChannelModel, ConfirmChannel, GetMessage, Options } from 'amqplib';
-import { parseBrokerUrl } from '@app/runtime/broker-url';
+import { parseBrokerUrl } from '@app/runtime/settings/broker-url';
 import { openConnection } from '@app/amqp/connection/open-connection';
 import type { AuditLine } from '@app/rabbitmq-admin/dead-letters/audit';
 import { readCommandLine } from '@app/rabbitmq-admin/dead-letters/command-line';

@@ -3,7 +3,7 @@ import 'reflect-metadata';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createDataSource } from '@app/postgres/connections/data-source';
 import { databaseProblem, onDatabase } from '@app/postgres/tool';
-import { databaseTlsFiles } from '@app/runtime/tls-settings';
+import { databaseTlsFiles } from '@app/runtime/settings/tls-settings';
 import { ToolOutput } from '@app/runtime/tool-output';
 import { copyConfig } from '../config';
 import { DistrustRepository, WALKS } from '../db/distrust.repository';

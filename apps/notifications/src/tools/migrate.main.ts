@@ -2,7 +2,7 @@ import '@app/runtime/stop-while-starting';
 import 'reflect-metadata';
 import { migrateAndReport } from '@app/postgres/migrations/migrate-main';
 import { ToolOutput } from '@app/runtime/tool-output';
-import { databaseTlsFiles } from '@app/runtime/tls-settings';
+import { databaseTlsFiles } from '@app/runtime/settings/tls-settings';
 import { notificationsMigrationConfig } from '../config';
 import { DATABASE } from '../db/schema';
 

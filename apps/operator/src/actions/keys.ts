@@ -1,7 +1,7 @@
 import { ANYBODY, type ApiKeysRepository, type ListedKey } from '@app/api-keys/api-keys.repository';
 import { newApiKey, newToken } from '@app/api-keys/credentials';
 import { identifierProblem, LIMITS, textProblem } from '@app/contracts/fields';
-import { milliseconds } from '@app/runtime/duration';
+import { milliseconds } from '@app/runtime/settings/duration';
 import { Refusal } from '../admission/refusal';
 import type { AuditedForm } from './audited';
 

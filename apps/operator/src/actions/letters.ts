@@ -7,7 +7,7 @@ import { DeadLetterError } from '@app/rabbitmq-admin/dead-letters/errors';
 import { LETTER_QUEUES, type LetterQueue } from '@app/rabbitmq-admin/dead-letters/letter-queue';
 import { countLetters } from '@app/rabbitmq-admin/dead-letters/opened-queue';
 import { replay } from '@app/rabbitmq-admin/dead-letters/replay';
-import { parseBrokerUrl } from '@app/runtime/broker-url';
+import { parseBrokerUrl } from '@app/runtime/settings/broker-url';
 import { Refusal } from '../admission/refusal';
 import type { AuditedForm } from './audited';
 

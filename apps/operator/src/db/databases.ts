@@ -5,7 +5,7 @@ import { connectWhenReady, databaseObstacle } from '@app/postgres/connect';
 import { createDataSource } from '@app/postgres/connections/data-source';
 import { migrate } from '@app/postgres/migrations/migrate';
 import { reasonOf } from '@app/postgres/errors';
-import type { TlsFiles } from '@app/runtime/tls-files';
+import type { TlsFiles } from '@app/runtime/settings/tls-files';
 import { DATABASE } from './schema';
 
 const RETRY_MS = 5000;

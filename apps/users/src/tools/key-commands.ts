@@ -1,6 +1,6 @@
 import { identifierProblem, LIMITS, textProblem } from '@app/contracts/fields';
 import { readArguments, UsageError, type ValuesOf } from '@app/runtime/command-line';
-import { milliseconds } from '@app/runtime/duration';
+import { milliseconds } from '@app/runtime/settings/duration';
 import { newApiKey, newToken } from '@app/api-keys/credentials';
 import { ANYBODY, type ApiKeysRepository, type ListedKey } from '@app/api-keys/api-keys.repository';
 

@@ -2,7 +2,7 @@ import '@app/runtime/stop-while-starting';
 import 'reflect-metadata';
 import { createDataSource } from '@app/postgres/connections/data-source';
 import { databaseProblem, onDatabase } from '@app/postgres/tool';
-import { databaseTlsFiles } from '@app/runtime/tls-settings';
+import { databaseTlsFiles } from '@app/runtime/settings/tls-settings';
 import { ToolOutput } from '@app/runtime/tool-output';
 import { keysConfig } from '../config';
 import { ApiKeysRepository } from '@app/api-keys/api-keys.repository';

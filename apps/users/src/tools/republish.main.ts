@@ -3,7 +3,7 @@ import 'reflect-metadata';
 import { createDataSource } from '@app/postgres/connections/data-source';
 import { databaseProblem, onDatabase } from '@app/postgres/tool';
 import { readArguments, UsageError, wholeNumber } from '@app/runtime/command-line';
-import { databaseTlsFiles } from '@app/runtime/tls-settings';
+import { databaseTlsFiles } from '@app/runtime/settings/tls-settings';
 import { ToolOutput } from '@app/runtime/tool-output';
 import { republishConfig } from '../config';
 import { RepublishRepository } from '../db/republish.repository';

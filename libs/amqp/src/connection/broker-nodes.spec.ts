@@ -1,5 +1,5 @@
 import { BrokerNodes } from './broker-nodes';
-import { addressText, parseBrokerUrl } from '@app/runtime/broker-url';
+import { addressText, parseBrokerUrl } from '@app/runtime/settings/broker-url';
 
 const THREE = parseBrokerUrl('amqp://127.0.0.1,127.0.0.2,127.0.0.3:5673').addresses;
 const labels = async (nodes: BrokerNodes) => (await nodes.order()).nodes.map(({ label }) => label);

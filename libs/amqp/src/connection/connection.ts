@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ChannelModel } from 'amqplib';
 import { Backoff } from './backoff';
 import { BrokerNodes, type BrokerNode } from './broker-nodes';
-import { addressText, parseBrokerUrl } from '@app/runtime/broker-url';
+import { addressText, parseBrokerUrl } from '@app/runtime/settings/broker-url';
 import { Failures, reasonOf } from './failures';
 import type { Observer } from './observer';
 import {

@@ -1,4 +1,4 @@
-import { tlsProblem } from '@app/runtime/tls-files';
+import { tlsProblem } from '@app/runtime/settings/tls-files';
 
 /** Time between two log lines about attempts that fail one after the other. */
 const LOG_EVERY_MS = 60_000;

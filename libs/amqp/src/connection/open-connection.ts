@@ -1,10 +1,10 @@
 import { isIP, type Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import { connect, type ChannelModel } from 'amqplib';
-import { tlsOptions, type TlsFiles } from '@app/runtime/tls-files';
+import { tlsOptions, type TlsFiles } from '@app/runtime/settings/tls-files';
 import { internalsOfConnection } from '../amqplib-internals';
 import { BrokerNodes, type BrokerNode, type Failure } from './broker-nodes';
-import { parseBrokerUrl } from '@app/runtime/broker-url';
+import { parseBrokerUrl } from '@app/runtime/settings/broker-url';
 import { reasonOf } from './failures';
 import { surviveHostileHeaders } from './hostile-headers';
 import type { Observer } from './observer';

@@ -2,7 +2,7 @@ import type { ChannelModel, ConfirmChannel } from 'amqplib';
 import { checkExchanges } from '@app/amqp/connection/check-topology';
 import { openConnection } from '@app/amqp/connection/open-connection';
 import type { Account } from '@app/rabbitmq-admin/accounts/rights';
-import type { TlsFiles } from '@app/runtime/tls-files';
+import type { TlsFiles } from '@app/runtime/settings/tls-files';
 import type { Findings } from '../finding';
 
 const LEAST_VERSION = [3, 10];

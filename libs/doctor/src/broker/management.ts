@@ -1,7 +1,7 @@
 import { RIGHTS, topicRights, type Account, type TopicRights } from '@app/rabbitmq-admin/accounts/rights';
 import type { ManagementApi } from '@app/rabbitmq-admin/management-api';
 import { QUEUES, SERVICES, letterQueues } from '@app/rabbitmq/topology/topology';
-import { parseBrokerUrl } from '@app/runtime/broker-url';
+import { parseBrokerUrl } from '@app/runtime/settings/broker-url';
 import type { Findings } from '../finding';
 import { lookAtConnections } from './connections';
 

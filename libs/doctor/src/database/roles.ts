@@ -5,7 +5,7 @@ import { DatabaseServers } from '@app/postgres/connections/database-servers';
 import { reasonOf } from '@app/postgres/errors';
 import { missingPrivileges } from '@app/postgres/migrations/required-rights';
 import { WritableClient } from '@app/postgres/connections/writable-client';
-import type { TlsFiles } from '@app/runtime/tls-files';
+import type { TlsFiles } from '@app/runtime/settings/tls-files';
 import type { Findings } from '../finding';
 
 /** A service with a schema, and its neighbour, whose rows it must not see. */

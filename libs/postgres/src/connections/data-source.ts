@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
 import pg from 'pg';
 import { DataSource, type EntityTarget, type MigrationInterface, type ObjectLiteral } from 'typeorm';
-import type { TlsFiles } from '@app/runtime/tls-files';
+import type { TlsFiles } from '@app/runtime/settings/tls-files';
 import { DatabaseServers } from './database-servers';
 import { FailoverPool } from './failover-pool';
 import { STATEMENT_TIMEOUT_MS } from './statement-timeout';

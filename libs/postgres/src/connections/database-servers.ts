@@ -1,5 +1,5 @@
 import { Logger } from '@nestjs/common';
-import { databaseServers } from '@app/runtime/database-url';
+import { databaseServers } from '@app/runtime/settings/database-url';
 import { NoServer, reasonOf } from '../errors';
 import { connectFailures, serverInUse } from '../metrics';
 

@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
 import { Client, type ClientConfig } from 'pg';
-import { tlsOptions, type TlsFiles } from '@app/runtime/tls-files';
+import { tlsOptions, type TlsFiles } from '@app/runtime/settings/tls-files';
 
 export interface TlsClientConfig extends ClientConfig {
   /** With any of these files the connection uses TLS. */

@@ -1,4 +1,4 @@
-import type { TlsFiles } from '@app/runtime/tls-files';
+import type { TlsFiles } from '@app/runtime/settings/tls-files';
 import type { ToolOutput } from '@app/runtime/tool-output';
 import { connectionPooler } from '../errors';
 import { migrate, type MigrationSettings } from './migrate';

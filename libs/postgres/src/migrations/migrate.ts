@@ -1,6 +1,6 @@
 import pg, { type Client } from 'pg';
 import { DataSource, type MigrationInterface } from 'typeorm';
-import type { TlsFiles } from '@app/runtime/tls-files';
+import type { TlsFiles } from '@app/runtime/settings/tls-files';
 import { DatabaseServers } from '../connections/database-servers';
 import { isDatabaseAway, isRefused } from '../errors';
 import { FailoverPool } from '../connections/failover-pool';

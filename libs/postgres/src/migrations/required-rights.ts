@@ -1,5 +1,5 @@
 import type { ClientBase } from 'pg';
-import { databaseServers } from '@app/runtime/database-url';
+import { databaseServers } from '@app/runtime/settings/database-url';
 import { DatabaseServers } from '../connections/database-servers';
 import { NoServer, sqlState } from '../errors';
 import type { TlsClientConfig } from '../connections/tls-client';

@@ -1,6 +1,6 @@
 import '@app/runtime/stop-while-starting';
-import { ConfigError } from '@app/runtime/settings';
-import { brokerTlsFiles } from '@app/runtime/tls-settings';
+import { ConfigError } from '@app/runtime/settings/settings';
+import { brokerTlsFiles } from '@app/runtime/settings/tls-settings';
 import { ToolOutput } from '@app/runtime/tool-output';
 import { HELP, readCommandLine } from './command-line';
 import { run } from './run';

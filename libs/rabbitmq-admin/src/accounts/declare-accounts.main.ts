@@ -1,13 +1,13 @@
 import '@app/runtime/stop-while-starting';
-import { ConfigError } from '@app/runtime/settings';
-import { brokerTlsFiles } from '@app/runtime/tls-settings';
+import { ConfigError } from '@app/runtime/settings/settings';
+import { brokerTlsFiles } from '@app/runtime/settings/tls-settings';
 import { ToolOutput } from '@app/runtime/tool-output';
 import { boundEverybody } from './limits';
 import type { Account } from './rights';
 import { accountsConfig, type AccountsConfig } from '@app/rabbitmq/config';
 import { declareAccounts } from './declare-accounts';
 import { ManagementApi } from '../management-api';
-import { parseBrokerUrl } from '@app/runtime/broker-url';
+import { parseBrokerUrl } from '@app/runtime/settings/broker-url';
 
 const WAIT_MS = 60_000;
 const output = new ToolOutput();

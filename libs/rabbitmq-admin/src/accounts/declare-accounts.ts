@@ -1,8 +1,8 @@
-import { parseBrokerUrl } from '@app/runtime/broker-url';
+import { parseBrokerUrl } from '@app/runtime/settings/broker-url';
 import { setMissingLimits } from './limits';
 import { RIGHTS, topicRights, type Account, type Rights } from './rights';
 import { ManagementApi } from '../management-api';
-import type { TlsFiles } from '@app/runtime/tls-files';
+import type { TlsFiles } from '@app/runtime/settings/tls-files';
 
 export interface AccountsOptions {
   /** URL of the management API: `http://host:15672`. Without user and password it uses those of the broker's URL. */

@@ -1,8 +1,8 @@
 import '@app/runtime/stop-while-starting';
 import { parseArgs } from 'node:util';
 import { otherAccountsConfig } from '@app/rabbitmq/config';
-import { ConfigError } from '@app/runtime/settings';
-import { brokerTlsFiles } from '@app/runtime/tls-settings';
+import { ConfigError } from '@app/runtime/settings/settings';
+import { brokerTlsFiles } from '@app/runtime/settings/tls-settings';
 import { ToolOutput } from '@app/runtime/tool-output';
 import { ManagementApi } from '../management-api';
 

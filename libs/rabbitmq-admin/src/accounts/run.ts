@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { brokerUrlAs } from '@app/runtime/broker-url';
+import { brokerUrlAs } from '@app/runtime/settings/broker-url';
 import { rightsFor, type AccountPurpose } from './rights';
 import { setRights } from './declare-accounts';
 import type { ManagementApi } from '../management-api';

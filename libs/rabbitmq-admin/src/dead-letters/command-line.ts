@@ -1,6 +1,6 @@
 import { SERVICES } from '@app/rabbitmq/topology/topology';
 import { readArguments, UsageError, wholeNumber, type ValuesOf } from '@app/runtime/command-line';
-import { milliseconds } from '@app/runtime/duration';
+import { milliseconds } from '@app/runtime/settings/duration';
 import { LETTER_STATUSES } from './dead-letter';
 import type { Filter } from './filter';
 import { KINDS, LETTER_QUEUES, type LetterQueue } from './letter-queue';

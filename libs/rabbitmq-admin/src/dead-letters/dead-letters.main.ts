@@ -1,15 +1,15 @@
 import { leaveSignalsToOthers } from '@app/runtime/stop-while-starting';
 import { existsSync, openSync } from 'node:fs';
-import { brokerTlsFiles } from '@app/runtime/tls-settings';
+import { brokerTlsFiles } from '@app/runtime/settings/tls-settings';
 import { ToolOutput } from '@app/runtime/tool-output';
-import { ConfigError } from '@app/runtime/settings';
+import { ConfigError } from '@app/runtime/settings/settings';
 import { deadLettersConfig } from '@app/rabbitmq/config';
 import { auditTo } from './audit';
 import { readCommandLine, type Invocation } from './command-line';
 import { DeadLetterError } from './errors';
 import { HELP } from './help';
 import { run } from './run';
-import { parseBrokerUrl } from '@app/runtime/broker-url';
+import { parseBrokerUrl } from '@app/runtime/settings/broker-url';
 import { destroySocket, openConnection } from '@app/amqp/connection/open-connection';
 import { within } from '@app/amqp/connection/within';
 

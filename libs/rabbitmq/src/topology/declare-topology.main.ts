@@ -1,7 +1,7 @@
 import '@app/runtime/stop-while-starting';
 import { readOptions, UsageError } from '@app/runtime/command-line';
-import { brokerTlsFiles } from '@app/runtime/tls-settings';
-import { ConfigError } from '@app/runtime/settings';
+import { brokerTlsFiles } from '@app/runtime/settings/tls-settings';
+import { ConfigError } from '@app/runtime/settings/settings';
 import { ToolOutput } from '@app/runtime/tool-output';
 import { topologyConfig } from '../config';
 import { declareTopology } from './declare-topology';

@@ -1,14 +1,14 @@
 import type { Channel, ChannelModel } from 'amqplib';
 import { Backoff } from '@app/amqp/connection/backoff';
 import { BrokerNodes, type BrokerNode } from '@app/amqp/connection/broker-nodes';
-import { parseBrokerUrl } from '@app/runtime/broker-url';
+import { parseBrokerUrl } from '@app/runtime/settings/broker-url';
 import { isNodeAway } from '@app/amqp/connection/check-topology';
 import { destroySocket, isClosed, NoConnection, openConnection } from '@app/amqp/connection/open-connection';
 import { EARLIER_LANE_ZERO, REMOVED_BINDINGS, SIGN_OF_UPGRADE } from './earlier-topology';
 import { exists, finishUpgrade } from './finish-upgrade';
 import { BINDINGS, EXCHANGES, LANES, QUEUES, type BindingDeclaration, type QueueDeclaration } from './topology';
 import { within } from '@app/amqp/connection/within';
-import type { TlsFiles } from '@app/runtime/tls-files';
+import type { TlsFiles } from '@app/runtime/settings/tls-files';
 
 const PRECONDITION_FAILED = 406;
 const CLOSE_TIMEOUT_MS = 2000;

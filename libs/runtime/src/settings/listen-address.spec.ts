@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net';
 import { addressToListenOn } from './listen-address';
-import { startOperationsServer } from './operations-server';
-import { Readiness } from './readiness';
+import { startOperationsServer } from '../operations-server';
+import { Readiness } from '../readiness';
 
 describe('the address that a process listens on', () => {
   it('is every IPv4 address on a machine without IPv6', async () => {

@@ -2,8 +2,8 @@ import { readFileSync, readdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { connect } from 'amqplib';
 import { eventually } from '@app/testing/eventually';
-import { PrivateServer } from '@app/testing/private-server';
-import { System, type Operation } from '@app/testing/system';
+import { PrivateServer } from '@app/testing/system/private-server';
+import { System, type Operation } from '@app/testing/system/system';
 
 const FOLDER = join(process.cwd(), 'deploy/observability');
 /** From the first call: the rules are evaluated every 15 s, and a rate needs two scrapes. */

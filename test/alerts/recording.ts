@@ -1,4 +1,4 @@
-import type { AppName, ServiceProcess } from '@app/testing/service-process';
+import type { AppName, ServiceProcess } from '@app/testing/system/service-process';
 import { lasting } from '../faults/harness/run-fault';
 
 /** Seconds between two samples in the tests, as in Prometheus. */

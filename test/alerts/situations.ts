@@ -1,7 +1,7 @@
 import { connect, type ConfirmChannel } from 'amqplib';
 import { Client } from 'pg';
 import { eventually } from '@app/testing/eventually';
-import type { ServiceProcess } from '@app/testing/service-process';
+import type { ServiceProcess } from '@app/testing/system/service-process';
 import { Caller } from '../faults/harness/caller';
 import type { Cluster } from '../faults/harness/cluster';
 import { lasting } from '../faults/harness/run-fault';

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import { eventually } from '@app/testing/eventually';
-import { keepCalling } from '@app/testing/keep-calling';
-import { PrivateServer } from '@app/testing/private-server';
-import { System } from '@app/testing/system';
+import { keepCalling } from '@app/testing/system/keep-calling';
+import { PrivateServer } from '@app/testing/system/private-server';
+import { System } from '@app/testing/system/system';
 import { report } from './report';
 
 const CALLERS = 8;

@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { promisify } from 'node:util';
-import { keepCalling } from '@app/testing/keep-calling';
-import { ServiceProcess, type AppName } from '@app/testing/service-process';
-import { DEMO_HEADERS } from '@app/testing/system';
+import { keepCalling } from '@app/testing/system/keep-calling';
+import { ServiceProcess, type AppName } from '@app/testing/system/service-process';
+import { DEMO_HEADERS } from '@app/testing/system/system';
 
 const APPS: readonly AppName[] = ['users', 'notifications', 'gateway'];
 const REPLICAS = 2;

@@ -1,7 +1,7 @@
 import { connect } from 'amqplib';
 import { Client } from 'pg';
 import { eventually } from '@app/testing/eventually';
-import { PrivateServer } from '@app/testing/private-server';
+import { PrivateServer } from '@app/testing/system/private-server';
 import { as, Fleet, run, setUp, underCalls, type Env } from './fleet';
 import { report } from './report';
 

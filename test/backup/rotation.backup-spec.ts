@@ -3,8 +3,8 @@ import { connect } from 'amqplib';
 import { Client } from 'pg';
 import type { Finding } from '@app/doctor/finding';
 import { eventually } from '@app/testing/eventually';
-import { PrivateServer } from '@app/testing/private-server';
-import { ServiceProcess, type AppName } from '@app/testing/service-process';
+import { PrivateServer } from '@app/testing/system/private-server';
+import { ServiceProcess, type AppName } from '@app/testing/system/service-process';
 import { as, Fleet, run, setUp, underCalls, type Env } from './fleet';
 
 const TOOL = 'scripts/tool.mjs';

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { chromium, type Browser, type Page } from 'playwright-core';
 import { eventually } from '@app/testing/eventually';
-import { PrivateServer } from '@app/testing/private-server';
+import { PrivateServer } from '@app/testing/system/private-server';
 import { requiredEnv } from '@app/testing/required-env';
-import { System } from '@app/testing/system';
+import { System } from '@app/testing/system/system';
 
 const ORGANIZATION = 'acme';
 

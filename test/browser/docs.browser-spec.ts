@@ -1,7 +1,7 @@
 import { chromium, type Browser, type Page } from 'playwright-core';
-import { PrivateServer } from '@app/testing/private-server';
+import { PrivateServer } from '@app/testing/system/private-server';
 import { requiredEnv } from '@app/testing/required-env';
-import { System } from '@app/testing/system';
+import { System } from '@app/testing/system/system';
 import { violationsOf } from './axe';
 
 /** Swagger UI has the link of an operation inside its button, and all before the operations outside of its landmarks. */

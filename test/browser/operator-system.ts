@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { chromium, type Browser, type Page } from 'playwright-core';
 import { openConnection } from '@app/amqp/connection/open-connection';
 import { parseBrokerUrl } from '@app/runtime/settings/broker-url';
-import { PrivateServer } from '@app/testing/private-server';
+import { PrivateServer } from '@app/testing/system/private-server';
 import { requiredEnv } from '@app/testing/required-env';
-import { ServiceProcess } from '@app/testing/service-process';
-import { System } from '@app/testing/system';
+import { ServiceProcess } from '@app/testing/system/service-process';
+import { System } from '@app/testing/system/system';
 import { violationsOf } from './axe';
 
 export const TOKEN = randomBytes(32).toString('hex');

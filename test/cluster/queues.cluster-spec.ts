@@ -1,7 +1,7 @@
 import { appendFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { connect, type ChannelModel, type ConfirmChannel } from 'amqplib';
-import { PrivateServer } from '@app/testing/private-server';
+import { PrivateServer } from '@app/testing/system/private-server';
 import { BrokerCluster } from './harness/broker-cluster';
 
 const { FAULT_REPORT } = process.env;

@@ -1,9 +1,9 @@
 import { connect, type ChannelModel, type ConfirmChannel, type Options } from 'amqplib';
 import { ACCOUNTS } from '@app/rabbitmq-admin/accounts/rights';
-import { createTestBroker, type TestBroker } from '@app/testing/broker';
+import { createTestBroker, type TestBroker } from '@app/testing/broker/broker';
 import { eventually } from '@app/testing/eventually';
 import { requiredEnv } from '@app/testing/required-env';
-import { System } from '@app/testing/system';
+import { System } from '@app/testing/system/system';
 
 /** Every process with its own broker account, as in production. */
 describe('a system with least permissions', () => {

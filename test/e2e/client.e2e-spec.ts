@@ -1,10 +1,10 @@
 import { connect } from 'amqplib';
 import { CollaborationClient, type ApiError, type CloudEvent, type Events, type Handlers } from '@app/client/client';
-import { createTestBroker, type TestBroker } from '@app/testing/broker';
+import { createTestBroker, type TestBroker } from '@app/testing/broker/broker';
 import { eventually } from '@app/testing/eventually';
-import { keepCalling } from '@app/testing/keep-calling';
+import { keepCalling } from '@app/testing/system/keep-calling';
 import { requiredEnv } from '@app/testing/required-env';
-import { System } from '@app/testing/system';
+import { System } from '@app/testing/system/system';
 import { ManagementApi } from '@app/rabbitmq-admin/management-api';
 import { readCommandLine } from '@app/rabbitmq-admin/accounts/command-line';
 import { run } from '@app/rabbitmq-admin/accounts/run';

@@ -5,9 +5,9 @@ import { text } from 'node:stream/consumers';
 import { connect, type ChannelModel } from 'amqplib';
 import { Client } from 'pg';
 import { eventually } from '@app/testing/eventually';
-import { copiedMemberships, sourceMemberships } from '@app/testing/memberships';
-import { keepCalling } from '@app/testing/keep-calling';
-import { System } from '@app/testing/system';
+import { copiedMemberships, sourceMemberships } from '@app/testing/database/memberships';
+import { keepCalling } from '@app/testing/system/keep-calling';
+import { System } from '@app/testing/system/system';
 
 const USERS = Array.from({ length: 60 }, (_, index) => `u${index}`);
 

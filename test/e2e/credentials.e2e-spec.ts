@@ -2,8 +2,8 @@ import { connect } from 'amqplib';
 import type { CloudEvent } from '@app/contracts/event';
 import type { ApiKeyRevokedData } from '@app/contracts/events.users';
 import { eventually } from '@app/testing/eventually';
-import { DEMO_HEADERS, OPERATIONS, System, type HttpAnswer } from '@app/testing/system';
-import type { ServiceProcess } from '@app/testing/service-process';
+import { DEMO_HEADERS, OPERATIONS, System, type HttpAnswer } from '@app/testing/system/system';
+import type { ServiceProcess } from '@app/testing/system/service-process';
 
 describe('credentials', () => {
   let system: System;

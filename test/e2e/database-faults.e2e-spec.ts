@@ -1,7 +1,7 @@
 import { Client } from 'pg';
-import { createEmptyDatabase, type TestDatabase } from '@app/testing/server-databases';
+import { createEmptyDatabase, type TestDatabase } from '@app/testing/database/server-databases';
 import { eventually } from '@app/testing/eventually';
-import { System, type HttpAnswer } from '@app/testing/system';
+import { System, type HttpAnswer } from '@app/testing/system/system';
 import { TcpLink } from '@app/testing/tcp-link';
 
 describe('when the database', () => {

@@ -4,10 +4,10 @@ import { Client } from 'pg';
 import type { Finding } from '@app/doctor/finding';
 import { ACCOUNTS } from '@app/rabbitmq-admin/accounts/rights';
 import { BINDINGS, EXCHANGES, QUEUES } from '@app/rabbitmq/topology/topology';
-import { createTestBroker, type TestBroker } from '@app/testing/broker';
+import { createTestBroker, type TestBroker } from '@app/testing/broker/broker';
 import { eventually } from '@app/testing/eventually';
 import { requiredEnv } from '@app/testing/required-env';
-import { createEmptyDatabase, type TestDatabase } from '@app/testing/server-databases';
+import { createEmptyDatabase, type TestDatabase } from '@app/testing/database/server-databases';
 
 interface Ran {
   code: number;

@@ -5,9 +5,9 @@ import { ALL_EVENTS } from '@app/contracts/all-events';
 import type { CloudEvent } from '@app/contracts/event';
 import { validateBody } from '@app/contracts/validate';
 import { eventually } from '@app/testing/eventually';
-import { problemsOf } from '@app/testing/published-messages';
-import { rowsWith } from '@app/testing/rows-with';
-import { System } from '@app/testing/system';
+import { problemsOf } from '@app/testing/broker/published-messages';
+import { rowsWith } from '@app/testing/database/rows-with';
+import { System } from '@app/testing/system/system';
 
 /** Another service that listens to events, with plain AMQP and its own queue. */
 describe('a service that listens to events', () => {

@@ -6,10 +6,10 @@ import { basename, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
-import { createTestBroker, type TestBroker } from '@app/testing/broker';
+import { createTestBroker, type TestBroker } from '@app/testing/broker/broker';
 import { eventually } from '@app/testing/eventually';
 import { requiredEnv } from '@app/testing/required-env';
-import { System } from '@app/testing/system';
+import { System } from '@app/testing/system/system';
 
 const run = promisify(execFile);
 const EXAMPLES = join(process.cwd(), 'examples');

@@ -1,7 +1,7 @@
 import { eventually } from '@app/testing/eventually';
-import { keepCalling } from '@app/testing/keep-calling';
-import { PrivateServer } from '@app/testing/private-server';
-import { System, type HttpAnswer } from '@app/testing/system';
+import { keepCalling } from '@app/testing/system/keep-calling';
+import { PrivateServer } from '@app/testing/system/private-server';
+import { System, type HttpAnswer } from '@app/testing/system/system';
 
 const TIMEOUT_MS = 1500;
 

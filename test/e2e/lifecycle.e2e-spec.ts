@@ -1,9 +1,9 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { connect } from 'node:net';
-import { System } from '@app/testing/system';
-import { ServiceProcess, type AppName } from '@app/testing/service-process';
+import { System } from '@app/testing/system/system';
+import { ServiceProcess, type AppName } from '@app/testing/system/service-process';
 import { eventually } from '@app/testing/eventually';
-import { keepCalling } from '@app/testing/keep-calling';
+import { keepCalling } from '@app/testing/system/keep-calling';
 
 /** The kernel's own limit of connections that a process has not accepted. */
 function mostInBacklog(): number {

@@ -1,4 +1,4 @@
-import { System } from '@app/testing/system';
+import { System } from '@app/testing/system/system';
 import { notifyAllReaches } from './operations/access.cases-spec';
 import { directPublisher } from './operations/direct-publisher.cases-spec';
 import { hostileInput } from './operations/hostile-input.cases-spec';

@@ -5,7 +5,7 @@ import { Client } from 'pg';
 import { eventually } from '@app/testing/eventually';
 import { EARLIER_BINDINGS } from '@app/rabbitmq/topology/earlier-topology';
 import { requiredEnv } from '@app/testing/required-env';
-import { OPERATIONS, patternOf, System } from '@app/testing/system';
+import { OPERATIONS, patternOf, System } from '@app/testing/system/system';
 import { EVENTS, EXCHANGES, FIXTURES, type Exchange } from '../compat/fixtures';
 
 const OWN_ACCOUNT = new URL(requiredEnv('TEST_AMQP_URL')).username;

@@ -1,6 +1,6 @@
 import { Client } from 'pg';
 import { eventually } from '@app/testing/eventually';
-import { System, type Operation } from '@app/testing/system';
+import { System, type Operation } from '@app/testing/system/system';
 import { COMMON_TABLES, SCHEMAS, TENANT_TABLES } from '@app/tenants/tables';
 
 const ORGANIZATION = { organizationId: 'org' };

@@ -12,9 +12,9 @@ import { ManagementApi } from '@app/rabbitmq-admin/management-api';
 import type { TlsFiles } from '@app/runtime/settings/tls-files';
 import { Authority, PemDirectory } from '@app/testing/authority';
 import { eventually } from '@app/testing/eventually';
-import { keepCalling } from '@app/testing/keep-calling';
-import { PrivateServer } from '@app/testing/private-server';
-import { System } from '@app/testing/system';
+import { keepCalling } from '@app/testing/system/keep-calling';
+import { PrivateServer } from '@app/testing/system/private-server';
+import { System } from '@app/testing/system/system';
 
 /** RabbitMQ, its management API and PostgreSQL take only TLS here, and only from clients with a certificate. */
 describe('a system over TLS', () => {

@@ -4,8 +4,8 @@ import { CollaborationClient } from '@app/client/client';
 import { eventually } from '@app/testing/eventually';
 import { OtlpReceiver } from '@app/testing/otlp-receiver';
 import type { ReceivedSpan } from '@app/testing/otlp-span';
-import type { ServiceProcess } from '@app/testing/service-process';
-import { System } from '@app/testing/system';
+import type { ServiceProcess } from '@app/testing/system/service-process';
+import { System } from '@app/testing/system/system';
 
 const newTrace = (sampled = true) => {
   const traceId = randomBytes(16).toString('hex');

@@ -2,7 +2,7 @@ import { connect, type ChannelModel } from 'amqplib';
 import type { CloudEvent } from '@app/contracts/event';
 import { EVENT_TYPES } from '@app/contracts/event-types';
 import { eventually } from '@app/testing/eventually';
-import { rowsWith } from '@app/testing/rows-with';
+import { rowsWith } from '@app/testing/database/rows-with';
 import { Caller } from './harness/caller';
 import { Cluster, waitingIn } from './harness/cluster';
 import type { Link } from './harness/fault-proxy';

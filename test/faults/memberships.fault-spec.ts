@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { eventually } from '@app/testing/eventually';
-import { copiedMemberships, sourceMemberships } from '@app/testing/memberships';
+import { copiedMemberships, sourceMemberships } from '@app/testing/database/memberships';
 import { Caller } from './harness/caller';
 import { Cluster, waitingIn } from './harness/cluster';
 import { Random, seedOfRun } from './harness/random';

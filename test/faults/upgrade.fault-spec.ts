@@ -1,7 +1,7 @@
 import { appendFileSync, existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { eventually } from '@app/testing/eventually';
-import { keepCalling } from '@app/testing/keep-calling';
+import { keepCalling } from '@app/testing/system/keep-calling';
 import { Cluster, type Node } from './harness/cluster';
 import { Noise } from './harness/noise';
 import { Random, seedOfRun } from './harness/random';

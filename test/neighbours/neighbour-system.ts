@@ -7,9 +7,9 @@ import { Pool } from 'pg';
 import { ACCOUNTS } from '@app/rabbitmq-admin/accounts/rights';
 import { QUEUES } from '@app/rabbitmq/topology/topology';
 import { freePort } from '@app/testing/free-port';
-import type { Management } from '@app/testing/management';
-import { PrivateServer } from '@app/testing/private-server';
-import { ServiceProcess, type AppName } from '@app/testing/service-process';
+import type { Management } from '@app/testing/broker/management';
+import { PrivateServer } from '@app/testing/system/private-server';
+import { ServiceProcess, type AppName } from '@app/testing/system/service-process';
 import type { Credentials } from '../faults/harness/cluster';
 import { Child } from './child';
 

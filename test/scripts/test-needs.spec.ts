@@ -29,13 +29,13 @@ const opens = (path: string) => `readFileSync(\`dist/${path}\`);`;
 const NOTHING = { broker: false, database: false, exampleTools: false, ownServers: false, build: false };
 const FILES = {
   'apps/a/src/one.spec.ts': imports('./one'),
-  'apps/a/src/typed.spec.ts': `import type { Something } from '@app/testing/system';\nexport type { Other } from '../test/rows';`,
+  'apps/a/src/typed.spec.ts': `import type { Something } from '@app/testing/system/system';\nexport type { Other } from '../test/rows';`,
   'apps/a/src/one.ts': reads('DATABASE_URL') + opens('apps/a'),
   'apps/a/src/two.int-spec.ts': imports('../test/rows'),
-  'apps/a/test/rows.ts': imports('@app/testing/database'),
-  'libs/testing/src/database.ts': reads('DATABASE_URL'),
-  'libs/testing/src/system.ts': imports('./database') + opens('apps/a/src/main.js') + reads('AMQP_URL'),
-  'test/e2e/three.e2e-spec.ts': imports('@app/testing/system'),
+  'apps/a/test/rows.ts': imports('@app/testing/database/database'),
+  'libs/testing/src/database/database.ts': reads('DATABASE_URL'),
+  'libs/testing/src/system/system.ts': imports('../database/database') + opens('apps/a/src/main.js') + reads('AMQP_URL'),
+  'test/e2e/three.e2e-spec.ts': imports('@app/testing/system/system'),
 };
 
 const needs = (...files: string[]) => new Script(PROGRAM, [JSON.stringify([files, FILES])]).next();

@@ -1,6 +1,6 @@
 import type { Options } from 'amqplib';
 import * as fc from 'fast-check';
-import { OPERATIONS, patternOf, type Operation } from '@app/testing/system';
+import { OPERATIONS, patternOf, type Operation } from '@app/testing/system/system';
 import { changed, CORPUS, huge, nasty, spelled, type ValidValues } from './hostile-values';
 
 /** One request over HTTP. */

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ConsumeMessage } from 'amqplib';
-import { OPERATIONS, patternOf } from '@app/testing/system';
+import { OPERATIONS, patternOf } from '@app/testing/system/system';
 import { amountOf, report, runCampaign, Tally } from './campaign';
 import { DirectPublisher, type BrokerReply } from './direct-publisher';
 import { bytesCases, httpCases, queueCases, type BytesCase, type HttpCase, type QueueCase } from './hostile-cases';

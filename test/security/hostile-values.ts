@@ -4,7 +4,7 @@ import * as fc from 'fast-check';
 import { DELETE_COMBINATIONS } from '@app/contracts/notifications.delete';
 import { FILTER_COMBINATIONS } from '@app/contracts/notifications.get';
 import { encodeMomentToken, encodePageToken, encodeUserToken } from '@app/contracts/page-token';
-import type { Operation } from '@app/testing/system';
+import type { Operation } from '@app/testing/system/system';
 import { DOCUMENT, requestSchema, type Schema } from './published-form';
 import { deletionOf, erasureOf, updateOf, type Data } from './valid-requests';
 

@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import type { Operation } from '@app/testing/system';
+import type { Operation } from '@app/testing/system/system';
 
 /** A call of an operation that removes, marks or reads. */
 export interface Intrusion {

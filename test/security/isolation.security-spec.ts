@@ -6,7 +6,7 @@ import { eventually } from '@app/testing/eventually';
 import { amountOf, report, SEED, Tally } from './campaign';
 import { DirectPublisher } from './direct-publisher';
 import { HttpClient } from './http-client';
-import { OPERATIONS, patternOf, type Operation } from '@app/testing/system';
+import { OPERATIONS, patternOf, type Operation } from '@app/testing/system/system';
 import { intrusionsOn, type Intrusion } from './intrusions';
 import { TenantModel, isToAll, type AddNotificationData, type AddUsersData, type Filter } from './tenant-model';
 import { WatchedSystem, type Tenant } from './watched-system';

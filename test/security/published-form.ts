@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Ajv2020, { type ValidateFunction } from 'ajv/dist/2020';
 import { HTTP_MESSAGES } from '@app/contracts/all-messages';
-import type { Operation } from '@app/testing/system';
+import type { Operation } from '@app/testing/system/system';
 
 export interface Schema {
   $ref?: string;

@@ -1,8 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { Pool } from 'pg';
-import { createEmptyDatabase, type TestDatabase } from '@app/testing/server-databases';
+import { createEmptyDatabase, type TestDatabase } from '@app/testing/database/server-databases';
 import { eventually } from '@app/testing/eventually';
-import { System } from '@app/testing/system';
+import { System } from '@app/testing/system/system';
 
 /** Longer than any operation of a service takes, in milliseconds. */
 const GIVE_UP_MS = 10_000;

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { DataSource, QueryRunner } from 'typeorm';
 import { createDataSource } from '@app/postgres/connections/data-source';
-import { createTestDatabase } from '@app/testing/database';
-import { keepStatistics } from '@app/testing/plan';
+import { createTestDatabase } from '@app/testing/database/database';
+import { keepStatistics } from '@app/testing/database/plan';
 import type { NewNotification } from '../src/db/insert-notifications.repository';
 import type { PageFilter } from '../src/db/pages.repository';
 import { DATABASE } from '../src/db/schema';

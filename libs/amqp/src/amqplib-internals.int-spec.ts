@@ -1,6 +1,6 @@
 import { Socket } from 'node:net';
 import type { ChannelModel, ConfirmChannel } from 'amqplib';
-import { createTestBroker, type TestBroker } from '@app/testing/broker';
+import { createTestBroker, type TestBroker } from '@app/testing/broker/broker';
 import { internalsOfChannel, internalsOfConnection } from './amqplib-internals';
 import { openConnection } from './connection/open-connection';
 

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createServer } from 'node:tls';
 import { Authority, PemDirectory, type Identity } from '@app/testing/authority';
-import { PrivateServer } from '@app/testing/private-server';
+import { PrivateServer } from '@app/testing/system/private-server';
 import { Findings } from './finding';
 import { brokerServersOf, databaseServersOf, lookAtServers, managementServersOf, type Server as Endpoint } from './servers';
 

@@ -1,5 +1,5 @@
 import { requiredEnv } from '@app/testing/required-env';
-import { createTestBroker } from '@app/testing/broker';
+import { createTestBroker } from '@app/testing/broker/broker';
 import { ManagementApi } from './management-api';
 
 describe(ManagementApi.name, () => {

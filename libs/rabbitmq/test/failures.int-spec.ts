@@ -3,7 +3,7 @@ import { ApiError } from '@app/contracts/error';
 import { AddUsers } from '@app/contracts/users.add';
 import { Exists } from '@app/contracts/users.exists';
 import { eventually } from '@app/testing/eventually';
-import type { UsersHandlers } from '@app/testing/users-stub';
+import type { UsersHandlers } from '@app/testing/system/users-stub';
 import type { DeliveryContext } from '../src/delivery/delivery-context';
 import { BODY, CALL, DEAD, REFUSED, StubbedUsers } from './stubbed-users';
 

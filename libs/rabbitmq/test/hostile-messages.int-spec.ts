@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { GetMessage, Options } from 'amqplib';
 import { eventually } from '@app/testing/eventually';
-import type { UsersHandlers } from '@app/testing/users-stub';
+import type { UsersHandlers } from '@app/testing/system/users-stub';
 import { MARK, publishInvalidUtf8, publishNestedHeader } from './raw-frames';
 import { BODY, DEAD, REFUSED, StubbedUsers } from './stubbed-users';
 

@@ -3,8 +3,8 @@ import { Registry } from 'prom-client';
 import { openConnection } from '@app/amqp/connection/open-connection';
 import { ApiError } from '@app/contracts/error';
 import { eventually } from '@app/testing/eventually';
-import { PrivateServer } from '@app/testing/private-server';
-import { startUsersStub } from '@app/testing/users-stub';
+import { PrivateServer } from '@app/testing/system/private-server';
+import { startUsersStub } from '@app/testing/system/users-stub';
 import { declareTopology } from '../src/topology/declare-topology';
 import { againQueue, BINDINGS, LANES, RETRY_DELAYS, retryQueue, SERVICES } from '../src/topology/topology';
 

@@ -1,9 +1,9 @@
 import { Registry } from 'prom-client';
 import { ApiError, type ErrorStatus } from '@app/contracts/error';
 import { AddUsers } from '@app/contracts/users.add';
-import { createTestBroker, type TestBroker } from '@app/testing/broker';
+import { createTestBroker, type TestBroker } from '@app/testing/broker/broker';
 import { eventually } from '@app/testing/eventually';
-import { startUsersStub, type UsersHandlers } from '@app/testing/users-stub';
+import { startUsersStub, type UsersHandlers } from '@app/testing/system/users-stub';
 import { BASIC_ACK, FaultProxy, type Link } from '../../../test/faults/harness/fault-proxy';
 import { RabbitClient } from '../src/client/rabbit.client';
 import type { RabbitServer } from '../src/server/rabbit.server';

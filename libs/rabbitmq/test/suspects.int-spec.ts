@@ -1,9 +1,9 @@
 import type { ChannelModel, ConfirmChannel, Message, Options } from 'amqplib';
 import { Registry } from 'prom-client';
 import type { AddUsersRequest } from '@app/contracts/users.add';
-import { createTestBroker, type TestBroker } from '@app/testing/broker';
+import { createTestBroker, type TestBroker } from '@app/testing/broker/broker';
 import { eventually } from '@app/testing/eventually';
-import { startUsersStub, type UsersHandlers } from '@app/testing/users-stub';
+import { startUsersStub, type UsersHandlers } from '@app/testing/system/users-stub';
 import { declareTopology } from '../src/topology/declare-topology';
 import type { DeliveryContext } from '../src/delivery/delivery-context';
 import { openConnection } from '@app/amqp/connection/open-connection';

@@ -10,9 +10,9 @@ import {
 import { Registry } from 'prom-client';
 import { openConnection } from '@app/amqp/connection/open-connection';
 import { ApiError } from '@app/contracts/error';
-import { createTestBroker, type TestBroker } from '@app/testing/broker';
+import { createTestBroker, type TestBroker } from '@app/testing/broker/broker';
 import { eventually } from '@app/testing/eventually';
-import { startUsersStub, type UsersHandlers } from '@app/testing/users-stub';
+import { startUsersStub, type UsersHandlers } from '@app/testing/system/users-stub';
 import { storedTrace, readTrace } from '@app/tracing/trace-context';
 import { activeTrace, useTracing } from '@app/tracing/tracing';
 import { EventPublisher } from '../src/events/event.publisher';

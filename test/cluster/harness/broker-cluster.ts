@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { eventually } from '@app/testing/eventually';
 import { freePort } from '@app/testing/free-port';
-import type { Management } from '@app/testing/management';
-import { PrivateServer } from '@app/testing/private-server';
+import type { Management } from '@app/testing/broker/management';
+import { PrivateServer } from '@app/testing/system/private-server';
 import { FaultProxy } from '../../faults/harness/fault-proxy';
 import { PortMapper } from './port-mapper';
 

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { freePort } from '@app/testing/free-port';
-import { ServiceProcess, type AppName } from '@app/testing/service-process';
+import { ServiceProcess, type AppName } from '@app/testing/system/service-process';
 import { REQUEST_TIMEOUT_MS, waitingOfKind, type Credentials, type QueueKind } from '../../faults/harness/cluster';
 import { FaultProxy } from '../../faults/harness/fault-proxy';
 import { createTenants, setUp } from '../../faults/harness/set-up';

@@ -1,6 +1,6 @@
 import { Pool } from 'pg';
 import { eventually } from '@app/testing/eventually';
-import { PrivateServer } from '@app/testing/private-server';
+import { PrivateServer } from '@app/testing/system/private-server';
 
 /** Time for a standby to copy its primary and to follow it. */
 const FOLLOW_MS = 30_000;

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { keepCalling } from '@app/testing/keep-calling';
-import { DEMO_HEADERS } from '@app/testing/system';
+import { keepCalling } from '@app/testing/system/keep-calling';
+import { DEMO_HEADERS } from '@app/testing/system/system';
 import { eventually } from '@app/testing/eventually';
 
 const CLIENTS = 4;

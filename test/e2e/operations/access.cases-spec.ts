@@ -1,6 +1,6 @@
 import { connect, type ChannelModel, type ConfirmChannel } from 'amqplib';
 import { eventually } from '@app/testing/eventually';
-import type { System } from '@app/testing/system';
+import type { System } from '@app/testing/system/system';
 
 /** Users that notifyAll reaches: the access rules, tested from outside. */
 export const notifyAllReaches = (running: () => System): void =>

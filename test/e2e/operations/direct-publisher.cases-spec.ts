@@ -2,9 +2,9 @@ import { connect, type ChannelModel, type ConfirmChannel, type Options } from 'a
 import { Client } from 'pg';
 import type { ErrorBody } from '@app/contracts/error';
 import { eventually } from '@app/testing/eventually';
-import { PUBLISHED_OPERATIONS, exampleOf, problemsOf } from '@app/testing/published-messages';
+import { PUBLISHED_OPERATIONS, exampleOf, problemsOf } from '@app/testing/broker/published-messages';
 import { requiredEnv } from '@app/testing/required-env';
-import type { System } from '@app/testing/system';
+import type { System } from '@app/testing/system/system';
 
 /** The account of all processes in this test, services included. */
 const OWN_ACCOUNT = new URL(requiredEnv('TEST_AMQP_URL')).username;

@@ -1,6 +1,6 @@
 import { request } from 'node:http';
 import * as fc from 'fast-check';
-import { DEMO_HEADERS, OPERATIONS, type HttpAnswer, type System } from '@app/testing/system';
+import { DEMO_HEADERS, OPERATIONS, type HttpAnswer, type System } from '@app/testing/system/system';
 
 const STATUSES = [
   'INVALID_ARGUMENT',

@@ -1,5 +1,5 @@
 import { eventually } from '@app/testing/eventually';
-import type { System } from '@app/testing/system';
+import type { System } from '@app/testing/system/system';
 
 interface Inbox {
   data: { id: string; read: boolean; metadata: object }[];

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { connect, type ChannelModel, type ConfirmChannel } from 'amqplib';
 import { Client } from 'pg';
 import { eventually } from '@app/testing/eventually';
-import type { System } from '@app/testing/system';
+import type { System } from '@app/testing/system/system';
 
 const ORGANIZATION = { organizationId: 'ends' };
 

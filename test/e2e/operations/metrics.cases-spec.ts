@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { connect } from 'amqplib';
 import { eventually } from '@app/testing/eventually';
-import type { AppName } from '@app/testing/service-process';
-import type { System } from '@app/testing/system';
+import type { AppName } from '@app/testing/system/service-process';
+import type { System } from '@app/testing/system/system';
 
 const APPS: readonly AppName[] = ['gateway', 'users', 'notifications'];
 /** A name that only a caller knows. */

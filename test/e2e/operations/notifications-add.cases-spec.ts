@@ -1,4 +1,4 @@
-import type { HttpAnswer, System } from '@app/testing/system';
+import type { HttpAnswer, System } from '@app/testing/system/system';
 
 export const notificationsAdd = (running: () => System): void =>
   describe('notifications/add', () => {

@@ -1,4 +1,4 @@
-import type { System } from '@app/testing/system';
+import type { System } from '@app/testing/system/system';
 
 export const notificationsDelete = (running: () => System): void =>
   describe('notifications/delete', () => {

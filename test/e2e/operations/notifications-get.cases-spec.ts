@@ -1,4 +1,4 @@
-import type { System } from '@app/testing/system';
+import type { System } from '@app/testing/system/system';
 
 interface Item {
   id: string;

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { metricNamesOf } from '@app/testing/promql';
-import type { System } from '@app/testing/system';
+import type { System } from '@app/testing/system/system';
 
 const FOLDER = 'deploy/observability';
 /** Without the external label it is the path in this repository. */

@@ -1,7 +1,7 @@
 import { connect } from 'amqplib';
 import { eventually } from '@app/testing/eventually';
-import { ServiceProcess } from '@app/testing/service-process';
-import type { System } from '@app/testing/system';
+import { ServiceProcess } from '@app/testing/system/service-process';
+import type { System } from '@app/testing/system/system';
 
 const TOKEN = 'a token of the operator with more than 32 bytes';
 

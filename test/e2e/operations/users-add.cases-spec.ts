@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { Client } from 'pg';
-import type { System } from '@app/testing/system';
+import type { System } from '@app/testing/system/system';
 
 const md5 = (text: string) => createHash('md5').update(text).digest('hex');
 

@@ -1,6 +1,6 @@
 import { appendFileSync } from 'node:fs';
 import { eventually } from '@app/testing/eventually';
-import type { ServiceProcess } from '@app/testing/service-process';
+import type { ServiceProcess } from '@app/testing/system/service-process';
 import { Cluster, unsettledIn, type ClusterOptions } from './cluster';
 import { Random, seedOfRun } from './random';
 import { verify, type Verdict } from './verify';

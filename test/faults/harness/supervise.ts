@@ -1,5 +1,5 @@
 import { eventually } from '@app/testing/eventually';
-import type { ServiceProcess } from '@app/testing/service-process';
+import type { ServiceProcess } from '@app/testing/system/service-process';
 
 /**
  * Restarts processes when they end, like the platform that runs them.

@@ -3,9 +3,9 @@ import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Pool } from 'pg';
 import { freePort } from '@app/testing/free-port';
-import { PrivateServer } from '@app/testing/private-server';
-import type { ServiceProcess } from '@app/testing/service-process';
-import { System } from '@app/testing/system';
+import { PrivateServer } from '@app/testing/system/private-server';
+import type { ServiceProcess } from '@app/testing/system/service-process';
+import { System } from '@app/testing/system/system';
 import { FaultProxy } from '../../faults/harness/fault-proxy';
 import type { Sources } from './sources';
 

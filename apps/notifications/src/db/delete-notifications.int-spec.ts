@@ -1,4 +1,4 @@
-import { planOf, touchedBy } from '@app/testing/plan';
+import { planOf, touchedBy } from '@app/testing/database/plan';
 import { EVENT_TYPES } from '@app/contracts/event-types';
 import { DeleteNotificationsRepository, type Deletion } from './delete-notifications.repository';
 import { DELETE_BY_DOCUMENT, DELETE_BY_ID, DELETE_BY_LOCATION, MOST_DELETED } from './delete-notifications.sql';

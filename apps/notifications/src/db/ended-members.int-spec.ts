@@ -1,5 +1,5 @@
 import type { DataSource, EntityManager } from 'typeorm';
-import { planOf, touchedBy } from '@app/testing/plan';
+import { planOf, touchedBy } from '@app/testing/database/plan';
 import { DistrustRepository } from './distrust.repository';
 import { DELETE_LEFT, DELETE_REMOVED, RECORD, recordVersion } from './ended-members.repository';
 import { MembersRepository, type CopiedMembership } from './members.repository';

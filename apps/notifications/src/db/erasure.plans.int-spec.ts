@@ -1,5 +1,5 @@
 import type { QueryRunner } from 'typeorm';
-import { planOf, touchedBy } from '@app/testing/plan';
+import { planOf, touchedBy } from '@app/testing/database/plan';
 import { DELETE_PEOPLE, FIND_NOTIFICATIONS, NEXT_ORGANIZATIONS, OLDEST, ORDER, REWRITE_NOTIFICATIONS, TAKE } from './erasure.sql';
 import { FORGET_ERASURES } from './retention.repository';
 import { connectForPlans } from '../../test/notifications';

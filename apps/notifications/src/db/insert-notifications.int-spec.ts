@@ -1,6 +1,6 @@
 import { Client } from 'pg';
 import type { DataSource } from 'typeorm';
-import { planOf, touchedBy } from '@app/testing/plan';
+import { planOf, touchedBy } from '@app/testing/database/plan';
 import { aNotification, connectTestDatabase } from '../../test/notifications';
 import { InsertNotificationsRepository, type NewNotification } from './insert-notifications.repository';
 import { INSERT, INSERT_KNOWN } from './insert-notifications.sql';

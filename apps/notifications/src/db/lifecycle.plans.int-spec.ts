@@ -1,5 +1,5 @@
 import type { QueryRunner } from 'typeorm';
-import { planOf, touchedBy } from '@app/testing/plan';
+import { planOf, touchedBy } from '@app/testing/database/plan';
 import { DELETE_BY_DOCUMENT, DELETE_BY_ID, DELETE_BY_LOCATION, MOST_DELETED } from './delete-notifications.sql';
 import { BUDGETS, inboxQuery, type InboxFilter } from './inbox.sql';
 import { MOST_YOUNG, UPDATE_EACH, updateUpTo } from './readings.sql';

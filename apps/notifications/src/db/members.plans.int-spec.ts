@@ -1,5 +1,5 @@
 import type { DataSource, QueryRunner } from 'typeorm';
-import { planOf, touchedBy } from '@app/testing/plan';
+import { planOf, touchedBy } from '@app/testing/database/plan';
 import { WALKS } from './distrust.repository';
 import { MembersRepository, type ChangedMember } from './members.repository';
 import { connectForPlans } from '../../test/notifications';

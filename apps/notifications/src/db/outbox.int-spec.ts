@@ -3,7 +3,7 @@ import type { PoolClient } from 'pg';
 import type { QueryRunner } from 'typeorm';
 import { NotificationAdded, NotificationAddedData } from '@app/contracts/events.notifications';
 import { validateBody } from '@app/contracts/validate';
-import { planOf, touchedBy } from '@app/testing/plan';
+import { planOf, touchedBy } from '@app/testing/database/plan';
 import { InsertNotificationsRepository } from './insert-notifications.repository';
 import { TAKE, takeEvents } from './outbox.repository';
 import { aNotification, connectTestDatabase } from '../../test/notifications';

@@ -1,5 +1,5 @@
 import type { QueryRunner } from 'typeorm';
-import { planOf, touchedBy } from '@app/testing/plan';
+import { planOf, touchedBy } from '@app/testing/database/plan';
 import { pageQuery, type PageFilter } from './pages.repository';
 import { DISTRIBUTIONS, MANY, store } from '../../test/distributions';
 import { COMBINATIONS, connectForPlans } from '../../test/notifications';

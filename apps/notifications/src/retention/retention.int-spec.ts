@@ -1,6 +1,6 @@
 import type { DataSource } from 'typeorm';
 import { eventually } from '@app/testing/eventually';
-import { planOf, touchedBy } from '@app/testing/plan';
+import { planOf, touchedBy } from '@app/testing/database/plan';
 import { InsertNotificationsRepository } from '../db/insert-notifications.repository';
 import { DELETE_LOCKED, DELETE_OLD_READINGS, deleteOld, FORGET_FIRST_RUNS, FREE_IDS, LOCK_OLD } from '../db/retention.repository';
 import { Retention } from './retention';

@@ -3,8 +3,8 @@ import { Exists } from '@app/contracts/users.exists';
 import { declareTopology } from '@app/rabbitmq/topology/declare-topology';
 import { RabbitClient } from '@app/rabbitmq/client/rabbit.client';
 import type { RabbitServer } from '@app/rabbitmq/server/rabbit.server';
-import { createTestBroker, type TestBroker } from '@app/testing/broker';
-import { startUsersStub } from '@app/testing/users-stub';
+import { createTestBroker, type TestBroker } from '@app/testing/broker/broker';
+import { startUsersStub } from '@app/testing/system/users-stub';
 import { askUsers } from './ask-users';
 
 const CONTEXT = { apiKey: 'key', requestId: 'request-1' };

@@ -1,8 +1,8 @@
 import { createDataSource } from '@app/postgres/connections/data-source';
 import { migrate } from '@app/postgres/migrations/migrate';
 import { LETTER_QUEUES } from '@app/rabbitmq-admin/dead-letters/letter-queue';
-import { DEAD, DeadLetterBox } from '@app/testing/dead-letter-box';
-import { createEmptyDatabase, type TestDatabase } from '@app/testing/server-databases';
+import { DEAD, DeadLetterBox } from '@app/testing/broker/dead-letter-box';
+import { createEmptyDatabase, type TestDatabase } from '@app/testing/database/server-databases';
 import type { FastifyRequest } from 'fastify';
 import type { DataSource } from 'typeorm';
 import { AuditRepository } from '../db/audit.repository';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { DataSource, QueryRunner } from 'typeorm';
-import { keepStatistics, planOf, touchedBy } from '@app/testing/plan';
-import type { TestDatabase } from '@app/testing/server-databases';
+import { keepStatistics, planOf, touchedBy } from '@app/testing/database/plan';
+import type { TestDatabase } from '@app/testing/database/server-databases';
 import { AccessRepository } from './access.repository';
 import { ERASE_EVERYWHERE, ERASE_IN_ORGANIZATIONS } from './erase-users.sql';
 import { UsersErasureSteps } from './erasure-steps';

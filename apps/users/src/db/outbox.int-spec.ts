@@ -1,8 +1,8 @@
 import type { PoolClient } from 'pg';
 import type { DataSource, QueryRunner } from 'typeorm';
 import { GENERIC_PLANS } from '@app/postgres/connections/data-source';
-import type { TestDatabase } from '@app/testing/server-databases';
-import { planOf, touchedBy } from '@app/testing/plan';
+import type { TestDatabase } from '@app/testing/database/server-databases';
+import { planOf, touchedBy } from '@app/testing/database/plan';
 import { TAKE, takeEvents } from './outbox.repository';
 import { connectTestDatabase } from '../../test/users';
 

@@ -1,5 +1,5 @@
 import type { DataSource } from 'typeorm';
-import type { TestDatabase } from '@app/testing/server-databases';
+import type { TestDatabase } from '@app/testing/database/server-databases';
 import { connectTestDatabase } from '../../test/users';
 import { DATABASE } from './schema';
 

@@ -1,6 +1,6 @@
 import type { DataSource } from 'typeorm';
 import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
-import type { TestDatabase } from '@app/testing/server-databases';
+import type { TestDatabase } from '@app/testing/database/server-databases';
 import { connectTestDatabase } from '../../test/users';
 import { OrganizationsRepository } from '../db/organizations.repository';
 import { ExistsHandler } from './exists.handler';

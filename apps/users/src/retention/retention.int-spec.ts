@@ -2,7 +2,7 @@ import type { DataSource, EntityManager } from 'typeorm';
 import { DELETE_EXPIRED_KEYS } from '@app/postgres/retention/expired-keys';
 import { keysDeleted, membershipsDeleted } from '@app/postgres/metrics';
 import { eventually } from '@app/testing/eventually';
-import { planOf, touchedBy } from '@app/testing/plan';
+import { planOf, touchedBy } from '@app/testing/database/plan';
 import { numbered, users, UsersOnDatabase } from '../../test/users';
 import {
   DELETE_LEFT,

@@ -1,7 +1,7 @@
 import type { DataSource } from 'typeorm';
 import { ApiKeyRevoked, ApiKeyRevokedData } from '@app/contracts/events.users';
 import { validateBody } from '@app/contracts/validate';
-import type { TestDatabase } from '@app/testing/server-databases';
+import type { TestDatabase } from '@app/testing/database/server-databases';
 import { connectTestDatabase } from '../../test/users';
 import { hashOf } from '@app/api-keys/credentials';
 import { ApiKeysRepository, type ListedKey } from '@app/api-keys/api-keys.repository';

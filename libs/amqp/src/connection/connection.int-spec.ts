@@ -1,6 +1,6 @@
 import type { Channel } from 'amqplib';
-import { createTestBroker, type TestBroker } from '@app/testing/broker';
-import { BrokerLinks } from '@app/testing/broker-links';
+import { createTestBroker, type TestBroker } from '@app/testing/broker/broker';
+import { BrokerLinks } from '@app/testing/broker/broker-links';
 import { eventually } from '@app/testing/eventually';
 import { RabbitChannel, type ChannelOptions } from './channel';
 import { RabbitConnection } from './connection';

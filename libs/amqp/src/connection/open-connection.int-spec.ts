@@ -1,6 +1,6 @@
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import type { ChannelModel } from 'amqplib';
-import { createTestBroker, type TestBroker } from '@app/testing/broker';
+import { createTestBroker, type TestBroker } from '@app/testing/broker/broker';
 import { eventually } from '@app/testing/eventually';
 import { destroySocket, openConnection, resetSocket } from './open-connection';
 

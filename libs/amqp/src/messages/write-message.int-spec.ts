@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInThisContext } from 'node:vm';
 import type { ChannelModel, ConfirmChannel, GetMessage, Options } from 'amqplib';
-import { createTestBroker, type TestBroker } from '@app/testing/broker';
+import { createTestBroker, type TestBroker } from '@app/testing/broker/broker';
 import { messageProperties } from './message-properties';
 import { openConnection } from '../connection/open-connection';
 import { writeMessage } from './write-message';

@@ -1,7 +1,7 @@
 import { Client } from 'pg';
 import type { DataSource } from 'typeorm';
 import { eventually } from '@app/testing/eventually';
-import { PrivateServer } from '@app/testing/private-server';
+import { PrivateServer } from '@app/testing/system/private-server';
 import { databaseObstacle } from '../connect';
 import { createDataSource } from './data-source';
 import { isDatabaseAway, NoServer } from '../errors';

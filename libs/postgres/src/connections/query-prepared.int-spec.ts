@@ -1,6 +1,6 @@
 import { Client } from 'pg';
 import type { DataSource } from 'typeorm';
-import { createEmptyDatabase, type TestDatabase } from '@app/testing/server-databases';
+import { createEmptyDatabase, type TestDatabase } from '@app/testing/database/server-databases';
 import { createDataSource } from './data-source';
 import { isDatabaseAway, isTransient } from '../errors';
 import { queryPrepared } from './query-prepared';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Client } from 'pg';
 import type { MigrationInterface, QueryRunner } from 'typeorm';
-import { createEmptyDatabase, type TestDatabase } from '@app/testing/server-databases';
+import { createEmptyDatabase, type TestDatabase } from '@app/testing/database/server-databases';
 import { connectWhenReady, migrationObstacle } from '../connect';
 import { createDataSource } from '../connections/data-source';
 import { migrate, type MigrationSettings } from './migrate';

@@ -1,7 +1,7 @@
 import { Client } from 'pg';
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { eventually } from '@app/testing/eventually';
-import { PrivateServer } from '@app/testing/private-server';
+import { PrivateServer } from '@app/testing/system/private-server';
 import { migrate } from './migrate';
 import { MissingRights } from './required-rights';
 

@@ -1,7 +1,7 @@
 import { Client } from 'pg';
 import { register } from 'prom-client';
 import type { DataSource } from 'typeorm';
-import { createEmptyDatabase, type TestDatabase } from '@app/testing/server-databases';
+import { createEmptyDatabase, type TestDatabase } from '@app/testing/database/server-databases';
 import { eventually } from '@app/testing/eventually';
 import { createDataSource } from '../connections/data-source';
 import { EVENT_MEMORY_BYTES, EVENT_MEMORY_MS } from './event-memory';

@@ -1,6 +1,6 @@
 import { Client } from 'pg';
 import type { DataSource } from 'typeorm';
-import { createEmptyDatabase, type TestDatabase } from '@app/testing/server-databases';
+import { createEmptyDatabase, type TestDatabase } from '@app/testing/database/server-databases';
 import { eventually } from '@app/testing/eventually';
 import { createDataSource } from '../connections/data-source';
 import { OutboxFull, OutboxRelay } from './outbox';

@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import type { ChannelModel, ConfirmChannel } from 'amqplib';
-import { createTestBroker, type TestBroker } from '@app/testing/broker';
+import { createTestBroker, type TestBroker } from '@app/testing/broker/broker';
 import { eventually } from '@app/testing/eventually';
 import { declareTopology } from '@app/rabbitmq/topology/declare-topology';
 import { openConnection } from '@app/amqp/connection/open-connection';

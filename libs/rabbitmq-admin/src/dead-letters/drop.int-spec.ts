@@ -1,4 +1,4 @@
-import { AGAIN, DEAD, DeadLetterBox, many } from '@app/testing/dead-letter-box';
+import { AGAIN, DEAD, DeadLetterBox, many } from '@app/testing/broker/dead-letter-box';
 
 describe('dropping dead letters', () => {
   let box: DeadLetterBox;

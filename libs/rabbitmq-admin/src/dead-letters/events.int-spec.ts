@@ -1,4 +1,4 @@
-import { DeadLetterBox } from '@app/testing/dead-letter-box';
+import { DeadLetterBox } from '@app/testing/broker/dead-letter-box';
 import { eventually } from '@app/testing/eventually';
 
 describe('events among the dead letters', () => {

@@ -1,9 +1,9 @@
 import { Registry } from 'prom-client';
 import type { ConfirmChannel, ChannelModel, Options } from 'amqplib';
 import { OPEN_MESSAGES } from '@app/contracts/all-messages';
-import { DEAD, DeadLetterBox, REFUSED } from '@app/testing/dead-letter-box';
+import { DEAD, DeadLetterBox, REFUSED } from '@app/testing/broker/dead-letter-box';
 import { eventually } from '@app/testing/eventually';
-import { startUsersStub } from '@app/testing/users-stub';
+import { startUsersStub } from '@app/testing/system/users-stub';
 import { openConnection } from '@app/amqp/connection/open-connection';
 import { rightsFor } from '../accounts/rights';
 import { LANES, type Lane } from '@app/rabbitmq/topology/topology';

@@ -1,4 +1,4 @@
-import { BODY, DEAD, DeadLetterBox, many, REFUSED } from '@app/testing/dead-letter-box';
+import { BODY, DEAD, DeadLetterBox, many, REFUSED } from '@app/testing/broker/dead-letter-box';
 import { eventually } from '@app/testing/eventually';
 import { openConnection } from '@app/amqp/connection/open-connection';
 import { BOUNDS, OpenedQueue } from './opened-queue';

@@ -1,8 +1,8 @@
 import { Registry } from 'prom-client';
 import { ApiError } from '@app/contracts/error';
-import { AGAIN, BODY, CRASHED, DEAD, DeadLetterBox, many, REFUSED, type Said } from '@app/testing/dead-letter-box';
+import { AGAIN, BODY, CRASHED, DEAD, DeadLetterBox, many, REFUSED, type Said } from '@app/testing/broker/dead-letter-box';
 import { eventually } from '@app/testing/eventually';
-import { startUsersStub, type UsersHandlers } from '@app/testing/users-stub';
+import { startUsersStub, type UsersHandlers } from '@app/testing/system/users-stub';
 import type { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
 import type { RabbitServer } from '@app/rabbitmq/server/rabbit.server';
 

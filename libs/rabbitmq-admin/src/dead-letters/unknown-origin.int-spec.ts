@@ -1,4 +1,4 @@
-import { AGAIN, DEAD, DeadLetterBox } from '@app/testing/dead-letter-box';
+import { AGAIN, DEAD, DeadLetterBox } from '@app/testing/broker/dead-letter-box';
 import { eventually } from '@app/testing/eventually';
 
 /** Dead letters of versions before 0.2: it is not proved that a service wrote their headers. */

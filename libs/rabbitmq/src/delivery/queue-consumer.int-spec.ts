@@ -1,7 +1,7 @@
 import { RabbitConnection } from '@app/amqp/connection/connection';
 import { silent } from '@app/amqp/connection/observer';
-import { createTestBroker, type TestBroker } from '@app/testing/broker';
-import { BrokerLinks } from '@app/testing/broker-links';
+import { createTestBroker, type TestBroker } from '@app/testing/broker/broker';
+import { BrokerLinks } from '@app/testing/broker/broker-links';
 import { eventually } from '@app/testing/eventually';
 import { QueueConsumer } from './queue-consumer';
 

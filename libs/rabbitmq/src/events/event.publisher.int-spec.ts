@@ -4,7 +4,7 @@ import { Registry } from 'prom-client';
 import { openConnection } from '@app/amqp/connection/open-connection';
 import { ALL_EVENTS } from '@app/contracts/all-events';
 import { ApiKeyRevoked } from '@app/contracts/events.users';
-import { createTestBroker, type TestBroker } from '@app/testing/broker';
+import { createTestBroker, type TestBroker } from '@app/testing/broker/broker';
 import { eventually } from '@app/testing/eventually';
 import { TcpLink } from '@app/testing/tcp-link';
 import { declareTopology } from '../topology/declare-topology';

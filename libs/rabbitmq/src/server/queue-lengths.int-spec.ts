@@ -4,7 +4,7 @@ import { RabbitConnection } from '@app/amqp/connection/connection';
 import { silent } from '@app/amqp/connection/observer';
 import { openConnection } from '@app/amqp/connection/open-connection';
 import { eventually } from '@app/testing/eventually';
-import { PrivateServer } from '@app/testing/private-server';
+import { PrivateServer } from '@app/testing/system/private-server';
 import { TransportMetrics } from '../metrics';
 import { declareTopology } from '../topology/declare-topology';
 import { callQueryQueue, LANE_NUMBERS, QUEUES, queryQueue, refusedQueue } from '../topology/topology';

@@ -1,9 +1,9 @@
 import type { ChannelModel, ConfirmChannel } from 'amqplib';
 import { Registry } from 'prom-client';
 import { openConnection } from '@app/amqp/connection/open-connection';
-import { createTestBroker, type TestBroker } from '@app/testing/broker';
+import { createTestBroker, type TestBroker } from '@app/testing/broker/broker';
 import { eventually } from '@app/testing/eventually';
-import { startUsersStub } from '@app/testing/users-stub';
+import { startUsersStub } from '@app/testing/system/users-stub';
 import { declareTopology } from './declare-topology';
 import { EARLIER_BINDINGS, EARLIER_QUEUES } from './earlier-topology';
 

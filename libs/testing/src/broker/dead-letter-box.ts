@@ -8,7 +8,7 @@ import { run } from '@app/rabbitmq-admin/dead-letters/run';
 import { declareTopology } from '@app/rabbitmq/topology/declare-topology';
 import { QUEUES } from '@app/rabbitmq/topology/topology';
 import { createTestBroker, type TestBroker } from './broker';
-import { eventually } from './eventually';
+import { eventually } from '../eventually';
 
 export const DEAD = 'users.commands.dead';
 export const CRASHED = 'users.commands.crashed';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { Management } from './management';
-import { requiredEnv } from './required-env';
+import { requiredEnv } from '../required-env';
 
 export interface TestBroker {
   /** Full rights on a virtual host that only this test file uses. */

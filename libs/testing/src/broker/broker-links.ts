@@ -1,4 +1,4 @@
-import { FaultProxy } from '../../../test/faults/harness/fault-proxy';
+import { FaultProxy } from '../../../../test/faults/harness/fault-proxy';
 
 /** A broker behind several proxies, each of which acts as a node with an address of its own. */
 export class BrokerLinks {

@@ -5,8 +5,8 @@ import { promisify } from 'node:util';
 import { Client } from 'pg';
 import { HTTP_MESSAGES, type HttpPath } from '@app/contracts/all-messages';
 import { declareTopology } from '@app/rabbitmq/topology/declare-topology';
-import { createTestBroker } from './broker';
-import { copyDatabase, createEmptyDatabase } from './server-databases';
+import { createTestBroker } from '../broker/broker';
+import { copyDatabase, createEmptyDatabase } from '../database/server-databases';
 import { ServiceProcess, type AppName } from './service-process';
 
 export const DEMO_HEADERS = { 'x-svc-api-key': 'demo-key', 'x-svc-auth-token': 'demo-token' };

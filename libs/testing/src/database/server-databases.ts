@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { Client } from 'pg';
-import { requiredEnv } from './required-env';
+import { requiredEnv } from '../required-env';
 
 export interface TestDatabase {
   /** Full rights on a database that only this test file uses. */

@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { ReadinessReport } from '@app/runtime/readiness';
-import { eventually } from './eventually';
+import { eventually } from '../eventually';
 
 /** A busy machine takes half a minute to load the packages of six processes at once. */
 const START_LIMIT_MS = 60_000;

@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { Management } from './management';
+import { Management } from '../broker/management';
 
 interface Line {
   url?: string;

@@ -4,7 +4,7 @@ import { ROOT } from './checkout/project.mjs';
 import { report } from './checkout/progress.mjs';
 import { runSuite } from './checkout/suite.mjs';
 import { commandLine } from './processes/command-line.mjs';
-import { findProgram, needProgram } from './servers/packages.mjs';
+import { findProgram, needProgram } from './programs/packages.mjs';
 
 const pictures = commandLine(
   {

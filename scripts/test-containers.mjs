@@ -11,7 +11,7 @@ import { table } from './docs/table.mjs';
 import { commandLine } from './processes/command-line.mjs';
 import { runQuietly } from './processes/command.mjs';
 import { startReaper } from './processes/reaper.mjs';
-import { dockerVariables } from './servers/rabbitmq-container.mjs';
+import { dockerVariables } from './servers/rabbitmq/container.mjs';
 
 const REMOVE = fileURLToPath(new URL('./containers/remove.sh', import.meta.url));
 const COLUMNS = ['row', 'figure'];

@@ -1,7 +1,7 @@
 // npm test: everything that can be checked, on a broker and a database of its own.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { exampleTools } from './servers/example-tools.mjs';
+import { exampleTools } from './programs/example-tools.mjs';
 import { commandLine } from './processes/command-line.mjs';
 import { endCommands } from './processes/command.mjs';
 import { checkGivenServer } from './servers/given-servers.mjs';
@@ -14,9 +14,9 @@ import { prepare } from './checkout/prepare.mjs';
 import { report, reportFailure } from './checkout/progress.mjs';
 import { ROOT } from './checkout/project.mjs';
 import { byServers, needsOfChosen } from './checkout/test-needs.mjs';
-import { INSTALL_NOTHING } from './servers/packages.mjs';
+import { INSTALL_NOTHING } from './programs/packages.mjs';
 import { PROMETHEUS_MISSING, hasPrometheus } from './servers/prometheus.mjs';
-import { CLUSTER_NEEDS_PROGRAM, findRabbit } from './servers/rabbitmq-program.mjs';
+import { CLUSTER_NEEDS_PROGRAM, findRabbit } from './servers/rabbitmq/program.mjs';
 import { temporaryDirectory } from './processes/temporary-directory.mjs';
 import { TestServers } from './servers/test-servers.mjs';
 

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { totalmem } from 'node:os';
 import pg from 'pg';
-import { startPostgres } from '../../scripts/servers/postgres.mjs';
-import { startRabbit } from '../../scripts/servers/rabbitmq.mjs';
+import { startPostgres } from '../../scripts/servers/postgres/postgres.mjs';
+import { startRabbit } from '../../scripts/servers/rabbitmq/rabbitmq.mjs';
 import { report } from '../../scripts/checkout/progress.mjs';
 import { temporaryDirectory } from '../../scripts/processes/temporary-directory.mjs';
 import { Direct, Plain } from './baselines.mjs';

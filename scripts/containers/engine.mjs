@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { UserError } from '../checkout/machine.mjs';
 import { ROOT } from '../checkout/project.mjs';
 import { CommandFailure, runQuietly } from '../processes/command.mjs';
-import { docker } from '../servers/rabbitmq-container.mjs';
+import { docker } from '../servers/rabbitmq/container.mjs';
 import { baseImages } from './dockerfile.mjs';
 
 /** The oldest one that reads `start_interval` of a health check. */

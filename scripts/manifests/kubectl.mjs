@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { needProgram } from '../servers/packages.mjs';
+import { needProgram } from '../programs/packages.mjs';
 
 /** The Kustomize in older ones knows no components, or orders the objects in another way. */
 const OLDEST_KUSTOMIZE = 5;

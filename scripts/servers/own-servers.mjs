@@ -1,9 +1,9 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startPostgres } from './postgres.mjs';
-import { startRabbit } from './rabbitmq.mjs';
-import { ensureDatabase } from './database-accounts.mjs';
+import { startPostgres } from './postgres/postgres.mjs';
+import { startRabbit } from './rabbitmq/rabbitmq.mjs';
+import { ensureDatabase } from './postgres/accounts.mjs';
 import { report } from '../checkout/progress.mjs';
 import { LOCAL } from '../checkout/project.mjs';
 import { BROKER_ACCOUNT } from '../stack/stack-secrets.mjs';

@@ -14,7 +14,7 @@ if [ ! -e "$guard" ]; then
   chmod 755 "$guard"
 fi
 
-sh "$(dirname "$0")/apt-install.sh" prometheus
+sh "$(dirname "$0")/../programs/apt-install.sh" prometheus
 
 if $new && command -v systemctl > /dev/null; then
   systemctl disable prometheus.service || true

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { freePorts } from '../processes/free-port.mjs';
 import { ServerProcess } from '../processes/server-process.mjs';
-import { findProgram, needProgram } from './packages.mjs';
+import { findProgram, needProgram } from '../programs/packages.mjs';
 
 const INSTALLER = fileURLToPath(new URL('./prometheus-install.sh', import.meta.url));
 

@@ -8,10 +8,10 @@ import { randomBytes } from 'node:crypto';
 import { createInterface } from 'node:readline';
 import { commandLine } from '../processes/command-line.mjs';
 import { temporaryDirectory } from '../processes/temporary-directory.mjs';
-import { backUp } from './postgres-archive.mjs';
-import { startPostgres } from './postgres.mjs';
+import { backUp } from './postgres/archive.mjs';
+import { startPostgres } from './postgres/postgres.mjs';
 import { startPrometheus } from './prometheus.mjs';
-import { startRabbit } from './rabbitmq.mjs';
+import { startRabbit } from './rabbitmq/rabbitmq.mjs';
 
 const { kind, management, fsync, tls, standbyOf, archive, restore, until, maxConnections, rules, password } = commandLine(
   {
@@ -57,7 +57,7 @@ const leave = (code) =>
     process.exit(code);
   })());
 
-/** @type {Partial<import('./rabbitmq.mjs').RabbitOptions>} */
+/** @type {Partial<import('./rabbitmq/rabbitmq.mjs').RabbitOptions>} */
 const member = JSON.parse(process.env.CLUSTER_MEMBER ?? '{}');
 
 /**

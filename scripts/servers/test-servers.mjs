@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { startPostgres } from './postgres.mjs';
-import { startRabbit } from './rabbitmq.mjs';
+import { startPostgres } from './postgres/postgres.mjs';
+import { startRabbit } from './rabbitmq/rabbitmq.mjs';
 import { temporaryDirectory } from '../processes/temporary-directory.mjs';
 
 /** A RabbitMQ and a PostgreSQL for one test run, with data that nobody will miss. */

@@ -2,10 +2,10 @@ import { execFile, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, readdirSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { connectionFailure, freePorts } from '../processes/free-port.mjs';
-import { commandLine, endProcess, isAlive, signal } from '../processes/processes.mjs';
-import { ServerProcess } from '../processes/server-process.mjs';
-import { BROKER_SETTINGS, CLUSTER_SETTINGS, tlsConfiguration } from './rabbitmq-settings.mjs';
+import { connectionFailure, freePorts } from '../../processes/free-port.mjs';
+import { commandLine, endProcess, isAlive, signal } from '../../processes/processes.mjs';
+import { ServerProcess } from '../../processes/server-process.mjs';
+import { BROKER_SETTINGS, CLUSTER_SETTINGS, tlsConfiguration } from './settings.mjs';
 
 // epmd tells Erlang nodes where the others are. Started by a node it becomes a daemon that outlives it; started here it
 // stays in the node's process group and ends with it.

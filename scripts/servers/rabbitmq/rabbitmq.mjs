@@ -1,7 +1,7 @@
-import { startContainerRabbit } from './rabbitmq-container.mjs';
-import { startNativeRabbit } from './rabbitmq-native.mjs';
-import { canInstall } from './packages.mjs';
-import { CLUSTER_NEEDS_PROGRAM, HOW_TO_GET_RABBIT, dockerAnswers, findRabbit, installRabbit } from './rabbitmq-program.mjs';
+import { startContainerRabbit } from './container.mjs';
+import { startNativeRabbit } from './native.mjs';
+import { canInstall } from '../../programs/packages.mjs';
+import { CLUSTER_NEEDS_PROGRAM, HOW_TO_GET_RABBIT, dockerAnswers, findRabbit, installRabbit } from './program.mjs';
 
 /**
  * @typedef {object} RabbitOptions

@@ -3,9 +3,9 @@ import { readdirSync, realpathSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { install, isExecutable, pathDirectories } from './packages.mjs';
+import { install, isExecutable, pathDirectories } from '../../programs/packages.mjs';
 
-const INSTALLER = fileURLToPath(new URL('./rabbitmq-install.sh', import.meta.url));
+const INSTALLER = fileURLToPath(new URL('./install.sh', import.meta.url));
 const HOMEBREW = ['/opt/homebrew', '/usr/local', '/home/linuxbrew/.linuxbrew'];
 
 /**

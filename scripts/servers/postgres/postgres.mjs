@@ -11,12 +11,12 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { connectionFailure, freePorts } from '../processes/free-port.mjs';
-import { commandLine, endProcess, isAlive } from '../processes/processes.mjs';
-import { ServerProcess } from '../processes/server-process.mjs';
-import { archiveSettings, restore } from './postgres-archive.mjs';
-import { copyPrimary, standbySettings } from './postgres-standby.mjs';
-import { postgresIdentity, postgresPrograms, runAs } from './postgres-program.mjs';
+import { connectionFailure, freePorts } from '../../processes/free-port.mjs';
+import { commandLine, endProcess, isAlive } from '../../processes/processes.mjs';
+import { ServerProcess } from '../../processes/server-process.mjs';
+import { archiveSettings, restore } from './archive.mjs';
+import { copyPrimary, standbySettings } from './standby.mjs';
+import { postgresIdentity, postgresPrograms, runAs } from './program.mjs';
 
 const FAST_AND_UNSAFE = ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off'];
 

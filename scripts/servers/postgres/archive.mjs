@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { chownSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { copyData, writeOwned } from './postgres-standby.mjs';
+import { copyData, writeOwned } from './standby.mjs';
 
 /** Seconds after which an unfinished piece of the log is archived, too. It is the most that a restore can lose. */
 const ARCHIVE_TIMEOUT_S = 5;

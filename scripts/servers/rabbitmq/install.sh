@@ -17,7 +17,7 @@ if [ ! -e "$guard" ]; then
   chmod 755 "$guard"
 fi
 
-sh "$(dirname "$0")/apt-install.sh" rabbitmq-server
+sh "$(dirname "$0")/../../programs/apt-install.sh" rabbitmq-server
 
 for unit in $new_units; do
   if command -v systemctl > /dev/null; then

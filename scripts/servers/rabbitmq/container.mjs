@@ -4,10 +4,10 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { runQuietly } from '../processes/command.mjs';
-import { connectionFailure, freePorts } from '../processes/free-port.mjs';
-import { startReaper } from '../processes/reaper.mjs';
-import { BROKER_SETTINGS, tlsConfiguration } from './rabbitmq-settings.mjs';
+import { runQuietly } from '../../processes/command.mjs';
+import { connectionFailure, freePorts } from '../../processes/free-port.mjs';
+import { startReaper } from '../../processes/reaper.mjs';
+import { BROKER_SETTINGS, tlsConfiguration } from './settings.mjs';
 
 const IMAGE = 'rabbitmq:4.2-management';
 
@@ -99,7 +99,7 @@ class ContainerServer {
 
   /**
    * @param {string} name
-   * @param {import('../processes/reaper.mjs').Reaper} reaper
+   * @param {import('../../processes/reaper.mjs').Reaper} reaper
    * @param {() => Promise<boolean>} isReady
    * @param {(() => void) | undefined} onDeath
    * @param {AbortSignal | undefined} abort

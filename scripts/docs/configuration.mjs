@@ -100,7 +100,7 @@ function secretsRule() {
   const settings = Object.values(configurations()).flatMap((one) => Object.values(one.settings));
   const secrets = new Set(settings.filter(({ secret }) => secret).flatMap(({ names }) => names));
   const names = [...secrets].sort().map((name) => `\`${name}\``);
-  return `A secret can come from a file: \`NAME_FILE\` is the path of a file that has the value of \`NAME\`, up to 64 KiB, with or without a line break at the end. It is read at start. Secrets are ${names.join(', ')}.`;
+  return `A secret can come from a file: \`NAME_FILE\` is the path of a file that has the value of \`NAME\`. The file has up to 64 KiB, with or without a line break at the end, and is read at start. Secrets are ${names.join(', ')}.`;
 }
 
 /** @param {string} text */

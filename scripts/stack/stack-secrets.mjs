@@ -10,8 +10,8 @@ const BROKER_ACCOUNTS = ['gateway', 'users', 'notifications', 'publisher'].map((
 const ACCOUNTS = ['rabbitmq', 'postgres', 'users_service', 'notifications_service', 'operator', ...BROKER_ACCOUNTS];
 
 /**
- * The settings of the private servers of this checkout, made at the first start: passwords, and the ports they had
- * last, so that a replica started by hand finds them again.
+ * The settings of the private servers of this checkout, made at the first start: passwords, and the ports of the last start. So a replica
+ * that was started by hand finds the servers again.
  * @returns {{ passwords: Record<string, string>, ports: { amqp?: number, management?: number, postgres?: number } }}
  */
 export function readStackSecrets() {

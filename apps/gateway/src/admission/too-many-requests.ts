@@ -87,8 +87,9 @@ export class TooManyRequests {
   ) {}
 
   /**
-   * Refuses a request after the event loop has served the other sockets, at most 32 requests in one iteration. While 1024 sockets are ready, libuv
-   * polls again, up to 48 times in a row, without publishing and timers in between, and a caller that is refused at once is ready again at once.
+   * Refuses a request after the event loop has served the other sockets, at most 32 requests in one iteration. While 1024 sockets are
+   * ready, libuv polls again, up to 48 times in a row, without publishing and timers in between. A caller that is refused at once is ready
+   * again at once.
    *
    * @param more.waitMs milliseconds after which the call may be repeated
    */

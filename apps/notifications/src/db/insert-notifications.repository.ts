@@ -53,10 +53,11 @@ export class InsertNotificationsRepository {
    * Inserts the whole batch with one statement, and so one commit: missing organizations and documents, notifications, recipients, events and
    * idempotency answers. It skips notifications
    * - whose id or Idempotency-Key exists already,
-   * - that might become visible more than half a second after their deadline, by the clock of the database and the statement timeout (the
-   *   other half of the second is for the clock of the caller),
+   * - that might become visible more than half a second after their deadline, by the clock of the database and the statement timeout,
    * - whose organization another transaction is creating,
    * - whose organization or document was stored and is gone. The next call stores it anew.
+   *
+   * The other half of the second is for the clock of the caller.
    *
    * @param batch at most one notification for each (api key, organization, id) and for each Idempotency-Key, because ON CONFLICT fails on a
    *   key that occurs twice in its own statement. Sorted by the first of these keys, so that two writers lock rows in the same order.

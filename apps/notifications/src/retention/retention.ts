@@ -13,9 +13,9 @@ import {
 import { retentionDeleted } from '../metrics';
 
 /**
- * Deletes notifications that are older than `RETENTION_DAYS` with their read state, frees the ids of those that were deleted more than 25 hours ago,
- * forgets erasures after a week and moments of commands after 25 hours, and deletes copied memberships 30 days after their end, and expired
- * Idempotency-Keys.
+ * Deletes notifications that are older than `RETENTION_DAYS`, with their read state. Frees the ids of notifications that were deleted more
+ * than 25 hours ago. Forgets erasures after a week, and moments of commands after 25 hours. Deletes copied memberships 30 days after their
+ * end, and expired Idempotency-Keys.
  */
 export class Retention extends DeletionLoop {
   /** @param days maximum age of notifications; 0 keeps all of them */

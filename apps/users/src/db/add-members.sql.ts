@@ -11,8 +11,9 @@ const OPERATION = OPERATIONS.add;
  * Returns no row and changes nothing when `organization` is empty, or when the Idempotency-Key has its answer already. (If another transaction
  * is writing that answer, the statement waits and then fails.)
  *
- * Rows of `users` are locked first, in the order of their ids, also by the statements that remove members. The holder of a user's row is the only
- * one that changes memberships of the user, so two statements cannot deadlock, and versions are drawn in the order in which statements hold the row.
+ * Rows of `users` are locked first, in the order of their ids, also by the statements that remove members. The holder of a user's row is
+ * the only one that changes memberships of the user. So two statements cannot deadlock, and versions are drawn in the order in which
+ * statements hold the row.
  */
 const addMembers = (of: Level['of']): PreparedStatement => {
   const table = `${of}_members`;

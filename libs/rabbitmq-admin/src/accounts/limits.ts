@@ -63,8 +63,8 @@ export function unboundQueues(api: ManagementApi, name: string): Promise<void> {
 }
 
 /**
- * Limits the reply queues of all accounts, the age of queries in the lanes, and the queues, connections and channels of accounts of other services, also of those created before
- * there were limits.
+ * Limits the reply queues of all accounts, and the age of queries in the lanes. Limits the queues, connections and channels of each account
+ * of another service, however old the account is.
  *
  * @returns number of accounts of other services
  */

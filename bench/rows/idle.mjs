@@ -60,7 +60,7 @@ async function idle(laboratory, system, seconds) {
 }
 
 /**
- * Its own, from a session of another database. Sessions tell theirs with a delay of up to a second.
+ * Its own, from a session of another database. Sessions report theirs with a delay of up to a second.
  * @param {import('../lib/laboratory.mjs').Laboratory} options
  * @param {import('../lib/system.mjs').System} options
  */

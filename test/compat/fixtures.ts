@@ -22,7 +22,7 @@ export interface Exchange extends Fixture {
 }
 
 /** An event that a process of a released version published. */
-export interface Told extends Fixture {
+export interface EventFixture extends Fixture {
   event: CloudEvent<Record<string, unknown>>;
 }
 
@@ -31,10 +31,10 @@ const all = readdirSync(FIXTURES, { withFileTypes: true })
   .flatMap(({ name: pattern }) =>
     readdirSync(join(FIXTURES, pattern)).map((name) => {
       const file = `${pattern}/${name}`;
-      return { ...(JSON.parse(readFileSync(join(FIXTURES, file), 'utf8')) as Exchange | Told), file, pattern };
+      return { ...(JSON.parse(readFileSync(join(FIXTURES, file), 'utf8')) as Exchange | EventFixture), file, pattern };
     }),
   )
   .sort((one, other) => one.order - other.order);
 
 export const EXCHANGES = all.filter((one): one is Exchange => 'request' in one);
-export const EVENTS = all.filter((one): one is Told => 'event' in one);
+export const EVENTS = all.filter((one): one is EventFixture => 'event' in one);

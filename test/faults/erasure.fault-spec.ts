@@ -154,14 +154,14 @@ describe('erasure', () => {
     await added;
     await eventually(() => ended().has(person.userId), 60_000);
 
-    const tells = events
+    const order = events
       .map(({ type, data }) =>
         type === EVENT_TYPES.userDataDeleted
           ? data.userIds?.includes(person.userId) && 'end'
           : JSON.stringify(data).includes('canary-99@') && type,
       )
       .filter(Boolean);
-    expect({ seed, tells }).toEqual({ seed, tells: [EVENT_TYPES.notificationAdded, EVENT_TYPES.notificationAdded, 'end'] });
+    expect({ seed, order }).toEqual({ seed, order: [EVENT_TYPES.notificationAdded, EVENT_TYPES.notificationAdded, 'end'] });
     expect((await rows()).filter((row) => row.includes('canary-99') && !/outbox/.test(row))).toEqual([]);
   });
 });

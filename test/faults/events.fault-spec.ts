@@ -33,14 +33,14 @@ describe('events', () => {
     const channel = await connection.createChannel();
     await channel.assertQueue('listener', { arguments: { 'x-queue-type': 'quorum' } });
     for (const key of ['user.added.v1', 'notification.added.v1']) await channel.bindQueue('listener', 'events', key);
-    const told = new Map<string, number>();
+    const received = new Map<string, number>();
     const users = new Map<string, User>();
     await channel.consume(
       'listener',
       (message) => {
         const event = JSON.parse(message?.content.toString() ?? '') as CloudEvent<{ notificationId?: string; users?: User[] }>;
-        told.set(event.id, (told.get(event.id) ?? 0) + 1);
-        if (event.data.notificationId) told.set(`${event.apikey} ${event.data.notificationId}`, 1);
+        received.set(event.id, (received.get(event.id) ?? 0) + 1);
+        if (event.data.notificationId) received.set(`${event.apikey} ${event.data.notificationId}`, 1);
         for (const user of event.data.users ?? []) {
           const key = `${event.apikey} ${user.userId}`;
           if (user.version > (users.get(key)?.version ?? 0)) users.set(key, user);
@@ -74,7 +74,7 @@ describe('events', () => {
       `SELECT o.api_key || ' ' || u.user_id AS key, u.name FROM users.users u JOIN users.organizations o ON o.id = u.organization`,
     );
     const missing = () => [
-      ...stored.rows.filter(({ key }) => !told.has(key)).map(({ key }) => key),
+      ...stored.rows.filter(({ key }) => !received.has(key)).map(({ key }) => key),
       ...people.rows.filter(({ key, name }) => (users.get(key)?.name ?? null) !== name).map(({ key }) => key),
     ];
     await eventually(() => missing().length === 0, 30_000).catch(() => undefined);
@@ -84,7 +84,7 @@ describe('events', () => {
       (await cluster.sql.query('SELECT FROM notifications.outbox UNION ALL SELECT FROM users.outbox')).rowCount;
     await eventually(async () => (await left()) === 0, 30_000).catch(() => undefined);
     expect(await left()).toBe(0);
-    const repeated = [...told.values()].filter((times) => times > 1).length;
+    const repeated = [...received.values()].filter((times) => times > 1).length;
     report({
       fault: `events: SIGKILL of their publishers, ${KILLS} times (${repeated} published twice)`,
       asked: workload.statuses.length,

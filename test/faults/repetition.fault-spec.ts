@@ -78,14 +78,16 @@ describe('repetition', () => {
     await eventually(() => answered >= deliveries.length, 60_000);
 
     // UNAVAILABLE (not executed) is allowed for any delivery, also for the only one.
-    const told = things.map((_, index) => [...(answers.get(index) ?? [])].filter((answer) => !answer.startsWith('UNAVAILABLE ')));
+    const given = things.map((_, index) =>
+      [...(answers.get(index) ?? [])].filter((answer) => !answer.startsWith('UNAVAILABLE ')),
+    );
     const rows = await rowsOf(workload.organizationId);
     const expected = things
-      .filter((_, index) => told[index].length > 0)
+      .filter((_, index) => given[index].length > 0)
       .map((thing) => `${cluster.tenants[thing.tenant]['x-svc-api-key']} ${thing.mark}`)
       .sort();
     expect({ seed, rows: rows.map(({ key, mark }) => `${key} ${mark}`).sort() }).toEqual({ seed, rows: expected });
-    const different = told.filter(([answer, another]) => (answer && !answer.startsWith('OK ')) || another);
+    const different = given.filter(([answer, another]) => (answer && !answer.startsWith('OK ')) || another);
     expect({ seed, different }).toEqual({ seed, different: [] });
     expect(answered).toBe(deliveries.length);
     await workload.stop();
@@ -108,9 +110,9 @@ describe('repetition', () => {
     const workload = new Workload(cluster, random, 'one key');
     const ofTenant = (tenant: 0 | 1): Thing => ({ ...workload.newNotification(tenant, false), idempotencyKey: 'the key' });
     const [thing, otherTenants] = [ofTenant(0), ofTenant(1)];
-    const told = await Promise.all(Array.from({ length: 100 }, (_, call) => workload.ask(call === 50 ? otherTenants : thing)));
-    expect(new Set(told.map(({ status }) => status))).toEqual(new Set([200]));
-    const ids = new Set(told.filter((_, call) => call !== 50).map(({ id }) => id));
+    const results = await Promise.all(Array.from({ length: 100 }, (_, call) => workload.ask(call === 50 ? otherTenants : thing)));
+    expect(new Set(results.map(({ status }) => status))).toEqual(new Set([200]));
+    const ids = new Set(results.filter((_, call) => call !== 50).map(({ id }) => id));
     expect(ids.size).toBe(1);
 
     const another = await Promise.all(Array.from({ length: 20 }, () => workload.ask(ofTenant(0))));
@@ -118,7 +120,7 @@ describe('repetition', () => {
     await workload.stop();
     const rows = await rowsOf(workload.organizationId);
     expect(rows.map(({ key, id }) => `${key} ${id}`).sort()).toEqual(
-      [`demo-key ${[...ids][0]}`, `${cluster.tenants[1]['x-svc-api-key']} ${told[50]?.id}`].sort(),
+      [`demo-key ${[...ids][0]}`, `${cluster.tenants[1]['x-svc-api-key']} ${results[50]?.id}`].sort(),
     );
     workload.journal.remove();
     report({

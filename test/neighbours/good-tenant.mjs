@@ -61,12 +61,12 @@ async function main({ url, headers, organizationId, documentId, addsPerSecond, g
     const data = bodyOf(number);
     const from = performance.now();
     const askedAt = Date.now();
-    const answered = post(`${url}/v1/notifications/${kind}`, headers, JSON.stringify({ data }), agent).then((answer) => {
+    const answered = post(`${url}/v1/notifications/${kind}`, headers, JSON.stringify({ data }), agent).then((response) => {
       const until = performance.now();
-      const { status, id, retryAfter, text } = answer;
-      const told = { status, id, retryAfter, ms: until - from, noiseMs: machine.between(from, until) };
+      const { status, id, retryAfter, text } = response;
+      const answer = { status, id, retryAfter, ms: until - from, noiseMs: machine.between(from, until) };
       const strange = kind === 'get' && status === 200 ? foreign(text) : 0;
-      process.send?.({ kind, number, askedAt, lateMs: from - dueAt, told, strange, ...(kind === 'add' && { data }) });
+      process.send?.({ kind, number, askedAt, lateMs: from - dueAt, answer, strange, ...(kind === 'add' && { data }) });
     });
     open.add(answered);
     void answered.finally(() => open.delete(answered));

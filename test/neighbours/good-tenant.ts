@@ -1,4 +1,4 @@
-import type { Journal, Ask, Told } from '../faults/harness/journal';
+import type { Journal, Ask, Answer } from '../faults/harness/journal';
 import { percentile } from '../faults/harness/load';
 import { Child } from './child';
 import type { NeighbourSystem } from './neighbour-system';
@@ -7,13 +7,13 @@ export const ADDS_PER_SECOND = 50;
 export const GETS_PER_SECOND = 10;
 
 /** Answer to an add or a get. A get is not in the journal, because it changes nothing. */
-interface Answer {
+interface Answered {
   kind: 'add' | 'get';
   number: number;
   askedAt: number;
   /** Delay of the client itself. */
   lateMs: number;
-  told: Told;
+  answer: Answer;
   /** Notifications in the page that belong to other tenants. */
   strange: number;
   data?: Record<string, unknown>;
@@ -35,7 +35,7 @@ export interface Measured {
 /** 50 adds and 10 gets per second, in a new organization for each run. */
 export class GoodTenant {
   readonly documentId = 'document';
-  readonly answers: Answer[] = [];
+  readonly answers: Answered[] = [];
   /** Arrival times of the events of its adds, by notification id. */
   private readonly heard = new Map<string, number>();
   private child?: Child;
@@ -56,7 +56,11 @@ export class GoodTenant {
       addsPerSecond: ADDS_PER_SECOND,
       getsPerSecond: GETS_PER_SECOND,
     };
-    good.child = await Child.start('good-tenant.mjs', options, (message: Answer) => message.told && good.answers.push(message));
+    good.child = await Child.start(
+      'good-tenant.mjs',
+      options,
+      (message: Answered) => message.answer && good.answers.push(message),
+    );
     return good;
   }
 
@@ -74,17 +78,17 @@ export class GoodTenant {
   measured(from: number, until = Infinity): Measured {
     const answers = this.answers.filter(({ askedAt }) => askedAt >= from && askedAt < until);
     const statuses: Record<string, number> = {};
-    for (const { told } of answers) statuses[told.status] = (statuses[told.status] ?? 0) + 1;
-    const own = ({ told }: Answer) => Math.max(0, told.ms - told.noiseMs);
-    const of = (kind: Answer['kind']) => answers.filter((answer) => answer.kind === kind);
+    for (const { answer } of answers) statuses[answer.status] = (statuses[answer.status] ?? 0) + 1;
+    const own = ({ answer }: Answered) => Math.max(0, answer.ms - answer.noiseMs);
+    const of = (kind: Answered['kind']) => answers.filter((answer) => answer.kind === kind);
     const p99 = (values: number[]) => percentile(99, values);
     return {
       asked: answers.length,
       statuses,
       addP99: p99(of('add').map(own)),
       getP99: p99(of('get').map(own)),
-      rawP99: p99(answers.map(({ told }) => told.ms)),
-      machineP99: p99(answers.map(({ told }) => told.noiseMs)),
+      rawP99: p99(answers.map(({ answer }) => answer.ms)),
+      machineP99: p99(answers.map(({ answer }) => answer.noiseMs)),
       lateP99: p99(answers.map(({ lateMs }) => lateMs)),
     };
   }
@@ -97,7 +101,7 @@ export class GoodTenant {
   /** Time from an add to the arrival of its event (99th percentile), and the number of events that have not arrived. */
   eventsOf(from: number, until: number): { p99: number; missing: number } {
     const added = this.answers.filter(
-      ({ kind, askedAt, told }) => kind === 'add' && told.status === 200 && askedAt >= from && askedAt < until,
+      ({ kind, askedAt, answer }) => kind === 'add' && answer.status === 200 && askedAt >= from && askedAt < until,
     );
     const delays = added.flatMap(({ number, askedAt }) => {
       const at = this.heard.get(`n${number}`);
@@ -111,8 +115,8 @@ export class GoodTenant {
     return { read: () => this.answers.filter(({ kind }) => kind === 'add').map((answer) => this.askOf(answer)) };
   }
 
-  private askOf({ askedAt, told, data = {} }: Answer): Ask {
+  private askOf({ askedAt, answer, data = {} }: Answered): Ask {
     const mark = data.displayHeadlineMessageTemplate as string;
-    return { thing: { kind: 'notification', tenant: 0, mark, data }, askedAt, told };
+    return { thing: { kind: 'notification', tenant: 0, mark, data }, askedAt, answer };
   }
 }

@@ -89,7 +89,7 @@ describe('a server process', () => {
     ).toEqual([false, [9, false], 'exit']);
   });
 
-  it('tells of a death that nobody has asked for, and starts again', async () => {
+  it('reports a death that was not asked for, and starts again', async () => {
     expect(
       await said(`
         let died;

@@ -148,14 +148,14 @@ export class EarlyProcessor implements SpanProcessor {
     this.receiver.export(packs, ({ error }) => {
       const failed = error !== undefined;
       if (!failed) spansExported.inc(spansOf(packs));
-      if (failed !== this.away) this.tell(failed, error);
+      if (failed !== this.away) this.log(failed, error);
       this.away = failed;
       done();
     });
   }
 
   /** Once when the receiver goes away, and once when it is back. Only the code: the message may contain its answer, or its address with a password. */
-  private tell(away: boolean, error: (Error & { code?: string | number }) | undefined): void {
+  private log(away: boolean, error: (Error & { code?: string | number }) | undefined): void {
     if (!away) return this.logger.log({ msg: 'the receiver of traces takes spans again' });
     this.logger.warn({ msg: 'the receiver of traces takes no spans: they are dropped', reason: error?.code ?? error?.name });
   }

@@ -126,7 +126,7 @@ export class BrokerCluster {
   }
 
   /**
-   * A new cluster of RabbitMQ 4.2 keeps its metadata in Khepri by itself, 4.0 when it is told to. With Mnesia a node that was frozen for longer than
+   * A new cluster of RabbitMQ 4.2 keeps its metadata in Khepri by itself, 4.0 when it is asked to. With Mnesia a node that was frozen for longer than
    * the tick, and went on at once, leaves a partition that lasts until a node is restarted.
    */
   private async useKhepri(): Promise<void> {

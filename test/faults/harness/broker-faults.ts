@@ -28,9 +28,9 @@ export const recreateQueue = (times: number): Fault => ({
       await workload.answers(30);
     }
     // Only commands that waited in the queue have no answer.
-    const [told, untold] = [workload.count(503), workload.count(504)];
-    if (untold >= told)
-      throw new Error(`${untold} calls had no answer in time, and only ${told} were refused because there is no queue`);
+    const [refused, unanswered] = [workload.count(503), workload.count(504)];
+    if (unanswered >= refused)
+      throw new Error(`${unanswered} calls had no answer in time, and only ${refused} were refused because there is no queue`);
   },
 });
 
@@ -78,9 +78,9 @@ export const alarm = (of: 'memory' | 'disk', ms: number): Fault => ({
   async inject({ cluster, workload }) {
     await cluster.broker.order(`${of} alarm on`);
     await eventually(() => workload.count(503) > 0);
-    const toldAt = performance.now();
+    const refusedAt = performance.now();
     await lasting(ms);
-    const answers = workload.since(toldAt);
+    const answers = workload.since(refusedAt);
     await cluster.broker.order(`${of} alarm off`);
     expectRefusedAtOnce(answers);
   },
@@ -130,8 +130,8 @@ export const malformedMessages = (count: number): Fault => ({
     for (const queue of ['notifications.commands.refused', 'users.commands.refused']) {
       for (let letter = await channel.get(queue, { noAck: true }); letter; letter = await channel.get(queue, { noAck: true })) {
         const { messageId, headers } = letter.properties;
-        const told = `${headers?.['x-dead-status']} ${headers?.['x-dead-reason']}`;
-        if (!reasons.get(String(messageId))?.test(told)) wrong.push(`${messageId}: ${told}`);
+        const reason = `${headers?.['x-dead-status']} ${headers?.['x-dead-reason']}`;
+        if (!reasons.get(String(messageId))?.test(reason)) wrong.push(`${messageId}: ${reason}`);
         reasons.delete(String(messageId));
       }
     }

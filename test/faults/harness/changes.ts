@@ -91,8 +91,8 @@ export function undone({ kind, target = '' }: Thing, result: object): string | u
 /** Marks of things whose notification may be gone. */
 export function mayBeGone(asks: readonly Ask[], isRefusal: (status: number) => boolean): Set<string> {
   return new Set(
-    asks.flatMap(({ thing, told }) =>
-      thing.kind === 'deletion' && thing.of && !(told && isRefusal(told.status)) ? thing.of : [],
+    asks.flatMap(({ thing, answer }) =>
+      thing.kind === 'deletion' && thing.of && !(answer && isRefusal(answer.status)) ? thing.of : [],
     ),
   );
 }

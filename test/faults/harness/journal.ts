@@ -18,7 +18,7 @@ export interface Thing {
 }
 
 /** Answer to a request. Status 0: no answer, because the connection ended or could not be opened. */
-export interface Told {
+export interface Answer {
   status: number;
   ms: number;
   /** Longest delay by the machine itself in that time. */
@@ -38,7 +38,7 @@ export interface Told {
 export interface Ask {
   thing: Thing;
   askedAt: number;
-  told?: Told;
+  answer?: Answer;
   /** Whether it was stored, or changed, one second after the deadline; read from the database when the outcome was unknown. */
   finally?: boolean;
 }
@@ -59,8 +59,8 @@ export class Journal {
     return this.asks++;
   }
 
-  tell(ask: number, told: Told): void {
-    this.append({ ask, told });
+  answer(ask: number, answer: Answer): void {
+    this.append({ ask, answer });
   }
 
   settle(ask: number, isThere: boolean): void {

@@ -152,8 +152,8 @@ async function main(options) {
     // Thousands of calls were refused: their content is not needed.
     const data = status === 429 || status === 503 ? {} : contentOf(mark, number);
     const thing = { kind: 'notification', tenant: options.tenant, mark, data };
-    const told = { status, ms: Number(until) - from, noiseMs: noise.between(from, Number(until)), id, retryAfter };
-    file.write(`${JSON.stringify({ ask: number, thing, askedAt, told })}\n`);
+    const answer = { status, ms: Number(until) - from, noiseMs: noise.between(from, Number(until)), id, retryAfter };
+    file.write(`${JSON.stringify({ ask: number, thing, askedAt, answer })}\n`);
   });
   await finished(file.end());
   process.exit(0);

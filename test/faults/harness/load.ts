@@ -61,17 +61,17 @@ export class Load {
   percentile(percent: number, ...statuses: number[]): number {
     return percentile(
       percent,
-      this.of(statuses).map(({ told }) => Math.max(0, (told?.ms ?? Infinity) - (told?.noiseMs ?? 0))),
+      this.of(statuses).map(({ answer }) => Math.max(0, (answer?.ms ?? Infinity) - (answer?.noiseMs ?? 0))),
     );
   }
 
   /** Refusals without Retry-After. */
   get withoutRetryAfter(): number {
-    return this.of([429]).filter(({ told }) => told?.retryAfter === undefined).length;
+    return this.of([429]).filter(({ answer }) => answer?.retryAfter === undefined).length;
   }
 
   private of(statuses: number[]): Ask[] {
-    return this.asks.filter(({ told }) => told && statuses.includes(told.status));
+    return this.asks.filter(({ answer }) => answer && statuses.includes(answer.status));
   }
 }
 

@@ -48,19 +48,21 @@ export async function verify(cluster: ReadBack, workload: Asked): Promise<Verdic
   const verdict: Verdict = {
     asked: asks.length,
     statuses: {},
-    share: shareOf200(asks.filter(({ told }) => told && told.noiseMs < QUIET_MS)),
+    share: shareOf200(asks.filter(({ answer }) => answer && answer.noiseMs < QUIET_MS)),
     lost: [],
     duplicated: [],
     unasked: [],
     late: [],
     malformed: [],
   };
-  for (const { told } of asks) {
-    const status = String(told?.status);
+  for (const { answer } of asks) {
+    const status = String(answer?.status);
     verdict.statuses[status] = (verdict.statuses[status] ?? 0) + 1;
-    if (told?.malformed) verdict.malformed.push(told.malformed);
-    if (!told || told.ms > REQUEST_TIMEOUT_MS + 1000 + told.noiseMs)
-      verdict.late.push(`answered ${status} after ${told?.ms.toFixed()} ms, ${told?.noiseMs.toFixed()} ms of them the machine's`);
+    if (answer?.malformed) verdict.malformed.push(answer.malformed);
+    if (!answer || answer.ms > REQUEST_TIMEOUT_MS + 1000 + answer.noiseMs)
+      verdict.late.push(
+        `answered ${status} after ${answer?.ms.toFixed()} ms, ${answer?.noiseMs.toFixed()} ms of them the machine's`,
+      );
   }
 
   const byMark = groupBy(rows, ({ mark }) => mark);
@@ -88,36 +90,40 @@ export async function verify(cluster: ReadBack, workload: Asked): Promise<Verdic
 }
 
 function shareOf200(asks: Ask[]): number {
-  return asks.length === 0 ? 1 : asks.filter(({ told }) => told?.status === 200).length / asks.length;
+  return asks.length === 0 ? 1 : asks.filter(({ answer }) => answer?.status === 200).length / asks.length;
 }
 
 function judge(mark: string, asks: Ask[], rows: Row[], verdict: Verdict): void {
-  const answered = asks.filter(({ told }) => told?.status === 200);
+  const answered = asks.filter(({ answer }) => answer?.status === 200);
   if (answered.length > 0 && rows.length === 0) verdict.lost.push(`200, and not there: ${mark}`);
-  for (const { told, thing } of answered) {
-    if (thing.kind === 'notification' && rows[0] && told?.id !== rows[0].id)
-      verdict.lost.push(`answered as ${told?.id}, is there as ${rows[0].id}: ${mark}`);
+  for (const { answer, thing } of answered) {
+    if (thing.kind === 'notification' && rows[0] && answer?.id !== rows[0].id)
+      verdict.lost.push(`answered as ${answer?.id}, is there as ${rows[0].id}: ${mark}`);
   }
-  if (rows.length > 0 && asks.every(({ told }) => told && isRefusal(told.status)))
-    verdict.unasked.push(`refused with ${asks.map(({ told }) => told?.status).join()}, but stored: ${mark}`);
+  if (rows.length > 0 && asks.every(({ answer }) => answer && isRefusal(answer.status)))
+    verdict.unasked.push(`refused with ${asks.map(({ answer }) => answer?.status).join()}, but stored: ${mark}`);
   asks.forEach((ask, index) => {
     // A later request for the same thing may store it.
     const decisive = index === asks.length - 1 || ask.finally;
     if (ask.finally !== undefined && decisive && ask.finally !== rows.length > 0)
-      verdict.late.push(`${ask.told?.status}: ${ask.finally ? 'there' : 'absent'} one second after the deadline, not in the end`);
+      verdict.late.push(
+        `${ask.answer?.status}: ${ask.finally ? 'there' : 'absent'} one second after the deadline, not in the end`,
+      );
   });
 }
 
 /** @param isThere whether the changed thing is there */
-function judgeChange({ thing, told, finally: settled }: Ask, isDone: boolean, isThere: boolean, verdict: Verdict): void {
+function judgeChange({ thing, answer, finally: settled }: Ask, isDone: boolean, isThere: boolean, verdict: Verdict): void {
   const name = `${thing.kind} of ${thing.target}`;
-  if (told?.undone) verdict.lost.push(told.undone);
-  if (told?.status === 200 && !isDone) verdict.lost.push(`200, and not done: ${name}`);
+  if (answer?.undone) verdict.lost.push(answer.undone);
+  if (answer?.status === 200 && !isDone) verdict.lost.push(`200, and not done: ${name}`);
   if (thing.kind === 'deletion' && isDone && isThere) verdict.lost.push(`deleted, and there: ${name}`);
-  if (isDone && told && isRefusal(told.status))
-    verdict.unasked.push(`refused with ${told.status} (${told.error}), but done: ${name}`);
+  if (isDone && answer && isRefusal(answer.status))
+    verdict.unasked.push(`refused with ${answer.status} (${answer.error}), but done: ${name}`);
   if (settled !== undefined && settled !== isDone)
-    verdict.late.push(`${told?.status}: ${settled ? 'done' : 'not done'} one second after the deadline, not in the end: ${name}`);
+    verdict.late.push(
+      `${answer?.status}: ${settled ? 'done' : 'not done'} one second after the deadline, not in the end: ${name}`,
+    );
 }
 
 function groupBy<T>(list: readonly T[], keyOf: (element: T) => string): Map<string, T[]> {

@@ -3,7 +3,7 @@ import type { ConfirmChannel } from 'amqplib';
 import { eventually } from '@app/testing/eventually';
 import { Changes, effectOf, effects, isAdded, OPERATIONS, undone } from './changes';
 import { REQUEST_TIMEOUT_MS, type Cluster, type Gateway } from './cluster';
-import { Journal, type Thing, type Told } from './journal';
+import { Journal, type Thing, type Answer } from './journal';
 import { Noise } from './noise';
 import type { Random } from './random';
 
@@ -127,29 +127,29 @@ export class Workload {
   }
 
   /** Sends one request, in addition to the rate. */
-  ask(thing: Thing): Promise<Told> {
+  ask(thing: Thing): Promise<Answer> {
     const number = this.journal.ask(thing);
     const entry: Answered = { askedAt: performance.now() };
     this.statuses.push(entry);
     const askedAt = Date.now();
-    const answer = this.post(thing).then((told) => ({ ...told, noiseMs: this.noise.since(entry.askedAt) }));
-    const work = answer.then((told) => {
-      this.journal.tell(number, told);
-      entry.status = told.status;
+    const answering = this.post(thing).then((answer) => ({ ...answer, noiseMs: this.noise.since(entry.askedAt) }));
+    const work = answering.then((answer) => {
+      this.journal.answer(number, answer);
+      entry.status = answer.status;
       entry.answeredAt = performance.now();
-      entry.ms = told.ms - told.noiseMs;
-      this.note(thing, told);
-      if (![0, 500, 504].includes(told.status)) return;
-      const deadline = Math.max(askedAt + told.noiseMs + REQUEST_TIMEOUT_MS, told.status === 504 ? Date.now() : 0);
+      entry.ms = answer.ms - answer.noiseMs;
+      this.note(thing, answer);
+      if (![0, 500, 504].includes(answer.status)) return;
+      const deadline = Math.max(askedAt + answer.noiseMs + REQUEST_TIMEOUT_MS, answer.status === 504 ? Date.now() : 0);
       const settled = this.settle(number, thing, deadline);
       this.track(this.settling, settled);
     });
     this.track(this.running, work);
-    return work.then(() => answer);
+    return work.then(() => answering);
   }
 
   /** Chooses what may be changed, and what is sent again. */
-  private note(thing: Thing, { status, id }: Told): void {
+  private note(thing: Thing, { status, id }: Answer): void {
     if (status !== 200) return;
     if (this.unanswered.delete(thing.mark)) {
       const [user] = (thing.data.users ?? []) as { userId: string }[];
@@ -177,7 +177,7 @@ export class Workload {
       );
     });
     const id = (data.notificationId as string | undefined) ?? messageId;
-    this.journal.tell(number, { status: 200, ms: 0, noiseMs: 0, id });
+    this.journal.answer(number, { status: 200, ms: 0, noiseMs: 0, id });
   }
 
   /** Mostly new notifications; also users, changes of both, and repetitions of earlier requests. */
@@ -242,9 +242,9 @@ export class Workload {
     return { mark: `mark ${this.marks++} ${this.random.word(12)}`, number };
   }
 
-  private post(thing: Thing): Promise<Omit<Told, 'noiseMs'>> {
+  private post(thing: Thing): Promise<Omit<Answer, 'noiseMs'>> {
     const start = performance.now();
-    const told = (status: number, rest: Partial<Told> = {}) => ({ status, ms: performance.now() - start, ...rest });
+    const answer = (status: number, rest: Partial<Answer> = {}) => ({ status, ms: performance.now() - start, ...rest });
     const body = JSON.stringify({ data: thing.data });
     return new Promise((resolve) => {
       const call = request(`${this.cluster.gatewayUrl}/v1/${OPERATIONS[thing.kind]}`, {
@@ -259,15 +259,15 @@ export class Workload {
         },
       });
       call.on('timeout', () => call.destroy());
-      call.on('error', () => resolve(told(0)));
+      call.on('error', () => resolve(answer(0)));
       call.on('response', (response) => {
         const chunks: Buffer[] = [];
         response.on('data', (chunk: Buffer) => chunks.push(chunk));
-        response.on('error', () => resolve(told(0)));
+        response.on('error', () => resolve(answer(0)));
         response.on('end', () => {
           const status = response.statusCode ?? 0;
           const id = response.headers['x-notification-id'] as string | undefined;
-          resolve(told(status, { ...(id && { id }), ...problemsOf(thing, status, Buffer.concat(chunks).toString()) }));
+          resolve(answer(status, { ...(id && { id }), ...problemsOf(thing, status, Buffer.concat(chunks).toString()) }));
         });
       });
       call.end(body);
@@ -321,7 +321,7 @@ export class Workload {
 }
 
 /** Reasons why an answer does not have the published form, or says that nothing was changed. */
-function problemsOf(thing: Thing, status: number, text: string): Pick<Told, 'error' | 'malformed' | 'undone'> {
+function problemsOf(thing: Thing, status: number, text: string): Pick<Answer, 'error' | 'malformed' | 'undone'> {
   try {
     const { result, error } = JSON.parse(text) as { result?: { status?: string }; error?: { status?: string; message?: string } };
     if (status === 200 && result?.status === 'success' && error === undefined) {

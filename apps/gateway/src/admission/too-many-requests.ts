@@ -65,7 +65,7 @@ const HINT: Record<Limit, string> = {
   waiting_share: 'The key reads its answers more slowly than it sends calls; other keys are not affected.',
 };
 
-interface Untold {
+interface Unlogged {
   limit: Limit;
   apiKey?: string;
   calls: number;
@@ -77,7 +77,7 @@ interface Untold {
  * and without a log line for each request. One line a second for each key counts the refused calls and names the first ones.
  */
 export class TooManyRequests {
-  private readonly untold = new Map<string, Untold>();
+  private readonly unlogged = new Map<string, Unlogged>();
   /** Refusals without an answer. Bounded by the connections, which owe a limited number of answers. */
   private readonly pace = new Pace(MOST_IN_ITERATION);
 
@@ -124,18 +124,19 @@ export class TooManyRequests {
 
   private count(requestId: string, limit: Limit, apiKey: string): void {
     const name = `${limit} ${apiKey}`;
-    let entry = this.untold.get(name);
+    let entry = this.unlogged.get(name);
     if (!entry) {
-      if (this.untold.size === 0) setTimeout(() => this.tell(), LOG_EVERY_MS).unref();
-      if (this.untold.size >= MAX_LINES) return;
-      this.untold.set(name, (entry = { limit, ...(apiKey && { apiKey }), calls: 0, requestIds: [] }));
+      if (this.unlogged.size === 0) setTimeout(() => this.log(), LOG_EVERY_MS).unref();
+      if (this.unlogged.size >= MAX_LINES) return;
+      this.unlogged.set(name, (entry = { limit, ...(apiKey && { apiKey }), calls: 0, requestIds: [] }));
     }
     entry.calls++;
     if (entry.requestIds.length < MAX_REQUEST_IDS) entry.requestIds.push(requestId);
   }
 
-  private tell(): void {
-    for (const entry of this.untold.values()) this.logger.warn({ msg: 'calls were refused', ...entry, hint: HINT[entry.limit] });
-    this.untold.clear();
+  private log(): void {
+    for (const entry of this.unlogged.values())
+      this.logger.warn({ msg: 'calls were refused', ...entry, hint: HINT[entry.limit] });
+    this.unlogged.clear();
   }
 }

@@ -58,7 +58,7 @@ export const DELETE_LEFT = `
   )
   SELECT (SELECT count(*)::int FROM ended) AS deleted, EXISTS (SELECT FROM ended) OR (SELECT count(*) FROM old) = $1 AS more`;
 
-/** Keeps the greatest known version of today. It tells in 30 days which memberships had ended by today. */
+/** Keeps the greatest known version of today. In 30 days it shows which memberships had ended by today. */
 export async function recordVersion(dataSource: DataSource): Promise<Deleted> {
   await dataSource.query(RECORD);
   return { deleted: 0, more: false };

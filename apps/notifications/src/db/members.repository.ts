@@ -51,8 +51,8 @@ const ORGANIZATION = `
   )`;
 
 /**
- * Users of an event, in `sent`, and those of them in `erased` who were erased after what the event tells. They are looked up one by one only when the
- * API key has erased users: most keys have none.
+ * Users of an event, in `sent`, and those of them in `erased` who were erased after the change that the event is about. They are looked up one by
+ * one only when the API key has erased users: most keys have none.
  */
 const SENT = (versions: string) => `
   sent AS MATERIALIZED (

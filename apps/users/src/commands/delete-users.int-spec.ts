@@ -18,7 +18,7 @@ const contacts = async (documentId?: string) =>
 const REMOVED = { success: true, message: 'User removed.' };
 const NOT_THERE = { success: false, message: 'User does not exist.' };
 
-interface Told {
+interface PublishedEvent {
   type: string;
   apiKey: string;
   folderId?: string;
@@ -28,7 +28,9 @@ interface Told {
 /** Publishes all waiting events, and returns the new ones. */
 const published = async () => {
   await on.published();
-  return on.events.splice(0).map(({ type, apiKey, data }) => ({ type, apiKey, ...(JSON.parse(data) as object) }) as Told);
+  return on.events
+    .splice(0)
+    .map(({ type, apiKey, data }) => ({ type, apiKey, ...(JSON.parse(data) as object) }) as PublishedEvent);
 };
 
 describe('users/delete', () => {

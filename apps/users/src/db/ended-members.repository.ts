@@ -77,7 +77,7 @@ export const DELETE_LEFT = `
   SELECT (${LEVELS.map((table) => `(SELECT count(*) FROM from_${table})`).join(' + ')})::int AS deleted, unfinished OR at_all AND NOT at_last AS more
   FROM looked`;
 
-/** Keeps a version of today, once, and deletes nothing. It tells in 30 days which memberships had ended by today. */
+/** Keeps a version of today, once, and deletes nothing. In 30 days it shows which memberships had ended by today. */
 export async function recordVersion(dataSource: DataSource): Promise<Deleted> {
   await dataSource.query(RECORD);
   return { deleted: 0, more: false };

@@ -6,7 +6,7 @@ const PAGE = 500;
 /** Most unpublished events before the tool waits. New events queue behind them, and this number delays them for a fraction of a second. */
 const MOST_WAITING = 1000;
 const LOOK_MS = 100;
-const TELL_EVERY_MS = 5000;
+const REPORT_EVERY_MS = 5000;
 
 export interface RepublishOptions {
   /** Most rows of the database per second: listeners must keep up. */
@@ -20,14 +20,14 @@ export interface RepublishOptions {
  * Publishes all documents, memberships and ends of memberships again, in new events that are marked as republished. An end of more than 30 days ago may be
  * deleted. A change made meanwhile has its own event with a greater version. If the run is interrupted, it can be started again.
  *
- * @returns the written events, and the rows that they tell of
+ * @returns the written events, and the rows that they are about
  */
 export async function republish(
   repository: RepublishRepository,
   { rate, print, pageSize = PAGE }: RepublishOptions,
 ): Promise<{ events: number; rows: Record<string, number> }> {
   const written = { events: 0, rows: {} as Record<string, number> };
-  let toldAt = performance.now();
+  let reportedAt = performance.now();
   for (const kind of KINDS) {
     let rows = 0;
     for (let last = START; ;) {
@@ -38,9 +38,9 @@ export async function republish(
       last = page.last;
       rows += page.rows;
       written.events += page.events;
-      if (performance.now() - toldAt > TELL_EVERY_MS) {
+      if (performance.now() - reportedAt > REPORT_EVERY_MS) {
         print(`${kind}: ${rows} so far`);
-        toldAt = performance.now();
+        reportedAt = performance.now();
       }
       await sleep(Math.max(0, (page.rows / rate) * 1000 - (performance.now() - startedAt)));
     }
@@ -52,9 +52,9 @@ export async function republish(
 
 /** Resolves when the outbox has room for another page. */
 async function room(repository: RepublishRepository, print: (line: string) => void): Promise<void> {
-  for (let toldAt = performance.now(); (await repository.waiting(MOST_WAITING)) === MOST_WAITING; await sleep(LOOK_MS)) {
-    if (performance.now() - toldAt < TELL_EVERY_MS) continue;
+  for (let reportedAt = performance.now(); (await repository.waiting(MOST_WAITING)) === MOST_WAITING; await sleep(LOOK_MS)) {
+    if (performance.now() - reportedAt < REPORT_EVERY_MS) continue;
     print('waiting: the events written so far are not published yet');
-    toldAt = performance.now();
+    reportedAt = performance.now();
   }
 }

@@ -7,28 +7,28 @@ const LOG_EVERY_MS = 60_000;
 export class Failures {
   /** Reason of the latest failure; undefined after a success. */
   latest?: string;
-  private untold = 0;
-  private toldAt = -Infinity;
+  private unlogged = 0;
+  private loggedAt = -Infinity;
 
   /**
    * @param now in milliseconds
-   * @returns how many attempts a log line has to tell of: the first at once, the others at most once a minute; 0 for no line
+   * @returns how many attempts a log line has to count: the first at once, the others at most once a minute; 0 for no line
    */
   add(reason: string, now = performance.now()): number {
     this.latest = reason;
-    this.untold++;
-    if (now - this.toldAt < LOG_EVERY_MS) return 0;
-    const attempts = this.untold;
-    this.untold = 0;
-    this.toldAt = now;
+    this.unlogged++;
+    if (now - this.loggedAt < LOG_EVERY_MS) return 0;
+    const attempts = this.unlogged;
+    this.unlogged = 0;
+    this.loggedAt = now;
     return attempts;
   }
 
   /** To be called after a success. */
   clear(): void {
     this.latest = undefined;
-    this.untold = 0;
-    this.toldAt = -Infinity;
+    this.unlogged = 0;
+    this.loggedAt = -Infinity;
   }
 }
 

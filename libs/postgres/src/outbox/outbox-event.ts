@@ -1,6 +1,6 @@
 import type { PoolClient } from 'pg';
 
-/** An event as the transaction of what it tells has left it. */
+/** An event as the transaction of the change has left it. */
 export interface OutboxEvent {
   /** Its place in the table: column `seq`. */
   seq: string;

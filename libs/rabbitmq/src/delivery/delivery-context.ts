@@ -31,8 +31,8 @@ export class DeliveryContext extends BaseRpcContext<[]> {
   /** The span of this delivery; undefined while tracing is off. */
   span?: Span;
   /**
-   * Rows that its handler changed or looked at. A handler whose work the size of the message does not tell states it, and its tenant pays for it with
-   * its turns.
+   * Rows that its handler changed or looked at. A handler whose work does not follow from the size of the message states it, and its tenant
+   * pays for it with its turns.
    */
   rows?: number;
 

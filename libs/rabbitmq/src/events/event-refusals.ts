@@ -27,7 +27,7 @@ export class EventRefusals {
   private readonly logger = new Logger('RabbitMQ');
   /** Keyed by event type. */
   private readonly refusing = new Map<string, Refusing>();
-  private readonly toldAt = new Map<string, number>();
+  private readonly loggedAt = new Map<string, number>();
   /** Time of the first refusal, keyed by event id. */
   private readonly held = new Map<string, number>();
 
@@ -74,8 +74,8 @@ export class EventRefusals {
   }
 
   private tellOfLoss(type: string, now: number): void {
-    if (now - (this.toldAt.get(type) ?? -Infinity) < LOG_EVERY_MS) return;
-    this.toldAt.set(type, now);
+    if (now - (this.loggedAt.get(type) ?? -Infinity) < LOG_EVERY_MS) return;
+    this.loggedAt.set(type, now);
     this.logger.error({
       msg: 'a listener refuses events and loses them: its queue is full and rejects',
       type,

@@ -34,7 +34,7 @@ export interface PublishedEvent {
   occurredAt: Date;
   /** JSON text of the `data`. */
   data: string;
-  /** Trace context of the call that it tells of, as in column `trace` of an outbox. */
+  /** Trace context of the call that caused it, as in column `trace` of an outbox. */
   trace?: string | null;
 }
 

@@ -13,7 +13,7 @@ const MAX_BATCH_BYTES = 1024 * 1024;
 export const LARGE_REPLY_BYTES = 64 * 1024;
 /** Bytes of replies, beyond the frames below, that wait for the socket of a channel. Further replies are not written until it has taken all. */
 const MAX_UNTAKEN_BYTES = 8 * 1024 * 1024;
-/** Frames, of at most 128 KiB, that a channel takes before it tells that the socket takes none. amqplib's default is 1024. */
+/** Frames, of at most 128 KiB, that a channel takes before it says that the socket takes none. amqplib's default is 1024. */
 export const HIGH_WATER_MARK = 64;
 
 interface Batch {

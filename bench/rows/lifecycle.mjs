@@ -43,7 +43,7 @@ export async function run(laboratory, mode) {
 
 /**
  * @param {import('../lib/laboratory.mjs').Laboratory} laboratory
- * @param {import('../lib/ours.mjs').Ours} system with so many notifications
+ * @param {import('../lib/ours.mjs').Ours} system with the notifications of this row
  * @param {number} stored
  * @param {import('../lib/modes.mjs').Mode} mode
  */

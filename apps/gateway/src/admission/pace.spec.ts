@@ -7,7 +7,7 @@ describe(Pace.name, () => {
   it.each([
     ['begin', [MOST, 2 * MOST, 2 * MOST + 1]],
     ['later', [0, MOST, 2 * MOST, 2 * MOST + 1]],
-  ] as const)('%s: so many have begun after each iteration of the event loop, in their order', async (way, expected) => {
+  ] as const)('%s: number of requests that have begun after each iteration of the event loop, in their order', async (way, expected) => {
     const pace = new Pace(MOST);
     const begun: number[] = [];
     const works = 2 * MOST + 1;

@@ -125,7 +125,7 @@ it('keeps the moment of each operation by itself, when a publisher uses a messag
   expect((await run({ documentId: 'doc', messageId: 'read first' }))?.deleted).toEqual(['a']);
 });
 
-it('takes at most so many recipients and bytes, but at least one notification', async () => {
+it('takes recipients and bytes up to their limits, but at least one notification', async () => {
   const to = Array.from({ length: 1000 }, (_, n) => `u${n}`);
   await store(...Array.from({ length: 12 }, (_, n) => ({ id: `n${10 + n}`, to })));
   await query(`UPDATE notifications SET "timestamp" = right(id, 2)::bigint`);

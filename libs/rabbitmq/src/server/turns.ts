@@ -21,7 +21,7 @@ const COMMAND_BUDGET = 256;
 
 /** Queries cost 1 for each such piece of their answer; a smaller answer is light. Two pages of 4 MiB fill the budget. */
 const ANSWER_PIECE_BYTES = 64 * 1024;
-/** Looking at so many rows takes about as long as answering such a piece. */
+/** Looking at this number of rows takes about as long as answering such a piece. */
 const ROWS_LOOKED_AT = 250;
 const QUERY_BUDGET = 128;
 const MAX_FLOWS = 10_000;

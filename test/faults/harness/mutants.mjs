@@ -52,7 +52,7 @@ export const MUTANTS = [
     edits: [
       ['libs/rabbitmq/src/server/handler-runner.ts', 'if (delivery.isExpired)', 'if (false as boolean)'],
       [INSERTS, '(t.deadline IS NULL OR moment.latest_end <= t.deadline + 500)', 'true'],
-      ['apps/notifications/src/writer/line.ts', 'leaders.has(identity) || left < 0', 'leaders.has(identity)'],
+      ['apps/notifications/src/writer/write-queue.ts', 'leaders.has(identity) || left < 0', 'leaders.has(identity)'],
     ],
     test: ['pauses', 'SIGSTOP of both writers'],
   },

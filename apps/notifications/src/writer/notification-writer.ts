@@ -6,11 +6,11 @@ import { outside } from '@app/tracing/tracing';
 import { InsertNotificationsRepository, type NewNotification } from '../db/insert-notifications.repository';
 import { startBatch } from './batch-span';
 import { batchSeconds, batchSize, writerWaiting } from '../metrics';
-import { idempotencyKeyOf, Lines, type Entry, type Line } from './line';
+import { idempotencyKeyOf, WriteQueues, type Entry, type WriteQueue } from './write-queue';
 import { judge, type Written } from './written';
 
 /**
- * Most batches of a line that are written at once. The second one uses the time that the first one spends in PostgreSQL. It starts only when it is
+ * Most batches of a queue that are written at once. The second one uses the time that the first one spends in PostgreSQL. It starts only when it is
  * large enough to be worth its own statement and commit.
  */
 const MAX_WRITING = 2;
@@ -23,13 +23,13 @@ const ANSWERED_MEANWHILE = 'idempotency_keys_pkey';
 
 /**
  * Group commit: notifications gather while a batch is being written, and the next batch takes them all. There is no timer: alone a notification is
- * written at once, under load a hundred share one commit. Usual, heavy and hurried ones do so apart from each other ({@link Line}). The
+ * written at once, under load a hundred share one commit. Usual, heavy and hurried ones do so apart from each other ({@link WriteQueue}). The
  * consumer's prefetch limits the number of waiting notifications.
  */
 @Injectable()
 export class NotificationWriter {
   private readonly logger = new Logger(NotificationWriter.name);
-  private readonly lines = new Lines();
+  private readonly queues = new WriteQueues();
   private readonly keysBeingWritten = new Set<string | undefined>();
 
   constructor(
@@ -44,10 +44,10 @@ export class NotificationWriter {
    */
   async add(notification: NewNotification, span?: Span): Promise<Written> {
     this.outbox.requireRoom();
-    const line = this.lines.of(notification);
+    const queue = this.queues.of(notification);
     return new Promise((resolve, reject) => {
-      line.waiting.push({ notification, tries: 0, span, resolve, reject });
-      if (isWorthABatch(line)) void outside(() => this.writeNext(line));
+      queue.waiting.push({ notification, tries: 0, span, resolve, reject });
+      if (isWorthABatch(queue)) void outside(() => this.writeNext(queue));
     });
   }
 
@@ -58,19 +58,19 @@ export class NotificationWriter {
     return stored?.answer !== undefined;
   }
 
-  private async writeNext(line: Line): Promise<void> {
-    const alone = line.writing === 0;
-    line.writing++;
-    line.collecting = true;
+  private async writeNext(queue: WriteQueue): Promise<void> {
+    const alone = queue.writing === 0;
+    queue.writing++;
+    queue.collecting = true;
     // Deliveries of one network packet reach add() in the same turn of the event loop: wait for all of them.
     await new Promise((resolve) => setImmediate(resolve));
-    line.collecting = false;
-    const { leaders, followers } = line.take(alone, this.keysBeingWritten);
-    writerWaiting.set(this.lines.waiting);
+    queue.collecting = false;
+    const { leaders, followers } = queue.take(alone, this.keysBeingWritten);
+    writerWaiting.set(this.queues.waiting);
     const size = leaders.length + followers.length;
     // It is 0 when all waiting notifications have to wait for another batch.
     if (size > 0) {
-      if (isWorthABatch(line)) void this.writeNext(line);
+      if (isWorthABatch(queue)) void this.writeNext(queue);
       const observe = batchSeconds.startTimer();
       batchSize.observe(size);
       const span = startBatch([...leaders, ...followers]);
@@ -80,9 +80,9 @@ export class NotificationWriter {
       observe();
     }
     for (const entry of leaders) this.keysBeingWritten.delete(idempotencyKeyOf(entry));
-    line.writing--;
-    // A notification of another line may have waited for an Idempotency-Key of this batch.
-    if (size > 0) for (const one of this.lines.all) if (isWorthABatch(one)) void this.writeNext(one);
+    queue.writing--;
+    // A notification of another queue may have waited for an Idempotency-Key of this batch.
+    if (size > 0) for (const one of this.queues.all) if (isWorthABatch(one)) void this.writeNext(one);
   }
 
   /** Resolves the inserted notifications and returns the others. A statement that fails because of one row is retried in halves. */
@@ -153,14 +153,14 @@ export class NotificationWriter {
   private tryAgain(entry: Entry): void {
     entry.tries++;
     if (entry.tries >= MAX_TRIES) entry.resolve({ outcome: 'contended' });
-    else this.lines.of(entry.notification).waiting.push(entry);
+    else this.queues.of(entry.notification).waiting.push(entry);
   }
 }
 
-function isWorthABatch(line: Line): boolean {
-  if (line.collecting) return false;
-  if (line.writing === 0) return line.waiting.length > 0;
-  return line.writing < MAX_WRITING && line.isWorthASecond;
+function isWorthABatch(queue: WriteQueue): boolean {
+  if (queue.collecting) return false;
+  if (queue.writing === 0) return queue.waiting.length > 0;
+  return queue.writing < MAX_WRITING && queue.isWorthASecond;
 }
 
 function rejectAll(entries: Entry[], error: unknown): Entry[] {

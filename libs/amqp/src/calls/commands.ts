@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { notPublished, unavailable } from './call-errors';
 import { MOST_COMMANDS } from '../messages/command-format';
-import { FairLine } from './fair-line';
+import { FairQueue } from './fair-queue';
 import { InFlight } from '../publishing/in-flight';
 import type { Request } from '../messages/message-properties';
 import type { PublishOutcome } from '../publishing/publisher';
@@ -32,8 +32,8 @@ const MOST_WAITING_BYTES = 64 * 1024 * 1024;
 const ALONE_MS = 60_000;
 
 /** Commands of one routing key that are not sent yet. */
-interface Line {
-  waiting: FairLine<AwaitedCommand>;
+interface Route {
+  waiting: FairQueue<AwaitedCommand>;
   confirms: QueueConfirms;
   /** In milliseconds of `performance.now()`. */
   aloneUntil: number;
@@ -47,7 +47,7 @@ interface Line {
  */
 export class Commands {
   private readonly asked = new InFlight<AwaitedCommand>();
-  private readonly lines = new Map<string, Line>();
+  private readonly routes = new Map<string, Route>();
   /** Commands of the messages that no answer has come for. */
   private readonly batches = new InFlight<readonly AwaitedCommand[]>();
   private waitingBytes = 0;
@@ -67,9 +67,9 @@ export class Commands {
     const command: AwaitedCommand = { ...request, sent: false, repeated: false };
     this.asked.set(correlationId, command);
     this.waitingBytes += body.length;
-    const line = this.lineOf(operation.pattern);
-    line.waiting.add(options.apiKey ?? '', command);
-    if (line.confirms.isSilent) this.refuseWaiting(line);
+    const route = this.routeOf(operation.pattern);
+    route.waiting.add(options.apiKey ?? '', command);
+    if (route.confirms.isSilent) this.refuseWaiting(route);
     else this.schedule();
   }
 
@@ -92,7 +92,7 @@ export class Commands {
 
   /** The commands that were not sent: the channel was lost, and they can wait for another one. */
   takeUnsent(): AwaitedCommand[] {
-    const unsent = [...this.lines.values()].flatMap((line) => this.takeWaiting(line));
+    const unsent = [...this.routes.values()].flatMap((route) => this.takeWaiting(route));
     return unsent.filter(({ correlationId }) => this.asked.take(correlationId));
   }
 
@@ -106,7 +106,7 @@ export class Commands {
     const commands = this.batches.take(correlationId);
     if (!commands) return false;
     const { pattern } = commands[0].operation;
-    this.lineOf(pattern).aloneUntil = performance.now() + ALONE_MS;
+    this.routeOf(pattern).aloneUntil = performance.now() + ALONE_MS;
     this.transport.unread(pattern);
     for (const command of commands) {
       if (!this.asked.get(command.correlationId)) continue;
@@ -116,16 +116,16 @@ export class Commands {
     return true;
   }
 
-  private lineOf(pattern: string): Line {
-    const known = this.lines.get(pattern);
+  private routeOf(pattern: string): Route {
+    const known = this.routes.get(pattern);
     if (known) return known;
-    const line: Line = {
-      waiting: new FairLine(),
-      confirms: new QueueConfirms(() => line.confirms.isSilent && this.refuseWaiting(line)),
+    const route: Route = {
+      waiting: new FairQueue(),
+      confirms: new QueueConfirms(() => route.confirms.isSilent && this.refuseWaiting(route)),
       aloneUntil: -Infinity,
     };
-    this.lines.set(pattern, line);
-    return line;
+    this.routes.set(pattern, route);
+    return route;
   }
 
   /** After the sockets of this iteration were read. */
@@ -134,41 +134,41 @@ export class Commands {
     this.scheduled = true;
     setImmediate(() => {
       this.scheduled = false;
-      for (const line of this.lines.values()) {
-        while (!line.waiting.isEmpty && !line.confirms.isFull) void this.sendFrom(line);
-        if (line.confirms.isSilent) this.refuseWaiting(line);
+      for (const route of this.routes.values()) {
+        while (!route.waiting.isEmpty && !route.confirms.isFull) void this.sendFrom(route);
+        if (route.confirms.isSilent) this.refuseWaiting(route);
       }
     });
   }
 
-  private refuseWaiting(line: Line): void {
-    for (const { correlationId } of this.takeWaiting(line)) this.transport.reject(correlationId, unavailable(SILENT));
+  private refuseWaiting(route: Route): void {
+    for (const { correlationId } of this.takeWaiting(route)) this.transport.reject(correlationId, unavailable(SILENT));
   }
 
-  private takeWaiting({ waiting }: Line): AwaitedCommand[] {
+  private takeWaiting({ waiting }: Route): AwaitedCommand[] {
     const commands: AwaitedCommand[] = [];
-    waiting.take((command) => this.leaveLine(command) && commands.push(command) > 0);
+    waiting.take((command) => this.leaveQueue(command) && commands.push(command) > 0);
     return commands;
   }
 
-  private async sendFrom(line: Line): Promise<void> {
-    const most = line.aloneUntil > performance.now() ? 1 : this.most;
+  private async sendFrom(route: Route): Promise<void> {
+    const most = route.aloneUntil > performance.now() ? 1 : this.most;
     const commands: AwaitedCommand[] = [];
     let bytes = 0;
-    line.waiting.take((command) => {
+    route.waiting.take((command) => {
       // It was given up meanwhile.
-      if (!this.asked.get(command.correlationId)) return this.leaveLine(command);
+      if (!this.asked.get(command.correlationId)) return this.leaveQueue(command);
       if (commands.length === most || (commands.length > 0 && bytes + command.body.length > MOST_BYTES)) return false;
       bytes += command.body.length;
       commands.push(command);
-      return this.leaveLine(command);
+      return this.leaveQueue(command);
     });
     if (commands.length === 0) return;
-    await line.confirms.during(() => this.send(commands));
-    if (!line.waiting.isEmpty) this.schedule();
+    await route.confirms.during(() => this.send(commands));
+    if (!route.waiting.isEmpty) this.schedule();
   }
 
-  private leaveLine({ body }: AwaitedCommand): true {
+  private leaveQueue({ body }: AwaitedCommand): true {
     this.waitingBytes -= body.length;
     return true;
   }

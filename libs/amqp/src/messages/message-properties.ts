@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { HEADER } from './headers';
 import type { Properties } from './write-message';
 
-export interface CallOptions {
+export interface MessageOptions {
   /** The tenant. Required unless the message is tenantless. */
   apiKey?: string;
   requestId: string;
@@ -26,7 +26,7 @@ export interface Request {
   readonly operation: Operation;
   readonly body: Buffer;
   /** With a `messageId`, which stays the same when the message is published again. */
-  readonly options: CallOptions;
+  readonly options: MessageOptions;
   readonly correlationId: string;
   /** In milliseconds of `performance.now()`. */
   readonly deadline: number;
@@ -54,7 +54,7 @@ export interface Awaited {
  */
 export function messageProperties(
   { kind, pattern }: Operation,
-  { apiKey, requestId, messageId = randomUUID(), idempotencyKey, trace }: Omit<CallOptions, 'timeoutMs'>,
+  { apiKey, requestId, messageId = randomUUID(), idempotencyKey, trace }: Omit<MessageOptions, 'timeoutMs'>,
   { appId, userId }: Sender,
   correlationId: string,
   awaited?: Awaited,

@@ -10,7 +10,7 @@ import { OTHER_STATUSES, testimonyOf, type Testimony } from './testimony';
 export const LETTER_STATUSES: readonly string[] = [...ERROR_STATUSES, ...OTHER_STATUSES];
 
 /** Summary of a dead letter without its body. Its strings are safe to print. */
-export interface LetterSummary extends Omit<Testimony, 'correlationId' | 'lane'> {
+export interface LetterSummary extends Omit<Testimony, 'correlationId' | 'exchange'> {
   queue: string;
   /** Place in the queue, 1 at its head. */
   position: number;

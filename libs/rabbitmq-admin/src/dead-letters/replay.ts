@@ -50,7 +50,7 @@ const isOpenCommand = (operation: string) =>
   OPEN_MESSAGES.some(({ kind, pattern }) => kind === 'command' && pattern === operation);
 
 const NOT_ITS_OWN = [...DROPPED_HEADERS, ...Object.values(OURS), HEADER.lane, HEADER.deadSize, HEADER.deadHash];
-const KNOWN_LANES: readonly string[] = ['calls', ...LANES];
+const OF_COMMANDS: readonly string[] = ['calls', ...LANES];
 
 /**
  * Properties of the original message, for a first attempt. `user_id` is that of this tool, because the broker checks it against the publishing
@@ -58,7 +58,7 @@ const KNOWN_LANES: readonly string[] = ['calls', ...LANES];
  * all headers of queues and services about the failure are left out.
  */
 function replayProperties(letter: DeadLetter, { own }: Accounts): Options.Publish {
-  const { account, correlationId, lane, operation } = letter;
+  const { account, correlationId, exchange, operation } = letter;
   const { properties } = letter.message;
   const headers: Record<string, unknown> = { ...properties.headers };
   for (const name of NOT_ITS_OWN) delete headers[name];
@@ -78,7 +78,7 @@ function replayProperties(letter: DeadLetter, { own }: Accounts): Options.Publis
     headers: {
       ...headers,
       [OURS.routingKey]: operation,
-      [HEADER.lane]: lane !== undefined && KNOWN_LANES.includes(lane) ? lane : LANES[0],
+      [HEADER.lane]: exchange !== undefined && OF_COMMANDS.includes(exchange) ? exchange : LANES[0],
       ...(account !== undefined && { [OURS.originUser]: account }),
       ...(correlationId !== undefined && { [OURS.correlationId]: correlationId }),
     },

@@ -28,8 +28,8 @@ export interface Testimony {
   firstFailedAt?: Date;
   /** Correlation id of the caller, if one waited. */
   correlationId?: string;
-  /** Exchange of its lane. */
-  lane?: string;
+  /** Exchange that it was first published to. */
+  exchange?: string;
   /** Size and hash of the whole body, when only its beginning was kept. */
   stubOf?: { bytes?: number; sha256?: string };
   /** Facts that any publisher may have written. */
@@ -62,7 +62,7 @@ function ofService({ properties }: ConsumeMessage, kind: Kind): Testimony {
     ...statedByHeaders(headers, kind),
     account: text(headers[HEADER.originUser]),
     correlationId: string(headers[HEADER.correlationId]),
-    lane: string(headers[HEADER.lane]),
+    exchange: string(headers[HEADER.lane]),
     stubOf: stubOf(headers),
     unproved: [],
   };

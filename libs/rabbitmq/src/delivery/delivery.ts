@@ -50,9 +50,9 @@ export class Delivery {
     return this.queue.kind;
   }
 
-  /** The exchange of the lane that it was first published to. */
-  get lane(): string {
-    return this.envelope.lane ?? this.queue.lane;
+  /** The exchange that it was first published to: `calls`, or that of a lane. */
+  get exchange(): string {
+    return this.envelope.exchange ?? this.queue.exchange;
   }
 
   /** This command may have crashed its consumers. It must be handled apart from the others. */

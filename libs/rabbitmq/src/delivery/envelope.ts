@@ -21,8 +21,8 @@ export interface Envelope {
   context: DeliveryContext;
   /** Present when a caller waits and its reply can be addressed. */
   address?: ReplyAddress;
-  /** The exchange of its lane, when a service has published it again. */
-  lane?: string;
+  /** The exchange that it was first published to, when a service has published it again. */
+  exchange?: string;
   /** The reason why the message is refused. */
   problem?: ApiError;
 }
@@ -105,12 +105,12 @@ export function readEnvelope({ fields, properties }: ConsumeMessage, isTenantles
     appId,
     userId,
   });
-  const lane = ours(HEADER.lane, isLane);
-  return { context, address, lane, problem: problems[0] ? new ApiError('INVALID_ARGUMENT', problems[0]) : undefined };
+  const exchange = ours(HEADER.lane, isOfCommands);
+  return { context, address, exchange, problem: problems[0] ? new ApiError('INVALID_ARGUMENT', problems[0]) : undefined };
 }
 
 const isString = (value: unknown): value is string => typeof value === 'string';
-const isLane = (value: unknown): value is string => value === 'calls' || (LANES as readonly unknown[]).includes(value);
+const isOfCommands = (value: unknown): value is string => value === 'calls' || (LANES as readonly unknown[]).includes(value);
 const isAttempt = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) > 0;
 
 const TENANTLESS = new Set(ALL_MESSAGES.filter(({ tenantless }) => tenantless).map(({ pattern }) => pattern));

@@ -73,7 +73,7 @@ class Bench {
 }
 
 function aDelivery(kind: 'commands' | 'queries', apiKey: string, pattern: string, bytes: number): Delivery {
-  const queue: ConsumedQueue = { name: kind, kind, lane: 'calls', prefetch: PLACES };
+  const queue: ConsumedQueue = { name: kind, kind, exchange: 'calls', prefetch: PLACES };
   const message = { content: Buffer.alloc(bytes), fields: {}, properties: {} } as ConsumeMessage;
   const context = new DeliveryContext({ apiKey, pattern, requestId: 'r', awaited: true, redelivered: false, attempt: 1 });
   return new Delivery(queue, message, { context }, {} as Acks);

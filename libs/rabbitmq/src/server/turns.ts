@@ -69,7 +69,7 @@ abstract class Turns {
         this.report();
       };
       const work: Work = {
-        share: delivery.lane,
+        share: delivery.exchange,
         flow: flowOf(delivery),
         owner: ownerOf(delivery),
         costNow: () => this.costBefore(delivery),
@@ -129,14 +129,14 @@ const OPEN: ReadonlySet<string> = new Set(OPEN_MESSAGES.map(({ pattern }) => pat
  * Name of the flow that takes turns. In a lane: the broker account, which the broker has checked. In the calls: the API key, which the gateway
  * has checked. Queries between services carry API keys that a publisher may have invented, so their flow is the pattern.
  */
-function flowOf({ lane, context }: Delivery): string {
-  if (lane !== 'calls') return context.userId ?? '';
+function flowOf({ exchange, context }: Delivery): string {
+  if (exchange !== 'calls') return context.userId ?? '';
   return OPEN.has(context.pattern) ? `key ${context.apiKey}` : context.pattern;
 }
 
 /** A tenant's own questions between the services are its own work. Those about credentials, and checks of the services, name no tenant. */
-function ownerOf({ lane, context: { userId, apiKey } }: Delivery): string | undefined {
-  if (lane !== 'calls') return `account ${userId}`;
+function ownerOf({ exchange, context: { userId, apiKey } }: Delivery): string | undefined {
+  if (exchange !== 'calls') return `account ${userId}`;
   return apiKey === '' ? undefined : `key ${apiKey}`;
 }
 
@@ -193,4 +193,4 @@ export class QueryTurns extends Turns {
   }
 }
 
-const expectationOf = (delivery: Delivery): string => `${delivery.context.pattern} ${delivery.lane} ${flowOf(delivery)}`;
+const expectationOf = (delivery: Delivery): string => `${delivery.context.pattern} ${delivery.exchange} ${flowOf(delivery)}`;

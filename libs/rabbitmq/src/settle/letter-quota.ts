@@ -55,4 +55,4 @@ export class LetterQuota {
 }
 
 /** The broker has checked the account. Publishers without user_id share one quota for each lane. */
-const publisherOf = ({ context, lane }: Delivery): string => context.userId ?? `without user_id, by exchange ${lane}`;
+const publisherOf = ({ context, exchange }: Delivery): string => context.userId ?? `without user_id, by exchange ${exchange}`;

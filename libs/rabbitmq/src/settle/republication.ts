@@ -50,7 +50,7 @@ export function republication(
   target: Pick<Publication, 'exchange' | 'routingKey'>,
   { account, attempt, dead, stub = false, withHeaders = true }: RepublicationOptions,
 ): Publication {
-  const { message, context, address, lane } = delivery;
+  const { message, context, address, exchange } = delivery;
   const { content } = message;
   const original: Record<string, unknown> = withHeaders && !stub ? { ...message.properties.headers } : understood(context);
   for (const name of [...DROPPED_HEADERS, ...Object.values(OURS)]) delete original[name];
@@ -77,7 +77,7 @@ export function republication(
         ...(context.span && NO_TRACE),
         ...headersOf(context.span),
         [OURS.routingKey]: context.pattern,
-        [OURS.lane]: lane,
+        [OURS.lane]: exchange,
         [OURS.attempt]: attempt,
         [OURS.correlationId]: address?.correlationId,
         [OURS.originUser]: context.userId,

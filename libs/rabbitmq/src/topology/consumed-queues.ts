@@ -22,7 +22,7 @@ export interface ConsumedQueue {
   readonly name: string;
   readonly kind: QueueKind;
   /** The exchange of its messages, which is their share in the fair schedule. Retried messages carry their first exchange in a header. */
-  readonly lane: ExchangeName;
+  readonly exchange: ExchangeName;
   /** Most messages in flight, waiting ones included. */
   readonly prefetch: number;
   /** Whether a message is handled with no other command in the process. */
@@ -44,31 +44,31 @@ export function consumedQueues(service: ServiceName, kinds: readonly QueueKind[]
   const inLane = Math.min(LANE_PREFETCH, commands);
   const ofKind: Record<QueueKind, () => ConsumedQueue[]> = {
     commands: () => [
-      { name: callQueue(service), kind: 'commands', lane: 'calls', prefetch: Math.min(CALLS_PREFETCH, commands) },
+      { name: callQueue(service), kind: 'commands', exchange: 'calls', prefetch: Math.min(CALLS_PREFETCH, commands) },
       ...LANE_NUMBERS.map((lane) => ({
         name: commandQueue(service, lane),
         kind: 'commands' as const,
-        lane: LANES[lane],
+        exchange: LANES[lane],
         prefetch: inLane,
       })),
-      { name: earlierCommandQueue(service), kind: 'commands', lane: LANES[0], prefetch: inLane },
-      { name: againQueue(service), kind: 'commands', lane: LANES[0], prefetch: inLane },
-      { name: suspectQueue(service), kind: 'commands', lane: LANES[0], prefetch: 1, alone: true },
+      { name: earlierCommandQueue(service), kind: 'commands', exchange: LANES[0], prefetch: inLane },
+      { name: againQueue(service), kind: 'commands', exchange: LANES[0], prefetch: inLane },
+      { name: suspectQueue(service), kind: 'commands', exchange: LANES[0], prefetch: 1, alone: true },
     ],
     queries: () => [
-      { name: callQueryQueue(service), kind: 'queries', lane: 'calls', prefetch: QUERY_PREFETCH, onOneNode: true },
-      { name: standbyQueryQueue(service), kind: 'queries', lane: 'calls', prefetch: QUERY_PREFETCH },
+      { name: callQueryQueue(service), kind: 'queries', exchange: 'calls', prefetch: QUERY_PREFETCH, onOneNode: true },
+      { name: standbyQueryQueue(service), kind: 'queries', exchange: 'calls', prefetch: QUERY_PREFETCH },
       ...LANE_NUMBERS.map((lane) => ({
         name: queryQueue(service, lane),
         kind: 'queries' as const,
-        lane: LANES[lane],
+        exchange: LANES[lane],
         prefetch: LANE_PREFETCH,
         onOneNode: true,
       })),
     ],
     events: () =>
       SUBSCRIPTIONS[service].length > 0
-        ? [{ name: eventQueue(service), kind: 'events', lane: 'events.own', prefetch: EVENT_PREFETCH }]
+        ? [{ name: eventQueue(service), kind: 'events', exchange: 'events.own', prefetch: EVENT_PREFETCH }]
         : [],
   };
   return kinds.flatMap((kind) => ofKind[kind]());

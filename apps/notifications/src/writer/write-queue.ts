@@ -36,7 +36,7 @@ const WORTH_A_SECOND = { notifications: 32, recipients: 300 };
  * the time that its nearest deadline leaves. Both are the choice of one caller, so what is heavy or has a near deadline never shares a
  * statement with the others.
  */
-export class Line {
+export class WriteQueue {
   readonly waiting: Entry[] = [];
   /** Batches being written. */
   writing = 0;
@@ -54,7 +54,7 @@ export class Line {
    * notification whose Idempotency-Key is being written waits for that answer. A batch beside no other leaves half of many for the next: when
    * everything that may be in flight waits already, nothing else will come for it.
    *
-   * @param alone whether nothing else of the line is being written
+   * @param alone whether nothing else of the queue is being written
    * @param keysBeingWritten those of the leaders are added
    */
   take(alone: boolean, keysBeingWritten: Set<string | undefined>): Batch {
@@ -92,16 +92,16 @@ export class Line {
   }
 }
 
-/** The lines of one writer. */
-export class Lines {
-  private readonly usual = new Line();
-  private readonly hurried = new Line();
-  private readonly heavy = new Line();
-  private readonly heavyAndHurried = new Line();
-  readonly all: readonly Line[] = [this.usual, this.hurried, this.heavy, this.heavyAndHurried];
+/** The queues of one writer. */
+export class WriteQueues {
+  private readonly usual = new WriteQueue();
+  private readonly hurried = new WriteQueue();
+  private readonly heavy = new WriteQueue();
+  private readonly heavyAndHurried = new WriteQueue();
+  readonly all: readonly WriteQueue[] = [this.usual, this.hurried, this.heavy, this.heavyAndHurried];
 
-  /** The line of a notification that has just come. */
-  of(notification: NewNotification): Line {
+  /** The queue of a notification that has just come. */
+  of(notification: NewNotification): WriteQueue {
     const isHurried = timeLeft(notification) < STATEMENT_TIMEOUT_MS;
     if (notification.content.notifyUsers.length < HEAVY_RECIPIENTS) return isHurried ? this.hurried : this.usual;
     return isHurried ? this.heavyAndHurried : this.heavy;

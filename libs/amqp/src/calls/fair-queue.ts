@@ -1,5 +1,5 @@
-/** A line of items of several owners. Owners take turns: an owner with many items delays another one by one item at most. */
-export class FairLine<Item> {
+/** A queue of items of several owners. Owners take turns: an owner with many items delays another one by one item at most. */
+export class FairQueue<Item> {
   private readonly byOwner = new Map<string, Item[]>();
 
   get isEmpty(): boolean {

@@ -1,0 +1,36 @@
+import { FairQueue } from './fair-queue';
+
+const queueOf = (...items: string[]) => {
+  const queue = new FairQueue<string>();
+  for (const item of items) queue.add(item[0], item);
+  return queue;
+};
+
+const take = (queue: FairQueue<string>, most: number) => {
+  const taken: string[] = [];
+  queue.take((item) => taken.length < most && taken.push(item) > 0);
+  return taken;
+};
+
+describe(FairQueue.name, () => {
+  it('keeps the order of one owner', () => {
+    const queue = queueOf('a1', 'a2', 'a3');
+    expect(take(queue, 2)).toEqual(['a1', 'a2']);
+    expect(take(queue, 2)).toEqual(['a3']);
+    expect(queue.isEmpty).toBe(true);
+  });
+
+  it('lets owners take turns, also over several takes', () => {
+    const queue = queueOf('a1', 'a2', 'a3', 'b1', 'c1');
+    expect(take(queue, 2)).toEqual(['a1', 'b1']);
+    queue.add('b', 'b2');
+    expect(take(queue, 9)).toEqual(['c1', 'a2', 'b2', 'a3']);
+  });
+
+  it('keeps what was not accepted', () => {
+    const queue = queueOf('a1');
+    expect(take(queue, 0)).toEqual([]);
+    expect(queue.isEmpty).toBe(false);
+    expect(take(queue, 1)).toEqual(['a1']);
+  });
+});

@@ -95,7 +95,12 @@ export const LIFECYCLE_MUTANTS = [
   {
     name: 'all read once more by a redelivery',
     edits: [
-      ['apps/notifications/src/db/readings.repository.ts', 'await this.firstMoment(update, moment.now)', 'Number(moment.now)'],
+      [READINGS, 'least($6::bigint, (SELECT moment FROM run),', 'least($6::bigint,'],
+      [
+        READINGS,
+        "coalesce((SELECT moment FROM deletions WHERE api_key = $1::text AND message_id = ${keptId('update', '$10')}), $9::bigint)) AS up_to",
+        '$9::bigint) AS up_to',
+      ],
     ],
     test: ['redelivery', 'read up to'],
   },

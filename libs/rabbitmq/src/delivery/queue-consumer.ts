@@ -24,7 +24,7 @@ export interface QueueConsumerOptions {
 }
 
 /** Reason of a pause: the process stops; a suspect is handled; or deliveries cannot be published to a retry or dead-letter queue. */
-export type Hold = 'closing' | 'suspect' | 'letters';
+export type PauseReason = 'closing' | 'suspect' | 'letters';
 
 /** A channel with its deliveries, and with its consumer while it has one. */
 interface Consuming {
@@ -46,7 +46,7 @@ export class QueueConsumer {
   private readonly logger = new Logger('RabbitMQ');
   private readonly channel: RabbitChannel<Channel>;
   /** Reasons why it does not consume for now. */
-  private readonly holds = new Set<Hold>();
+  private readonly pauses = new Set<PauseReason>();
   private readonly prepared = new WeakMap<Channel, Consuming>();
   private consuming?: Consuming;
   /** Whether the consumer is on its way to another channel. */
@@ -88,13 +88,13 @@ export class QueueConsumer {
   }
 
   /** Stops consuming until every pause is resumed. Resolves when nothing more is delivered. Earlier deliveries can still be settled. */
-  pause(why: Hold): Promise<void> {
-    this.holds.add(why);
+  pause(why: PauseReason): Promise<void> {
+    this.pauses.add(why);
     return this.adjustOrReopen();
   }
 
-  resume(why: Hold): Promise<void> {
-    this.holds.delete(why);
+  resume(why: PauseReason): Promise<void> {
+    this.pauses.delete(why);
     return this.adjustOrReopen();
   }
 
@@ -126,7 +126,7 @@ export class QueueConsumer {
   }
 
   private get wanted(): boolean {
-    return this.holds.size === 0;
+    return this.pauses.size === 0;
   }
 
   private begin(channel: Channel): void {

@@ -171,33 +171,33 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
       if (decision) await this.settlement.settle(delivery, decision, pattern);
       return decision !== undefined;
     };
-    if (delivery.queue.kind !== 'queries') return settle(await this.decide(delivery));
-    return this.queryTurns.run(delivery, async () => settle(await this.decideInTurn(delivery)));
+    if (delivery.queue.kind !== 'queries') return settle(await this.runCommand(delivery));
+    return this.queryTurns.run(delivery, async () => settle(await this.runInTurn(delivery)));
   }
 
   /** @returns undefined when the delivery goes back to its queue with its channel */
-  private async decide(delivery: Delivery): Promise<FinalDecision | undefined> {
+  private async runCommand(delivery: Delivery): Promise<FinalDecision | undefined> {
     const { queue } = delivery;
     if (delivery.mayCrash) {
       const { pauseMs } = this.solitude;
       // Its caller would be gone after the wait: nothing is risked for it.
-      if (delivery.isExpiredIn(pauseMs)) return this.judge(delivery, { kind: 'notStarted' }) as FinalDecision;
+      if (delivery.isExpiredIn(pauseMs)) return this.decisionOn(delivery, { kind: 'notStarted' }) as FinalDecision;
       if (!(await this.solitude.afterCrash(pauseMs))) return undefined;
     }
-    if (queue.alone) return this.decideAlone(delivery);
-    const decision = this.commandTurns.run(delivery, () => this.decideInTurn(delivery));
+    if (queue.alone) return this.runAlone(delivery);
+    const decision = this.commandTurns.run(delivery, () => this.runInTurn(delivery));
     this.handling.add(decision);
     return decision.finally(() => this.handling.delete(decision));
   }
 
-  private async decideAlone(delivery: Delivery): Promise<FinalDecision | undefined> {
+  private async runAlone(delivery: Delivery): Promise<FinalDecision | undefined> {
     // Without the database the suspect cannot be handled, and it must not block the others, which are answered meanwhile.
     if (this.pause.active) await this.pause.begin();
     const others = [...this.consumers].flatMap(([{ kind, alone }, consumer]) => (kind === 'queries' || alone ? [] : consumer));
-    return this.solitude.run(others, () => this.decideInTurn(delivery));
+    return this.solitude.run(others, () => this.runInTurn(delivery));
   }
 
-  private async decideInTurn(delivery: Delivery): Promise<FinalDecision | undefined> {
+  private async runInTurn(delivery: Delivery): Promise<FinalDecision | undefined> {
     const { kind, queue, age } = delivery;
     if (age !== undefined) this.metrics.commandAge.observe({ queue: queue.name }, age);
     for (;;) {
@@ -207,7 +207,7 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
       const since = performance.now();
       const outcome: Outcome = mayStart ? await this.runner.outcomeOf(delivery) : { kind: 'notStarted' };
       if (kind === 'queries' && outcome.kind === 'databaseAway' && (await this.pause.mayTryAgain(delivery, since))) continue;
-      const decision = this.judge(delivery, outcome);
+      const decision = this.decisionOn(delivery, outcome);
       if (outcome.kind === 'result') delivery.answered();
       if (decision.do !== 'hold') return decision;
       delivery.mayHaveRun = true;
@@ -215,7 +215,7 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
     }
   }
 
-  private judge({ kind, context, mayHaveRun }: Delivery, outcome: Outcome): Decision {
+  private decisionOn({ kind, context, mayHaveRun }: Delivery, outcome: Outcome): Decision {
     const { awaited, attempt, pattern } = context;
     const { maxAttempts = 8 } = this.options;
     return decide(outcome, { kind, isEvent: isEvent(pattern), awaited, attempt, maxAttempts, mayHaveRun });

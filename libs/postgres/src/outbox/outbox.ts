@@ -29,6 +29,9 @@ export class OutboxFull extends Error {
 /**
  * Publishes what the transactions of this service leave in its table `outbox`: at least once, by any number of processes. An event is deleted
  * after the broker has it: what a process had in hand when it ended is there for the next.
+ *
+ * Three things lead to a batch: {@link add} with events that this process has just committed, {@link wake} after a commit without them, and every
+ * 10 s a look at the table, for events of processes that have ended.
  */
 export class OutboxRelay {
   private readonly logger = new Logger('Outbox');

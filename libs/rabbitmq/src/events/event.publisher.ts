@@ -26,6 +26,7 @@ const PATIENCE_MS = 30_000;
 /** Most remembered events that only `events.own` has so far. A forgotten one is published to `events.own` again. */
 const MAX_REMEMBERED = 10_000;
 
+/** An event to be published. The outbox has the same fields, in a library that this one must not know. */
 export interface PublishedEvent {
   id: string;
   type: string;

@@ -21,17 +21,23 @@ export class NodeAway extends Error {}
  * @throws Error that says what is missing and what to run
  */
 export async function checkExchanges(channel: Channel, names: readonly string[]): Promise<void> {
-  for (const name of names) await explain(`exchange ${name}`, channel.checkExchange(name));
+  for (const name of names) await explainMissing(`exchange ${name}`, channel.checkExchange(name));
 }
 
 /** @throws NodeAway, or Error that says what is missing and what to run */
 export async function checkQueues(channel: Channel, names: readonly string[]): Promise<void> {
-  for (const name of names) await explain(`queue ${name}`, channel.checkQueue(name));
+  for (const name of names) await explainMissing(`queue ${name}`, channel.checkQueue(name));
 }
 
-async function explain(what: string, check: Promise<unknown>): Promise<void> {
+/**
+ * A queue can go between a check and the work that needs it.
+ *
+ * @param what kind and name, such as `queue users.calls`
+ * @throws NodeAway, or Error that says what is missing and what to run; other errors as they are
+ */
+export async function explainMissing<T>(what: string, work: PromiseLike<T>): Promise<T> {
   try {
-    await check;
+    return await work;
   } catch (error) {
     if ((error as { code?: unknown }).code !== NOT_FOUND) throw error;
     if (isNodeAway(error)) throw new NodeAway(`the ${what} is on a broker node that is away`, { cause: error });

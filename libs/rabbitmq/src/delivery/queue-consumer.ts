@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import type { Channel, ConsumeMessage } from 'amqplib';
 import { closeQuietly, RabbitChannel } from '@app/amqp/connection/channel';
-import { checkQueues, NodeAway } from '@app/amqp/connection/check-topology';
+import { checkQueues, explainMissing, NodeAway } from '@app/amqp/connection/check-topology';
 import { isChannelClosed } from '@app/amqp/connection/opened-channel';
 import type { RabbitConnection } from '@app/amqp/connection/connection';
 import { within } from '@app/amqp/connection/within';
@@ -183,7 +183,7 @@ export class QueueConsumer {
     const { queue, onDelivery } = this.options;
     const { acks } = consuming;
     const { channel } = acks;
-    const { consumerTag } = await channel.consume(queue, (message) => {
+    const consumed = channel.consume(queue, (message) => {
       if (message) {
         acks.delivered(message);
         return onDelivery(message, acks);
@@ -193,6 +193,7 @@ export class QueueConsumer {
       consuming.tag = undefined;
       closeQuietly(channel);
     });
+    const { consumerTag } = await explainMissing(`queue ${queue}`, consumed);
     return consumerTag;
   }
 }

@@ -107,7 +107,7 @@ export class TransportMetrics {
     this.queriesRepeated = new Counter({
       registers,
       name: 'rabbitmq_queries_repeated_total',
-      help: 'Queries published again, by reason: away, unconfirmed, unanswered (for 400 ms) or lost (the connection).',
+      help: 'Queries published again, by reason: away, unconfirmed, unanswered (for 0.4 s, and then longer) or lost (the connection).',
       labelNames: ['message', 'reason'],
     });
     this.eventsRefused = new Counter({

@@ -89,7 +89,7 @@ describe('recovery', () => {
 
   it('a killed publishing connection of the service: the reply waits for the next one', async () => {
     const { call, letGo } = await running();
-    const { publishing } = server as unknown as { publishing: RabbitConnection };
+    const { publishing } = (server as unknown as { connections: { publishing: RabbitConnection } }).connections;
     // In the event itself, because the connection may be back before the test can look.
     const lost = once(publishing, 'state').then(letGo);
     await killConnections('users publishing');
@@ -223,7 +223,8 @@ describe('recovery', () => {
 
     it('all connections of an idle service go to another node', async () => {
       const other = await startUsersStub(
-        { connection: { url: links.url, name: 'other', unconfirmedMs: 1000 }, metrics },
+        // Without queries no connection is at another node on purpose.
+        { connection: { url: links.url, name: 'other', unconfirmedMs: 1000 }, metrics, queues: ['commands'] },
         handlers,
       );
       const addresses = () => ['other consuming', 'other publishing'].map(addressesOf);

@@ -93,6 +93,7 @@ describe(Queries.name, () => {
     await jest.advanceTimersByTimeAsync(4000);
     ask('x');
     await end('standby x~', 'confirmed');
+    queries.answered('x~');
     await jest.advanceTimersByTimeAsync(1000);
     ask('b');
     ask('c');
@@ -133,6 +134,90 @@ describe(Queries.name, () => {
     for (const id of ['h', 'i', 'j']) ask(id, { timeoutMs: 5000, apiKey: 'slow' });
     await jest.advanceTimersByTimeAsync(PATIENCE_MS);
     expect(sent().slice(16)).toEqual(['standby h~', 'standby i~']);
+  });
+
+  it('asks again three times, each after twice the time, because a consumer that stands still keeps what it was given', async () => {
+    const { ask, sent, end, repeated } = setUp();
+    ask('a', { timeoutMs: 60_000, apiKey: 'key' });
+    await end('first a', 'confirmed');
+    for (const [waitMs, copy] of [
+      [400, 'standby a~'],
+      [800, 'standby a~~'],
+      [1600, 'standby a~~~'],
+    ] as const) {
+      const before = sent().length;
+      await jest.advanceTimersByTimeAsync(waitMs - 1);
+      expect(sent()).toHaveLength(before);
+      await jest.advanceTimersByTimeAsync(2);
+      expect(sent().slice(before)).toEqual([copy]);
+      await end(copy, 'confirmed');
+    }
+    await jest.advanceTimersByTimeAsync(50_000);
+    expect(sent()).toHaveLength(4);
+    expect(repeated).toEqual(['unanswered', 'unanswered', 'unanswered']);
+  });
+
+  it('asks again, too, what went to the standby exchange only, but nothing that its queue has not confirmed', async () => {
+    const { queries, ask, sent, end } = setUp();
+    ask('a');
+    await end('first a', 'returned');
+    await end('standby a~', 'confirmed');
+    ask('b');
+    await jest.advanceTimersByTimeAsync(PATIENCE_MS);
+    expect(sent()).toEqual(['first a', 'standby a~', 'standby b~', 'standby a~~']);
+    expect(queries.answered('a~~')).toBe('a');
+    await jest.advanceTimersByTimeAsync(499);
+    expect(sent()).toHaveLength(4);
+  });
+
+  it('looks again later at what it may not ask again for now', async () => {
+    const { queries, ask, sent } = setUp();
+    for (const id of ['a', 'b', 'c']) ask(id, { timeoutMs: 60_000, apiKey: 'slow' });
+    await jest.advanceTimersByTimeAsync(PATIENCE_MS);
+    expect(sent().slice(3)).toEqual(['standby a~', 'standby b~']);
+    queries.answered('a');
+    await jest.advanceTimersByTimeAsync(2 * PATIENCE_MS);
+    expect(sent().slice(5)).toEqual(['standby c~']);
+  });
+
+  it('asks more of one key again while later copies are answered first, and counts none of these', async () => {
+    const { queries, ask, sent, end } = setUp();
+    const ids = Array.from({ length: 12 }, (_, number) => `a${number}`);
+    for (const [number, id] of ids.entries()) {
+      ask(id, { timeoutMs: 60_000, apiKey: 'key' });
+      await jest.advanceTimersByTimeAsync(PATIENCE_MS);
+      expect(sent().at(-1)).toBe(`standby ${id}~`);
+      await end(`standby ${id}~`, 'confirmed');
+      // The service answers other queries, so the first queue is not away.
+      const other = `other ${number}`;
+      ask(other);
+      queries.answered(other);
+      queries.answered(`${id}~`);
+    }
+    const before = sent().length;
+    for (const id of ['b', 'c', 'd', 'e']) ask(id, { timeoutMs: 60_000, apiKey: 'key' });
+    await jest.advanceTimersByTimeAsync(PATIENCE_MS);
+    expect(sent().slice(before + 4)).toEqual(['standby b~', 'standby c~', 'standby d~', 'standby e~']);
+  });
+
+  it('counts what helped while everything goes to the standby exchange, and not a slow answer to its first copy', async () => {
+    const { queries, ask, sent, end } = setUp();
+    ask('x');
+    await end('first x', 'returned');
+    const askLate = async (id: string, answer: string) => {
+      ask(id);
+      await end(`standby ${id}~`, 'confirmed');
+      await jest.advanceTimersByTimeAsync(PATIENCE_MS);
+      const isAskedAgain = sent().at(-1) === `standby ${id}~~`;
+      if (isAskedAgain) await end(`standby ${id}~~`, 'confirmed');
+      queries.answered(answer);
+      return isAskedAgain;
+    };
+    await end('standby x~', 'confirmed');
+    for (let number = 0; number < 15; number++) expect(await askLate(`lost ${number}`, `lost ${number}~~`)).toBe(true);
+    const slow: boolean[] = [];
+    for (let number = 0; number < 15; number++) slow.push(await askLate(`slow ${number}`, `slow ${number}~`));
+    expect(slow.filter(Boolean)).toHaveLength(11);
   });
 
   it('takes a queue that only confirms for one that is away, when the standby copy is answered and no copy in it was', async () => {

@@ -4,21 +4,8 @@ import { InFlight } from '../publishing/in-flight';
 import type { RepetitionReason } from '../connection/observer';
 import { NotWritten, type PublishOutcome } from '../publishing/publisher';
 import { QueueConfirms, SILENT } from '../publishing/queue-confirms';
+import { UNSENT, type Query } from './query';
 import { Repetitions } from './repetitions';
-
-/** A query that waits for its answer. */
-interface Query extends Request {
-  /** Copies that may still be answered. */
-  copies: number;
-  /** The copy for the first exchange; none, too, when no queue took it. */
-  first: 'none' | 'sent' | 'confirmed';
-  /** Whether a copy went to the standby exchange. */
-  repeated: boolean;
-  /** Channels that have ended with copies of it. */
-  lostChannels: number;
-  /** In milliseconds of `performance.now()`. */
-  askedAt: number;
-}
 
 export interface QueryTransport {
   /** Publishes one copy. @throws NotWritten */
@@ -27,13 +14,15 @@ export interface QueryTransport {
   repeated(pattern: string, reason: RepetitionReason): void;
 }
 
-/** Time for the answer, before a query is asked again. */
+/** Time for the answer, before a query is asked again. It doubles with each time. */
 const PATIENCE_MS = 400;
+/** How often a query is looked at. Each copy may be delivered to a consumer that stands still, and the next one goes to another. */
+const MOST_LOOKS = 3;
 /** The same after a refusal: a queue that comes back on its node takes queries before it has consumers. */
 const PATIENCE_AFTER_REFUSAL_MS = 100;
 /** How long queries go to the standby exchange before the first exchange is tried again. */
 const AWAY_MS = 5000;
-/** Marks the correlation id of a copy that went to the standby exchange. */
+/** Marks the correlation id of a copy that went to the standby exchange: once in the first such copy, twice in the second. */
 const STANDBY_MARK = '~';
 
 /**
@@ -62,7 +51,7 @@ export class Queries {
 
   /** Publishes a query. Its answer or error reaches the transport under `correlationId`. */
   ask(request: Request): void {
-    const query: Query = { ...request, copies: 0, first: 'none', repeated: false, lostChannels: 0, askedAt: performance.now() };
+    const query: Query = { ...request, ...UNSENT, looks: 0, repetitions: 0, lostChannels: 0, askedAt: performance.now() };
     this.asked.set(request.correlationId, query);
     this.repetitions.asked();
     this.publish(query);
@@ -72,17 +61,18 @@ export class Queries {
     return this.asked.get(correlationId) !== undefined;
   }
 
-  /** @returns the correlation id of the query, which differs from the reply's when the standby copy was answered */
+  /** @returns the correlation id of the query, which differs from the reply's when a standby copy was answered */
   answered(correlationId: string): string {
-    const isStandby = correlationId.endsWith(STANDBY_MARK);
-    const id = isStandby ? correlationId.slice(0, -STANDBY_MARK.length) : correlationId;
+    const [id, ...marks] = correlationId.split(STANDBY_MARK);
     const query = this.take(id);
-    if (query) this.noteAnswer(query, isStandby);
+    if (query) this.noteAnswer(query, marks.length);
     return id;
   }
 
-  private noteAnswer({ operation: { pattern }, first, askedAt }: Query, isStandby: boolean): void {
-    if (!isStandby) {
+  /** @param standbyCopy number of the copy that was answered; 0 is the copy for the first exchange */
+  private noteAnswer({ operation: { pattern }, first, askedAt, repetitions }: Query, standbyCopy: number): void {
+    if (repetitions > 0 && standbyCopy > Number(first === 'none')) this.repetitions.helped(repetitions);
+    if (standbyCopy === 0) {
       this.answeredAt.set(pattern, performance.now());
       this.awayUntil.delete(pattern);
     } else if (first === 'confirmed' && (this.answeredAt.get(pattern) ?? -Infinity) < askedAt) {
@@ -101,7 +91,7 @@ export class Queries {
     for (const id of correlationIds) {
       const query = this.asked.get(id);
       if (!query) continue;
-      Object.assign(query, { copies: 0, first: 'none', repeated: false, lostChannels: query.lostChannels + 1 });
+      Object.assign(query, { ...UNSENT, lostChannels: query.lostChannels + 1 });
       this.transport.repeated(query.operation.pattern, 'lost');
       this.publish(query);
     }
@@ -131,7 +121,8 @@ export class Queries {
       return;
     }
     query.copies++;
-    if (!isStandby) query.first = 'sent';
+    if (isStandby) Object.assign(query, { standby: 'sent', standbyCopies: query.standbyCopies + 1 });
+    else query.first = 'sent';
     if (!isStandby && this.standby !== undefined) this.watch(query);
     let error: Error | undefined;
     try {
@@ -153,39 +144,51 @@ export class Queries {
   }
 
   private async publishStandby(query: Query, timeoutMs: number): Promise<PublishOutcome> {
-    const { correlationId, operation } = query;
+    const { operation, standbyCopies } = query;
+    const correlationId = query.correlationId + STANDBY_MARK.repeat(standbyCopies);
     const confirms =
       this.standbyConfirms.get(operation.pattern) ?? new QueueConfirms(() => this.giveUpStandby(operation.pattern));
     this.standbyConfirms.set(operation.pattern, confirms);
     if (confirms.isSilent) throw new NotWritten(SILENT);
-    return confirms.during(() => this.transport.publish(this.standby!, query, correlationId + STANDBY_MARK, timeoutMs));
+    return confirms.during(() => this.transport.publish(this.standby!, query, correlationId, timeoutMs));
   }
 
   /** The standby queue is silent. Only what the first queue may have is waited for, and only while that one answers. */
   private giveUpStandby(pattern: string): void {
     const answeredAt = this.answeredAt.get(pattern) ?? -Infinity;
     const now = performance.now();
-    for (const { operation, repeated, first, askedAt, correlationId } of this.all()) {
-      const hangs = first === 'none' ? repeated : askedAt > answeredAt && askedAt < now - PATIENCE_MS;
+    for (const { operation, standby, first, askedAt, correlationId } of this.all()) {
+      const hangs = first === 'none' ? standby !== 'none' : askedAt > answeredAt && askedAt < now - PATIENCE_MS;
       if (operation.pattern !== pattern || !hangs) continue;
       if (first !== 'none') this.awayUntil.set(pattern, now + AWAY_MS);
       this.fail(correlationId, unavailable(SILENT));
     }
   }
 
-  /** Asks again when no answer comes. */
+  /** Looks at the query when no answer has come. */
   private watch(query: Query): void {
-    const look = () => {
-      if (!this.has(query.correlationId) || query.repeated || !this.repetitions.take(query)) return;
-      this.repeat(query, 'unanswered');
-    };
+    clearTimeout(query.timer);
+    if (query.looks >= MOST_LOOKS) return;
+    const waitMs = this.patienceMs(query.operation.pattern) * 2 ** query.looks;
     // After the poll phase: a busy process may have an answer in its socket that it has not read yet.
-    setTimeout(() => setImmediate(look), this.patienceMs(query.operation.pattern)).unref();
+    query.timer = setTimeout(() => setImmediate(() => this.look(query)), waitMs).unref();
+  }
+
+  private look(query: Query): void {
+    // What the standby queue has not confirmed was delivered to no consumer.
+    if (!this.has(query.correlationId) || query.standby === 'sent') return;
+    query.looks++;
+    if (!this.repetitions.take(query)) return this.watch(query);
+    query.repetitions++;
+    this.publishAgain(query, 'unanswered');
   }
 
   private take(correlationId: string): Query | undefined {
     const query = this.asked.take(correlationId);
-    if (query) this.repetitions.ended(query);
+    if (query) {
+      clearTimeout(query.timer);
+      this.repetitions.ended(query);
+    }
     return query;
   }
 
@@ -202,8 +205,10 @@ export class Queries {
 
   private onConfirm(query: Query, isStandby: boolean): void {
     if (!isStandby) query.first = 'confirmed';
+    else query.standby = 'confirmed';
+    if (isStandby && this.has(query.correlationId)) this.watch(query);
     // Confirms come over one connection. The later copy is confirmed, so the queue of the first copy hangs, and not the connection.
-    else if (query.first === 'sent' && this.has(query.correlationId))
+    if (isStandby && query.first === 'sent' && this.has(query.correlationId))
       this.setAway(
         query.operation.pattern,
         'unconfirmed',
@@ -218,8 +223,10 @@ export class Queries {
   }
 
   private repeat(query: Query, reason: RepetitionReason = 'away'): void {
-    if (this.standby === undefined || query.repeated) return;
-    query.repeated = true;
+    if (this.standby !== undefined && query.standby === 'none') this.publishAgain(query, reason);
+  }
+
+  private publishAgain(query: Query, reason: RepetitionReason): void {
     this.transport.repeated(query.operation.pattern, reason);
     void this.send(query, true);
   }

@@ -12,6 +12,22 @@ describe(Repetitions.name, () => {
     expect(others.filter(Boolean)).toHaveLength(8);
   });
 
+  it('lets a query of a key that is asked again be asked again once more', () => {
+    const repetitions = new Repetitions();
+    const asked = ['a', 'b', 'c', 'a', 'b', 'c'].map((id) => repetitions.take(query(id, 'slow')));
+    expect(asked).toEqual([true, true, false, true, true, false]);
+  });
+
+  it('gives back what helped, and never more than there was', () => {
+    const repetitions = new Repetitions();
+    const takeAll = () => Array.from({ length: 30 }, (_, number) => repetitions.take(query(`${number}`))).filter(Boolean).length;
+    expect(takeAll()).toBe(10);
+    repetitions.helped(3);
+    expect(takeAll()).toBe(3);
+    for (let number = 0; number < 20; number++) repetitions.helped(1);
+    expect(takeAll()).toBe(10);
+  });
+
   it('does not limit the questions of a process itself by key', () => {
     const repetitions = new Repetitions();
     expect(['a', 'b', 'c'].map((id) => repetitions.take(query(id)))).toEqual([true, true, true]);

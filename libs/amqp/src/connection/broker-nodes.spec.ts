@@ -20,6 +20,18 @@ describe(BrokerNodes.name, () => {
     for (const order of all) expect(order).toEqual(all[0]);
   });
 
+  it('has another first node backwards, also when one node of the list has failed or is unknown', async () => {
+    for (let number = 0; number < 6; number++) {
+      const [nodes, backwards] = [false, true].map((way) => new BrokerNodes(THREE, number, undefined, way));
+      const order = await labels(nodes);
+      expect(await labels(backwards)).toEqual(order.toReversed());
+      expect((await backwards.preferred())?.label).toBe(order.at(-1));
+      const [first] = (await nodes.order()).nodes;
+      for (const one of [nodes, backwards]) one.failed(first);
+      expect((await labels(nodes))[0]).not.toBe((await labels(backwards))[0]);
+    }
+  });
+
   it('tries a node that failed after the others, the latest failure last', async () => {
     const nodes = new BrokerNodes(THREE);
     const {

@@ -30,8 +30,8 @@ const RESOLVE_TIMEOUT_MS = 2500;
 const AVOIDED_MS = 30_000;
 
 /**
- * All connections of a process have the same order of nodes, and processes have different ones. So the end of a node concerns few processes, and
- * a process answers at the node where it consumes.
+ * Connections of a process have the same order of nodes, and processes have different ones. So the end of a node concerns few processes, and a
+ * process answers at the node where it consumes.
  */
 const PREFERENCE = randomInt(2 ** 32);
 
@@ -44,11 +44,15 @@ export class BrokerNodes {
   /** Time of `performance.now()` of the latest failure. */
   private readonly failedAt = new Map<string, number>();
 
-  /** @param preference number of the order of nodes. Default: one for the process */
+  /**
+   * @param preference number of the order of nodes. Default: one for the process
+   * @param backwards turns the order round: such a connection is at another node than the others while two nodes can be used
+   */
   constructor(
     readonly addresses: readonly BrokerAddress[],
     private readonly preference = PREFERENCE,
     private readonly resolve: Resolve = resolveAll,
+    private readonly backwards = false,
   ) {}
 
   /**
@@ -59,7 +63,7 @@ export class BrokerNodes {
   async order(): Promise<{ nodes: BrokerNode[]; failures: Failure[] }> {
     const failures: Failure[] = [];
     const found = await Promise.all(this.addresses.map((address) => this.nodesOf(address, failures)));
-    const ordered = this.inOrder(found);
+    const ordered = this.inOrder(found).flat();
     this.count = ordered.length;
     const now = performance.now();
     for (const [label, at] of this.failedAt) if (now - at > AVOIDED_MS) this.failedAt.delete(label);
@@ -70,8 +74,7 @@ export class BrokerNodes {
   /** @returns the first node of the order; undefined while its name is unknown */
   async preferred(): Promise<BrokerNode | undefined> {
     const found = await Promise.all(this.addresses.map((address) => this.nodesOf(address, [])));
-    const [[first], rest] = permuted(found, this.preference);
-    return permuted(first, rest)[0].at(0);
+    return this.inOrder(found)[0].at(0);
   }
 
   /** The node could not be connected to, or its connection was lost. */
@@ -80,9 +83,10 @@ export class BrokerNodes {
   }
 
   /** First by address, then by node, so that a name that is unknown for now changes nothing in the order of the others. */
-  private inOrder(found: readonly BrokerNode[][]): BrokerNode[] {
+  private inOrder(found: readonly BrokerNode[][]): BrokerNode[][] {
     const [addresses, rest] = permuted(found, this.preference);
-    return addresses.flatMap((nodes) => permuted(nodes, rest)[0]);
+    const ordered = addresses.map((nodes) => permuted(nodes, rest)[0]);
+    return this.backwards ? ordered.reverse().map((nodes) => nodes.reverse()) : ordered;
   }
 
   private async nodesOf({ host, port }: BrokerAddress, failures: Failure[]): Promise<BrokerNode[]> {

@@ -20,6 +20,8 @@ export interface ConnectionOptions {
   moveEveryMs?: number;
   /** Number of the order of nodes. Default: one for all connections of the process, chosen at its start. */
   preference?: number;
+  /** Whether the nodes are tried in the opposite order: for a connection that should not share a node with the others. Default false. */
+  backwards?: boolean;
   /** Longest time without a confirm of a quorum queue before the node is left, in milliseconds. Default 8,000. */
   unconfirmedMs?: number;
 }
@@ -84,7 +86,7 @@ export class NoConnection extends Error {
 export async function openConnection(
   options: ConnectionOptions,
   log: Observer['log'] = () => undefined,
-  nodes = new BrokerNodes(parseBrokerUrl(options.url).addresses, options.preference),
+  nodes = new BrokerNodes(parseBrokerUrl(options.url).addresses, options.preference, undefined, options.backwards),
   onAttempt: (node: BrokerNode) => void = () => undefined,
 ): Promise<ChannelModel> {
   const { nodes: candidates, failures } = await nodes.order();

@@ -5,7 +5,10 @@ import type { QueueKind } from '../topology/consumed-queues';
 import type { PublisherRules } from './publisher-rights';
 
 export interface RabbitServerOptions {
-  /** Its name is a prefix of two connections: consuming and publishing are separate, because a broker short of memory blocks publishers. */
+  /**
+   * Its name is a prefix of two connections: consuming and publishing are separate, because a broker short of memory blocks publishers. With several
+   * addresses there is a third one at another node, for the standby queries and their answers.
+   */
   connection: ConnectionOptions;
   service: ServiceName;
   /** Kinds of the service's queues that this process consumes. */

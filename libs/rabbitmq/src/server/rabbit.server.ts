@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Server, type CustomTransportStrategy, type MessageHandler } from '@nestjs/microservices';
 import { closeQuietly } from '@app/amqp/connection/channel';
-import { RabbitConnection } from '@app/amqp/connection/connection';
 import { within } from '@app/amqp/connection/within';
 import { decide, type Decision, type Outcome } from '../settle/ack-policy';
 import { consumedQueues, type ConsumedQueue } from '../topology/consumed-queues';
@@ -12,14 +11,13 @@ import { checkHandlers } from './handler-check';
 import { HandlerRunner, isEvent } from './handler-runner';
 import { HeldDeliveries } from '../settle/held-deliveries';
 import { TransportMetrics } from '../metrics';
-import { observe } from '../observe';
 import { DatabasePause, type DatabaseState } from './database-pause';
 import { PublisherRights } from './publisher-rights';
 import type { RabbitServerOptions } from './rabbit-server-options';
 import { endProcess, startProcess } from '../spans';
 import { QueueLengths } from './queue-lengths';
 import { QueueConsumer } from '../delivery/queue-consumer';
-import { Settlement } from '../settle/settlement';
+import { ServerConnections } from './server-connections';
 import { Solitude } from './solitude';
 import { deadQueue, refusedQueue, RETRY_DELAYS, retryQueue, suspectQueue } from '../topology/topology';
 import { CommandTurns, QueryTurns } from './turns';
@@ -32,9 +30,7 @@ const UNEXPECTED_PAUSE_MS = 1000;
 /** Nest transport: consumes the service's queues. Handlers are ordinary `@MessagePattern` methods. */
 export class RabbitServer extends Server implements CustomTransportStrategy {
   private readonly metrics: TransportMetrics;
-  private readonly consuming: RabbitConnection;
-  private readonly publishing: RabbitConnection;
-  private readonly settlement: Settlement;
+  private readonly connections: ServerConnections;
   private readonly pause: DatabasePause;
   private readonly runner: HandlerRunner;
   private readonly patterns: string[] = [];
@@ -52,24 +48,22 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
   /** @throws Error when the broker's URL is invalid, or `probe` is missing */
   constructor(readonly options: RabbitServerOptions) {
     super();
-    const { connection, service, prefetch, isUnavailable, isTransient, probe, publishers } = options;
+    const { service, prefetch, isUnavailable, isTransient, probe, publishers } = options;
     if (isUnavailable && !probe) throw new Error('isUnavailable needs a probe: without it a pause would never end.');
     this.metrics = TransportMetrics.of(options.metrics);
-    const observer = observe(this.metrics);
-    this.consuming = new RabbitConnection({ ...connection, name: `${connection.name} consuming` }, observer);
-    this.publishing = new RabbitConnection({ ...connection, name: `${connection.name} publishing` }, observer);
-    const lengths = new QueueLengths(this.consuming, service, this.metrics);
-    this.lookAtQueues = () => lengths.look();
     this.held = new HeldDeliveries(this.consumers, this.metrics);
+    this.connections = new ServerConnections(options, this.metrics, this.held);
+    const { consuming } = this.connections;
+    const lengths = new QueueLengths(consuming, service, this.metrics);
+    this.lookAtQueues = () => lengths.look();
     this.solitude = new Solitude(this.handling, options.crashPauseMs);
-    this.settlement = new Settlement(service, this.publishing, this.metrics, this.held);
     this.commandTurns = new CommandTurns(this.metrics, prefetch.commands);
     this.queryTurns = new QueryTurns(this.metrics, prefetch.queries);
     this.runner = new HandlerRunner(
       this.messageHandlers,
       isUnavailable,
       isTransient,
-      publishers && new PublisherRights(publishers, this.consuming.username),
+      publishers && new PublisherRights(publishers, consuming.username),
       new Set(options.withoutScope),
     );
     this.pause = new DatabasePause(probe ?? (async () => undefined), (state) => this.onDatabase(state));
@@ -90,8 +84,7 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
     const { service, queues, prefetch } = this.options;
     this.metrics.beforeRead.add(this.lookAtQueues);
     for (const queue of consumedQueues(service, queues, prefetch.commands)) this.consumers.set(queue, this.consumerOf(queue));
-    this.publishing.start();
-    this.consuming.start();
+    this.connections.start();
     callback();
   }
 
@@ -104,7 +97,7 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
   check(): string | undefined {
     if (this.pause.active) return 'the database is away';
     const consumers = [...this.consumers.values()].map((consumer) => consumer.check());
-    return consumers.find(Boolean) ?? this.settlement.check() ?? this.held.check();
+    return consumers.find(Boolean) ?? this.connections.check() ?? this.held.check();
   }
 
   on(): never {
@@ -112,7 +105,7 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
   }
 
   unwrap<T>(): T {
-    return this.consuming.current as T;
+    return this.connections.consuming.current as T;
   }
 
   private consumerOf(queue: ConsumedQueue): QueueConsumer {
@@ -122,7 +115,7 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
     this.metrics.redeliveries.inc({ queue: queue.name }, 0);
     this.metrics.lettersHeld.set({ queue: queue.name }, 0);
     const failing = [deadQueue, refusedQueue, suspectQueue].map((name) => name(service));
-    return new QueueConsumer(this.consuming, {
+    return new QueueConsumer(this.connections.consumingOf(queue), {
       queue: queue.name,
       needs: queue.kind === 'queries' ? [] : [...failing, ...RETRY_DELAYS.map((delay) => retryQueue(service, delay))],
       prefetch: queue.prefetch,
@@ -168,7 +161,7 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
   /** A query keeps its place until its answer is written: answers that the broker does not take would fill the memory. */
   private async carryOut(delivery: Delivery, pattern: string): Promise<boolean> {
     const settle = async (decision: FinalDecision | undefined) => {
-      if (decision) await this.settlement.settle(delivery, decision, pattern);
+      if (decision) await this.connections.settlementOf(delivery.queue).settle(delivery, decision, pattern);
       return decision !== undefined;
     };
     if (delivery.queue.kind !== 'queries') return settle(await this.runCommand(delivery));
@@ -242,8 +235,7 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
     const drained = await within(this.options.drainTimeoutMs ?? 10_000, Promise.allSettled(this.running));
     if (!drained)
       this.logger.warn({ msg: 'handlers still run: the broker will deliver their messages again', count: this.running.size });
-    this.settlement.stopWaiting();
-    await Promise.all([this.settlement.close(), ...consumers.map((consumer) => consumer.close())]);
-    await Promise.all([this.consuming.close(), this.publishing.close()]);
+    await Promise.all([this.connections.flush(), ...consumers.map((consumer) => consumer.close())]);
+    await this.connections.close();
   }
 }

@@ -29,6 +29,8 @@ export interface ConsumedQueue {
   readonly alone?: boolean;
   /** Whether the queue is on one broker node. While that node is away, the process is ready nevertheless: it cannot change that. */
   readonly onOneNode?: boolean;
+  /** Whether it is consumed, and its messages are answered, at another node than those of the other queues. */
+  readonly apart?: boolean;
 }
 
 /** Messages in flight of the calls. Each may have several commands: with 32 of them a process holds at most 1024. */
@@ -57,7 +59,7 @@ export function consumedQueues(service: ServiceName, kinds: readonly QueueKind[]
     ],
     queries: () => [
       { name: callQueryQueue(service), kind: 'queries', exchange: 'calls', prefetch: QUERY_PREFETCH, onOneNode: true },
-      { name: standbyQueryQueue(service), kind: 'queries', exchange: 'calls', prefetch: QUERY_PREFETCH },
+      { name: standbyQueryQueue(service), kind: 'queries', exchange: 'calls', prefetch: QUERY_PREFETCH, apart: true },
       ...LANE_NUMBERS.map((lane) => ({
         name: queryQueue(service, lane),
         kind: 'queries' as const,

@@ -1,9 +1,10 @@
 import { Commands } from './commands';
+import type { Operation } from '../messages/message-properties';
 import { NotWritten, type PublishOutcome } from '../publishing/publisher';
 
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
 
-const OPERATION = { kind: 'command', pattern: 'users.add.v1' } as const;
+const OPERATION: Operation = { kind: 'command', pattern: 'users.add.v1' };
 
 interface Message {
   ids: string[];
@@ -30,10 +31,10 @@ function setUp(most?: number) {
     },
     most,
   );
-  const ask = (ids: string, { apiKey = 'key', bytes = 2 } = {}) => {
+  const ask = (ids: string, { apiKey = 'key', bytes = 2, operation = OPERATION } = {}) => {
     for (const correlationId of ids.split(' '))
       commands.ask({
-        operation: OPERATION,
+        operation,
         body: Buffer.alloc(bytes),
         options: { apiKey, requestId: 'r', timeoutMs: 5000, messageId: correlationId },
         correlationId,
@@ -206,6 +207,26 @@ describe(Commands.name, () => {
       ask('b');
       await nextTurn();
       expect([sent(), rejected]).toEqual([['a', 'b'], []]);
+    });
+
+    it('gets nothing of other operations of the same service, and everything of other services', async () => {
+      const { commands, ask, sent, end, rejected } = setUp();
+      const add = { kind: 'command', pattern: 'users.add.v1', service: 'users' } as const;
+      for (const id of ['a', 'b', 'c', 'd']) {
+        ask(id, { operation: add });
+        await nextTurn();
+      }
+      jest.advanceTimersByTime(900);
+      await nextTurn();
+      ask('e', { operation: { ...add, pattern: 'users.delete.v1' } });
+      ask('f', { operation: { kind: 'command', pattern: 'notifications.add.v1', service: 'notifications' } });
+      await nextTurn();
+      expect([sent().slice(4), rejected.map(([id]) => id)]).toEqual([['f'], ['e']]);
+      expect(commands.isUnsent('f')).toBe(false);
+      await end(0, 'confirmed');
+      ask('g', { operation: { ...add, pattern: 'users.delete.v1' } });
+      await nextTurn();
+      expect(sent().at(-1)).toBe('g');
     });
 
     it('is not one that confirms slowly', async () => {

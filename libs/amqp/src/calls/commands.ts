@@ -3,7 +3,7 @@ import { notPublished, unavailable } from './call-errors';
 import { MOST_COMMANDS } from '../messages/command-format';
 import { FairQueue } from './fair-queue';
 import { InFlight } from '../publishing/in-flight';
-import type { Request } from '../messages/message-properties';
+import type { Operation, Request } from '../messages/message-properties';
 import type { PublishOutcome } from '../publishing/publisher';
 import { QueueConfirms, SILENT } from '../publishing/queue-confirms';
 
@@ -33,6 +33,7 @@ const ALONE_MS = 60_000;
 
 /** Commands of one routing key that are not sent yet. */
 interface Route {
+  service?: string;
   waiting: FairQueue<AwaitedCommand>;
   confirms: QueueConfirms;
   /** In milliseconds of `performance.now()`. */
@@ -67,9 +68,9 @@ export class Commands {
     const command: AwaitedCommand = { ...request, sent: false, repeated: false };
     this.asked.set(correlationId, command);
     this.waitingBytes += body.length;
-    const route = this.routeOf(operation.pattern);
+    const route = this.routeOf(operation);
     route.waiting.add(options.apiKey ?? '', command);
-    if (route.confirms.isSilent) this.refuseWaiting(route);
+    if (this.isSilent(route)) this.refuseWaiting(route);
     else this.schedule();
   }
 
@@ -105,8 +106,9 @@ export class Commands {
   refused(correlationId: string): boolean {
     const commands = this.batches.take(correlationId);
     if (!commands) return false;
-    const { pattern } = commands[0].operation;
-    this.routeOf(pattern).aloneUntil = performance.now() + ALONE_MS;
+    const { operation } = commands[0];
+    const { pattern } = operation;
+    this.routeOf(operation).aloneUntil = performance.now() + ALONE_MS;
     this.transport.unread(pattern);
     for (const command of commands) {
       if (!this.asked.get(command.correlationId)) continue;
@@ -116,10 +118,11 @@ export class Commands {
     return true;
   }
 
-  private routeOf(pattern: string): Route {
+  private routeOf({ pattern, service }: Operation): Route {
     const known = this.routes.get(pattern);
     if (known) return known;
     const route: Route = {
+      service,
       waiting: new FairQueue(),
       confirms: new QueueConfirms(() => route.confirms.isSilent && this.refuseWaiting(route)),
       aloneUntil: -Infinity,
@@ -135,10 +138,18 @@ export class Commands {
     setImmediate(() => {
       this.scheduled = false;
       for (const route of this.routes.values()) {
-        while (!route.waiting.isEmpty && !route.confirms.isFull) void this.sendFrom(route);
-        if (route.confirms.isSilent) this.refuseWaiting(route);
+        const isSilent = this.isSilent(route);
+        while (!isSilent && !route.waiting.isEmpty && !route.confirms.isFull) void this.sendFrom(route);
+        if (isSilent) this.refuseWaiting(route);
       }
     });
+  }
+
+  /** Whether the queue confirms nothing: a command that is rare needs no messages of its own to find that out, with an unknown outcome each. */
+  private isSilent({ confirms, service }: Route): boolean {
+    if (confirms.isSilent || service === undefined) return confirms.isSilent;
+    for (const other of this.routes.values()) if (other.service === service && other.confirms.isSilent) return true;
+    return false;
   }
 
   private refuseWaiting(route: Route): void {

@@ -19,6 +19,8 @@ export interface MessageOptions {
 export interface Operation {
   readonly kind: 'command' | 'query';
   readonly pattern: string;
+  /** Commands of one service go to one queue. Absent: the queue of a command is unknown. */
+  readonly service?: string;
 }
 
 /** A command or query whose caller waits. */

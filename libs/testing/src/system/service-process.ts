@@ -26,7 +26,8 @@ export class ServiceProcess {
 
   constructor(
     readonly app: AppName | 'operator',
-    private readonly env: NodeJS.ProcessEnv,
+    /** Its variables, which count at the next start. */
+    readonly env: NodeJS.ProcessEnv,
   ) {
     this.root = process.env[`TEST_${app.toUpperCase()}_ROOT`] ?? process.cwd();
   }

@@ -35,6 +35,8 @@ export const isChannelClosed = (channel: Channel): boolean => CLOSED.has(channel
 
 /** Resolves when the channel closes, with the error that closed it if there was one. */
 export function endOf(channel: Channel, onListenerError: (error: Error, event: string) => void): Promise<Error | undefined> {
+  // Each message whose commands wait for one another may add a listener.
+  channel.setMaxListeners(0);
   return new Promise((resolve) => {
     let cause: Error | undefined;
     channel.on('error', (error) => (cause = error));

@@ -1,11 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Channel, ConsumeMessage } from 'amqplib';
 import { COMMANDS_TYPE, unpackCommands, type PackedCommand } from '@app/amqp/messages/command-format';
 import { HEADER } from '@app/amqp/messages/headers';
 import { isChannelClosed } from '@app/amqp/connection/opened-channel';
 import type { Acks } from './delivery';
-
-const LOOK_EVERY_MS = 10;
 
 /** A command of a message. */
 export interface Part {
@@ -60,6 +57,9 @@ function partOf(
 class SharedAcks implements Acks {
   private readonly settled = new Set<ConsumeMessage>();
   private again = false;
+  /** Resolves when the last command is settled, or when the channel ends. */
+  private end?: Promise<void>;
+  private onLast?: () => void;
 
   constructor(
     private readonly acks: Acks,
@@ -77,16 +77,27 @@ class SharedAcks implements Acks {
     if (this.settled.size < this.count) return;
     if (this.again) this.acks.requeue(this.message);
     else this.acks.ack(this.message);
+    this.onLast?.();
   }
 
   /** A command that shares its message is delivered again with the others, until the last of them is settled. */
   async ackForGood(part: ConsumeMessage): Promise<boolean> {
     this.ack(part);
-    while (this.settled.size < this.count) {
-      if (isChannelClosed(this.channel)) return false;
-      await sleep(LOOK_EVERY_MS, undefined, { ref: false });
-    }
-    return !this.again && this.acks.ackForGood(this.message);
+    if (this.settled.size < this.count) await (this.end ??= this.untilEnd());
+    return this.settled.size === this.count && !this.again && this.acks.ackForGood(this.message);
+  }
+
+  private untilEnd(): Promise<void> {
+    const { channel } = this;
+    return new Promise((resolve) => {
+      // A channel lives for days: nothing of a message may stay at it.
+      this.onLast = () => {
+        channel.off('close', resolve);
+        resolve();
+      };
+      channel.once('close', resolve);
+      if (isChannelClosed(channel)) resolve();
+    });
   }
 
   requeue(part: ConsumeMessage): void {

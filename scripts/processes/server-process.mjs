@@ -16,6 +16,7 @@ export class ServerProcess {
   /** @type {Promise<void>} */
   #exited = Promise.resolve();
   #expected = true;
+  #ready = false;
 
   /**
    * @param {object} options
@@ -24,6 +25,7 @@ export class ServerProcess {
    * @param {string} options.logFile where its output goes; truncated at each start
    * @param {() => Promise<boolean>} options.isReady
    * @param {NodeJS.Signals} options.stopSignal what the program takes for "finish and go"
+   * @param {() => Promise<unknown>} [options.beforeStop] what makes the end of a ready server shorter; its failure is ignored
    * @param {{ script: string, variables?: Record<string, string> }} options.onOrphaned see startReaper
    * @param {number} [options.readyMs] time for a start
    * @param {(pid: number) => void} [options.onStart]
@@ -60,7 +62,6 @@ export class ServerProcess {
     this.#expected = false;
     /** @type {Error[]} */
     const failures = [];
-    let ready = false;
     child.once('error', (error) => failures.push(error));
     this.#exited = new Promise((resolve) => {
       const gone = () => {
@@ -70,7 +71,8 @@ export class ServerProcess {
         this.#reaper.watch(0);
         this.#child = undefined;
         resolve();
-        if (ready && !this.#expected) onDeath?.();
+        if (this.#ready && !this.#expected) onDeath?.();
+        this.#ready = false;
       };
       child.once('exit', gone);
       child.once('error', gone);
@@ -79,7 +81,7 @@ export class ServerProcess {
       if (failures.length > 0) throw new Error(`${name} could not be started: ${failures[0].message}`);
       if (this.#child !== child) throw new Error(`${name} ended while starting; the end of ${logFile}:\n${endOf(logFile)}`);
       if (await isReady()) {
-        ready = true;
+        this.#ready = true;
         return;
       }
       if (abort?.aborted) {
@@ -99,8 +101,9 @@ export class ServerProcess {
     this.#expected = true;
     const { pid } = this.#child;
     this.resume();
-    signal(pid, this.#describe.stopSignal);
     const timer = setTimeout(() => signal(-pid, 'SIGKILL'), timeoutMs);
+    if (this.#ready) await Promise.race([this.#describe.beforeStop?.().catch(() => {}), this.#exited]);
+    if (this.#child) signal(pid, this.#describe.stopSignal);
     await this.#exited;
     clearTimeout(timer);
   }

@@ -54,6 +54,21 @@ describe('a server process', () => {
     expect(readFileSync(`${ready}.log`, 'utf8')).toBe('begun\nasked\n');
   });
 
+  it('is prepared for a stop, which waits for that and not for its success', async () => {
+    expect(
+      await said(`
+        const prepared = [async () => say('prepared'), async () => { throw new Error('it cannot'); }];
+        for (const beforeStop of prepared) {
+          const server = serverOf({ script: GOOD, beforeStop });
+          await server.start();
+          await server.stop();
+        }
+        const hanging = serverOf({ script: GOOD, beforeStop: () => new Promise(() => {}) });
+        await hanging.start();
+        await hanging.stop(50);`),
+    ).toEqual(['prepared', 'exit', 'exit', 'exit']);
+  });
+
   it('is killed when it does not stop in time, and stops also while it is paused', async () => {
     expect(
       await said(`
@@ -136,7 +151,7 @@ describe('a server process', () => {
       const timer = setInterval(() => {
         // One that nobody has waited for has a number still, and no command line.
         const line = commandLine(${pid});
-        if (line !== '' && Date.now() - since < 5000) return;
+        if (line !== '' && Date.now() - since < 60_000) return;
         clearInterval(timer);
         console.log(JSON.stringify(line));
       }, 10);`);

@@ -25,6 +25,10 @@ const LAUNCH_MEMBER = 'exec "$0"';
 // Should that one have been killed, the node has started another, as a daemon.
 const END_EPMD = 'epmd -kill >/dev/null 2>&1';
 
+// At its end the management plugin's listener of events asks for statistics of parts that have ended before it: RabbitMQ waits 5 s for that.
+const END_STATISTICS = 'gen_event:delete_handler(rabbit_event, rabbit_mgmt_db_handler, stop).';
+const END_STATISTICS_MS = 5000;
+
 /**
  * Starts a RabbitMQ node of our own from the programs of this machine. It shares nothing with a system-wide node.
  * @param {import('./rabbitmq.mjs').CompleteOptions} options
@@ -51,6 +55,9 @@ export async function startNativeRabbit(options, programs) {
     ERL_EPMD_ADDRESS: '127.0.0.1',
   };
   const endEpmd = member ? ':' : END_EPMD;
+  /** @param {string} program @param {string[]} args @param {number} [timeout] */
+  const run = async (program, args, timeout) =>
+    (await promisify(execFile)(join(dirname(programs.server), program), args, { env, timeout })).stdout.trim();
   const server = new ServerProcess({
     name: 'RabbitMQ',
     describe: () => ({
@@ -61,6 +68,7 @@ export async function startNativeRabbit(options, programs) {
     logFile: join(directory, 'console.log'),
     isReady: () => accepts(port, management ? managementPort : undefined),
     stopSignal: 'SIGTERM',
+    ...(management && { beforeStop: () => run('rabbitmqctl', ['eval', END_STATISTICS], END_STATISTICS_MS) }),
     readyMs: member && READY_MS,
     onOrphaned: {
       script: disposable ? `end_group KILL 10; ${endEpmd}` : `end_group TERM 60; ${endEpmd}`,
@@ -76,8 +84,7 @@ export async function startNativeRabbit(options, programs) {
   });
   await server.start();
   /** @param {string} program @param {string[]} args */
-  const control = async (program, ...args) =>
-    (await promisify(execFile)(join(dirname(programs.server), program), args, { env })).stdout.trim();
+  const control = (program, ...args) => run(program, args);
   return { server, port, managementPort: management ? managementPort : undefined, control };
 }
 

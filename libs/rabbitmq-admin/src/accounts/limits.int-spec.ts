@@ -80,6 +80,16 @@ describe('the limits of accounts', () => {
     });
   });
 
+  it('of the others are set, when an account is deleted meanwhile', async () => {
+    await tool('create', name, '--operations', 'users.add.v1');
+    const put = jest.spyOn(api, 'put').mockImplementation(async (path, body) => {
+      if (path.startsWith(`user-limits/${name}/`)) await broker.management.delete(`users/${name}`).catch(() => undefined);
+      return ManagementApi.prototype.put.call(api, path, body);
+    });
+    await expect(boundEverybody(api)).resolves.toBeGreaterThan(0);
+    expect(put.mock.calls.map(([path]) => path)).toContain(`user-limits/${name}/max-connections`);
+  });
+
   it('end queries of the lanes after 30 s, and nothing else', async () => {
     await boundEverybody(api);
     const queues = async () =>

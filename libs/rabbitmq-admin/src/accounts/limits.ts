@@ -73,8 +73,13 @@ export async function boundEverybody(api: ManagementApi): Promise<number> {
   await setPolicy(api, QUERIES, `^(${QUERY_QUEUES.join('|').replaceAll('.', '\\.')})$`, QUERY_LIMITS);
   const names = await taggedAccounts(api);
   for (const name of names) {
-    await setMissingLimits(api, name);
-    await boundQueues(api, name);
+    try {
+      await setMissingLimits(api, name);
+      await boundQueues(api, name);
+    } catch (error) {
+      // Somebody may have deleted it meanwhile.
+      if ((await taggedAccounts(api)).includes(name)) throw error;
+    }
   }
   return names.length;
 }

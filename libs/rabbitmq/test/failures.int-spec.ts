@@ -12,7 +12,7 @@ class DatabaseAway extends Error {}
 describe('failures', () => {
   let users: StubbedUsers;
   let account: string;
-  let databaseIsBack: () => boolean;
+  let databaseIsBack: () => boolean | Promise<boolean>;
   let probes = 0;
   const handlers = {} as UsersHandlers;
 
@@ -22,7 +22,7 @@ describe('failures', () => {
       isUnavailable: (error) => error instanceof DatabaseAway,
       probe: async () => {
         probes++;
-        if (!databaseIsBack()) throw new Error('still away');
+        if (!(await databaseIsBack())) throw new Error('still away');
       },
     });
     account = new URL(users.broker.url).username;
@@ -188,20 +188,37 @@ describe('failures', () => {
   });
 
   describe('without the database', () => {
+    /** It comes back during a probe: the pause, which may take a second, has no part of a wait between two probes. */
+    const restarting = () => {
+      const database = { back: false, comeBack: (): void => undefined };
+      const isBack = new Promise<boolean>((resolve) => (database.comeBack = () => resolve((database.back = true))));
+      databaseIsBack = () => isBack;
+      return database;
+    };
+    /** The shortest time of some refusals, in milliseconds: a busy machine delays some of them. */
+    const refusedWithin = async (call: () => Promise<unknown>) => {
+      const times: number[] = [];
+      for (let time = 0; time < 5; time++) {
+        const before = performance.now();
+        await expect(call()).rejects.toMatchObject({ status: 'UNAVAILABLE' });
+        times.push(performance.now() - before);
+      }
+      return Math.min(...times);
+    };
+
     it('a restart goes unnoticed', async () => {
-      let back = false;
-      databaseIsBack = () => back;
+      const database = restarting();
       const runs: string[] = [];
       handlers.add = (_, { messageId, redelivered }) => {
         runs.push(`${messageId} ${redelivered}`);
-        if (!back) throw new DatabaseAway();
+        if (!database.back) throw new DatabaseAway();
         return { stored: messageId };
       };
       users.publish(BODY, { messageId: 'background' });
       await eventually(() => users.server.check() === 'the database is away');
       const awaited = users.client.call(AddUsers, BODY, { ...CALL, messageId: 'awaited' });
       await eventually(async () => (await inHand('users.calls')) === 1);
-      back = true;
+      database.comeBack();
       expect((await awaited).parse()).toEqual({ stored: 'awaited' });
       await eventually(() => users.server.check() === undefined);
       expect(runs.sort()).toEqual(['awaited false', 'background false', 'background false']);
@@ -225,9 +242,7 @@ describe('failures', () => {
       const refused = await Promise.allSettled(Array.from({ length: 200 }, () => users.client.call(AddUsers, BODY, CALL)));
       for (const outcome of refused) expect(outcome).toMatchObject({ status: 'rejected', reason: { status: 'UNAVAILABLE' } });
       // At once from now on.
-      const before = performance.now();
-      await expect(users.client.call(AddUsers, BODY, CALL)).rejects.toMatchObject({ status: 'UNAVAILABLE' });
-      expect(performance.now() - before).toBeLessThan(900);
+      expect(await refusedWithin(() => users.client.call(AddUsers, BODY, CALL))).toBeLessThan(900);
       expect(probes).toBeGreaterThan(1);
       expect(runs).toEqual(['begun']);
       back = true;
@@ -238,17 +253,16 @@ describe('failures', () => {
     });
 
     it('a restart goes unnoticed by a query', async () => {
-      let back = false;
-      databaseIsBack = () => back;
+      const database = restarting();
       let runs = 0;
       handlers.exists = () => {
         runs++;
-        if (!back) throw new DatabaseAway();
+        if (!database.back) throw new DatabaseAway();
         return { fine: true };
       };
       const answer = users.client.call(Exists, {}, CALL);
       await eventually(() => users.server.check() === 'the database is away');
-      back = true;
+      database.comeBack();
       expect((await answer).parse()).toEqual({ fine: true });
       expect(runs).toBe(2);
     });
@@ -261,9 +275,7 @@ describe('failures', () => {
       };
       await expect(users.client.call(Exists, {}, CALL)).rejects.toMatchObject({ status: 'UNAVAILABLE' });
       // At once from now on.
-      const before = performance.now();
-      await expect(users.client.call(Exists, {}, CALL)).rejects.toMatchObject({ status: 'UNAVAILABLE' });
-      expect(performance.now() - before).toBeLessThan(900);
+      expect(await refusedWithin(() => users.client.call(Exists, {}, CALL))).toBeLessThan(900);
       back = true;
       await eventually(() => users.server.check() === undefined);
       handlers.exists = () => ({ fine: true });
@@ -279,7 +291,7 @@ describe('failures', () => {
         if (!back) throw new DatabaseAway();
         return {};
       };
-      await expect(users.client.call(AddUsers, BODY, { ...CALL, timeoutMs: 200, messageId: 'late' })).rejects.toMatchObject({
+      await expect(users.client.call(AddUsers, BODY, { ...CALL, timeoutMs: 3000, messageId: 'late' })).rejects.toMatchObject({
         status: 'DEADLINE_EXCEEDED',
       });
       back = true;

@@ -82,7 +82,8 @@ describe('recovery', () => {
     const killedAt = performance.now();
     const { error, at } = await outcome;
     expect(error.status).toBe('DEADLINE_EXCEEDED');
-    expect(at - killedAt).toBeLessThan(500);
+    // Not at the deadline.
+    expect(at - killedAt).toBeLessThan(CALL.timeoutMs / 2);
     letGo();
     await callsWork();
   });
@@ -233,10 +234,11 @@ describe('recovery', () => {
         const [[before]] = addresses();
         expect(addresses()).toEqual([[before], [before]]);
         await suspend('quorum.check');
-        await eventually(() => addresses().every(({ length }) => length === 2));
+        // Each goes on to another one when the next is suspended, too.
+        await eventually(() => addresses().every(({ length }) => length >= 2));
         const [[, after]] = addresses();
         expect(after).not.toBe(before);
-        expect(addresses()).toEqual(Array.from({ length: 2 }, () => [before, after]));
+        expect(addresses().map((all) => all.slice(0, 2))).toEqual(Array.from({ length: 2 }, () => [before, after]));
         await resumeAll();
         await eventually(() => other.check() === undefined);
       } finally {
@@ -252,12 +254,12 @@ describe('recovery', () => {
     // The broker reports that it blocks only after something is published.
     const first = await failure(client.call(AddUsers, BODY, { ...CALL, timeoutMs: 500, messageId: 'first' }));
     expect(first.status).toBe('DEADLINE_EXCEEDED');
-    expect(client.state).toBe('blocked');
+    await eventually(() => client.state === 'blocked');
     const started = performance.now();
     const refused = await failure(client.call(AddUsers, BODY, { ...CALL, messageId: 'refused' }));
     expect(refused.status).toBe('UNAVAILABLE');
-    // At once, and not at the deadline of 5 s.
-    expect(performance.now() - started).toBeLessThan(1000);
+    // At once, and not at the deadline.
+    expect(performance.now() - started).toBeLessThan(CALL.timeoutMs / 2);
     expect(client.check()).toBe('the broker is short of memory or disk');
 
     await broker.order('memory alarm off');
@@ -274,7 +276,8 @@ describe('recovery', () => {
       Array.from({ length: 20 }, () => failure(client.call(AddUsers, BODY, { ...CALL, timeoutMs: 300 }))),
     );
     expect(errors.map(({ status }) => status)).toEqual(Array.from({ length: 20 }, () => 'DEADLINE_EXCEEDED'));
-    expect(performance.now() - started).toBeLessThan(2300);
+    // Before the silence of 8 s that ends the connection.
+    expect(performance.now() - started).toBeLessThan(5000);
     await broker.order('resume');
     await callsWork();
   });
@@ -289,8 +292,8 @@ describe('recovery', () => {
     await eventually(() => client.state === 'down');
     const started = performance.now();
     expect((await failure(client.call(AddUsers, BODY, CALL))).status).toBe('UNAVAILABLE');
-    // At once, and not at the deadline of 5 s.
-    expect(performance.now() - started).toBeLessThan(1000);
+    // At once, and not at the deadline.
+    expect(performance.now() - started).toBeLessThan(CALL.timeoutMs / 2);
     for (const one of [client, server]) expect(one.check()).toMatch(/^not connected to the broker: .*127\.0\.0\.1:\d+ \(.*ECONN/);
     await broker.order('start');
     await callsWork();

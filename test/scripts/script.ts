@@ -76,7 +76,7 @@ export async function appears(file: string): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     const since = Date.now();
     const timer = setInterval(() => {
-      if (!existsSync(file) && Date.now() - since < 5000) return;
+      if (!existsSync(file) && Date.now() - since < 60_000) return;
       clearInterval(timer);
       if (existsSync(file)) resolve();
       else reject(new Error(`${file} was not made`));

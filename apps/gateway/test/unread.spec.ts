@@ -30,7 +30,7 @@ describe('answers that are not read', () => {
   it('occupy no place in flight, are limited for each connection, and end the connection', async () => {
     gateway = await RunningGateway.start({
       config: { maxInFlight: 20 },
-      limits: { unreadTimeoutMs: 500, checkEveryMs: 20, maxBytesWaiting: 1024 * MEBIBYTE },
+      limits: { unreadTimeoutMs: 3000, checkEveryMs: 20, maxBytesWaiting: 1024 * MEBIBYTE },
     });
     gateway.rabbit.respond = () => LARGE_PAGE;
     const before = (await closed('unread')) ?? 0;

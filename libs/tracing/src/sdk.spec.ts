@@ -35,7 +35,7 @@ describe(startSdk.name, () => {
   afterAll(() => void silent.close());
   afterEach(() => useTracing(undefined));
 
-  it('has at most 16 MiB of spans for a receiver that takes none, and ends within 3 s', async () => {
+  it('has at most 16 MiB of spans for a receiver that takes none, and does not wait for its answer', async () => {
     const stop = startSdk(PROCESS, { ...CONFIG, otlpEndpoint: url });
     const value = 'x'.repeat(300);
     const spans = (count: number) => {
@@ -52,7 +52,8 @@ describe(startSdk.name, () => {
     expect(memory() - before).toBeLessThan(16 * MIB);
     const from = performance.now();
     await stop();
-    expect(performance.now() - from).toBeLessThan(3000);
+    // A request is given up after 10 s.
+    expect(performance.now() - from).toBeLessThan(9000);
   });
 
   it.each([

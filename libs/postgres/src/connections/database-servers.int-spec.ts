@@ -78,7 +78,7 @@ describe('a pool with two servers', () => {
     await acceptWrites(second, false);
     expect(await refusal(write())).toMatchObject({ code: '25006' });
     // Long before the pool would close them because they are idle.
-    await eventually(async () => (await connectionsTo(second)) === 0, 3000);
+    await eventually(async () => (await connectionsTo(second)) === 0, 8000);
     expect(await write()).toBe(portOf(first));
     expect(await rowsOf(second)).toEqual(before);
   });

@@ -34,7 +34,7 @@ describe('ImpatientClient', () => {
   });
 
   it('gives up also after idle timeouts', async () => {
-    await connect(300);
+    await connect(1000);
     const { stream } = internalsOf(client).connection;
     for (let time = 0; time < 2; time++) {
       await once(stream, 'timeout');

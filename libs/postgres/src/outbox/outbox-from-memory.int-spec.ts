@@ -111,12 +111,12 @@ describe('an outbox that publishes from memory', () => {
     const stored = performance.now();
     await store(['young']);
     relayTo(toList).start();
-    await eventually(() => published.length === 1, 2000);
+    await eventually(() => published.length > 0);
     expect(published).toEqual(['old']);
     await eventually(async () => (await left()).length === 0);
     expect(published).toEqual(['old', 'young']);
-    // Well before the next sweep.
-    expect(performance.now() - stored).toBeLessThan(EVENT_MEMORY_MS + 2500);
+    // Before the next sweep, 10 s after the first one.
+    expect(performance.now() - stored).toBeLessThan(2 * EVENT_MEMORY_MS);
   });
 
   it('publishes again, with the same id, what could not be deleted', async () => {

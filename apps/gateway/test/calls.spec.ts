@@ -54,9 +54,11 @@ describe('a call', () => {
     expect(gateway.rabbit.calls[0].body).toEqual(USERS);
   });
 
-  it('is answered with the exact reply of the service', async () => {
-    const json = '{"status":"success", "n": 1e2,"data":{"__proto__":{"success":true}}}';
-    gateway.rabbit.respond = () => ({ json, headers: {}, parse: () => undefined });
+  it.each([
+    ['small', '{"status":"success", "n": 1e2,"data":{"__proto__":{"success":true}}}'],
+    ['large', `{"text": "${'é😀\\u0000'.repeat(100_000)}"}`],
+  ])('is answered with the exact reply of the service, %s', async (_, json) => {
+    gateway.rabbit.respond = () => ({ body: Buffer.from(json), headers: {}, parse: () => undefined });
     const received = await gateway.post('/v1/users/add', { data: { organizationId: 'acme', users: [{ userId: '__proto__' }] } });
     expect(received.status).toBe(200);
     expect(received.text).toBe(`{"result":${json}}`);

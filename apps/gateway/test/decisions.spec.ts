@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { HTTP_MESSAGES } from '@app/contracts/all-messages';
 import { ApiError } from '@app/contracts/error';
 import { CREDENTIALS, RunningGateway, type Received } from './running-gateway';
-import { UNAVAILABLE } from './stub-rabbit';
+import { answer, UNAVAILABLE } from './stub-rabbit';
 
 const OPERATIONS = HTTP_MESSAGES.map(({ http }) => http.path);
 const PUBLIC = ['/health/live', '/health/ready', '/openapi.json', '/docs', '/docs/', '/docs/start.js', '/docs/swagger-ui.css'];
@@ -26,7 +26,7 @@ describe('what is decided, in this order', () => {
   beforeEach(() => {
     gateway.rabbit.verdict = 'accepted';
     gateway.rabbit.calls.length = 0;
-    gateway.rabbit.respond = () => ({ json: '{"status":"success"}', headers: {}, parse: () => undefined });
+    gateway.rabbit.respond = () => answer({ status: 'success' });
   });
 
   it('answers a request with every problem by the first one, then by the next, until none is left', async () => {
@@ -142,7 +142,7 @@ describe('what is decided, in this order', () => {
   it('logs the error.status of what the gateway itself refuses, and none for a success', async () => {
     await gateway.post('/v1/users/add', {}, { 'x-request-id': 'refused-here' });
     expect(await gateway.log.line({ requestId: 'refused-here' })).toMatchObject({ status: 400, error: 'INVALID_ARGUMENT' });
-    gateway.rabbit.respond = () => ({ json: '{"status":"success"}', headers: {}, parse: () => undefined });
+    gateway.rabbit.respond = () => answer({ status: 'success' });
     await gateway.post('/v1/users/add', USERS, { 'x-request-id': 'success' });
     expect(await gateway.log.line({ requestId: 'success' })).not.toHaveProperty('error');
   });

@@ -6,7 +6,7 @@ import type { Answer, CallOptions } from '@app/rabbitmq/client/rabbit.client';
 export const UNAVAILABLE = new ApiError('UNAVAILABLE', 'The broker is not connected. Nothing was done.');
 
 export const answer = <T>(result: T, headers: Record<string, unknown> = {}): Answer<T> => ({
-  json: JSON.stringify(result),
+  body: Buffer.from(JSON.stringify(result)),
   headers,
   parse: () => result,
 });

@@ -124,7 +124,7 @@ describe('connections whose node has returned', () => {
     expect(unknown).toMatchObject({
       reason: { status: 'DEADLINE_EXCEEDED', message: expect.stringContaining('the connection was lost') as string },
     });
-    for (const answer of answers) expect(answer).toMatchObject({ value: { json: '{"known":true}' } });
+    for (const answer of answers) expect(answer).toMatchObject({ value: { body: Buffer.from('{"known":true}') } });
     // Delivered again, and settled before the next test.
     await eventually(() => added > 1);
     links.heal();

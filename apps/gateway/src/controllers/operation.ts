@@ -38,15 +38,15 @@ export const Called = createParamDecorator((message: Message<object, object>, co
 export async function answer<Request extends object, Result extends object>(
   rabbit: Pick<RabbitClient, 'call'>,
   { message, data, options, reply }: Omit<Call, 'message' | 'data'> & { message: Message<Request, Result>; data: Request },
-): Promise<string> {
-  const { json, headers } = await rabbit.call(message, data, options);
+): Promise<string | Buffer> {
+  const { body, headers } = await rabbit.call(message, data, options);
   for (const name of Object.keys(message.replyHeaders ?? {})) {
     const value = headers[name];
     // A header holds ASCII only, an identifier any Unicode.
     if (typeof value === 'string') void reply.header(name, encodeURIComponent(value));
   }
   void reply.type(JSON_TYPE);
-  return resultEnvelope(json);
+  return resultEnvelope(body);
 }
 
 /** Other keys beside `data` are ignored: clients of later versions may send them. */

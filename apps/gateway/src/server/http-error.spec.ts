@@ -56,7 +56,8 @@ describe('httpAnswerOf', () => {
 
 describe('the envelopes', () => {
   it('contain the reply unparsed', () => {
-    expect(resultEnvelope('{"a": 1e2}')).toBe('{"result":{"a": 1e2}}');
+    for (const json of ['{"a": 1e2}', `{"a": "${'é😀\\u0000'.repeat(10_000)}"}`])
+      expect(resultEnvelope(Buffer.from(json)).toString()).toBe(`{"result":${json}}`);
   });
 
   it('contain only message, status and details of an error', () => {

@@ -2,11 +2,11 @@ import { Controller } from '@nestjs/common';
 import { Ctx, MessagePattern, Payload } from '@nestjs/microservices';
 import { GetInbox, InboxRequest, type InboxResult } from '@app/contracts/notifications.inbox';
 import { decodePageToken, encodePageToken } from '@app/contracts/page-token';
-import { JsonText } from '@app/amqp/messages/reply';
+import { JsonBytes } from '@app/amqp/messages/reply';
 import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
 import { InboxRepository, positionOf } from '../db/inbox.repository';
 import { Members } from '../users-service/members';
-import { pageText, printed, toItem } from './notification-item';
+import { itemText, pageBody, printed } from './notification-item';
 
 const DEFAULT_PAGE_SIZE = 50;
 
@@ -18,7 +18,7 @@ export class GetInboxHandler {
   ) {}
 
   @MessagePattern(GetInbox.pattern)
-  async get(@Payload() request: InboxRequest, @Ctx() context: DeliveryContext): Promise<JsonText<InboxResult>> {
+  async get(@Payload() request: InboxRequest, @Ctx() context: DeliveryContext): Promise<JsonBytes<InboxResult>> {
     const { apiKey } = context;
     const { organizationId, documentId, locationId, userId, unread, pageSize: size = DEFAULT_PAGE_SIZE, pageToken } = request;
     await this.members.requireComplete(organizationId, userId, context);
@@ -27,11 +27,11 @@ export class GetInboxHandler {
       { size, after: pageToken === undefined ? undefined : decodePageToken(pageToken) },
     );
     context.rows = found.rows;
-    const items = await printed(found.notifications, (one) => ({ ...toItem(one, apiKey, organizationId), read: one.read }));
+    const items = await printed(found.notifications, (one) => itemText(one, apiKey, organizationId, { read: one.read }));
     const isCut = items.length < found.notifications.length;
     const next = isCut ? positionOf(found.notifications[items.length - 1]) : found.next;
     const answer = { status: 'success', message: 'Notification(s) retrieved successfully.' };
     const rest = { unread: found.unread, asOf: found.asOf, ...(next && { pageToken: encodePageToken(next) }) };
-    return new JsonText(pageText(answer, items, rest));
+    return new JsonBytes(pageBody(answer, items, rest));
   }
 }

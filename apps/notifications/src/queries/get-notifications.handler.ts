@@ -2,11 +2,11 @@ import { Controller } from '@nestjs/common';
 import { Ctx, MessagePattern, Payload } from '@nestjs/microservices';
 import { GetNotifications, GetNotificationsRequest, type GetNotificationsResult } from '@app/contracts/notifications.get';
 import { decodePageToken, encodePageToken } from '@app/contracts/page-token';
-import { JsonText } from '@app/amqp/messages/reply';
+import { JsonBytes } from '@app/amqp/messages/reply';
 import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
 import { Members } from '../users-service/members';
 import { PagesRepository } from '../db/pages.repository';
-import { pageText, printed, toItem } from './notification-item';
+import { itemText, pageBody, printed } from './notification-item';
 
 const DEFAULT_PAGE_SIZE = 1000;
 
@@ -21,7 +21,7 @@ export class GetNotificationsHandler {
   async get(
     @Payload() request: GetNotificationsRequest,
     @Ctx() context: DeliveryContext,
-  ): Promise<JsonText<GetNotificationsResult>> {
+  ): Promise<JsonBytes<GetNotificationsResult>> {
     const { apiKey } = context;
     const { organizationId, documentId, locationId, userId, notificationIds } = request;
     if (userId !== undefined) await this.members.requireComplete(organizationId, userId, context);
@@ -33,11 +33,11 @@ export class GetNotificationsHandler {
         after: request.pageToken === undefined ? undefined : decodePageToken(request.pageToken),
       },
     );
-    const items = await printed(notifications, (notification) => toItem(notification, apiKey, organizationId));
+    const items = await printed(notifications, (notification) => itemText(notification, apiKey, organizationId));
     const last = notifications[items.length - 1];
     const isPartial = more || items.length < notifications.length;
     const answer = { status: 'success', message: 'Notification(s) retrieved successfully.' };
     const position = last && isPartial && { timestamp: last.timestamp, notificationId: last.id };
-    return new JsonText(pageText(answer, items, position ? { pageToken: encodePageToken(position) } : {}));
+    return new JsonBytes(pageBody(answer, items, position ? { pageToken: encodePageToken(position) } : {}));
   }
 }

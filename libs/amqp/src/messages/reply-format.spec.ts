@@ -1,6 +1,6 @@
 import { ApiError } from '@app/contracts/error';
 import { decodeBatch, decodeReply, encodeBatch, encodeReply, type ReceivedReply } from './reply-format';
-import { JsonText, Reply } from './reply';
+import { JsonBytes, Reply } from './reply';
 
 const received = (body: string | Buffer, headers: Record<string, unknown> = {}): ReceivedReply => ({
   content: Buffer.from(body),
@@ -18,16 +18,16 @@ describe('replies', () => {
   });
 
   it('carry undefined as null', () => {
-    expect(through({ result: undefined }).json).toBe('null');
+    expect(through({ result: undefined }).body.toString()).toBe('null');
   });
 
-  it('carry JSON text unchanged', () => {
-    expect(through({ result: new JsonText('{"a": 1}') }).json).toBe('{"a": 1}');
+  it('carry JSON unchanged', () => {
+    expect(through({ result: new JsonBytes(Buffer.from('{"a": 1}')) }).body.toString()).toBe('{"a": 1}');
   });
 
   it('carry headers, but a handler cannot set x-status', () => {
     const answer = through({ result: new Reply({ a: 1 }, { 'x-notification-id': 'n', 'x-status': 'NOT_FOUND' }) });
-    expect(answer).toMatchObject({ json: '{"a":1}', headers: { 'x-notification-id': 'n', 'x-status': 'OK' } });
+    expect(answer).toMatchObject({ body: Buffer.from('{"a":1}'), headers: { 'x-notification-id': 'n', 'x-status': 'OK' } });
   });
 
   it('carry errors', () => {
@@ -68,10 +68,10 @@ describe('replies', () => {
     const decoded = decodeBatch(encodeBatch(replies));
     expect(decoded.map(({ correlationId }) => correlationId)).toEqual(['é "1"', '2', '3']);
     expect(decodeReply(decoded[0].reply)).toMatchObject({
-      json: '{"text":"ünïcode 😀"}',
+      body: Buffer.from('{"text":"ünïcode 😀"}'),
       headers: { 'x-notification-id': 'ü', 'x-status': 'OK' },
     });
     expect(() => decodeReply(decoded[1].reply)).toThrow(new ApiError('NOT_FOUND', 'text'));
-    expect(decodeReply(decoded[2].reply).json).toBe('null');
+    expect(decodeReply(decoded[2].reply).body.toString()).toBe('null');
   });
 });

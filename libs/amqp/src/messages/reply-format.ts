@@ -2,7 +2,7 @@ import type { Message } from 'amqplib';
 import { ApiError, ERROR_STATUSES, type ErrorBody, type ErrorStatus, type FieldProblem } from '@app/contracts/error';
 import { HEADER } from './headers';
 import { pack, unpack } from './packed';
-import { JsonText, Reply } from './reply';
+import { JsonBytes, Reply } from './reply';
 import type { Properties } from './write-message';
 
 /** A reply for publishing. The header `x-status` is `OK` or the status of the error; the body is the result or the error as JSON. */
@@ -22,7 +22,7 @@ export function encodeReply(reply: { result: unknown } | { error: ErrorBody }): 
 function encode(status: EncodedReply['status'], value: unknown, headers?: Reply<unknown>['headers']): EncodedReply {
   return {
     status,
-    body: Buffer.from(value instanceof JsonText ? value.text : JSON.stringify(value ?? null)),
+    body: value instanceof JsonBytes ? value.bytes : Buffer.from(JSON.stringify(value ?? null)),
     properties: {
       contentType: 'application/json',
       persistent: false,
@@ -65,15 +65,15 @@ export function decodeBatch(content: Buffer): { correlationId: string; reply: Re
 /** A successful reply. */
 export class Answer<Res> {
   constructor(
-    /** The body as it was received. */
-    readonly json: string,
+    /** The JSON body as it was received. */
+    readonly body: Buffer,
     readonly headers: Readonly<Record<string, unknown>>,
   ) {}
 
   /** @throws ApiError INTERNAL when the body is not JSON */
   parse(): Res {
     try {
-      return JSON.parse(this.json) as Res;
+      return JSON.parse(this.body.toString()) as Res;
     } catch {
       throw unreadable();
     }
@@ -83,7 +83,7 @@ export class Answer<Res> {
 /** @throws ApiError the replied error; INTERNAL when the reply is invalid */
 export function decodeReply<Res>({ content, headers }: ReceivedReply): Answer<Res> {
   const status: unknown = headers[HEADER.status];
-  if (status === 'OK') return new Answer<Res>(content.toString(), headers);
+  if (status === 'OK') return new Answer<Res>(content, headers);
   throw (ERROR_STATUSES as readonly unknown[]).includes(status) ? decodeError(status as ErrorStatus, content) : unreadable();
 }
 

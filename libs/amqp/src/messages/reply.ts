@@ -11,10 +11,10 @@ export class Reply<T> {
   ) {}
 }
 
-/** A result that is JSON text already. It is sent unchanged. */
-export class JsonText<T> {
+/** A result that is JSON already, in UTF-8. It is sent unchanged. */
+export class JsonBytes<T> {
   /** Type of the JSON value, only for the compiler. */
   declare readonly value: T;
 
-  constructor(readonly text: string) {}
+  constructor(readonly bytes: Buffer) {}
 }

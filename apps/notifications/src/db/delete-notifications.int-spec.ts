@@ -184,3 +184,30 @@ it.each([
     await runner.release();
   }
 });
+
+it('reads the recipients of a notification where they lie side by side, and looks them up when one lies elsewhere', async () => {
+  const runner = database.dataSources[0].createQueryRunner();
+  const deletionOf = (id: string) =>
+    `EXECUTE deletion ('tenant', 'org', 'of ${id}', NULL, NULL, 'e', 256, NULL, NULL, '{${id}}', NULL)`;
+  await runner.query(`PREPARE deletion AS ${DELETE_BY_ID.text}`);
+  try {
+    await runner.query(`EXPLAIN ${deletionOf('a')}`);
+    const to = Array.from({ length: 1000 }, (_, n) => `u${n}`);
+    await store({ id: 'a', to }, { id: 'b', to }, { id: 'c', to });
+    await query(`UPDATE recipients SET location_id = 'moved to the end' WHERE notification_id = 'b' AND user_id = 'u500'`);
+    const lookups = [];
+    for (const id of ['a', 'b']) {
+      const nodes = (await planOf(runner, deletionOf(id))).filter((node) => node['Relation Name'] === 'recipients');
+      lookups.push(nodes.filter((node) => node['Index Name']).reduce((sum, node) => sum + node['Actual Loops'], 0));
+      expect(Math.max(...nodes.map(touchedBy))).toBeLessThan(2 * to.length);
+    }
+    expect(lookups).toEqual([2, 2 + to.length]);
+    const rows = await query<{ id: string; count: number }>(
+      'SELECT notification_id AS id, count(*)::int FROM recipients GROUP BY 1',
+    );
+    expect(rows).toEqual([{ id: 'c', count: to.length }]);
+  } finally {
+    await runner.query('DEALLOCATE deletion');
+    await runner.release();
+  }
+});

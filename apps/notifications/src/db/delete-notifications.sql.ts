@@ -2,6 +2,7 @@ import { EVENT_TYPES } from '@app/contracts/event-types';
 import { DELETED } from './deleted-notification';
 import { firstRun } from './first-run.sql';
 import { UNDER_WAY_MS } from './outbox.repository';
+import { recipientsOf } from './recipients-of.sql';
 
 /** Most notifications, users named in them, and bytes of content for one statement. The first notification may have more. */
 export const MOST_DELETED = 256;
@@ -28,7 +29,7 @@ const RUN = `
  * order of the primary key, as every statement does that deletes notifications.
  *
  * The row stays, without its content, and keeps the id taken: after a DELETE an insert that waits for the row would store the notification again.
- * The subqueries with OFFSET 0 look rows up one by one, and ctids replace joins, as in the statement of the retention.
+ * The subquery with OFFSET 0 looks rows up one by one, and ctids replace joins, as in the statement of the retention.
  *
  * @param matching condition on a notification `n` whose row is locked
  * @param trace number of the parameter with the trace context, which may be null
@@ -46,12 +47,8 @@ const deleteCandidates = (matching: string, trace: number) => `
     SELECT n.organization, n.id, n."timestamp", n.content FROM notifications n
     WHERE n.organization = (SELECT organization FROM tenant) AND n.id = ANY (ARRAY(SELECT id FROM chosen)) AND ${matching}
     ORDER BY n.organization, n.id FOR UPDATE
-  ), recipients_deleted AS (
-    DELETE FROM recipients WHERE ctid = ANY (ARRAY(
-      SELECT r.ctid FROM locked l CROSS JOIN LATERAL json_array_elements(l.content -> 'notifyUsers') u CROSS JOIN LATERAL (
-        SELECT ctid FROM recipients r WHERE r.organization = l.organization
-          AND r.user_id = u ->> 'userId' AND r."timestamp" = l."timestamp" AND r.notification_id = l.id OFFSET 0
-      ) r))
+  ), ${recipientsOf('locked')}, recipients_deleted AS (
+    DELETE FROM recipients WHERE ctid = ANY (ARRAY(SELECT ctid FROM recipients_found))
   ), readings_deleted AS (
     DELETE FROM readings WHERE ctid = ANY (ARRAY(
       SELECT r.ctid FROM (SELECT DISTINCT organization, "timestamp" FROM locked) l CROSS JOIN LATERAL (
@@ -77,7 +74,7 @@ const deleteCandidates = (matching: string, trace: number) => `
 
 const result = (lists: string) => `
   SELECT run.moment, ARRAY(SELECT id FROM locked) AS deleted, ${lists},
-         (SELECT coalesce(sum(json_array_length(content -> 'notifyUsers')), 0) FROM locked)::int AS recipients,
+         (SELECT coalesce(sum(many), 0) FROM named)::int AS recipients,
          outboxed.seq, outboxed.occurred_at, outboxed.body::text AS body, unpublished.found AS unpublished
   FROM run CROSS JOIN unpublished LEFT JOIN outboxed ON true`;
 

@@ -1,6 +1,7 @@
 import type { DataSource, EntityManager } from 'typeorm';
 import type { Deleted } from '@app/postgres/retention/deletion-loop';
 import { DELETED, KEEP_DELETED_MS } from './deleted-notification';
+import { recipientsOf } from './recipients-of.sql';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
@@ -14,19 +15,14 @@ export const LOCK_OLD = `
   ORDER BY "timestamp" LIMIT $2 FOR UPDATE SKIP LOCKED`;
 
 /**
- * Finds recipients by the users in the notification's content, so recipients need no index by notification. ctid and OFFSET 0 replace joins: they
- * keep each lookup separate, because a planner that expects many lookups would read all recipients. Recipients are never updated, so their ctid
- * stays valid within the statement. Exported for the test of its plan.
+ * Takes recipients with their notifications. ctids replace joins, because a planner that expects many rows would read all recipients. Exported for
+ * the test of its plan.
  */
 export const DELETE_LOCKED = `
   WITH old AS MATERIALIZED (
     SELECT organization, id, "timestamp", content FROM notifications WHERE ctid = ANY ($1::tid[])
-  ), recipients_deleted AS (
-    DELETE FROM recipients WHERE ctid = ANY (ARRAY(
-      SELECT r.ctid FROM old o CROSS JOIN LATERAL json_array_elements(o.content -> 'notifyUsers') u CROSS JOIN LATERAL (
-        SELECT ctid FROM recipients r WHERE r.organization = o.organization
-          AND r.user_id = u ->> 'userId' AND r."timestamp" = o."timestamp" AND r.notification_id = o.id OFFSET 0
-      ) r))
+  ), ${recipientsOf('old')}, recipients_deleted AS (
+    DELETE FROM recipients WHERE ctid = ANY (ARRAY(SELECT ctid FROM recipients_found))
   )
   DELETE FROM notifications WHERE ctid = ANY ($1::tid[])`;
 

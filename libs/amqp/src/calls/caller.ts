@@ -7,13 +7,7 @@ import { RabbitChannel } from '../connection/channel';
 import { commandMessage } from '../messages/command-format';
 import { Commands } from './commands';
 import type { RabbitConnection } from '../connection/connection';
-import {
-  messageProperties,
-  type MessageOptions,
-  type Operation,
-  type Request,
-  type Sender,
-} from '../messages/message-properties';
+import { messageProperties, type SendOptions, type Operation, type Request, type Sender } from '../messages/message-properties';
 import { PendingCalls } from './pending-calls';
 import { ConfirmedPublisher, type PublishOutcome } from '../publishing/publisher';
 import { Queries } from './queries';
@@ -122,7 +116,7 @@ export class Caller {
    * @throws ApiError UNAVAILABLE: not executed, and never will be. DEADLINE_EXCEEDED: written, and the outcome is unknown. Any other status is
    *   the service's answer
    */
-  async call<Res>(operation: Operation, body: unknown, options: MessageOptions): Promise<Answer<Res>> {
+  async call<Res>(operation: Operation, body: unknown, options: SendOptions): Promise<Answer<Res>> {
     const correlationId = randomUUID();
     try {
       return decodeReply<Res>(await this.replyTo(operation, body, options, correlationId));
@@ -137,7 +131,7 @@ export class Caller {
   }
 
   /** Publishes a message without waiting for a reply. @throws NotWritten at once when the broker cannot take it now */
-  async publish(operation: Operation, body: unknown, options: Omit<MessageOptions, 'timeoutMs'>): Promise<PublishOutcome> {
+  async publish(operation: Operation, body: unknown, options: Omit<SendOptions, 'timeoutMs'>): Promise<PublishOutcome> {
     return this.publisher.publish({
       exchange: this.exchange,
       routingKey: operation.pattern,
@@ -164,7 +158,7 @@ export class Caller {
         this.connection.observer.unknownReply();
   }
 
-  private replyTo(operation: Operation, body: unknown, options: MessageOptions, correlationId: string): Promise<ReceivedReply> {
+  private replyTo(operation: Operation, body: unknown, options: SendOptions, correlationId: string): Promise<ReceivedReply> {
     const timeoutMs = Math.floor(options.timeoutMs);
     if (this.closed) throw unavailable('shutting down');
     if (this.calls.size >= (this.options.maxPending ?? 1000)) throw unavailable('too many calls are pending');

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { HEADER } from './headers';
 import type { Properties } from './write-message';
 
-export interface MessageOptions {
+export interface SendOptions {
   /** The tenant. Required unless the message is tenantless. */
   apiKey?: string;
   requestId: string;
@@ -28,7 +28,7 @@ export interface Request {
   readonly operation: Operation;
   readonly body: Buffer;
   /** With a `messageId`, which stays the same when the message is published again. */
-  readonly options: MessageOptions;
+  readonly options: SendOptions;
   readonly correlationId: string;
   /** In milliseconds of `performance.now()`. */
   readonly deadline: number;
@@ -56,7 +56,7 @@ export interface Awaited {
  */
 export function messageProperties(
   { kind, pattern }: Operation,
-  { apiKey, requestId, messageId = randomUUID(), idempotencyKey, trace }: Omit<MessageOptions, 'timeoutMs'>,
+  { apiKey, requestId, messageId = randomUUID(), idempotencyKey, trace }: Omit<SendOptions, 'timeoutMs'>,
   { appId, userId }: Sender,
   correlationId: string,
   awaited?: Awaited,

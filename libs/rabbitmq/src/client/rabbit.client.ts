@@ -5,7 +5,7 @@ import type { Registry } from 'prom-client';
 import { notPublished } from '@app/amqp/calls/call-errors';
 import { Caller } from '@app/amqp/calls/caller';
 import { RabbitConnection, type ConnectionOptions, type ConnectionState } from '@app/amqp/connection/connection';
-import type { MessageOptions } from '@app/amqp/messages/message-properties';
+import type { SendOptions } from '@app/amqp/messages/message-properties';
 import type { Answer } from '@app/amqp/messages/reply-format';
 import { ALL_MESSAGES } from '@app/contracts/all-messages';
 import { ApiError } from '@app/contracts/error';
@@ -19,7 +19,7 @@ import { STANDBY_EXCHANGE } from '../topology/topology';
 
 export type { Answer } from '@app/amqp/messages/reply-format';
 
-export interface CallOptions extends Omit<MessageOptions, 'trace'> {
+export interface CallOptions extends Omit<SendOptions, 'trace'> {
   /** Parent of the span of the call. Default: the active span. */
   span?: Span;
 }
@@ -152,7 +152,7 @@ export class RabbitClient extends ClientProxy {
 }
 
 /** Field by field: a copy of a copy by spreads has a hidden class of its own, as write-message.ts explains. */
-function withTrace(options: CallOptions, trace: TraceHeaders): MessageOptions {
+function withTrace(options: CallOptions, trace: TraceHeaders): SendOptions {
   const { apiKey, requestId, timeoutMs, messageId, idempotencyKey } = options;
   return { apiKey, requestId, timeoutMs, messageId, idempotencyKey, trace };
 }

@@ -24,7 +24,7 @@ export const COMBINATIONS: (keyof PageFilter)[][] = [
 export async function connectTestDatabase(
   count = 1,
 ): Promise<{ url: string; dataSources: DataSource[]; close(): Promise<void> }> {
-  const database = await createTestDatabase({ [DATABASE.schema]: DATABASE.migrations });
+  const database = await createTestDatabase(DATABASE);
   const dataSources = await Promise.all(
     Array.from({ length: count }, () =>
       createDataSource({ name: 'test', url: database.url, ...DATABASE, poolSize: 5 }).initialize(),

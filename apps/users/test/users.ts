@@ -46,7 +46,7 @@ const contextOf = (pattern: string, apiKey: string, call: Call = {}) =>
 
 /** A migrated database, and a data source like the one of a users process. */
 export async function connectTestDatabase(poolSize: number): Promise<{ database: TestDatabase; dataSource: DataSource }> {
-  const database = await createTestDatabase({ [DATABASE.schema]: DATABASE.migrations });
+  const database = await createTestDatabase(DATABASE);
   const settings = { name: 'users test', url: database.url, ...DATABASE };
   return { database, dataSource: await createDataSource({ ...settings, poolSize }).initialize() };
 }

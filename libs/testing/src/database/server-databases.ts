@@ -19,7 +19,7 @@ export const createEmptyDatabase = (): Promise<TestDatabase> => onServer((client
 export function copyDatabase(template: string, prepare: (url: string) => Promise<void>): Promise<TestDatabase> {
   return onServer(async (client) => {
     // One worker makes it, and the others wait; PostgreSQL copies no database that somebody is connected to.
-    await client.query('SELECT pg_advisory_lock(1)');
+    await client.query('SELECT pg_advisory_lock(hashtext($1))', [template]);
     const { rowCount } = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [template]);
     if (!rowCount) {
       await client.query(`CREATE DATABASE ${template}_in_work`);

@@ -56,7 +56,7 @@ describe('the client of other services', () => {
       () => Promise.reject(new Error('it worked')),
       (error: unknown) => error as ApiError,
     );
-  const kill = () => eventually(async () => (await broker.management.killConnections('billing')) > 0, 15_000, 100);
+  const kill = () => eventually(async () => (await broker.management.killConnections('billing')) > 0, undefined, 100);
 
   it('publishes each command once in effect, while its connections are ended', async () => {
     const ids: string[] = [];
@@ -140,7 +140,7 @@ describe('the client of other services', () => {
   it("says in the broker's words why it cannot be used, without the password", async () => {
     const wrong = new URL(url);
     wrong.password = 'hunter2';
-    const error = await failure(open({ url: wrong.href, timeoutMs: 1000 }).publish('notifications.add.v1', notification()));
+    const error = await failure(open({ url: wrong.href, timeoutMs: 4000 }).publish('notifications.add.v1', notification()));
     expect(error.status).toBe('UNAVAILABLE');
     expect(error.message).toContain('ACCESS_REFUSED');
     expect(error.message).not.toContain('hunter2');
@@ -265,7 +265,7 @@ describe('the client of other services', () => {
 
     it('names a missing permission', async () => {
       const handlers: Handlers = { 'user.added.v1': () => undefined };
-      const error = await failure(open().listen({ queue: 'users.mine', handlers, timeoutMs: 1000 }));
+      const error = await failure(open().listen({ queue: 'users.mine', handlers, timeoutMs: 4000 }));
       expect(error.status).toBe('UNAVAILABLE');
       expect(error.message).toContain('ACCESS_REFUSED');
       await expect(open().listen({ queue: 'no spaces', handlers })).rejects.toThrow(RangeError);

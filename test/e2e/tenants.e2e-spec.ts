@@ -1,6 +1,7 @@
 import { Client } from 'pg';
 import { eventually } from '@app/testing/eventually';
 import { System, type Operation } from '@app/testing/system/system';
+import { copiedMemberships, sourceMemberships } from '@app/testing/database/memberships';
 import { COMMON_TABLES, SCHEMAS, TENANT_TABLES } from '@app/tenants/tables';
 
 const ORGANIZATION = { organizationId: 'org' };
@@ -51,6 +52,15 @@ describe('a tenant', () => {
         return `${code}: ${stderr.trim()}`;
       },
     );
+  /** Whether the copy has all documents, and no membership that has ended. It has only memberships that were asked for. */
+  const isCopied = async () => {
+    const [source, copy] = [await sourceMemberships(sql.from), await copiedMemberships(sql.from)];
+    const { rowCount } = await sql.from.query(
+      `SELECT document_id, folder_id, access, version FROM users.documents WHERE version > 0
+       EXCEPT SELECT document_id, folder_id, access, version FROM notifications.document_access`,
+    );
+    return rowCount === 0 && copy.every((one) => source.includes(one));
+  };
   /** Rows of an API key in each table that has some. */
   const rowsOf = async (client: Client, key: string) => {
     const counted: Record<string, number> = {};
@@ -101,11 +111,12 @@ describe('a tenant', () => {
       await call(from, 'notifications/update', { ...ORGANIZATION, notifications: [{ id: 'at', readByUserIds: ['u'] }] }, headers);
       await call(from, 'users/delete', { ...ORGANIZATION, userIds: ['gone'] }, headers);
     }
-    // The copy of memberships follows the events.
+    // The copy of memberships follows the events: first all events are published, and then the copy has them.
+    await eventually(async () => (await sql.from.query('SELECT FROM users.outbox')).rowCount === 0);
     await eventually(async () => {
       before = await readAll(from);
       const again = JSON.stringify(await readAll(from));
-      return JSON.stringify(before) === again && again.includes('"to all"');
+      return JSON.stringify(before) === again && again.includes('"to all"') && (await isCopied());
     });
   });
   afterAll(async () => {

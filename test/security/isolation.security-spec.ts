@@ -287,7 +287,7 @@ describe('tenants', () => {
         for (const row of found) this.expectOwn(row, request.organizationId);
         return ids(found) === wanted ? found : undefined;
       };
-      const rows = (await eventually(settled, 3000).catch(() => undefined)) ?? (await this.pages(through, request));
+      const rows = (await eventually(settled, 10_000).catch(() => undefined)) ?? (await this.pages(through, request));
       expect(rows.map(({ id }) => id).sort()).toEqual(expected.map(({ notificationId }) => notificationId).sort());
       const stored = new Map(
         this.model.notifications.map((one, position) => [`${one.organizationId}/${one.notificationId}`, position]),

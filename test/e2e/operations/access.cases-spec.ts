@@ -2,6 +2,9 @@ import { connect, type ChannelModel, type ConfirmChannel } from 'amqplib';
 import { eventually } from '@app/testing/eventually';
 import type { System } from '@app/testing/system/system';
 
+/** An event that its process does not publish at once waits for 5 s, until another process looks at the outbox. */
+const BEFORE_SWEEP_MS = 4500;
+
 /** Users that notifyAll reaches: the access rules, tested from outside. */
 export const notifyAllReaches = (running: () => System): void =>
   describe('notifyAll', () => {
@@ -93,8 +96,8 @@ export const notifyAllReaches = (running: () => System): void =>
       await addUser('later', 'u', { documentId: 'd1' });
       expect(await seen('later', 'u')).toEqual(['d1']);
       await addUser('later', 'u');
-      await eventually(async () => (await seen('later', 'u')).join() === 'd1,d2', 1000);
+      await eventually(async () => (await seen('later', 'u')).join() === 'd1,d2', BEFORE_SWEEP_MS);
       await setDocument('later', 'd2', 'restricted');
-      await eventually(async () => (await seen('later', 'u')).join() === 'd1', 5000);
+      await eventually(async () => (await seen('later', 'u')).join() === 'd1', BEFORE_SWEEP_MS);
     });
   });

@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { eventually } from '@app/testing/eventually';
-import { CREDENTIALS, responsesIn, RunningGateway, textOf } from './running-gateway';
+import { MOST_BESIDE_SETTLED } from '../src/admission/call-turns';
+import { CREDENTIALS, responsesIn, RunningGateway, textOf, type Received } from './running-gateway';
 
 const BODY = '{"data":{"organizationId":"acme","users":[{"userId":"ada"}]}}';
 const FILTERS = { data: { organizationId: 'acme', documentId: 'roadmap' } };
@@ -98,6 +99,59 @@ describe('calls in flight', () => {
     socket.write(bytes);
     return socket;
   }
+});
+
+describe('calls of a new key beside a call of a key that has been answered for some time', () => {
+  let gateway: RunningGateway;
+  let held: { started: Promise<void>; finish: () => void };
+  /** The other key's call, and as many of the new key as may be at work. */
+  let atWork: Promise<Received>[];
+  const waiting = () => gateway.metric('gateway_calls_waiting');
+  const callNew = (count: number) => Array.from({ length: count }, () => gateway.post('/v1/users/add', BODY));
+  beforeEach(async () => {
+    gateway = await RunningGateway.start();
+    await gateway.post('/v1/users/add', BODY, OTHER);
+    const settled = gateway.rabbit.hold();
+    atWork = [gateway.post('/v1/users/add', BODY, OTHER)];
+    await settled.started;
+    const few = gateway.rabbit.hold(MOST_BESIDE_SETTLED);
+    held = { ...few, finish: () => [settled, few].forEach(({ finish }) => finish()) };
+    atWork.push(...callNew(MOST_BESIDE_SETTLED));
+    await held.started;
+  });
+  afterEach(() => gateway.stop());
+
+  it('begin a few at a time, and the other key does not wait behind the rest', async () => {
+    atWork.push(...callNew(20));
+    await eventually(async () => (await waiting()) === 20);
+    const since = performance.now();
+    const next = gateway.rabbit.hold();
+    const call = gateway.post('/v1/users/add', BODY, OTHER);
+    await next.started;
+    next.finish();
+    expect((await call).status).toBe(200);
+    await eventually(() => performance.now() - since > 100);
+    const waited = performance.now() - since;
+    held.finish();
+    expect((await Promise.all(atWork)).map(({ status }) => status)).toEqual(atWork.map(() => 200));
+    expect([await waiting(), await gateway.metric('gateway_calls_in_flight')]).toEqual([0, 0]);
+    // Their wait is a part of the time for their answer.
+    const timeouts = gateway.rabbit.calls.slice(-20).map(({ options }) => options.timeoutMs);
+    expect(Math.max(...timeouts)).toBeLessThanOrEqual(5000 - waited);
+  });
+
+  it('are given up in their turn when their client has left, and return what they hold', async () => {
+    const left = await gateway.connect();
+    left.write(CALL);
+    await eventually(async () => (await waiting()) === 1);
+    left.destroy();
+    await eventually(async () => (await gateway.metric('gateway_connections')) === atWork.length);
+    held.finish();
+    await Promise.all(atWork);
+    await eventually(async () => (await gateway.metric('gateway_calls_in_flight')) === 0);
+    await eventually(async () => (await gateway.metric('gateway_waiting_bytes')) === 0);
+    expect([await waiting(), gateway.rabbit.calls.length]).toEqual([0, 1 + atWork.length]);
+  });
 });
 
 describe('places of one key', () => {

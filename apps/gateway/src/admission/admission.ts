@@ -11,6 +11,7 @@ import type { Connections } from '../server/connections';
 import { refuseContent } from './content';
 import { HttpError, refusal } from '../server/http-error';
 import { Answers } from './answers';
+import { CallTurns } from './call-turns';
 import { Hold, limitOf, type Capacity } from './hold';
 import { kindOf } from './kinds';
 import { bytesArriving, bytesArrivingLimit } from '../server/metrics';
@@ -74,6 +75,7 @@ export class Admission {
       places: new Places(limits.maxInFlight),
       bodies: new Shares(limits.maxBytesArriving, (held) => bytesArriving.set(held)),
       answers: new Answers(limits.maxBytesWaiting),
+      turns: new CallTurns(),
     };
   }
 
@@ -110,9 +112,14 @@ export class Admission {
   /** Fastify preValidation hook, after the body is read: a caller with a slow body does not occupy a place. */
   enter = (request: FastifyRequest, reply: FastifyReply, done: () => void): void => {
     const { caller, hold } = request;
-    const limit = hold?.begin();
-    if (limit) this.refuse(request, reply, limit, caller);
-    else done();
+    if (!hold) return done();
+    const limit = hold.begin();
+    if (limit) return this.refuse(request, reply, limit, caller);
+    const arrivedAt = performance.now();
+    hold.whenTurn(() => {
+      if (caller) caller.timeoutMs -= performance.now() - arrivedAt;
+      done();
+    });
   };
 
   /** Fastify onSend hook. A large answer is sent as a Buffer, so that its size in memory is known until the client has read it. */

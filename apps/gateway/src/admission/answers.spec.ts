@@ -1,4 +1,5 @@
 import { Answers } from './answers';
+import { CallTurns } from './call-turns';
 import { Hold } from './hold';
 import { KINDS } from './kinds';
 import { Places } from './places';
@@ -8,11 +9,17 @@ const MEBIBYTE = 1024 * 1024;
 const READS = KINDS.find((kind) => kind.endsWith('queries'))!;
 
 describe('the expected size of an answer', () => {
-  const capacity = { places: new Places(1000), bodies: new Shares(MEBIBYTE), answers: new Answers(128 * MEBIBYTE) };
+  const capacity = {
+    places: new Places(1000),
+    bodies: new Shares(MEBIBYTE),
+    answers: new Answers(128 * MEBIBYTE),
+    turns: new CallTurns(),
+  };
 
   const answer = (bytes: number, isResult: boolean) => {
     const hold = new Hold(capacity, READS, 'key');
     expect(hold.begin()).toBeUndefined();
+    hold.whenTurn(() => undefined);
     hold.answered(bytes, isResult);
     hold.close();
   };
@@ -22,6 +29,7 @@ describe('the expected size of an answer', () => {
     const holds = Array.from({ length: 400 }, () => new Hold(capacity, READS, 'key'));
     const begun = holds.filter((hold) => hold.begin() === undefined);
     for (const hold of begun) {
+      hold.whenTurn(() => undefined);
       hold.answered(0, false);
       hold.close();
     }

@@ -1,4 +1,5 @@
 import type { Answers } from './answers';
+import type { CallTurns } from './call-turns';
 import type { Kind } from './kinds';
 import type { Places } from './places';
 import type { Limit } from './too-many-requests';
@@ -10,6 +11,7 @@ export interface Capacity {
   /** Bytes of large bodies. */
   bodies: Shares;
   answers: Answers;
+  turns: CallTurns;
 }
 
 /** Name of the limit that was reached. */
@@ -23,6 +25,7 @@ export const limitOf = (what: 'in_flight' | 'arriving' | 'waiting', met: Met): L
 export class Hold {
   private bodyBytes = 0;
   private atWork = false;
+  private isSettled = false;
   private answerBytes = 0;
   private closed = false;
 
@@ -55,6 +58,16 @@ export class Hold {
     return undefined;
   }
 
+  /** Begins the work of the call in its turn, or ends the call then because its client has left. Call it once, after {@link begin}. */
+  whenTurn(work: () => void): void {
+    const { places, turns } = this.capacity;
+    this.isSettled = places.isSettled(this.apiKey);
+    turns.begin(this.kind, this.apiKey, this.isSettled, () => {
+      if (this.closed) this.answered(0, false);
+      else work();
+    });
+  }
+
   /**
    * The call is answered.
    *
@@ -65,6 +78,7 @@ export class Hold {
     if (!this.atWork) return undefined;
     this.atWork = false;
     this.capacity.places.give(this.kind, this.apiKey);
+    this.capacity.turns.end(this.kind, this.isSettled);
     this.giveBody();
     const { answers } = this.capacity;
     if (isResult) answers.learn(this.kind, this.apiKey, bytes);

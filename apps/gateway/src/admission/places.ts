@@ -45,6 +45,11 @@ export class Places {
     this.settled.answered(apiKey);
   }
 
+  /** Whether the key has been answered for some time. */
+  isSettled(apiKey: string): boolean {
+    return this.settled.has(apiKey);
+  }
+
   /** Whether no call of this kind would find a place, from any key. */
   isFull(kind: Kind): boolean {
     return this.free(kind) < 1;

@@ -28,6 +28,11 @@ export const callsInFlightLimit = new Gauge({
   help: 'Limit of calls in flight of all kinds: MAX_IN_FLIGHT. One kind may have 60 %, one key 80 % of that.',
 });
 
+export const callsWaiting = new Gauge({
+  name: 'gateway_calls_waiting',
+  help: 'Calls in flight that wait for their turn: beyond 256 queries of a kind, and beyond 64 calls of new keys beside keys that have been answered for long.',
+});
+
 export const bytesArriving = new Gauge({
   name: 'gateway_arriving_bytes',
   help: 'Bytes of large bodies of calls that are arriving or in flight. A body counts with its declared length, or 1 MiB.',

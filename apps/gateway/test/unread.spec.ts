@@ -75,6 +75,24 @@ describe('answers that are not read', () => {
     await eventually(async () => (await gateway.metric('gateway_waiting_bytes')) === 0);
   });
 
+  it('of the documentation keep it away from others, but no calls, and are refused before Fastify', async () => {
+    gateway = await RunningGateway.start({ limits: { maxBytesWaiting: 64 * MEBIBYTE } });
+    const documentation = () => gateway.send({ method: 'GET', path: '/openapi.json' });
+    expect((await documentation()).status).toBe(200);
+    const scripts = 'GET /docs/swagger-ui-bundle.js HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(8);
+    const sockets = await Promise.all(Array.from({ length: 8 }, () => unread(scripts)));
+    expect(await gateway.log.line({ msg: 'calls were refused' })).toMatchObject({ limit: 'strangers' });
+    expect([(await documentation()).status, (await documentation()).status]).toEqual([429, 429]);
+    expect(await gateway.metric('gateway_waiting_bytes')).toBeLessThan(10 * MEBIBYTE);
+    expect((await gateway.send({ method: 'GET', path: '/health/ready' })).status).toBe(200);
+    expect((await gateway.post('/v1/notifications/get', BODY)).status).toBe(200);
+    // Only Fastify writes a line for a request.
+    expect(gateway.log.lines.filter(({ route }) => route === '/openapi.json')).toHaveLength(1);
+    sockets.forEach((socket) => socket.destroy());
+    await eventually(async () => (await gateway.metric('gateway_waiting_bytes')) === 0);
+    expect((await documentation()).status).toBe(200);
+  });
+
   it('of the documentation are limited, and health is still answered', async () => {
     gateway = await RunningGateway.start({ limits: { maxBytesWaiting: MEBIBYTE } });
     const refused = await gateway.send({ method: 'GET', path: '/docs/swagger-ui-bundle.js' });

@@ -81,12 +81,12 @@ export class Admission {
 
   /**
    * Refuses without Fastify: any call when all places are taken, and a call of a key that has its share, if its credentials were accepted just
-   * before. The state of a key is shown only to its owner.
+   * before. The state of a key is shown only to its owner. Also the documentation, while many of its files are not read.
    */
   refusalUnread = (request: IncomingMessage): UnreadRefusal | undefined => {
     const kind = kindOf(request.url);
-    if (!kind) return undefined;
-    const { places } = this.capacity;
+    const { places, answers } = this.capacity;
+    if (!kind) return answers.isFullForNobody && !isHealth(request) ? { limit: 'strangers' } : undefined;
     if (places.isFull(kind)) return { limit: 'in_flight' };
     if (!places.isUneven(kind) && !this.authenticator.isFull) return undefined;
     const credentials = credentialsOf(request);
@@ -99,7 +99,7 @@ export class Admission {
 
   /** Whether the credentials were accepted before, or it is a health check. */
   isKnown = (request: IncomingMessage): boolean => {
-    if (!kindOf(request.url)) return request.url?.startsWith('/health/') ?? false;
+    if (!kindOf(request.url)) return isHealth(request);
     const credentials = credentialsOf(request);
     return credentials !== undefined && this.authenticator.isFamiliar(credentials);
   };
@@ -139,7 +139,7 @@ export class Admission {
     if (bytes <= LARGE_ANSWER_BYTES) return undefined;
     const { answers } = this.capacity;
     const met = answers.takeForNobody(bytes);
-    if (met) return limitOf('waiting', met);
+    if (met) return met === 'share' ? 'strangers' : 'waiting';
     this.connections.onClosed(reply.raw, () => answers.giveForNobody(bytes));
     return undefined;
   }
@@ -197,6 +197,8 @@ export class Admission {
     return credentials.apiKey;
   }
 }
+
+const isHealth = ({ url = '' }: IncomingMessage): boolean => url.startsWith('/health/');
 
 /** Asks the client for the body, which is read only after all checks on the headers. */
 function continueWith({ headers }: FastifyRequest, { raw }: FastifyReply): void {

@@ -10,6 +10,8 @@ const KEPT = 7 / 8;
 const MAX_KEYS = 10_000;
 /** Holder of answers that need no API key. No API key is empty. */
 const NOBODY = '';
+/** Once these hold such a part of all, a further one is refused. */
+const PART_OF_NOBODY = 1 / 8;
 
 /**
  * Limits the bytes of answers, from the start of a call until the client has read its answer. The size of an answer is unknown at first: it is
@@ -20,7 +22,7 @@ export class Answers {
   /** Only sizes above the default. */
   private readonly expected = new LRUCache<string, number>({ max: MAX_KEYS });
 
-  constructor(maxBytes: number) {
+  constructor(private readonly maxBytes: number) {
     bytesWaitingLimit.set(maxBytes);
     this.shares = new Shares(maxBytes, (held) => bytesWaiting.set(held));
   }
@@ -49,7 +51,12 @@ export class Answers {
 
   /** Reserves bytes for an answer that needs no API key. */
   takeForNobody(bytes: number): Met | undefined {
-    return this.shares.take(NOBODY, bytes);
+    return this.isFullForNobody ? 'share' : this.shares.take(NOBODY, bytes);
+  }
+
+  /** Whether every answer that needs no API key would be refused. */
+  get isFullForNobody(): boolean {
+    return this.shares.of(NOBODY) >= PART_OF_NOBODY * this.maxBytes;
   }
 
   giveForNobody(bytes: number): void {

@@ -23,9 +23,14 @@ export class Shares {
     return this.held;
   }
 
+  /** The amount of a holder. */
+  of(holder: string): number {
+    return this.holders.get(holder) ?? 0;
+  }
+
   /** The reason why a holder cannot have the amount. @param free the free amount, if it is less than `max` minus the held amount */
   problem(holder: string, amount: number, free = this.max - this.held): Met | undefined {
-    const own = this.holders.get(holder) ?? 0;
+    const own = this.of(holder);
     if (own > 0 && own >= OF_WHAT_IS_FREE * free) return 'share';
     return amount > free ? 'all' : undefined;
   }
@@ -39,12 +44,12 @@ export class Shares {
 
   /** Takes the amount even without room, because it is in use already. */
   add(holder: string, amount: number): void {
-    this.holders.set(holder, (this.holders.get(holder) ?? 0) + amount);
+    this.holders.set(holder, this.of(holder) + amount);
     this.report((this.held += amount));
   }
 
   give(holder: string, amount: number): void {
-    const left = (this.holders.get(holder) ?? 0) - amount;
+    const left = this.of(holder) - amount;
     if (left > 0) this.holders.set(holder, left);
     else this.holders.delete(holder);
     this.report((this.held -= amount));

@@ -10,7 +10,7 @@ import { Pace } from './pace';
 
 /**
  * Limits that a call can reach: the rate of its key; the calls in flight, the bytes of large bodies and the bytes of answers, each in total or as
- * the share of its key; the new credentials that are being checked; the requests of unknown callers that wait for their turn.
+ * the share of its key; the new credentials that are being checked; the requests of unknown callers that wait for their turn, or the answers to them that are not read.
  */
 export type Limit =
   | 'rate'

@@ -86,7 +86,12 @@ export const HTTP_CALLS = [
   {
     name: 'reads of ever new users of one organization',
     seconds: 10,
-    why: 'The first read for a user asks the users service for all memberships.',
+    why: 'The first read for a user asks the users service for all memberships, because the organization has a notification to all.',
+    async prepare(target) {
+      const toAll = new Calls(target);
+      await toAll.call('notifications/add', target.tenant, bodyOf(notification({ notificationId: 'to all', notifyAll: true })));
+      toAll.stop();
+    },
     start(target) {
       const body = () => bodyOf({ organizationId: 'the attacker', userId: unique() });
       return new Calls(target).openLoop(400, () => ['notifications/get', target.tenant, body()]);

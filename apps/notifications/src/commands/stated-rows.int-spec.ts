@@ -1,12 +1,16 @@
 import type { OutboxRelay } from '@app/postgres/outbox/outbox';
+import type { RabbitClient } from '@app/rabbitmq/client/rabbit.client';
 import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
 import { DeleteNotificationsRepository } from '../db/delete-notifications.repository';
 import { InboxRepository } from '../db/inbox.repository';
 import { InsertNotificationsRepository } from '../db/insert-notifications.repository';
+import { MembersRepository } from '../db/members.repository';
+import { PagesRepository } from '../db/pages.repository';
 import { ReadingsRepository } from '../db/readings.repository';
 import { GetInboxHandler } from '../queries/get-inbox.handler';
 import type { Existence } from '../users-service/existence';
-import type { Members } from '../users-service/members';
+import { GetNotificationsHandler } from '../queries/get-notifications.handler';
+import { Members, ROWS_OF_QUESTION } from '../users-service/members';
 import { DeleteNotificationsHandler } from './delete-notifications.handler';
 import { UpdateNotificationsHandler } from './update-notifications.handler';
 import { aNotification, connectTestDatabase } from '../../test/notifications';
@@ -76,4 +80,26 @@ it('states the rows that were looked at or changed', async () => {
   expect(await remove('doc')).toBe(90 + 90);
   expect(await remove('many')).toBe(10 + 10_000);
   expect(await remove('many')).toBe(2 + 2000);
+});
+
+it('states a question to the users service, which the first read of a user costs, in addition', async () => {
+  const [dataSource] = database.dataSources;
+  /** Answers that the user was never added. */
+  const users = {
+    whenReady: () => Promise.resolve(true),
+    call: () => Promise.resolve({ parse: () => ({ memberships: [], more: false }) }),
+  };
+  const asking = new Members(new MembersRepository(dataSource), users as unknown as RabbitClient);
+  const pages = new GetNotificationsHandler(asking, new PagesRepository(dataSource));
+  const inboxes = new GetInboxHandler(asking, new InboxRepository(dataSource));
+  const repository = new InsertNotificationsRepository(dataSource);
+  const reader = { organizationId: 'asked', userId: 'reader' };
+  await repository.insert([aNotification({ id: 'named', organizationId: 'asked' })]);
+  expect(await stated((context) => pages.get(reader, context))).toBeUndefined();
+  await repository.insert([aNotification({ id: 'all', organizationId: 'asked', notifyAll: true, to: [] })]);
+  expect(await stated((context) => pages.get(reader, context))).toBe(ROWS_OF_QUESTION);
+  const read = { ...reader, pageSize: 0 };
+  const looked = await stated((context) => inbox.get(read, context));
+  expect(looked).toBeGreaterThan(0);
+  expect(await stated((context) => inboxes.get(read, context))).toBe(ROWS_OF_QUESTION + looked!);
 });

@@ -26,7 +26,7 @@ export class GetInboxHandler {
       { apiKey, organizationId, userId, documentId, locationId, unread },
       { size, after: pageToken === undefined ? undefined : decodePageToken(pageToken) },
     );
-    context.rows = found.rows;
+    context.rows = (context.rows ?? 0) + found.rows;
     const items = await printed(found.notifications, (one) => itemText(one, apiKey, organizationId, { read: one.read }));
     const isCut = items.length < found.notifications.length;
     const next = isCut ? positionOf(found.notifications[items.length - 1]) : found.next;

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { EVENT_TYPES } from '@app/contracts/event-types';
+import { queryPrepared } from '@app/postgres/connections/query-prepared';
 import type { NewToken } from './credentials';
 import { WRITTEN_ELSEWHERE } from './users-outbox';
 
@@ -37,6 +38,13 @@ const outboxRevoked = (ended: string, reason: 'disabled' | 'revoked' | 'rotated'
 /** Stands for every publisher that the broker accepts, also without user_id. */
 export const ANYBODY = '*';
 
+const FIND_LIVE_TOKENS = {
+  name: 'find-live-tokens',
+  text: `
+    SELECT k.disabled_at IS NOT NULL AS disabled, t.hash
+    FROM api_keys k LEFT JOIN tokens t ON t.api_key = k.key AND ${LIVE} WHERE k.key = $1`,
+};
+
 /** API keys, their tokens and their publisher grants. Every method is one statement, and so one commit together with its event. */
 @Injectable()
 export class ApiKeysRepository {
@@ -44,11 +52,7 @@ export class ApiKeysRepository {
 
   /** Hashes of the live tokens of this key; undefined when the key is unknown. */
   async findLiveTokens(key: string): Promise<{ disabled: boolean; hashes: Buffer[] } | undefined> {
-    const rows = await this.dataSource.query<{ disabled: boolean; hash: Buffer | null }[]>(
-      `SELECT k.disabled_at IS NOT NULL AS disabled, t.hash
-       FROM api_keys k LEFT JOIN tokens t ON t.api_key = k.key AND ${LIVE} WHERE k.key = $1`,
-      [key],
-    );
+    const rows = await queryPrepared<{ disabled: boolean; hash: Buffer | null }>(this.dataSource, FIND_LIVE_TOKENS, [key]);
     return rows[0] && { disabled: rows[0].disabled, hashes: rows.flatMap(({ hash }) => hash ?? []) };
   }
 

@@ -7,19 +7,22 @@ describe(Pace.name, () => {
   it.each([
     ['begin', [MOST, 2 * MOST, 2 * MOST + 1]],
     ['later', [0, MOST, 2 * MOST, 2 * MOST + 1]],
-  ] as const)('%s: number of requests that have begun after each iteration of the event loop, in their order', async (way, expected) => {
-    const pace = new Pace(MOST);
-    const begun: number[] = [];
-    const works = 2 * MOST + 1;
-    for (let work = 0; work < works; work++) pace[way](() => begun.push(work));
-    const counts = [begun.length];
-    while (counts.at(-1) !== works) {
-      await nextIteration();
-      counts.push(begun.length);
-    }
-    expect(counts).toEqual(expected);
-    expect(begun).toEqual([...begun.keys()]);
-  });
+  ] as const)(
+    '%s: number of requests that have begun after each iteration of the event loop, in their order',
+    async (way, expected) => {
+      const pace = new Pace(MOST);
+      const begun: number[] = [];
+      const works = 2 * MOST + 1;
+      for (let work = 0; work < works; work++) pace[way](() => begun.push(work));
+      const counts = [begun.length];
+      while (counts.at(-1) !== works) {
+        await nextIteration();
+        counts.push(begun.length);
+      }
+      expect(counts).toEqual(expected);
+      expect(begun).toEqual([...begun.keys()]);
+    },
+  );
 
   it('is free again when nothing waits', async () => {
     const pace = new Pace(MOST);

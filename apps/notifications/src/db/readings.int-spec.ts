@@ -36,7 +36,7 @@ it('leaves unread what becomes visible while the moment of the call is kept', as
   const [keeping, adding] = [dataSource.createQueryRunner(), dataSource.createQueryRunner()];
   try {
     await adding.startTransaction();
-    const [{ now }] = await adding.query<[{ now: string }]>(
+    const [{ now }] = await dataSource.query<[{ now: string }]>(
       'SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now',
     );
     for (const [table, column] of [

@@ -39,15 +39,17 @@ const deleteCandidates = (matching: string, trace: number) => `
     SELECT *, row_number() OVER oldest AS number, sum(size) OVER oldest AS bytes FROM candidates
     WINDOW oldest AS (ORDER BY "timestamp", id ROWS UNBOUNDED PRECEDING)
   ), counted AS MATERIALIZED (
-    SELECT organization, id, number, sum(json_array_length(content -> 'notifyUsers')) OVER (ORDER BY number) AS recipients
-    FROM sized WHERE number = 1 OR (number <= $7::int AND bytes <= ${MOST_BYTES})
+    SELECT organization, id, number, many, sum(many) OVER (ORDER BY number) AS recipients FROM (
+      SELECT *, json_array_length(content -> 'notifyUsers') AS many FROM sized
+      WHERE number = 1 OR (number <= $7::int AND bytes <= ${MOST_BYTES}) OFFSET 0
+    ) sized
   ), chosen AS MATERIALIZED (
-    SELECT organization, id FROM counted WHERE number = 1 OR recipients <= ${MOST_RECIPIENTS}
+    SELECT id, many FROM counted WHERE number = 1 OR recipients <= ${MOST_RECIPIENTS}
   ), locked AS MATERIALIZED (
     SELECT n.organization, n.id, n."timestamp", n.content FROM notifications n
     WHERE n.organization = (SELECT organization FROM tenant) AND n.id = ANY (ARRAY(SELECT id FROM chosen)) AND ${matching}
     ORDER BY n.organization, n.id FOR UPDATE
-  ), ${recipientsOf('locked')}, recipients_deleted AS (
+  ), ${recipientsOf('locked', 'chosen')}, recipients_deleted AS (
     DELETE FROM recipients WHERE ctid = ANY (ARRAY(SELECT ctid FROM recipients_found))
   ), readings_deleted AS (
     DELETE FROM readings WHERE ctid = ANY (ARRAY(

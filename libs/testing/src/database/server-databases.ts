@@ -22,6 +22,8 @@ export function copyDatabase(template: string, prepare: (url: string) => Promise
     await client.query('SELECT pg_advisory_lock(hashtext($1))', [template]);
     const { rowCount } = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [template]);
     if (!rowCount) {
+      // Of a worker that failed here: its cause must not hide behind "already exists".
+      await client.query(`DROP DATABASE IF EXISTS ${template}_in_work WITH (FORCE)`);
       await client.query(`CREATE DATABASE ${template}_in_work`);
       await prepare(urlOf(`${template}_in_work`));
       await client.query(`ALTER DATABASE ${template}_in_work RENAME TO ${template}`);

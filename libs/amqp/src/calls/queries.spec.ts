@@ -190,7 +190,7 @@ describe(Queries.name, () => {
       await end(`standby ${id}~`, 'confirmed');
       // The service answers other queries, so the first queue is not away.
       const other = `other ${number}`;
-      ask(other);
+      ask(other, { timeoutMs: 60_000, apiKey: 'key' });
       queries.answered(other);
       queries.answered(`${id}~`);
     }
@@ -198,6 +198,86 @@ describe(Queries.name, () => {
     for (const id of ['b', 'c', 'd', 'e']) ask(id, { timeoutMs: 60_000, apiKey: 'key' });
     await jest.advanceTimersByTimeAsync(PATIENCE_MS);
     expect(sent().slice(before + 4)).toEqual(['standby b~', 'standby c~', 'standby d~', 'standby e~']);
+  });
+
+  it('keeps its limits while the first queue has a backlog, and the standby queue has none', async () => {
+    const { queries, ask, sent, end, repeated } = setUp();
+    const askBehind = async (id: string) => {
+      ask(`earlier ${id}`);
+      await jest.advanceTimersByTimeAsync(10);
+      ask(id, { timeoutMs: 60_000, apiKey: 'key' });
+      await end(`first ${id}`, 'confirmed');
+      await jest.advanceTimersByTimeAsync(PATIENCE_MS);
+      queries.answered(`earlier ${id}`);
+      const isAskedAgain = sent().at(-1) === `standby ${id}~`;
+      if (isAskedAgain) await end(`standby ${id}~`, 'confirmed');
+      queries.answered(isAskedAgain ? `${id}~` : id);
+    };
+    for (const id of ['a', 'b', 'c']) await askBehind(id);
+    const before = sent().length;
+    for (const id of ['d', 'e', 'f', 'g']) ask(id, { timeoutMs: 60_000, apiKey: 'key' });
+    await jest.advanceTimersByTimeAsync(PATIENCE_MS);
+    expect(sent().slice(before + 4)).toEqual(['standby d~', 'standby e~']);
+    for (const id of ['d', 'e', 'f', 'g']) queries.answered(id);
+    for (let number = 0; number < 20; number++) await askBehind(`later ${number}`);
+    // Ten, and a tenth of the 50 queries less the two that found all ten.
+    expect(repeated).toEqual(Array.from({ length: 14 }, () => 'unanswered'));
+  });
+
+  it('takes no query that was asked again on a new channel for a lost one because of answers before that', async () => {
+    const { queries, ask, sent, end } = setUp();
+    for (const id of ['a', 'b', 'c', 'd']) ask(id, { timeoutMs: 60_000, apiKey: 'key' });
+    await jest.advanceTimersByTimeAsync(10);
+    ask('later', { timeoutMs: 60_000, apiKey: 'key' });
+    queries.answered('later');
+    await jest.advanceTimersByTimeAsync(10);
+    queries.askAgain();
+    await end('first a', 'confirmed');
+    await jest.advanceTimersByTimeAsync(PATIENCE_MS);
+    expect(sent().slice(9)).toEqual(['standby a~', 'standby b~']);
+    await end('standby a~', 'confirmed');
+    // The first queue is not away.
+    ask('other');
+    queries.answered('c');
+    queries.answered('a~');
+    for (const id of ['e', 'f', 'g']) ask(id, { timeoutMs: 60_000, apiKey: 'key' });
+    await jest.advanceTimersByTimeAsync(PATIENCE_MS);
+    expect(sent().slice(15)).toEqual(['standby other~', 'standby e~']);
+  });
+
+  it('looks again at a query whose standby copy failed', async () => {
+    const { ask, sent, end, rejected } = setUp();
+    ask('a', { timeoutMs: 60_000 });
+    await end('first a', 'confirmed');
+    for (const [waitMs, copy, outcome] of [
+      [401, 'standby a~', 'returned'],
+      [801, 'standby a~~', 'nacked'],
+      [1601, 'standby a~~~', 'nacked'],
+    ] as const) {
+      await jest.advanceTimersByTimeAsync(waitMs);
+      expect(sent().at(-1)).toBe(copy);
+      await end(copy, outcome);
+    }
+    await jest.advanceTimersByTimeAsync(50_000);
+    expect(sent()).toHaveLength(4);
+    expect(rejected).toEqual([]);
+  });
+
+  it('takes no standby copy that failed for one that a later copy has passed', async () => {
+    const { queries, ask, sent, end } = setUp();
+    ask('earlier');
+    ask('a', { timeoutMs: 60_000, apiKey: 'key' });
+    await end('first a', 'confirmed');
+    await jest.advanceTimersByTimeAsync(PATIENCE_MS);
+    await end('standby a~', 'nacked');
+    await jest.advanceTimersByTimeAsync(2 * PATIENCE_MS);
+    await end('standby a~~', 'confirmed');
+    queries.answered('earlier');
+    queries.answered('a~~');
+    const before = sent().length;
+    for (const id of ['b', 'c', 'd']) ask(id, { timeoutMs: 60_000, apiKey: 'key' });
+    await jest.advanceTimersByTimeAsync(PATIENCE_MS);
+    expect(sent().slice(before)).toEqual(['first b', 'first c', 'first d', 'standby b~', 'standby c~']);
   });
 
   it('counts what helped while everything goes to the standby exchange, and not a slow answer to its first copy', async () => {
@@ -384,9 +464,21 @@ describe(Queries.name, () => {
     await jest.advanceTimersByTimeAsync(0);
     expect(rejected).toEqual([]);
     await end('first a', 'returned');
-    expect(sent().slice(5)).toEqual(['standby a~']);
-    await end('standby a~', 'nacked');
+    // The earlier copy may be on the new channel, too, after a move.
+    expect(sent().slice(5)).toEqual(['standby a~~']);
+    await end('standby a~~', 'nacked');
     expect(rejected).toEqual([['a', expect.objectContaining({ status: 'UNAVAILABLE' })]]);
+  });
+
+  it('takes nothing from the answer to a copy that was sent before the loss of a channel', async () => {
+    const { queries, ask, sent, end } = setUp();
+    ask('a');
+    await jest.advanceTimersByTimeAsync(PATIENCE_MS);
+    queries.askAgain();
+    await end('first a', 'confirmed');
+    queries.answered('a~');
+    ask('b');
+    expect(sent()).toEqual(['first a', 'standby a~', 'first a', 'first b']);
   });
 
   it('without a standby exchange fails what no queue took', async () => {

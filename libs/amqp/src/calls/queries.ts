@@ -4,7 +4,7 @@ import { InFlight } from '../publishing/in-flight';
 import type { RepetitionReason } from '../connection/observer';
 import { NotWritten, type PublishOutcome } from '../publishing/publisher';
 import { QueueConfirms, SILENT } from '../publishing/queue-confirms';
-import { UNSENT, type Query } from './query';
+import { NEW, UNSENT, type Query } from './query';
 import { Repetitions } from './repetitions';
 
 export interface QueryTransport {
@@ -22,7 +22,7 @@ const MOST_LOOKS = 3;
 const PATIENCE_AFTER_REFUSAL_MS = 100;
 /** How long queries go to the standby exchange before the first exchange is tried again. */
 const AWAY_MS = 5000;
-/** Marks the correlation id of a copy that went to the standby exchange: once in the first such copy, twice in the second. */
+/** Marks the correlation id of a copy that went to the standby exchange: as often as its number says. */
 const STANDBY_MARK = '~';
 
 /**
@@ -51,7 +51,7 @@ export class Queries {
 
   /** Publishes a query. Its answer or error reaches the transport under `correlationId`. */
   ask(request: Request): void {
-    const query: Query = { ...request, ...UNSENT, looks: 0, repetitions: 0, lostChannels: 0, askedAt: performance.now() };
+    const query: Query = { ...request, ...NEW, askedAt: performance.now() };
     this.asked.set(request.correlationId, query);
     this.repetitions.asked();
     this.publish(query);
@@ -70,12 +70,16 @@ export class Queries {
   }
 
   /** @param standbyCopy number of the copy that was answered; 0 is the copy for the first exchange */
-  private noteAnswer({ operation: { pattern }, first, askedAt, repetitions }: Query, standbyCopy: number): void {
-    if (repetitions > 0 && standbyCopy > Number(first === 'none')) this.repetitions.helped(repetitions);
+  private noteAnswer(query: Query, standbyCopy: number): void {
+    const { pattern } = query.operation;
+    const { first, askedAt, repetitions } = query;
+    const validCopy = standbyCopy - query.voidStandbyCopies;
+    if (repetitions > 0 && validCopy > Number(first === 'none')) this.repetitions.helped(query, validCopy > 1);
     if (standbyCopy === 0) {
+      this.repetitions.answered(query);
       this.answeredAt.set(pattern, performance.now());
       this.awayUntil.delete(pattern);
-    } else if (first === 'confirmed' && (this.answeredAt.get(pattern) ?? -Infinity) < askedAt) {
+    } else if (validCopy > 0 && first === 'confirmed' && (this.answeredAt.get(pattern) ?? -Infinity) < askedAt) {
       // With Khepri the broker confirms messages to a queue on a node that is cut off, and nobody gets them.
       this.setAway(pattern, 'unanswered', this.all());
     }
@@ -91,7 +95,8 @@ export class Queries {
     for (const id of correlationIds) {
       const query = this.asked.get(id);
       if (!query) continue;
-      Object.assign(query, { ...UNSENT, lostChannels: query.lostChannels + 1 });
+      const lost = { voidStandbyCopies: query.standbyCopies, lostChannels: query.lostChannels + 1 };
+      Object.assign(query, { ...UNSENT, ...lost, askedAt: performance.now() });
       this.transport.repeated(query.operation.pattern, 'lost');
       this.publish(query);
     }
@@ -140,7 +145,10 @@ export class Queries {
     } catch (notWritten) {
       error = unavailable((notWritten as Error).message);
     }
-    if (--query.copies === 0) this.fail(correlationId, error);
+    if (--query.copies === 0) return this.fail(correlationId, error);
+    if (!isStandby) return;
+    Object.assign(query, { standby: 'failed', voidStandbyCopies: query.standbyCopies });
+    this.watch(query);
   }
 
   private async publishStandby(query: Query, timeoutMs: number): Promise<PublishOutcome> {

@@ -6,9 +6,12 @@ export interface Query extends Request {
   copies: number;
   /** The copy for the first exchange; none, too, when no queue took it. */
   first: 'none' | 'sent' | 'confirmed';
-  /** The latest copy for the standby exchange. */
-  standby: 'none' | 'sent' | 'confirmed';
+  /** The latest copy for the standby exchange; failed when no queue took it. */
+  standby: 'none' | 'sent' | 'confirmed' | 'failed';
+  /** Numbers these copies, also beyond a lost channel: no two messages of one channel may have the same correlation id. */
   standbyCopies: number;
+  /** Copies up to this number say nothing about later ones: their channel has ended, or no queue took the last of them. */
+  voidStandbyCopies: number;
   /** How often it was looked at because no answer came. */
   looks: number;
   /** Copies that were published because no answer came. */
@@ -16,9 +19,12 @@ export interface Query extends Request {
   timer?: NodeJS.Timeout;
   /** Channels that have ended with copies of it. */
   lostChannels: number;
-  /** In milliseconds of `performance.now()`. */
+  /** When it was asked, or asked again on a new channel. In milliseconds of `performance.now()`. */
   askedAt: number;
 }
 
 /** A query of which no copy was published on the current channel. */
-export const UNSENT = { copies: 0, first: 'none', standby: 'none', standbyCopies: 0 } as const;
+export const UNSENT = { copies: 0, first: 'none', standby: 'none' } as const;
+
+/** A query that was never published. */
+export const NEW = { ...UNSENT, standbyCopies: 0, voidStandbyCopies: 0, looks: 0, repetitions: 0, lostChannels: 0 } as const;

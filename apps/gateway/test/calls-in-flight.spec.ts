@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { eventually } from '@app/testing/eventually';
 import { MOST_BESIDE_SETTLED } from '../src/admission/call-turns';
+import { UNAVAILABLE } from './stub-rabbit';
 import { CREDENTIALS, responsesIn, RunningGateway, textOf, type Received } from './running-gateway';
 
 const BODY = '{"data":{"organizationId":"acme","users":[{"userId":"ada"}]}}';
@@ -108,8 +109,8 @@ describe('calls of a new key beside a call of a key that has been answered for s
   let atWork: Promise<Received>[];
   const waiting = () => gateway.metric('gateway_calls_waiting');
   const callNew = (count: number) => Array.from({ length: count }, () => gateway.post('/v1/users/add', BODY));
-  beforeEach(async () => {
-    gateway = await RunningGateway.start();
+  const start = async (requestTimeoutMs: number) => {
+    gateway = await RunningGateway.start({ config: { requestTimeoutMs } });
     await gateway.post('/v1/users/add', BODY, OTHER);
     const settled = gateway.rabbit.hold();
     atWork = [gateway.post('/v1/users/add', BODY, OTHER)];
@@ -118,10 +119,11 @@ describe('calls of a new key beside a call of a key that has been answered for s
     held = { ...few, finish: () => [settled, few].forEach(({ finish }) => finish()) };
     atWork.push(...callNew(MOST_BESIDE_SETTLED));
     await held.started;
-  });
+  };
   afterEach(() => gateway.stop());
 
   it('begin a few at a time, and the other key does not wait behind the rest', async () => {
+    await start(5000);
     atWork.push(...callNew(20));
     await eventually(async () => (await waiting()) === 20);
     const since = performance.now();
@@ -140,18 +142,43 @@ describe('calls of a new key beside a call of a key that has been answered for s
     expect(Math.max(...timeouts)).toBeLessThanOrEqual(5000 - waited);
   });
 
-  it('are given up in their turn when their client has left, and return what they hold', async () => {
+  it('are given up at once when their client leaves, and return what they hold', async () => {
+    await start(5000);
+    const held0 = await holdings();
     const left = await gateway.connect();
-    left.write(CALL);
+    left.write(head(LARGE.length) + LARGE);
     await eventually(async () => (await waiting()) === 1);
+    expect(await holdings()).toEqual({ places: atWork.length + 1, bodies: LARGE.length, answers: held0.answers! + 1024 });
     // A client that only ends its side still waits for the answer.
     left.resetAndDestroy();
-    await eventually(async () => (await gateway.metric('gateway_connections')) === atWork.length);
+    await eventually(async () => (await waiting()) === 0);
+    expect(await holdings()).toEqual(held0);
     held.finish();
     await Promise.all(atWork);
-    await eventually(async () => (await gateway.metric('gateway_calls_in_flight')) === 0);
     await eventually(async () => (await gateway.metric('gateway_waiting_bytes')) === 0);
-    expect([await waiting(), gateway.rabbit.calls.length]).toEqual([0, 1 + atWork.length]);
+    expect([await holdings(), gateway.rabbit.calls.length]).toEqual([{ places: 0, bodies: 0, answers: 0 }, 1 + atWork.length]);
+  });
+
+  it('are answered without a turn when their time is over, and no other call has it instead', async () => {
+    await start(500);
+    gateway.rabbit.respond = ({ options }) => {
+      // As RabbitClient does.
+      if (options.timeoutMs < 1) throw UNAVAILABLE;
+      throw new Error('It had a turn.');
+    };
+    const [late] = callNew(1);
+    await eventually(async () => (await waiting()) === 1);
+    const [next] = callNew(1);
+    expect([await late, await next].map(({ status }) => status)).toEqual([503, 503]);
+    expect([await waiting(), await gateway.metric('gateway_calls_in_flight')]).toEqual([0, atWork.length]);
+    held.finish();
+    expect((await Promise.all(atWork)).map(({ status }) => status)).toEqual(atWork.map(() => 200));
+  });
+
+  const holdings = async () => ({
+    places: await gateway.metric('gateway_calls_in_flight'),
+    bodies: await gateway.metric('gateway_arriving_bytes'),
+    answers: await gateway.metric('gateway_waiting_bytes'),
   });
 });
 

@@ -110,15 +110,20 @@ export class Admission {
   };
 
   /** Fastify preValidation hook, after the body is read: a caller with a slow body does not occupy a place. */
-  enter = (request: FastifyRequest, reply: FastifyReply, done: () => void): void => {
+  enter = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void => {
     const { caller, hold } = request;
-    if (!hold) return done();
+    if (!hold || !caller) return done();
     const limit = hold.begin();
     if (limit) return this.refuse(request, reply, limit, caller);
     const arrivedAt = performance.now();
-    hold.whenTurn(() => {
-      if (caller) caller.timeoutMs -= performance.now() - arrivedAt;
-      done();
+    hold.whenTurn(caller.timeoutMs, () => {
+      caller.timeoutMs -= performance.now() - arrivedAt;
+      try {
+        done();
+      } catch (error) {
+        // Fastify catches it only if the call did not wait. Else it would reach the call whose end gave this one its turn.
+        done(error as Error);
+      }
     });
   };
 

@@ -19,7 +19,7 @@ describe('the expected size of an answer', () => {
   const answer = (bytes: number, isResult: boolean) => {
     const hold = new Hold(capacity, READS, 'key');
     expect(hold.begin()).toBeUndefined();
-    hold.whenTurn(() => undefined);
+    hold.whenTurn(5000, () => undefined);
     hold.answered(bytes, isResult);
     hold.close();
   };
@@ -29,7 +29,7 @@ describe('the expected size of an answer', () => {
     const holds = Array.from({ length: 400 }, () => new Hold(capacity, READS, 'key'));
     const begun = holds.filter((hold) => hold.begin() === undefined);
     for (const hold of begun) {
-      hold.whenTurn(() => undefined);
+      hold.whenTurn(5000, () => undefined);
       hold.answered(0, false);
       hold.close();
     }

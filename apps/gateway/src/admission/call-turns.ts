@@ -7,37 +7,55 @@ import { KINDS, type Kind } from './kinds';
  * query behind these waits in the queue, whoever asks.
  */
 export const MOST_QUERIES = 256;
+/** One key has this part of them at most, so that another one finds a turn at once. */
+const PART_OF_KEY = 3 / 4;
 /** So many calls of new keys may be at work in a kind beside calls of settled keys, or as many as these have. */
 export const MOST_BESIDE_SETTLED = 64;
 /** A settled key is protected while it has calls at work, and for this time after the start of one. */
 const PROTECTED_MS = 1000;
 
-type Work = () => void;
+interface Call {
+  apiKey: string;
+  work: () => void;
+}
 
 /** Calls of one kind. */
 class Turns {
-  private readonly settled = new FairQueue<Work>();
-  private readonly fresh = new FairQueue<Work>();
+  private readonly settled = new FairQueue<Call>();
+  private readonly fresh = new FairQueue<Call>();
+  private readonly atWork = new Map<string, number>();
   private settledAtWork = 0;
   private freshAtWork = 0;
   private settledAt = -Infinity;
   private isBeginning = false;
+  private wake?: NodeJS.Timeout;
 
   constructor(private readonly most: number) {}
 
-  begin(apiKey: string, isSettled: boolean, work: Work): void {
-    if (this.settled.isEmpty && this.fresh.isEmpty && this.hasRoom && (isSettled || this.freshAtWork < this.mostFresh())) {
-      this.count(isSettled);
-      return work();
+  begin(apiKey: string, isSettled: boolean, work: () => void): () => boolean {
+    if (this.settled.isEmpty && this.fresh.isEmpty && this.hasRoom && this.mayBegin(apiKey, isSettled)) {
+      this.count(apiKey, isSettled);
+      work();
+      return () => false;
     }
+    const call = { apiKey, work };
+    const queue = isSettled ? this.settled : this.fresh;
     callsWaiting.inc();
-    (isSettled ? this.settled : this.fresh).add(apiKey, work);
+    queue.add(apiKey, call);
     this.beginWaiting();
+    return () => {
+      const isWaiting = queue.remove(apiKey, call);
+      if (isWaiting) callsWaiting.dec();
+      return isWaiting;
+    };
   }
 
-  end(isSettled: boolean): void {
+  end(apiKey: string, isSettled: boolean): void {
     if (isSettled) this.settledAtWork--;
     else this.freshAtWork--;
+    const others = this.of(apiKey) - 1;
+    if (others > 0) this.atWork.set(apiKey, others);
+    else this.atWork.delete(apiKey);
     this.beginWaiting();
   }
 
@@ -46,41 +64,54 @@ class Turns {
     if (this.isBeginning) return;
     this.isBeginning = true;
     try {
-      for (let work = this.next(); work; work = this.next()) {
+      for (let call = this.next(); call; call = this.next()) {
         callsWaiting.dec();
-        work();
+        call.work();
       }
     } finally {
       this.isBeginning = false;
     }
+    this.wakeAfterProtection();
+  }
+
+  /** Nothing else begins the waiting calls of new keys when no call begins or ends. */
+  private wakeAfterProtection(): void {
+    const leftMs = this.settledAt + PROTECTED_MS - performance.now();
+    if (this.wake || this.fresh.isEmpty || this.settledAtWork > 0 || leftMs < 0) return;
+    this.wake = setTimeout(() => {
+      this.wake = undefined;
+      this.beginWaiting();
+    }, Math.ceil(leftMs)).unref();
   }
 
   /** New keys come first up to a small number, so that settled ones with many calls do not keep them out. */
-  private next(): Work | undefined {
+  private next(): Call | undefined {
     if (!this.hasRoom) return undefined;
-    const isFresh = () => !this.fresh.isEmpty && this.freshAtWork < this.mostFresh();
-    if (this.freshAtWork < MOST_BESIDE_SETTLED && isFresh()) return this.first(false);
-    if (!this.settled.isEmpty) return this.first(true);
-    return isFresh() ? this.first(false) : undefined;
+    const isFreshFirst = this.freshAtWork < MOST_BESIDE_SETTLED;
+    return this.first(!isFreshFirst) ?? this.first(isFreshFirst);
   }
 
-  private first(isSettled: boolean): Work | undefined {
-    this.count(isSettled);
-    let first: Work | undefined;
-    (isSettled ? this.settled : this.fresh).take((work) => {
-      if (first) return false;
-      first = work;
-      return true;
-    });
-    return first;
+  private first(isSettled: boolean): Call | undefined {
+    const call = (isSettled ? this.settled : this.fresh).takeFirst((apiKey) => this.mayBegin(apiKey, isSettled));
+    if (call) this.count(call.apiKey, isSettled);
+    return call;
   }
 
-  private count(isSettled: boolean): void {
+  private count(apiKey: string, isSettled: boolean): void {
+    this.atWork.set(apiKey, this.of(apiKey) + 1);
     if (!isSettled) this.freshAtWork++;
     else {
       this.settledAtWork++;
       this.settledAt = performance.now();
     }
+  }
+
+  private of(apiKey: string): number {
+    return this.atWork.get(apiKey) ?? 0;
+  }
+
+  private mayBegin(apiKey: string, isSettled: boolean): boolean {
+    return this.of(apiKey) < PART_OF_KEY * this.most && (isSettled || this.freshAtWork < this.mostFresh());
   }
 
   private get hasRoom(): boolean {
@@ -104,13 +135,17 @@ export class CallTurns {
     KINDS.map((kind) => [kind, new Turns(kind.endsWith('queries') ? MOST_QUERIES : Infinity)]),
   ) as Record<Kind, Turns>;
 
-  /** Begins the work of a call now or in its turn. Call {@link end} once, when it has ended. */
-  begin(kind: Kind, apiKey: string, isSettled: boolean, work: Work): void {
-    this.turns[kind].begin(apiKey, isSettled, work);
+  /**
+   * Begins the work of a call now or in its turn. Call {@link end} once, when it has ended.
+   *
+   * @returns gives up the turn. It returns false when the work had begun, or was given up; if true, the work never begins
+   */
+  begin(kind: Kind, apiKey: string, isSettled: boolean, work: () => void): () => boolean {
+    return this.turns[kind].begin(apiKey, isSettled, work);
   }
 
   /** @param isSettled as it was at the beginning */
-  end(kind: Kind, isSettled: boolean): void {
-    this.turns[kind].end(isSettled);
+  end(kind: Kind, apiKey: string, isSettled: boolean): void {
+    this.turns[kind].end(apiKey, isSettled);
   }
 }

@@ -19,12 +19,16 @@ export const limitOf = (what: 'in_flight' | 'arriving' | 'waiting', met: Met): L
   met === 'share' ? `${what}_share` : what;
 
 /**
- * Resources that one call holds: the bytes of its body until it is answered; a place from the end of its body until it is answered, even if its
- * client has left, because the work continues; the bytes of its answer until the client has read it.
+ * Resources that one call holds: the bytes of its body until it is answered; a place from the end of its body until it is answered; the bytes of its
+ * answer until the client has read it. A call whose client has left holds them while it is at work, because the work continues.
  */
 export class Hold {
   private bodyBytes = 0;
-  private atWork = false;
+  private hasPlace = false;
+  private inTurn = false;
+  /** Gives up the turn, see {@link CallTurns.begin}. */
+  private leave = () => false;
+  private timer?: NodeJS.Timeout;
   private isSettled = false;
   private answerBytes = 0;
   private closed = false;
@@ -53,19 +57,27 @@ export class Hold {
       places.give(this.kind, this.apiKey);
       return this.refused(limitOf('waiting', bytes));
     }
-    this.atWork = true;
+    this.hasPlace = true;
     this.answerBytes = bytes;
     return undefined;
   }
 
-  /** Begins the work of the call in its turn, or ends the call then because its client has left. Call it once, after {@link begin}. */
-  whenTurn(work: () => void): void {
+  /**
+   * Begins the work of the call in its turn, or without one when its time is over: then the work must only refuse the call. Never begins it when the
+   * client has left. Call it once, after {@link begin}.
+   */
+  whenTurn(msLeft: number, work: () => void): void {
+    if (this.closed) return void this.answered(0, false);
     const { places, turns } = this.capacity;
     this.isSettled = places.isSettled(this.apiKey);
-    turns.begin(this.kind, this.apiKey, this.isSettled, () => {
-      if (this.closed) this.answered(0, false);
-      else work();
+    this.leave = turns.begin(this.kind, this.apiKey, this.isSettled, () => {
+      clearTimeout(this.timer);
+      this.inTurn = true;
+      work();
     });
+    if (this.inTurn) return;
+    // A timer may be early by a millisecond.
+    this.timer = setTimeout(() => this.leave() && work(), Math.ceil(msLeft) + 1).unref();
   }
 
   /**
@@ -75,12 +87,15 @@ export class Hold {
    * @returns the limit that was reached; then there is no room to keep the answer for the client
    */
   answered(bytes: number, isResult: boolean): Limit | undefined {
-    if (!this.atWork) return undefined;
-    this.atWork = false;
-    this.capacity.places.give(this.kind, this.apiKey);
-    this.capacity.turns.end(this.kind, this.isSettled);
+    if (!this.hasPlace) return undefined;
+    this.hasPlace = false;
+    const { answers, places, turns } = this.capacity;
+    places.give(this.kind, this.apiKey);
+    if (this.inTurn) {
+      places.answered(this.apiKey);
+      turns.end(this.kind, this.apiKey, this.isSettled);
+    }
     this.giveBody();
-    const { answers } = this.capacity;
     if (isResult) answers.learn(this.kind, this.apiKey, bytes);
     const met = answers.putRight(this.kind, this.apiKey, this.answerBytes, bytes);
     if (!met) this.answerBytes = bytes;
@@ -91,7 +106,9 @@ export class Hold {
   /** The client has read the answer, or has left. */
   close(): void {
     this.closed = true;
-    if (this.atWork) return;
+    clearTimeout(this.timer);
+    if (this.leave()) this.answered(0, false);
+    if (this.hasPlace) return;
     this.giveBody();
     this.giveAnswer();
   }

@@ -42,6 +42,10 @@ export class Places {
   give(kind: Kind, apiKey: string): void {
     this.kinds[kind].give(apiKey, 1);
     this.taken--;
+  }
+
+  /** A call of the key had its turn, and is answered. */
+  answered(apiKey: string): void {
     this.settled.answered(apiKey);
   }
 

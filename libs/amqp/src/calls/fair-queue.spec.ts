@@ -33,4 +33,24 @@ describe(FairQueue.name, () => {
     expect(queue.isEmpty).toBe(false);
     expect(take(queue, 1)).toEqual(['a1']);
   });
+
+  it('passes over owners that may not have a turn: these stay the first ones', () => {
+    const queue = queueOf('a1', 'a2', 'b1', 'b2', 'c1');
+    const isNot = (busy: string) => (owner: string) => owner !== busy;
+    expect([queue.takeFirst(isNot('a')), queue.takeFirst(isNot('a'))]).toEqual(['b1', 'c1']);
+    expect(queue.takeFirst(() => false)).toBeUndefined();
+    expect(take(queue, 9)).toEqual(['a1', 'b2', 'a2']);
+  });
+
+  it('removes an item, and its owner with the last one', () => {
+    const queue = queueOf('a1', 'a2', 'b1');
+    expect([queue.remove('a', 'a1'), queue.remove('a', 'a1'), queue.remove('b', 'b1'), queue.remove('b', 'b1')]).toEqual([
+      true,
+      false,
+      true,
+      false,
+    ]);
+    expect(take(queue, 9)).toEqual(['a2']);
+    expect(queue.isEmpty).toBe(true);
+  });
 });

@@ -19,9 +19,30 @@ export class FairQueue<Item> {
       if (!next) return;
       const [owner, items] = next;
       if (!accept(items[0])) return;
-      items.shift();
-      this.byOwner.delete(owner);
-      if (items.length > 0) this.byOwner.set(owner, items);
+      this.shift(owner, items);
     }
+  }
+
+  /** Removes the first item of the next owner that may have a turn. The others keep their places. */
+  takeFirst(mayTake: (owner: string) => boolean): Item | undefined {
+    for (const [owner, items] of this.byOwner) if (mayTake(owner)) return this.shift(owner, items);
+    return undefined;
+  }
+
+  /** @returns false when the item is not in the queue */
+  remove(owner: string, item: Item): boolean {
+    const items = this.byOwner.get(owner) ?? [];
+    const index = items.indexOf(item);
+    if (index < 0) return false;
+    items.splice(index, 1);
+    if (items.length === 0) this.byOwner.delete(owner);
+    return true;
+  }
+
+  private shift(owner: string, items: Item[]): Item | undefined {
+    const first = items.shift();
+    this.byOwner.delete(owner);
+    if (items.length > 0) this.byOwner.set(owner, items);
+    return first;
   }
 }

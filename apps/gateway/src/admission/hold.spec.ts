@@ -1,0 +1,93 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Admission } from './admission';
+import { Answers } from './answers';
+import { CallTurns, MOST_BESIDE_SETTLED } from './call-turns';
+import { Hold, type Capacity } from './hold';
+import { Places } from './places';
+import { Shares } from './shares';
+
+const KIND = 'users.commands';
+const MEBIBYTE = 1024 * 1024;
+
+describe(Hold.name, () => {
+  let capacity: Capacity;
+  let calls: Hold[];
+
+  const holdOf = (apiKey: string) => {
+    const hold = new Hold(capacity, KIND, apiKey);
+    expect(hold.begin()).toBeUndefined();
+    return hold;
+  };
+  const call = (apiKey: string) => {
+    const hold = holdOf(apiKey);
+    const work = jest.fn();
+    hold.whenTurn(5000, work);
+    return { hold, work };
+  };
+  const answer = (hold: Hold) => {
+    hold.answered(10, true);
+    hold.close();
+  };
+
+  /** A call of a settled key and as many of a new key as may be at work beside it. */
+  beforeEach(() => {
+    jest.useFakeTimers();
+    capacity = {
+      places: new Places(1000),
+      bodies: new Shares(MEBIBYTE),
+      answers: new Answers(128 * MEBIBYTE),
+      turns: new CallTurns(),
+    };
+    capacity.places.answered('settled');
+    calls = ['settled', ...Array.from({ length: MOST_BESIDE_SETTLED }, () => 'new')].map((apiKey) => call(apiKey).hold);
+  });
+  afterEach(() => void jest.useRealTimers());
+
+  it('makes no key settled whose call never began: its client left, or its time was over', () => {
+    const left = call('left');
+    const late = call('late');
+    left.hold.close();
+    jest.advanceTimersByTime(5002);
+    expect([left, late].map(({ work }) => work.mock.calls.length)).toEqual([0, 1]);
+    calls.concat(late.hold).forEach(answer);
+    jest.advanceTimersByTime(31_000);
+    expect(['new', 'left', 'late'].map((apiKey) => capacity.places.isSettled(apiKey))).toEqual([true, false, false]);
+  });
+
+  it('returns no turn of a call that had none', () => {
+    const late = call('late');
+    jest.advanceTimersByTime(5002);
+    answer(late.hold);
+    const next = call('next');
+    expect(next.work).not.toHaveBeenCalled();
+    answer(calls[1]);
+    expect(next.work).toHaveBeenCalledTimes(1);
+    // Its timer has ended with its wait.
+    jest.advanceTimersByTime(5002);
+    expect([next.work.mock.calls.length, jest.getTimerCount()]).toEqual([1, 0]);
+  });
+
+  it('begins nothing for a client that left before the end of its body was handled', () => {
+    const hold = holdOf('settled');
+    hold.close();
+    const work = jest.fn();
+    hold.whenTurn(5000, work);
+    expect(work).not.toHaveBeenCalled();
+  });
+
+  it('gives an exception at the start of a waiting call to this call, not to the one that ends', () => {
+    const unused = {} as never;
+    const limits = { maxInFlight: 1, maxBytesArriving: 1, maxBytesWaiting: 1, requestTimeoutMs: 1 };
+    const admission = new Admission(unused, unused, unused, unused, limits, unused);
+    const hold = new Hold(capacity, KIND, 'waiting');
+    const failure = new Error('The answer cannot be sent.');
+    const errors: (Error | undefined)[] = [];
+    admission.enter({ hold, caller: { timeoutMs: 5000 } } as FastifyRequest, {} as FastifyReply, (error) => {
+      errors.push(error);
+      if (!error) throw failure;
+    });
+    expect(errors).toEqual([]);
+    expect(() => answer(calls[1])).not.toThrow();
+    expect(errors).toEqual([undefined, failure]);
+  });
+});

@@ -171,7 +171,7 @@ async function checkRules() {
 async function examples() {
   const { missing, unused, ...tools } = await exampleTools(report);
   if (missing.length > 0) {
-    const said = `NOT RUN: the examples that need ${missing.join(' and ')}; on Debian: apt-get install python3-pika amqp-tools`;
+    const said = `NOT RUN: the examples that need ${missing.join(' and ')}; on Debian: apt-get install python3-pika amqp-tools curl jq`;
     notRun.push(said);
     if (process.env.CI) throw new UserError(said);
   }

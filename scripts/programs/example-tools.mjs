@@ -5,7 +5,8 @@ import { canInstall, install } from './packages.mjs';
 
 /** Libraries of Debian for Go and Java. */
 const GO_LIBRARIES = { GOPATH: '/usr/share/gocode', GO111MODULE: 'off' };
-const JAVA_LIBRARIES = ['amqp-client', 'slf4j-api', 'slf4j-nop'].map((name) => `/usr/share/java/${name}.jar`);
+const JACKSON = ['core', 'annotations', 'databind'].map((part) => `jackson-${part}`);
+const JAVA_LIBRARIES = ['amqp-client', 'slf4j-api', 'slf4j-nop', ...JACKSON].map((name) => `/usr/share/java/${name}.jar`);
 
 /** @param {string} command @param {string[]} args @param {NodeJS.ProcessEnv} [env] */
 const runs = (command, args, env = process.env) =>
@@ -25,7 +26,7 @@ const runs = (command, args, env = process.env) =>
  */
 
 /**
- * The tools of the examples in other languages. Python with pika, and amqp-tools, are installed when they are missing and can be.
+ * The tools of the examples in other languages. Python with pika, and what the shell needs, are installed when they are missing and can be.
  * @param {(what: string) => void} onProgress called before something that takes long
  * @returns {Promise<ExampleTools>}
  */
@@ -33,7 +34,7 @@ export async function exampleTools(onProgress) {
   let found = await look();
   if (found.missing.length > 0 && canInstall()) {
     onProgress('installing what the examples need with apt-get (once)');
-    await install('python3-pika and amqp-tools', ['python3-pika', 'amqp-tools']);
+    await install('python3-pika, amqp-tools, curl and jq', ['python3-pika', 'amqp-tools', 'curl', 'jq']);
     found = await look();
   }
   return found;
@@ -46,7 +47,12 @@ async function look() {
   for (const candidate of ['python3', '/usr/bin/python3']) {
     if (!python && (await runs(candidate, ['-c', 'import pika']))) python = candidate;
   }
-  const shell = (await runs('amqp-publish', ['--help'])) && (await runs('amqp-consume', ['--help']));
+  const shell = (
+    await Promise.all([
+      ...['amqp-publish', 'amqp-consume'].map((command) => runs(command, ['--help'])),
+      ...['curl', 'jq'].map((command) => runs(command, ['--version'])),
+    ])
+  ).every(Boolean);
   const go = (await runs('go', ['list', 'github.com/rabbitmq/amqp091-go'], { ...process.env, ...GO_LIBRARIES }))
     ? GO_LIBRARIES
     : undefined;
@@ -59,10 +65,13 @@ async function look() {
     shell,
     go,
     java,
-    missing: [...(python ? [] : ['python3 with pika']), ...(shell ? [] : ['amqp-tools (amqp-publish, amqp-consume)'])],
+    missing: [
+      ...(python ? [] : ['python3 with pika']),
+      ...(shell ? [] : ['amqp-tools (amqp-publish, amqp-consume), curl and jq']),
+    ],
     unused: [
       ...(go ? [] : ['golang-go golang-github-rabbitmq-amqp091-go-dev']),
-      ...(java ? [] : ['default-jdk-headless librabbitmq-client-java']),
+      ...(java ? [] : ['default-jdk-headless librabbitmq-client-java libjackson2-databind-java']),
     ],
   };
 }

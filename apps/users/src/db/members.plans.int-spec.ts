@@ -10,7 +10,7 @@ import type { Level } from './level';
 import { REMOVE_MEMBERS } from './remove-members.sql';
 import { connectTestDatabase } from '../../test/users';
 
-const MANY = 4_000;
+const MANY = 20_000;
 type Distribution = (prefix: string) => string;
 const ALL: Distribution = () => `'busy'`;
 const ONE_IN_FIVE: Distribution = (prefix) => `CASE n % 5 WHEN 0 THEN 'busy' ELSE '${prefix}' || n END`;

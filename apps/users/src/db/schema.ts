@@ -21,6 +21,7 @@ import { UsersByUser1796515200000 } from './migrations/1796515200000-users-by-us
 import { VersionTimes1796601600000 } from './migrations/1796601600000-version-times';
 import { EndedMembers1796688000000 } from './migrations/1796688000000-ended-members';
 import { ErasuresByKey1796774400000 } from './migrations/1796774400000-erasures-by-key';
+import { Statistics1796860800000 } from './migrations/1796860800000-statistics';
 import { PublisherGrantEntity } from './entities/publisher-grant.entity';
 import { TokenEntity } from './entities/token.entity';
 import { UserEntity } from './entities/user.entity';
@@ -59,5 +60,6 @@ export const DATABASE = {
     VersionTimes1796601600000,
     EndedMembers1796688000000,
     ErasuresByKey1796774400000,
+    Statistics1796860800000,
   ],
 };

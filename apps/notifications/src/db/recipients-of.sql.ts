@@ -22,7 +22,8 @@ const blockOf = (user: string) => `CASE WHEN many >= ${LEAST} THEN (
  */
 export const recipientsOf = (source: string, before?: string) => `
   named AS MATERIALIZED (
-    SELECT organization, id, "timestamp", content -> 'notifyUsers' AS users, json_array_length(content -> 'notifyUsers') AS many FROM ${source}
+    SELECT *, json_array_length(users) AS many
+    FROM (SELECT organization, id, "timestamp", content -> 'notifyUsers' AS users FROM ${source} OFFSET 0) read_once
   ), edges AS MATERIALIZED (
     SELECT n.*, ${blockOf(`n.users -> 0 ->> 'userId'`)} AS first, ${blockOf(`n.users -> -1 ->> 'userId'`)} AS last FROM named n
   ), side_by_side AS MATERIALIZED (

@@ -33,7 +33,7 @@ class Turns {
   constructor(private readonly most: number) {}
 
   begin(apiKey: string, isSettled: boolean, work: () => void): () => boolean {
-    if (this.settled.isEmpty && this.fresh.isEmpty && this.hasRoom && this.mayBegin(apiKey, isSettled)) {
+    if (this.settled.isEmpty && this.fresh.isEmpty && this.hasRoomFor(isSettled) && this.mayBegin(apiKey)) {
       this.count(apiKey, isSettled);
       work();
       return () => false;
@@ -86,13 +86,14 @@ class Turns {
 
   /** New keys come first up to a small number, so that settled ones with many calls do not keep them out. */
   private next(): Call | undefined {
-    if (!this.hasRoom) return undefined;
     const isFreshFirst = this.freshAtWork < MOST_BESIDE_SETTLED;
     return this.first(!isFreshFirst) ?? this.first(isFreshFirst);
   }
 
   private first(isSettled: boolean): Call | undefined {
-    const call = (isSettled ? this.settled : this.fresh).takeFirst((apiKey) => this.mayBegin(apiKey, isSettled));
+    // Once for all keys: a thousand may wait, and each end of a call comes here.
+    if (!this.hasRoomFor(isSettled)) return undefined;
+    const call = (isSettled ? this.settled : this.fresh).takeFirst((apiKey) => this.mayBegin(apiKey));
     if (call) this.count(call.apiKey, isSettled);
     return call;
   }
@@ -110,12 +111,12 @@ class Turns {
     return this.atWork.get(apiKey) ?? 0;
   }
 
-  private mayBegin(apiKey: string, isSettled: boolean): boolean {
-    return this.of(apiKey) < PART_OF_KEY * this.most && (isSettled || this.freshAtWork < this.mostFresh());
+  private mayBegin(apiKey: string): boolean {
+    return this.of(apiKey) < PART_OF_KEY * this.most;
   }
 
-  private get hasRoom(): boolean {
-    return this.settledAtWork + this.freshAtWork < this.most;
+  private hasRoomFor(isSettled: boolean): boolean {
+    return this.settledAtWork + this.freshAtWork < this.most && (isSettled || this.freshAtWork < this.mostFresh());
   }
 
   private mostFresh(): number {

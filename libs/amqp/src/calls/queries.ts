@@ -74,7 +74,9 @@ export class Queries {
     const { pattern } = query.operation;
     const { first, askedAt, repetitions } = query;
     const validCopy = standbyCopy - query.voidStandbyCopies;
-    if (repetitions > 0 && validCopy > Number(first === 'none')) this.repetitions.helped(query, validCopy > 1);
+    // While the first exchange takes nothing, the first standby copy is the query itself.
+    const isLater = validCopy > (first === 'none' ? 1 : 0);
+    if (repetitions > 0 && isLater) this.repetitions.helped(query, validCopy > 1);
     if (standbyCopy === 0) {
       this.repetitions.answered(query);
       this.answeredAt.set(pattern, performance.now());
@@ -212,16 +214,14 @@ export class Queries {
   }
 
   private onConfirm(query: Query, isStandby: boolean): void {
-    if (!isStandby) query.first = 'confirmed';
-    else query.standby = 'confirmed';
-    if (isStandby && this.has(query.correlationId)) this.watch(query);
+    if (!isStandby) return void (query.first = 'confirmed');
+    query.standby = 'confirmed';
+    if (!this.has(query.correlationId)) return;
+    this.watch(query);
     // Confirms come over one connection. The later copy is confirmed, so the queue of the first copy hangs, and not the connection.
-    if (isStandby && query.first === 'sent' && this.has(query.correlationId))
-      this.setAway(
-        query.operation.pattern,
-        'unconfirmed',
-        this.all().filter(({ first }) => first === 'sent'),
-      );
+    if (query.first !== 'sent') return;
+    const hanging = this.all().filter(({ first }) => first === 'sent');
+    this.setAway(query.operation.pattern, 'unconfirmed', hanging);
   }
 
   private setAway(pattern: string, reason: RepetitionReason, queries: Query[]): void {

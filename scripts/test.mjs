@@ -122,7 +122,7 @@ async function runSteps(broker, database) {
   const files = byServers(SERVER_PROJECTS);
   const withServers = async () => {
     await checkCode();
-    await runFaultPasses(broker);
+    await runClusterPass(broker);
     await runServerTests('tests with servers of their own', (await files).own, settings);
   };
   const withShared = async () => {
@@ -130,7 +130,9 @@ async function runSteps(broker, database) {
     await runServerTests(`${SERVER_PROJECTS.join(', ')} tests`, (await files).shared, settings);
   };
   await Promise.all([files, withServers(), withShared()]);
-  // The whole of it takes half an hour: npm run test:neighbours. Alone, because a good neighbour's calls have deadlines, and on a disk.
+  // Alone, because their calls have deadlines: beside other tests a slow machine misses them. The whole of each is a command of its own,
+  // npm run test:faults and npm run test:neighbours. The neighbours are on a disk.
+  await jest('fault tests, the short pass', ['--selectProjects', 'faults', '--testPathPatterns', 'short'], IN_MEMORY);
   await jest('neighbour tests, the short pass', ['--selectProjects', 'neighbours', '--testPathPatterns', 'short'], {});
 }
 
@@ -139,12 +141,11 @@ async function checkCode() {
   await checkRules();
 }
 
-// Each is a small share of a command of its own: npm run test:faults and test:cluster.
+// A small share of npm run test:cluster.
 /** @param {unknown} broker */
-async function runFaultPasses(broker) {
+async function runClusterPass(broker) {
   // Its own installation may be under way.
   await broker;
-  await jest('fault tests, the short pass', ['--selectProjects', 'faults', '--testPathPatterns', 'short'], IN_MEMORY);
   if (findRabbit())
     await jest(
       'cluster tests, the short pass',

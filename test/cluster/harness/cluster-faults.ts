@@ -186,8 +186,9 @@ export const FAULTS: Record<string, Fault> = {
     const { database, brokers } = context.system;
     await restart(context, brokers.brokers);
     await restartProcesses(context, 'SIGTERM');
-    await database.restart();
+    const awayMs = await database.restart();
     await context.workload.answers(30);
+    return { figures: `PostgreSQL was away for ${seconds(awayMs)} s` };
   },
 
   async loseStandby({ system: { database }, workload }) {

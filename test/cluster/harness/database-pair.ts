@@ -50,11 +50,17 @@ export class DatabasePair {
     await this.untilReplication(`sync_state = 'sync' AND state = 'streaming'`);
   }
 
-  /** Restarts the primary, and then the standby. The standby is not synchronous while it is away, so that no commit waits for it. */
-  async restart(): Promise<void> {
+  /**
+   * Restarts the primary, and then the standby. The standby is not synchronous while it is away, so that no commit waits for it.
+   *
+   * @returns for how many milliseconds the primary was away
+   */
+  async restart(): Promise<number> {
+    const from = performance.now();
     await this.primary.order('stop');
     await this.primary.order('start');
-    if (!this.standby) return;
+    const awayMs = performance.now() - from;
+    if (!this.standby) return awayMs;
     await this.untilFollowed();
     await this.synchronous(false);
     await this.standby.order('stop');
@@ -62,6 +68,7 @@ export class DatabasePair {
     await this.untilReplication(`state = 'streaming'`);
     await this.synchronous(true);
     await this.untilFollowed();
+    return awayMs;
   }
 
   private async synchronous(on: boolean): Promise<void> {

@@ -23,13 +23,19 @@ export const killWriters = (times: number, ratePerSecond: number): Fault => ({
   name: `SIGKILL of a writer, ${times} times, at ${ratePerSecond} calls a second`,
   share: 0.99,
   ratePerSecond,
+  perStart: true,
   async inject({ cluster, random, workload }) {
+    const starts: number[] = [];
     for (let time = 0; time < times; time++) {
       const { process } = random.pick(cluster.writers);
-      await workload.answers(random.between(10, ratePerSecond));
+      await workload.answers(random.between(10, Math.ceil(workload.ratePerSecond)));
       await process.stop('SIGKILL');
+      const from = performance.now();
       await process.start();
+      starts.push(performance.now() - from);
     }
+    const mean = starts.reduce((sum, ms) => sum + ms, 0) / times / 1000;
+    return `${workload.ratePerSecond.toFixed()} calls a second; a writer starts in ${mean.toFixed(1)} s`;
   },
 });
 

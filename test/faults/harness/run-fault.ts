@@ -11,6 +11,9 @@ const RECOVERY_MS = 10_000;
 /** The system counts as working after this number of consecutive answers of 200 to requests after the fault. */
 const HEALTHY_STREAK = 30;
 
+/** A start takes most of a processor. On a slow machine it takes longer, and fewer calls fit beside it. */
+const USUAL_START_MS = 600;
+
 export interface FaultContext {
   cluster: Cluster;
   workload: Workload;
@@ -28,6 +31,8 @@ export interface Fault {
   /** Least share of 200 among calls while the machine was not busy. */
   share?: number;
   ratePerSecond?: number;
+  /** Whether the rate is lower on a machine where a writer takes longer than {@link USUAL_START_MS} to start: by as much. */
+  perStart?: boolean;
   /** Number of requests that are sent at a time. Default 1. */
   burst?: number;
   /** Error-level log lines that are allowed during this fault. */
@@ -65,7 +70,7 @@ export function describeFaults(title: string, faults: Fault[], options: ClusterO
 
 /** @returns the violated guarantees */
 export async function runFault(cluster: Cluster, fault: Fault, random: Random): Promise<string[]> {
-  const workload = new Workload(cluster, random, fault.name, fault.ratePerSecond, fault.burst);
+  const workload = new Workload(cluster, random, fault.name, await rateOf(fault, cluster), fault.burst);
   const violations: string[] = [];
   const logged = cluster.nodes.map(({ process }) => process.output.length);
   workload.start();
@@ -135,6 +140,14 @@ export async function recovery(cluster: Cluster, workload: Workload): Promise<nu
   const ms = (firstOfStreak?.askedAt ?? Infinity) - healedAt;
   if (ms > RECOVERY_MS) throw new Error(`healthy again only after ${ms.toFixed()} ms`);
   return ms;
+}
+
+async function rateOf({ ratePerSecond, perStart }: Fault, { writers: [{ process }] }: Cluster): Promise<number | undefined> {
+  if (ratePerSecond === undefined || !perStart) return ratePerSecond;
+  await process.stop('SIGTERM');
+  const from = performance.now();
+  await process.start();
+  return ratePerSecond * Math.min(1, USUAL_START_MS / (performance.now() - from));
 }
 
 async function notReady(cluster: Cluster): Promise<string[]> {

@@ -42,7 +42,8 @@ export default defineConfig(
   {
     files: TYPESCRIPT,
     extends: [tseslint.configs.recommendedTypeChecked],
-    languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
+    // One program for all files: with a language service for each, the linter takes a quarter more.
+    languageOptions: { parserOptions: { project: './tsconfig.json', tsconfigRootDir: import.meta.dirname } },
     rules: {
       // A type imported as a value loads its module. The rule skips files with decorators, because Nest needs these classes as values.
       '@typescript-eslint/consistent-type-imports': ['error', { fixStyle: 'inline-type-imports' }],

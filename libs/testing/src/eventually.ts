@@ -1,12 +1,16 @@
+/** Shortest and longest pause between two checks. */
+const FIRST_MS = 10;
+const MOST_MS = 100;
+
 /**
  * Waits until a condition holds, where there is no signal to wait for.
  *
  * @param condition a thrown error counts as "not yet"
  * @param timeoutMs rejects after this time, with the last result of the condition
- * @param everyMs interval of the checks
+ * @param everyMs interval of the checks. By default a tenth of the time waited, within limits: a check takes processor time of what is waited for
  */
-export async function eventually<T>(condition: () => T | Promise<T>, timeoutMs = 60_000, everyMs = 10): Promise<T> {
-  const until = performance.now() + timeoutMs;
+export async function eventually<T>(condition: () => T | Promise<T>, timeoutMs = 60_000, everyMs?: number): Promise<T> {
+  const since = performance.now();
   for (;;) {
     let last: unknown;
     try {
@@ -16,7 +20,9 @@ export async function eventually<T>(condition: () => T | Promise<T>, timeoutMs =
     } catch (error) {
       last = error;
     }
-    if (performance.now() > until) throw new Error(`Not within ${timeoutMs} ms: ${String(last)}`, { cause: last });
-    await new Promise((resolve) => setTimeout(resolve, everyMs));
+    const waitedMs = performance.now() - since;
+    if (waitedMs > timeoutMs) throw new Error(`Not within ${timeoutMs} ms: ${String(last)}`, { cause: last });
+    const pauseMs = everyMs ?? Math.min(MOST_MS, Math.max(FIRST_MS, waitedMs / 10));
+    await new Promise((resolve) => setTimeout(resolve, pauseMs));
   }
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { EVENT_TYPES } from '@app/contracts/event-types';
 import type { EraseUsersRequest } from '@app/contracts/users.erase';
+import { eventually } from '@app/testing/eventually';
 import { UsersErasureSteps } from '../db/erasure-steps';
 import { refusal, users, UsersOnDatabase, type Call } from '../../test/users';
 
@@ -194,6 +195,11 @@ it('lets the erasures of API keys take turns', async () => {
 it('does not let an erasure that waits for events hold up one that does not', async () => {
   await erase();
   await erase({}, { apiKey: 'two' });
+  // An erasure waits for older transactions, and the relay may be looking at its table.
+  await eventually(async () => {
+    const older = `xact_start <= (SELECT max(requested_at) FROM erasures) AND datname = current_database()`;
+    return (await on.values(`SELECT pid::text FROM pg_stat_activity WHERE ${older}`)).length === 0;
+  });
   const steps = new UsersErasureSteps(on.dataSource, () => undefined);
   for (let step = 0; step < 2; step++) await steps.step();
   await on.dataSource.query(`UPDATE erasures SET outbox_seq = outbox_seq + 1000 WHERE api_key = 'one'`);

@@ -32,13 +32,12 @@ export async function needsOfChosen(args) {
 }
 
 /**
- * Each test file of these projects in one of two lists: those that break servers of their own, and all others.
- * @param {string[]} projects
+ * Whether a test file starts servers or services of its own.
+ * @param {string} file
  */
-export async function byServers(projects) {
-  const files = await filesOf(['--selectProjects', ...projects]);
-  const startsServers = (/** @type {string} */ file) => needsOf([file], textIn).ownServers;
-  return { own: files.filter(startsServers), shared: files.filter((file) => !startsServers(file)) };
+export function startsProcesses(file) {
+  const { ownServers, build } = needsOf([file], textIn);
+  return ownServers || build;
 }
 
 /** @param {string[]} args of Jest @returns {Promise<string[]>} the files that these choose */

@@ -167,22 +167,31 @@ const manyRefused: Situation = {
   name: 'refused-commands-without-end',
   alerts: ['LettersDropped'],
   async begin({ cluster }) {
-    let over = false;
+    const { process } = cluster.writers[0];
+    const dropped = async () => Number(/^rabbitmq_letters_dropped_total (\d+)$/m.exec(await process.metrics())?.[1] ?? 0);
+    const before = await dropped();
+    let [over, published] = [false, 0];
     // A valid message up to its first field. Fifty of them are more than an account may leave in an hour.
     const body = notification({ organizationId: 1, displayBodyMessage: 'x'.repeat(200_000) });
     const publishing = withChannel(cluster.broker.url, async (channel) => {
       while (!over) {
         for (let sent = 0; sent < 5; sent++) channel.publish('commands', 'notifications.add.v1', body, AS_DEMO);
         await channel.waitForConfirms();
+        published += 5;
         // Fifty a second: a load at a fixed rate, which waits for nothing.
         await lasting(100);
       }
-      await channel.purgeQueue('notifications.commands.refused');
     });
-    await shows(cluster.writers[0].process, 'rabbitmq_letters_dropped_total');
-    return () => {
+    await shows(process, 'rabbitmq_letters_dropped_total');
+    return async () => {
       over = true;
-      return publishing;
+      await publishing;
+      await withChannel(cluster.broker.url, async (channel) => {
+        // The writer goes on with what it has, and drops letters until then.
+        const kept = async () => (await channel.checkQueue('notifications.commands.refused')).messageCount;
+        await eventually(async () => (await kept()) + (await dropped()) - before >= published, 120_000, 500);
+        await channel.purgeQueue('notifications.commands.refused');
+      });
     };
   },
 };

@@ -32,7 +32,6 @@ module.exports = {
   maxWorkers: 2,
   // Ends a test that hangs. It is no measure of speed: a busy machine may take five times as long as a quiet one.
   testTimeout: 120_000,
-  testSequencer: '<rootDir>/scripts/checkout/test-order.cjs',
   // Freeing the memory of a worker takes longer than Jest's half second on a slow machine, and Jest then reports a leak.
   workerGracefulExitTimeout: 20_000,
   projects: [

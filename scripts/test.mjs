@@ -13,7 +13,7 @@ import { watchParent } from './processes/parent.mjs';
 import { prepare } from './checkout/prepare.mjs';
 import { report, reportFailure } from './checkout/progress.mjs';
 import { ROOT } from './checkout/project.mjs';
-import { needsOfChosen } from './checkout/test-needs.mjs';
+import { byServers, needsOfChosen } from './checkout/test-needs.mjs';
 import { INSTALL_NOTHING } from './programs/packages.mjs';
 import { PROMETHEUS_MISSING, hasPrometheus } from './servers/prometheus.mjs';
 import { CLUSTER_NEEDS_PROGRAM, findRabbit } from './servers/rabbitmq/program.mjs';
@@ -23,8 +23,6 @@ import { TestServers } from './servers/test-servers.mjs';
 const CHECKS = ['typecheck', 'format:check', 'docs:check', 'lint:containers', 'lint:manifests', 'lint'];
 // A short share of security: npm run test:security does the whole. In one run, so that no file at the end of a project is waited for.
 const SERVER_PROJECTS = ['integration', 'e2e', 'security'];
-// One more than cores: these tests wait for servers and deadlines a part of their time. Beside three others they miss deadlines on a slow machine.
-const SERVER_WORKERS = 3;
 
 /** The data of the servers that tests start for themselves is in memory, see scripts/servers/run.mjs. */
 const IN_MEMORY = { TEST_SERVERS_IN_MEMORY: 'true' };
@@ -121,7 +119,17 @@ async function startDatabase(given) {
 async function runSteps(broker, database) {
   const settings = async () => ({ ...(await broker), ...(await database), ...(await examples()) });
   // Side by side: tests wait for servers and deadlines half of their time, and the checks never do.
-  await Promise.all([checkCode().then(() => runClusterPass(broker)), runTests(settings)]);
+  const files = byServers(SERVER_PROJECTS);
+  const withServers = async () => {
+    await checkCode();
+    await runClusterPass(broker);
+    await runServerTests('tests with servers of their own', (await files).own, settings);
+  };
+  const withShared = async () => {
+    await jest('unit tests', ['--selectProjects', 'unit'], {});
+    await runServerTests(`${SERVER_PROJECTS.join(', ')} tests`, (await files).shared, settings);
+  };
+  await Promise.all([files, withServers(), withShared()]);
   // Alone, because their calls have deadlines: beside other tests a slow machine misses them. The whole of each is a command of its own,
   // npm run test:faults and npm run test:neighbours. The neighbours are on a disk.
   await jest('fault tests, the short pass', ['--selectProjects', 'faults', '--testPathPatterns', 'short'], IN_MEMORY);
@@ -147,11 +155,9 @@ async function runClusterPass(broker) {
   else notRun.push(`NOT RUN: the short pass of the cluster tests. ${CLUSTER_NEEDS_PROGRAM}`);
 }
 
-/** @param {() => Promise<Settings>} settings */
-async function runTests(settings) {
-  await jest('unit tests', ['--selectProjects', 'unit'], {});
-  const workers = ['--maxWorkers', String(SERVER_WORKERS)];
-  await jest(`${SERVER_PROJECTS.join(', ')} tests`, ['--selectProjects', ...SERVER_PROJECTS, ...workers], {
+/** @param {string} name @param {string[]} files @param {() => Promise<Settings>} settings */
+async function runServerTests(name, files, settings) {
+  await jest(name, ['--selectProjects', ...SERVER_PROJECTS, '--runTestsByPath', ...files], {
     ...(await settings()),
     ...IN_MEMORY,
   });

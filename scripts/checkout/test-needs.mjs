@@ -32,12 +32,13 @@ export async function needsOfChosen(args) {
 }
 
 /**
- * Whether a test file starts servers or services of its own.
- * @param {string} file
+ * Each test file of these projects in one of two lists: those that break servers of their own, and all others.
+ * @param {string[]} projects
  */
-export function startsProcesses(file) {
-  const { ownServers, build } = needsOf([file], textIn);
-  return ownServers || build;
+export async function byServers(projects) {
+  const files = await filesOf(['--selectProjects', ...projects]);
+  const startsServers = (/** @type {string} */ file) => needsOf([file], textIn).ownServers;
+  return { own: files.filter(startsServers), shared: files.filter((file) => !startsServers(file)) };
 }
 
 /** @param {string[]} args of Jest @returns {Promise<string[]>} the files that these choose */

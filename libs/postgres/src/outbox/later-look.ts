@@ -1,16 +1,18 @@
-/** One more look after a fixed time, for what is too young now: one timer for any number of wishes. */
+/** One more look for what is too young now: one timer for any number of wishes. */
 export class LaterLook {
   private due = 0;
   private timer?: NodeJS.Timeout;
 
+  /** @param afterMs age at which nothing is too young */
   constructor(
     private readonly afterMs: number,
     private readonly look: () => void,
   ) {}
 
-  want(): void {
+  /** @param oldestMs age of the oldest of what is too young. It has a look of its own when its time comes */
+  want(oldestMs = 0): void {
     this.due = performance.now() + this.afterMs;
-    this.timer ??= this.wait(this.afterMs);
+    this.timer ??= this.wait(Math.max(0, this.afterMs - oldestMs));
   }
 
   stop(): void {

@@ -198,7 +198,7 @@ export class OutboxRelay {
       if (full && !this.full) this.logger.error({ msg: 'the outbox is full: commands wait', events: maxEvents });
       this.full = full;
       if (found.events === 0) return;
-      if (fromMemory) this.later.want();
+      if (fromMemory) this.later.want(found.seconds * 1000);
       if (!fromMemory || found.seconds * 1000 >= EVENT_MEMORY_MS) this.wake();
     } catch (error) {
       this.logger.warn({ msg: 'the outbox could not be looked at', reason: (error as Error).message });

@@ -9,10 +9,10 @@ export class LaterLook {
     private readonly look: () => void,
   ) {}
 
-  /** @param oldestMs age of the oldest of what is too young. It has a look of its own when its time comes */
+  /** @param oldestMs age of the oldest of what is too young, less than `afterMs`. It has a look of its own when its time comes */
   want(oldestMs = 0): void {
     this.due = performance.now() + this.afterMs;
-    this.timer ??= this.wait(Math.max(0, this.afterMs - oldestMs));
+    this.timer ??= this.wait(this.afterMs - oldestMs);
   }
 
   stop(): void {

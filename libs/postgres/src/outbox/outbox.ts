@@ -198,8 +198,11 @@ export class OutboxRelay {
       if (full && !this.full) this.logger.error({ msg: 'the outbox is full: commands wait', events: maxEvents });
       this.full = full;
       if (found.events === 0) return;
-      if (fromMemory) this.later.want(found.seconds * 1000);
-      if (!fromMemory || found.seconds * 1000 >= EVENT_MEMORY_MS) this.wake();
+      const oldestMs = found.seconds * 1000;
+      const due = !fromMemory || oldestMs >= EVENT_MEMORY_MS;
+      // The look that begins takes the oldest: the later one is for the others.
+      if (fromMemory) this.later.want(due ? 0 : oldestMs);
+      if (due) this.wake();
     } catch (error) {
       this.logger.warn({ msg: 'the outbox could not be looked at', reason: (error as Error).message });
     }

@@ -23,7 +23,6 @@ export const killWriters = (times: number, ratePerSecond: number): Fault => ({
   name: `SIGKILL of a writer, ${times} times, at ${ratePerSecond} calls a second`,
   share: 0.99,
   ratePerSecond,
-  perStart: true,
   async inject({ cluster, random, workload }) {
     const starts: number[] = [];
     for (let time = 0; time < times; time++) {

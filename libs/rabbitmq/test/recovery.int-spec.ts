@@ -17,6 +17,8 @@ import { RabbitClient } from '../src/client/rabbit.client';
 import type { RabbitServer } from '../src/server/rabbit.server';
 
 const BODY: AddUsersRequest = { organizationId: 'o', users: [{ userId: 'u' }] };
+/** A client looks at its reply queue each second. The rest is for the next connection on a slow machine. */
+const NEXT_REPLY_QUEUE_MS = 5000;
 const CALL = { apiKey: 'key', requestId: 'r', timeoutMs: 8000 };
 
 describe('recovery', () => {
@@ -155,7 +157,7 @@ describe('recovery', () => {
     letGo();
     expect((await failure(call)).status).toBe('DEADLINE_EXCEEDED');
     // On a slow machine the deadline comes before the end of the connection.
-    await eventually(() => caller.replyQueue !== replyQueue);
+    await eventually(() => caller.replyQueue !== replyQueue, NEXT_REPLY_QUEUE_MS);
     await callsWork();
   });
 

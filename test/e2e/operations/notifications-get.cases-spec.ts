@@ -121,7 +121,7 @@ export const notificationsGet = (running: () => System): void =>
       const displayBodyMessage = 'x'.repeat(10_000);
       const notificationSourceData = { text: 'y'.repeat(60_000) };
       const displayHeadlineMessageTemplateData = { text: 'z'.repeat(60_000) };
-      // One after the other: a busy broker does not confirm 5 MiB within a second, and calls are refused then.
+      // One after the other: of forty large calls at once, a slow machine refuses some.
       for (let index = 0; index < 40; index++) {
         const { status } = await system.call('notifications/add', {
           organizationId: 'pages',

@@ -20,6 +20,7 @@ import { runService } from '@app/runtime/run-service';
 import { brokerTlsFiles, databaseTlsFiles } from '@app/runtime/settings/tls-settings';
 import { notificationsConfig } from './config';
 import { NotificationsErasureSteps } from './db/erasure-steps';
+import { INSERT_NONE } from './db/insert-notifications.sql';
 import { takeEvents } from './db/outbox.repository';
 import { DATABASE } from './db/schema';
 import { NotificationsModule } from './notifications.module';
@@ -86,7 +87,7 @@ void runService('notifications', notificationsConfig, async (config, { logger, r
     if (dataSource.isInitialized) await dataSource.destroy();
   };
 
-  if (await connectWhenReady(dataSource, stopping)) {
+  if (await connectWhenReady(dataSource, stopping, [INSERT_NONE])) {
     await client.connect();
     events.start();
     outbox.start();

@@ -1,5 +1,7 @@
 import { Logger } from '@nestjs/common';
+import type { QueryConfig } from 'pg';
 import type { DataSource } from 'typeorm';
+import { openPool } from './connections/open-pool';
 import { connectionPooler, READ_ONLY, reasonOf, sqlState } from './errors';
 
 const FIRST_DELAY_MS = 200;
@@ -7,17 +9,25 @@ const LONGEST_DELAY_MS = 5000;
 
 /**
  * Connects, and waits without limit until the database is reachable and every migration of this build has run. A service that starts on an old
- * schema would fail on each request instead.
+ * schema would fail on each request instead. Then it opens every connection of the pool.
  *
+ * @param statements see {@link openPool}
  * @returns false when `stopping` was aborted first
  * @throws ConnectionPooler when the URL leads to one
  */
-export async function connectWhenReady(dataSource: DataSource, stopping: AbortSignal): Promise<boolean> {
+export async function connectWhenReady(
+  dataSource: DataSource,
+  stopping: AbortSignal,
+  statements: readonly QueryConfig[] = [],
+): Promise<boolean> {
   const logger = new Logger('Postgres');
   let logged = '';
   for (let delay = FIRST_DELAY_MS; !stopping.aborted; delay = Math.min(delay * 2, LONGEST_DELAY_MS)) {
     const obstacle = await obstacleTo(dataSource);
-    if (!obstacle) return true;
+    if (!obstacle) {
+      await openPool(dataSource, statements, stopping);
+      return true;
+    }
     if (obstacle !== logged) logger.warn(`waiting: ${obstacle}`);
     logged = obstacle;
     await pause(delay * (0.75 + Math.random() / 2), stopping);

@@ -3,7 +3,7 @@ import type { DataSource } from 'typeorm';
 import { planOf, touchedBy } from '@app/testing/database/plan';
 import { aNotification, connectTestDatabase } from '../../test/notifications';
 import { InsertNotificationsRepository, type NewNotification } from './insert-notifications.repository';
-import { INSERT, INSERT_KNOWN } from './insert-notifications.sql';
+import { INSERT, INSERT_KNOWN, INSERT_NONE } from './insert-notifications.sql';
 
 describe(InsertNotificationsRepository.name, () => {
   let database: Awaited<ReturnType<typeof connectTestDatabase>>;
@@ -91,6 +91,11 @@ describe(InsertNotificationsRepository.name, () => {
     expect(await insert(aNotification({ id: '2' }))).toEqual({ stored: [], by: INSERT_KNOWN.name });
     expect(await insert(aNotification({ id: '2' }))).toEqual({ stored: [0], by: INSERT.name });
     expect(await rows('documents')).toHaveLength(1);
+  });
+
+  it('does nothing without notifications, so that each connection can plan it', async () => {
+    await expect(dataSource.query(INSERT_NONE.text, INSERT_NONE.values)).resolves.toEqual([]);
+    expect(await rows('notifications')).toEqual([]);
   });
 
   it('looks up only what its notifications name, with a plan from when the tables were empty', async () => {

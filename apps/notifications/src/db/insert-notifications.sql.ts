@@ -100,6 +100,9 @@ export const INSERT_KNOWN = {
   ${RESULT}`,
 };
 
+/** {@link INSERT_KNOWN} without a notification: a connection makes its plan. */
+export const INSERT_NONE = { ...INSERT_KNOWN, values: Array.from({ length: 14 }, () => []) };
+
 export const FIND_STORED = {
   name: 'find-stored-notifications',
   text: `

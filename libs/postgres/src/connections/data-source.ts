@@ -31,6 +31,9 @@ export const GENERIC_PLANS = { plan_cache_mode: 'force_generic_plan', enable_seq
 
 const CONNECT_TIMEOUT_MS = 2000;
 
+/** Idle time before TCP asks whether the other side is there. It finds lost connections, and keeps them in the tables of firewalls. */
+const KEEP_ALIVE_MS = 10_000;
+
 /** Creates a data source without connecting: {@link connectWhenReady} connects, so a process can start before its database. */
 export function createDataSource(settings: DataSourceSettings): DataSource {
   const logger = new Logger('Postgres');
@@ -57,6 +60,9 @@ export function createDataSource(settings: DataSourceSettings): DataSource {
       statement_timeout: STATEMENT_TIMEOUT_MS,
       idle_in_transaction_session_timeout: 5000,
       keepAlive: true,
+      keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
+      // An idle connection stays open. To open one costs the server more than a hundred statements, and a burst would open all of them at once.
+      idleTimeoutMillis: 0,
       options: Object.entries(parameters)
         .map(([name, value]) => `-c ${name}=${value}`)
         .join(' '),

@@ -29,6 +29,12 @@ export interface DataSourceSettings {
 /** See {@link DataSourceSettings.genericPlans}. */
 export const GENERIC_PLANS = { plan_cache_mode: 'force_generic_plan', enable_seqscan: 'off' };
 
+/**
+ * Statements are not compiled: that takes seconds, each time one runs, and each takes milliseconds. PostgreSQL before 18 finds a plan that cannot do
+ * without a sequential scan so expensive, because of `enable_seqscan`, that it would compile all of it.
+ */
+const NOT_COMPILED = { jit: 'off' };
+
 const CONNECT_TIMEOUT_MS = 2000;
 
 /** Idle time before TCP asks whether the other side is there. It finds lost connections, and keeps them in the tables of firewalls. */
@@ -38,7 +44,7 @@ const KEEP_ALIVE_MS = 10_000;
 export function createDataSource(settings: DataSourceSettings): DataSource {
   const logger = new Logger('Postgres');
   const servers = new DatabaseServers(settings.url);
-  const parameters = { search_path: settings.schema, ...(settings.genericPlans && GENERIC_PLANS) };
+  const parameters = { search_path: settings.schema, ...NOT_COMPILED, ...(settings.genericPlans && GENERIC_PLANS) };
   return new DataSource({
     type: 'postgres',
     applicationName: settings.name,

@@ -12,12 +12,14 @@ interface PlanNode {
   Plans?: PlanNode[];
 }
 
-/** Runs a statement, and returns all nodes of its plan. */
+/** Runs a statement, and returns all nodes of its plan. The server must not have compiled it, which takes longer than any statement of ours. */
 export async function planOf(connection: QueryRunner | EntityManager, statement: string): Promise<PlanNode[]> {
   const [explained] = (await connection.query(`EXPLAIN (ANALYZE, FORMAT JSON, TIMING OFF) ${statement}`)) as {
-    'QUERY PLAN': [{ Plan: PlanNode }];
+    'QUERY PLAN': [{ Plan: PlanNode; JIT?: unknown }];
   }[];
-  return flatten(explained['QUERY PLAN'][0].Plan);
+  const [{ Plan, JIT }] = explained['QUERY PLAN'];
+  if (JIT) throw new Error(`compiled: ${JSON.stringify(JIT)}`);
+  return flatten(Plan);
 }
 
 /** Keeps PostgreSQL from an ANALYZE of its own: it would make the plan of a prepared statement anew, while a test fills the tables. */

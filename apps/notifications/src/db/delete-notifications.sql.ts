@@ -31,7 +31,8 @@ const RUN = `
  * The row stays, without its content, and keeps the id taken: after a DELETE an insert that waits for the row would store the notification again.
  * The subquery with OFFSET 0 looks rows up one by one, and ctids replace joins, as in the statement of the retention.
  *
- * @param matching condition on a notification `n` whose row is locked
+ * @param matching condition on a notification `n` whose row is locked. No index may fit it: a planner that expects few rows of a location would read
+ *   all of them to find those with the ids
  * @param trace number of the parameter with the trace context, which may be null
  */
 const deleteCandidates = (matching: string, trace: number) => `
@@ -80,28 +81,29 @@ const result = (lists: string) => `
          outboxed.seq, outboxed.occurred_at, outboxed.body::text AS body, unpublished.found AS unpublished
   FROM run CROSS JOIN unpublished LEFT JOIN outboxed ON true`;
 
-const deletePage = (name: string, matching: string, trace: number) => ({
-  name,
-  text: `
+/** @param columns those that a notification must have the values of $8 and following in; the trace context, which may be null, comes after them */
+const deletePage = (name: string, columns: readonly string[]) => {
+  const equal = (operator: string) => columns.map((column, place) => `n.${column} ${operator} $${8 + place}::text`).join(' AND ');
+  const trace = 8 + columns.length;
+  return {
+    name,
+    text: `
   WITH ${RUN}, candidates AS MATERIALIZED (
     SELECT n.organization, n.id, n."timestamp", n.size, n.content FROM tenant CROSS JOIN LATERAL (
       SELECT * FROM notifications n
-      WHERE n.organization = tenant.organization AND ${matching} AND n."timestamp" <= tenant.moment
+      WHERE n.organization = tenant.organization AND ${equal('=')} AND n."timestamp" <= tenant.moment
       ORDER BY n."timestamp", n.id LIMIT ${MOST_DELETED + 1}
     ) n
-  ), ${deleteCandidates(matching, trace)}
+  ), ${deleteCandidates(equal('IS NOT DISTINCT FROM'), trace)}
   ${result(`(SELECT count(*) FROM candidates) > (SELECT count(*) FROM chosen) AS more`)}`,
-});
+  };
+};
 
 /** $8 is the document, $9 the trace context or null. */
-export const DELETE_BY_DOCUMENT = deletePage('delete-notifications-by-document', 'n.document_id = $8::text', 9);
+export const DELETE_BY_DOCUMENT = deletePage('delete-notifications-by-document', ['document_id']);
 
 /** $8 is the document, $9 the location, $10 the trace context or null. */
-export const DELETE_BY_LOCATION = deletePage(
-  'delete-notifications-by-location',
-  'n.document_id = $8::text AND n.location_id = $9::text',
-  10,
-);
+export const DELETE_BY_LOCATION = deletePage('delete-notifications-by-location', ['document_id', 'location_id']);
 
 const FILTERED = `($8::text IS NULL OR n.document_id = $8::text) AND ($9::text IS NULL OR n.location_id = $9::text)`;
 

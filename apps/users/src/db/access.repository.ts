@@ -98,14 +98,17 @@ export class AccessRepository {
     const values: unknown[] = [apiKey, organizationId, after, pageSize + 1];
     const use = (value: unknown) => `$${values.push(value)}`;
     const sameId = level.of === 'organization' ? '' : `AND m.${level.of}_id = ${use(level.id)}`;
+    const members = `SELECT * FROM ${level.of}_members m
+         WHERE m.organization = (SELECT id FROM organizations WHERE api_key = $1 AND organization_id = $2) ${sameId} AND m.user_id > $3`;
+    // OFFSET 0 hides the order and the LIMIT from the plan of the look-up by ids: PostgreSQL before 17 cannot look up in the order of the key, and
+    // would walk along all members to reach the LIMIT.
+    const chosen = userIds ? `${members} AND m.user_id = ANY (${use(userIds)}::text[]) OFFSET 0` : members;
     // The inner LIMIT 1 keeps the planner from joining and sorting all members at once: a page reads its members in the order of the key. The last
     // member that it may look at is returned in any case.
     const rows = await this.dataSource.query<(StoredContact & { live: boolean; number: string })[]>(
       `SELECT m.user_id AS "userId", u.name, u.email, u.initial, u.user_id IS NOT NULL AS live, m.number
        FROM (
-         SELECT m.*, row_number() OVER (ORDER BY m.user_id) AS number FROM ${level.of}_members m
-         WHERE m.organization = (SELECT id FROM organizations WHERE api_key = $1 AND organization_id = $2) ${sameId}
-           AND m.user_id > $3 ${userIds ? `AND m.user_id = ANY (${use(userIds)}::text[])` : ''}
+         SELECT m.*, row_number() OVER (ORDER BY m.user_id) AS number FROM (${chosen}) m
          ORDER BY m.user_id LIMIT ${MOST_LOOKED_AT}
        ) m LEFT JOIN LATERAL (
          SELECT * FROM users u WHERE u.organization = m.organization AND u.user_id = m.user_id AND ${live()} LIMIT 1

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { newMessageId } from '@app/amqp/messages/message-id';
 import type { Operation } from '@app/amqp/messages/message-properties';
 import { ApiError } from '@app/contracts/error';
 import { IDEMPOTENCY_KEY, REQUEST_ID } from '@app/contracts/headers';
@@ -10,7 +11,7 @@ export interface SendOptions {
   apiKey?: string;
   /** Time from now to the deadline, in milliseconds, at most 5 minutes. Default: that of the client. */
   timeoutMs?: number;
-  /** Identity of the effect, 1-255 bytes. A notification sent twice with the same id is stored once. Default: a random UUID. */
+  /** Identity of the effect, 1-255 bytes. A notification sent twice with the same id is stored once. Default: a UUID of version 7. */
   messageId?: string;
   /** 1-255 printable ASCII characters. The first answer is stored for 24 hours, and returned to a repetition. */
   idempotencyKey?: string;
@@ -29,7 +30,15 @@ const MAX_PROPERTY_BYTES = 255;
 export function readOptions(
   { pattern }: Operation,
   body: unknown,
-  { apiKey, timeoutMs, messageId = randomUUID(), idempotencyKey, requestId = randomUUID(), traceparent, tracestate }: SendOptions,
+  {
+    apiKey,
+    timeoutMs,
+    messageId = newMessageId(),
+    idempotencyKey,
+    requestId = randomUUID(),
+    traceparent,
+    tracestate,
+  }: SendOptions,
   client: { apiKey?: string; timeoutMs?: number },
 ) {
   const tenant = apiKey ?? client.apiKey;

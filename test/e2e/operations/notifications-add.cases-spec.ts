@@ -71,8 +71,9 @@ export const notificationsAdd = (running: () => System): void =>
       expect(item?.timestamp).toBeLessThanOrEqual(Date.now() + 1000);
     });
 
-    it('creates an id, and returns missing fields as empty', async () => {
+    it('creates an id that begins with the time, and returns missing fields as empty', async () => {
       const answer = await add(notification({ documentId: 'least' }));
+      expect(answer.headers.get('x-notification-id')).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7/);
       const [item] = await get({ documentId: 'least' });
       expect(item).toEqual({
         id: answer.headers.get('x-notification-id'),

@@ -7,6 +7,7 @@ import { RabbitChannel } from '../connection/channel';
 import { commandMessage } from '../messages/command-format';
 import { Commands } from './commands';
 import type { RabbitConnection } from '../connection/connection';
+import { newMessageId } from '../messages/message-id';
 import { messageProperties, type SendOptions, type Operation, type Request, type Sender } from '../messages/message-properties';
 import { PendingCalls } from './pending-calls';
 import { ConfirmedPublisher, type PublishOutcome } from '../publishing/publisher';
@@ -171,7 +172,7 @@ export class Caller {
     const request: Request = {
       operation,
       body: Buffer.from(JSON.stringify(body)),
-      options: { ...options, messageId: options.messageId ?? randomUUID() },
+      options: { ...options, messageId: options.messageId ?? newMessageId() },
       correlationId,
       deadline: performance.now() + timeoutMs,
     };

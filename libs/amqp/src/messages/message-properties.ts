@@ -1,5 +1,5 @@
-import { randomUUID } from 'node:crypto';
 import { HEADER } from './headers';
+import { newMessageId } from './message-id';
 import type { Properties } from './write-message';
 
 export interface SendOptions {
@@ -8,7 +8,7 @@ export interface SendOptions {
   requestId: string;
   /** Time from now to the deadline, in milliseconds. */
   timeoutMs: number;
-  /** Identity of the effect, at most 255 bytes; a random UUID when absent. */
+  /** Identity of the effect, at most 255 bytes. Default: a UUID of version 7. */
   messageId?: string;
   idempotencyKey?: string;
   /** W3C trace context of the message. */
@@ -56,7 +56,7 @@ export interface Awaited {
  */
 export function messageProperties(
   { kind, pattern }: Operation,
-  { apiKey, requestId, messageId = randomUUID(), idempotencyKey, trace }: Omit<SendOptions, 'timeoutMs'>,
+  { apiKey, requestId, messageId = newMessageId(), idempotencyKey, trace }: Omit<SendOptions, 'timeoutMs'>,
   { appId, userId }: Sender,
   correlationId: string,
   awaited?: Awaited,

@@ -15,7 +15,7 @@ import { Connections } from './server/connections';
 import { acceptJsonBodies } from './admission/content';
 import { ErrorFilter, sendError } from './server/error.filter';
 import { nothingHere } from './server/http-error';
-import { connectionsLimit, connectionsRefused, keyRateLimit } from './server/metrics';
+import { connectionsLimit, keyRateLimit } from './server/metrics';
 import { refuseUnread } from './admission/refuse-unread';
 import { KeyRateLimiter } from './admission/key-rate-limiter';
 import { TooManyRequests } from './admission/too-many-requests';
@@ -62,10 +62,8 @@ export async function createGateway({
   fastify.server.on('connect', answerConnect(fastify, connections, logger));
   // By default Node silently drops headers after the 2000th, perhaps a repeated credential. maxHeaderSize limits them already.
   fastify.server.maxHeadersCount = 0;
-  fastify.server.maxConnections = serverLimits.maxConnections;
   connectionsLimit.set(serverLimits.maxConnections);
   keyRateLimit.set(config.rateLimitPerSecond);
-  fastify.server.on('drop', () => connectionsRefused.inc());
   // 100-continue is answered after the credentials are checked. Other expectations are ignored; by default Node answers 417 without a body.
   for (const event of ['checkContinue', 'checkExpectation'])
     fastify.server.on(event, (request, response) => fastify.server.emit('request', request, response));

@@ -13,7 +13,7 @@ import { BusyKeys } from './admission/busy-keys';
 import { probeUsers } from './admission/probe-users';
 import { gatewayConfig } from './config';
 import { createGateway } from './create-gateway';
-import { SERVER_LIMITS } from './server/server-limits';
+import { listen } from './server/listen';
 
 void runService('gateway', gatewayConfig, async (config, { logger, readiness, reports }) => {
   const connection = { url: config.amqpUrl, tlsFiles: brokerTlsFiles(config), name: 'gateway' };
@@ -44,11 +44,11 @@ void runService('gateway', gatewayConfig, async (config, { logger, readiness, re
   await rabbit.connect();
   revocations.start();
   const stopProbing = probeUsers(authenticator, rabbit);
-  await app.listen({ port: config.port, host: await addressToListenOn(config.host), backlog: SERVER_LIMITS.backlog });
+  const stopListening = await listen(app, { port: config.port, host: await addressToListenOn(config.host) });
   logger.log({ msg: 'listening', url: await app.getUrl() });
   return async () => {
     stopProbing();
-    await app.close();
+    await Promise.all([app.close(), stopListening()]);
     await Promise.all([rabbit.close(), revocations.close()]);
   };
 });

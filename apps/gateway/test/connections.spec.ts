@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { connect } from 'node:net';
 import { eventually } from '@app/testing/eventually';
 import { SERVER_LIMITS } from '../src/server/server-limits';
 import { RunningGateway, textOf, responsesIn } from './running-gateway';
@@ -83,11 +84,15 @@ describe('connections', () => {
       headersTimeout: 10_000,
       requestTimeout: 15_000,
       keepAliveTimeout: 65_000,
-      maxConnections: 10_000,
       // No limit, because maxHeaderSize of 16 KiB limits it.
       maxHeadersCount: 0,
     });
-    expect(SERVER_LIMITS).toMatchObject({ unreadTimeoutMs: 30_000, leastBytesPerSecond: 65_536, maxOwed: 8 });
+    expect(SERVER_LIMITS).toMatchObject({
+      maxConnections: 10_000,
+      unreadTimeoutMs: 30_000,
+      leastBytesPerSecond: 65_536,
+      maxOwed: 8,
+    });
     await gateway.stop();
   });
 
@@ -120,6 +125,30 @@ describe('connections', () => {
   });
 });
 
+describe('the port', () => {
+  it('has several connections accepted in an iteration of the event loop, where the system can', async () => {
+    const gateway = await RunningGateway.start();
+    let accepted = 0;
+    gateway.app.getHttpServer().on('connection', () => accepted++);
+    const clients = Array.from({ length: 64 }, () => connect(gateway.port, '127.0.0.1').on('error', () => undefined));
+    const counts: number[] = [];
+    for (let before = 0; before < clients.length; before = accepted) {
+      await new Promise((resolve) => setImmediate(resolve));
+      counts.push(accepted - before);
+    }
+    const canShare = process.platform === 'linux' && Number(process.versions.node.split('.')[0]) >= 22;
+    expect(Math.max(...counts) > 1).toBe(canShare);
+    for (const client of clients) client.destroy();
+    await gateway.stop();
+  });
+
+  it('is not shared with another process', async () => {
+    const gateway = await RunningGateway.start();
+    await expect(RunningGateway.start({ port: gateway.port })).rejects.toMatchObject({ code: 'EADDRINUSE' });
+    await gateway.stop();
+  });
+});
+
 describe('close', () => {
   it('finishes running requests, and does not wait for idle connections', async () => {
     const gateway = await RunningGateway.start();
@@ -134,8 +163,10 @@ describe('close', () => {
     await started;
 
     gateway.readiness.draining = true;
-    const closed = gateway.stop();
+    let isClosed = false;
+    const closed = gateway.stop().then(() => (isClosed = true));
     await Promise.all([once(idle.resume(), 'close'), once(neverUsed.resume(), 'close')]);
+    expect(isClosed).toBe(false);
     finish();
     const [received] = responsesIn(await answers);
     expect([received.status, received.headers.connection]).toEqual([200, 'close']);

@@ -9,6 +9,7 @@ import { NestLogger } from '@app/runtime/logger';
 import { Readiness } from '@app/runtime/readiness';
 import { Authenticator } from '../src/admission/authenticator';
 import { createGateway, type GatewayParts } from '../src/create-gateway';
+import { listen } from '../src/server/listen';
 import { StubRabbit } from './stub-rabbit';
 
 export const CREDENTIALS = { 'x-svc-api-key': 'demo-key', 'x-svc-auth-token': 'demo-token' };
@@ -57,13 +58,18 @@ export class Log extends Writable {
 export class RunningGateway {
   private constructor(
     readonly app: NestFastifyApplication,
+    private readonly stopListening: () => Promise<void>,
     readonly port: number,
     readonly rabbit: StubRabbit,
     readonly readiness: Readiness,
     readonly log: Log,
   ) {}
 
-  static async start({ config, limits }: { config?: Partial<GatewayParts['config']>; limits?: GatewayParts['limits'] } = {}) {
+  static async start({
+    config,
+    limits,
+    port = 0,
+  }: { config?: Partial<GatewayParts['config']>; limits?: GatewayParts['limits']; port?: number } = {}) {
     const rabbit = new StubRabbit();
     const readiness = new Readiness();
     const log = new Log();
@@ -75,9 +81,9 @@ export class RunningGateway {
       logger: new NestLogger(pino({ level: 'debug' }, log)),
       limits,
     });
-    await app.listen(0, '127.0.0.1');
-    const { port } = app.getHttpServer().address() as AddressInfo;
-    return new RunningGateway(app, port, rabbit, readiness, log);
+    const stopListening = await listen(app, { port, host: '127.0.0.1' });
+    const address = app.getHttpServer().address() as AddressInfo;
+    return new RunningGateway(app, stopListening, address.port, rabbit, readiness, log);
   }
 
   /** A POST with credentials and a JSON body; `headers` may override them. */
@@ -128,8 +134,8 @@ export class RunningGateway {
       .reduce((sum, { value }) => sum + value, 0);
   }
 
-  stop(): Promise<void> {
-    return this.app.close();
+  async stop(): Promise<void> {
+    await Promise.all([this.app.close(), this.stopListening()]);
   }
 }
 

@@ -8,7 +8,7 @@ import { Pace } from './pace';
 
 /**
  * Most calls of unknown callers that begin in one iteration of the event loop. Such a call may take a millisecond: a question about credentials.
- * A call in flight needs some four iterations, and each accepts one connection only.
+ * A call in flight needs some four iterations.
  */
 const MOST_STRANGERS = 4;
 /** The same for other requests. A file of the documentation may have a megabyte, which is written at once. */

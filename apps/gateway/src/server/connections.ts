@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { NestLogger } from '@app/runtime/logger';
-import { connectionsClosed, connectionsOpen } from './metrics';
+import { connectionsClosed, connectionsOpen, connectionsRefused } from './metrics';
 import { Progress } from './progress';
 import { standBefore } from './stand-before';
 import type { ServerLimits } from './server-limits';
@@ -21,7 +21,10 @@ interface Connection {
   progress: Progress;
 }
 
-type Limits = Pick<ServerLimits, 'maxOwed' | 'maxQueued' | 'unreadTimeoutMs' | 'leastBytesPerSecond' | 'checkEveryMs'>;
+type Limits = Pick<
+  ServerLimits,
+  'maxConnections' | 'maxOwed' | 'maxQueued' | 'unreadTimeoutMs' | 'leastBytesPerSecond' | 'checkEveryMs'
+>;
 
 /**
  * Tracks open connections and the responses that each one still owes. A connection that owes many responses starts no further request and is not
@@ -82,6 +85,12 @@ export class Connections {
   }
 
   private opened(socket: Socket): void {
+    // The server's own limit counts the connections of one listening socket.
+    if (this.open.size >= this.limits.maxConnections) {
+      connectionsRefused.inc();
+      socket.destroy();
+      return;
+    }
     const connection: Connection = { owed: [], queued: 0, progress: new Progress(socket) };
     this.open.set(socket, connection);
     connectionsOpen.inc();

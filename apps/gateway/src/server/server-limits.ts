@@ -15,8 +15,8 @@ export interface ServerLimits {
   /** Open connections; a further one is closed unread. Far above the calls in flight, because most connections of load balancers are idle. */
   maxConnections: number;
   /**
-   * Connections that the kernel holds until the process accepts them; it takes one in each iteration of the event loop. A client beyond them waits a
-   * second, then two. Node's default is 511, and the kernel's `net.core.somaxconn` is an upper bound.
+   * Connections that the kernel holds for each listening socket until the process accepts them. A client beyond them waits a second, then two. Node's
+   * default is 511, and the kernel's `net.core.somaxconn` is an upper bound.
    */
   backlog: number;
   /** Time during which a client may read nothing of its answers. */

@@ -13,6 +13,9 @@ const add = (notificationId: string, rest: object) => ({
   displayHeadlineMessageTemplate: 'Hello',
   ...rest,
 });
+const STRANGERS = 20_000;
+/** Of the table of users: two for the index of the removal, and some for its steps. A scan for each organization would be hundreds. */
+const SCANS = 10;
 /** Everything that can be read of the tenant, in all ways. */
 const READS: [Operation, object][] = [
   ['users/get', ORGANIZATION],
@@ -74,6 +77,27 @@ describe('a tenant', () => {
         if (rows[0]?.n) counted[`${schema}.${name}`] = rows[0].n;
       }
     return counted;
+  };
+
+  /** Users of another tenant, and organizations of this one without users. */
+  const addStrangers = async () => {
+    await sql.from.query(
+      `WITH other AS (
+         INSERT INTO users.organizations (api_key, organization_id) SELECT 'demo-key', 'other' || n FROM generate_series(1, $1::int) n RETURNING id
+       ) INSERT INTO users.users (organization, user_id, initial_generated) SELECT id, 'stranger' || id, true FROM other`,
+      [STRANGERS],
+    );
+    await sql.from.query(
+      `INSERT INTO users.organizations (api_key, organization_id) SELECT $1, 'empty' || n FROM generate_series(1, 200) n`,
+      [apiKey],
+    );
+    await sql.from.query('ANALYZE users.users');
+  };
+  const usersTouched = async () => {
+    const { rows } = await sql.from.query<{ scanned: number; deleted: number }>(
+      `SELECT seq_tup_read::int AS scanned, n_tup_del::int AS deleted FROM pg_stat_user_tables WHERE relid = 'users.users'::regclass`,
+    );
+    return rows[0];
   };
 
   beforeAll(async () => {
@@ -182,6 +206,8 @@ describe('a tenant', () => {
   });
 
   it('leaves nothing where it was removed, and others as they are', async () => {
+    await addStrangers();
+    const touched = await usersTouched();
     const everything = await readAll(from, {});
     const others = await rowsOf(sql.from, 'demo-key');
     await tenants('remove', apiKey, '--yes');
@@ -189,5 +215,10 @@ describe('a tenant', () => {
     expect(await rowsOf(sql.from, 'demo-key')).toEqual(others);
     expect(await readAll(from, {})).toEqual(everything);
     expect((await from.call('users/get', ORGANIZATION, own)).status).toBe(401);
+    const { rows } = await sql.from.query(`SELECT indexname FROM pg_indexes WHERE indexname LIKE 'users\\_of\\_%'`);
+    expect(rows).toEqual([]);
+    // PostgreSQL tells of the reads of a connection after its end, with those of its deletions.
+    await eventually(async () => (await usersTouched()).deleted > touched.deleted);
+    expect((await usersTouched()).scanned - touched.scanned).toBeLessThan(SCANS * STRANGERS);
   });
 });

@@ -22,6 +22,9 @@ import { VersionTimes1796601600000 } from './migrations/1796601600000-version-ti
 import { EndedMembers1796688000000 } from './migrations/1796688000000-ended-members';
 import { ErasuresByKey1796774400000 } from './migrations/1796774400000-erasures-by-key';
 import { Statistics1796860800000 } from './migrations/1796860800000-statistics';
+import { UsersKey1796947200000 } from './migrations/1796947200000-users-key';
+import { ReversedKey1797033600000 } from './migrations/1797033600000-reversed-key';
+import { OneUsersKey1797120000000 } from './migrations/1797120000000-one-users-key';
 import { PublisherGrantEntity } from './entities/publisher-grant.entity';
 import { TokenEntity } from './entities/token.entity';
 import { UserEntity } from './entities/user.entity';
@@ -61,5 +64,8 @@ export const DATABASE = {
     EndedMembers1796688000000,
     ErasuresByKey1796774400000,
     Statistics1796860800000,
+    UsersKey1796947200000,
+    ReversedKey1797033600000,
+    OneUsersKey1797120000000,
   ],
 };

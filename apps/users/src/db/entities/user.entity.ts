@@ -6,19 +6,19 @@ import { OrganizationEntity } from './organization.entity';
  * A row holds the details of a user in one organization. The member tables hold the memberships.
  */
 @Entity('users')
-@Index('users_by_user', ['userId', 'organization'])
 @Index('users_by_departure', ['leftVersion'], { where: 'left_version >= 0' })
 @Index('users_departed', ['organization', 'userId'], { where: 'left_version >= 0' })
 export class UserEntity {
+  /** First in the key, by which an erasure finds the organizations of a user. */
+  @PrimaryColumn('text', { name: 'user_id', collation: 'C', primaryKeyConstraintName: 'users_pkey' })
+  userId: string;
+
   @PrimaryColumn('bigint', { primaryKeyConstraintName: 'users_pkey' })
   organization: string;
 
   @ManyToOne(() => OrganizationEntity)
   @JoinColumn({ name: 'organization', foreignKeyConstraintName: 'users_organization_fkey' })
   organizationEntity?: OrganizationEntity;
-
-  @PrimaryColumn('text', { name: 'user_id', collation: 'C', primaryKeyConstraintName: 'users_pkey' })
-  userId: string;
 
   /** null, here and below: never sent. */
   @Column('text', { nullable: true })

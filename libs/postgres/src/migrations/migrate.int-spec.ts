@@ -16,6 +16,12 @@ class Second1795132800002 implements MigrationInterface {
   up = (runner: QueryRunner) => runner.query('ALTER TABLE things ADD COLUMN size integer');
   down = (runner: QueryRunner) => runner.query('ALTER TABLE things DROP COLUMN size');
 }
+class Third1795132800003 implements MigrationInterface {
+  readonly name = 'Third1795132800003';
+  readonly transaction = false;
+  up = (runner: QueryRunner) => runner.query('CREATE INDEX CONCURRENTLY things_by_name ON things (name)');
+  down = (runner: QueryRunner) => runner.query('DROP INDEX things_by_name');
+}
 
 describe(migrate.name, () => {
   let database: TestDatabase;
@@ -45,6 +51,12 @@ describe(migrate.name, () => {
     const ran = await Promise.all(Array.from({ length: 4 }, () => migrate(settings('one'))));
     expect(ran.flat()).toEqual(['First1795132800001']);
     await expect(migrate(settings('one'))).resolves.toEqual([]);
+  });
+
+  it('lets set-ups that wait keep no other from building an index beside calls', async () => {
+    const migrations = [First1795132800001, Second1795132800002, Third1795132800003];
+    const ran = await Promise.all(Array.from({ length: 4 }, () => migrate(settings('two', migrations))));
+    expect(ran.flat()).toEqual(migrations.map(({ name }) => name));
   });
 
   it('gives each role the rows of its own schema and nothing else', async () => {

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import pg, { type Client } from 'pg';
 import { DataSource, type MigrationInterface } from 'typeorm';
 import type { TlsFiles } from '@app/runtime/settings/tls-files';
@@ -20,6 +21,7 @@ export interface MigrationSettings {
 }
 
 const PATIENCE_MS = 60_000;
+const LOCK_EVERY_MS = 200;
 
 /**
  * Brings one schema to the state of this build: schema, role, migrations, permissions. It changes only what differs. Safe to repeat and to run
@@ -32,7 +34,7 @@ export async function migrate(settings: MigrationSettings): Promise<string[]> {
   const servers = new DatabaseServers(settings.adminUrl);
   const client = await connect(settings, servers);
   try {
-    await client.query('SELECT pg_advisory_lock(hashtext($1))', [`migrate:${settings.schema}`]);
+    await lock(client, settings.schema);
     const role = serviceRoleOf(settings.serviceUrl, settings.adminUrl, { tlsFiles: settings.tlsFiles });
     await change(client, () => missingRoleAndSchema(client, settings.schema, role));
     const ran = await runMigrations(settings, servers);
@@ -41,6 +43,20 @@ export async function migrate(settings: MigrationSettings): Promise<string[]> {
   } finally {
     // The end of the session also releases the advisory lock.
     await client.end();
+  }
+}
+
+/**
+ * Asks for the lock again and again. A statement that waits for it would have a snapshot, and the run with the lock would wait for the end of that
+ * snapshot in CREATE INDEX CONCURRENTLY: both for ever.
+ */
+async function lock(client: Client, schema: string): Promise<void> {
+  for (;;) {
+    const { rows } = await client.query<{ locked: boolean }>('SELECT pg_try_advisory_lock(hashtext($1)) AS locked', [
+      `migrate:${schema}`,
+    ]);
+    if (rows[0].locked) return;
+    await sleep(LOCK_EVERY_MS);
   }
 }
 

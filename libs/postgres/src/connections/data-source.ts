@@ -67,7 +67,7 @@ export function createDataSource(settings: DataSourceSettings): DataSource {
       idle_in_transaction_session_timeout: 5000,
       keepAlive: true,
       keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
-      // An idle connection stays open. To open one costs the server more than a hundred statements, and a burst would open all of them at once.
+      // An idle connection stays open. To open one costs the server as much as some fifteen inserts, and a burst would open all of them at once.
       idleTimeoutMillis: 0,
       options: Object.entries(parameters)
         .map(([name, value]) => `-c ${name}=${value}`)

@@ -1,23 +1,23 @@
 import { Logger } from '@nestjs/common';
 import { Client } from 'pg';
 import type { DataSource } from 'typeorm';
-import { requiredEnv } from '@app/testing/required-env';
+import { createEmptyDatabase, type TestDatabase } from '@app/testing/database/server-databases';
 import { connectWhenReady } from '../connect';
 import { createDataSource } from './data-source';
 import { openPool } from './open-pool';
 
-const URL_OF_TEST = requiredEnv('TEST_DATABASE_URL');
 const POOL_SIZE = 3;
 const ROLE = 'open_pool_test';
 
 describe(openPool.name, () => {
+  let database: TestDatabase;
   let dataSource: DataSource;
   const never = new AbortController().signal;
   const sourceOf = (url: string) =>
     createDataSource({ name: ROLE, url, schema: 'public', entities: [], migrations: [], poolSize: POOL_SIZE });
 
   const asAdministrator = async <T>(sql: string): Promise<T[]> => {
-    const client = new Client({ connectionString: URL_OF_TEST });
+    const client = new Client({ connectionString: database.url });
     await client.connect();
     try {
       return (await client.query(sql)).rows as T[];
@@ -29,6 +29,8 @@ describe(openPool.name, () => {
     (await asAdministrator(`SELECT FROM pg_stat_activity WHERE application_name = '${ROLE}' AND wait_event = 'ClientRead'`))
       .length;
 
+  beforeAll(async () => void (database = await createEmptyDatabase()));
+  afterAll(() => database.drop());
   afterEach(async () => {
     jest.useRealTimers();
     jest.restoreAllMocks();
@@ -38,9 +40,9 @@ describe(openPool.name, () => {
   it('is called at the start of a service: each connection has the plans, and stays open when it is idle', async () => {
     // Those of the pool are faked, and those of sockets are not.
     jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask', 'performance', 'Date'] });
-    dataSource = sourceOf(URL_OF_TEST);
+    dataSource = sourceOf(database.url);
     await dataSource.initialize();
-    await dataSource.query('CREATE TABLE IF NOT EXISTS migrations (id serial, timestamp bigint, name text)');
+    await dataSource.query('CREATE TABLE migrations (id serial, timestamp bigint, name text)');
     await expect(
       connectWhenReady(dataSource, never, [{ name: 'nothing', text: 'SELECT $1::int[]', values: [[]] }]),
     ).resolves.toBe(true);
@@ -56,7 +58,7 @@ describe(openPool.name, () => {
   it('keeps what the server has room for, and says why there is not more', async () => {
     await asAdministrator(`DROP ROLE IF EXISTS ${ROLE}`);
     await asAdministrator(`CREATE ROLE ${ROLE} LOGIN CONNECTION LIMIT 2`);
-    const url = new URL(URL_OF_TEST);
+    const url = new URL(database.url);
     url.username = ROLE;
     url.password = '';
     dataSource = await sourceOf(url.href).initialize();
@@ -70,7 +72,7 @@ describe(openPool.name, () => {
   });
 
   it('opens no more when the process stops', async () => {
-    dataSource = await sourceOf(URL_OF_TEST).initialize();
+    dataSource = await sourceOf(database.url).initialize();
     await openPool(dataSource, [], AbortSignal.abort());
     expect(await open()).toBe(1);
   });

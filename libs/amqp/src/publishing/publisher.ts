@@ -124,7 +124,7 @@ export class ConfirmedPublisher {
       leaveNode(connection.address, `a quorum queue confirmed nothing for ${this.unconfirmedMs / 1000} s`);
     }
     const others = waiting.filter((target) => !silent.includes(target)).map(({ confirms }) => confirms.silentMs);
-    this.watchConfirms(this.unconfirmedMs - Math.max(0, ...others));
+    this.watchConfirms(Math.max(0, this.unconfirmedMs - Math.max(0, ...others)));
   }
 
   /** Permissions belong to the account: all unconfirmed messages with this exchange or this routing key were refused. */

@@ -20,7 +20,7 @@ export function keepCalling(
       await call(index, number);
       // Calls missed because of a slow answer are not made up.
       due = Math.max(due + everyMs, performance.now());
-      await sleep(due - performance.now());
+      await sleep(Math.max(0, due - performance.now()));
     }
   };
   const calling = Promise.all(Array.from({ length: clients }, client));

@@ -53,7 +53,9 @@ func main() {
 	// A person for this run alone: an erasure goes on after its answer.
 	userID := "reader " + id
 	must(calls.call("users.add.v1", object{"organizationId": "acme", "users": []object{{"userId": userID}}}, &done))
-	var found struct{ Data []struct{ UserID, Name string } }
+	var found struct {
+		Data []struct{ UserID, Name string }
+	}
 	must(calls.call("users.get.v1", object{"organizationId": "acme", "userIds": []string{userID}}, &found))
 	fmt.Println(len(found.Data))
 	document := object{"organizationId": "acme", "documentId": "call", "access": "organizationPrivate"}
@@ -74,7 +76,9 @@ func main() {
 	must(calls.call("notifications.inbox.v1", object{"organizationId": "acme", "userId": userID, "pageSize": 0}, &inbox))
 	fmt.Println(inbox.Unread.Count)
 	must(calls.call("notifications.update.v1", object{"organizationId": "acme", "userId": userID, "readUpTo": inbox.AsOf}, &done))
-	var each struct{ Data map[string]struct{ Message string } }
+	var each struct {
+		Data map[string]struct{ Message string }
+	}
 	must(calls.call("notifications.delete.v1", object{"organizationId": "acme", "notificationIds": []string{id}}, &each))
 	fmt.Println(each.Data[id].Message)
 	must(calls.call("users.delete.v1", object{"organizationId": "acme", "userIds": []string{userID}}, &each))

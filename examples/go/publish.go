@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"log"
 	"os"
+	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 )
+
+const timeout = 10 * time.Second
 
 const notification = `{
   "organizationId": "acme",
@@ -30,25 +33,33 @@ func main() {
 	must(err)
 	must(channel.Confirm(false))
 	returned := channel.NotifyReturn(make(chan amqp.Return, 1))
+	// Before 1.8 the library can lose a deferred confirmation (rabbitmq/amqp091-go#182).
+	confirms := channel.NotifyPublish(make(chan amqp.Confirmation, 1))
 
 	// A repetition with the same notificationId has no second effect.
-	confirm, err := channel.PublishWithDeferredConfirmWithContext(context.Background(),
+	must(channel.PublishWithContext(context.Background(),
 		os.Getenv("COMMANDS_EXCHANGE"), "notifications.add.v1", true, false, amqp.Publishing{
 			DeliveryMode: amqp.Persistent,
 			ContentType:  "application/json",
 			UserId:       account.Username, // your account; the broker checks it
 			Headers:      amqp.Table{"x-api-key": "demo-key"},
 			Body:         []byte(notification),
-		})
-	must(err)
-	acknowledged := confirm.Wait()
+		}))
 	select {
-	case <-returned: // comes before its confirm
-		log.Fatal("No queue is bound: the system is not set up.")
-	default:
-	}
-	if !acknowledged {
-		log.Fatal("The queue is full: repeat it later.")
+	case confirm, open := <-confirms:
+		select {
+		case <-returned: // comes before its confirm
+			log.Fatal("No queue is bound: the system is not set up.")
+		default:
+		}
+		if !open {
+			log.Fatal("The connection is lost: repeat it.")
+		}
+		if !confirm.Ack {
+			log.Fatal("The queue is full: repeat it later.")
+		}
+	case <-time.After(timeout):
+		log.Fatal("The broker has not confirmed it: repeat it later.")
 	}
 	fmt.Println("published")
 }

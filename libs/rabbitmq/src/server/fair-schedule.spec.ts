@@ -8,13 +8,14 @@ class Bench {
 
   constructor(readonly schedule: FairSchedule) {}
 
-  enter(share: string, flow: string, cost = 1, times = 1): void {
+  enter(share: string, flow: string, cost = 1, times = 1, givesWay = false): void {
     for (let time = 0; time < times; time++) {
       const work: Work = {
         share,
         flow,
         owner: flow,
         costNow: () => cost,
+        givesWay: () => givesWay,
         start: () => {
           this.started.push(flow);
           this.running.push(work);
@@ -101,6 +102,15 @@ describe('FairSchedule', () => {
     expect(one.count('heavy')).toBe(3);
   });
 
+  it('lets light work pass heavy work of its own flow that has no room', () => {
+    const one = bench(10, 100);
+    one.enter('calls', 'both', 50, 4);
+    one.enter('calls', 'both', 1, 9);
+    expect([one.count('both'), one.schedule.waiting]).toEqual([10, 3]);
+    one.finish();
+    expect([one.count('both'), one.schedule.waiting]).toEqual([11, 2]);
+  });
+
   it('gives an idle flow no credit', () => {
     const one = bench(1);
     one.enter('calls', 'busy', 1, 1000);
@@ -116,7 +126,8 @@ describe('FairSchedule', () => {
     let cost = 1;
     const started: string[] = [];
     const enter = (name: string) => {
-      const work: Work = { share: 'calls', flow: name, owner: name, costNow: () => cost, start: () => void started.push(name) };
+      const names = { share: 'calls', flow: name, owner: name };
+      const work: Work = { ...names, costNow: () => cost, givesWay: () => false, start: () => void started.push(name) };
       one.schedule.enter(work);
       return work;
     };
@@ -214,6 +225,46 @@ describe('FairSchedule', () => {
       one.enter('calls', 'other', 50, 2);
       one.finish(3);
       expect(one.count('other')).toBe(2);
+    });
+
+    it('lets large work rest beside light work of its own flow, to which it gives way while that comes', () => {
+      const one = bench(10, 100, { rest: 1 });
+      /** Pieces of the cost that run at once, and then those that start without a rest. */
+      const atWork = (cost: number, givesWay: boolean) => {
+        const before = one.count('both');
+        one.enter('calls', 'both', cost, 3, givesWay);
+        const atOnce = one.count('both') - before;
+        jest.advanceTimersByTime(10);
+        one.finish(atOnce);
+        const found = [atOnce, one.count('both') - before - atOnce];
+        for (let left = 3 - atOnce; left > 0; left--) {
+          jest.advanceTimersByTime(1000);
+          one.finish();
+        }
+        jest.advanceTimersByTime(1000);
+        return found;
+      };
+      const besideLight = (cost: number, givesWay: boolean) => {
+        one.enter('calls', 'both');
+        one.finish();
+        return atWork(cost, givesWay);
+      };
+      expect(besideLight(50, true)).toEqual([1, 0]);
+      expect(besideLight(50, false)).toEqual([2, 1]);
+      expect(besideLight(49, true)).toEqual([2, 1]);
+      one.enter('calls', 'both');
+      one.finish();
+      jest.advanceTimersByTime(101);
+      expect(atWork(50, true)).toEqual([2, 1]);
+    });
+
+    it('takes no first piece of heavy work for light work of the flow', () => {
+      const one = bench(10, 100, { rest: 1 });
+      one.enter('calls', 'heavy', 1, 1, true);
+      jest.advanceTimersByTime(10);
+      one.finish(1, 50);
+      one.enter('calls', 'heavy', 50, 2, true);
+      expect(one.count('heavy')).toBe(3);
     });
 
     it('lets hung work rest for a second', () => {

@@ -4,6 +4,9 @@ import { LIGHT, type Account, type FairScheduleOptions, type Flow, type Share, t
 /** A piece that has hung must not stop the others of its kind for as long again. */
 const MOST_REST_MS = 1000;
 
+/** Light work of a flow comes all the time when its latest piece ended no longer ago. Then it is protected from what gives way. */
+const OWN_LIGHT_MS = 100;
+
 /** Most remembered flows of a share. Above that, flows without waiting work are forgotten, with their debt. */
 const MAX_FLOWS = 10_000;
 
@@ -39,11 +42,11 @@ export class FairSchedule {
     const flow = flowOf(share, work.flow);
     if (share.isPreferred) this.preferredAt = performance.now();
     if (this.opened) return this.begin(share, flow, work, work.costNow());
-    if (this.waitingWork === 0) {
-      const cost = work.costNow();
-      if (this.mayStart(share, cost) && this.hasRoom(work, cost)) return this.begin(share, flow, work, cost);
-    }
-    flow.waiting.push(work);
+    const cost = work.costNow();
+    // Waiting light work has no place or may not start, and then neither may this: it passes heavy work only.
+    const isNext = this.waitingWork === 0 || cost <= LIGHT;
+    if (isNext && this.mayStart(share, cost) && this.hasRoom(work, flow, cost)) return this.begin(share, flow, work, cost);
+    (cost <= LIGHT ? flow.light : flow.heavy).push(work);
     share.waiting++;
     this.waitingWork++;
     this.startWaiting();
@@ -62,7 +65,8 @@ export class FairSchedule {
     if (share.flows.size > MAX_FLOWS) forgetIdle(share);
     this.runningWork--;
     this.keepRoom(started, -1);
-    const restMs = this.restAfter(started, known);
+    const restMs = this.restAfter(work, started, known);
+    if (known <= LIGHT) flow.lightAt = performance.now();
     if (restMs > 0) this.rest({ ...started, cost: Math.max(known, started.cost) }, restMs);
     if (this.waitingWork > 0) this.startWaiting();
   }
@@ -72,9 +76,9 @@ export class FairSchedule {
     this.opened = true;
     for (const share of this.shares.values()) {
       for (const flow of share.flows.values()) {
-        share.waiting -= flow.waiting.length;
-        this.waitingWork -= flow.waiting.length;
-        for (const work of flow.waiting.splice(0)) this.begin(share, flow, work, work.costNow());
+        share.waiting -= waitingOf(flow);
+        this.waitingWork -= waitingOf(flow);
+        for (const work of [...flow.heavy.splice(0), ...flow.light.splice(0)]) this.begin(share, flow, work, work.costNow());
       }
     }
   }
@@ -101,19 +105,18 @@ export class FairSchedule {
   /** The flows with the most waiting work, for the log. It scans all flows: do not call it often. */
   busiest(most: number): { share: string; flow: string; waiting: number }[] {
     return [...this.shares]
-      .flatMap(([share, { flows }]) => [...flows].map(([flow, { waiting }]) => ({ share, flow, waiting: waiting.length })))
+      .flatMap(([share, { flows }]) => [...flows].map(([name, flow]) => ({ share, flow: name, waiting: waitingOf(flow) })))
       .filter(({ waiting }) => waiting > 0)
       .sort((a, b) => b.waiting - a.waiting)
       .slice(0, most);
   }
 
   /** Milliseconds for which the room of work that has just ended stays unused. @param known its actual cost */
-  private restAfter({ share, owner, cost, at }: Started, known: number): number {
+  private restAfter(work: Work, { share, flow, cost, at }: Started, known: number): number {
     const { rest = 0 } = this.options;
     if (rest === 0) return 0;
     const now = performance.now();
-    const isHeavy = Math.max(cost, known) > LIGHT;
-    const leavesRoom = (isHeavy && this.lightWork.isBeside(owner, now)) || (share.isOther && this.isPreferredBusy(now));
+    const leavesRoom = this.isBesideLight(work, flow, Math.max(cost, known), now) || (share.isOther && this.isPreferredBusy(now));
     return leavesRoom ? Math.min(MOST_REST_MS, rest * (now - at)) : 0;
   }
 
@@ -130,25 +133,28 @@ export class FairSchedule {
 
   private startWaiting(): void {
     for (let next = this.next(); next; next = this.next()) {
-      const { share, flow, cost } = next;
+      const { share, flow, queue, cost } = next;
       share.waiting--;
       this.waitingWork--;
-      this.begin(share, flow, flow.waiting.shift()!, cost);
+      this.begin(share, flow, queue.shift()!, cost);
     }
   }
 
-  /** The next work that fits, in the order of turns. Heavy work that does not fit keeps its turn: no other heavy work passes it. */
-  private next(): { share: Share; flow: Flow; cost: number } | undefined {
+  /** The first of the queue whose turn it is and that fits. Heavy work that does not fit keeps its turn: no other heavy work passes it. */
+  private next(): { share: Share; flow: Flow; queue: Work[]; cost: number } | undefined {
     if (this.waitingWork === 0 || this.running >= this.options.places) return undefined;
     let heavyMayStart = true;
     for (const share of inOrder([...this.shares.values()].filter(({ waiting }) => waiting > 0))) {
-      for (const flow of inOrder([...share.flows.values()].filter(({ waiting }) => waiting.length > 0))) {
-        const [work] = flow.waiting;
-        const cost = work.costNow();
-        // Work that leaves room for the preferred share has no turn to keep.
-        if (!this.mayStart(share, cost)) continue;
-        if (cost <= LIGHT || (heavyMayStart && this.hasRoom(work, cost))) return { share, flow, cost };
-        heavyMayStart = false;
+      for (const flow of inOrder([...share.flows.values()].filter((one) => waitingOf(one) > 0))) {
+        for (const queue of [flow.heavy, flow.light]) {
+          if (queue.length === 0) continue;
+          const [work] = queue;
+          const cost = work.costNow();
+          // Work that leaves room for the preferred share has no turn to keep.
+          if (!this.mayStart(share, cost)) continue;
+          if (cost <= LIGHT || (heavyMayStart && this.hasRoom(work, flow, cost))) return { share, flow, queue, cost };
+          heavyMayStart = false;
+        }
       }
     }
     return undefined;
@@ -160,7 +166,7 @@ export class FairSchedule {
     // An idle share or flow does not save up credit.
     share.paidUntil = this.now + cost / share.weight;
     flow.paidUntil = share.now + cost;
-    work.started = { share, flow, owner: work.owner, cost, at: performance.now() };
+    work.started = { share, flow, cost, at: performance.now() };
     if (cost <= LIGHT) this.lightWork.started(work.owner, work.started.at);
     this.runningWork++;
     this.keepRoom(work.started, 1);
@@ -189,11 +195,18 @@ export class FairSchedule {
     return preference !== undefined && now - this.preferredAt <= preference.forMs;
   }
 
-  private hasRoom({ owner }: Work, cost: number): boolean {
+  private hasRoom(work: Work, flow: Flow, cost: number): boolean {
     if (this.running >= this.options.places) return false;
     if (cost <= LIGHT) return true;
-    const isHalved = this.options.rest !== undefined && this.lightWork.isBeside(owner, performance.now());
+    const isHalved = this.options.rest !== undefined && this.isBesideLight(work, flow, cost, performance.now());
     return this.heavy + this.heavinessOf(cost) <= (isHalved ? this.heavyMost : this.options.heavyBudget);
+  }
+
+  /** Whether the work is heavy, and light work that is protected from it came just before. */
+  private isBesideLight(work: Work, flow: Flow, cost: number, now: number): boolean {
+    if (cost <= LIGHT) return false;
+    const isBesideOwn = cost >= this.heavyMost && now - flow.lightAt <= OWN_LIGHT_MS && work.givesWay();
+    return isBesideOwn || this.lightWork.isBeside(work.owner, now);
   }
 
   /** A whole number: sums of fractions would not return to 0, and what needs half of the budget would find no room. */
@@ -222,12 +235,14 @@ export class FairSchedule {
 
 function flowOf(share: Share, name: string): Flow {
   let flow = share.flows.get(name);
-  if (!flow) share.flows.set(name, (flow = { paidUntil: 0, waiting: [] }));
+  if (!flow) share.flows.set(name, (flow = { paidUntil: 0, heavy: [], light: [], lightAt: -Infinity }));
   return flow;
 }
 
 function forgetIdle(share: Share): void {
-  for (const [name, { waiting }] of share.flows) if (waiting.length === 0) share.flows.delete(name);
+  for (const [name, flow] of share.flows) if (waitingOf(flow) === 0) share.flows.delete(name);
 }
+
+const waitingOf = ({ heavy, light }: Flow): number => heavy.length + light.length;
 
 const inOrder = <One extends Account>(accounts: One[]): One[] => accounts.sort((a, b) => a.paidUntil - b.paidUntil);

@@ -8,6 +8,8 @@ export interface Work {
   readonly owner: string | undefined;
   /** Expected cost; 1 is light work. It is asked whenever the work could start, because earlier work of the flow may have changed it. */
   costNow(): number;
+  /** Whether light work of its own flow is protected from it, too, if it costs half of the budget or more. Asked before its start and after its end. */
+  givesWay(): boolean;
   /** Starts it. Must not throw. */
   start(): void;
   /** Set by the schedule. */
@@ -24,8 +26,8 @@ export interface FairScheduleOptions {
   /** A share that others leave room for, also while it has no waiting work. */
   preference?: Preference;
   /**
-   * Heavy work beside light work of other owners has half of the budget. It keeps its room after its end, for the time that it has run, times
-   * this; so does work that leaves room for the preferred share. Default: it does not, and has the whole budget.
+   * Heavy work beside light work that is protected from it has half of the budget. It keeps its room after its end, for the time that it has run,
+   * times this; so does work that leaves room for the preferred share. Default: it does not, and has the whole budget.
    */
   rest?: number;
   /** Called after a rest: waiting work may have started, although none came or ended. */
@@ -42,7 +44,7 @@ export interface Preference {
   readonly forMs: number;
 }
 
-/** Work up to this cost is light: it needs a place but no budget, so it never waits behind heavy work. */
+/** Work up to this cost is light: it needs a place but no budget, so it never waits behind heavy work, not even of its own flow. */
 export const LIGHT = 1;
 
 export interface Account {
@@ -51,14 +53,17 @@ export interface Account {
 }
 
 export interface Flow extends Account {
-  readonly waiting: Work[];
+  /** Waiting work by its cost when it came. */
+  readonly heavy: Work[];
+  readonly light: Work[];
+  /** When its latest light work ended, in milliseconds of `performance.now()`. */
+  lightAt: number;
 }
 
 /** Work that has started. */
 export interface Started {
   readonly share: Share;
   readonly flow: Flow;
-  readonly owner: string | undefined;
   readonly cost: number;
   /** In milliseconds of `performance.now()`. */
   readonly at: number;

@@ -73,6 +73,7 @@ abstract class Turns {
         flow: flowOf(delivery),
         owner: ownerOf(delivery),
         costNow: () => this.costBefore(delivery),
+        givesWay: () => this.givesWay(delivery),
         start: () => {
           this.onStart(delivery);
           void handle().finally(finish).then(resolve, reject);
@@ -94,6 +95,7 @@ abstract class Turns {
   }
 
   protected abstract costBefore(delivery: Delivery): number;
+  protected abstract givesWay(delivery: Delivery): boolean;
   protected abstract onStart(delivery: Delivery): void;
   /** @returns undefined: the expected cost */
   protected abstract costAfter(delivery: Delivery): number | undefined;
@@ -153,6 +155,11 @@ export class CommandTurns extends Turns {
     return this.stating.has(delivery.context.pattern) ? Math.max(cost, this.costExpected(delivery) ?? 0) : cost;
   }
 
+  /** A deletion of a thousand rows is one long statement. Large bodies are written in batches, as fast as a tenant sends them. */
+  protected givesWay({ context }: Delivery): boolean {
+    return this.stating.has(context.pattern);
+  }
+
   protected onStart(): void {}
 
   protected costAfter(delivery: Delivery): number | undefined {
@@ -178,6 +185,10 @@ export class QueryTurns extends Turns {
   /** The first query of a flow finds out what the others cost, and these wait for it like the most expensive ones. */
   protected costBefore(delivery: Delivery): number {
     return this.costExpected(delivery) ?? (this.tried.has(expectationOf(delivery)) ? QUERY_BUDGET / 2 : LIGHT);
+  }
+
+  protected givesWay(): boolean {
+    return false;
   }
 
   protected onStart(delivery: Delivery): void {

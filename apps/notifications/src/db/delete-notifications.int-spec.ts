@@ -2,7 +2,7 @@ import { planOf, touchedBy } from '@app/testing/database/plan';
 import { eventually } from '@app/testing/eventually';
 import { EVENT_TYPES } from '@app/contracts/event-types';
 import { DeleteNotificationsRepository, type Deletion } from './delete-notifications.repository';
-import { DELETE_BY_DOCUMENT, DELETE_BY_ID, DELETE_BY_LOCATION, MOST_DELETED } from './delete-notifications.sql';
+import { DELETE_BY_DOCUMENT, DELETE_BY_ID, DELETE_BY_LOCATION, MOST_DELETED, MOST_EVENTS } from './delete-notifications.sql';
 import { InsertNotificationsRepository } from './insert-notifications.repository';
 import { ReadingsRepository } from './readings.repository';
 import { aNotification, connectTestDatabase } from '../../test/notifications';
@@ -154,6 +154,30 @@ it('leaves its event to the table while an event of the same notification may be
   await query(`INSERT INTO outbox (organization, notification_id) SELECT organization, id FROM notifications WHERE id = 'a'`);
   expect((await run({ ids: ['a'] }))?.event).toBeUndefined();
   expect((await run({ ids: ['b'] }))?.event).toBeDefined();
+});
+
+it('leaves its event to the table while many events wait, and looks through few of them', async () => {
+  const events = (count: number) =>
+    query(`INSERT INTO outbox (organization, notification_id) SELECT 1, 'other' || n FROM generate_series(1, $1::int) n`, [
+      count,
+    ]);
+  await store({ id: 'a' }, { id: 'b' });
+  await publishAll();
+  await events(MOST_EVENTS - 1);
+  expect((await run({ ids: ['a'] }))?.event).toBeDefined();
+  await events(MOST_EVENTS);
+  const runner = database.dataSources[0].createQueryRunner();
+  try {
+    await runner.startTransaction();
+    await runner.query(`PREPARE deletion AS ${DELETE_BY_ID.text}`);
+    const nodes = await planOf(runner, `EXECUTE deletion ('tenant', 'org', 'm', NULL, NULL, 'e', 256, NULL, NULL, '{b}', NULL)`);
+    expect(Math.max(...nodes.map(touchedBy))).toBe(MOST_EVENTS);
+  } finally {
+    await runner.query('DEALLOCATE deletion');
+    await runner.rollbackTransaction();
+    await runner.release();
+  }
+  expect((await run({ ids: ['b'] }))?.event).toBeUndefined();
 });
 
 it.each([

@@ -10,6 +10,11 @@ const MOST_RECIPIENTS = 10_000;
 const MOST_BYTES = 8 * 1024 * 1024;
 /** Most read states deleted by one statement. Others have no effect any more, and go when their users mark all as read or with the retention. */
 const MOST_READINGS = 10_000;
+/**
+ * Most waiting events that are looked through for those of the notifications: each add would pay for an index. With as many, as when a broker has
+ * been away, one of them may be there, and the event of the deletion is left to the table.
+ */
+export const MOST_EVENTS = 4000;
 
 /**
  * $1 api key, $2 organization, $3 message id, $4 deadline or null, $5 moment of the page token or null, $6 id of the event, $7 most notifications.
@@ -63,10 +68,11 @@ const deleteCandidates = (matching: string, trace: number) => `
       size = ${DELETED.content.length}, content = '${DELETED.content}', "timestamp" = clock.ms
     FROM clock WHERE n.organization = (SELECT organization FROM tenant) AND n.id = ANY (ARRAY(SELECT id FROM locked))
   ), unpublished AS MATERIALIZED (
-    SELECT EXISTS (
-      SELECT FROM outbox o WHERE o.organization = (SELECT organization FROM tenant)
-        AND o.notification_id = ANY (ARRAY(SELECT id FROM locked))
-    ) OR EXISTS (SELECT FROM locked l, clock WHERE l."timestamp" > clock.ms - ${UNDER_WAY_MS}) AS found
+    SELECT EXISTS (SELECT FROM locked l, clock WHERE l."timestamp" > clock.ms - ${UNDER_WAY_MS}) OR (
+      SELECT count(*) = ${MOST_EVENTS}
+        OR coalesce(bool_or(organization = (SELECT organization FROM tenant) AND notification_id IN (SELECT id FROM locked)), false)
+      FROM (SELECT organization, notification_id FROM outbox LIMIT ${MOST_EVENTS}) o
+    ) AS found
   ), outboxed AS (
     INSERT INTO outbox (id, organization, type, body, trace)
     SELECT $6::text, organization, '${EVENT_TYPES.notificationDeleted}',

@@ -23,13 +23,15 @@ const RECORD = `
 /**
  * Deletes memberships that were removed. Locks their users, as every statement that changes memberships does, and skips those whom another one
  * holds. A membership that changed before its user was locked has another version, which is compared again. Exported for the test of its plan.
+ *
+ * @param most a number in the text, because a plan without values is for a tenth of all rows
  */
-export const deleteRemoved = (table: MembersTable) => `
+export const deleteRemoved = (table: MembersTable, most: number) => `
   WITH due AS MATERIALIZED (
     SELECT max(version) AS version FROM version_times WHERE ${DUE}
   ), found AS MATERIALIZED (
     SELECT ctid, organization, user_id FROM ${table}
-    WHERE removed >= added AND removed <= (SELECT version FROM due) ORDER BY removed LIMIT $1
+    WHERE removed >= added AND removed <= (SELECT version FROM due) ORDER BY removed LIMIT ${most}
   ), locked AS MATERIALIZED (
     SELECT f.* FROM (SELECT DISTINCT organization, user_id FROM found) f CROSS JOIN LATERAL (${LOCKED_USER}) u
   ), deleted AS (
@@ -37,21 +39,23 @@ export const deleteRemoved = (table: MembersTable) => `
       AND removed >= added AND removed <= (SELECT version FROM due)
     RETURNING 1
   )
-  SELECT count(*)::int AS deleted, count(*) = $1 AS more FROM deleted`;
+  SELECT count(*)::int AS deleted, count(*) = ${most} AS more FROM deleted`;
 
 /**
  * Deletes memberships that ended because their users left the organization. Goes through the departures of the oldest day that is due, in their order,
  * and keeps the place in `looked_to`; one process at a time. A day is deleted after its last departure. All users of an erasure have one version, so
  * they are looked at together. Exported for the test of its plan.
+ *
+ * @param most as in {@link deleteRemoved}
  */
-export const DELETE_LEFT = `
+export const deleteLeft = (most: number) => `
   WITH due AS MATERIALIZED (
     SELECT day, version, looked_to FROM version_times WHERE ${DUE} ORDER BY day LIMIT 1 FOR UPDATE SKIP LOCKED
   ), found AS MATERIALIZED (
     SELECT u.* FROM due CROSS JOIN LATERAL (
       SELECT organization, user_id, left_version FROM users
       WHERE left_version >= 0 AND left_version > due.looked_to AND left_version <= due.version
-      ORDER BY left_version FETCH FIRST ($1) ROWS WITH TIES
+      ORDER BY left_version FETCH FIRST (${most}) ROWS WITH TIES
     ) u
   ), locked AS MATERIALIZED (
     SELECT f.* FROM found f CROSS JOIN LATERAL (${LOCKED_USER}) u
@@ -60,14 +64,14 @@ export const DELETE_LEFT = `
   of_${table} AS MATERIALIZED (
     SELECT m.ctid FROM locked l CROSS JOIN LATERAL (
       SELECT m.ctid FROM ${table} m WHERE m.organization = l.organization AND m.user_id = l.user_id AND m.added <= l.left_version OFFSET 0
-    ) m LIMIT $1
+    ) m LIMIT ${most}
   ), from_${table} AS (
     DELETE FROM ${table} WHERE ctid = ANY (ARRAY(SELECT ctid FROM of_${table})) AND added <= (SELECT version FROM due) RETURNING 1
   )`,
   ).join()}, looked AS MATERIALIZED (
-    SELECT greatest(${LEVELS.map((table) => `(SELECT count(*) FROM of_${table})`).join()}) = $1 AS unfinished,
+    SELECT greatest(${LEVELS.map((table) => `(SELECT count(*) FROM of_${table})`).join()}) = ${most} AS unfinished,
       (SELECT count(*) FROM found) = (SELECT count(*) FROM locked) AS at_all,
-      (SELECT count(*) FROM found) < $1 AS at_last
+      (SELECT count(*) FROM found) < ${most} AS at_last
   ), moved AS (
     UPDATE version_times v SET looked_to = (SELECT max(left_version) FROM found) FROM due, looked
     WHERE v.day = due.day AND at_all AND NOT unfinished AND NOT at_last
@@ -89,7 +93,7 @@ export async function recordVersion(dataSource: DataSource): Promise<Deleted> {
  * @param most most rows to delete
  */
 export async function deleteRemovedMembers(dataSource: DataSource, table: MembersTable, most: number): Promise<Deleted> {
-  const [done] = await dataSource.query<[Deleted]>(deleteRemoved(table), [most]);
+  const [done] = await dataSource.query<[Deleted]>(deleteRemoved(table, most));
   return done;
 }
 
@@ -100,6 +104,6 @@ export async function deleteRemovedMembers(dataSource: DataSource, table: Member
  * @param most most users to look at, and most rows of each table to delete
  */
 export async function deleteMembersWhoLeft(dataSource: DataSource, most: number): Promise<Deleted> {
-  const [done] = await dataSource.query<[Deleted]>(DELETE_LEFT, [most]);
+  const [done] = await dataSource.query<[Deleted]>(deleteLeft(most));
   return done;
 }

@@ -5,7 +5,7 @@ import { eventually } from '@app/testing/eventually';
 import { planOf, touchedBy } from '@app/testing/database/plan';
 import { numbered, users, UsersOnDatabase } from '../../test/users';
 import {
-  DELETE_LEFT,
+  deleteLeft,
   deleteMembersWhoLeft,
   deleteRemoved,
   deleteRemovedMembers,
@@ -25,7 +25,7 @@ afterAll(() => on?.stop());
 beforeEach(() => on.clear());
 
 const LOCK = 'pg_advisory_xact_lock(7)';
-const withMost = (statement: string, most: number) => statement.replaceAll('$1', String(most));
+const MOST = 64;
 /** More days than a version is kept. */
 const FAR = 100_000;
 
@@ -37,7 +37,7 @@ async function pass(days: number): Promise<void> {
   await dataSource.query('UPDATE version_times SET day = day + $1::int', [FAR - days]);
 }
 
-async function deleteDue(most = 64): Promise<void> {
+async function deleteDue(most = MOST): Promise<void> {
   await recordVersion(dataSource);
   for (const table of LEVELS) while ((await deleteRemovedMembers(dataSource, table, most)).more);
   while ((await deleteMembersWhoLeft(dataSource, most)).more);
@@ -93,7 +93,7 @@ describe('memberships that have ended', () => {
     expect(await on.values('SELECT day::text FROM version_times')).toHaveLength(1);
     // The next day begins behind it.
     await pass(31);
-    const plan = await planOf(dataSource.manager, withMost(DELETE_LEFT, 64));
+    const plan = await planOf(dataSource.manager, deleteLeft(MOST));
     expect(Math.max(...plan.filter((node) => node['Relation Name'] === 'users').map(touchedBy))).toBe(0);
   });
 
@@ -138,14 +138,14 @@ describe('memberships that have ended', () => {
   });
 
   it.each([
-    ['removed', () => remove('a'), deleteRemoved('document_members'), 'FROM found) f', `FROM found, ${LOCK}) f`],
-    ['left', () => leave('a'), DELETE_LEFT, 'FROM found f CROSS', `FROM (SELECT found.* FROM found, ${LOCK}) f CROSS`],
+    ['removed', () => remove('a'), deleteRemoved('document_members', MOST), 'FROM found) f', `FROM found, ${LOCK}) f`],
+    ['left', () => leave('a'), deleteLeft(MOST), 'FROM found f CROSS', `FROM (SELECT found.* FROM found, ${LOCK}) f CROSS`],
   ])('stay when they begin again between the look and the lock: %s', async (ended, end, statement, looked, waiting) => {
     await add('a');
     await end();
     await pass(31);
     await on.holding(`SELECT ${LOCK}`, async (rival) => {
-      const deletion = dataSource.query<[{ deleted: number }]>(withMost(statement.replace(looked, waiting), 64));
+      const deletion = dataSource.query<[{ deleted: number }]>(statement.replace(looked, waiting));
       await rival.waiting(1);
       await add('a');
       // Removed again, just now.
@@ -212,17 +212,17 @@ describe('among many others', () => {
   };
 
   it.each([
-    ['removed memberships', deleteRemoved('document_members')],
-    ['memberships of users who left', DELETE_LEFT],
-    ['expired keys', DELETE_EXPIRED_KEYS],
+    ['removed memberships', deleteRemoved('document_members', MOST)],
+    ['memberships of users who left', deleteLeft(MOST)],
+    ['expired keys', DELETE_EXPIRED_KEYS.replaceAll('$1', String(MOST))],
   ])('%s are found by index', async (_, statement) => {
     const nodes = await dataSource.transaction(async (manager) => {
       await fill(manager);
-      return planOf(manager, withMost(statement, 64));
+      return planOf(manager, statement);
     });
     const scans = nodes.filter((node) => node['Relation Name'] && node['Node Type'].includes('Scan'));
     // A user has two memberships.
-    expect(scans.filter((node) => touchedBy(node) > 2 * 64)).toEqual([]);
-    expect(Math.max(...scans.map(touchedBy))).toBeGreaterThanOrEqual(64);
+    expect(scans.filter((node) => touchedBy(node) > 2 * MOST)).toEqual([]);
+    expect(Math.max(...scans.map(touchedBy))).toBeGreaterThanOrEqual(MOST);
   });
 });

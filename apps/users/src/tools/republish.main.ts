@@ -42,6 +42,8 @@ async function main(args: string[]): Promise<void> {
     url: config.databaseUrl,
     tlsFiles: databaseTlsFiles(config),
     ...DATABASE,
+    // The plan of a page depends on its size: without it PostgreSQL may sort all rows for each page.
+    genericPlans: false,
     poolSize: 1,
   });
   await onDatabase(dataSource, async () => {

@@ -81,9 +81,22 @@ describe(Commands.name, () => {
     expect(sent()).toEqual(['a b c', 'd']);
     const byBytes = setUp();
     byBytes.ask('a b', { bytes: 200 * 1024 });
-    byBytes.ask('c', { bytes: 1024 * 1024 });
+    byBytes.ask('c d', { bytes: 100 * 1024 });
     await nextTurn();
-    expect(byBytes.sent()).toEqual(['a', 'b', 'c']);
+    expect(byBytes.sent()).toEqual(['a', 'b']);
+    await byBytes.end(0, 'confirmed');
+    expect(byBytes.sent()).toEqual(['a', 'b', 'c d']);
+  });
+
+  it('sends small commands while large ones wait for confirms', async () => {
+    const { ask, sent, end } = setUp();
+    ask('a b c', { bytes: 1024 * 1024 });
+    await nextTurn();
+    ask('d');
+    await nextTurn();
+    expect(sent()).toEqual(['a', 'b', 'd']);
+    await end(0, 'confirmed');
+    expect(sent()).toEqual(['a', 'b', 'd', 'c']);
   });
 
   it('lets tenants take turns', async () => {
@@ -227,6 +240,17 @@ describe(Commands.name, () => {
       ask('g', { operation: { ...add, pattern: 'users.delete.v1' } });
       await nextTurn();
       expect(sent().at(-1)).toBe('g');
+    });
+
+    it('is not one that only large messages wait for', async () => {
+      const { ask, sent, rejected } = setUp();
+      ask('a b c', { bytes: 1024 * 1024, operation: { ...OPERATION, service: 'users' } });
+      await nextTurn();
+      jest.advanceTimersByTime(900);
+      await nextTurn();
+      ask('d', { operation: { ...OPERATION, service: 'users' } });
+      await nextTurn();
+      expect([sent(), rejected.map(([id]) => id)]).toEqual([['a', 'b', 'd'], ['c']]);
     });
 
     it('is not one that confirms slowly', async () => {

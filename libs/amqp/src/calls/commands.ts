@@ -26,14 +26,21 @@ export interface CommandTransport {
 
 /** Bodies in one message. */
 const MOST_BYTES = 256 * 1024;
+/**
+ * A larger body never shares a message or a limit with smaller ones: the broker takes many times as long for it. So small commands, whoever sends
+ * them, wait for at most two large messages, which are in front of them on the connection.
+ */
+const LARGE_BYTES = 16 * 1024;
+const MOST_LARGE_UNCONFIRMED = 2;
 /** Bodies that wait for a confirm. */
 const MOST_WAITING_BYTES = 64 * 1024 * 1024;
 /** How long commands of a routing key go alone, after a consumer could not read several in one message. */
 const ALONE_MS = 60_000;
 
-/** Commands of one routing key that are not sent yet. */
+/** Commands of one routing key that are not sent yet, either the large or the small ones. */
 interface Route {
   service?: string;
+  isLarge: boolean;
   waiting: FairQueue<AwaitedCommand>;
   confirms: QueueConfirms;
   /** In milliseconds of `performance.now()`. */
@@ -48,7 +55,8 @@ interface Route {
  */
 export class Commands {
   private readonly asked = new InFlight<AwaitedCommand>();
-  private readonly routes = new Map<string, Route>();
+  private readonly routes: Route[] = [];
+  private readonly byPattern = new Map<string, { small: Route; large: Route }>();
   /** Commands of the messages that no answer has come for. */
   private readonly batches = new InFlight<readonly AwaitedCommand[]>();
   private waitingBytes = 0;
@@ -68,7 +76,8 @@ export class Commands {
     const command: AwaitedCommand = { ...request, sent: false, repeated: false };
     this.asked.set(correlationId, command);
     this.waitingBytes += body.length;
-    const route = this.routeOf(operation);
+    const { small, large } = this.routesOf(operation);
+    const route = body.length > LARGE_BYTES ? large : small;
     route.waiting.add(options.apiKey ?? '', command);
     if (this.isSilent(route)) this.refuseWaiting(route);
     else this.schedule();
@@ -93,7 +102,7 @@ export class Commands {
 
   /** The commands that were not sent: the channel was lost, and they can wait for another one. */
   takeUnsent(): AwaitedCommand[] {
-    const unsent = [...this.routes.values()].flatMap((route) => this.takeWaiting(route));
+    const unsent = this.routes.flatMap((route) => this.takeWaiting(route));
     return unsent.filter(({ correlationId }) => this.asked.take(correlationId));
   }
 
@@ -108,7 +117,7 @@ export class Commands {
     if (!commands) return false;
     const { operation } = commands[0];
     const { pattern } = operation;
-    this.routeOf(operation).aloneUntil = performance.now() + ALONE_MS;
+    for (const route of Object.values(this.routesOf(operation))) route.aloneUntil = performance.now() + ALONE_MS;
     this.transport.unread(pattern);
     for (const command of commands) {
       if (!this.asked.get(command.correlationId)) continue;
@@ -118,16 +127,24 @@ export class Commands {
     return true;
   }
 
-  private routeOf({ pattern, service }: Operation): Route {
-    const known = this.routes.get(pattern);
+  private routesOf({ pattern, service }: Operation): { small: Route; large: Route } {
+    const known = this.byPattern.get(pattern);
     if (known) return known;
+    const routes = { small: this.newRoute(service, false), large: this.newRoute(service, true) };
+    this.byPattern.set(pattern, routes);
+    return routes;
+  }
+
+  private newRoute(service: string | undefined, isLarge: boolean): Route {
+    const onSilent = () => route.confirms.isSilent && this.refuseWaiting(route);
     const route: Route = {
       service,
+      isLarge,
       waiting: new FairQueue(),
-      confirms: new QueueConfirms(() => route.confirms.isSilent && this.refuseWaiting(route)),
+      confirms: new QueueConfirms(onSilent, isLarge ? MOST_LARGE_UNCONFIRMED : undefined),
       aloneUntil: -Infinity,
     };
-    this.routes.set(pattern, route);
+    this.routes.push(route);
     return route;
   }
 
@@ -137,7 +154,7 @@ export class Commands {
     this.scheduled = true;
     setImmediate(() => {
       this.scheduled = false;
-      for (const route of this.routes.values()) {
+      for (const route of this.routes) {
         const isSilent = this.isSilent(route);
         while (!isSilent && !route.waiting.isEmpty && !route.confirms.isFull) void this.sendFrom(route);
         if (isSilent) this.refuseWaiting(route);
@@ -145,11 +162,13 @@ export class Commands {
     });
   }
 
-  /** Whether the queue confirms nothing: a command that is rare needs no messages of its own to find that out, with an unknown outcome each. */
-  private isSilent({ confirms, service }: Route): boolean {
+  /**
+   * Whether the queue confirms nothing: a command that is rare needs no messages of its own to find that out, with an unknown outcome each. Large
+   * messages may only be slow, so they say nothing about small ones.
+   */
+  private isSilent({ confirms, service, isLarge }: Route): boolean {
     if (confirms.isSilent || service === undefined) return confirms.isSilent;
-    for (const other of this.routes.values()) if (other.service === service && other.confirms.isSilent) return true;
-    return false;
+    return this.routes.some((other) => other.service === service && (isLarge || !other.isLarge) && other.confirms.isSilent);
   }
 
   private refuseWaiting(route: Route): void {

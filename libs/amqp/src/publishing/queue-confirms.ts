@@ -20,8 +20,14 @@ export class QueueConfirms {
   private silent = false;
   private watching?: NodeJS.Timeout;
 
-  /** @param onSilent called again and again while the queue is silent */
-  constructor(private readonly onSilent?: () => void) {}
+  /**
+   * @param onSilent called again and again while the queue is silent
+   * @param most unconfirmed messages, before the next one waits for a confirm
+   */
+  constructor(
+    private readonly onSilent?: () => void,
+    private readonly most = MOST_UNCONFIRMED,
+  ) {}
 
   /** Counts a message until `publish` has ended. @throws what `publish` throws */
   async during<T>(publish: () => Promise<T>): Promise<T> {
@@ -38,7 +44,7 @@ export class QueueConfirms {
 
   /** Whether the next message waits for a confirm. */
   get isFull(): boolean {
-    return this.unconfirmed >= MOST_UNCONFIRMED;
+    return this.unconfirmed >= this.most;
   }
 
   /** Whether calls are refused. */

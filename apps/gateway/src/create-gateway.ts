@@ -68,7 +68,7 @@ export async function createGateway({
   for (const event of ['checkContinue', 'checkExpectation'])
     fastify.server.on(event, (request, response) => fastify.server.emit('request', request, response));
 
-  acceptJsonBodies(fastify);
+  acceptJsonBodies(fastify, admission.whenTurnOfBody);
   fastify.decorateRequest('caller', undefined);
   fastify.decorateRequest('failure', undefined);
   fastify.decorateRequest('errorStatus', undefined);

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Span } from '@opentelemetry/api';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { unavailable } from '@app/amqp/calls/call-errors';
 import { ApiError, type ErrorStatus } from '@app/contracts/error';
 import { MAX_BODY_BYTES } from '@app/contracts/json';
 import type { CallOptions } from '@app/rabbitmq/client/rabbit.client';
@@ -14,6 +15,7 @@ import { Answers } from './answers';
 import { CallTurns } from './call-turns';
 import { Hold, limitOf, type Capacity } from './hold';
 import { kindOf } from './kinds';
+import { LARGE_BYTES, LargeBodies } from './large-bodies';
 import { bytesArriving, bytesArrivingLimit } from '../server/metrics';
 import { notServed } from '../server/methods';
 import { oddityOf } from './oddities';
@@ -48,8 +50,6 @@ declare module 'fastify' {
   }
 }
 
-/** Only larger bodies count towards the limit, so that slow callers with large bodies leave room for others. maxConnections limits the rest. */
-const LARGE_BYTES = 16 * 1024;
 /** Answers without an API key count only above this size. maxConnections limits the rest. */
 const LARGE_ANSWER_BYTES = 4096;
 
@@ -76,6 +76,7 @@ export class Admission {
       bodies: new Shares(limits.maxBytesArriving, (held) => bytesArriving.set(held)),
       answers: new Answers(limits.maxBytesWaiting),
       turns: new CallTurns(),
+      largeBodies: new LargeBodies(),
     };
   }
 
@@ -107,6 +108,19 @@ export class Admission {
   /** Fastify onRequest hook, before the body is read: a Nest guard would run after it is parsed. */
   admit = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void => {
     this.isAdmitted(request, reply).then((admitted) => admitted && done(), done);
+  };
+
+  /** For the parser: undefined when a body may be parsed at once, else resolves when it is its turn. @throws ApiError when its time is over */
+  whenTurnOfBody = ({ hold, caller }: FastifyRequest, bytes: number): Promise<void> | undefined => {
+    if (bytes <= LARGE_BYTES || !hold || !caller) return undefined;
+    const arrivedAt = performance.now();
+    return new Promise((resolve, reject) =>
+      hold.whenTurnOfBody(bytes, caller.timeoutMs, (isLate) => {
+        caller.timeoutMs -= performance.now() - arrivedAt;
+        if (isLate) reject(unavailable('its large body had no turn in time'));
+        else resolve();
+      }),
+    );
   };
 
   /** Fastify preValidation hook, after the body is read: a caller with a slow body does not occupy a place. */
@@ -183,6 +197,7 @@ export class Admission {
     refuseContent(request.headers);
     const hold = new Hold(this.capacity, kind, apiKey);
     const bytes = Number(request.headers['content-length'] ?? MAX_BODY_BYTES);
+    // Smaller ones do not count, so that slow callers with large bodies leave room for others. maxConnections limits them.
     const limit = bytes > LARGE_BYTES ? hold.takeBody(bytes) : undefined;
     if (limit) return limit;
     request.hold = hold;

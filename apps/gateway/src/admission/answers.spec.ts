@@ -2,6 +2,7 @@ import { Answers } from './answers';
 import { CallTurns } from './call-turns';
 import { Hold } from './hold';
 import { KINDS } from './kinds';
+import { LargeBodies } from './large-bodies';
 import { Places } from './places';
 import { Shares } from './shares';
 
@@ -14,6 +15,7 @@ describe('the expected size of an answer', () => {
     bodies: new Shares(MEBIBYTE),
     answers: new Answers(128 * MEBIBYTE),
     turns: new CallTurns(),
+    largeBodies: new LargeBodies(),
   };
 
   const answer = (bytes: number, isResult: boolean) => {

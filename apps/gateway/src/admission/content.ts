@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { MAX_BODY_BYTES, parseJson } from '@app/contracts/json';
 import { bodyTooLarge, refusal } from '../server/http-error';
 
@@ -19,10 +19,20 @@ export function refuseContent(headers: IncomingHttpHeaders): void {
   if (Number(headers['content-length']) > MAX_BODY_BYTES) throw bodyTooLarge();
 }
 
-/** Adds one parser for every content type, because {@link refuseContent} has checked the type already. */
-export function acceptJsonBodies(fastify: FastifyInstance): void {
+/**
+ * Adds one parser for every content type, because {@link refuseContent} has checked the type already.
+ *
+ * @param whenTurn resolves when the body may be parsed
+ */
+export function acceptJsonBodies(
+  fastify: FastifyInstance,
+  whenTurn: (request: FastifyRequest, bytes: number) => Promise<void> | undefined,
+): void {
   fastify.removeAllContentTypeParsers();
-  fastify.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: MAX_BODY_BYTES }, async (_request: unknown, body: Buffer) =>
-    parseJson(body),
-  );
+  const options = { parseAs: 'buffer', bodyLimit: MAX_BODY_BYTES } as const;
+  fastify.addContentTypeParser('*', options, async (request: FastifyRequest, body: Buffer) => {
+    const turn = whenTurn(request, body.length);
+    if (turn) await turn;
+    return parseJson(body);
+  });
 }

@@ -3,6 +3,7 @@ import { Admission } from './admission';
 import { Answers } from './answers';
 import { CallTurns, MOST_BESIDE_SETTLED } from './call-turns';
 import { Hold, type Capacity } from './hold';
+import { LargeBodies } from './large-bodies';
 import { Places } from './places';
 import { Shares } from './shares';
 
@@ -37,6 +38,7 @@ describe(Hold.name, () => {
       bodies: new Shares(MEBIBYTE),
       answers: new Answers(128 * MEBIBYTE),
       turns: new CallTurns(),
+      largeBodies: new LargeBodies(),
     };
     capacity.places.answered('settled');
     calls = ['settled', ...Array.from({ length: MOST_BESIDE_SETTLED }, () => 'new')].map((apiKey) => call(apiKey).hold);
@@ -73,6 +75,24 @@ describe(Hold.name, () => {
     const work = jest.fn();
     hold.whenTurn(5000, work);
     expect(work).not.toHaveBeenCalled();
+  });
+
+  it('refuses a large body whose turn does not come in time, and never begins one of a client that left', () => {
+    const small = holdOf('small');
+    const turnOf = (hold: Hold) => {
+      const work = jest.fn();
+      hold.whenTurnOfBody(MEBIBYTE, 5000, work);
+      return { hold, work };
+    };
+    const [first, left, late] = Array.from({ length: 3 }, () => turnOf(new Hold(capacity, KIND, 'large')));
+    left.hold.close();
+    jest.advanceTimersByTime(5002);
+    expect([first, left, late].map(({ work }) => work.mock.calls.flat())).toEqual([[false], [], [true]]);
+    const begun = turnOf(new Hold(capacity, KIND, 'large'));
+    answer(first.hold);
+    answer(small);
+    jest.advanceTimersByTime(1);
+    expect(begun.work).toHaveBeenCalledWith(false);
   });
 
   it('gives an exception at the start of a waiting call to this call, not to the one that ends', () => {

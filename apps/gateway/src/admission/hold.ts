@@ -1,6 +1,7 @@
 import type { Answers } from './answers';
 import type { CallTurns } from './call-turns';
 import type { Kind } from './kinds';
+import type { LargeBodies } from './large-bodies';
 import type { Places } from './places';
 import type { Limit } from './too-many-requests';
 import type { Met, Shares } from './shares';
@@ -12,6 +13,7 @@ export interface Capacity {
   bodies: Shares;
   answers: Answers;
   turns: CallTurns;
+  largeBodies: LargeBodies;
 }
 
 /** Name of the limit that was reached. */
@@ -24,6 +26,8 @@ export const limitOf = (what: 'in_flight' | 'arriving' | 'waiting', met: Met): L
  */
 export class Hold {
   private bodyBytes = 0;
+  /** Of the large body whose turn has come, and when that was, in milliseconds of `performance.now()`. */
+  private large?: { bytes: number; since: number };
   private hasPlace = false;
   private inTurn = false;
   /** Gives up the turn, see {@link CallTurns.begin}. */
@@ -47,9 +51,27 @@ export class Hold {
     return undefined;
   }
 
+  /**
+   * Calls `work` when it is the turn of a large body that has arrived, or when the time of its call is over. Never when the client has left.
+   *
+   * @param isLate whether the time is over: then the call must only be refused
+   */
+  whenTurnOfBody(bytes: number, msLeft: number, work: (isLate: boolean) => void): void {
+    if (this.closed) return;
+    this.leave = this.capacity.largeBodies.begin(this.apiKey, bytes, () => {
+      clearTimeout(this.timer);
+      this.large = { bytes, since: performance.now() };
+      if (this.closed) this.endLarge();
+      else work(false);
+    });
+    // A timer may be early by a millisecond.
+    this.timer = setTimeout(() => this.leave() && work(true), Math.ceil(msLeft) + 1).unref();
+  }
+
   /** The body has arrived. @returns the limit that was reached; then the call holds nothing any more */
   begin(): Limit | undefined {
-    const { places, answers } = this.capacity;
+    const { places, answers, largeBodies } = this.capacity;
+    if (!this.large) largeBodies.smallCall(this.apiKey);
     const met = places.take(this.kind, this.apiKey);
     if (met) return this.refused(limitOf('in_flight', met));
     const bytes = answers.expect(this.kind, this.apiKey);
@@ -87,6 +109,7 @@ export class Hold {
    * @returns the limit that was reached; then there is no room to keep the answer for the client
    */
   answered(bytes: number, isResult: boolean): Limit | undefined {
+    this.endLarge();
     if (!this.hasPlace) return undefined;
     this.hasPlace = false;
     const { answers, places, turns } = this.capacity;
@@ -109,13 +132,22 @@ export class Hold {
     clearTimeout(this.timer);
     if (this.leave()) this.answered(0, false);
     if (this.hasPlace) return;
+    this.endLarge();
     this.giveBody();
     this.giveAnswer();
   }
 
   private refused(limit: Limit): Limit {
+    this.endLarge();
     this.giveBody();
     return limit;
+  }
+
+  private endLarge(): void {
+    const { large } = this;
+    if (!large) return;
+    this.large = undefined;
+    this.capacity.largeBodies.end(this.apiKey, large.bytes, performance.now() - large.since);
   }
 
   private giveBody(): void {

@@ -29,7 +29,7 @@ const { rows, write, queues, strict } = commandLine(
     options: {
       queues: { help: 'measures instead how many messages a second one queue carries, and three of them: in three minutes' },
       strict: { help: 'fails when a bound on time is missed; otherwise that is only printed' },
-      write: { help: 'writes the figures into docs/reliability.md, with the bounds that were missed' },
+      write: { help: 'writes the figures into docs/cluster-tests.md, with the bounds that were missed' },
     },
     notes: [`Rows:\n${ROWS.map(({ name }) => `  ${name}`).join('\n')}`],
     examples: { '': 'everything, in less than half an hour', 'SIGKILL standby': 'the rows with one of these words' },
@@ -57,5 +57,5 @@ await runRowSuite({
   env: { CLUSTER_ROWS: JSON.stringify(rows), CLUSTER_STRICT: String(Boolean(strict)) },
   columns: COLUMNS,
   missed: (figures) => figures.filter((row) => row.missed).length,
-  part: write ? 'cluster' : undefined,
+  document: write ? { page: 'cluster-tests.md', part: 'cluster' } : undefined,
 });

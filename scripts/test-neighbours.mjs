@@ -28,7 +28,7 @@ const { rows, write } = commandLine(
     words: { name: 'ROW', help: 'only the rows whose name is or contains it; without one, all' },
     options: {
       seconds: { value: 'N', help: 'how long each row takes: a few show which of them fail' },
-      write: { help: 'writes the figures into docs/reliability.md, with the bounds that were missed' },
+      write: { help: 'writes the figures into docs/neighbours.md, with the bounds that were missed' },
     },
     notes: [`Rows:\n${ROWS.map(({ name }) => `  ${name}`).join('\n')}`],
     examples: { '': 'everything, in half an hour', 'heavy stuck --seconds 8': 'two kinds of rows, in short' },
@@ -47,5 +47,5 @@ await runRowSuite({
   columns: COLUMNS,
   complete: (row) => ({ ...row, why: ROWS.find(({ name }) => name === row.attack)?.why }),
   missed: (_figures, failed) => failed,
-  part: write ? 'neighbours' : undefined,
+  document: write ? { page: 'neighbours.md', part: 'neighbours' } : undefined,
 });

@@ -17,7 +17,7 @@ export const APPS = [...SERVICES, 'operator'];
 
 /**
  * How node runs a service; Dockerfile and docker-compose.yml say the same. V8 collects sooner, and keeps nothing for long because of a guess:
- * a busy process has about half the memory on Node 24, for no more processor time (docs/benchmarks.md, "Memory").
+ * a busy process has about half the memory on Node 24, for no more processor time (docs/speed.md, "Memory").
  */
 export const NODE_FLAGS = [
   '--enable-source-maps',

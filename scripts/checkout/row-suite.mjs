@@ -6,8 +6,6 @@ import { unknown } from '../processes/command-line.mjs';
 import { ROOT } from './project.mjs';
 import { runSuite } from './suite.mjs';
 
-const DOCUMENT = join(ROOT, 'docs/reliability.md');
-
 /** @typedef {Record<string, unknown>} Figures of a row, by column */
 
 /**
@@ -19,9 +17,9 @@ const DOCUMENT = join(ROOT, 'docs/reliability.md');
  * @param {string[]} suite.columns
  * @param {(figures: Figures) => Figures} [suite.complete] adds columns that the tests do not know
  * @param {(figures: Figures[], failed: number) => number} suite.missed number of rows that missed a bound
- * @param {string} [suite.part] of docs/reliability.md, which is written anew
+ * @param {{ page: string, part: string }} [suite.document] part of a page of docs/ that is written anew
  */
-export async function runRowSuite({ project, pattern, env, columns, complete = (row) => row, missed, part }) {
+export async function runRowSuite({ project, pattern, env, columns, complete = (row) => row, missed, document }) {
   /** @param {Figures[]} figures */
   const tableOf = (figures) =>
     table(
@@ -39,12 +37,14 @@ export async function runRowSuite({ project, pattern, env, columns, complete = (
     after: (directory, { passed, failed, seconds }) => {
       const figures = reported(fileIn(directory));
       process.stdout.write(`\n${tableOf(figures)}\n`);
-      if (!part) return;
+      if (!document) return;
+      const { page, part } = document;
+      const path = join(ROOT, 'docs', page);
       const minutes = Math.ceil(seconds / 60);
       const when = `${new Date().toISOString().slice(0, 10)}, ${minutes} minutes`;
       const not = missed(figures, failed);
       const content = `Last full run: ${when}, ${passed + failed - not} rows within every bound, ${not} not.\n\n${tableOf(figures)}`;
-      writeFileSync(DOCUMENT, between(part, readFileSync(DOCUMENT, 'utf8'), content));
+      writeFileSync(path, between(part, readFileSync(path, 'utf8'), content));
     },
   });
 }

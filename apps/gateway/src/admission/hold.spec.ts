@@ -77,22 +77,40 @@ describe(Hold.name, () => {
     expect(work).not.toHaveBeenCalled();
   });
 
-  it('refuses a large body whose turn does not come in time, and never begins one of a client that left', () => {
-    const small = holdOf('small');
+  describe('a large body', () => {
     const turnOf = (hold: Hold) => {
       const work = jest.fn();
       hold.whenTurnOfBody(MEBIBYTE, 5000, work);
       return { hold, work };
     };
-    const [first, left, late] = Array.from({ length: 3 }, () => turnOf(new Hold(capacity, KIND, 'large')));
-    left.hold.close();
-    jest.advanceTimersByTime(5002);
-    expect([first, left, late].map(({ work }) => work.mock.calls.flat())).toEqual([[false], [], [true]]);
-    const begun = turnOf(new Hold(capacity, KIND, 'large'));
-    answer(first.hold);
-    answer(small);
-    jest.advanceTimersByTime(1);
-    expect(begun.work).toHaveBeenCalledWith(false);
+    const large = () => turnOf(new Hold(capacity, KIND, 'large'));
+
+    it('is refused when its turn does not come in time, and never begins when its client left', () => {
+      const small = holdOf('small');
+      const [first, left, late] = [large(), large(), large()];
+      left.hold.close();
+      jest.advanceTimersByTime(5002);
+      expect([first, left, late].map(({ work }) => work.mock.calls.flat())).toEqual([[false], [], [true]]);
+      const begun = large();
+      answer(first.hold);
+      answer(small);
+      jest.advanceTimersByTime(1);
+      expect(begun.work).toHaveBeenCalledWith(false);
+    });
+
+    it('gives its room when its call is answered or refused, and not when the client has read that', () => {
+      holdOf('small');
+      const [answered, refused, last] = [large(), large(), large()];
+      jest.advanceTimersByTime(10);
+      answered.hold.begin();
+      answered.hold.answered(10, true);
+      jest.advanceTimersByTime(20);
+      expect([refused, last].map(({ work }) => work.mock.calls.flat())).toEqual([[false], []]);
+      capacity.places = new Places(0);
+      expect(refused.hold.begin()).toBe('in_flight');
+      jest.advanceTimersByTime(20);
+      expect(last.work).toHaveBeenCalledWith(false);
+    });
   });
 
   it('gives an exception at the start of a waiting call to this call, not to the one that ends', () => {

@@ -122,7 +122,6 @@ async function runSteps(broker, database) {
   const files = byServers(SERVER_PROJECTS);
   const withServers = async () => {
     await checkCode();
-    await runClusterPass(broker);
     await runServerTests('tests with servers of their own', (await files).own, settings);
   };
   const withShared = async () => {
@@ -130,8 +129,9 @@ async function runSteps(broker, database) {
     await runServerTests(`${SERVER_PROJECTS.join(', ')} tests`, (await files).shared, settings);
   };
   await Promise.all([files, withServers(), withShared()]);
-  // Alone, because their calls have deadlines: beside other tests a slow machine misses them. The whole of each is a command of its own,
-  // npm run test:faults and npm run test:neighbours. The neighbours are on a disk.
+  // Alone, because their calls have deadlines: beside other tests a slow machine misses them. The whole of each is a command of its own:
+  // npm run test:cluster, test:faults and test:neighbours. The neighbours are on a disk.
+  await runClusterPass();
   await jest('fault tests, the short pass', ['--selectProjects', 'faults', '--testPathPatterns', 'short'], IN_MEMORY);
   await jest('neighbour tests, the short pass', ['--selectProjects', 'neighbours', '--testPathPatterns', 'short'], {});
 }
@@ -141,11 +141,7 @@ async function checkCode() {
   await checkRules();
 }
 
-// A small share of npm run test:cluster.
-/** @param {unknown} broker */
-async function runClusterPass(broker) {
-  // Its own installation may be under way.
-  await broker;
+async function runClusterPass() {
   if (findRabbit())
     await jest(
       'cluster tests, the short pass',

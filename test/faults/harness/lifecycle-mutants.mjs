@@ -207,6 +207,6 @@ export const LIFECYCLE_MUTANTS = [
   {
     name: 'the end of an erasure without a wait',
     edits: [['apps/notifications/src/db/erasure-steps.ts', 'SETTLE_MS = UNDER_WAY_MS', 'SETTLE_MS = 0']],
-    test: ['erasure', 'held between commit and publish'],
+    test: ['erasure', 'still publishing when another process'],
   },
 ];

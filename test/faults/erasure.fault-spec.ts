@@ -157,6 +157,34 @@ describe('erasure', () => {
       .filter(Boolean);
   const kept = async (person: string) => (await rows()).filter((row) => row.includes(person) && !/outbox/.test(row));
 
+  it.each(['users', 'notifications'])(
+    'goes on in processes of %s that start after the end of all that knew of it',
+    async (service) => {
+      const nodes = service === 'users' ? cluster.usersReplicas : cluster.writers;
+      const table = `${service}.erasures`;
+      const person = personOf(97);
+      await caller.untilDone('users/add', { organizationId: 'a', documentId: service, users: [person] });
+      await notify('a', `to-97-${service}`, person);
+      const from = events.length;
+      await cluster.sql.query(`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no step'; END $$`);
+      await cluster.sql.query(`CREATE TRIGGER no_step BEFORE UPDATE ON ${table} FOR EACH ROW EXECUTE FUNCTION refuse()`);
+      await caller.untilDone('users/data/delete', { userIds: [person.userId] });
+      const isBegun = async () =>
+        (await cluster.sql.query(`SELECT FROM ${table} WHERE $1 = ANY (user_ids)`, [person.userId])).rowCount === 1;
+      await eventually(isBegun, 20_000);
+      await Promise.all(nodes.map(({ process }) => process.stop('SIGKILL')));
+      await cluster.sql.query('DROP FUNCTION refuse CASCADE');
+      await Promise.all(nodes.map(({ process }) => process.start()));
+      const ends = () =>
+        events
+          .slice(from)
+          .some(({ type, data }) => type === EVENT_TYPES.userDataDeleted && data.userIds?.includes(person.userId));
+      await eventually(ends, 60_000).catch(() => undefined);
+      expect({ seed, ends: ends(), kept: await kept(person.userId) }).toEqual({ seed, ends: true, kept: [] });
+    },
+    120_000,
+  );
+
   it('is said to be complete after every event of its people, also of a process that is held between commit and publish', async () => {
     const holder = await leaveOneWriter();
     const person = personOf(99);

@@ -107,7 +107,12 @@ export const LIFECYCLE_MUTANTS = [
   {
     name: 'an erasure that only the process of its call goes on with',
     edits: [['apps/users/src/main.ts', '    erasures.start();\n', '']],
-    test: ['erasure', 'leaves no trace'],
+    test: ['erasure', 'goes on in processes of users'],
+  },
+  {
+    name: 'an ordered erasure that only the process of its event goes on with',
+    edits: [['apps/notifications/src/main.ts', '    erasures.start();\n', '']],
+    test: ['erasure', 'goes on in processes of notifications'],
   },
   {
     name: 'an erasure in all tenants',

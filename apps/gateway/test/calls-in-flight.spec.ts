@@ -44,6 +44,19 @@ describe('calls in flight', () => {
     await eventually(async () => (await gateway.metric('gateway_waiting_bytes')) === 0);
   });
 
+  it.each(['/v1/users/%61dd', 'http://x/v1/users/add', '/v1/users/add#x', '/v1/users/add?x'])(
+    'are counted however their path is written: %s',
+    async (path) => {
+      const { started: two, finish } = gateway.rabbit.hold(2);
+      const calls = [1, 2].map(() => gateway.post(path, BODY));
+      await two;
+      const inFlight = await gateway.metric('gateway_calls_in_flight');
+      finish();
+      expect((await Promise.all(calls)).map(({ status }) => status)).toEqual([200, 200]);
+      expect(inFlight).toBe(2);
+    },
+  );
+
   it('are not occupied by callers whose body is arriving', async () => {
     // The answer 100 shows that the request was accepted.
     const slow = await Promise.all([1, 2, 3].map(() => started(head(100, 'expect: 100-continue\r\n'))));

@@ -190,7 +190,8 @@ export class Admission {
   }
 
   private limitMet(request: FastifyRequest, reply: FastifyReply, apiKey: string): Limit | undefined {
-    const kind = kindOf(request.url);
+    // The router also takes a path that is percent-encoded, or has a host or a fragment.
+    const kind = kindOf(request.url) ?? kindOf(request.routeOptions.url);
     if (!kind) return undefined;
     const met = this.capacity.places.problem(kind, apiKey);
     if (met) return limitOf('in_flight', met);

@@ -84,6 +84,11 @@ export class Delivery {
     return this.envelope.problem;
   }
 
+  /** Whether a caller waits that can be told that nothing was executed. */
+  get mayBeRefused(): boolean {
+    return this.context.awaited && !this.mayHaveRun;
+  }
+
   /** The channel is closed: settling has no effect any more. */
   get isForgotten(): boolean {
     return isChannelClosed(this.acks.channel);

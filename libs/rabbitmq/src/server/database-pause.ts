@@ -44,8 +44,8 @@ export class DatabasePause {
   }
 
   /** Waits in a pause. @returns false when it takes longer than a restart, a caller waits and no handler was started */
-  async mayStart({ context, mayHaveRun }: Delivery): Promise<boolean> {
-    if (context.awaited && !mayHaveRun) return this.isRestart();
+  async mayStart({ mayBeRefused }: Delivery): Promise<boolean> {
+    if (mayBeRefused) return this.isRestart();
     await this.begin();
     return true;
   }

@@ -4,6 +4,7 @@ import type { FairScheduleOptions, Work } from './scheduled-work';
 /** Drives a schedule by hand: `finish()` ends the work that has run longest. */
 class Bench {
   readonly started: string[] = [];
+  isOnlyAnswered = false;
   private readonly running: Work[] = [];
 
   constructor(readonly schedule: FairSchedule) {}
@@ -16,6 +17,7 @@ class Bench {
         owner: flow,
         costNow: () => cost,
         givesWay: () => givesWay,
+        isOnlyAnswered: this.isOnlyAnswered,
         start: () => {
           this.started.push(flow);
           this.running.push(work);
@@ -126,7 +128,7 @@ describe('FairSchedule', () => {
     let cost = 1;
     const started: string[] = [];
     const enter = (name: string) => {
-      const names = { share: 'calls', flow: name, owner: name };
+      const names = { share: 'calls', flow: name, owner: name, isOnlyAnswered: false };
       const work: Work = { ...names, costNow: () => cost, givesWay: () => false, start: () => void started.push(name) };
       one.schedule.enter(work);
       return work;
@@ -165,8 +167,24 @@ describe('FairSchedule', () => {
     expect([one.count('heavy'), one.count('light')]).toEqual([2, 7]);
   });
 
-  it('starts all waiting work while it is open', () => {
+  it('lets work wait for its turn that is executed after it was open', () => {
+    const one = bench(2);
+    one.enter('0', 'a', 1, 3);
+    one.enter('0', 'a', 500, 3);
+    one.schedule.open();
+    one.enter('0', 'b', 1, 2);
+    expect([one.started.length, one.schedule.waiting]).toEqual([2, 6]);
+    one.isOnlyAnswered = true;
+    one.enter('calls', 'c');
+    expect(one.count('c')).toBe(1);
+    one.schedule.close();
+    one.finish(8);
+    expect([one.started.length, one.schedule.waiting]).toEqual([9, 0]);
+  });
+
+  it('starts all waiting work that is only answered while it is open', () => {
     const one = bench(1);
+    one.isOnlyAnswered = true;
     one.enter('calls', 'a', 1, 5);
     one.schedule.open();
     one.enter('calls', 'a');

@@ -1,5 +1,6 @@
 import { LightWork } from './light-work';
-import { LIGHT, type Account, type FairScheduleOptions, type Flow, type Share, type Started, type Work } from './scheduled-work';
+import { LIGHT, takeAnswered } from './scheduled-work';
+import type { Account, FairScheduleOptions, Flow, Share, Started, Work } from './scheduled-work';
 
 /** A piece that has hung must not stop the others of its kind for as long again. */
 const MOST_REST_MS = 1000;
@@ -41,7 +42,7 @@ export class FairSchedule {
     const share = this.shareOf(work.share);
     const flow = flowOf(share, work.flow);
     if (share.isPreferred) this.preferredAt = performance.now();
-    if (this.opened) return this.begin(share, flow, work, work.costNow());
+    if (this.opened && work.isOnlyAnswered) return this.begin(share, flow, work, work.costNow());
     const cost = work.costNow();
     // Waiting light work has no place or may not start, and then neither may this: it passes heavy work only.
     const isNext = this.waitingWork === 0 || cost <= LIGHT;
@@ -71,14 +72,15 @@ export class FairSchedule {
     if (this.waitingWork > 0) this.startWaiting();
   }
 
-  /** Starts all waiting work at once, and new work too until {@link close}. For work that is only answered, not executed. */
+  /** Starts waiting work that is only answered at once, and new such work too until {@link close}. Other work keeps waiting for its turn. */
   open(): void {
     this.opened = true;
     for (const share of this.shares.values()) {
       for (const flow of share.flows.values()) {
-        share.waiting -= waitingOf(flow);
-        this.waitingWork -= waitingOf(flow);
-        for (const work of [...flow.heavy.splice(0), ...flow.light.splice(0)]) this.begin(share, flow, work, work.costNow());
+        const answered = [...takeAnswered(flow.heavy), ...takeAnswered(flow.light)];
+        share.waiting -= answered.length;
+        this.waitingWork -= answered.length;
+        for (const work of answered) this.begin(share, flow, work, work.costNow());
       }
     }
   }

@@ -10,6 +10,8 @@ export interface Work {
   costNow(): number;
   /** Whether light work of its own flow is protected from it, too, if it costs half of the budget or more. Asked before its start and after its end. */
   givesWay(): boolean;
+  /** Whether it is only answered, and not executed, when it starts while the schedule is open. */
+  readonly isOnlyAnswered: boolean;
   /** Starts it. Must not throw. */
   start(): void;
   /** Set by the schedule. */
@@ -78,4 +80,11 @@ export interface Share extends Account {
   /** Virtual time of its flows. */
   now: number;
   waiting: number;
+}
+
+/** Takes the work out of a queue that is only answered. */
+export function takeAnswered(queue: Work[]): Work[] {
+  const works = queue.splice(0);
+  queue.push(...works.filter(({ isOnlyAnswered }) => !isOnlyAnswered));
+  return works.filter(({ isOnlyAnswered }) => isOnlyAnswered);
 }

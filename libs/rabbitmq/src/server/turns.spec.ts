@@ -28,9 +28,13 @@ class Bench {
     this.turns = new Turns(TransportMetrics.of(this.registry), places);
   }
 
-  enter(apiKey: string, pattern: string, times: number, bytes = 100): void {
+  open(): void {
+    this.turns.open();
+  }
+
+  enter(apiKey: string, pattern: string, times: number, bytes = 100, awaited = true): void {
     for (let time = 0; time < times; time++) {
-      const delivery = aDelivery(this.kind, apiKey, pattern, bytes);
+      const delivery = aDelivery(this.kind, apiKey, pattern, bytes, awaited);
       const work = () => {
         this.started.push(apiKey);
         return new Promise<void>((end) => this.running.push({ delivery, end }));
@@ -72,10 +76,10 @@ class Bench {
   }
 }
 
-function aDelivery(kind: 'commands' | 'queries', apiKey: string, pattern: string, bytes: number): Delivery {
+function aDelivery(kind: 'commands' | 'queries', apiKey: string, pattern: string, bytes: number, awaited: boolean): Delivery {
   const queue: ConsumedQueue = { name: kind, kind, exchange: 'calls', prefetch: PLACES };
   const message = { content: Buffer.alloc(bytes), fields: {}, properties: {} } as ConsumeMessage;
-  const context = new DeliveryContext({ apiKey, pattern, requestId: 'r', awaited: true, redelivered: false, attempt: 1 });
+  const context = new DeliveryContext({ apiKey, pattern, requestId: 'r', awaited, redelivered: false, attempt: 1 });
   return new Delivery(queue, message, { context }, {} as Acks);
 }
 
@@ -84,6 +88,16 @@ const rows = (count: number) => (delivery: Delivery) => {
 };
 
 describe('CommandTurns', () => {
+  it('starts only commands that are answered, and not executed, while the database is away', () => {
+    const bench = new Bench('commands');
+    bench.enter('unawaited', ADD, PLACES + 2, 100, false);
+    bench.enter('awaited', ADD, 2);
+    bench.open();
+    bench.enter('unawaited', ADD, 1, 100, false);
+    bench.enter('awaited', ADD, 1);
+    expect([bench.count('unawaited'), bench.count('awaited')]).toEqual([PLACES, 3]);
+  });
+
   it('lets small commands pay for the rows that they change', async () => {
     const bench = new Bench('commands');
     bench.enter('expensive', DELETE, 100);

@@ -74,6 +74,7 @@ abstract class Turns {
         owner: ownerOf(delivery),
         costNow: () => this.costBefore(delivery),
         givesWay: () => this.givesWay(delivery),
+        isOnlyAnswered: delivery.mayBeRefused,
         start: () => {
           this.onStart(delivery);
           void handle().finally(finish).then(resolve, reject);
@@ -85,7 +86,7 @@ abstract class Turns {
     });
   }
 
-  /** From now on all deliveries are handled at once, because none of them is executed. */
+  /** From now on deliveries that may be refused are handled at once, because none of them is executed. */
   open(): void {
     this.schedule.open();
   }

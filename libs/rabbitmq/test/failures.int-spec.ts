@@ -5,6 +5,7 @@ import { Exists } from '@app/contracts/users.exists';
 import { eventually } from '@app/testing/eventually';
 import type { UsersHandlers } from '@app/testing/system/users-stub';
 import type { DeliveryContext } from '../src/delivery/delivery-context';
+import { HeldDeliveries } from '../src/settle/held-deliveries';
 import { BODY, CALL, DEAD, REFUSED, StubbedUsers } from './stubbed-users';
 
 class DatabaseAway extends Error {}
@@ -138,6 +139,20 @@ describe('failures', () => {
       ]);
       expect(properties.headers).toMatchObject({ ...understood, 'x-dead-status': 'UNAVAILABLE' });
       expect(properties.headers).not.toHaveProperty('x-odd');
+    });
+
+    it('is not held for headers that cannot be encoded again, because many held ones stop the queue for others', async () => {
+      const changed = jest.spyOn(HeldDeliveries.prototype, 'change');
+      handlers.add = () => {
+        throw new ApiError('NOT_FOUND', 'No such organization.');
+      };
+      // The service receives a table with the key "!", which names a type for amqplib.
+      const odd = { '!': 'object', value: { '!': 'odd' } };
+      users.publish(BODY, { headers: { 'x-api-key': 'key', 'x-odd': odd } });
+      const { properties } = await nextRefused();
+      expect(properties.headers).not.toHaveProperty('x-odd');
+      expect(changed).not.toHaveBeenCalled();
+      changed.mockRestore();
     });
 
     it('is done when a later attempt succeeds', async () => {

@@ -24,6 +24,7 @@ const HOLD_REFUSED_MS = 5 * 60_000;
 /** Queue limits do not count headers. A refused dead letter with more header text (as JSON) keeps only the headers that are understood. */
 const MAX_HEADER_CHARACTERS = 4096;
 
+type Tried = PublishOutcome | 'unencodable' | 'not written';
 type Republished = Extract<Decision, { do: 'retryThenAck' | 'deadThenAck' | 'refuseThenAck' | 'suspectThenAck' }>;
 
 /** Carries out what the ack policy decided: publishes, then acknowledges. */
@@ -172,19 +173,16 @@ export class Settlement {
   private async republish(delivery: Delivery, decision: Republished, holdMs = Infinity): Promise<boolean> {
     const until = performance.now() + holdMs;
     const backoff = new Backoff(500, 5000);
-    let withHeaders = true;
     let held = false;
     try {
       for (;;) {
-        const publication = this.publicationOf(delivery, decision, withHeaders);
-        const outcome = await this.tryPublish(publication);
+        const outcome = await this.tryPublish(delivery, decision);
         if (outcome === 'confirmed') return true;
-        const { exchange, routingKey } = publication;
+        const { exchange, routingKey } = this.publicationOf(delivery, decision, false);
         const line = { msg: 'publishing again failed', requestId: delivery.context.requestId, exchange, routingKey, outcome };
-        // These have causes outside this service (headers of a publisher, a lost connection) and are retried: a warning is enough.
+        // These have causes outside this service (a message of a publisher, a lost connection) and are retried: a warning is enough.
         if (['unencodable', 'not written', 'lost'].includes(outcome)) this.logger.warn(line);
         else if (!held) this.logger.error(line);
-        if (outcome === 'unencodable') withHeaders = false;
         if (!held) this.heldDeliveries.change(delivery.queue, 1);
         held = true;
         await backoff.wait(this.closing.signal);
@@ -220,11 +218,13 @@ export class Settlement {
     }
   }
 
-  private async tryPublish(publication: Publication): Promise<PublishOutcome | 'unencodable' | 'not written'> {
+  private async tryPublish(delivery: Delivery, decision: Republished, withHeaders = true): Promise<Tried> {
     try {
-      return await this.publisher.publish(publication);
+      return await this.publisher.publish(this.publicationOf(delivery, decision, withHeaders));
     } catch (error) {
       if (!(error instanceof NotWritten)) throw error;
+      // At once: one publisher with many held letters would stop the queue for the others.
+      if (error.cause && withHeaders) return this.tryPublish(delivery, decision, false);
       return error.cause ? 'unencodable' : 'not written';
     }
   }

@@ -133,13 +133,16 @@ describe('requests that are sent without waiting', () => {
 
   it('are not read while many responses are owed, and end the connection when all connections have sent too many', async () => {
     gateway = await RunningGateway.start({ limits: { maxQueued: 50 } });
+    const closed = () => gateway.metric('gateway_connections_closed_total', { reason: 'pipelined' });
+    const before = (await closed()) ?? 0;
     const { started, finish } = gateway.rabbit.hold(8);
     const socket = await gateway.connect();
     const text = textOf(socket);
     socket.write(Array.from({ length: 8 }, (_, id) => get(id)).join(''));
     await started;
-    socket.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(51));
+    socket.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(200));
     expect(await text).toBe('');
+    expect(await closed()).toBe(before + 1);
     finish();
     const another = await gateway.connect();
     another.write(get(1));

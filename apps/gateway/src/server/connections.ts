@@ -107,7 +107,8 @@ export class Connections {
   private arrived(request: IncomingMessage, response: ServerResponse, begin: () => void): void {
     const { socket } = request;
     const connection = this.open.get(socket);
-    if (!connection) return;
+    // Node emits the requests that it has read of a connection that was just closed, too.
+    if (!connection || socket.destroyed) return;
     this.latest.set(socket, request);
     const owed: Owed = { response, callbacks: [] };
     connection.owed.push(owed);

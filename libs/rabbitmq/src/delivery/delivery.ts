@@ -11,6 +11,8 @@ const SUSPECT_AFTER = 2;
 
 /** How long a reply without a deadline is of use, in milliseconds. */
 const REPLY_PATIENCE_MS = 5000;
+/** A timer of Node with a longer time ends at once, and a publisher may invent any deadline. */
+const MOST_PATIENCE_MS = 2 ** 31 - 1;
 
 /** Settles deliveries on their channel. */
 export interface Acks {
@@ -119,7 +121,7 @@ export class Delivery {
   /** How long a reply is of use, in milliseconds. */
   get patience(): number {
     const { deadline } = this.context;
-    return deadline === undefined ? REPLY_PATIENCE_MS : deadline - Date.now();
+    return deadline === undefined ? REPLY_PATIENCE_MS : Math.min(MOST_PATIENCE_MS, deadline - Date.now());
   }
 
   /** The handler has returned a result. */

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
@@ -18,6 +18,21 @@ interface Added {
   sentAt: number;
   answeredAt: number;
   status: number;
+}
+
+/** Columns of the copy that have versions of users. */
+const COPIED_VERSIONS = {
+  'notifications.members': ['added', 'removed'],
+  'notifications.departures': ['version'],
+  'notifications.document_access': ['version'],
+  'notifications.erasures': ['version'],
+};
+
+/** The statement of docs/operations.md. */
+function versionsAhead(): string {
+  const page = readFileSync('docs/operations.md', 'utf8');
+  const [, statement] = /<!-- versions:begin -->\s+```sql\n(.*?)```/s.exec(page) ?? [];
+  return statement;
 }
 
 /** A database that archives its log, the system on it, and what it has answered. */
@@ -126,6 +141,39 @@ describe('a backup that is taken under load', () => {
       const again = added.find(({ id }) => stored.has(id))!.id;
       await addTo(system, again);
       expect((await idsIn(sql)).length).toBe(stored.size);
+    });
+  });
+
+  it('moves the versions ahead of everything in a newer copy, so that later changes count there', async () => {
+    await restored(undefined, async (system, sql) => {
+      const seen = async () => {
+        const { body } = await system.call('notifications/get', { organizationId: 'org', userId: 'early', pageSize: 1 });
+        return (body.result?.data as unknown[]).length;
+      };
+      await system.call('documents/set', { organizationId: 'org', documentId: 'document', access: 'public' });
+      await system.call('users/add', { organizationId: 'org', documentId: 'document', users: [{ userId: 'other' }] });
+      await system.call('users/delete', { organizationId: 'org', documentId: 'document', userIds: ['other'] });
+      await system.call('users/add', { organizationId: 'org', users: [{ userId: 'other' }] });
+      await system.call('users/delete', { organizationId: 'org', userIds: ['other'] });
+      await system.call('users/data/delete', { userIds: ['somebody'] });
+      const columns = Object.entries(COPIED_VERSIONS).flatMap(([table, names]) => names.map((name) => ({ table, name })));
+      const greatestIn = async ({ table, name }: { table: string; name: string }) =>
+        Number((await sql.query<{ version: string }>(`SELECT max(${name}) AS version FROM ${table}`)).rows[0].version);
+      await eventually(async () => (await Promise.all(columns.map(greatestIn))).every((version) => version > 0));
+      expect(await seen()).toBe(1);
+      let newest = 0;
+      for (const { table, name } of columns) {
+        newest += 5_000_000;
+        // A live membership stays live.
+        const only = name === 'added' ? 'WHERE added > removed' : name === 'removed' ? 'WHERE removed > added' : '';
+        await sql.query(`UPDATE ${table} SET ${name} = $1 ${only}`, [newest]);
+        await sql.query(versionsAhead());
+        const { rows } = await sql.query<{ last: string }>('SELECT last_value AS last FROM users.versions');
+        expect(Number(rows[0].last)).toBe(newest + 1_000_000);
+      }
+      expect(await seen()).toBe(1);
+      await system.call('users/delete', { organizationId: 'org', userIds: ['early'] });
+      await eventually(async () => (await seen()) === 0);
     });
   });
 

@@ -15,7 +15,7 @@ const ACTIONS = {
   replay: {
     verb: 'Replay',
     effect:
-      'Each letter is published again to its service, with the rights of its publisher. One that cannot be replayed is kept.',
+      'Each letter is published again to its service, with the rights of its publisher. One that cannot be replayed is kept. A command that was executed before may overwrite later changes. If that was more than a day ago, it also deletes, removes or erases what is there now, and stores a deleted notification again.',
   },
   drop: { verb: 'Drop', effect: 'Each letter is deleted for ever.' },
 } as const;

@@ -101,7 +101,7 @@ const COMMAND_PROPERTIES: FieldsSchema = {
         'Persistent. Recommended together with publisher confirms and `mandatory`: then you know that the broker has the message.',
     },
     message_id: text(
-      'Identity of the effect. A message published again with the same id has no second effect. A notification without `notificationId` needs it, and uses it as its id. `users.delete.v1` and `users.erase.v1` need it without `x-idempotency-key`.',
+      'Identity of the effect. When the message is published again with the same id within 24 hours, a notification is not stored twice, and nothing is deleted, removed or erased that came after the first run. A notification without `notificationId` needs it, and uses it as its id. `users.delete.v1` and `users.erase.v1` need it without `x-idempotency-key`, and `notifications.delete.v1` always.',
     ),
     ...PROPERTIES,
   },

@@ -46,6 +46,11 @@ const SYSTEM = [
     unit: 's',
     queries: [['max by (job) (outbox_oldest_seconds{job=~"users|notifications"})', '{{job}}']],
   },
+  {
+    title: 'Age of the oldest erasure',
+    unit: 's',
+    queries: [['max by (job) (erasure_oldest_seconds{job=~"users|notifications"})', '{{job}}']],
+  },
   { title: 'Lag of the copy, 90 %', unit: 's', queries: [['type:copy_lag_seconds:p90_rate5m', '{{type}}']] },
   {
     title: 'Starts of processes',

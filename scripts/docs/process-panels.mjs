@@ -128,5 +128,17 @@ export const servicePanels = (job) => {
         [`sum by (type) (rate(events_refused_total${own}[5m]))`, 'lost by a listener: {{type}}'],
       ],
     },
+    {
+      title: 'Erasures',
+      queries: [
+        [`max(erasure_oldest_seconds${own})`, 'age of the oldest, s'],
+        [`sum(rate(erasure_failures_total${own}[5m]))`, 'failed steps a second'],
+      ],
+    },
+    {
+      title: 'Ended memberships deleted',
+      queries: [[`sum(rate(memberships_deleted_total${own}[5m]))`, 'rows a second']],
+      about: '30 to 32 days after their end.',
+    },
   ];
 };

@@ -109,6 +109,7 @@ describe('the doctor', () => {
     expect(fine).toEqual(
       expect.arrayContaining([
         ...['queues', 'connections', 'role users', 'role notifications', 'schema users', 'outbox of users', 'copy'],
+        ...['erasures of users', 'erasures of notifications'],
         ...['clock, as users sees it', 'clock, as notifications sees it'],
         ...[broker.url, env.RABBITMQ_MANAGEMENT_URL, database.url].map((url) => `server ${new URL(url).host}`),
       ]),
@@ -188,6 +189,28 @@ describe('the doctor', () => {
     const found = await problems({ NODE_OPTIONS: `--import "${late}"` });
     const clocks = found.filter(({ subject }) => subject.startsWith('clock'));
     expect(clocks.map(({ found: text }) => text)).toEqual(Array(2).fill(expect.stringMatching(/ by (59|60)\d{3} ms$/)));
+  });
+
+  it('sees an erasure that a service has not completed after half an hour', async () => {
+    const late = async () =>
+      (await findings())
+        .filter(({ state, subject }) => state === 'warning' && subject.startsWith('erasures'))
+        .map(({ subject, found, action }) => [subject, found.replace(/\d+ s/, '… s'), action]);
+    await admin.query(`
+      INSERT INTO users.erasures (api_key, user_ids, version, requested_at)
+      VALUES ('k', '{u}', 1, clock_timestamp() - interval '29 minutes');
+      INSERT INTO notifications.erasures (id, api_key, user_ids, version, up_to, received_at) VALUES
+        ('running', 'k', '{u}', 1, 0, clock_timestamp() - interval '29 minutes'),
+        ('complete', 'k', NULL, 1, 0, clock_timestamp() - interval '1 day')`);
+    expect(await late()).toEqual([]);
+    const action = expect.stringContaining('ErasureStuck') as string;
+    await admin.query(`UPDATE users.erasures SET requested_at = requested_at - interval '2 minutes'`);
+    expect(await late()).toEqual([['erasures of users', '1 are not complete, the oldest … s old', action]]);
+    await admin.query(`
+      DELETE FROM users.erasures;
+      UPDATE notifications.erasures SET received_at = received_at - interval '2 minutes' WHERE id = 'running'`);
+    expect(await late()).toEqual([['erasures of notifications', '1 are not complete, the oldest … s old', action]]);
+    await admin.query(`DELETE FROM notifications.erasures`);
   });
 
   it('sees a missing migration, rights of roles that are wrong, and an incomplete copy', async () => {

@@ -60,7 +60,7 @@ async function examineDatabase(config: DoctorConfig): Promise<Findings> {
     else await withClient(findings, schema, { url, tlsFiles }, (client) => lookAtRole(findings, client, schema));
   }
   const { databaseUrl: url } = config;
-  if (!url) findings.skipped('settings, sessions, tables, outboxes and the copy', 'DATABASE_URL is not set');
+  if (!url) findings.skipped('settings, sessions, tables, outboxes, erasures and the copy', 'DATABASE_URL is not set');
   else await withClient(findings, 'full-rights', { url, tlsFiles }, (client) => lookAtServer(findings, client));
   return findings;
 }

@@ -7,13 +7,16 @@ const MEBIBYTE = 1024 * 1024;
 const LEAST_BUFFERS = 256 * MEBIBYTE;
 const OLD_EVENT_S = 30;
 const LONG_S = 60;
+/** The limit of the alert ErasureStuck. */
+const LONG_ERASURE_S = 1800;
 
-/** Looks at the whole server with the full-rights role: settings, sessions, tables, outboxes, the copy. */
+/** Looks at the whole server with the full-rights role: settings, sessions, tables, outboxes, erasures, the copy. */
 export async function lookAtServer(findings: Findings, client: ClientBase): Promise<void> {
   await lookAtSettings(findings, client);
   await lookAtSessions(findings, client);
   await lookAtTables(findings, client);
   for (const schema of SCHEMAS) await lookAtOutbox(findings, client, schema);
+  for (const schema of SCHEMAS) await lookAtErasures(findings, client, schema);
   await lookAtCopy(findings, client);
 }
 
@@ -106,6 +109,19 @@ async function lookAtOutbox(findings: Findings, client: ClientBase, schema: stri
   const found = `${events} events, the oldest ${Math.round(seconds)} s old`;
   if (seconds > OLD_EVENT_S) findings.problem(`outbox of ${schema}`, found, 'see docs/runbooks/OutboxStuck.md');
   else findings.ok(`outbox of ${schema}`, found);
+}
+
+/** Erasures that a service has not completed. In notifications a complete one keeps its row, without users. */
+async function lookAtErasures(findings: Findings, client: ClientBase, schema: (typeof SCHEMAS)[number]): Promise<void> {
+  const since = schema === 'users' ? 'requested_at' : 'received_at';
+  const { rows } = await client.query<{ open: number; seconds: number }>(
+    `SELECT count(*)::int AS open, coalesce(extract(epoch FROM clock_timestamp() - min(${since})), 0)::float8 AS seconds
+     FROM ${schema}.erasures WHERE user_ids IS NOT NULL`,
+  );
+  const { open = 0, seconds = 0 } = rows[0] ?? {};
+  const found = `${open} are not complete, the oldest ${Math.round(seconds)} s old`;
+  if (seconds > LONG_ERASURE_S) findings.warning(`erasures of ${schema}`, found, 'see docs/runbooks/ErasureStuck.md');
+  else findings.ok(`erasures of ${schema}`, found);
 }
 
 /** Users that the copy takes for complete, and for which it shows another membership of their organization than the source. */

@@ -28,10 +28,10 @@ const COPIED_VERSIONS = {
   'notifications.erasures': ['version'],
 };
 
-/** The statement of docs/operations.md. */
-function versionsAhead(): string {
+/** A statement of docs/operations.md. */
+function recipe(name: string): string {
   const page = readFileSync('docs/operations.md', 'utf8');
-  const [, statement] = /<!-- versions:begin -->\s+```sql\n(.*?)```/s.exec(page) ?? [];
+  const [, statement] = new RegExp(`<!-- ${name}:begin -->\\s+\`\`\`sql\\n(.*?)\`\`\``, 's').exec(page) ?? [];
   return statement;
 }
 
@@ -144,7 +144,7 @@ describe('a backup that is taken under load', () => {
     });
   });
 
-  it('moves the versions ahead of everything in a newer copy, so that later changes count there', async () => {
+  it('moves the versions ahead of a newer copy, so that later changes count there, and finds people to erase again', async () => {
     await restored(undefined, async (system, sql) => {
       const seen = async () => {
         const { body } = await system.call('notifications/get', { organizationId: 'org', userId: 'early', pageSize: 1 });
@@ -167,13 +167,19 @@ describe('a backup that is taken under load', () => {
         // A live membership stays live.
         const only = name === 'added' ? 'WHERE added > removed' : name === 'removed' ? 'WHERE removed > added' : '';
         await sql.query(`UPDATE ${table} SET ${name} = $1 ${only}`, [newest]);
-        await sql.query(versionsAhead());
+        await sql.query(recipe('versions'));
         const { rows } = await sql.query<{ last: string }>('SELECT last_value AS last FROM users.versions');
         expect(Number(rows[0].last)).toBe(newest + 1_000_000);
       }
       expect(await seen()).toBe(1);
       await system.call('users/delete', { organizationId: 'org', userIds: ['early'] });
       await eventually(async () => (await seen()) === 0);
+      // Added again, as in a database from before the erasure.
+      await system.call('users/add', { organizationId: 'org', users: [{ userId: 'somebody' }] });
+      const { rows: erased } = await sql.query<{ user_hash: Buffer }>('SELECT user_hash FROM notifications.erased_users');
+      const hashes = erased.map(({ user_hash: hash }) => hash);
+      const { rows: found } = await sql.query<{ user_id: string }>(recipe('erased-ids'), ['demo-key', hashes]);
+      expect(found).toEqual([{ user_id: 'somebody' }]);
     });
   });
 

@@ -7,9 +7,12 @@ export type ServiceName = 'users' | 'notifications';
 export interface Refusal {
   /** The problem as one sentence. */
   message: string;
-  /** Paths of the fields that it is about; at least one. */
+  /** Paths of the fields that it is about, without `data`; at least one. */
   fields: readonly [string, ...string[]];
 }
+
+/** Names a field in a message as its caller sends it: over HTTP with `data` in front. Without a field: the body. */
+export type Naming = (field?: string) => string;
 
 /** A class whose decorators are the contract of a message body. */
 export interface BodyClass<T> {
@@ -17,7 +20,7 @@ export interface BodyClass<T> {
   /**
    * A rule over several fields. Runs after every field has passed. `sent` also has fields that the contract does not have.
    */
-  refuse?(body: T, sent: Readonly<Record<string, unknown>>): Refusal | undefined;
+  refuse?(body: T, sent: Readonly<Record<string, unknown>>, named: Naming): Refusal | undefined;
 }
 
 /** A process of this system that publishes messages: see {@link Message.callers}. */

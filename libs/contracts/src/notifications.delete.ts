@@ -1,5 +1,5 @@
 import { Described, DescribedOutcomes, Field, Identifier, Identifiers, WholeNumber } from './fields';
-import { command, type Refusal } from './message';
+import { command, type Naming, type Refusal } from './message';
 import { momentTokenProblem } from './page-token';
 
 const FILTERS = ['documentId', 'locationId', 'notificationIds'] as const;
@@ -41,7 +41,11 @@ export class DeleteNotificationsRequest {
   pageToken?: string;
 
   /** A notification is deleted for all its users. So the filter of notifications/get by user is refused: ignored, it would delete too much. */
-  static refuse(request: DeleteNotificationsRequest, sent: Readonly<Record<string, unknown>>): Refusal | undefined {
+  static refuse(
+    request: DeleteNotificationsRequest,
+    sent: Readonly<Record<string, unknown>>,
+    named: Naming,
+  ): Refusal | undefined {
     const given = FILTERS.filter((filter) => request[filter] !== undefined);
     const supported = DELETE_COMBINATIONS.some(
       (filters) => filters.length === given.length && filters.every((filter) => given.includes(filter)),
@@ -53,7 +57,7 @@ export class DeleteNotificationsRequest {
       return { message, fields: [first, ...others] };
     }
     return request.notificationIds && request.pageToken !== undefined
-      ? { message: 'pageToken is not allowed together with notificationIds.', fields: ['pageToken'] }
+      ? { message: `${named('pageToken')} is not allowed together with notificationIds`, fields: ['pageToken'] }
       : undefined;
   }
 }

@@ -1,5 +1,5 @@
 import { Described, DescribedOutcomes, Identifier, Identifiers, LIMITS, NestedList, WholeNumber } from './fields';
-import { command, type Refusal } from './message';
+import { command, type Naming, type Refusal } from './message';
 
 /** Fields of a notification that an update does not change. */
 const CONTENT = [
@@ -51,29 +51,35 @@ export class UpdateNotificationsRequest {
   )
   readUpTo?: number;
 
-  static refuse(request: UpdateNotificationsRequest, sent: Readonly<Record<string, unknown>>): Refusal | undefined {
+  static refuse(
+    request: UpdateNotificationsRequest,
+    sent: Readonly<Record<string, unknown>>,
+    named: Naming,
+  ): Refusal | undefined {
     const { notifications, userId, readUpTo, documentId, locationId } = request;
     const isUpTo = userId !== undefined && readUpTo !== undefined;
     if (notifications ? userId !== undefined || readUpTo !== undefined : !isUpTo)
       return {
-        message: 'data must have either notifications, or userId and readUpTo',
+        message: `${named()} must have either notifications, or userId and readUpTo`,
         fields: ['notifications', 'userId', 'readUpTo'],
       };
     if (!notifications)
       return documentId !== undefined || locationId !== undefined
         ? {
-            message: 'data.documentId and data.locationId are only allowed together with notifications',
+            message: `${named('documentId')} and ${named('locationId')} are only allowed together with notifications`,
             fields: ['documentId', 'locationId'],
           }
         : undefined;
-    return problemOf(notifications, sent.notifications as readonly Readonly<Record<string, unknown>>[]);
+    return problemOf(notifications, sent.notifications as readonly Readonly<Record<string, unknown>>[], named);
   }
 }
 
 function problemOf(
   notifications: readonly UpdatedNotification[],
   sent: readonly Readonly<Record<string, unknown>>[],
+  named: Naming,
 ): Refusal | undefined {
+  const refusal = (field: string, problem: string): Refusal => ({ message: `${named(field)} ${problem}`, fields: [field] });
   const ids = new Set<string>();
   let pairs = 0;
   for (const [index, { id, readByUserIds = [], unreadByUserIds = [] }] of notifications.entries()) {
@@ -91,8 +97,6 @@ function problemOf(
     ? refusal('notifications', `must have at most ${LIMITS.listLength} users in all their lists`)
     : undefined;
 }
-
-const refusal = (field: string, problem: string): Refusal => ({ message: `data.${field} ${problem}`, fields: [field] });
 
 export class UpdateNotificationsResult {
   @Described({ type: 'string', enum: ['success'], description: 'Always the same: a failed call is answered with an error.' })

@@ -21,7 +21,7 @@ describe(validateBody.name, () => {
     };
     const arbiter = (value: Record<string, unknown>) => {
       const body = explain(type, value, '');
-      const refusal = type.refuse?.(body, value);
+      const refusal = type.refuse?.(body, value, (field = 'The body') => field);
       if (!refusal) return body;
       const { message, fields } = refusal;
       throw new ApiError(

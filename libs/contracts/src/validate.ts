@@ -20,12 +20,18 @@ const MAX_COMPARED = 100;
  */
 export function validateBody<T extends object>(type: BodyClass<T>, value: unknown, path = ''): T {
   const notAnObject = objectProblem(value);
-  if (notAnObject) throw invalid([{ field: path, message: `${path || 'The body'}${notAnObject}` }]);
+  if (notAnObject) throw invalid([{ field: path, message: `${named(path)}${notAnObject}` }]);
 
   const body = fastPath(type, value as Values) ?? explain(type, value as Values, path);
-  const refusal = type.refuse?.(body, value as Values);
+  const refusal = type.refuse?.(body, value as Values, (field) => named(path, field));
   if (refusal) throw invalid(problemsOfRule(refusal, path));
   return body;
+}
+
+/** A field of the body at `path`, or that body. */
+function named(path: string, field?: string): string {
+  if (field === undefined) return path || 'The body';
+  return path ? `${path}.${field}` : field;
 }
 
 /** Over HTTP the field of such a problem has always been `data`. Over AMQP the body has no name, so each field has an entry. */
@@ -95,11 +101,7 @@ function instantiate<T extends object>(type: new () => T, value: Values): T {
 function problemsOf(errors: ValidationError[], path: string, type: new () => object, value: unknown): FieldProblem[] {
   const problems: FieldProblem[] = [];
   for (const error of errors) {
-    const field = /^\d+$/.test(error.property)
-      ? `${path}[${error.property}]`
-      : path
-        ? `${path}.${error.property}`
-        : error.property;
+    const field = /^\d+$/.test(error.property) ? `${path}[${error.property}]` : named(path, error.property);
     const given = (value as Values)[error.property];
     const own = error.constraints?.field;
     if (own !== undefined) problems.push(fieldProblem(field, own + misspelt(type, value as Values, error.property)));

@@ -4,7 +4,7 @@ import type { ErrorBody } from '@app/contracts/error';
 import { eventually } from '@app/testing/eventually';
 import { PUBLISHED_OPERATIONS, exampleOf, problemsOf } from '@app/testing/broker/published-messages';
 import { requiredEnv } from '@app/testing/required-env';
-import type { System } from '@app/testing/system/system';
+import { patternOf, type System } from '@app/testing/system/system';
 
 /** The account of all processes in this test, services included. */
 const OWN_ACCOUNT = new URL(requiredEnv('TEST_AMQP_URL')).username;
@@ -39,6 +39,15 @@ export const directPublisher = (running: () => System): void =>
           error ? reject(error as Error) : resolve(),
         ),
       );
+    /** @returns the reply */
+    const ask = async (content: string, options: Options.Publish, key: string) => {
+      const { queue } = await channel.assertQueue('', { exclusive: true });
+      await channel.bindQueue(queue, 'replies', queue);
+      await publish(content, { ...options, replyTo: queue }, key);
+      const reply = await eventually(async () => await channel.get(queue, { noAck: true }));
+      if (!reply) throw new Error('there is no reply');
+      return reply;
+    };
     const ids = async (documentId: string) => {
       const { body: answer } = await system.call('notifications/get', { organizationId: 'org', documentId });
       return (answer.result?.data as { id: string }[]).map(({ id }) => id);
@@ -122,12 +131,8 @@ export const directPublisher = (running: () => System): void =>
     });
 
     it.each(PUBLISHED_OPERATIONS)('may send the published example of %s, and gets the published reply', async (key) => {
-      const { queue } = await channel.assertQueue('', { exclusive: true });
-      await channel.bindQueue(queue, 'replies', queue);
       const { headers, payload } = exampleOf(key);
-      await publish(JSON.stringify(payload), { headers, messageId: key, replyTo: queue, correlationId: key }, key);
-      const reply = await eventually(async () => await channel.get(queue, { noAck: true }));
-      if (!reply) throw new Error('there is no reply');
+      const reply = await ask(JSON.stringify(payload), { headers, messageId: key, correlationId: key }, key);
       const answer = { headers: reply.properties.headers, payload: JSON.parse(reply.content.toString()) as unknown };
       expect(answer.headers).toMatchObject({ 'x-status': 'OK' });
       expect(problemsOf(`${key}.reply`, answer)).toEqual([]);
@@ -138,26 +143,36 @@ export const directPublisher = (running: () => System): void =>
       [{ locationId: 'l', notificationIds: ['n'] }, ['locationId', 'notificationIds']],
       [{}, ['documentId', 'userId']],
     ])('learns which filters do not go together in %j, and an HTTP caller that it is data', async (filters, fields) => {
-      const { queue } = await channel.assertQueue('', { exclusive: true });
-      await channel.bindQueue(queue, 'replies', queue);
-      const { headers } = exampleOf('notifications.get.v1');
       const asked = { organizationId: 'acme', ...filters };
-      await publish(JSON.stringify(asked), { headers, replyTo: queue }, 'notifications.get.v1');
-      const reply = await eventually(async () => await channel.get(queue, { noAck: true }));
-      const { details } = JSON.parse(String(reply && reply.content)) as ErrorBody;
+      const { content } = await ask(JSON.stringify(asked), {}, 'notifications.get.v1');
+      const { details } = JSON.parse(content.toString()) as ErrorBody;
       expect(details?.map(({ field }) => field)).toEqual(fields);
       const { status, body: answer } = await running().call('notifications/get', asked);
       const message = expect.stringContaining('combination of filters') as string;
       expect([status, answer]).toMatchObject([400, { error: { message, details: [{ field: 'data', message }] } }]);
     });
 
+    it.each([
+      ['notifications/update', { notifications: [{ id: 'a' }, { id: 'a' }] }, 'notifications[1].id occurs twice'],
+      [
+        'notifications/delete',
+        { notificationIds: ['a'], pageToken: 'WzFd' },
+        'pageToken is not allowed together with notificationIds',
+      ],
+    ] as const)(
+      'learns of a mistake in %s by the path in its body, an HTTP caller by the path in data',
+      async (operation, fields, problem) => {
+        const asked = { organizationId: 'acme', ...fields };
+        const { content } = await ask(JSON.stringify(asked), {}, patternOf(operation));
+        expect(JSON.parse(content.toString())).toMatchObject({ status: 'INVALID_ARGUMENT', message: problem });
+        const { body: answer } = await system.call(operation, asked);
+        expect(answer.error?.message).toBe(`data.${problem}`);
+      },
+    );
+
     it('gets the published error when the example is broken', async () => {
-      const { queue } = await channel.assertQueue('', { exclusive: true });
-      await channel.bindQueue(queue, 'replies', queue);
       const { headers, payload } = exampleOf('users.add.v1');
-      await publish(JSON.stringify({ ...payload, users: [] }), { headers, replyTo: queue }, 'users.add.v1');
-      const reply = await eventually(async () => await channel.get(queue, { noAck: true }));
-      if (!reply) throw new Error('there is no reply');
+      const reply = await ask(JSON.stringify({ ...payload, users: [] }), { headers }, 'users.add.v1');
       const answer = { headers: reply.properties.headers, payload: JSON.parse(reply.content.toString()) as unknown };
       expect(problemsOf('error.INVALID_ARGUMENT', answer)).toEqual([]);
       expect(problemsOf('users.add.v1.reply', answer)).not.toEqual([]);

@@ -69,7 +69,7 @@ export const notificationsDelete = (running: () => System): void =>
       [{}, 'This combination of filters is not supported.'],
       [{ locationId: 'l' }, 'This combination of filters is not supported.'],
       [{ documentId: 'd', userId: 'u' }, 'This combination of filters is not supported.'],
-      [{ notificationIds: ['a'], pageToken: 'WzFd' }, 'pageToken is not allowed together with notificationIds.'],
+      [{ notificationIds: ['a'], pageToken: 'WzFd' }, 'data.pageToken is not allowed together with notificationIds'],
       [{ documentId: 'd', pageToken: 'WzFdAA' }, 'data.pageToken must be a token'],
     ])('refuses %j', async (filters, message) => {
       const { status, body } = await call('delete', filters);

@@ -1,0 +1,80 @@
+import type { ApiError } from './error';
+import type { BodyClass } from './message';
+import { DeleteNotificationsRequest } from './notifications.delete';
+import { UpdateNotificationsRequest } from './notifications.update';
+import { validateBody } from './validate';
+
+const EITHER = 'must have either notifications, or userId and readUpTo';
+const each = (...notifications: object[]) => ({ notifications });
+
+/** Rule, fields beside organizationId, message over HTTP, message over AMQP, and the fields that `details` names over AMQP. */
+const CASES: [BodyClass<object>, object, string, string, string[]][] = [
+  [UpdateNotificationsRequest, {}, `data ${EITHER}`, `The body ${EITHER}`, ['notifications', 'userId', 'readUpTo']],
+  [
+    UpdateNotificationsRequest,
+    { userId: 'u', readUpTo: 1, locationId: 'l' },
+    'data.documentId and data.locationId are only allowed together with notifications',
+    'documentId and locationId are only allowed together with notifications',
+    ['documentId', 'locationId'],
+  ],
+  [
+    UpdateNotificationsRequest,
+    each({ id: 'a' }, { id: 'b' }, { id: 'a' }),
+    'data.notifications[2].id occurs twice',
+    'notifications[2].id occurs twice',
+    ['notifications[2].id'],
+  ],
+  [
+    UpdateNotificationsRequest,
+    each({ id: 'a', notifyAll: true }),
+    'data.notifications[0].notifyAll cannot be changed: delete the notification and add another',
+    'notifications[0].notifyAll cannot be changed: delete the notification and add another',
+    ['notifications[0].notifyAll'],
+  ],
+  [
+    UpdateNotificationsRequest,
+    each({ id: 'a', readByUserIds: ['u', 'v'], unreadByUserIds: ['v'] }),
+    'data.notifications[0] has a user in readByUserIds and in unreadByUserIds',
+    'notifications[0] has a user in readByUserIds and in unreadByUserIds',
+    ['notifications[0]'],
+  ],
+  [
+    UpdateNotificationsRequest,
+    each({ id: 'a', readByUserIds: Array.from({ length: 1000 }, (_, n) => `u${n}`) }, { id: 'b', unreadByUserIds: ['u'] }),
+    'data.notifications must have at most 1000 users in all their lists',
+    'notifications must have at most 1000 users in all their lists',
+    ['notifications'],
+  ],
+  [
+    DeleteNotificationsRequest,
+    { notificationIds: ['a'], pageToken: 'WzFd' },
+    'data.pageToken is not allowed together with notificationIds',
+    'pageToken is not allowed together with notificationIds',
+    ['pageToken'],
+  ],
+];
+
+const problemOf = (type: BodyClass<object>, value: object, path?: string) => {
+  try {
+    validateBody(type, { organizationId: 'o', ...value }, path);
+    return undefined;
+  } catch (error) {
+    return (error as ApiError).toBody();
+  }
+};
+
+describe('a rule over several fields', () => {
+  it.each(CASES)('of %p names fields as their caller sends them: %#', (type, value, overHttp, overAmqp, fields) => {
+    const status = 'INVALID_ARGUMENT';
+    expect(problemOf(type, value, 'data')).toEqual({
+      status,
+      message: overHttp,
+      details: [{ field: 'data', message: overHttp }],
+    });
+    expect(problemOf(type, value)).toEqual({
+      status,
+      message: overAmqp,
+      details: fields.map((field) => ({ field, message: overAmqp })),
+    });
+  });
+});

@@ -34,10 +34,14 @@ export class UpdateNotificationsRequest {
   @Identifier('Only together with notifications: one at another location is not updated.', { optional: true })
   locationId?: string;
 
-  @NestedList(() => UpdatedNotification, 'Notifications to mark, each once, with at most 1000 users in all their lists.', {
-    min: 1,
-    optional: true,
-  })
+  @NestedList(
+    () => UpdatedNotification,
+    'Notifications to mark, each once, with at most 1000 users in all their lists. A user who occurs twice in a list counts once.',
+    {
+      min: 1,
+      optional: true,
+    },
+  )
   notifications?: UpdatedNotification[];
 
   @Identifier('User who has read everything up to `readUpTo`.', { optional: true })
@@ -88,10 +92,10 @@ function problemOf(
     if (content) return refusal(`${path}.${content}`, 'cannot be changed: delete the notification and add another');
     if (ids.has(id)) return refusal(`${path}.id`, 'occurs twice');
     ids.add(id);
-    const unread = new Set(unreadByUserIds);
+    const [read, unread] = [new Set(readByUserIds), new Set(unreadByUserIds)];
     if (readByUserIds.some((userId) => unread.has(userId)))
       return refusal(path, 'has a user in readByUserIds and in unreadByUserIds');
-    pairs += readByUserIds.length + unreadByUserIds.length;
+    pairs += read.size + unread.size;
   }
   return pairs > LIMITS.listLength
     ? refusal('notifications', `must have at most ${LIMITS.listLength} users in all their lists`)

@@ -71,6 +71,7 @@ export const inbox = (running: () => System): void =>
       const second = await read({ pageSize: 2, pageToken: first.pageToken });
       expect([...shown(first), ...shown(second)].sort()).toEqual(['a read', 'c read', 'd unread']);
       expect(second.pageToken).toBeUndefined();
+      expect(shown(await read({ pageSize: 1000 }))).toEqual(['a read', 'c read', 'd unread']);
     });
 
     it('belongs to one tenant', async () => {
@@ -84,6 +85,22 @@ export const inbox = (running: () => System): void =>
       const others = await system.call('notifications/inbox', { organizationId, userId: 'reader' }, stranger);
       expect(others.body.result).toMatchObject({ data: [], unread: { count: 0, more: false } });
       expect(shown(await read({ unread: true }))).toEqual(['d unread']);
+    });
+
+    it('marks for 1000 users in all lists, and refuses one more', async () => {
+      const users = Array.from({ length: 500 }, (_, n) => `user ${n}`);
+      // A user who is twice in one list counts once.
+      const notifications = ['a', 'd'].map((id) => ({ id, readByUserIds: [...users, ...users] }));
+      expect(Object.keys((await update({ notifications })).data)).toEqual(['a', 'd']);
+      const more = [...notifications, { id: 'c', unreadByUserIds: ['user 0'] }];
+      const { status, body } = await system.call('notifications/update', { organizationId, notifications: more });
+      const message = 'data.notifications must have at most 1000 users in all their lists';
+      expect([status, body.error?.message]).toEqual([400, message]);
+    });
+
+    it.each([-1, 1001])('refuses a page of %d', async (pageSize) => {
+      const { status, body } = await system.call('notifications/inbox', { organizationId, userId: 'reader', pageSize });
+      expect([status, body.error?.message]).toEqual([400, 'data.pageSize must be a whole number from 0 to 1000']);
     });
 
     const EITHER = 'data must have either notifications, or userId and readUpTo';

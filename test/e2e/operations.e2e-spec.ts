@@ -11,6 +11,7 @@ import { notificationsGet } from './operations/notifications-get.cases-spec';
 import { rulesAndDashboards } from './operations/observability.cases-spec';
 import { operatorsPage } from './operations/operators-page.cases-spec';
 import { usersAdd } from './operations/users-add.cases-spec';
+import { usersDataDelete } from './operations/users-data-delete.cases-spec';
 
 /** One system for all: none of them stops a process, and each has organizations of its own. */
 describe('the operations', () => {
@@ -28,6 +29,7 @@ describe('the operations', () => {
   inbox(running);
   notifyAllReaches(running);
   membershipsEnd(running);
+  usersDataDelete(running);
   directPublisher(running);
   hostileInput(running);
   operatorsPage(running);

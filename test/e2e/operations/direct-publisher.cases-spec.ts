@@ -209,4 +209,18 @@ export const directPublisher = (running: () => System): void =>
       });
       expect(await ids('direct')).not.toContain(options.messageId);
     });
+
+    it.each([
+      ['no identity', {}, 'message_id is required in a message that deletes.'],
+      ['a blank identity', { messageId: ' ' }, 'message_id must not be blank'],
+    ])('finds its deletion in the refused letters, and nothing deleted: %s', async (_, options, reason) => {
+      const content = JSON.stringify({ organizationId: 'org', documentId: 'direct' });
+      const before = await ids('direct');
+      await publish(content, options, 'notifications.delete.v1');
+      const dead = await deadLetter();
+      expect(dead && dead.content.toString()).toBe(content);
+      expect(dead && dead.properties.headers).toMatchObject({ 'x-dead-status': 'INVALID_ARGUMENT', 'x-dead-reason': reason });
+      expect(await ids('direct')).toEqual(before);
+      expect(before).toContain('direct 1');
+    });
   });

@@ -52,7 +52,7 @@ export const notificationsDelete = (running: () => System): void =>
       await Promise.all(Array.from({ length: 300 }, (_, n) => add(`n${n}`, 'many')));
       const first = await remove({ documentId: 'many' });
       expect([Object.keys(first.data).length, (await ids({ documentId: 'many' })).length]).toEqual([256, 44]);
-      const second = await remove({ documentId: 'many', pageToken: first.pageToken });
+      const second = await remove({ documentId: 'many', pageSize: 256, pageToken: first.pageToken });
       expect([Object.keys(second.data).length, second.pageToken, await ids({ documentId: 'many' })]).toEqual([44, undefined, []]);
     });
 
@@ -71,6 +71,8 @@ export const notificationsDelete = (running: () => System): void =>
       [{ documentId: 'd', userId: 'u' }, 'This combination of filters is not supported.'],
       [{ notificationIds: ['a'], pageToken: 'WzFd' }, 'data.pageToken is not allowed together with notificationIds'],
       [{ documentId: 'd', pageToken: 'WzFdAA' }, 'data.pageToken must be a token'],
+      [{ documentId: 'd', pageSize: 0 }, 'data.pageSize must be a whole number from 1 to 256'],
+      [{ documentId: 'd', pageSize: 257 }, 'data.pageSize must be a whole number from 1 to 256'],
     ])('refuses %j', async (filters, message) => {
       const { status, body } = await call('delete', filters);
       expect([status, body.error?.status, body.error?.message]).toEqual([

@@ -23,8 +23,8 @@ export interface NewDocument {
  */
 export type StoredDocument = { outcome: 'stored'; version: number; changed: boolean } | { outcome: 'unknownApiKey' | 'missed' };
 
-/** Same structure, locks and table order as the statements that add members, so they cannot deadlock. */
-const SET_DOCUMENT = {
+/** Same structure, locks and table order as the statements that add members, so they cannot deadlock. Exported for the test of its plan. */
+export const SET_DOCUMENT = {
   name: 'set-document',
   text: `${organizationCte(6, 7)}, named_folder AS (
     INSERT INTO folders (organization, folder_id) SELECT id, $4::text FROM organization WHERE $4::text IS NOT NULL ON CONFLICT DO NOTHING

@@ -1,6 +1,7 @@
 // Mutants of memberships that end, read state, deletion and erasure.
 const DELETE = 'apps/notifications/src/db/delete-notifications.sql.ts';
 const READINGS = 'apps/notifications/src/db/readings.sql.ts';
+const RETENTION = 'apps/notifications/src/db/retention.repository.ts';
 const INBOX = 'apps/notifications/src/db/inbox.sql.ts';
 const MEMBERS = 'apps/notifications/src/db/members.repository.ts';
 const REMOVE = 'apps/users/src/db/remove-members.sql.ts';
@@ -103,6 +104,34 @@ export const LIFECYCLE_MUTANTS = [
       ],
     ],
     test: ['redelivery', 'read up to'],
+  },
+  {
+    name: 'all read once more by an earlier moment',
+    edits: [[READINGS, '    WHERE m.asked < ${ASKED}\n', '']],
+    test: ['apps/notifications/src/db/readings.int-spec.ts', 'when an earlier moment is repeated'],
+  },
+  {
+    name: 'retention by the ctid of a row that an erasure rewrites',
+    edits: [
+      [
+        RETENTION,
+        'SELECT ctid::text FROM notifications',
+        'SELECT ctid, organization, id, "timestamp", content FROM notifications',
+      ],
+      [RETENTION, 'SELECT organization, id, "timestamp", content FROM notifications WHERE ctid = ANY ($1::tid[])', '${LOCK_OLD}'],
+      [
+        RETENTION,
+        'DELETE FROM notifications WHERE ctid = ANY ($1::tid[])`',
+        'DELETE FROM notifications WHERE ctid = ANY (ARRAY(SELECT ctid FROM old)) RETURNING id`',
+      ],
+      [
+        RETENTION,
+        `const locked = await manager.query<{ ctid: string }[]>(LOCK_OLD, [days * DAY_MS, most]);
+  if (locked.length > 0) await manager.query(DELETE_LOCKED, [locked.map(({ ctid }) => ctid)]);`,
+        'const [locked] = await manager.query<[object[]]>(DELETE_LOCKED, [days * DAY_MS, most]);',
+      ],
+    ],
+    test: ['apps/notifications/src/retention/retention.int-spec.ts', 'or neither, while contents are rewritten'],
   },
   {
     name: 'an erasure that only the process of its call goes on with',

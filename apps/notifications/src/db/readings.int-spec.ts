@@ -86,3 +86,25 @@ it('keeps nothing for a moment that has passed', async () => {
   expect((await readUpTo(past))?.readUpTo).toBe(past);
   expect(await dataSource.query('SELECT FROM deletions')).toEqual([]);
 });
+
+it('keeps a later "unread" when an earlier moment is repeated, also while what it covers is too young for the mark', async () => {
+  const open = dataSource.createQueryRunner();
+  try {
+    // Nothing that is stored after its begin is settled.
+    await open.startTransaction();
+    await store('seen');
+    const [{ stored, now }] = await dataSource.query<[{ stored: string; now: string }]>(
+      'SELECT "timestamp" AS stored, (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now FROM notifications',
+    );
+    await readUpTo(Number(now));
+    expect(await unread()).toEqual([]);
+    await readings.updateEach({ ...TENANT, ids: ['seen'], pairs: [{ id: 'seen', userId: 'reader', read: false }] });
+    for (const moment of [now, stored].map(Number)) {
+      const again = await readUpTo(moment);
+      expect(await unread()).toEqual(['seen']);
+      expect(again).toMatchObject({ readUpTo: moment, event: undefined });
+    }
+  } finally {
+    await open.release();
+  }
+});

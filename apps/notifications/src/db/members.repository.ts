@@ -228,6 +228,8 @@ export class MembersRepository {
        ), ended AS (
          UPDATE members m SET removed = w.added FROM organization o, unnest($7::text[], $8::text[], $9::bigint[]) AS w(level, id, added)
          WHERE m.organization = o.id AND m.user_id = $3 AND m.level = w.level AND m.id = w.id AND m.removed < w.added
+           -- Without statistics the join alone would read all memberships of the user.
+           AND m.level = ANY ($7::text[]) AND m.id = ANY ($8::text[])
        )
        INSERT INTO complete_members (organization, user_id) SELECT id, $3 FROM organization ON CONFLICT DO NOTHING`,
       [

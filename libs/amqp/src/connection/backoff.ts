@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { waitAfter } from '@app/runtime/wait-after';
 
@@ -27,6 +28,8 @@ export class Backoff {
   async wait(signal: AbortSignal, mostMs = this.mostMs): Promise<void> {
     if (this.isStable) this.failures = 0;
     this.succeededAt = Infinity;
+    // Node warns of eleven waits, and each held delivery of a process waits for the same signal.
+    setMaxListeners(0, signal);
     await sleep(waitAfter(++this.failures, this.firstMs, mostMs), undefined, { signal }).catch(() => undefined);
   }
 }

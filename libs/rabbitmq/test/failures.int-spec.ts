@@ -9,6 +9,8 @@ import { HeldDeliveries } from '../src/settle/held-deliveries';
 import { BODY, CALL, DEAD, REFUSED, StubbedUsers } from './stubbed-users';
 
 class DatabaseAway extends Error {}
+/** Commands that may be at work in the service. */
+const PLACES = 50;
 
 describe('failures', () => {
   let users: StubbedUsers;
@@ -20,6 +22,7 @@ describe('failures', () => {
   beforeAll(async () => {
     users = await StubbedUsers.start(handlers, {
       maxAttempts: 2,
+      prefetch: { commands: PLACES, queries: PLACES },
       isUnavailable: (error) => error instanceof DatabaseAway,
       probe: async () => {
         probes++;
@@ -245,12 +248,16 @@ describe('failures', () => {
       databaseIsBack = () => back;
       probes = 0;
       const runs: unknown[] = [];
-      handlers.add = (_, { messageId }) => {
-        runs.push(messageId);
-        if (!back) throw new DatabaseAway();
-        return { stored: messageId };
+      let fail = (): void => undefined;
+      const failing = new Promise<void>((resolve) => (fail = resolve));
+      handlers.add = async (_, { messageId }) => {
+        if (runs.push(messageId) === PLACES) fail();
+        if (back) return { stored: messageId };
+        await failing;
+        throw new DatabaseAway();
       };
-      const begun = users.client.call(AddUsers, BODY, { ...CALL, messageId: 'begun' });
+      // All places are taken by commands that wait for the database.
+      const begun = Array.from({ length: PLACES }, () => users.client.call(AddUsers, BODY, { ...CALL, messageId: 'begun' }));
       await eventually(() => users.server.check() === 'the database is away');
       users.publish(BODY, { messageId: 'background' });
       // More than the prefetch, because commands in the queue must be answered too.
@@ -259,9 +266,9 @@ describe('failures', () => {
       // At once from now on.
       expect(await refusedWithin(() => users.client.call(AddUsers, BODY, CALL))).toBeLessThan(900);
       expect(probes).toBeGreaterThan(1);
-      expect(runs).toEqual(['begun']);
+      expect(runs).toEqual(begun.map(() => 'begun'));
       back = true;
-      expect((await begun).parse()).toEqual({ stored: 'begun' });
+      for (const call of begun) expect((await call).parse()).toEqual({ stored: 'begun' });
       await eventually(() => runs.includes('background'));
       handlers.add = () => ({});
       await users.expectEverythingWorks();

@@ -132,6 +132,7 @@ describe('lanes', () => {
 
   it('keep a limited number of refused commands for each publisher, and only stubs of malformed ones', async () => {
     const garbage = Buffer.alloc(600 * 1024, 'x');
+    const account = new URL(broker.url).username;
     const whole = Buffer.from(JSON.stringify({ ...body('org'), padding: 'x'.repeat(900 * 1024) }));
     handlers.add = () => {
       throw new ApiError('NOT_FOUND', 'Never.');
@@ -149,15 +150,17 @@ describe('lanes', () => {
     await channel.waitForConfirms();
     for (let number = 0; number < 30; number++) {
       channel.publish('commands.1', 'users.add.v1', whole, { headers: { 'x-api-key': 'key' } });
-      // Another publisher: without user_id the lane counts as the publisher.
-      if (number < 3) channel.publish('commands.2', 'users.add.v1', whole, { headers: { 'x-api-key': 'key' } });
+      // Other publishers: an account in the same lane, and another lane, which counts as the publisher without user_id.
+      if (number >= 3) continue;
+      channel.publish('commands.1', 'users.add.v1', whole, { headers: { 'x-api-key': 'key' }, userId: account });
+      channel.publish('commands.2', 'users.add.v1', whole, { headers: { 'x-api-key': 'key' } });
     }
     await channel.waitForConfirms();
     await eventually(async () => {
       const { refused, dropped } = await outcomes();
-      return refused + dropped === 63;
+      return refused + dropped === 66;
     });
-    // 30 stubs, 3 of the other publisher, and the whole ones that fit into 8 MiB.
-    expect(await outcomes()).toEqual({ refused: 30 + 3 + 9, dropped: 21, letters: 21 });
+    // 30 stubs, 3 of each other publisher, and the whole ones that fit into 8 MiB.
+    expect(await outcomes()).toEqual({ refused: 30 + 3 + 3 + 9, dropped: 21, letters: 21 });
   });
 });

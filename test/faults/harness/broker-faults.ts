@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { connect, type Options } from 'amqplib';
+import { commandQueue, SERVICES } from '@app/rabbitmq/topology/topology';
 import { eventually } from '@app/testing/eventually';
 import type { Cluster } from './cluster';
 import type { Random } from './random';
@@ -111,7 +112,7 @@ export const malformedMessages = (count: number): Fault => ({
     const connection = await connect(cluster.broker.url);
     const channel = await connection.createConfirmChannel();
     const waiting = async () => {
-      const queues = ['notifications.commands', 'users.commands'].map((queue) => channel.checkQueue(queue));
+      const queues = SERVICES.map((service) => channel.checkQueue(commandQueue(service, 0)));
       return (await Promise.all(queues)).reduce((sum, { messageCount }) => sum + messageCount, 0);
     };
     const reasons = new Map<string, RegExp>();

@@ -1,5 +1,6 @@
 // The mutants of scripts/mutants.mjs.
 import { LIFECYCLE_MUTANTS } from './lifecycle-mutants.mjs';
+import { NEIGHBOUR_MUTANTS } from './neighbour-mutants.mjs';
 
 const INSERTS = 'apps/notifications/src/db/insert-notifications.sql.ts';
 const SERVER = 'libs/rabbitmq/src/server/rabbit.server.ts';
@@ -88,6 +89,7 @@ export const MUTANTS = [
     test: ['links', 'until they are found'],
   },
   ...LIFECYCLE_MUTANTS,
+  ...NEIGHBOUR_MUTANTS,
   {
     name: 'a message of commands that is acknowledged with its first one',
     edits: [['libs/rabbitmq/src/delivery/commands-of.ts', 'if (this.settled.size < this.count)', 'if (this.settled.size > 1)']],

@@ -1,0 +1,240 @@
+// Mutants of the protection of neighbours.
+const ADMISSION = 'apps/gateway/src/admission';
+const SERVER = 'libs/rabbitmq/src/server';
+const SCHEDULE = `${SERVER}/fair-schedule.ts`;
+const TURNS = `${SERVER}/turns.ts`;
+const QUOTA = 'libs/rabbitmq/src/settle/letter-quota.ts';
+const REFUSALS = 'libs/rabbitmq/src/events/event-refusals.ts';
+const DELIVERY = 'libs/rabbitmq/src/delivery';
+const ENVELOPE = `${DELIVERY}/envelope.ts`;
+const LETTER_TOOL = 'libs/rabbitmq-admin/src/dead-letters';
+const LANES = 'libs/rabbitmq/test/lanes.int-spec.ts';
+const LANE_TURNS = `${SERVER}/lane-turns.spec.ts`;
+const LETTERS = [LANES, 'keep a limited number of refused commands'];
+const LISTENERS = 'libs/rabbitmq/src/events/event.publisher.int-spec.ts';
+
+/** @type {import('./mutants.mjs').Mutant[]} */
+export const NEIGHBOUR_MUTANTS = [
+  {
+    name: 'a key that has all places',
+    edits: [[`${ADMISSION}/shares.ts`, "if (own > 0 && own >= OF_WHAT_IS_FREE * free) return 'share';", '']],
+    test: [`${ADMISSION}/shares.spec.ts`, 'one key four fifths of that'],
+  },
+  {
+    name: 'a kind of call that has all places',
+    edits: [
+      [
+        `${ADMISSION}/places.ts`,
+        'Math.ceil((OF_WHAT_IS_FREE * (this.max - this.taken) - this.kinds[kind].all) / (1 + OF_WHAT_IS_FREE))',
+        'this.max - this.taken',
+      ],
+    ],
+    test: [`${ADMISSION}/shares.spec.ts`, 'has places for reads when all writes hang'],
+  },
+  {
+    name: 'large bodies of all keys in one share',
+    edits: [[`${ADMISSION}/hold.ts`, 'bodies.take(this.apiKey, bytes)', "bodies.take('', bytes)"]],
+    test: ['apps/gateway/test/calls-in-flight.spec.ts', 'leave room for small bodies and other keys'],
+  },
+  {
+    name: 'unread answers without a share',
+    edits: [
+      [
+        `${ADMISSION}/answers.ts`,
+        'return this.shares.take(apiKey, bytes - expected)',
+        'return void this.shares.add(apiKey, bytes - expected)',
+      ],
+      [
+        `${ADMISSION}/answers.ts`,
+        'return this.shares.take(apiKey, bytes) ?? bytes;',
+        'this.shares.add(apiKey, bytes);\n    return bytes;',
+      ],
+    ],
+    test: ['apps/gateway/test/unread.spec.ts', 'are limited for each key'],
+  },
+  {
+    name: 'new keys that begin as many calls as they like',
+    edits: [[`${ADMISSION}/call-turns.ts`, '(isSettled || this.freshAtWork < this.mostFresh())', 'true']],
+    test: [`${ADMISSION}/call-turns.spec.ts`, 'are few beside a call of a settled key'],
+  },
+  {
+    name: 'large bodies without turns beside small calls',
+    edits: [[`${ADMISSION}/large-bodies.ts`, '? MOST_BYTES_BESIDE : MOST_BYTES', '? MOST_BYTES : MOST_BYTES']],
+    test: [`${ADMISSION}/large-bodies.spec.ts`, 'has one body of a key at work beside small calls'],
+  },
+  {
+    name: 'any number of new credentials checked at a time',
+    edits: [[`${ADMISSION}/semaphore.ts`, 'if (this.running < this.limits.atATime)', 'if (true as boolean)']],
+    test: [`${ADMISSION}/flood.spec.ts`, 'asks few questions at a time'],
+  },
+  {
+    name: 'known credentials that wait behind new ones',
+    edits: [
+      [`${ADMISSION}/authenticator.ts`, 'const question = isWrong\n', 'const question = isWrong || this.semaphore.isFull\n'],
+    ],
+    test: [`${ADMISSION}/flood.spec.ts`, 'renews known credentials without waiting'],
+  },
+  {
+    name: 'answers that nobody need read',
+    edits: [
+      [
+        'apps/gateway/src/server/progress.ts',
+        'return now - this.movedAt < limits.unreadTimeoutMs && taken - this.takenBefore >= leastTaken;',
+        'return leastTaken < Infinity;',
+      ],
+    ],
+    test: ['apps/gateway/test/unread.spec.ts', 'end a connection without credentials'],
+  },
+  {
+    name: 'answers that are read as slowly as a client likes',
+    edits: [['apps/gateway/src/server/progress.ts', '&& taken - this.takenBefore >= leastTaken', '&& leastTaken < Infinity']],
+    test: ['apps/gateway/src/server/progress.spec.ts', 'must reach the minimum rate'],
+  },
+  {
+    name: 'a connection that owes any number of answers',
+    edits: [
+      ['apps/gateway/src/server/connections.ts', 'if (connection.owed.length <= this.limits.maxOwed)', 'if (true as boolean)'],
+    ],
+    test: ['apps/gateway/test/unread.spec.ts', 'are limited for each connection'],
+  },
+  {
+    name: 'keys without turns at the consumer',
+    edits: [[TURNS, 'OPEN.has(context.pattern) ? `key ${context.apiKey}`', "OPEN.has(context.pattern) ? 'key'"]],
+    test: [`${SERVER}/turns.spec.ts`, 'lets small commands pay for the rows'],
+  },
+  {
+    name: 'work that pays the same whatever it costs',
+    edits: [[SCHEDULE, 'const owed = known - started.cost;', 'const owed = 0;']],
+    test: [`${SERVER}/fair-schedule.spec.ts`, 'charges the actual cost'],
+  },
+  {
+    name: 'heavy work without a bound',
+    edits: [[SCHEDULE, 'if (cost <= LIGHT) return true;', 'if (cost < Infinity) return true;']],
+    test: [`${SERVER}/turns.spec.ts`, 'takes the size of a body'],
+  },
+  {
+    name: 'heavy work that does not rest',
+    edits: [[TURNS, 'preference, rest: REST,', 'preference,']],
+    test: [`${SERVER}/turns.spec.ts`, 'does not halve'],
+  },
+  {
+    name: 'accounts of a lane without turns',
+    edits: [[TURNS, "return context.userId ?? '';", "return '';"]],
+    test: [LANE_TURNS, 'let their accounts take turns'],
+  },
+  {
+    name: 'no turns between lanes',
+    edits: [[TURNS, 'share: delivery.exchange,', "share: delivery.exchange === 'calls' ? 'calls' : 'lanes',"]],
+    test: [LANE_TURNS, 'take turns, however many accounts'],
+  },
+  {
+    name: 'lanes that have as many turns as calls',
+    edits: [[TURNS, 'const WEIGHTS = { calls: 12 };', 'const WEIGHTS = { calls: 1 };']],
+    test: [LANE_TURNS, 'leave three quarters of the turns'],
+  },
+  {
+    name: 'lanes that leave no room for calls',
+    edits: [[TURNS, 'others: LANES,', 'others: [],']],
+    test: [LANE_TURNS, 'leave room for calls'],
+  },
+  {
+    name: "a lane bound to another's queue",
+    edits: [
+      [
+        'libs/rabbitmq/src/topology/topology.ts',
+        'commandQueue(message.service, lane) : queryQueue',
+        'commandQueue(message.service, lane === 2 ? 1 : lane) : queryQueue',
+      ],
+    ],
+    test: [LANES, 'do not wait for each other'],
+  },
+  {
+    name: 'letters without a bound for an account',
+    edits: [[QUOTA, 'await this.letters.consume(publisher);\n      if (bytes > 0)', 'if (bytes < 0)']],
+    test: LETTERS,
+  },
+  {
+    name: 'a bound of letters for all together',
+    edits: [[QUOTA, 'const publisher = publisherOf(delivery);', "const publisher = publisherOf(delivery) && 'all';"]],
+    test: LETTERS,
+  },
+  {
+    name: 'letters of an account counted for its lane',
+    edits: [[QUOTA, 'context.userId ?? `without user_id, by exchange ${exchange}`', 'context && exchange']],
+    test: LETTERS,
+  },
+  {
+    name: 'a refused queue that refuses',
+    edits: [['libs/rabbitmq/src/topology/topology.ts', 'dropping(100_000, 256)', 'refusing(100_000, 256)']],
+    test: ['libs/rabbitmq/src/topology/topology.spec.ts', 'drops only dead letters that their publisher caused'],
+  },
+  {
+    name: 'held deliveries without a bound',
+    edits: [['libs/rabbitmq/src/settle/held-deliveries.ts', "consumer?.pause('letters')", "consumer?.resume('letters')"]],
+    test: ['libs/rabbitmq/test/held.int-spec.ts', 'end the consumption of their queue'],
+  },
+  {
+    name: 'a refused event that is never given up',
+    edits: [[REFUSALS, 'const patient = now - Math.min(first, state.since) < this.patienceMs;', 'const patient = true;']],
+    test: [LISTENERS, 'gives up on a listener'],
+  },
+  {
+    name: 'a refused event that is given up at once',
+    edits: [[REFUSALS, 'const patient = now - Math.min(first, state.since) < this.patienceMs;', 'const patient = false;']],
+    test: [LISTENERS, 'even while a listener refuses'],
+  },
+  {
+    name: 'a refused event that holds up the others',
+    edits: [
+      [
+        'libs/postgres/src/outbox/stored-events.ts',
+        'if (again && again.size > 0) await this.keep(client, events, again);',
+        "if (again && again.size > 0) throw new Error('refused');",
+      ],
+    ],
+    test: ['libs/postgres/src/outbox/outbox.int-spec.ts', 'does not delay the others'],
+  },
+  {
+    name: 'user_id ignored',
+    edits: [[ENVELOPE, 'vouched ? properties.userId : undefined', 'vouched ? properties.appId : undefined']],
+    test: [`${DELIVERY}/envelope.spec.ts`, 'trusts user_id only of a message'],
+  },
+  {
+    name: 'a forged x-origin-user believed',
+    edits: [
+      [ENVELOPE, 'retried ? headers[name] : undefined;', 'retried || name === HEADER.originUser ? headers[name] : undefined;'],
+    ],
+    test: [`${DELIVERY}/envelope.spec.ts`, 'trusts our own headers only'],
+  },
+  {
+    name: 'user_id believed after a dead-lettering',
+    edits: [[ENVELOPE, "!retried && !('x-death' in headers)", '!retried']],
+    test: [`${DELIVERY}/envelope.spec.ts`, 'trusts user_id only of a message'],
+  },
+  {
+    name: 'letters of anybody believed',
+    edits: [[`${LETTER_TOOL}/testimony.ts`, 'services.has(userId)', 'services.size > 0']],
+    test: [`${LETTER_TOOL}/forged.int-spec.ts`, 'expired in the queue of versions without lanes'],
+  },
+  {
+    name: 'queues of a listener without a bound',
+    edits: [['libs/rabbitmq-admin/src/accounts/limits.ts', "{ 'max-length': length,", "{ 'max-length': 2 * length,"]],
+    test: ['libs/rabbitmq-admin/src/accounts/limits.int-spec.ts', 'limit unlimited queues'],
+  },
+  {
+    name: 'a pause of the database of 3 s before the first 503',
+    edits: [[`${SERVER}/database-pause.ts`, 'const RESTART_MS = 1000;', 'const RESTART_MS = 3000;']],
+    test: [`${SERVER}/database-pause.spec.ts`, 'when the database is away for longer'],
+  },
+  {
+    name: 'calls that wait for a turn while the database is away',
+    edits: [
+      [
+        `${SERVER}/rabbit.server.ts`,
+        "if (state === 'long') this.commandTurns.open();",
+        "if (state === 'here') this.commandTurns.close();",
+      ],
+    ],
+    test: ['libs/rabbitmq/test/failures.int-spec.ts', 'a new command with a caller is refused'],
+  },
+];

@@ -4,15 +4,19 @@ import { Agent, request } from 'node:http';
 import { watchMachine } from '../faults/harness/machine-noise.mjs';
 
 /** @typedef {{ url: string, headers: object, organizationId: string, documentId: string, addsPerSecond: number, getsPerSecond: number }} Options */
-/** @typedef {{ kind: string, perSecond: number, due: number, bodyOf: (number: number) => object }} Stream */
+/** @typedef {{ kind: string, perSecond: number, due: number, bodyOf: (number: number) => Record<string, unknown> }} Stream */
 
 const TICK_MS = 5;
 const GIVE_UP_MS = 30_000;
 const PAGE_SIZE = 50;
+const AGAIN_MS = 100;
+/** Named by every notification, and a member, whom notifications to all reach too. */
+const USER = 'user 0';
 /** Calls missed on a busy machine are not made up: all at once they would be another load. */
 const MOST_AT_ONCE = 10;
 
 process.once('message', (/** @type {Options} */ options) => void main(options));
+process.on('disconnect', () => process.exit(1));
 
 /** @param {Options} options */
 async function main({ url, headers, organizationId, documentId, addsPerSecond, getsPerSecond }) {
@@ -20,15 +24,20 @@ async function main({ url, headers, organizationId, documentId, addsPerSecond, g
   const agent = new Agent({ keepAlive: true, maxSockets: Infinity });
   const open = new Set();
   let asked = 0;
+  await store('users', 'users/add', (number) => ({ organizationId, users: [{ userId: USER, name: markOf(number) }] }));
+  await store('add', 'notifications/add', (number) => ({ ...newNotification(number), notifyUsers: undefined, notifyAll: true }));
   const start = performance.now();
+  /** @type {Stream[]} */
   const streams = [
     { kind: 'add', perSecond: addsPerSecond, due: 0, bodyOf: newNotification },
-    { kind: 'get', perSecond: getsPerSecond, due: 0, bodyOf: () => ({ organizationId, documentId, pageSize: PAGE_SIZE }) },
+    { kind: 'get', perSecond: getsPerSecond, due: 0, bodyOf: nextFilters },
   ];
+  let reads = 0;
   const timer = setInterval(() => {
     const now = performance.now();
     for (const stream of streams) {
-      const wanted = Math.floor(((now - start) * stream.perSecond) / 1000);
+      // The first one is due at the start.
+      const wanted = Math.floor(((now - start) * stream.perSecond) / 1000) + 1;
       for (stream.due = Math.max(stream.due, wanted - MOST_AT_ONCE); stream.due < wanted; stream.due++)
         ask(stream, start + (stream.due * 1000) / stream.perSecond);
     }
@@ -39,8 +48,39 @@ async function main({ url, headers, organizationId, documentId, addsPerSecond, g
     clearInterval(timer);
     void Promise.all(open).then(() => process.send?.({ done: true }, () => process.exit(0)));
   });
-  process.on('disconnect', () => process.exit(1));
   process.send?.({ started: true });
+
+  /** @param {number} number */
+  function markOf(number) {
+    return `${organizationId} mark ${number}`;
+  }
+
+  /** By turns those of a document and those of a user, whose memberships the service has to know because of the notification to all. */
+  function nextFilters() {
+    return { organizationId, ...(reads++ % 2 ? { userId: USER } : { documentId }), pageSize: PAGE_SIZE };
+  }
+
+  /**
+   * Stores something before the measurement.
+   * @param {string} kind
+   * @param {string} operation
+   * @param {(number: number) => Record<string, unknown>} bodyOf
+   */
+  async function store(kind, operation, bodyOf) {
+    const number = asked++;
+    const data = bodyOf(number);
+    const askedAt = Date.now();
+    const until = performance.now() + GIVE_UP_MS;
+    for (;;) {
+      const from = performance.now();
+      const { status, id } = await post(`${url}/v1/${operation}`, headers, JSON.stringify({ data }), agent);
+      const answer = { status, id, ms: performance.now() - from, noiseMs: 0 };
+      if (status === 200) return void process.send?.({ kind, number, askedAt, lateMs: 0, answer, strange: 0, data });
+      // Neighbours of the row before may still be there.
+      if (performance.now() > until) throw new Error(`${operation} was answered ${status}`);
+      await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
+    }
+  }
 
   /** @param {number} number */
   function newNotification(number) {
@@ -49,9 +89,9 @@ async function main({ url, headers, organizationId, documentId, addsPerSecond, g
       documentId,
       notificationId: `n${number}`,
       actionUser: { userId: 'somebody', name: 'Somebody' },
-      displayHeadlineMessageTemplate: `${organizationId} mark ${number}`,
+      displayHeadlineMessageTemplate: markOf(number),
       displayBodyMessage: 'Something happened.',
-      notifyUsers: [{ userId: 'user 0' }],
+      notifyUsers: [{ userId: USER }],
     };
   }
 

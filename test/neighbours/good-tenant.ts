@@ -6,9 +6,9 @@ import type { NeighbourSystem } from './neighbour-system';
 export const ADDS_PER_SECOND = 50;
 export const GETS_PER_SECOND = 10;
 
-/** Answer to an add or a get. A get is not in the journal, because it changes nothing. */
+/** An answer. A get is not in the journal, because it changes nothing. `users`: the user that is added before all. */
 interface Answered {
-  kind: 'add' | 'get';
+  kind: 'add' | 'get' | 'users';
   number: number;
   askedAt: number;
   /** Delay of the client itself. */
@@ -32,7 +32,7 @@ export interface Measured {
   lateP99: number;
 }
 
-/** 50 adds and 10 gets per second, in a new organization for each run. */
+/** 50 adds and 10 gets per second, half of these for a user, in a new organization for each run. */
 export class GoodTenant {
   readonly documentId = 'document';
   readonly answers: Answered[] = [];
@@ -110,13 +110,13 @@ export class GoodTenant {
     return { p99: percentile(99, delays), missing: added.length - delays.length };
   }
 
-  /** The adds in the format of the journal, for the verification. */
+  /** All that it has added, in the format of the journal, for the verification. */
   get journal(): Pick<Journal, 'read'> {
-    return { read: () => this.answers.filter(({ kind }) => kind === 'add').map((answer) => this.askOf(answer)) };
+    return { read: () => this.answers.filter(({ kind }) => kind !== 'get').map((answer) => this.askOf(answer)) };
   }
 
-  private askOf({ askedAt, answer, data = {} }: Answered): Ask {
-    const mark = data.displayHeadlineMessageTemplate as string;
-    return { thing: { kind: 'notification', tenant: 0, mark, data }, askedAt, answer };
+  private askOf({ kind, number, askedAt, answer, data = {} }: Answered): Ask {
+    const mark = `${this.organizationId} mark ${number}`;
+    return { thing: { kind: kind === 'users' ? 'user' : 'notification', tenant: 0, mark, data }, askedAt, answer };
   }
 }

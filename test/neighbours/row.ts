@@ -6,6 +6,7 @@ import { verify } from '../faults/harness/verify';
 import { Child } from './child';
 import { ADDS_PER_SECOND, GETS_PER_SECOND, GoodTenant, type Measured } from './good-tenant';
 import type { NeighbourSystem } from './neighbour-system';
+import { replayLetters } from './replay-letters';
 import { Watch, type Taken } from './watch';
 
 /** The criteria. */
@@ -95,7 +96,9 @@ export async function runRow(system: NeighbourSystem, row: Row, quiet: Quiet): P
     const events = await eventsAfter(good, from, until);
     await good.stop();
     await stopSupervision();
-    if (row.attacks.includes('forged headers')) await replayAll(system);
+    const replayed = row.attacks.includes('forged headers')
+      ? await replayAll(system).catch((error: unknown) => [String(error)])
+      : [];
     const outcome: Outcome = {
       offered: reports.map(({ done }) => String(done)).join('; '),
       measured: good.measured(from, until),
@@ -106,6 +109,7 @@ export async function runRow(system: NeighbourSystem, row: Row, quiet: Quiet): P
     };
     outcome.violations = [
       ...judge(outcome, quiet),
+      ...replayed,
       ...(await crossed(system, good).catch((error: unknown) => [String(error)])),
       // Poison ends the writers, and one may be on its way back.
       ...(row.attacks.includes('poisonous messages')
@@ -171,13 +175,11 @@ async function eventsAfter(good: GoodTenant, from: number, until: number) {
   return good.eventsOf(from, until);
 }
 
-/** Replays all dead letters, like an operator. Dead letters that the tool refuses to replay stay. */
-async function replayAll(system: NeighbourSystem): Promise<void> {
-  await system.tool('dist/libs/rabbitmq-admin/src/dead-letters/dead-letters.main.js', 'list', '--json');
-  await system
-    .tool('dist/libs/rabbitmq-admin/src/dead-letters/dead-letters.main.js', 'replay', '--all', '--rate', '2000')
-    .catch(() => undefined);
+/** Replays all dead letters, and waits until they are handled. */
+async function replayAll(system: NeighbourSystem): Promise<string[]> {
+  await replayLetters(system);
   await eventually(async () => (await backlog(system)) === 0, DRAIN_MS, 200);
+  return [];
 }
 
 /** Number of unacknowledged commands in all queues. */

@@ -1,5 +1,5 @@
 // Shared by attackers at the broker: one connection that reconnects when the broker ends it, with counters.
-import { connect } from 'amqplib';
+import { connect, IllegalOperationError } from 'amqplib';
 import { pause } from './calls.mjs';
 
 /** @typedef {{ name?: string, url: string, exchange?: string }} Account */
@@ -80,7 +80,9 @@ export class BrokerClient {
       this.#waiting.add(resolve);
       try {
         this.channel.publish(exchange, routingKey, body, { userId: this.account.name, ...options }, done);
-      } catch {
+      } catch (error) {
+        // Anything else would be an attack that never leaves this process.
+        if (!(error instanceof IllegalOperationError)) throw error;
         // The channel is closed or is being reopened.
         this.#waiting.delete(resolve);
         resolve();

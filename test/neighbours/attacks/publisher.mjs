@@ -105,10 +105,10 @@ export const PUBLISHERS = [
   {
     name: 'large headers',
     seconds: 10,
-    why: 'Headers are published again with every retry and dead letter, and queue limits count bodies but not headers.',
+    why: 'Headers are published again with every retry and dead letter, and queue limits count bodies but not headers. This client can write 64 KiB.',
     start: (target) =>
       attackBy(target.publisher, (client) => {
-        const headers = { 'x-api-key': target.victims[0], 'x-large': 'x'.repeat(100_000) };
+        const headers = { 'x-api-key': target.victims[0], 'x-large': 'x'.repeat(65_000) };
         return client.flood(Infinity, () => commandOf(target, {}, { headers }), 300);
       }),
   },

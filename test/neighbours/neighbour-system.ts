@@ -32,6 +32,8 @@ export interface Target {
   /** API keys, which are not secret, of tenants for which it has no grant. */
   victims: string[];
   publisher: ForeignAccount;
+  /** A publisher of the same operation in the lane whose exchange has the bindings of all operations. */
+  publisherOfLaneZero: ForeignAccount;
   caller: ForeignAccount;
   listener: ForeignAccount;
   /** An account with the listener rights of the first version: it declares its own queues. */
@@ -159,7 +161,7 @@ export class NeighbourSystem {
     this.sql.on('error', () => undefined);
     this.gatewayUrl = `http://127.0.0.1:${await freePort()}`;
     await this.tool('scripts/setup.mjs');
-    const [tenants, [publisher, caller], listener, goodListener] = await Promise.all([
+    const [tenants, [publisher, caller, publisherOfLaneZero], listener, goodListener] = await Promise.all([
       this.newKeys('tenant', 3),
       this.newPublishers(),
       this.newAccount('bad-listener', '--events', 'notification.added.v1,user.added.v1'),
@@ -168,7 +170,7 @@ export class NeighbourSystem {
     this.tenants = tenants;
     const apiKey = tenants[2]['x-svc-api-key'];
     await Promise.all(
-      [publisher, caller].map(({ name }) =>
+      [publisher, caller, publisherOfLaneZero].map(({ name }) =>
         this.tool('dist/apps/users/src/tools/keys.main.js', 'grant', apiKey, '--publisher', name),
       ),
     );
@@ -178,6 +180,7 @@ export class NeighbourSystem {
       keys: await this.newKeys('key', KEYS),
       victims: this.tenants.slice(0, 2).map((tenant) => tenant['x-svc-api-key']),
       publisher,
+      publisherOfLaneZero,
       caller,
       listener,
       oldListener: await this.newOldAccount('old-listener'),
@@ -196,11 +199,12 @@ export class NeighbourSystem {
   }
 
   /** One after the other, so that the tool gives each a lane of its own. */
-  private async newPublishers(): Promise<[ForeignAccount, ForeignAccount]> {
-    const publisher = await this.newAccount('bad-publisher', '--operations', 'notifications.add.v1');
+  private async newPublishers(): Promise<[ForeignAccount, ForeignAccount, ForeignAccount]> {
+    const publishes = ['--operations', 'notifications.add.v1'];
     return [
-      publisher,
+      await this.newAccount('bad-publisher', ...publishes),
       await this.newAccount('bad-caller', '--operations', 'notifications.add.v1,notifications.get.v1', '--replies'),
+      await this.newAccount('bad-lane-zero', ...publishes, '--lane', '0'),
     ];
   }
 

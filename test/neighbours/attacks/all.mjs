@@ -43,7 +43,10 @@ const PAIRS = [
     of: ['forged headers', 'a full queue of dead letters'],
     why: 'messages that cannot be dead-lettered are handled again and again',
   },
-  { of: ['invented organizations', 'copies to other queues by CC'], why: 'caches are empty when the queue of questions is full' },
+  {
+    of: ['invented organizations', 'copies to other queues by CC'],
+    why: 'new rows in every table while the queues of lane 0 are full',
+  },
 ];
 
 const SECONDS = 20;

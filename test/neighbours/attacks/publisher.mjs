@@ -115,12 +115,12 @@ export const PUBLISHERS = [
   {
     name: 'copies to other queues by CC',
     seconds: 10,
-    why: 'CC bypasses the topic permission: a publisher of notifications reaches the queue of credential checks.',
+    why: 'CC bypasses the topic permission: in lane 0, which has all operations, a publisher of notifications reaches four queues of both services.',
     start: (target) =>
-      attackBy(target.publisher, (client) => {
+      attackBy(target.publisherOfLaneZero, (client) => {
         const headers = {
           'x-api-key': target.tenant['x-svc-api-key'],
-          CC: ['users.authenticate.v1', 'users.authorize.v1', 'users.exists.v1', 'notifications.get.v1'],
+          CC: ['users.authenticate.v1', 'users.add.v1', 'notifications.get.v1'],
         };
         return client.flood(Infinity, () => commandOf(target, {}, { headers }), 1500);
       }),

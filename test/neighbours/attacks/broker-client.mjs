@@ -15,6 +15,8 @@ export class BrokerClient {
   confirmed = 0;
   refused = 0;
   closed = 0;
+  /** Resolves when a channel that the broker has closed is open again. */
+  reopened = Promise.resolve();
   /** Publishers that wait for the outcome of their message. */
   #waiting = /** @type {Set<() => void>} */ (new Set());
   #stopped = false;
@@ -45,7 +47,7 @@ export class BrokerClient {
     this.#model.on('error', () => {});
     this.#channel = await this.#model.createConfirmChannel();
     this.#channel.on('error', () => {});
-    this.#channel.on('close', () => void this.#again());
+    this.#channel.on('close', () => (this.reopened = this.#again()));
   }
 
   /** Opens a new channel when the broker has closed the old one. */
@@ -96,11 +98,11 @@ export class BrokerClient {
    * @param {number} count
    * @param {(sent: number) => Message} next
    */
-  async flood(count, next, perSecond = Infinity) {
+  async flood(count, next, perSecond = Infinity, unconfirmed = UNCONFIRMED) {
     const start = performance.now();
     for (let sent = 0; sent < count && !this.#stopped;) {
       const due = Math.min(count, ((performance.now() - start) * perSecond) / 1000);
-      for (; sent < due && this.#waiting.size < UNCONFIRMED; sent++) void this.publish(...next(sent));
+      for (; sent < due && this.#waiting.size < unconfirmed; sent++) void this.publish(...next(sent));
       await pause(TICK_MS);
     }
   }

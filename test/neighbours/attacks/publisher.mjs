@@ -1,6 +1,6 @@
 // Services that may only publish notifications for their own tenant.
 import { attackBy, BrokerClient } from './broker-client.mjs';
-import { notification, unique } from './calls.mjs';
+import { notification, pause, unique } from './calls.mjs';
 
 /** @typedef {import('../neighbour-system.ts').Target} Target */
 /** @typedef {import('./broker-client.mjs').Message} Message */
@@ -22,6 +22,14 @@ export const commandOf = ({ tenant }, changes = {}, options = {}) => [
 
 /** @param {number} bytes @returns {Message} */
 const rubbish = (bytes) => [ADD, Buffer.alloc(bytes, 'not JSON '), { persistent: true }];
+
+/** The largest body that the broker takes. It is in the file of its settings, too. */
+const LARGEST = 16 * MEBIBYTE;
+/** As many as a consumer of a lane is sent, and the least time for them. */
+const BURST = 64;
+const BURST_MS = 4000;
+/** They stay in the attacker's memory. */
+const UNCONFIRMED_LARGE = 16;
 
 /** More than the dead-letter queue of the first version could hold. */
 const FILLS = 262;
@@ -50,10 +58,27 @@ export const PUBLISHERS = [
   },
   {
     name: 'oversized messages',
-    why: '12 bodies of 60 MiB: a consumer holds up to its prefetch.',
+    why: 'The broker reads a body of 60 MiB before it refuses it and closes the channel: 12 bodies, each on a new connection.',
     start: (target) =>
       attackBy(target.publisher, async (client) => {
-        for (let number = 0; number < 12; number++) await client.publish(...rubbish(60 * MEBIBYTE));
+        for (let number = 0; number < 12; number++) {
+          await client.publish(...rubbish(60 * MEBIBYTE));
+          await client.reopened;
+        }
+      }),
+  },
+  {
+    name: 'messages of 16 MiB',
+    seconds: 10,
+    why: 'The largest that the broker takes. The services refuse them, but a consumer is sent as many as its prefetch: 64, again and again.',
+    start: (target) =>
+      attackBy(target.publisher, async (client) => {
+        const [key, body, options] = rubbish(LARGEST);
+        for (;;) {
+          const next = pause(BURST_MS);
+          await client.flood(BURST, () => [key, body, options], Infinity, UNCONFIRMED_LARGE);
+          await next;
+        }
       }),
   },
   {

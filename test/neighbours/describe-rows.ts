@@ -6,7 +6,14 @@ import { boundOf, measureQuiet, runRow, tidyUp, type Outcome, type Quiet, type R
 
 const QUIET_SECONDS = 10;
 const LONGEST_ROW_MS = 240_000;
-const POISON = { NODE_OPTIONS: `--require "${join(process.cwd(), 'test/faults/harness/poison.cjs')}"` };
+const FAILING = 'failing messages beside a full queue of dead letters';
+/** Bugs that an attacker has found: what the writers load first, by attack. */
+const BUGS: Readonly<Record<string, string>> = {
+  'poisonous messages': 'test/faults/harness/poison.cjs',
+  [FAILING]: 'test/neighbours/failing.cjs',
+};
+/** A command is tried eight times, usually within twenty minutes or more. */
+const SHORT_RETRY_MS = 100;
 
 export interface DescribeOptions {
   /** Seconds during which the good tenant is measured alone, for the limits. Default 10. */
@@ -39,13 +46,15 @@ export function describeRows(
     it.each(rows.map((row) => [row.name, row] as const))(
       '%s',
       async (_name, row) => {
-        const needsPoison = row.attacks.includes('poisonous messages');
-        if (needsPoison) await tidyUp(system, false, POISON);
+        const bugs = row.attacks.flatMap((attack) => BUGS[attack] ?? []);
+        const options = bugs.map((file) => `--require "${join(process.cwd(), file)}"`);
+        if (bugs.length > 0) await tidyUp(system, false, { NODE_OPTIONS: options.join(' ') });
+        if (row.attacks.includes(FAILING)) await system.shortenRetries(SHORT_RETRY_MS);
         const outcome = await runRow(system, row, quiet).catch(async (error: unknown) => {
           await tidyUp(system, false);
           throw error;
         });
-        clean = outcome.violations.length === 0 && !needsPoison;
+        clean = outcome.violations.length === 0 && bugs.length === 0;
         report({ attack: row.name, ...reportOf(outcome) });
         await tidyUp(system, clean);
         expect({ bounds: { add: boundOf(quiet.add), get: boundOf(quiet.get) }, violations: outcome.violations }).toEqual({

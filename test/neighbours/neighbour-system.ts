@@ -45,6 +45,7 @@ export interface Target {
 }
 
 const KEYS = 1000;
+const SHORT_RETRIES = 'operator-policies/%2F/short-retries';
 
 /** Gateway, users and two writers as processes, each with its own broker account, without proxies in front of the servers. */
 export class NeighbourSystem {
@@ -59,6 +60,7 @@ export class NeighbourSystem {
   readonly found = new Set<string>();
   private apps: Record<'gateway' | 'users' | 'writer' | 'other writer', ServiceProcess>;
   private listener?: Child;
+  private retriesAreShort = false;
   private readonly password = randomBytes(12).toString('hex');
 
   private constructor(
@@ -111,6 +113,8 @@ export class NeighbourSystem {
     // They would go on beside the next rows.
     for (const schema of ['users', 'notifications'])
       await this.sql.query(`DELETE FROM ${schema}.erasures WHERE api_key = $1`, [this.target.tenant['x-svc-api-key']]);
+    if (this.retriesAreShort) await this.management.delete(SHORT_RETRIES);
+    this.retriesAreShort = false;
     const { listener, oldListener, oldBoth } = this.target;
     const queues = await this.management.get<{ name: string }[]>('queues/%2F?columns=name');
     const isTheirs = (name: string) => [listener, oldListener, oldBoth].some((account) => name.startsWith(`${account.name}.`));
@@ -118,6 +122,13 @@ export class NeighbourSystem {
     for (const { name } of declared) await this.management.delete(`queues/%2F/${encodeURIComponent(name)}`);
     const letters = QUEUES.filter(({ name }) => /\.(dead|refused)$/.test(name));
     for (const { name } of letters) await this.management.delete(`queues/%2F/${name}/contents`);
+  }
+
+  /** Shortens the delays of the writers' retries, until {@link forget}. */
+  async shortenRetries(milliseconds: number): Promise<void> {
+    const policy = { pattern: '^notifications\\.retry\\.', definition: { 'message-ttl': milliseconds }, 'apply-to': 'queues' };
+    await this.management.put(SHORT_RETRIES, policy);
+    this.retriesAreShort = true;
   }
 
   async remove(): Promise<void> {

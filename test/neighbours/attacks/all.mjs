@@ -41,7 +41,7 @@ const PAIRS = [
   { of: ['2,000 connections of one account', 'a thousand keys at once'], why: 'many clients of both kinds' },
   {
     of: ['forged headers', 'a full queue of dead letters'],
-    why: 'messages that cannot be dead-lettered are handled again and again',
+    why: 'refused letters need room while letters of our own failures have none',
   },
   {
     of: ['invented organizations', 'copies to other queues by CC'],

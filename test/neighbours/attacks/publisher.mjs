@@ -31,8 +31,50 @@ const BURST_MS = 4000;
 /** They stay in the attacker's memory. */
 const UNCONFIRMED_LARGE = 16;
 
-/** More than the dead-letter queue of the first version could hold. */
+/** The queue of our own failures. */
+const DEAD = 'notifications.commands.dead';
+/** Longer than a service waits until it tries to publish a letter again. */
+const ROOM_MS = 8000;
+const AGAIN_MS = 100;
+
+/** More bodies of 1 MiB than a queue of 256 MiB takes. */
 const FILLS = 262;
+/** A queue refuses a little later than its length says. */
+const MOST_LETTERS = 2 * FILLS;
+
+/**
+ * Fills the queue until it refuses.
+ * @param {Target} target
+ */
+async function fillDeadLetters({ operatorUrl }) {
+  const operator = await BrokerClient.open({ url: operatorUrl, exchange: 'dead' });
+  const letter = Buffer.alloc(MEBIBYTE, 'x');
+  const headers = { 'x-dead-status': 'INTERNAL', 'x-dead-reason': 'made for a test' };
+  while (operator.refused === 0 && operator.published < MOST_LETTERS) {
+    const batch = Array.from({ length: 16 }, () =>
+      operator.publish(DEAD, letter, { persistent: true, headers, userId: undefined }),
+    );
+    await Promise.all(batch);
+  }
+  const made = operator.stop();
+  if (operator.refused === 0) throw new Error(`The queue of dead letters is not full: ${made}`);
+}
+
+/**
+ * Empties that queue like an operator.
+ * @param {Target} target
+ * @returns the number of letters that waited for the room
+ */
+async function makeRoom({ operatorUrl }) {
+  const { channel } = await BrokerClient.open({ url: operatorUrl });
+  await channel.purgeQueue(DEAD);
+  for (let waited = 0; waited < ROOM_MS; waited += AGAIN_MS) {
+    const { messageCount } = await channel.checkQueue(DEAD);
+    if (messageCount > 0) return messageCount;
+    await pause(AGAIN_MS);
+  }
+  throw new Error('No message became a letter of our own failures.');
+}
 
 /** @type {import('./all.mjs').Attack[]} */
 export const PUBLISHERS = [
@@ -103,20 +145,21 @@ export const PUBLISHERS = [
   },
   {
     name: 'a full queue of dead letters',
-    why: 'An operator fills the queue in place of our own failures; then a publisher sends messages that become dead letters too.',
-    async prepare({ operatorUrl }) {
-      const operator = await BrokerClient.open({ url: operatorUrl, exchange: 'dead' });
-      const letter = Buffer.alloc(MEBIBYTE, 'x');
-      const headers = { 'x-dead-status': 'INTERNAL', 'x-dead-reason': 'made for a test' };
-      while (operator.refused === 0 && operator.published < 4 * FILLS) {
-        const batch = Array.from({ length: 16 }, () =>
-          operator.publish('notifications.commands', letter, { persistent: true, headers, userId: undefined }),
-        );
-        await Promise.all(batch);
-      }
-      operator.stop();
-    },
+    why: 'An operator fills the queue in place of our own failures; then a publisher sends messages that become refused letters.',
+    prepare: fillDeadLetters,
     start: (target) => attackBy(target.publisher, (client) => client.flood(Infinity, () => rubbish(1), 200)),
+  },
+  {
+    name: 'failing messages beside a full queue of dead letters',
+    seconds: 10,
+    why: 'A publisher that has found a bug: after eight attempts, here 0.1 s apart, its messages become letters of our own failures, and find no room.',
+    prepare: fillDeadLetters,
+    async start(target) {
+      const client = await attackBy(target.publisher, (publisher) =>
+        publisher.flood(Infinity, () => commandOf(target, { displayBodyMessage: 'the failing text' }), 20),
+      );
+      return { stop: async () => `${client.stop()}, at least ${await makeRoom(target)} of them letters when there was room` };
+    },
   },
   {
     name: 'commands for ever new API keys',

@@ -27,7 +27,7 @@ export const CALLERS = [
   {
     name: 'direct queries at once',
     seconds: 10,
-    why: 'Queries have a queue too: 20,000 queries, more than it holds, again and again.',
+    why: 'Queries have a queue too: 2,000 a second, more than are answered. It holds 10,000, and refuses the others.',
     start: (target) =>
       attackBy(target.caller, async (client) => {
         const queue = await replyQueue(client);
@@ -73,7 +73,7 @@ export const CALLERS = [
   {
     name: 'queues for replies by the thousand',
     seconds: 10,
-    why: 'Queues named by the broker are not limited by permissions: 5,000 queues on one connection.',
+    why: 'Queues named by the broker are not limited by permissions: as many of 5,000 as one channel can declare one after the other.',
     async start({ caller }) {
       const model = await connect(caller.url);
       model.on('error', () => {});
@@ -98,7 +98,7 @@ export const CALLERS = [
   {
     name: 'channels by the thousand',
     seconds: 10,
-    why: 'Each channel needs processes in the broker: 2,000 channels on each of ten connections.',
+    why: 'Each channel needs processes in the broker. An account may have 500, and 101 more are refused.',
     async start({ caller }) {
       let [opened, refused] = [0, 0];
       /** @type {import('amqplib').ChannelModel[]} */

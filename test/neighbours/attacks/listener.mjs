@@ -1,6 +1,6 @@
 // Services that listen to events, and clients that only connect.
 import { connect } from 'amqplib';
-import { Calls, bodyOf, notification, pause } from './calls.mjs';
+import { Calls, bodyOf, both, notification, pause } from './calls.mjs';
 
 /** @typedef {import('../neighbour-system.ts').Target} Target */
 /** @typedef {Target['listener']} Account */
@@ -85,9 +85,6 @@ const fill = (target) => {
   return new Calls(target).openLoop(60, () => ['notifications/add', target.tenant, body]);
 };
 
-/** @param {{ stop(): string }[]} attacks */
-const both = (...attacks) => ({ stop: () => attacks.map((attack) => attack.stop()).join('; ') });
-
 /** @param {Account} options */
 const stuckQueue = ({ name, url }) =>
   new AtBroker('queues', async (attack) => {
@@ -124,14 +121,20 @@ export const LISTENERS = [
   {
     name: 'a thousand queues of one listener',
     seconds: 10,
-    why: 'Every event is copied to each of them.',
+    why: 'Every event is copied to each of them: as many of a thousand as four channels can declare and bind.',
     start: ({ oldListener: { name, url } }) =>
       new AtBroker('queues', async (attack) => {
-        const channel = await attack.channel(url);
-        for (; attack.done < 1000 && !attack.stopped; attack.done++) {
-          await channel.assertQueue(`${name}.${attack.done}`);
-          await channel.bindQueue(`${name}.${attack.done}`, 'events', EVENT);
-        }
+        let number = 0;
+        const declare = async () => {
+          const channel = await attack.channel(url);
+          while (number < 1000 && !attack.stopped) {
+            const queue = `${name}.${number++}`;
+            await channel.assertQueue(queue);
+            await channel.bindQueue(queue, 'events', EVENT);
+            attack.done++;
+          }
+        };
+        await Promise.all(Array.from({ length: 4 }, declare));
       }),
   },
   {
@@ -176,7 +179,7 @@ export const LISTENERS = [
   },
   {
     name: '2,000 connections of one account',
-    why: 'Each connection needs processes and memory in the broker.',
+    why: 'Each connection needs processes and memory in the broker. An account may have 50, and 20 attempts at a time go on.',
     start: ({ publisher: { url } }) => new AtBroker('connections', (attack) => connectAll(attack, url, 2000, 20)),
   },
   {

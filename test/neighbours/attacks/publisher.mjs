@@ -80,12 +80,12 @@ async function makeRoom({ operatorUrl }) {
 export const PUBLISHERS = [
   {
     name: '100,000 direct commands at once',
-    why: 'Commands without a waiting caller must not delay commands with one.',
+    why: 'Commands without a waiting caller must not delay commands with one: as many of 100,000 as the broker takes, 5,000 of them unconfirmed.',
     start: (target) => attackBy(target.publisher, (client) => client.flood(100_000, () => commandOf(target))),
   },
   {
     name: 'malformed messages',
-    why: '262 bodies of 1 MiB that are not JSON fill 256 MiB of dead letters; then small ones, 500 a second.',
+    why: '262 bodies of 1 MiB that are not JSON, more than a queue of letters holds; then small ones, 500 a second.',
     start: (target) =>
       attackBy(target.publisher, async (client) => {
         await client.flood(FILLS, () => rubbish(MEBIBYTE));
@@ -95,7 +95,7 @@ export const PUBLISHERS = [
   {
     name: '100,000 small malformed messages',
     seconds: 10,
-    why: 'Dead-letter queues also limit the number of messages.',
+    why: 'Dead-letter queues also limit the number of messages: as many of 100,000 as the broker takes.',
     start: (target) => attackBy(target.publisher, (client) => client.flood(100_000, () => rubbish(10))),
   },
   {

@@ -55,7 +55,7 @@ export class ConfirmedPublisher {
   private watching?: NodeJS.Timeout;
   /** The broker's message when it closed the channel because of a missing permission. */
   private refusal = '';
-  private readonly unconfirmedMs: number;
+  readonly unconfirmedMs: number;
 
   constructor(private readonly channel: RabbitChannel<ConfirmChannel>) {
     this.unconfirmedMs = channel.connection.options.unconfirmedMs ?? UNCONFIRMED_MS;

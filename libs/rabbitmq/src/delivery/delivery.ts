@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { Channel, ConsumeMessage } from 'amqplib';
 import { isChannelClosed } from '@app/amqp/connection/opened-channel';
 import { within } from '@app/amqp/connection/within';
@@ -13,6 +14,17 @@ const SUSPECT_AFTER = 2;
 const REPLY_PATIENCE_MS = 5000;
 /** A timer of Node with a longer time ends at once, and a publisher may invent any deadline. */
 const MOST_PATIENCE_MS = 2 ** 31 - 1;
+
+/** Bytes of a malformed command's body that are kept. */
+export const STUB_BYTES = 1024;
+const NO_BODY = Buffer.alloc(0);
+
+/** Of a body that was let go: its beginning, its size and its hash. */
+export interface Stub {
+  readonly beginning: Buffer;
+  readonly bytes: number;
+  readonly sha256: string;
+}
 
 /** Settles deliveries on their channel. */
 export interface Acks {
@@ -36,6 +48,7 @@ export class Delivery {
   mayHaveRun: boolean;
   /** Size of the handler's result, in bytes; undefined without one. */
   replyBytes?: number = undefined;
+  private kept?: Stub = undefined;
 
   constructor(
     readonly queue: ConsumedQueue,
@@ -89,6 +102,24 @@ export class Delivery {
   /** Whether a caller waits that can be told that nothing was executed. */
   get mayBeRefused(): boolean {
     return this.context.awaited && !this.mayHaveRun;
+  }
+
+  /** All that is kept of a body that cannot be read. The rest of it is let go, because a delivery may wait long for the broker. */
+  keepStub(): Stub {
+    const { content } = this.message;
+    this.kept ??= {
+      // A copy, because subarray() keeps the whole body in memory.
+      beginning: Buffer.from(content.subarray(0, STUB_BYTES)),
+      bytes: content.length,
+      sha256: createHash('sha256').update(content).digest('hex'),
+    };
+    this.letGoOfBody();
+    return this.kept;
+  }
+
+  /** Nothing reads the body any more. */
+  letGoOfBody(): void {
+    this.message.content = NO_BODY;
   }
 
   /** The channel is closed: settling has no effect any more. */
@@ -152,11 +183,12 @@ export class Delivery {
   }
 }
 
-/** Fields of a delivery for the log: never its body or its tenant. */
-export const about = ({ context: { requestId, pattern, messageId, appId, span } }: Delivery) => ({
+/** Fields of a delivery for the log: never its body or its tenant. The broker vouches for the publisher, and for no `appId`. */
+export const about = ({ context: { requestId, pattern, messageId, userId: publisher, appId, span } }: Delivery) => ({
   requestId,
   pattern,
   messageId,
+  publisher,
   appId,
   ...traceFields(span),
 });

@@ -7,6 +7,7 @@ import { ApiError } from '@app/contracts/error';
 import { MAX_BODY_BYTES, parseJson } from '@app/contracts/json';
 import { runIn } from '@app/tracing/tracing';
 import { isBug, type Outcome } from '../settle/ack-policy';
+import { RefusalLines } from '../settle/refusal-lines';
 import { about, type Delivery } from '../delivery/delivery';
 import type { DeliveryContext } from '../delivery/delivery-context';
 import type { PublisherRights } from './publisher-rights';
@@ -21,6 +22,7 @@ const MAX_EVENT_BYTES = 8 * 1024 * 1024;
 /** Passes a delivery to its handler, if that is allowed, and returns the outcome. */
 export class HandlerRunner {
   private readonly logger = new Logger('RabbitMQ');
+  private readonly refusals = new RefusalLines();
 
   constructor(
     private readonly handlers: ReadonlyMap<string, MessageHandler>,
@@ -38,13 +40,35 @@ export class HandlerRunner {
     let body: unknown;
     try {
       handler = this.handlerOf(delivery);
-      body = parseBody(delivery.message.content, delivery.context.pattern);
+      body = parseJson(delivery.message.content);
     } catch (error) {
-      const refusal = error instanceof ApiError ? error : new ApiError('INVALID_ARGUMENT', 'The message cannot be read.');
-      this.logger.warn({ msg: 'refused a message', reason: refusal.message, ...about(delivery) });
-      return { kind: 'malformed', error: refusal };
+      return this.malformed(delivery, error);
     }
     return this.run(handler, body, delivery);
+  }
+
+  /**
+   * The outcome of a body that is larger than any may be. It is no suspect, because no handler gets it.
+   *
+   * @returns undefined for any other body
+   */
+  outcomeOfTooLarge(delivery: Delivery): Outcome | undefined {
+    const most = isEvent(delivery.context.pattern) ? MAX_EVENT_BYTES : MAX_BODY_BYTES;
+    if (delivery.message.content.length <= most) return undefined;
+    if (delivery.isExpired) return { kind: 'expired' };
+    try {
+      this.handlerOf(delivery);
+    } catch (error) {
+      return this.malformed(delivery, error);
+    }
+    return this.malformed(delivery, new ApiError('INVALID_ARGUMENT', `The body must be at most ${most} bytes.`));
+  }
+
+  private malformed(delivery: Delivery, thrown: unknown): Outcome {
+    const error = thrown instanceof ApiError ? thrown : new ApiError('INVALID_ARGUMENT', 'The message cannot be read.');
+    // Any other one has a line as a letter, as long as the quota of its publisher lasts.
+    if (delivery.context.awaited || delivery.kind === 'queries') this.refusals.write(delivery, error.message);
+    return { kind: 'malformed', error };
   }
 
   private handlerOf({ kind, address, problem, context }: Delivery): MessageHandler {
@@ -90,10 +114,4 @@ export class HandlerRunner {
     const answer: unknown = await handler(body, context);
     return isObservable(answer) ? lastValueFrom(answer, { defaultValue: undefined }) : answer;
   }
-}
-
-function parseBody(content: Buffer, pattern: string): unknown {
-  const most = isEvent(pattern) ? MAX_EVENT_BYTES : MAX_BODY_BYTES;
-  if (content.length > most) throw new ApiError('INVALID_ARGUMENT', `The body must be at most ${most} bytes.`);
-  return parseJson(content);
 }

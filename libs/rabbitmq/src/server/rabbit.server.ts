@@ -164,6 +164,12 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
       if (decision) await this.connections.settlementOf(delivery.queue).settle(delivery, decision, pattern);
       return decision !== undefined;
     };
+    // Many of them would fill the memory while they wait for their turn.
+    const tooLarge = this.runner.outcomeOfTooLarge(delivery);
+    if (tooLarge) {
+      this.observeAge(delivery);
+      return settle(this.decisionOn(delivery, tooLarge) as FinalDecision);
+    }
     if (delivery.queue.kind !== 'queries') return settle(await this.runCommand(delivery));
     return this.queryTurns.run(delivery, async () => settle(await this.runInTurn(delivery)));
   }
@@ -191,12 +197,11 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
   }
 
   private async runInTurn(delivery: Delivery): Promise<FinalDecision | undefined> {
-    const { kind, queue, age } = delivery;
-    if (age !== undefined) this.metrics.commandAge.observe({ queue: queue.name }, age);
+    const { kind } = delivery;
+    this.observeAge(delivery);
     for (;;) {
       const mayStart = kind === 'queries' || !this.pause.active || (await this.pause.mayStart(delivery));
       if (delivery.isForgotten || (this.closed && kind !== 'queries' && this.pause.stopped)) return undefined;
-
       const since = performance.now();
       const outcome: Outcome = mayStart ? await this.runner.outcomeOf(delivery) : { kind: 'notStarted' };
       if (kind === 'queries' && outcome.kind === 'databaseAway' && (await this.pause.mayTryAgain(delivery, since))) continue;
@@ -206,6 +211,10 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
       delivery.mayHaveRun = true;
       void this.pause.begin();
     }
+  }
+
+  private observeAge({ queue, age }: Delivery): void {
+    if (age !== undefined) this.metrics.commandAge.observe({ queue: queue.name }, age);
   }
 
   private decisionOn({ kind, context, mayHaveRun }: Delivery, outcome: Outcome): Decision {

@@ -1,16 +1,21 @@
+import { Logger } from '@nestjs/common';
 import type { ConsumedQueue } from '../topology/consumed-queues';
 import type { TransportMetrics } from '../metrics';
 import type { QueueConsumer } from '../delivery/queue-consumer';
 
 /** With more held deliveries the queue is not consumed any more. */
-const MOST_HELD = 16;
+export const MOST_HELD = 16;
+
+const REASON = 'the broker does not take its retries and dead letters';
+const HINT = 'Make room with "npm run dead-letters": docs/runbooks/QueueNotConsumed.md.';
 
 /** Counts the held deliveries: the broker takes neither their retry nor their dead letter for now. The limit protects memory and other queues. */
 export class HeldDeliveries {
+  private readonly logger = new Logger('RabbitMQ');
   private readonly held = new Map<ConsumedQueue, number>();
 
   constructor(
-    private readonly consumers: ReadonlyMap<ConsumedQueue, QueueConsumer>,
+    private readonly consumers: ReadonlyMap<ConsumedQueue, Pick<QueueConsumer, 'pause' | 'resume'>>,
     private readonly metrics: TransportMetrics,
   ) {
     metrics.lettersHeldLimit.set(MOST_HELD);
@@ -19,7 +24,7 @@ export class HeldDeliveries {
   /** undefined while every queue is consumed, else a short reason without secrets. */
   check(): string | undefined {
     const stopped = [...this.held].find(([, held]) => held > MOST_HELD);
-    return stopped && `${stopped[0].name} is not consumed: the broker does not take its retries and dead letters`;
+    return stopped && `${stopped[0].name} is not consumed: ${REASON}`;
   }
 
   change(queue: ConsumedQueue, by: 1 | -1): void {
@@ -27,8 +32,13 @@ export class HeldDeliveries {
     const held = before + by;
     this.held.set(queue, held);
     this.metrics.lettersHeld.set({ queue: queue.name }, held);
-    const consumer = this.consumers.get(queue);
-    if (before <= MOST_HELD && held > MOST_HELD) void consumer?.pause('letters');
-    if (before > MOST_HELD && held <= MOST_HELD) void consumer?.resume('letters');
+    if (before <= MOST_HELD && held > MOST_HELD) {
+      this.logger.warn({ msg: 'a queue is not consumed', queue: queue.name, held, reason: REASON, hint: HINT });
+      void this.consumers.get(queue)?.pause('letters');
+    }
+    if (before > MOST_HELD && held <= MOST_HELD) {
+      this.logger.log({ msg: 'a queue is consumed again', queue: queue.name, held });
+      void this.consumers.get(queue)?.resume('letters');
+    }
   }
 }

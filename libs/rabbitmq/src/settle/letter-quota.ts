@@ -1,7 +1,6 @@
 import { Logger } from '@nestjs/common';
 import { RateLimiterMemory } from 'rate-limiter-flexible';
-import { BODY_BYTES } from './republication';
-import type { Delivery } from '../delivery/delivery';
+import { STUB_BYTES, type Delivery } from '../delivery/delivery';
 
 const HOUR_S = 3600;
 /** For each account, in one process. A refused queue holds 10 times the messages and 32 times the bytes. */
@@ -24,7 +23,7 @@ export class LetterQuota {
   /** Counts a dead letter. @returns false when its publisher is above the limit */
   async admits(delivery: Delivery, stub: boolean): Promise<boolean> {
     const publisher = publisherOf(delivery);
-    const bytes = stub ? Math.min(BODY_BYTES, delivery.message.content.length) : delivery.message.content.length;
+    const bytes = stub ? Math.min(STUB_BYTES, delivery.message.content.length) : delivery.message.content.length;
     try {
       await this.letters.consume(publisher);
       if (bytes > 0) await this.bytes.consume(publisher, bytes);
@@ -55,4 +54,5 @@ export class LetterQuota {
 }
 
 /** The broker has checked the account. Publishers without user_id share one quota for each lane. */
-const publisherOf = ({ context, exchange }: Delivery): string => context.userId ?? `without user_id, by exchange ${exchange}`;
+export const publisherOf = ({ context, exchange }: Delivery): string =>
+  context.userId ?? `without user_id, by exchange ${exchange}`;

@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import type { ErrorBody } from '@app/contracts/error';
 import type { Delivery } from '../delivery/delivery';
 import type { DeliveryContext } from '../delivery/delivery-context';
@@ -7,8 +7,6 @@ import type { Publication } from '@app/amqp/publishing/publisher';
 import { headersOf } from '@app/tracing/tracing';
 
 const MAX_REASON_CHARACTERS = 500;
-/** Bytes of a malformed command's body that are kept. */
-export const BODY_BYTES = 1024;
 
 /**
  * Headers that must not be published again. CC and BCC would route copies into the dead letters of another service, or back without delay.
@@ -51,15 +49,14 @@ export function republication(
   { account, attempt, dead, stub = false, withHeaders = true }: RepublicationOptions,
 ): Publication {
   const { message, context, address, exchange } = delivery;
-  const { content } = message;
+  const kept = stub ? delivery.keepStub() : undefined;
   const original: Record<string, unknown> = withHeaders && !stub ? { ...message.properties.headers } : understood(context);
   for (const name of [...DROPPED_HEADERS, ...Object.values(OURS)]) delete original[name];
   const firstFailedAt: unknown = context.attempt > 1 ? message.properties.headers?.[HEADER.firstFailedAt] : undefined;
 
   return {
     ...target,
-    // A copy, because subarray() keeps the whole body in memory.
-    body: stub ? Buffer.from(content.subarray(0, BODY_BYTES)) : content,
+    body: kept?.beginning ?? message.content,
     properties: {
       persistent: true,
       contentType: short(message.properties.contentType),
@@ -84,8 +81,8 @@ export function republication(
         [OURS.firstFailedAt]: typeof firstFailedAt === 'number' ? firstFailedAt : Date.now(),
         [OURS.deadStatus]: dead?.status,
         [OURS.deadReason]: dead?.message.slice(0, MAX_REASON_CHARACTERS).toWellFormed(),
-        [OURS.deadSize]: stub ? content.length : undefined,
-        [OURS.deadHash]: stub ? createHash('sha256').update(content).digest('hex') : undefined,
+        [OURS.deadSize]: kept?.bytes,
+        [OURS.deadHash]: kept?.sha256,
       },
     },
   };

@@ -3,7 +3,6 @@ import type { Channel, ConfirmChannel } from 'amqplib';
 import type { ErrorBody } from '@app/contracts/error';
 import type { ServiceName } from '@app/contracts/message';
 import { INTERNAL, type Decision } from './ack-policy';
-import { Backoff } from '@app/amqp/connection/backoff';
 import { RabbitChannel } from '@app/amqp/connection/channel';
 import { checkExchanges } from '@app/amqp/connection/check-topology';
 import type { RabbitConnection } from '@app/amqp/connection/connection';
@@ -11,21 +10,13 @@ import { about, type Delivery } from '../delivery/delivery';
 import type { HeldDeliveries } from './held-deliveries';
 import { LetterQuota } from './letter-quota';
 import type { TransportMetrics } from '../metrics';
-import { ConfirmedPublisher, NotWritten, type Publication, type PublishOutcome } from '@app/amqp/publishing/publisher';
+import { ConfirmedPublisher } from '@app/amqp/publishing/publisher';
 import { checkQuorum, keepChecking } from '@app/amqp/publishing/quorum-check';
 import { encodeReply, type EncodedReply } from '@app/amqp/messages/reply-format';
 import { HIGH_WATER_MARK, LARGE_REPLY_BYTES, ReplyBatcher } from './reply-batcher';
-import { republication } from './republication';
+import { Republisher } from './republisher';
 import { endProcess } from '../spans';
-import { deadQueue, QUORUM_CHECK, refusedQueue, retryQueue, suspectQueue } from '../topology/topology';
-
-/** How long a refused command is held while the broker does not take its dead letter, in milliseconds. Others are held without limit. */
-const HOLD_REFUSED_MS = 5 * 60_000;
-/** Queue limits do not count headers. A refused dead letter with more header text (as JSON) keeps only the headers that are understood. */
-const MAX_HEADER_CHARACTERS = 4096;
-
-type Tried = PublishOutcome | 'unencodable' | 'not written';
-type Republished = Extract<Decision, { do: 'retryThenAck' | 'deadThenAck' | 'refuseThenAck' | 'suspectThenAck' }>;
+import { QUORUM_CHECK } from '../topology/topology';
 
 /** Carries out what the ack policy decided: publishes, then acknowledges. */
 export class Settlement {
@@ -37,22 +28,20 @@ export class Settlement {
   private readonly replies: ReplyBatcher;
   private readonly largeReplies: ReplyBatcher;
   private readonly confirms: RabbitChannel<ConfirmChannel>;
-  private readonly publisher: ConfirmedPublisher;
+  private readonly republisher: Republisher;
   private readonly stopChecking: () => void;
   private readonly quota = new LetterQuota();
-  private readonly account: string;
 
   /**
    * @param connection for publishing only: a blocked one must not stop the consumers
    * @param heldDeliveries counts the deliveries that cannot be republished for now
    */
   constructor(
-    private readonly service: ServiceName,
+    service: ServiceName,
     connection: RabbitConnection,
     private readonly metrics: TransportMetrics,
-    private readonly heldDeliveries: HeldDeliveries,
+    heldDeliveries: HeldDeliveries,
   ) {
-    this.account = connection.username;
     this.replyChannel = replyChannel(connection, 'replies');
     this.largeReplyChannel = replyChannel(connection, 'large replies');
     this.replies = new ReplyBatcher(this.replyChannel);
@@ -66,8 +55,10 @@ export class Settlement {
       },
       drain: (channel) => channel.waitForConfirms(),
     });
-    this.publisher = new ConfirmedPublisher(this.confirms);
-    this.stopChecking = keepChecking(this.publisher, connection, QUORUM_CHECK);
+    const publisher = new ConfirmedPublisher(this.confirms);
+    const { username: account } = connection;
+    this.republisher = new Republisher({ service, account, publisher, heldDeliveries, closing: this.closing.signal });
+    this.stopChecking = keepChecking(publisher, connection, QUORUM_CHECK);
   }
 
   check(): string | undefined {
@@ -98,6 +89,7 @@ export class Settlement {
         return settled(decision.because);
       case 'ackThenReply':
       case 'replyThenAck': {
+        delivery.letGoOfBody();
         // If the broker delivers it again, the answer is that of the redelivery.
         if (decision.do === 'ackThenReply' && !(await delivery.ackForGood())) return;
         const encoded = this.encode(delivery, decision.reply);
@@ -110,20 +102,20 @@ export class Settlement {
           msg: 'a command was delivered several times and never settled: it is handled alone',
           ...about(delivery),
         });
-        return void ((await this.republish(delivery, decision)) && settled('suspect'));
+        return void ((await this.republisher.publish(delivery, decision)) && settled('suspect'));
       case 'retryThenAck':
       case 'deadThenAck': {
         const outcome = decision.do === 'retryThenAck' ? 'retried' : 'dead';
-        if (!(await this.republish(delivery, decision))) return;
+        if (!(await this.republisher.publish(delivery, decision))) return;
         if (outcome === 'dead') this.logDeath(delivery, decision.error);
         return settled(outcome, decision.error.status);
       }
       case 'refuseThenAck': {
         const { status } = decision.error;
         const admitted = await this.quota.admits(delivery, decision.stub);
-        const kept = admitted && (await this.republish(delivery, decision, HOLD_REFUSED_MS));
+        const kept = admitted && (await this.republisher.publish(delivery, decision));
         if (kept) this.logDeath(delivery, decision.error);
-        else if (admitted && this.isOver(delivery)) return;
+        else if (admitted && this.republisher.isOver(delivery)) return;
         else this.metrics.lettersDropped.inc();
         return settled(kept ? 'refused' : 'refused_dropped', status);
       }
@@ -132,8 +124,7 @@ export class Settlement {
 
   /** One line for each dead letter, because nobody waits for an answer. The quota of its publisher bounds their number. */
   private logDeath(delivery: Delivery, { status, message: reason }: ErrorBody): void {
-    const { userId: publisher } = delivery.context;
-    this.logger.warn({ msg: 'a message became a dead letter', status, reason, publisher, ...about(delivery) });
+    this.logger.warn({ msg: 'a message became a dead letter', status, reason, ...about(delivery) });
   }
 
   private encode({ context }: Delivery, reply: Parameters<typeof encodeReply>[0]): EncodedReply {
@@ -163,71 +154,6 @@ export class Settlement {
     }
     return { status: reply.status, sent };
   }
-
-  /**
-   * Publishes the message to another queue. While that fails the delivery is held: a requeue may count towards the delivery limit.
-   *
-   * @returns true when the broker has confirmed it, so that this delivery can be acknowledged. False when the channel or the process ends,
-   *   which requeues the delivery, and after `holdMs` milliseconds
-   */
-  private async republish(delivery: Delivery, decision: Republished, holdMs = Infinity): Promise<boolean> {
-    const until = performance.now() + holdMs;
-    const backoff = new Backoff(500, 5000);
-    let held = false;
-    try {
-      for (;;) {
-        const outcome = await this.tryPublish(delivery, decision);
-        if (outcome === 'confirmed') return true;
-        const { exchange, routingKey } = this.publicationOf(delivery, decision, false);
-        const line = { msg: 'publishing again failed', requestId: delivery.context.requestId, exchange, routingKey, outcome };
-        // These have causes outside this service (a message of a publisher, a lost connection) and are retried: a warning is enough.
-        if (['unencodable', 'not written', 'lost'].includes(outcome)) this.logger.warn(line);
-        else if (!held) this.logger.error(line);
-        if (!held) this.heldDeliveries.change(delivery.queue, 1);
-        held = true;
-        await backoff.wait(this.closing.signal);
-        if (this.isOver(delivery) || performance.now() > until) return false;
-      }
-    } finally {
-      if (held) this.heldDeliveries.change(delivery.queue, -1);
-    }
-  }
-
-  private isOver(delivery: Delivery): boolean {
-    return this.closing.signal.aborted || delivery.isForgotten;
-  }
-
-  private publicationOf(delivery: Delivery, decision: Republished, withHeaders: boolean): Publication {
-    const { service, account } = this;
-    const { attempt } = delivery.context;
-    const common = { account, attempt, withHeaders };
-    switch (decision.do) {
-      case 'suspectThenAck':
-        return republication(delivery, { exchange: 'retry', routingKey: suspectQueue(service) }, common);
-      case 'retryThenAck': {
-        const routingKey = retryQueue(service, decision.delay);
-        return republication(delivery, { exchange: 'retry', routingKey }, { ...common, attempt: attempt + 1 });
-      }
-      case 'deadThenAck':
-        return republication(delivery, { exchange: 'dead', routingKey: deadQueue(service) }, { ...common, dead: decision.error });
-      case 'refuseThenAck': {
-        const target = { exchange: 'dead', routingKey: refusedQueue(service) } as const;
-        const { error: dead, stub } = decision;
-        return republication(delivery, target, { ...common, dead, stub, withHeaders: withHeaders && hasFewHeaders(delivery) });
-      }
-    }
-  }
-
-  private async tryPublish(delivery: Delivery, decision: Republished, withHeaders = true): Promise<Tried> {
-    try {
-      return await this.publisher.publish(this.publicationOf(delivery, decision, withHeaders));
-    } catch (error) {
-      if (!(error instanceof NotWritten)) throw error;
-      // At once: one publisher with many held letters would stop the queue for the others.
-      if (error.cause && withHeaders) return this.tryPublish(delivery, decision, false);
-      return error.cause ? 'unencodable' : 'not written';
-    }
-  }
 }
 
 const replyChannel = (connection: RabbitConnection, name: string): RabbitChannel<Channel> =>
@@ -238,12 +164,3 @@ const replyChannel = (connection: RabbitConnection, name: string): RabbitChannel
     // An answer shows that the broker has every reply: amqplib may write the end of the connection before them.
     drain: (channel) => checkExchanges(channel, ['replies']),
   });
-
-function hasFewHeaders({ message }: Delivery): boolean {
-  try {
-    return JSON.stringify(message.properties.headers ?? {}).length <= MAX_HEADER_CHARACTERS;
-  } catch {
-    // For example a 64-bit number (BigInt).
-    return false;
-  }
-}

@@ -1,0 +1,97 @@
+import { EventEmitter } from 'node:events';
+import { Logger } from '@nestjs/common';
+import type { Channel, ConsumeMessage } from 'amqplib';
+import { Registry } from 'prom-client';
+import { RabbitConnection } from '@app/amqp/connection/connection';
+import { eventually } from '@app/testing/eventually';
+import { Delivery } from '../delivery/delivery';
+import { DeliveryContext } from '../delivery/delivery-context';
+import { TransportMetrics } from '../metrics';
+import { observe } from '../observe';
+import type { ConsumedQueue } from '../topology/consumed-queues';
+import type { Decision } from './ack-policy';
+import { HeldDeliveries } from './held-deliveries';
+import { Settlement } from './settlement';
+
+const QUEUE: ConsumedQueue = { name: 'users.commands.0', kind: 'commands', exchange: 'commands', prefetch: 64 };
+const MINUTE_MS = 60_000;
+const error = { status: 'INVALID_ARGUMENT', message: 'Not JSON.' } as const;
+const REFUSED = { do: 'refuseThenAck', error, stub: true } as const;
+const DEAD = { do: 'deadThenAck', error } as const;
+
+/** The connection is never started: nothing can be published. */
+describe(Settlement.name, () => {
+  let registry: Registry;
+  let settlement: Settlement;
+  let acked: number;
+  let lines: { msg: string; publisher?: string; outcome?: string }[];
+  let passedMs: number;
+
+  const value = async (name: string) => (await registry.getSingleMetric(name)!.get()).values[0]?.value;
+  const settle = (decision: Exclude<Decision, { do: 'hold' }>) => {
+    const context = new DeliveryContext({
+      apiKey: 'key',
+      pattern: 'users.add.v1',
+      requestId: 'r',
+      awaited: false,
+      redelivered: false,
+      attempt: 1,
+      appId: 'a name of its own',
+      userId: 'importer',
+    });
+    const message = { content: Buffer.alloc(5000, 'x'), fields: {}, properties: {} } as ConsumeMessage;
+    const channel = new EventEmitter() as Channel;
+    const acks = { channel, ack: () => void acked++, ackForGood: async () => true, requeue: () => undefined };
+    const settled = settlement.settle(new Delivery(QUEUE, message, { context }, acks), decision, context.pattern);
+    return { settled, message };
+  };
+  /** Two further attempts to publish it. */
+  const afterMore = async () => {
+    const before = lines.length;
+    await eventually(() => lines.length >= before + 2);
+  };
+
+  beforeEach(() => {
+    const now = performance.now.bind(performance);
+    [passedMs, acked, lines] = [0, 0, []];
+    jest.spyOn(performance, 'now').mockImplementation(() => now() + passedMs);
+    jest.spyOn(Logger.prototype, 'warn').mockImplementation((line: (typeof lines)[number]) => void lines.push(line));
+    registry = new Registry();
+    const metrics = TransportMetrics.of(registry);
+    const connection = new RabbitConnection({ url: 'amqp://users:secret@127.0.0.1:1', name: 'test' }, observe(metrics));
+    settlement = new Settlement('users', connection, metrics, new HeldDeliveries(new Map(), metrics));
+  });
+  afterEach(async () => {
+    settlement.stopWaiting();
+    await settlement.close();
+    jest.restoreAllMocks();
+  });
+
+  it('holds a refused command for 5 minutes while its letter cannot be published, then drops and counts it', async () => {
+    const { settled, message } = settle(REFUSED);
+    await eventually(() => lines.length > 0);
+    expect(message.content).toHaveLength(0);
+    expect(await value('rabbitmq_letters_held')).toBe(1);
+    passedMs = 4.9 * MINUTE_MS;
+    await afterMore();
+    expect([acked, await value('rabbitmq_letters_dropped_total')]).toEqual([0, 0]);
+    passedMs = 5 * MINUTE_MS;
+    await settled;
+    expect([acked, await value('rabbitmq_letters_dropped_total'), await value('rabbitmq_letters_held')]).toEqual([1, 1, 0]);
+    expect((await registry.getSingleMetric('rabbitmq_deliveries_total')!.get()).values).toMatchObject([
+      { value: 1, labels: { outcome: 'refused_dropped', status: 'INVALID_ARGUMENT' } },
+    ]);
+  });
+
+  it('holds what this system failed to do without limit, and names the account', async () => {
+    const { settled } = settle(DEAD);
+    await eventually(() => lines.length > 0);
+    passedMs = 60 * MINUTE_MS;
+    await afterMore();
+    expect([acked, await value('rabbitmq_letters_held')]).toEqual([0, 1]);
+    expect(lines[0]).toMatchObject({ msg: 'publishing again failed', publisher: 'importer', outcome: 'not written' });
+    settlement.stopWaiting();
+    await settled;
+    expect(acked).toBe(0);
+  });
+});

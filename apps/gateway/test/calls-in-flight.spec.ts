@@ -88,6 +88,30 @@ describe('calls in flight', () => {
     await eventually(async () => (await gateway.metric('gateway_arriving_bytes')) === 0);
   });
 
+  it('have large bodies without a turn: 429 beside others of their key, 503 when only other keys have the turns', async () => {
+    await gateway.stop();
+    gateway = await RunningGateway.start({ config: { requestTimeoutMs: 1000 } });
+    gateway.rabbit.keys.add('third-key');
+    const limited = async () => (await gateway.metric('gateway_rate_limited_total', { limit: 'arriving_share' })) ?? 0;
+    const before = await limited();
+    const { started: all, finish } = gateway.rabbit.hold(16);
+    const body = BODY.padEnd(MEBIBYTE);
+    const of = (apiKey: string) => gateway.post('/v1/users/add', body, { 'x-svc-api-key': apiKey });
+    // As many as one key, and then all, may have at work.
+    const atWork = [...Array<string>(12).fill('demo-key'), ...Array<string>(4).fill('other-key')].map(of);
+    await all;
+    const [own, foreign] = await Promise.all([of('demo-key'), of('third-key')]);
+    expect([own, foreign].map(({ status, headers, json }) => [status, headers['retry-after'], json().error?.status])).toEqual([
+      [429, '1', 'RESOURCE_EXHAUSTED'],
+      [503, '1', 'UNAVAILABLE'],
+    ]);
+    expect(own.json().error?.message).toBe('Too many calls of this API key at the moment: others have their share, too.');
+    expect(await limited()).toBe(before + 1);
+    expect(await gateway.log.line({ limit: 'arriving_share' })).toMatchObject({ apiKey: 'demo-key', calls: 1 });
+    finish();
+    await Promise.all(atWork);
+  });
+
   it('are refused unread when all places are taken', async () => {
     const { started: two, finish } = gateway.rabbit.hold(2);
     const calls = [1, 2].map(() => gateway.post('/v1/users/add', BODY));

@@ -42,7 +42,12 @@ describe('answers that are not read', () => {
     expect((await gateway.post('/v1/notifications/get', BODY)).status).toBe(200);
     await eventually(async () => (await closed('unread')) === before + 1);
     await eventually(async () => (await gateway.metric('gateway_waiting_bytes')) === 0);
-    expect(await gateway.log.line({ connections: 1 })).toMatchObject({ level: 40 });
+    expect(await gateway.log.line({ connections: 1 })).toMatchObject({
+      level: 40,
+      unread: 1,
+      pipelined: 0,
+      address: '127.0.0.1',
+    });
     socket.destroy();
   });
 
@@ -143,6 +148,7 @@ describe('requests that are sent without waiting', () => {
     socket.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(200));
     expect(await text).toBe('');
     expect(await closed()).toBe(before + 1);
+    expect(await gateway.log.line({ connections: 1 })).toMatchObject({ unread: 0, pipelined: 1, address: '127.0.0.1' });
     finish();
     const another = await gateway.connect();
     another.write(get(1));

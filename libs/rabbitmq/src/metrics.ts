@@ -186,7 +186,7 @@ export class TransportMetrics {
     this.lettersHeld = new Gauge({
       registers,
       name: 'rabbitmq_letters_held',
-      help: 'Deliveries held because the broker does not take their retry or dead letter.',
+      help: 'Deliveries held because the broker does not take their retry or dead letter, or has not confirmed it for 8 s.',
       labelNames: ['queue'],
     });
     this.lettersHeldLimit = new Gauge({

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { Logger } from '@nestjs/common';
+import type { Options } from 'amqplib';
 import { eventually } from '@app/testing/eventually';
 import type { UsersHandlers } from '@app/testing/system/users-stub';
 import { BODY, REFUSED, StubbedUsers } from './stubbed-users';
@@ -50,8 +51,8 @@ describe('bodies that are too large', () => {
       0,
     );
   /** In another lane than the commands that have the turns. */
-  const publish = (body: Buffer) =>
-    users.channel.publish('commands.1', 'users.add.v1', body, { headers, messageId: 'large', timestamp: 1 });
+  const publish = (body: Buffer, options: Options.Publish = {}) =>
+    users.channel.publish('commands.1', 'users.add.v1', body, { headers, messageId: 'large', timestamp: 1, ...options });
   const replies = async () => {
     const { queue } = await users.channel.assertQueue('', { exclusive: true });
     await users.channel.bindQueue(queue, 'replies', queue);
@@ -82,8 +83,9 @@ describe('bodies that are too large', () => {
 
   it('are refused with a reply when a caller waits, commands and queries', async () => {
     const queue = await replies();
-    for (const routingKey of ['users.add.v1', 'users.exists.v1']) {
-      users.publish(LARGE, { replyTo: queue }, routingKey);
+    const calls = [() => publish(LARGE, { replyTo: queue }), () => users.publish(LARGE, { replyTo: queue }, 'users.exists.v1')];
+    for (const call of calls) {
+      call();
       const reply = await users.next(queue);
       expect(JSON.parse(reply.content.toString())).toEqual({
         status: 'INVALID_ARGUMENT',

@@ -111,14 +111,15 @@ export class Admission {
   };
 
   /** For the parser: undefined when a body may be parsed at once, else resolves when it is its turn. @throws ApiError when its time is over */
-  whenTurnOfBody = ({ hold, caller }: FastifyRequest, bytes: number): Promise<void> | undefined => {
+  whenTurnOfBody = ({ id, hold, caller }: FastifyRequest, bytes: number): Promise<void> | undefined => {
     if (bytes <= LARGE_BYTES || !hold || !caller) return undefined;
     const arrivedAt = performance.now();
     return new Promise((resolve, reject) =>
-      hold.whenTurnOfBody(bytes, caller.timeoutMs, (isLate) => {
+      hold.whenTurnOfBody(bytes, caller.timeoutMs, (met) => {
         caller.timeoutMs -= performance.now() - arrivedAt;
-        if (isLate) reject(unavailable('its large body had no turn in time'));
-        else resolve();
+        if (!met) resolve();
+        else if (met === 'share') reject(this.tooMany.errorOf(id, 'arriving_share', caller.apiKey));
+        else reject(unavailable('its large body had no turn in time'));
       }),
     );
   };

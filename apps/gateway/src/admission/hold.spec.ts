@@ -85,17 +85,27 @@ describe(Hold.name, () => {
     };
     const large = () => turnOf(new Hold(capacity, KIND, 'large'));
 
-    it('is refused when its turn does not come in time, and never begins when its client left', () => {
+    it('is refused when its turn does not come in time, by its share beside others of its key, and never begins when its client left', () => {
       const small = holdOf('small');
       const [first, left, late] = [large(), large(), large()];
       left.hold.close();
       jest.advanceTimersByTime(5002);
-      expect([first, left, late].map(({ work }) => work.mock.calls.flat())).toEqual([[false], [], [true]]);
+      expect([first, left, late].map(({ work }) => work.mock.calls)).toEqual([[[]], [], [['share']]]);
       const begun = large();
       answer(first.hold);
       answer(small);
       jest.advanceTimersByTime(1);
-      expect(begun.work).toHaveBeenCalledWith(false);
+      expect(begun.work).toHaveBeenCalledWith();
+    });
+
+    it('is refused by the limit of all when others take the turns, and its key has only this one', () => {
+      const of = (apiKey: string) => turnOf(new Hold(capacity, KIND, apiKey));
+      const turns = ['a', 'b'].map(of);
+      const [guest, last] = ['guest', 'a'].map(of);
+      holdOf('small');
+      jest.advanceTimersByTime(5002);
+      expect(turns.map(({ work }) => work.mock.calls)).toEqual([[[]], [[]]]);
+      expect([guest, last].map(({ work }) => work.mock.calls)).toEqual([[['all']], [['share']]]);
     });
 
     it('gives its room when its call is answered or refused, and not when the client has read that', () => {
@@ -105,11 +115,11 @@ describe(Hold.name, () => {
       answered.hold.begin();
       answered.hold.answered(10, true);
       jest.advanceTimersByTime(20);
-      expect([refused, last].map(({ work }) => work.mock.calls.flat())).toEqual([[false], []]);
+      expect([refused, last].map(({ work }) => work.mock.calls)).toEqual([[[]], []]);
       capacity.places = new Places(0);
       expect(refused.hold.begin()).toBe('in_flight');
       jest.advanceTimersByTime(20);
-      expect(last.work).toHaveBeenCalledWith(false);
+      expect(last.work).toHaveBeenCalledWith();
     });
   });
 

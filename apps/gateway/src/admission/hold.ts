@@ -54,18 +54,20 @@ export class Hold {
   /**
    * Calls `work` when it is the turn of a large body that has arrived, or when the time of its call is over. Never when the client has left.
    *
-   * @param isLate whether the time is over: then the call must only be refused
+   * @param met present when the time is over: then the call must only be refused. `share`: the key has other large bodies there
    */
-  whenTurnOfBody(bytes: number, msLeft: number, work: (isLate: boolean) => void): void {
+  whenTurnOfBody(bytes: number, msLeft: number, work: (met?: Met) => void): void {
     if (this.closed) return;
-    this.leave = this.capacity.largeBodies.begin(this.apiKey, bytes, () => {
+    const { largeBodies } = this.capacity;
+    this.leave = largeBodies.begin(this.apiKey, bytes, () => {
       clearTimeout(this.timer);
       this.large = { bytes, since: performance.now() };
       if (this.closed) this.endLarge();
-      else work(false);
+      else work();
     });
     // A timer may be early by a millisecond.
-    this.timer = setTimeout(() => this.leave() && work(true), Math.ceil(msLeft) + 1).unref();
+    const tooLate = () => this.leave() && work(largeBodies.has(this.apiKey) ? 'share' : 'all');
+    this.timer = setTimeout(tooLate, Math.ceil(msLeft) + 1).unref();
   }
 
   /** The body has arrived. @returns the limit that was reached; then the call holds nothing any more */

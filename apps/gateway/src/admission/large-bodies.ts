@@ -51,6 +51,11 @@ export class LargeBodies {
     };
   }
 
+  /** Whether a large body of the key waits, is at work, or keeps its room unused. */
+  has(apiKey: string): boolean {
+    return this.waiting.has(apiKey) || this.of(apiKey) > 0;
+  }
+
   /** @param ms time since its turn came */
   end(apiKey: string, bytes: number, ms: number): void {
     const leave = () => {

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { FastifyReply } from 'fastify';
 import type { NestLogger } from '@app/runtime/logger';
 import type { Readiness } from '@app/runtime/readiness';
-import { HTTP_STATUS, type ErrorStatus } from '@app/contracts/error';
+import { ApiError, HTTP_STATUS, type ErrorStatus } from '@app/contracts/error';
 import { errorEnvelope, JSON_TYPE } from '../server/envelope';
 import { countError, rateLimited } from '../server/metrics';
 import { NOT_CHECKED } from './authenticator';
@@ -33,7 +33,8 @@ export const MOST_IN_ITERATION = 32;
 /** An ASCII string, which Node writes together with the headers. */
 const bodyOf = (message: string, status: ErrorStatus = 'RESOURCE_EXHAUSTED') => errorEnvelope({ status, message });
 const TOO_MANY = bodyOf('Too many calls at the moment.');
-const TOO_MANY_OF_THE_KEY = bodyOf('Too many calls of this API key at the moment: others have their share, too.');
+const OF_THE_KEY = 'Too many calls of this API key at the moment: others have their share, too.';
+const TOO_MANY_OF_THE_KEY = bodyOf(OF_THE_KEY);
 const BODY: Record<Limit, string> = {
   rate: bodyOf('Too many calls of this API key.'),
   in_flight: TOO_MANY,
@@ -58,7 +59,7 @@ const HINT: Record<Limit, string> = {
   in_flight: 'A service or the database is slow, or another gateway process is needed.',
   in_flight_share: 'The key has its share of MAX_IN_FLIGHT; other keys are not affected.',
   arriving: 'Many large bodies arrive slowly: another gateway process is needed.',
-  arriving_share: 'The key has its share of the bytes of large bodies; other keys are not affected.',
+  arriving_share: 'The key has its share of the bytes of large bodies, or of their turns; other keys are not affected.',
   waiting: 'Many answers are not read: another gateway process is needed, or a proxy that reads them.',
   credentials: 'Many new credentials are being checked, most of them wrong. Known credentials are not affected.',
   strangers: 'Many requests without known credentials. Calls with known credentials are not affected.',
@@ -109,6 +110,13 @@ export class TooManyRequests {
     this.count(reply.request.id, limit, apiKey ?? '');
     void reply.code(429).header('retry-after', '1').type(JSON_TYPE);
     return BODY[limit];
+  }
+
+  /** For a call whose body was read: counts it. @returns the error to answer with, by the share of a key */
+  errorOf(requestId: string, limit: 'arriving_share', apiKey: string): ApiError {
+    rateLimited.inc({ limit });
+    this.count(requestId, limit, apiKey);
+    return new ApiError('RESOURCE_EXHAUSTED', OF_THE_KEY);
   }
 
   private answer(response: ServerResponse, requestId: string, limit: Limit, waitMs: number): void {

@@ -1,7 +1,8 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { NestLogger } from '@app/runtime/logger';
-import { connectionsClosed, connectionsOpen, connectionsRefused } from './metrics';
+import { ClosedConnections, type CloseReason } from './closed-connections';
+import { connectionsOpen, connectionsRefused } from './metrics';
 import { Progress } from './progress';
 import { standBefore } from './stand-before';
 import type { ServerLimits } from './server-limits';
@@ -36,12 +37,15 @@ type Limits = Pick<
 export class Connections {
   private readonly open = new Map<Socket, Connection>();
   private readonly latest = new WeakMap<Socket, IncomingMessage>();
+  private readonly closed: ClosedConnections;
   private queued = 0;
 
   constructor(
     private readonly limits: Limits,
-    private readonly logger: NestLogger,
-  ) {}
+    logger: NestLogger,
+  ) {
+    this.closed = new ClosedConnections(logger);
+  }
 
   /** @param server its current request listeners run after this one */
   watch(server: Server): void {
@@ -138,19 +142,13 @@ export class Connections {
   }
 
   private closeUnread(): void {
-    let closed = 0;
     const now = performance.now();
-    for (const [socket, { owed, progress }] of this.open) {
-      if (owed.length === 0 || progress.isEnough(now, this.limits)) continue;
-      closed++;
-      this.close(socket, 'unread');
-    }
-    if (closed > 0)
-      this.logger.warn({ msg: 'connections were closed: their clients did not read the answers', connections: closed });
+    for (const [socket, { owed, progress }] of this.open)
+      if (owed.length > 0 && !progress.isEnough(now, this.limits)) this.close(socket, 'unread');
   }
 
-  private close(socket: Socket, reason: 'unread' | 'pipelined'): void {
-    connectionsClosed.inc({ reason });
+  private close(socket: Socket, reason: CloseReason): void {
+    this.closed.count(socket, reason);
     socket.destroy();
   }
 }

@@ -6,6 +6,11 @@ export class FairQueue<Item> {
     return this.byOwner.size === 0;
   }
 
+  /** Whether any item of the owner waits. */
+  has(owner: string): boolean {
+    return this.byOwner.has(owner);
+  }
+
   add(owner: string, item: Item): void {
     const items = this.byOwner.get(owner);
     if (items) items.push(item);

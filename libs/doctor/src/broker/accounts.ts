@@ -1,12 +1,18 @@
 import type { ChannelModel, ConfirmChannel } from 'amqplib';
 import { checkExchanges } from '@app/amqp/connection/check-topology';
-import { openConnection } from '@app/amqp/connection/open-connection';
+import { destroySocket, openConnection } from '@app/amqp/connection/open-connection';
+import { within } from '@app/amqp/connection/within';
 import type { Account } from '@app/rabbitmq-admin/accounts/rights';
 import type { TlsFiles } from '@app/runtime/settings/tls-files';
 import type { Findings } from '../finding';
 
 const LEAST_VERSION = [3, 10];
 const REFUSED = 403;
+const TOO_LARGE = 406;
+/** The value of max_message_size that README.md asks for. */
+const MOST_MESSAGE_MIB = 16;
+/** A broker that is short of memory or disk does not answer a publisher at all. */
+const ANSWER_MS = 10_000;
 /** Nothing has this name, and nothing is bound with this key. */
 const NOTHING = 'doctor.tries';
 
@@ -35,7 +41,10 @@ export async function lookAtAccount(
   }
   try {
     const version = String((model.connection.serverProperties as { version?: unknown }).version);
-    if (account === 'full-rights') return lookAtVersion(findings, version);
+    if (account === 'full-rights') {
+      lookAtVersion(findings, version);
+      return await lookAtMessageSize(findings, model);
+    }
     await tryRights(findings, subject, account, model);
   } finally {
     await model.close().catch(() => undefined);
@@ -48,6 +57,24 @@ function lookAtVersion(findings: Findings, version: string): void {
   if (major > leastMajor || (major === leastMajor && minor >= leastMinor))
     findings.ok('account full-rights', `connects, RabbitMQ ${version}`);
   else findings.problem('version', `RabbitMQ ${version}`, `use RabbitMQ ${LEAST_VERSION.join('.')} or later`);
+}
+
+/** No API of the broker has this setting, so a message above it is tried. Nothing keeps it: no queue has its name. */
+async function lookAtMessageSize(findings: Findings, model: ChannelModel): Promise<void> {
+  const subject = 'message size';
+  const tried = isAllowed(model, publishTooMuch, TOO_LARGE);
+  if (!(await within(ANSWER_MS, tried))) {
+    // The end of the connection would wait for an answer, too.
+    destroySocket(model);
+    return findings.skipped(subject, `the broker did not answer for ${ANSWER_MS / 1000} s`);
+  }
+  if (await tried)
+    findings.warning(
+      subject,
+      `the broker takes messages of more than ${MOST_MESSAGE_MIB} MiB, which fill a queue and the memory of its consumers`,
+      `set max_message_size = ${MOST_MESSAGE_MIB * 1024 * 1024}: "The broker" in README.md`,
+    );
+  else findings.ok(subject, `the broker refuses messages of more than ${MOST_MESSAGE_MIB} MiB`);
 }
 
 async function tryRights(findings: Findings, subject: string, account: Account, model: ChannelModel): Promise<void> {
@@ -71,8 +98,17 @@ const publishToNothing = async (channel: ConfirmChannel): Promise<void> => {
   await channel.waitForConfirms();
 };
 
-/** Whether the broker allows it. @throws Error when it fails for another reason than the rights */
-async function isAllowed(model: ChannelModel, work: (channel: ConfirmChannel) => Promise<unknown>): Promise<boolean> {
+const publishTooMuch = async (channel: ConfirmChannel): Promise<void> => {
+  channel.publish(DEFAULT_EXCHANGE, NOTHING, Buffer.alloc(MOST_MESSAGE_MIB * 1024 * 1024 + 1));
+  await channel.waitForConfirms();
+};
+
+/** Whether the broker allows it. @throws Error when it fails with another code of AMQP than `refusal` */
+async function isAllowed(
+  model: ChannelModel,
+  work: (channel: ConfirmChannel) => Promise<unknown>,
+  refusal = REFUSED,
+): Promise<boolean> {
   const channel = await openChannel(model);
   const refused = new Promise<Error & { code?: number }>((resolve) => channel.once('error', resolve));
   const failed = await Promise.race([
@@ -88,7 +124,7 @@ async function isAllowed(model: ChannelModel, work: (channel: ConfirmChannel) =>
   }
   // The channel may end before its error arrives.
   const { code } = failed.code === undefined ? await refused : failed;
-  if (code !== REFUSED) throw failed;
+  if (code !== refusal) throw failed;
   return false;
 }
 

@@ -1,0 +1,39 @@
+import { PrivateServer } from '@app/testing/system/private-server';
+import { Findings, type Finding } from '../finding';
+import { lookAtAccount } from './accounts';
+
+const MEBIBYTE = 1024 * 1024;
+
+describe('the look at the size of messages', () => {
+  let broker: PrivateServer;
+
+  beforeAll(async () => (broker = await PrivateServer.start('rabbitmq')));
+  afterAll(() => broker?.remove());
+
+  const look = async (): Promise<Finding | undefined> => {
+    const findings = new Findings('broker');
+    await lookAtAccount(findings, 'full-rights', { url: broker.url, tlsFiles: {} });
+    return findings.all.find(({ subject }) => subject === 'message size');
+  };
+  /** As if the broker had started with it: it keeps the setting in one of these, by its version. */
+  const allow = (bytes: number) =>
+    broker.order(
+      `rabbitmqctl eval application:set_env(rabbit,max_message_size,${bytes}),persistent_term:put(max_message_size,${bytes}).`,
+    );
+
+  it('is content with 16 MiB, warns above it, and says what to do', async () => {
+    expect(await look()).toMatchObject({ state: 'ok', found: 'the broker refuses messages of more than 16 MiB' });
+    await allow(128 * MEBIBYTE);
+    expect(await look()).toMatchObject({
+      state: 'warning',
+      found: expect.stringContaining('more than 16 MiB') as string,
+      action: expect.stringContaining('max_message_size = 16777216') as string,
+    });
+  });
+
+  it('does not wait for a broker that is short of memory', async () => {
+    await broker.order('memory alarm on');
+    expect(await look()).toMatchObject({ state: 'skipped' });
+    await broker.order('memory alarm off');
+  });
+});

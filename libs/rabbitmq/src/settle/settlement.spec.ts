@@ -52,9 +52,8 @@ describe(Settlement.name, () => {
   };
 
   beforeEach(() => {
-    const now = performance.now.bind(performance);
     [passedMs, acked, lines] = [0, 0, []];
-    jest.spyOn(performance, 'now').mockImplementation(() => now() + passedMs);
+    jest.spyOn(performance, 'now').mockImplementation(() => passedMs);
     jest.spyOn(Logger.prototype, 'warn').mockImplementation((line: (typeof lines)[number]) => void lines.push(line));
     registry = new Registry();
     const metrics = TransportMetrics.of(registry);
@@ -72,10 +71,10 @@ describe(Settlement.name, () => {
     await eventually(() => lines.length > 0);
     expect(message.content).toHaveLength(0);
     expect(await value('rabbitmq_letters_held')).toBe(1);
-    passedMs = 4.9 * MINUTE_MS;
+    passedMs = 5 * MINUTE_MS;
     await afterMore();
     expect([acked, await value('rabbitmq_letters_dropped_total')]).toEqual([0, 0]);
-    passedMs = 5 * MINUTE_MS;
+    passedMs = 5 * MINUTE_MS + 1;
     await settled;
     expect([acked, await value('rabbitmq_letters_dropped_total'), await value('rabbitmq_letters_held')]).toEqual([1, 1, 0]);
     expect((await registry.getSingleMetric('rabbitmq_deliveries_total')!.get()).values).toMatchObject([

@@ -11,7 +11,7 @@ import { report, reportFailure } from './checkout/progress.mjs';
 import { temporaryDirectory } from './processes/temporary-directory.mjs';
 import { TestServers } from './servers/test-servers.mjs';
 
-const IN_FULL = { SECURITY_HTTP_CASES: '70000', SECURITY_QUEUE_CASES: '30000', SECURITY_ISOLATION_RUNS: '60' };
+const IN_FULL = { SECURITY_HTTP_CASES: '70000', SECURITY_QUEUE_CASES: '30000', SECURITY_ISOLATION_RUNS: '6' };
 
 const chosen = commandLine(
   {

@@ -1,5 +1,6 @@
 // npm run test:compat: whether this version and another one work together. Builds the other one in a worktree and runs
-// end-to-end tests with its gateway and the services of now, and the reverse. Set-up (schema, queues) is that of now, after the queues of the other.
+// end-to-end tests with its gateway and the services of now, the reverse, and services of both. Set-up (schema, queues) is that of now, after the
+// queues of the other.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { commandLine } from './processes/command-line.mjs';
@@ -29,7 +30,8 @@ const WORKTREE = join(LOCAL, 'compat');
 const ref = commandLine(
   {
     command: 'npm run test:compat --',
-    about: 'Runs end-to-end tests with the gateway of another version and the services of this one, and the reverse.',
+    about:
+      'Runs end-to-end tests with the gateway of another version and the services of this one, the reverse, and services of both.',
     words: { name: 'VERSION', help: 'a git tag or commit', least: 1, most: 1 },
     examples: { '9bb7f93': 'with an earlier commit', 'HEAD~1': 'with the commit before this one' },
   },
@@ -62,18 +64,19 @@ async function main() {
   report(`operations that ${ref} has: ${names.join('; ')}`);
   const tests = ['--testPathPatterns', 'test/e2e/operations', '--testNamePattern', `the operations (${names.join('|')}) `];
   const failed = [];
-  /** @type {[string, string[]][]} */
+  /** @type {[string, string[], string[]][]} */
   const combinations = [
-    [`gateway of ${ref}, services of now`, ['GATEWAY']],
-    [`gateway of now, services of ${ref}`, ['USERS', 'NOTIFICATIONS']],
+    [`gateway of ${ref}, services of now`, ['GATEWAY'], tests],
+    [`gateway of now, services of ${ref}`, ['USERS', 'NOTIFICATIONS'], tests],
+    [`services of ${ref} beside those of now`, [], ['--testPathPatterns', 'test/e2e/mixed-outboxes']],
   ];
-  for (const [name, apps] of combinations) {
+  for (const [index, [name, apps, chosen]] of combinations.entries()) {
     const others = Object.fromEntries(apps.map((app) => [`TEST_${app}_ROOT`, WORKTREE]));
     const result = await runJest(
       // One after the other: what is looked for is not how fast they start.
-      ['--selectProjects', 'e2e', '--runInBand', ...tests],
+      ['--selectProjects', 'e2e', '--runInBand', ...chosen],
       { ...settings, ...others, TEST_EARLIER_ROOT: WORKTREE, TEST_CALLS_EXCHANGE: 'commands' },
-      join(reports.path, `${apps[0]}.json`),
+      join(reports.path, `${index}.json`),
     );
     report(`${name}: ${result.passed} passed, ${result.failed} failed`);
     if (result.failed > 0) failed.push(name);

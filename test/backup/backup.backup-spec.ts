@@ -1,7 +1,8 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
+import { documentedSql } from '@app/testing/database/documented-sql';
 import { eventually } from '@app/testing/eventually';
 import { keepCalling } from '@app/testing/system/keep-calling';
 import { PrivateServer } from '@app/testing/system/private-server';
@@ -27,13 +28,6 @@ const COPIED_VERSIONS = {
   'notifications.document_access': ['version'],
   'notifications.erasures': ['version'],
 };
-
-/** A statement of docs/operations.md. */
-function recipe(name: string): string {
-  const page = readFileSync('docs/operations.md', 'utf8');
-  const [, statement] = new RegExp(`<!-- ${name}:begin -->\\s+\`\`\`sql\\n(.*?)\`\`\``, 's').exec(page) ?? [];
-  return statement;
-}
 
 /** A database that archives its log, the system on it, and what it has answered. */
 describe('a backup that is taken under load', () => {
@@ -167,7 +161,7 @@ describe('a backup that is taken under load', () => {
         // A live membership stays live.
         const only = name === 'added' ? 'WHERE added > removed' : name === 'removed' ? 'WHERE removed > added' : '';
         await sql.query(`UPDATE ${table} SET ${name} = $1 ${only}`, [newest]);
-        await sql.query(recipe('versions'));
+        await sql.query(documentedSql('versions'));
         const { rows } = await sql.query<{ last: string }>('SELECT last_value AS last FROM users.versions');
         expect(Number(rows[0].last)).toBe(newest + 1_000_000);
       }
@@ -178,7 +172,7 @@ describe('a backup that is taken under load', () => {
       await system.call('users/add', { organizationId: 'org', users: [{ userId: 'somebody' }] });
       const { rows: erased } = await sql.query<{ user_hash: Buffer }>('SELECT user_hash FROM notifications.erased_users');
       const hashes = erased.map(({ user_hash: hash }) => hash);
-      const { rows: found } = await sql.query<{ user_id: string }>(recipe('erased-ids'), ['demo-key', hashes]);
+      const { rows: found } = await sql.query<{ user_id: string }>(documentedSql('erased-ids'), ['demo-key', hashes]);
       expect(found).toEqual([{ user_id: 'somebody' }]);
     });
   });

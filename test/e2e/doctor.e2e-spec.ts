@@ -108,7 +108,16 @@ describe('the doctor', () => {
     for (const account of ACCOUNTS) expect(fine).toEqual(expect.arrayContaining([`account ${account}`, `rights of ${account}`]));
     expect(fine).toEqual(
       expect.arrayContaining([
-        ...['queues', 'connections', 'message size', 'role users', 'role notifications', 'schema users', 'outbox of users', 'copy'],
+        ...[
+          'queues',
+          'connections',
+          'message size',
+          'role users',
+          'role notifications',
+          'schema users',
+          'outbox of users',
+          'copy',
+        ],
         ...['erasures of users', 'erasures of notifications'],
         ...['clock, as users sees it', 'clock, as notifications sees it'],
         ...[broker.url, env.RABBITMQ_MANAGEMENT_URL, database.url].map((url) => `server ${new URL(url).host}`),

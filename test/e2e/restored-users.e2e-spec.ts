@@ -1,16 +1,10 @@
 import { Client } from 'pg';
 import { eventually } from '@app/testing/eventually';
+import { documentedSql } from '@app/testing/database/documented-sql';
 import { copiedMemberships, sourceMemberships } from '@app/testing/database/memberships';
 import { System, type Operation } from '@app/testing/system/system';
 
 const USERS = ['stays', 'leaves', 'comes', 'moves', 'files'];
-/** Moves the versions ahead of those that the newer copy has seen: docs/operations.md. */
-const MOVE_VERSIONS_AHEAD = `
-  SELECT setval('users.versions', 1000000 + greatest(
-    (SELECT last_value FROM users.versions),
-    (SELECT max(greatest(added, removed)) FROM notifications.members),
-    (SELECT max(version) FROM notifications.departures),
-    (SELECT max(version) FROM notifications.document_access)))`;
 
 /** The tables of users get older, those of notifications do not, as when one of two databases is restored. */
 describe('users restored to an older dump, beside a newer copy', () => {
@@ -100,7 +94,7 @@ describe('users restored to an older dump, beside a newer copy', () => {
     const { gateway, users, notifications } = system.services;
     for (const service of [gateway, users, notifications]) await service.stop('SIGTERM');
     await restore();
-    await sql.query(MOVE_VERSIONS_AHEAD);
+    await sql.query(documentedSql('versions'));
     for (const service of [users, notifications, gateway]) await service.start();
     // Without the greater versions the newer copy would take this for an old change.
     await remove(['moves']);

@@ -170,7 +170,7 @@ export const NEIGHBOUR_MUTANTS = [
   },
   {
     name: 'held deliveries without a bound',
-    edits: [['libs/rabbitmq/src/settle/held-deliveries.ts', "consumer?.pause('letters')", "consumer?.resume('letters')"]],
+    edits: [['libs/rabbitmq/src/settle/held-deliveries.ts', ".get(queue)?.pause('letters')", ".get(queue)?.resume('letters')"]],
     test: ['libs/rabbitmq/test/held.int-spec.ts', 'end the consumption of their queue'],
   },
   {

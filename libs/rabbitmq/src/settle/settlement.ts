@@ -1,4 +1,3 @@
-import { setMaxListeners } from 'node:events';
 import { Logger } from '@nestjs/common';
 import type { Channel, ConfirmChannel } from 'amqplib';
 import type { ErrorBody } from '@app/contracts/error';
@@ -56,8 +55,6 @@ export class Settlement {
       },
       drain: (channel) => channel.waitForConfirms(),
     });
-    // As many as held deliveries, which the prefetch bounds.
-    setMaxListeners(0, this.closing.signal);
     const publisher = new ConfirmedPublisher(this.confirms);
     const { username: account } = connection;
     this.republisher = new Republisher({ service, account, publisher, heldDeliveries, closing: this.closing.signal });

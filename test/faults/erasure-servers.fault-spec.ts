@@ -2,6 +2,7 @@ import { eventually } from '@app/testing/eventually';
 import { rowsWith } from '@app/testing/database/rows-with';
 import { Caller } from './harness/caller';
 import { Cluster, REQUEST_TIMEOUT_MS } from './harness/cluster';
+import { personOf } from './harness/person';
 import { Random, seedOfRun } from './harness/random';
 import { lasting } from './harness/run-fault';
 
@@ -19,11 +20,6 @@ const FINAL_AFTER_MS = REQUEST_TIMEOUT_MS + 1250;
 type Fault = 'SIGKILL of the broker' | 'SIGKILL of PostgreSQL' | 'links cut';
 const FAULTS: Fault[] = ['SIGKILL of the broker', 'SIGKILL of PostgreSQL', 'links cut'];
 
-const personOf = (number: number) => ({
-  userId: `canary-${number}`,
-  name: `Canary ${number}`,
-  email: `canary-${number}@example.com`,
-});
 const PEOPLE = Array.from({ length: ROUNDS * FAULTS.length }, (_, number) => personOf(number));
 /** Every third person is added again in the first organization, when the answer has come. */
 const isAddedAgain = (number: number) => number % 3 === 0;

@@ -6,6 +6,7 @@ import { rowsWith } from '@app/testing/database/rows-with';
 import { Caller } from './harness/caller';
 import { Cluster, waitingIn, type Node } from './harness/cluster';
 import type { Link } from './harness/fault-proxy';
+import { personOf } from './harness/person';
 import { Random, seedOfRun } from './harness/random';
 import { lasting } from './harness/run-fault';
 
@@ -17,12 +18,6 @@ const NOTIFICATIONS = 150;
 const HELD_MS = 2500;
 /** Less than the 4 s after which a process gives up a publication. Two of them are longer than the 5 s after which others take over its events. */
 const LONG_PUBLICATION_MS = 3300;
-
-const personOf = (number: number) => ({
-  userId: `canary-${number}`,
-  name: `Canary ${number}`,
-  email: `canary-${number}@example.com`,
-});
 
 describe('erasure', () => {
   const seed = seedOfRun();

@@ -2,6 +2,7 @@
 // child of good-tenant.ts, which sends it Options and gets every answer as it comes.
 import { Agent, request } from 'node:http';
 import { watchMachine } from '../faults/harness/machine-noise.mjs';
+import { pause } from './attacks/calls.mjs';
 
 /** @typedef {{ url: string, headers: object, organizationId: string, documentId: string, addsPerSecond: number, getsPerSecond: number }} Options */
 /** @typedef {{ kind: string, perSecond: number, due: number, bodyOf: (number: number) => Record<string, unknown> }} Stream */
@@ -78,7 +79,7 @@ async function main({ url, headers, organizationId, documentId, addsPerSecond, g
       if (status === 200) return void process.send?.({ kind, number, askedAt, lateMs: 0, answer, strange: 0, data });
       // Neighbours of the row before may still be there.
       if (performance.now() > until) throw new Error(`${operation} was answered ${status}`);
-      await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
+      await pause(AGAIN_MS);
     }
   }
 

@@ -1,11 +1,5 @@
-import type { ConsumeMessage } from 'amqplib';
-import type { ConsumedQueue } from '../topology/consumed-queues';
-import { Delivery, type Acks } from './delivery';
-import { DeliveryContext } from './delivery-context';
-
-const QUEUE: ConsumedQueue = { name: 'commands', kind: 'commands', exchange: 'commands', prefetch: 1 };
-const MESSAGE = { content: Buffer.alloc(0), fields: {}, properties: {} } as ConsumeMessage;
-const CONTEXT = { apiKey: 'key', pattern: 'p', requestId: 'r', awaited: true, redelivered: false, attempt: 1 };
+import { aDelivery } from '../../test/a-delivery';
+import { Delivery } from './delivery';
 
 describe(Delivery.name, () => {
   beforeEach(() => void jest.useFakeTimers());
@@ -17,9 +11,8 @@ describe(Delivery.name, () => {
     ['passed', -1, false],
   ])('waits for the broker to have its ack until its deadline: %s', async (_, msLeft, isForGood) => {
     let onAcked: (isForGood: boolean) => void = () => undefined;
-    const acks = { ackForGood: () => new Promise<boolean>((resolve) => (onAcked = resolve)) } as Partial<Acks> as Acks;
-    const context = new DeliveryContext({ ...CONTEXT, deadline: Date.now() + msLeft });
-    const waited = new Delivery(QUEUE, MESSAGE, { context }, acks).ackForGood();
+    const acks = { ackForGood: () => new Promise<boolean>((resolve) => (onAcked = resolve)) };
+    const waited = aDelivery({ awaited: true, deadline: Date.now() + msLeft }, { acks }).ackForGood();
     await jest.advanceTimersByTimeAsync(50);
     onAcked(true);
     expect(await waited).toBe(isForGood);

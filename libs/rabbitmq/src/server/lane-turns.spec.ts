@@ -1,8 +1,7 @@
 import { Logger } from '@nestjs/common';
-import type { ConsumeMessage } from 'amqplib';
 import { Registry } from 'prom-client';
-import { Delivery, type Acks } from '../delivery/delivery';
-import { DeliveryContext } from '../delivery/delivery-context';
+import { aDelivery } from '../../test/a-delivery';
+import type { Delivery } from '../delivery/delivery';
 import { TransportMetrics } from '../metrics';
 import { LANES, type ExchangeName } from '../topology/topology';
 import { CommandTurns, QueryTurns } from './turns';
@@ -27,7 +26,7 @@ class Bench {
   /** @param name of the account in a lane, of the key in the calls */
   enter(exchange: ExchangeName, name: string, times = 1, bytes = 100): void {
     for (let time = 0; time < times; time++) {
-      const delivery = aDelivery(this.kind, exchange, name, bytes);
+      const delivery = deliveryOf(this.kind, exchange, name, bytes);
       const work = () => {
         this.started.push(name);
         return new Promise<void>((end) => this.running.push({ delivery, end }));
@@ -53,12 +52,9 @@ class Bench {
   }
 }
 
-function aDelivery(kind: 'commands' | 'queries', exchange: ExchangeName, name: string, bytes: number): Delivery {
-  const message = { content: Buffer.alloc(bytes), fields: {}, properties: {} } as ConsumeMessage;
+function deliveryOf(kind: 'commands' | 'queries', exchange: ExchangeName, name: string, bytes: number): Delivery {
   const from = exchange === 'calls' ? { apiKey: name, userId: 'gateway' } : { apiKey: 'key', userId: name };
-  const facts = { pattern: PATTERN[kind], requestId: 'r', awaited: false, redelivered: false, attempt: 1 };
-  const context = new DeliveryContext({ ...from, ...facts });
-  return new Delivery({ name: kind, kind, exchange, prefetch: 1 }, message, { context }, {} as Acks);
+  return aDelivery({ ...from, pattern: PATTERN[kind] }, { queue: { kind, exchange }, content: Buffer.alloc(bytes) });
 }
 
 describe('lanes', () => {

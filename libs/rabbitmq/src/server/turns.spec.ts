@@ -1,10 +1,8 @@
-import type { ConsumeMessage } from 'amqplib';
 import { Registry } from 'prom-client';
 import { eventually } from '@app/testing/eventually';
-import { Delivery, type Acks } from '../delivery/delivery';
-import { DeliveryContext } from '../delivery/delivery-context';
+import { aDelivery } from '../../test/a-delivery';
+import type { Delivery } from '../delivery/delivery';
 import { TransportMetrics } from '../metrics';
-import type { ConsumedQueue } from '../topology/consumed-queues';
 import { CommandTurns, QueryTurns } from './turns';
 
 const DELETE = 'notifications.delete.v1';
@@ -34,7 +32,8 @@ class Bench {
 
   enter(apiKey: string, pattern: string, times: number, bytes = 100, awaited = true): void {
     for (let time = 0; time < times; time++) {
-      const delivery = aDelivery(this.kind, apiKey, pattern, bytes, awaited);
+      const from = { queue: { kind: this.kind, exchange: 'calls' as const }, content: Buffer.alloc(bytes) };
+      const delivery = aDelivery({ apiKey, pattern, awaited }, from);
       const work = () => {
         this.started.push(apiKey);
         return new Promise<void>((end) => this.running.push({ delivery, end }));
@@ -74,13 +73,6 @@ class Bench {
   count(apiKey: string, after = 0): number {
     return this.started.slice(after).filter((one) => one === apiKey).length;
   }
-}
-
-function aDelivery(kind: 'commands' | 'queries', apiKey: string, pattern: string, bytes: number, awaited: boolean): Delivery {
-  const queue: ConsumedQueue = { name: kind, kind, exchange: 'calls', prefetch: PLACES };
-  const message = { content: Buffer.alloc(bytes), fields: {}, properties: {} } as ConsumeMessage;
-  const context = new DeliveryContext({ apiKey, pattern, requestId: 'r', awaited, redelivered: false, attempt: 1 });
-  return new Delivery(queue, message, { context }, {} as Acks);
 }
 
 const rows = (count: number) => (delivery: Delivery) => {

@@ -1,11 +1,7 @@
 import { Logger } from '@nestjs/common';
-import type { ConsumeMessage } from 'amqplib';
-import { Delivery, type Acks } from '../delivery/delivery';
-import { DeliveryContext } from '../delivery/delivery-context';
-import type { ConsumedQueue } from '../topology/consumed-queues';
+import { aDelivery } from '../../test/a-delivery';
 import { RefusalLines } from './refusal-lines';
 
-const QUEUE: ConsumedQueue = { name: 'users.queries.0', kind: 'queries', exchange: 'commands', prefetch: 64 };
 const MINUTE_MS = 60_000;
 
 describe(RefusalLines.name, () => {
@@ -13,11 +9,8 @@ describe(RefusalLines.name, () => {
   let refusals: RefusalLines;
 
   const refuse = (userId: string, times: number) => {
-    const envelope = { requestId: 'r', awaited: true, redelivered: false, attempt: 1, apiKey: 'key', pattern: 'users.exists.v1' };
-    const context = new DeliveryContext({ ...envelope, userId });
-    const message = { content: Buffer.from('{'), fields: {}, properties: {} } as ConsumeMessage;
     for (let time = 0; time < times; time++)
-      refusals.write(new Delivery(QUEUE, message, { context }, {} as Acks), 'The body must be JSON.');
+      refusals.write(aDelivery({ userId, pattern: 'users.exists.v1', awaited: true }), 'The body must be JSON.');
   };
   const written = () => lines.splice(0).map(({ msg, publisher, messages }) => [msg, publisher, messages]);
 

@@ -1,16 +1,13 @@
 import { EventEmitter } from 'node:events';
 import { Logger } from '@nestjs/common';
-import type { Channel, ConsumeMessage } from 'amqplib';
+import type { Channel } from 'amqplib';
 import { endOf } from '@app/amqp/connection/opened-channel';
 import type { PublishOutcome } from '@app/amqp/publishing/publisher';
 import { eventually } from '@app/testing/eventually';
-import { Delivery } from '../delivery/delivery';
-import { DeliveryContext } from '../delivery/delivery-context';
-import type { ConsumedQueue } from '../topology/consumed-queues';
+import { aDelivery } from '../../test/a-delivery';
 import { RETRY_DELAYS } from '../topology/topology';
 import { Republisher } from './republisher';
 
-const QUEUE: ConsumedQueue = { name: 'users.commands.0', kind: 'commands', exchange: 'commands', prefetch: 64 };
 const error = { status: 'UNAVAILABLE', message: 'Not now.' } as const;
 const RETRY = { do: 'retryThenAck', delay: RETRY_DELAYS[0], error } as const;
 const REFUSED = { do: 'refuseThenAck', error, stub: false } as const;
@@ -30,18 +27,7 @@ function setUp() {
     heldDeliveries: { change: (_, by) => void (held += by) },
     closing: new AbortController().signal,
   });
-  const context = new DeliveryContext({
-    apiKey: 'key',
-    pattern: 'users.add.v1',
-    requestId: 'r',
-    awaited: false,
-    redelivered: false,
-    attempt: 1,
-    userId: 'importer',
-  });
-  const message = { content: Buffer.from('{}'), fields: {}, properties: {} } as ConsumeMessage;
-  const acks = { channel, ack: () => undefined, ackForGood: async () => true, requeue: () => undefined };
-  const delivery = new Delivery(QUEUE, message, { context }, acks);
+  const delivery = aDelivery({ userId: 'importer' }, { acks: { channel } });
   return { republisher, delivery, channel, published, lines, held: () => held };
 }
 

@@ -1,19 +1,16 @@
 import { EventEmitter } from 'node:events';
 import { Logger } from '@nestjs/common';
-import type { Channel, ConsumeMessage } from 'amqplib';
+import type { Channel } from 'amqplib';
 import { Registry } from 'prom-client';
 import { RabbitConnection } from '@app/amqp/connection/connection';
 import { eventually } from '@app/testing/eventually';
-import { Delivery } from '../delivery/delivery';
-import { DeliveryContext } from '../delivery/delivery-context';
+import { aDelivery } from '../../test/a-delivery';
 import { TransportMetrics } from '../metrics';
 import { observe } from '../observe';
-import type { ConsumedQueue } from '../topology/consumed-queues';
 import type { Decision } from './ack-policy';
 import { HeldDeliveries } from './held-deliveries';
 import { Settlement } from './settlement';
 
-const QUEUE: ConsumedQueue = { name: 'users.commands.0', kind: 'commands', exchange: 'commands', prefetch: 64 };
 const MINUTE_MS = 60_000;
 const error = { status: 'INVALID_ARGUMENT', message: 'Not JSON.' } as const;
 const REFUSED = { do: 'refuseThenAck', error, stub: true } as const;
@@ -29,21 +26,11 @@ describe(Settlement.name, () => {
 
   const value = async (name: string) => (await registry.getSingleMetric(name)!.get()).values[0]?.value;
   const settle = (decision: Exclude<Decision, { do: 'hold' }>) => {
-    const context = new DeliveryContext({
-      apiKey: 'key',
-      pattern: 'users.add.v1',
-      requestId: 'r',
-      awaited: false,
-      redelivered: false,
-      attempt: 1,
-      appId: 'a name of its own',
-      userId: 'importer',
-    });
-    const message = { content: Buffer.alloc(5000, 'x'), fields: {}, properties: {} } as ConsumeMessage;
-    const channel = new EventEmitter() as Channel;
-    const acks = { channel, ack: () => void acked++, ackForGood: async () => true, requeue: () => undefined };
-    const settled = settlement.settle(new Delivery(QUEUE, message, { context }, acks), decision, context.pattern);
-    return { settled, message };
+    const acks = { channel: new EventEmitter() as Channel, ack: () => void acked++ };
+    const from = { appId: 'a name of its own', userId: 'importer' };
+    const delivery = aDelivery(from, { content: Buffer.alloc(5000, 'x'), acks });
+    const settled = settlement.settle(delivery, decision, delivery.context.pattern);
+    return { settled, message: delivery.message };
   };
   /** Two further attempts to publish it. */
   const afterMore = async () => {

@@ -31,6 +31,9 @@ export const HTTP_STATUS: Readonly<Record<ErrorStatus, number>> = {
   DEADLINE_EXCEEDED: 504,
 };
 
+/** Errors that depend on the moment: an earlier copy of the same command may have been executed. All others would have been the same then. */
+export const PASSING: ReadonlySet<ErrorStatus> = new Set(['UNAVAILABLE', 'RESOURCE_EXHAUSTED', 'PERMISSION_DENIED']);
+
 /** One invalid field: its path and the problem. */
 export interface FieldProblem {
   field: string;

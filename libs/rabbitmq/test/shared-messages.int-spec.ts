@@ -44,9 +44,7 @@ describe('commands that share a message', () => {
     const { queue: copies } = await channel.assertQueue('', { exclusive: true });
     await channel.bindQueue(copies, 'calls', AddUsers.pattern);
     await channel.consume(copies, (message) => void (message && published.push(message)), { noAck: true });
-    client = new RabbitClient({ connection: { url: broker.url, name: 'gateway' }, metrics: new Registry() });
-    await client.connect();
-    await eventually(() => client.check() === undefined);
+    await startClient();
   });
   afterAll(async () => {
     await client.close();
@@ -64,6 +62,12 @@ describe('commands that share a message', () => {
     await channel.purgeQueue(CALLS);
   });
 
+  /** A new one, because a client sends commands alone for a minute after a consumer could not read several. */
+  const startClient = async () => {
+    client = new RabbitClient({ connection: { url: broker.url, name: 'gateway' }, metrics: new Registry() });
+    await client.connect();
+    await eventually(() => client.check() === undefined);
+  };
   const startServer = async () => {
     const options = { connection: { url: broker.url, name: 'users' }, metrics, drainTimeoutMs: 200, crashPauseMs: 0 };
     server = await startUsersStub(options, handlers);
@@ -209,6 +213,24 @@ describe('commands that share a message', () => {
     expect(types).toEqual([COMMANDS_TYPE, AddUsers.pattern, AddUsers.pattern]);
     await earlier.close();
   });
+
+  it.each(['UNAVAILABLE', 'RESOURCE_EXHAUSTED', 'PERMISSION_DENIED'] as const)(
+    'are of unknown outcome, when each is answered %s after it was sent again',
+    async (status) => {
+      // Another consumer may have executed the shared message before it ended.
+      const earlier = await model.createChannel();
+      await earlier.consume(CALLS, (message) => {
+        if (!message) return;
+        const { correlationId, replyTo: to } = message.properties as unknown as Record<string, string>;
+        earlier.publish('replies', to, Buffer.from('{"message":"No."}'), { correlationId, headers: { 'x-status': status } });
+        earlier.ack(message);
+      });
+      await client.close();
+      await startClient();
+      expect(await Promise.all([call('a'), call('b')])).toEqual(Array(2).fill('DEADLINE_EXCEEDED'));
+      await earlier.close();
+    },
+  );
 
   it('are refused as one, when they cannot be read', async () => {
     await startServer();

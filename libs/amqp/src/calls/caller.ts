@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Channel, ConfirmChannel, Message as AmqpMessage } from 'amqplib';
-import { ApiError } from '@app/contracts/error';
+import { ApiError, PASSING } from '@app/contracts/error';
 import { outcomeUnknown, unavailable } from './call-errors';
 import { CallChannels } from './call-channels';
 import { RabbitChannel } from '../connection/channel';
@@ -122,7 +122,7 @@ export class Caller {
     try {
       return decodeReply<Res>(await this.replyTo(operation, body, options, correlationId));
     } catch (error) {
-      const doubtful = error instanceof ApiError && error.status === 'UNAVAILABLE' && this.commands.isRepeated(correlationId);
+      const doubtful = error instanceof ApiError && PASSING.has(error.status) && this.commands.isRepeated(correlationId);
       throw doubtful ? outcomeUnknown('an earlier message with it may have been handled') : error;
     } finally {
       this.queries.forget(correlationId);

@@ -1,4 +1,4 @@
-import { ApiError, type ErrorBody, type ErrorStatus } from '@app/contracts/error';
+import { ApiError, PASSING, type ErrorBody, type ErrorStatus } from '@app/contracts/error';
 import type { QueueKind } from '../topology/consumed-queues';
 import { RETRY_DELAYS } from '../topology/topology';
 
@@ -55,9 +55,6 @@ const PERMANENT: ReadonlySet<ErrorStatus> = new Set([
   'NOT_FOUND',
   'ALREADY_EXISTS',
 ]);
-
-/** Errors that depend on the moment: the same command may have been executed before. All others would have been the same then. */
-const PASSING: ReadonlySet<ErrorStatus> = new Set(['UNAVAILABLE', 'RESOURCE_EXHAUSTED', 'PERMISSION_DENIED']);
 
 /** Whether the caller learns that its command was not executed and never will be. */
 const isRefusal = (status: ErrorStatus): boolean => status !== 'INTERNAL' && status !== 'DEADLINE_EXCEEDED';

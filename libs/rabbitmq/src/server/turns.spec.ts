@@ -90,6 +90,13 @@ describe('CommandTurns', () => {
     expect([bench.count('unawaited'), bench.count('awaited')]).toEqual([PLACES, 3]);
   });
 
+  it('reports what has begun because the database is away', async () => {
+    const bench = new Bench('commands');
+    bench.enter('awaited', ADD, PLACES + 2);
+    bench.open();
+    expect(await bench.reported()).toEqual([0, PLACES + 2]);
+  });
+
   it('lets small commands pay for the rows that they change', async () => {
     const bench = new Bench('commands');
     bench.enter('expensive', DELETE, 100);

@@ -89,6 +89,7 @@ abstract class Turns {
   /** From now on deliveries that may be refused are handled at once, because none of them is executed. */
   open(): void {
     this.schedule.open();
+    this.report();
   }
 
   close(): void {

@@ -145,10 +145,13 @@ export const LIFECYCLE_MUTANTS = [
   },
   {
     name: 'an erasure in all tenants',
-    edits: [
-      ['apps/notifications/src/db/erasure.sql.ts', 'o.api_key = $1 AND o.organization_id >= $3', 'o.organization_id >= $3'],
-    ],
+    edits: [['apps/notifications/src/db/erasure.sql.ts', 'o.api_key = $1 AND o.organization_id >=', 'o.organization_id >=']],
     test: ['erasure', 'leaves no trace'],
+  },
+  {
+    name: 'an erasure of users in all tenants',
+    edits: [['apps/users/src/db/erasure-steps.ts', 'o.api_key = $1 AND ($3', '$1::text IS NOT NULL AND ($3']],
+    test: ['apps/users/src/commands/erase-users.int-spec.ts', 'who leave while it goes on'],
   },
   {
     name: 'a copied addition that an older one replaces',

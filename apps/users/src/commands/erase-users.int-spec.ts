@@ -74,6 +74,17 @@ it('leaves other users, other tenants and other organizations', async () => {
   expect(await on.values('SELECT user_id FROM document_members')).toEqual(['amy', 'grace', 'grace', 'grace']);
 });
 
+it('leaves users of other tenants who leave while it goes on', async () => {
+  await addAmy();
+  await addAmy('org', 'two');
+  await erase();
+  await on.delete({ organizationId: 'org', userIds: ['amy'] }, { apiKey: 'two' });
+  await on.erased();
+  const left = `SELECT api_key || '/' || name FROM users JOIN organizations ON id = organization WHERE user_id = 'amy'`;
+  expect(await on.values(left)).toEqual(['two/Canary Amy']);
+  expect(await on.values(`SELECT user_id FROM document_members WHERE user_id = 'amy'`)).toEqual(['amy']);
+});
+
 it('orders the erasure of a user who is not known: notifications may name it', async () => {
   await erase({ userIds: ['nobody', 'nobody'] });
   await on.erased();

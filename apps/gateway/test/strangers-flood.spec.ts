@@ -19,6 +19,8 @@ describe('a flood of requests without known credentials', () => {
 
   it.each([
     ['files of the documentation', 'GET /openapi.json HTTP/1.1\r\nhost: gateway\r\n\r\n', 200],
+    ['health checks', 'GET /health/ready HTTP/1.1\r\nhost: gateway\r\n\r\n', 200],
+    ['unknown paths beside them', 'GET /health/other HTTP/1.1\r\nhost: gateway\r\n\r\n', 404],
     ['calls with wrong credentials', 'POST /v1/users/get HTTP/1.1\r\nhost: gateway\r\ncontent-length: 2\r\n\r\n{}', 401],
   ])('%s: a known caller is answered before most of them', async (_, request, status) => {
     const known = await gateway.connect();

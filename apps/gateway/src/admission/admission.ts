@@ -14,7 +14,7 @@ import { HttpError, refusal } from '../server/http-error';
 import { Answers } from './answers';
 import { CallTurns } from './call-turns';
 import { Hold, limitOf, type Capacity } from './hold';
-import { kindOf } from './kinds';
+import { isHealth, kindOf } from './kinds';
 import { LARGE_BYTES, LargeBodies } from './large-bodies';
 import { bytesArriving, bytesArrivingLimit } from '../server/metrics';
 import { notServed } from '../server/methods';
@@ -98,10 +98,9 @@ export class Admission {
     return met && { limit: limitOf('in_flight', met), apiKey: credentials.apiKey };
   };
 
-  /** Whether the credentials were accepted before, or it is a health check. */
+  /** Whether it is a call whose credentials were accepted before. */
   isKnown = (request: IncomingMessage): boolean => {
-    if (!kindOf(request.url)) return isHealth(request);
-    const credentials = credentialsOf(request);
+    const credentials = kindOf(request.url) && credentialsOf(request);
     return credentials !== undefined && this.authenticator.isFamiliar(credentials);
   };
 
@@ -219,8 +218,6 @@ export class Admission {
     return credentials.apiKey;
   }
 }
-
-const isHealth = ({ url = '' }: IncomingMessage): boolean => url.startsWith('/health/');
 
 /** Asks the client for the body, which is read only after all checks on the headers. */
 function continueWith({ headers }: FastifyRequest, { raw }: FastifyReply): void {

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import { HTTP_MESSAGES } from '@app/contracts/all-messages';
 
 /** Kind of a call: service and queue. If a queue is stuck, all calls of its kind are. */
@@ -16,3 +17,8 @@ export function kindOf(url = ''): Kind | undefined {
   const query = url.indexOf('?');
   return query < 0 ? undefined : KIND_OF_PATH.get(url.slice(0, query));
 }
+
+const HEALTH_CHECKS: ReadonlySet<string> = new Set(['/health/live', '/health/ready']);
+
+/** Whether it is a health check of a load balancer. */
+export const isHealth = ({ url = '' }: IncomingMessage): boolean => HEALTH_CHECKS.has(url.split('?', 1)[0]);

@@ -1,6 +1,9 @@
+import { FairQueue } from '@app/amqp/calls/fair-queue';
+
 /** Work of which only a few pieces begin in one iteration of the event loop, so that a flood of it does not delay the calls in flight. */
 export class Pace {
-  private readonly queue: (() => void)[] = [];
+  private readonly queue = new FairQueue<() => void>();
+  private queued = 0;
   private begun = 0;
   private scheduled = false;
 
@@ -9,12 +12,12 @@ export class Pace {
 
   /** Whether a piece may begin in this iteration. */
   get isFree(): boolean {
-    return this.begun < this.most && this.queue.length === 0;
+    return this.begun < this.most && this.queued === 0;
   }
 
   /** Pieces that wait for a later iteration. */
   get waiting(): number {
-    return this.queue.length;
+    return this.queued;
   }
 
   /** Begins now, if {@link isFree}, else later. */
@@ -25,9 +28,10 @@ export class Pace {
     work();
   }
 
-  /** Begins in a later iteration, after what waits already. */
-  later(work: () => void): void {
-    this.queue.push(work);
+  /** Begins in a later iteration, after what waits already. Owners take turns. */
+  later(work: () => void, owner = ''): void {
+    this.queue.add(owner, work);
+    this.queued++;
     this.schedule();
   }
 
@@ -39,7 +43,9 @@ export class Pace {
 
   private nextIteration(): void {
     this.scheduled = false;
-    const works = this.queue.splice(0, this.most);
+    const works: (() => void)[] = [];
+    this.queue.take((work) => works.length < this.most && works.push(work) > 0);
+    this.queued -= works.length;
     this.begun = works.length;
     // Before the works begin: one that throws must not stop the others.
     if (works.length > 0) this.schedule();

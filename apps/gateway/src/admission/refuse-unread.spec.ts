@@ -20,6 +20,29 @@ describe(refuseUnread.name, () => {
     expect(await begunOf('/docs/swagger-ui-bundle.js')).toEqual([1, 2]);
   });
 
+  it('begins four health checks in an iteration, and refuses none', () => {
+    const begun: IncomingMessage[] = [];
+    const server = createServer((request) => begun.push(request));
+    refuseUnread(server, { refusalUnread: () => undefined, isKnown: () => false }, {} as TooManyRequests);
+    for (let request = 0; request < MOST_STRANGERS_WAITING + 100; request++)
+      server.emit('request', { url: '/health/ready?a', socket: { destroyed: false } } as IncomingMessage, {} as ServerResponse);
+    expect(begun).toHaveLength(4);
+  });
+
+  it('lets requests of different addresses take turns', async () => {
+    const begun: string[] = [];
+    const server = createServer(({ socket }) => begun.push(socket.remoteAddress!));
+    refuseUnread(server, { refusalUnread: () => undefined, isKnown: () => false }, {} as TooManyRequests);
+    for (const remoteAddress of [...Array<string>(100).fill('flood'), 'balancer'])
+      server.emit(
+        'request',
+        { url: '/health/ready', socket: { destroyed: false, remoteAddress } } as IncomingMessage,
+        {} as ServerResponse,
+      );
+    await new Promise(setImmediate);
+    expect(begun).toContain('balancer');
+  });
+
   it('refuses a further request when calls and other requests together are as many as may wait', () => {
     const refused: string[] = [];
     const server = createServer();

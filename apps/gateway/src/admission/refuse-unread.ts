@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server } from 'node:http';
 import type { Limit, TooManyRequests } from './too-many-requests';
-import { kindOf } from './kinds';
+import { isHealth, kindOf } from './kinds';
 import { requestIdOf } from '../server/request-id';
 import { standBefore } from '../server/stand-before';
 import { strangersWaiting, strangersWaitingLimit } from '../server/metrics';
@@ -13,6 +13,8 @@ import { Pace } from './pace';
 const MOST_STRANGERS = 4;
 /** The same for other requests. A file of the documentation may have a megabyte, which is written at once. */
 const MOST_VISITORS = 1;
+/** The same for health checks. None is refused: a load balancer would take this process for a broken one. */
+const MOST_CHECKS = 4;
 /** Most of them that wait. A further one is refused, which is cheaper than to handle it. */
 export const MOST_STRANGERS_WAITING = 2000;
 
@@ -25,19 +27,20 @@ export interface UnreadRefusal {
 /** Decisions about a request before its body is read. */
 export interface UnreadChecks {
   refusalUnread(request: IncomingMessage): UnreadRefusal | undefined;
-  /** Whether the request begins at once, however many others wait. */
+  /** Whether the request begins at once, however many others wait. It is not asked about a health check. */
   isKnown(request: IncomingMessage): boolean;
 }
 
 /**
  * Refuses requests before Fastify handles them, because Fastify would take time that the calls in flight need. Lets only a few requests of unknown
- * callers begin in each iteration of the event loop.
+ * callers begin in each iteration of the event loop, those of different addresses in turn.
  *
  * @param server its current request listeners run after this one
  */
 export function refuseUnread(server: Server, checks: UnreadChecks, tooMany: TooManyRequests): void {
   const strangers = new Pace(MOST_STRANGERS);
   const visitors = new Pace(MOST_VISITORS);
+  const health = new Pace(MOST_CHECKS);
   const waiting = () => strangers.waiting + visitors.waiting;
   strangersWaitingLimit.set(MOST_STRANGERS_WAITING);
   const begin = (request: IncomingMessage, next: () => void) => {
@@ -48,11 +51,13 @@ export function refuseUnread(server: Server, checks: UnreadChecks, tooMany: TooM
   standBefore(server, (request, response, next) => {
     const { limit, apiKey } = checks.refusalUnread(request) ?? {};
     if (limit) return tooMany.refuse(response, requestIdOf(request), limit, { apiKey });
-    const pace = kindOf(request.url) ? strangers : visitors;
+    const pace = kindOf(request.url) ? strangers : isHealth(request) ? health : visitors;
     if (pace.isFree) return pace.begin(next);
-    if (checks.isKnown(request)) return next();
-    if (waiting() >= MOST_STRANGERS_WAITING) return tooMany.refuse(response, requestIdOf(request), 'strangers');
-    pace.later(() => begin(request, next));
+    if (pace !== health) {
+      if (checks.isKnown(request)) return next();
+      if (waiting() >= MOST_STRANGERS_WAITING) return tooMany.refuse(response, requestIdOf(request), 'strangers');
+    }
+    pace.later(() => begin(request, next), request.socket.remoteAddress);
     strangersWaiting.set(waiting());
   });
 }

@@ -1,5 +1,6 @@
 import { Registry } from 'prom-client';
 import { ApiError, type ErrorStatus } from '@app/contracts/error';
+import { LIGHT_COMMAND_BYTES } from '@app/amqp/messages/command-format';
 import { AddUsers } from '@app/contracts/users.add';
 import { createTestBroker, type TestBroker } from '@app/testing/broker/broker';
 import { eventually } from '@app/testing/eventually';
@@ -50,12 +51,12 @@ describe('refusals', () => {
     };
   }
 
-  const call = (organizationId: string) =>
+  const call = (organizationId: string, { apiKey = 'key', users = 1 } = {}) =>
     client
       .call(
         AddUsers,
-        { organizationId, users: [{ userId: 'u' }] },
-        { apiKey: 'key', requestId: organizationId, timeoutMs: 10_000 },
+        { organizationId, users: Array.from({ length: users }, (_, user) => ({ userId: `u${user}` })) },
+        { apiKey, requestId: organizationId, timeoutMs: 10_000 },
       )
       .then(
         (answer) => answer.parse() as unknown,
@@ -107,6 +108,21 @@ describe('refusals', () => {
     await call('later');
     consuming?.end('reset');
     expect(await answers).toEqual([{ redelivered: true }, { redelivered: true }]);
+  });
+
+  it.each(STATUSES)('%s: a refusal does not wait for heavy commands of another tenant', async (status) => {
+    let finish!: () => void;
+    const finished = new Promise<void>((resolve) => (finish = resolve));
+    handlers.add = async ({ organizationId }) => {
+      if (organizationId === 'refused') throw new ApiError(status, 'Not now.');
+      await finished;
+      return {};
+    };
+    // In one iteration of the event loop, so that nothing but its weight keeps it out of the message of the other one.
+    const answers = [call('heavy', { apiKey: 'other', users: LIGHT_COMMAND_BYTES / 8 }), call('refused')];
+    expect(await answers[1]).toBe(status);
+    finish();
+    expect(await answers[0]).toEqual({});
   });
 
   it('reach their callers when the broker has the acks', async () => {

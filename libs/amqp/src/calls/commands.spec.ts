@@ -1,5 +1,6 @@
 import { Commands } from './commands';
 import type { Operation } from '../messages/message-properties';
+import { LIGHT_COMMAND_BYTES } from '../messages/command-format';
 import { NotWritten, type PublishOutcome } from '../publishing/publisher';
 
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
@@ -264,6 +265,18 @@ describe(Commands.name, () => {
       }
       expect([sent().slice(4), rejected]).toEqual([['e', 'f', 'g'], []]);
     });
+  });
+
+  it('sends light commands of all keys in one message, and heavy ones with those of their own key', async () => {
+    const { ask, sent } = setUp();
+    const heavy = { bytes: LIGHT_COMMAND_BYTES };
+    ask('a b', heavy);
+    ask('x y', { ...heavy, apiKey: 'other' });
+    ask('c', heavy);
+    ask('l');
+    ask('m', { apiKey: 'other' });
+    await nextTurn();
+    expect(sent().sort()).toEqual(['a b c', 'l m', 'x y']);
   });
 
   describe('a message that its consumer could not read', () => {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { notPublished, unavailable } from './call-errors';
-import { MOST_COMMANDS } from '../messages/command-format';
+import { LIGHT_COMMAND_BYTES, MOST_COMMANDS } from '../messages/command-format';
 import { FairQueue } from './fair-queue';
 import { InFlight } from '../publishing/in-flight';
 import type { Operation, Request } from '../messages/message-properties';
@@ -37,9 +37,11 @@ const MOST_WAITING_BYTES = 64 * 1024 * 1024;
 /** How long commands of a routing key go alone, after a consumer could not read several in one message. */
 const ALONE_MS = 60_000;
 
-/** Commands of one routing key that are not sent yet, either the large or the small ones. */
+/** Commands of one routing key and of like size that are not sent yet. */
 interface Route {
   service?: string;
+  /** Whether each of its messages has commands of one API key only. */
+  isOfOneKey: boolean;
   isLarge: boolean;
   waiting: FairQueue<AwaitedCommand>;
   confirms: QueueConfirms;
@@ -47,16 +49,23 @@ interface Route {
   aloneUntil: number;
 }
 
+interface Routes {
+  light: Route;
+  heavy: Route;
+  large: Route;
+}
+
 /**
  * Sends commands whose callers wait. The commands of one iteration of the event loop share a message, and under load those that come while
  * four messages are unconfirmed: the broker then has one log entry, one confirm, one delivery and one ack for all of them.
  *
- * Tenants take turns for their places in the messages.
+ * Tenants take turns for their places in the messages. A refusal waits until its whole message is settled, and the consumer lets heavy commands wait
+ * for their turn. So these share a message with those of their own tenant only.
  */
 export class Commands {
   private readonly asked = new InFlight<AwaitedCommand>();
   private readonly routes: Route[] = [];
-  private readonly byPattern = new Map<string, { small: Route; large: Route }>();
+  private readonly byPattern = new Map<string, Routes>();
   /** Commands of the messages that no answer has come for. */
   private readonly batches = new InFlight<readonly AwaitedCommand[]>();
   private waitingBytes = 0;
@@ -76,8 +85,8 @@ export class Commands {
     const command: AwaitedCommand = { ...request, sent: false, repeated: false };
     this.asked.set(correlationId, command);
     this.waitingBytes += body.length;
-    const { small, large } = this.routesOf(operation);
-    const route = body.length > LARGE_BYTES ? large : small;
+    const { light, heavy, large } = this.routesOf(operation);
+    const route = body.length > LARGE_BYTES ? large : body.length < LIGHT_COMMAND_BYTES ? light : heavy;
     route.waiting.add(options.apiKey ?? '', command);
     if (this.isSilent(route)) this.refuseWaiting(route);
     else this.schedule();
@@ -117,7 +126,8 @@ export class Commands {
     if (!commands) return false;
     const { operation } = commands[0];
     const { pattern } = operation;
-    for (const route of Object.values(this.routesOf(operation))) route.aloneUntil = performance.now() + ALONE_MS;
+    const { light, heavy, large } = this.routesOf(operation);
+    for (const route of [light, heavy, large]) route.aloneUntil = performance.now() + ALONE_MS;
     this.transport.unread(pattern);
     for (const command of commands) {
       if (!this.asked.get(command.correlationId)) continue;
@@ -127,18 +137,23 @@ export class Commands {
     return true;
   }
 
-  private routesOf({ pattern, service }: Operation): { small: Route; large: Route } {
+  private routesOf({ pattern, service }: Operation): Routes {
     const known = this.byPattern.get(pattern);
     if (known) return known;
-    const routes = { small: this.newRoute(service, false), large: this.newRoute(service, true) };
+    const routes = {
+      light: this.newRoute(service, { isOfOneKey: false, isLarge: false }),
+      heavy: this.newRoute(service, { isOfOneKey: true, isLarge: false }),
+      large: this.newRoute(service, { isOfOneKey: true, isLarge: true }),
+    };
     this.byPattern.set(pattern, routes);
     return routes;
   }
 
-  private newRoute(service: string | undefined, isLarge: boolean): Route {
+  private newRoute(service: string | undefined, { isOfOneKey, isLarge }: Pick<Route, 'isOfOneKey' | 'isLarge'>): Route {
     const onSilent = () => route.confirms.isSilent && this.refuseWaiting(route);
     const route: Route = {
       service,
+      isOfOneKey,
       isLarge,
       waiting: new FairQueue(),
       confirms: new QueueConfirms(onSilent, isLarge ? MOST_LARGE_UNCONFIRMED : undefined),
@@ -185,14 +200,16 @@ export class Commands {
     const most = route.aloneUntil > performance.now() ? 1 : this.most;
     const commands: AwaitedCommand[] = [];
     let bytes = 0;
-    route.waiting.take((command) => {
+    const accept = (command: AwaitedCommand) => {
       // It was given up meanwhile.
       if (!this.asked.get(command.correlationId)) return this.leaveQueue(command);
       if (commands.length === most || (commands.length > 0 && bytes + command.body.length > MOST_BYTES)) return false;
       bytes += command.body.length;
       commands.push(command);
       return this.leaveQueue(command);
-    });
+    };
+    if (route.isOfOneKey) route.waiting.takeOfOne(accept);
+    else route.waiting.take(accept);
     if (commands.length === 0) return;
     await route.confirms.during(() => this.send(commands));
     if (!route.waiting.isEmpty) this.schedule();

@@ -34,6 +34,17 @@ describe(FairQueue.name, () => {
     expect(take(queue, 1)).toEqual(['a1']);
   });
 
+  it('gives one owner several items, and then another one', () => {
+    const queue = queueOf('a1', 'a2', 'a3', 'b1');
+    const takeOfOne = (most: number) => {
+      const taken: string[] = [];
+      queue.takeOfOne((item) => taken.length < most && taken.push(item) > 0);
+      return taken;
+    };
+    expect([takeOfOne(2), takeOfOne(2), takeOfOne(2), takeOfOne(2)]).toEqual([['a1', 'a2'], ['b1'], ['a3'], []]);
+    expect(queue.isEmpty).toBe(true);
+  });
+
   it('passes over owners that may not have a turn: these stay the first ones', () => {
     const queue = queueOf('a1', 'a2', 'b1', 'b2', 'c1');
     const isNot = (busy: string) => (owner: string) => owner !== busy;

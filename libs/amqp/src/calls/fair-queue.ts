@@ -28,6 +28,18 @@ export class FairQueue<Item> {
     }
   }
 
+  /** Removes items of the next owner until `accept` refuses one, which stays the first of the owner. */
+  takeOfOne(accept: (item: Item) => boolean): void {
+    const [next] = this.byOwner;
+    if (!next) return;
+    const [owner, items] = next;
+    let taken = 0;
+    while (taken < items.length && accept(items[taken])) taken++;
+    items.splice(0, taken);
+    this.byOwner.delete(owner);
+    if (items.length > 0) this.byOwner.set(owner, items);
+  }
+
   /** Removes the first item of the next owner that may have a turn. The others keep their places. */
   takeFirst(mayTake: (owner: string) => boolean): Item | undefined {
     for (const [owner, items] of this.byOwner) if (mayTake(owner)) return this.shift(owner, items);

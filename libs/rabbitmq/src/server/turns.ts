@@ -1,5 +1,6 @@
 import { Logger } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
+import { LIGHT_COMMAND_BYTES } from '@app/amqp/messages/command-format';
 import { OPEN_MESSAGES } from '@app/contracts/all-messages';
 import type { Delivery } from '../delivery/delivery';
 import { FairSchedule } from './fair-schedule';
@@ -10,8 +11,7 @@ import { LIGHT, type Work } from './scheduled-work';
 /** Calls get three quarters of the places when all four lanes (weight 1 each) are busy. */
 const WEIGHTS = { calls: 12 };
 
-/** Commands with a smaller body are light. A command with 1000 recipients costs half of the budget. */
-const LIGHT_COMMAND_BYTES = 2048;
+/** A command with 1000 recipients costs half of the budget. */
 const COST_OF_KIBIBYTE = 4;
 /** As many recipients cost 1 when they are added, too. */
 const CHANGED_ROWS = 8;

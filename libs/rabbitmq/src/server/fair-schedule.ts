@@ -1,5 +1,5 @@
 import { LightWork } from './light-work';
-import { LIGHT, takeAnswered } from './scheduled-work';
+import { forgetIdle, LIGHT, sortAgain, takeAnswered, waitingOf } from './scheduled-work';
 import type { Account, FairScheduleOptions, Flow, Share, Started, Work } from './scheduled-work';
 
 /** A piece that has hung must not stop the others of its kind for as long again. */
@@ -53,8 +53,13 @@ export class FairSchedule {
     this.startWaiting();
   }
 
-  /** Call it once for each piece of work, when it has ended. @param cost the actual cost */
-  leave(work: Work, cost?: number): void {
+  /**
+   * Call it once for each piece of work, when it has ended.
+   *
+   * @param cost the actual cost
+   * @param isNews whether waiting work of its flow has become heavy or light by this
+   */
+  leave(work: Work, cost?: number, isNews = false): void {
     const { started } = work;
     if (!started) return;
     work.started = undefined;
@@ -69,6 +74,7 @@ export class FairSchedule {
     const restMs = this.restAfter(work, started, known);
     if (known <= LIGHT) flow.lightAt = performance.now();
     if (restMs > 0) this.rest({ ...started, cost: Math.max(known, started.cost) }, restMs);
+    if (isNews) sortAgain(flow);
     if (this.waitingWork > 0) this.startWaiting();
   }
 
@@ -240,11 +246,5 @@ function flowOf(share: Share, name: string): Flow {
   if (!flow) share.flows.set(name, (flow = { paidUntil: 0, heavy: [], light: [], lightAt: -Infinity }));
   return flow;
 }
-
-function forgetIdle(share: Share): void {
-  for (const [name, flow] of share.flows) if (waitingOf(flow) === 0) share.flows.delete(name);
-}
-
-const waitingOf = ({ heavy, light }: Flow): number => heavy.length + light.length;
 
 const inOrder = <One extends Account>(accounts: One[]): One[] => accounts.sort((a, b) => a.paidUntil - b.paidUntil);

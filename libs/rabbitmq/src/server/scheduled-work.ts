@@ -55,7 +55,7 @@ export interface Account {
 }
 
 export interface Flow extends Account {
-  /** Waiting work by its cost when it came. */
+  /** Waiting work by its cost when it came, or when costs of the flow changed. */
   readonly heavy: Work[];
   readonly light: Work[];
   /** When its latest light work ended, in milliseconds of `performance.now()`. */
@@ -80,6 +80,17 @@ export interface Share extends Account {
   /** Virtual time of its flows. */
   now: number;
   waiting: number;
+}
+
+export const waitingOf = ({ heavy, light }: Flow): number => heavy.length + light.length;
+
+export function forgetIdle({ flows }: Share): void {
+  for (const [name, flow] of flows) if (waitingOf(flow) === 0) flows.delete(name);
+}
+
+/** Asks all waiting work of a flow for its cost again. */
+export function sortAgain({ heavy, light }: Flow): void {
+  for (const work of [...heavy.splice(0), ...light.splice(0)]) (work.costNow() <= LIGHT ? light : heavy).push(work);
 }
 
 /** Takes the work out of a queue that is only answered. */

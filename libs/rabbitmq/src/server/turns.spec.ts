@@ -8,6 +8,7 @@ import { CommandTurns, QueryTurns } from './turns';
 const DELETE = 'notifications.delete.v1';
 const ADD = 'notifications.add.v1';
 const INBOX = 'notifications.inbox.v1';
+const GET = 'notifications.get.v1';
 const PLACES = 4;
 
 /** One delivery after the other ends, the one that has run longest first. */
@@ -52,6 +53,12 @@ class Bench {
       // Turns go on in a later microtask.
       await new Promise(setImmediate);
     }
+  }
+
+  /** Ends the delivery that began last. */
+  async finishLast(state: (delivery: Delivery) => void): Promise<void> {
+    this.running.unshift(this.running.pop()!);
+    await this.finish(1, state);
   }
 
   /** Deliveries that wait and run, as the metrics say. */
@@ -261,6 +268,18 @@ describe('QueryTurns', () => {
     expect(bench.runs('expensive')).toBe(PLACES);
     await bench.finish(PLACES, large);
     expect(bench.runs('expensive')).toBe(2);
+  });
+
+  it('lets light queries pass the heavy ones of their own key, also those that waited to know their cost', async () => {
+    const bench = new Bench('queries', 64);
+    bench.enter('key', GET, 1);
+    await bench.finish(1, large);
+    bench.enter('key', GET, 4);
+    bench.enter('key', INBOX, 5);
+    // Two pages, and the first inbox, which is tried.
+    expect(bench.runs('key')).toBe(3);
+    await bench.finishLast(small);
+    expect(bench.runs('key')).toBe(6);
   });
 
   it('learns nothing from queries that expire or fail', async () => {

@@ -39,6 +39,12 @@ const REST = 1;
 const REPORT_EVERY_MS = 10_000;
 const WORTH_A_LINE = 32;
 
+interface ActualCost {
+  cost: number;
+  /** Whether deliveries that wait are heavy or light since it is known. */
+  isNews: boolean;
+}
+
 /** Fair schedule of the deliveries of one kind. */
 abstract class Turns {
   private readonly logger = new Logger('RabbitMQ');
@@ -65,7 +71,8 @@ abstract class Turns {
   run<T>(delivery: Delivery, handle: () => Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const finish = () => {
-        this.schedule.leave(work, this.costAfter(delivery));
+        const { cost, isNews } = this.costAfter(delivery) ?? {};
+        this.schedule.leave(work, cost, isNews);
         this.report();
       };
       const work: Work = {
@@ -100,18 +107,20 @@ abstract class Turns {
   protected abstract givesWay(delivery: Delivery): boolean;
   protected abstract onStart(delivery: Delivery): void;
   /** @returns undefined: the expected cost */
-  protected abstract costAfter(delivery: Delivery): number | undefined;
+  protected abstract costAfter(delivery: Delivery): ActualCost | undefined;
 
   /** The cost of the latest deliveries of its flow and pattern. */
   protected costExpected(delivery: Delivery): number | undefined {
     return this.expected.get(expectationOf(delivery));
   }
 
-  /** @returns the cost, which is now expected of the next one */
-  protected expect(delivery: Delivery, cost: number): number {
+  /** @param cost is now expected of the next one */
+  protected expect(delivery: Delivery, cost: number): ActualCost {
     const name = expectationOf(delivery);
-    this.expected.set(name, Math.max(cost, (this.expected.get(name) ?? 0) * FORGETTING));
-    return cost;
+    const before = this.expected.get(name);
+    const now = Math.max(cost, (before ?? 0) * FORGETTING);
+    this.expected.set(name, now);
+    return { cost, isNews: before === undefined || before <= LIGHT !== now <= LIGHT };
   }
 
   private report(): void {
@@ -164,7 +173,7 @@ export class CommandTurns extends Turns {
 
   protected onStart(): void {}
 
-  protected costAfter(delivery: Delivery): number | undefined {
+  protected costAfter(delivery: Delivery): ActualCost | undefined {
     const { rows, pattern } = delivery.context;
     if (rows === undefined) return undefined;
     this.stating.add(pattern);
@@ -197,7 +206,7 @@ export class QueryTurns extends Turns {
     if (this.costExpected(delivery) === undefined) this.tried.add(expectationOf(delivery));
   }
 
-  protected costAfter(delivery: Delivery): number | undefined {
+  protected costAfter(delivery: Delivery): ActualCost | undefined {
     const { replyBytes, context } = delivery;
     this.tried.delete(expectationOf(delivery));
     // One that had expired, or that failed, says nothing about the next one.

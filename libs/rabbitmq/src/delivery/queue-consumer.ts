@@ -23,8 +23,11 @@ export interface QueueConsumerOptions {
   onDelivery: (message: ConsumeMessage, acks: AckBatcher) => void;
 }
 
-/** Reason of a pause: the process stops; a suspect is handled; or deliveries cannot be published to a retry or dead-letter queue. */
-export type PauseReason = 'closing' | 'suspect' | 'letters';
+/**
+ * Reason of a pause: the process stops; a suspect is handled; deliveries cannot be published to a retry or dead-letter queue; or the database is
+ * away for so long that the broker delivers again.
+ */
+export type PauseReason = 'closing' | 'suspect' | 'letters' | 'database';
 
 /** A channel with its deliveries, and with its consumer while it has one. */
 interface Consuming {

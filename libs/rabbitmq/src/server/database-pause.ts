@@ -10,6 +10,13 @@ const MOST_BETWEEN_PROBES_MS = 1000;
 /** `away`: not reachable. `long`: not reachable for longer than a restart takes. */
 export type DatabaseState = 'here' | 'away' | 'long';
 
+/** For the log. */
+export const LINES: Record<DatabaseState, string> = {
+  away: 'the database is away: commands wait',
+  long: 'the database is still away: commands with a caller that waits are answered UNAVAILABLE',
+  here: 'the database is back',
+};
+
 /** A pause while the database is away. The first delivery that fails starts it; a successful probe ends it for all deliveries. */
 export class DatabasePause {
   private readonly closing = new AbortController();

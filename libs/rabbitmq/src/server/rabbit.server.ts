@@ -11,7 +11,8 @@ import { checkHandlers } from './handler-check';
 import { HandlerRunner, isEvent } from './handler-runner';
 import { HeldDeliveries } from '../settle/held-deliveries';
 import { TransportMetrics } from '../metrics';
-import { DatabasePause, type DatabaseState } from './database-pause';
+import { DatabasePause, LINES, type DatabaseState } from './database-pause';
+import { DeliveryLimits } from './delivery-limits';
 import { PublisherRights } from './publisher-rights';
 import type { RabbitServerOptions } from './rabbit-server-options';
 import { endProcess, startProcess } from '../spans';
@@ -40,6 +41,7 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
   /** Commands and events whose handler may run. If the process crashes, their delivery count grows. */
   private readonly handling = new Set<Promise<unknown>>();
   private readonly consumers = new Map<ConsumedQueue, QueueConsumer>();
+  private readonly limits = new DeliveryLimits(this.consumers);
   private readonly held: HeldDeliveries;
   private readonly solitude: Solitude;
   private readonly lookAtQueues: () => Promise<void>;
@@ -191,7 +193,7 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
 
   private async runAlone(delivery: Delivery): Promise<FinalDecision | undefined> {
     // Without the database the suspect cannot be handled, and it must not block the others, which are answered meanwhile.
-    if (this.pause.active) await this.pause.begin();
+    if (this.pause.active) await this.limits.spare(delivery, this.pause.begin());
     const others = [...this.consumers].flatMap(([{ kind, alone }, consumer]) => (kind === 'queries' || alone ? [] : consumer));
     return this.solitude.run(others, () => this.runInTurn(delivery));
   }
@@ -200,7 +202,8 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
     const { kind } = delivery;
     this.observeAge(delivery);
     for (;;) {
-      const mayStart = kind === 'queries' || !this.pause.active || (await this.pause.mayStart(delivery));
+      const mayStart =
+        kind === 'queries' || !this.pause.active || (await this.limits.spare(delivery, this.pause.mayStart(delivery)));
       if (delivery.isForgotten || (this.closed && kind !== 'queries' && this.pause.stopped)) return undefined;
       const since = performance.now();
       const outcome: Outcome = mayStart ? await this.runner.outcomeOf(delivery) : { kind: 'notStarted' };
@@ -224,15 +227,11 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
   }
 
   private onDatabase(state: DatabaseState): void {
-    const messages: Record<DatabaseState, string> = {
-      away: 'the database is away: commands wait',
-      long: 'the database is still away: commands with a caller that waits are answered UNAVAILABLE',
-      here: 'the database is back',
-    };
-    this.logger.warn({ msg: messages[state] });
+    this.logger.warn({ msg: LINES[state] });
     // Deliveries that wait for their turn must be answered too.
     if (state === 'long') this.commandTurns.open();
     else this.commandTurns.close();
+    if (state === 'here') this.limits.resume();
   }
 
   private async drain(): Promise<void> {

@@ -60,5 +60,5 @@ EXPOSE 3000 9090
 STOPSIGNAL SIGTERM
 # Others: dist/users.js, dist/notifications.js, dist/operator.js, scripts/setup.mjs (migrations and queues, then exits), scripts/tool.mjs
 # (tools of operators).
-CMD ["node", "--enable-source-maps", "--no-allocation-site-pretenuring", "--max-semi-space-size=16", "--heap-growing-percent=30", \
+CMD ["node", "--enable-source-maps", "--no-allocation-site-pretenuring", "--max-semi-space-size=16", "--heap-growing-percent=100", \
      "dist/gateway.js"]

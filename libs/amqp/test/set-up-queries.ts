@@ -25,6 +25,7 @@ export function setUpQueries(standby: '' | 'standby' = 'standby') {
         new Promise<PublishOutcome>((end) => copies.push({ exchange, id, timeoutMs, end })),
       reject: (id, error) => rejected.push([id, error]),
       repeated: (_, reason) => repeated.push(reason),
+      isWaiting: () => false,
     },
     'first',
     standby || undefined,

@@ -33,6 +33,11 @@ export interface CallerOptions {
 
 /** How long calls wait for a channel after the connection was lost: long enough to reach another node of the broker. */
 const FAILOVER_MS = 900;
+/**
+ * The same from the beginning of an alarm of the broker. RabbitMQ looks at its memory once a second, so an alarm that large messages have caused for
+ * a moment lasts for one second or two.
+ */
+const ALARM_MS = 2500;
 
 /** Publishes commands and queries, and waits for their replies in its own reply queue. */
 export class Caller {
@@ -46,8 +51,9 @@ export class Caller {
   private readonly commands: Commands;
   /** Correlation ids of calls that wait for a channel: nothing of them was written. */
   private readonly waiting = new Set<string>();
-  /** When the channel was lost, in milliseconds of `performance.now()`. */
-  private lostAt = performance.now();
+  /** Until when calls wait for a channel that takes messages, in milliseconds of `performance.now()`. */
+  private waitUntil = performance.now() + FAILOVER_MS;
+  private isAlarmed = false;
   private closed = false;
 
   constructor(
@@ -64,11 +70,12 @@ export class Caller {
       drain: (earlier) => this.drain(earlier),
     });
     this.channel.on('lost', () => {
-      this.lostAt = performance.now();
+      this.waitUntil = performance.now() + FAILOVER_MS;
       // Deferred, so that calls that were certainly refused are rejected with that reason first.
       setImmediate(() => void this.recover());
       for (const command of this.commands.takeUnsent()) void this.beginLater(command);
     });
+    connection.on('state', (state) => this.onAlarm(state === 'blocked'));
     this.publisher = new ConfirmedPublisher(this.channel);
     this.queries = new Queries(
       {
@@ -82,6 +89,7 @@ export class Caller {
           }),
         reject: (correlationId, error) => this.calls.reject(correlationId, error),
         repeated: (pattern, reason) => connection.observer.repeated(pattern, reason),
+        isWaiting: () => this.isAlarmed && performance.now() < this.waitUntil,
       },
       this.exchange,
       options.standbyExchange,
@@ -176,7 +184,7 @@ export class Caller {
       correlationId,
       deadline: performance.now() + timeoutMs,
     };
-    if (this.channel.current) this.begin(request);
+    if (this.channel.check() === undefined) this.begin(request);
     else void this.beginLater(request);
     return reply;
   }
@@ -186,11 +194,24 @@ export class Caller {
     else this.commands.ask(request);
   }
 
-  /** A call that comes while the connection moves to another node: nothing was written, so it can wait for that. */
+  /** Nothing of a call is written during an alarm, so it can wait. Repeated messages of the broker do not prolong that. */
+  private onAlarm(isAlarmed: boolean): void {
+    if (isAlarmed === this.isAlarmed) return;
+    this.isAlarmed = isAlarmed;
+    if (isAlarmed) {
+      this.waitUntil = performance.now() + ALARM_MS;
+      for (const command of this.commands.takeUnsent()) void this.beginLater(command);
+    } else {
+      this.commands.restart();
+      this.queries.restart();
+    }
+  }
+
+  /** A call that comes while the connection moves to another node, or during an alarm: nothing was written, so it can wait for that. */
   private async beginLater(request: Request): Promise<void> {
     const { correlationId, deadline } = request;
     this.waiting.add(correlationId);
-    await this.channel.whenReady(Math.min(deadline, this.lostAt + FAILOVER_MS) - performance.now());
+    await this.channel.whenReady(Math.min(deadline, this.waitUntil) - performance.now());
     // It was given up meanwhile.
     if (!this.waiting.delete(correlationId)) return;
     if (deadline > performance.now()) this.begin(request);
@@ -234,7 +255,7 @@ export class Caller {
   /** After a lost channel: the outcome of its commands is unknown, and its queries are asked again. */
   private async recover(): Promise<void> {
     this.endCommands(this.calls.ids.filter((id) => !this.isUnsent(id)));
-    if (await this.channel.whenReady(this.lostAt + FAILOVER_MS - performance.now())) this.queries.askAgain();
+    if (await this.channel.whenReady(this.waitUntil - performance.now())) this.queries.askAgain();
     else this.queries.giveUp('the connection was lost');
   }
 

@@ -243,6 +243,19 @@ describe(Commands.name, () => {
       expect(sent().at(-1)).toBe('g');
     });
 
+    it('is not one that could confirm nothing because of an alarm of the broker', async () => {
+      const { commands, ask, sent, end, rejected } = setUp();
+      await askFour({ ask });
+      jest.advanceTimersByTime(900);
+      await nextTurn();
+      commands.restart();
+      ask('e');
+      await nextTurn();
+      expect([rejected, commands.isUnsent('e')]).toEqual([[], true]);
+      await end(0, 'confirmed');
+      expect(sent().at(-1)).toBe('e');
+    });
+
     it('is not one that only large messages wait for', async () => {
       const { ask, sent, rejected } = setUp();
       ask('a b c', { bytes: 1024 * 1024, operation: { ...OPERATION, service: 'users' } });

@@ -109,10 +109,15 @@ export class Commands {
     if (batch !== undefined) this.batches.take(batch);
   }
 
-  /** The commands that were not sent: the channel was lost, and they can wait for another one. */
+  /** The commands that were not sent: the channel was lost or takes nothing for now, and they can wait. */
   takeUnsent(): AwaitedCommand[] {
     const unsent = this.routes.flatMap((route) => this.takeWaiting(route));
     return unsent.filter(({ correlationId }) => this.asked.take(correlationId));
+  }
+
+  /** The broker takes messages again after an alarm. */
+  restart(): void {
+    for (const { confirms } of this.routes) confirms.restart();
   }
 
   /**

@@ -12,6 +12,8 @@ export interface QueryTransport {
   publish(exchange: string, query: Request, correlationId: string, timeoutMs: number): Promise<PublishOutcome>;
   reject(correlationId: string, error: Error): void;
   repeated(pattern: string, reason: RepetitionReason): void;
+  /** Whether calls wait for the end of an alarm of the broker. */
+  isWaiting(): boolean;
 }
 
 /** Time for the answer, before a query is asked again. It doubles with each time. */
@@ -109,6 +111,11 @@ export class Queries {
     for (const { correlationId } of this.all()) this.fail(correlationId, unavailable(reason));
   }
 
+  /** The broker takes messages again after an alarm. */
+  restart(): void {
+    for (const confirms of this.standbyConfirms.values()) confirms.restart();
+  }
+
   private publish(query: Query): void {
     const away = this.awayUntil.get(query.operation.pattern);
     if (away !== undefined && away > performance.now()) return this.repeat(query);
@@ -165,6 +172,7 @@ export class Queries {
 
   /** The standby queue is silent. Only what the first queue may have is waited for, and only while that one answers. */
   private giveUpStandby(pattern: string): void {
+    if (this.transport.isWaiting()) return;
     const answeredAt = this.answeredAt.get(pattern) ?? -Infinity;
     const now = performance.now();
     for (const { operation, standby, first, askedAt, correlationId } of this.all()) {

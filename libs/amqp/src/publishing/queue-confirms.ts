@@ -52,6 +52,12 @@ export class QueueConfirms {
     return this.silent && this.isFull;
   }
 
+  /** The broker took no messages from anyone until now, so the time before says nothing about the queue. */
+  restart(): void {
+    this.silentSince = performance.now();
+    this.silent = false;
+  }
+
   /** How long there was something to confirm and no confirm. 0: everything was confirmed. */
   get silentMs(): number {
     return this.unconfirmed > 0 ? performance.now() - this.silentSince : 0;

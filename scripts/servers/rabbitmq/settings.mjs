@@ -2,7 +2,7 @@
 export const BROKER_SETTINGS = {
   rabbit: {
     // Bytes. The largest messages of this system are pages of 4 MiB; RabbitMQ 3.10 takes 128 MiB by default.
-    max_message_size: 16 * 1024 * 1024,
+    max_message_size: 5 * 1024 * 1024,
     // Milliseconds until the broker tries again to dead-letter a message that its target did not take: 180,000 by default.
     dead_letter_worker_publisher_confirm_timeout: 5000,
   },

@@ -10,7 +10,7 @@ const LEAST_VERSION = [3, 10];
 const REFUSED = 403;
 const TOO_LARGE = 406;
 /** The value of max_message_size that README.md asks for. */
-const MOST_MESSAGE_MIB = 16;
+const MOST_MESSAGE_MIB = 5;
 /** A broker that is short of memory or disk does not answer a publisher at all. */
 const ANSWER_MS = 10_000;
 /** Nothing has this name, and nothing is bound with this key. */

@@ -21,13 +21,13 @@ describe('the look at the size of messages', () => {
       `rabbitmqctl eval application:set_env(rabbit,max_message_size,${bytes}),persistent_term:put(max_message_size,${bytes}).`,
     );
 
-  it('is content with 16 MiB, warns above it, and says what to do', async () => {
-    expect(await look()).toMatchObject({ state: 'ok', found: 'the broker refuses messages of more than 16 MiB' });
+  it('is content with 5 MiB, warns above it, and says what to do', async () => {
+    expect(await look()).toMatchObject({ state: 'ok', found: 'the broker refuses messages of more than 5 MiB' });
     await allow(128 * MEBIBYTE);
     expect(await look()).toMatchObject({
       state: 'warning',
-      found: expect.stringContaining('more than 16 MiB') as string,
-      action: expect.stringContaining('max_message_size = 16777216') as string,
+      found: expect.stringContaining('more than 5 MiB') as string,
+      action: expect.stringContaining('max_message_size = 5242880') as string,
     });
   });
 

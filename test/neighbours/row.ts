@@ -77,7 +77,7 @@ export async function measureQuiet(system: NeighbourSystem, seconds: number, tim
 /** Runs the attacks of a row next to the good tenant, and reads all data back. */
 export async function runRow(system: NeighbourSystem, row: Row, quiet: Quiet): Promise<Outcome> {
   const good = await GoodTenant.start(system, row.name);
-  const watch = new Watch(system);
+  const watch = await Watch.start(system);
   let deaths = 0;
   const stopSupervision = supervise(system.writers, () => deaths++);
   const attackers: Child[] = [];

@@ -24,12 +24,12 @@ export const commandOf = ({ tenant }, changes = {}, options = {}) => [
 const rubbish = (bytes) => [ADD, Buffer.alloc(bytes, 'not JSON '), { persistent: true }];
 
 /** The largest body that the broker takes. It is in the file of its settings, too. */
-const LARGEST = 16 * MEBIBYTE;
-/** As many as a consumer of a lane is sent, and the least time for them. */
-const BURST = 64;
+const LARGEST = 5 * MEBIBYTE;
+/** In each burst: more than consumers are sent, and than their queue takes. */
+const BURST = Math.floor((1024 * MEBIBYTE) / LARGEST);
 const BURST_MS = 4000;
 /** They stay in the attacker's memory. */
-const UNCONFIRMED_LARGE = 16;
+const UNCONFIRMED_LARGE = Math.floor((256 * MEBIBYTE) / LARGEST);
 
 /** The queue of our own failures. */
 const DEAD = 'notifications.commands.dead';
@@ -110,9 +110,9 @@ export const PUBLISHERS = [
       }),
   },
   {
-    name: 'messages of 16 MiB',
+    name: 'messages of 5 MiB',
     seconds: 10,
-    why: 'The largest that the broker takes. The services refuse them, but a consumer is sent as many as its prefetch: 64, again and again.',
+    why: 'The largest that the broker takes, 1 GiB every 4 s. The services refuse them, but a consumer is sent as many as its prefetch: 64.',
     start: (target) =>
       attackBy(target.publisher, async (client) => {
         const [key, body, options] = rubbish(LARGEST);

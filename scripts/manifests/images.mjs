@@ -8,7 +8,7 @@ import { nameOf, podOf } from './overlays.mjs';
 /** @typedef {import('./overlays.mjs').Manifest} Manifest */
 
 /** Settings of a broker of one's own that README.md asks for, and the name of each in a component. */
-const BROKER_SETTINGS = ['max_message_size', 'raft.wal_max_size_bytes'];
+const BROKER_SETTINGS = ['max_message_size', 'background_gc_enabled', 'background_gc_target_interval', 'raft.wal_max_size_bytes'];
 
 /**
  * Versions and settings that are those of docker-compose.yml and package.json.

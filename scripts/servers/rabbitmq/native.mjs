@@ -134,9 +134,9 @@ function writeConfiguration({ directory, management, user, password, tls, port, 
   const configurationFile = join(directory, 'rabbitmq.conf');
   rmSync(configurationFile, { force: true });
   writeFileSync(configurationFile, `${configuration.join('\n')}\n`, { mode: 0o600 });
-  /** @param {string} name @param {number | string} value */
+  /** @param {string} name @param {number | string | boolean} value */
   const term = (name, value) => `{${name}, ${value}}`;
-  /** @param {Record<string, number>} values */
+  /** @param {Record<string, number | boolean>} values */
   const listOf = (values) =>
     `[${Object.entries(values)
       .map(([name, value]) => term(name, value))

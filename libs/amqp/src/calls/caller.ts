@@ -14,6 +14,7 @@ import { ConfirmedPublisher, type PublishOutcome } from '../publishing/publisher
 import { Queries } from './queries';
 import { decodeReply, repliesIn, type Answer, type ReceivedReply } from '../messages/reply-format';
 import { isChannelClosed } from '../connection/opened-channel';
+import { WaitingCalls } from './waiting-calls';
 import { within } from '../connection/within';
 
 export interface CallerOptions {
@@ -31,14 +32,6 @@ export interface CallerOptions {
   warmUp?: readonly Operation[];
 }
 
-/** How long calls wait for a channel after the connection was lost: long enough to reach another node of the broker. */
-const FAILOVER_MS = 900;
-/**
- * The same from the beginning of an alarm of the broker. RabbitMQ looks at its memory once a second, so an alarm that large messages have caused for
- * a moment lasts for one second or two.
- */
-const ALARM_MS = 2500;
-
 /** Publishes commands and queries, and waits for their replies in its own reply queue. */
 export class Caller {
   private readonly channels: CallChannels;
@@ -49,11 +42,7 @@ export class Caller {
   private readonly exchange: string;
   private readonly queries: Queries;
   private readonly commands: Commands;
-  /** Correlation ids of calls that wait for a channel: nothing of them was written. */
-  private readonly waiting = new Set<string>();
-  /** Until when calls wait for a channel that takes messages, in milliseconds of `performance.now()`. */
-  private waitUntil = performance.now() + FAILOVER_MS;
-  private isAlarmed = false;
+  private readonly waiting: WaitingCalls;
   private closed = false;
 
   constructor(
@@ -70,12 +59,17 @@ export class Caller {
       drain: (earlier) => this.drain(earlier),
     });
     this.channel.on('lost', () => {
-      this.waitUntil = performance.now() + FAILOVER_MS;
+      this.waiting.lost();
       // Deferred, so that calls that were certainly refused are rejected with that reason first.
       setImmediate(() => void this.recover());
-      for (const command of this.commands.takeUnsent()) void this.beginLater(command);
+      for (const command of this.commands.takeUnsent()) void this.waiting.add(command);
     });
-    connection.on('state', (state) => this.onAlarm(state === 'blocked'));
+    this.waiting = new WaitingCalls(
+      this.channel,
+      (request) => this.begin(request),
+      (correlationId, error) => this.calls.reject(correlationId, error),
+    );
+    connection.on('state', (state) => this.onState(state === 'blocked'));
     this.publisher = new ConfirmedPublisher(this.channel);
     this.queries = new Queries(
       {
@@ -89,7 +83,7 @@ export class Caller {
           }),
         reject: (correlationId, error) => this.calls.reject(correlationId, error),
         repeated: (pattern, reason) => connection.observer.repeated(pattern, reason),
-        isWaiting: () => this.isAlarmed && performance.now() < this.waitUntil,
+        isWaiting: () => this.waiting.isAlarm,
       },
       this.exchange,
       options.standbyExchange,
@@ -185,7 +179,7 @@ export class Caller {
       deadline: performance.now() + timeoutMs,
     };
     if (this.channel.check() === undefined) this.begin(request);
-    else void this.beginLater(request);
+    else void this.waiting.add(request);
     return reply;
   }
 
@@ -194,28 +188,10 @@ export class Caller {
     else this.commands.ask(request);
   }
 
-  /** Nothing of a call is written during an alarm, so it can wait. Repeated messages of the broker do not prolong that. */
-  private onAlarm(isAlarmed: boolean): void {
-    if (isAlarmed === this.isAlarmed) return;
-    this.isAlarmed = isAlarmed;
-    if (isAlarmed) {
-      this.waitUntil = performance.now() + ALARM_MS;
-      for (const command of this.commands.takeUnsent()) void this.beginLater(command);
-    } else {
-      this.commands.restart();
-      this.queries.restart();
-    }
-  }
-
-  /** A call that comes while the connection moves to another node, or during an alarm: nothing was written, so it can wait for that. */
-  private async beginLater(request: Request): Promise<void> {
-    const { correlationId, deadline } = request;
-    this.waiting.add(correlationId);
-    await this.channel.whenReady(Math.min(deadline, this.waitUntil) - performance.now());
-    // It was given up meanwhile.
-    if (!this.waiting.delete(correlationId)) return;
-    if (deadline > performance.now()) this.begin(request);
-    else this.calls.reject(correlationId, unavailable('there was no connection in time'));
+  private onState(isAlarmed: boolean): void {
+    if (!this.waiting.alarm(isAlarmed)) return;
+    if (isAlarmed) for (const command of this.commands.takeUnsent()) void this.waiting.add(command);
+    else for (const asked of [this.commands, this.queries]) asked.restart();
   }
 
   private isUnsent(correlationId: string): boolean {
@@ -225,7 +201,7 @@ export class Caller {
   /** The error of a call that is given up. Nothing of it is written from now on. */
   private unanswered(correlationId: string, whyUnsent: string, why: string): ApiError {
     const isUnsent = this.isUnsent(correlationId);
-    this.waiting.delete(correlationId);
+    this.waiting.forget(correlationId);
     return isUnsent ? unavailable(whyUnsent) : outcomeUnknown(why);
   }
 
@@ -255,7 +231,7 @@ export class Caller {
   /** After a lost channel: the outcome of its commands is unknown, and its queries are asked again. */
   private async recover(): Promise<void> {
     this.endCommands(this.calls.ids.filter((id) => !this.isUnsent(id)));
-    if (await this.channel.whenReady(this.waitUntil - performance.now())) this.queries.askAgain();
+    if (await this.waiting.untilReady()) this.queries.askAgain();
     else this.queries.giveUp('the connection was lost');
   }
 

@@ -4,17 +4,8 @@ import { InFlight } from '../publishing/in-flight';
 import type { RepetitionReason } from '../connection/observer';
 import { NotWritten, type PublishOutcome } from '../publishing/publisher';
 import { QueueConfirms, SILENT } from '../publishing/queue-confirms';
-import { NEW, UNSENT, type Query } from './query';
+import { NEW, UNSENT, type Query, type QueryTransport } from './query';
 import { Repetitions } from './repetitions';
-
-export interface QueryTransport {
-  /** Publishes one copy. @throws NotWritten */
-  publish(exchange: string, query: Request, correlationId: string, timeoutMs: number): Promise<PublishOutcome>;
-  reject(correlationId: string, error: Error): void;
-  repeated(pattern: string, reason: RepetitionReason): void;
-  /** Whether calls wait for the end of an alarm of the broker. */
-  isWaiting(): boolean;
-}
 
 /** Time for the answer, before a query is asked again. It doubles with each time. */
 const PATIENCE_MS = 400;

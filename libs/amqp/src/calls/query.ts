@@ -1,4 +1,6 @@
+import type { RepetitionReason } from '../connection/observer';
 import type { Request } from '../messages/message-properties';
+import type { PublishOutcome } from '../publishing/publisher';
 
 /** A query that waits for its answer. */
 export interface Query extends Request {
@@ -28,3 +30,12 @@ export const UNSENT = { copies: 0, first: 'none', standby: 'none' } as const;
 
 /** A query that was never published. */
 export const NEW = { ...UNSENT, standbyCopies: 0, voidStandbyCopies: 0, looks: 0, repetitions: 0, lostChannels: 0 } as const;
+
+export interface QueryTransport {
+  /** Publishes one copy. @throws NotWritten */
+  publish(exchange: string, query: Request, correlationId: string, timeoutMs: number): Promise<PublishOutcome>;
+  reject(correlationId: string, error: Error): void;
+  repeated(pattern: string, reason: RepetitionReason): void;
+  /** Whether calls wait for the end of an alarm of the broker. */
+  isWaiting(): boolean;
+}

@@ -307,13 +307,44 @@ describe(Commands.name, () => {
       expect(unread).toEqual(['users.add.v1']);
     });
 
-    it('is none, once a command of it was answered', async () => {
+    it('is followed by shared messages after a minute', async () => {
+      jest.useFakeTimers({ doNotFake: ['setImmediate'] });
+      try {
+        const { commands, messages, ask, sent } = setUp();
+        ask('a b');
+        await nextTurn();
+        commands.refused(messages[0].id);
+        jest.advanceTimersByTime(59_999);
+        ask('c d');
+        await nextTurn();
+        jest.advanceTimersByTime(1);
+        ask('e f');
+        await nextTurn();
+        expect(sent()).toEqual(['a b', 'a', 'b', 'c', 'd', 'e f']);
+      } finally {
+        jest.useRealTimers();
+      }
+    });
+
+    it('is sent again without a command that was answered or given up', async () => {
       const { commands, messages, ask, sent } = setUp();
+      ask('a b c');
+      await nextTurn();
+      commands.forget('b');
+      expect(commands.refused(messages[0].id)).toBe(true);
+      expect(sent()).toEqual(['a b c', 'a', 'c']);
+      // Another consumer may have executed them before it ended.
+      expect([commands.isRepeated('a'), commands.isRepeated('c')]).toEqual([true, true]);
+    });
+
+    it('is none, once all commands of it were answered or given up', async () => {
+      const { commands, messages, ask, sent, unread } = setUp();
       ask('a b');
       await nextTurn();
       commands.forget('b');
+      commands.forget('a');
       expect(commands.refused(messages[0].id)).toBe(false);
-      expect(sent()).toEqual(['a b']);
+      expect([sent(), unread]).toEqual([['a b'], []]);
     });
   });
 });

@@ -66,8 +66,8 @@ export class Commands {
   private readonly asked = new InFlight<AwaitedCommand>();
   private readonly routes: Route[] = [];
   private readonly byPattern = new Map<string, Routes>();
-  /** Commands of the messages that no answer has come for. */
-  private readonly batches = new InFlight<readonly AwaitedCommand[]>();
+  /** Commands of each shared message that still wait for their answers. */
+  private readonly batches = new InFlight<Set<AwaitedCommand>>();
   private waitingBytes = 0;
   private scheduled = false;
 
@@ -104,9 +104,11 @@ export class Commands {
 
   /** The command was answered or given up. */
   forget(correlationId: string): void {
-    const batch = this.asked.take(correlationId)?.batch;
-    // An answer to one of them shows that the message was read.
-    if (batch !== undefined) this.batches.take(batch);
+    const command = this.asked.take(correlationId);
+    if (command?.batch === undefined) return;
+    // An answer shows that one consumer has read the message. Another one may refuse its redelivery.
+    const others = this.batches.get(command.batch);
+    if (others?.delete(command) && others.size === 0) this.batches.take(command.batch);
   }
 
   /** The commands that were not sent: the channel was lost or takes nothing for now, and they can wait. */
@@ -121,21 +123,20 @@ export class Commands {
   }
 
   /**
-   * An answer came to a whole message: its consumer could not read it, and executed nothing. The commands are sent again, each alone. (Another
+   * An answer came to a whole message: its consumer could not read it, and executed nothing. Commands that wait are sent again, each alone. (Another
    * consumer may have executed them before it was ended; their message ids stay the same.)
    *
-   * @returns false when there is no such message
+   * @returns false when no command of such a message waits
    */
   refused(correlationId: string): boolean {
     const commands = this.batches.take(correlationId);
     if (!commands) return false;
-    const { operation } = commands[0];
+    const [{ operation }] = commands;
     const { pattern } = operation;
     const { light, heavy, large } = this.routesOf(operation);
     for (const route of [light, heavy, large]) route.aloneUntil = performance.now() + ALONE_MS;
     this.transport.unread(pattern);
     for (const command of commands) {
-      if (!this.asked.get(command.correlationId)) continue;
       command.repeated = true;
       void this.send([command]);
     }
@@ -228,7 +229,7 @@ export class Commands {
   private async send(commands: readonly AwaitedCommand[]): Promise<void> {
     const [{ correlationId }] = commands;
     const id = commands.length === 1 ? correlationId : randomUUID();
-    if (commands.length > 1) this.batches.set(id, commands);
+    if (commands.length > 1) this.batches.set(id, new Set(commands));
     for (const command of commands) Object.assign(command, { sent: true, batch: commands.length > 1 ? id : undefined });
     let error: Error | undefined;
     try {

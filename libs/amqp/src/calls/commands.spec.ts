@@ -1,4 +1,5 @@
 import { Commands } from './commands';
+import { MOST_COMMANDS } from '../messages/command-format';
 import type { Operation } from '../messages/message-properties';
 import { LIGHT_COMMAND_BYTES } from '../messages/command-format';
 import { NotWritten, type PublishOutcome } from '../publishing/publisher';
@@ -98,6 +99,25 @@ describe(Commands.name, () => {
     expect(sent()).toEqual(['a', 'b', 'd']);
     await end(0, 'confirmed');
     expect(sent()).toEqual(['a', 'b', 'd', 'c']);
+  });
+
+  it('lets no body of more than 16 KiB share a message with a smaller one', async () => {
+    const { ask, sent } = setUp();
+    ask('a b', { bytes: 16 * 1024 + 1 });
+    ask('c d', { bytes: 16 * 1024 });
+    await nextTurn();
+    expect(sent().toSorted()).toEqual(['a b', 'c d']);
+  });
+
+  it('gives a tenant half of a message while another one waits', async () => {
+    const { ask, messages } = setUp();
+    const names = (tenant: string, count: number) => Array.from({ length: count }, (_, index) => tenant + index).join(' ');
+    ask(names('a', 2 * MOST_COMMANDS), { apiKey: 'a' });
+    ask(names('b', MOST_COMMANDS / 2), { apiKey: 'b' });
+    await nextTurn();
+    const ofTenant = (tenant: string) => messages.map(({ ids }) => ids.filter((id) => id.startsWith(tenant)).length);
+    expect(ofTenant('a')).toEqual([16, 32, 16]);
+    expect(ofTenant('b')).toEqual([16, 0, 0]);
   });
 
   it('lets tenants take turns', async () => {

@@ -46,6 +46,17 @@ describe('a message with commands', () => {
     );
   });
 
+  it('keeps the deadline of each one, however long it has waited', () => {
+    const askedAt = Date.now();
+    const timeouts = [5000, 200, 3000];
+    const requests = timeouts.map((timeoutMs, index) => request(String(index), timeoutMs));
+    jest.advanceTimersByTime(150);
+    const { body, properties } = commandMessage(requests, 'all', SENDER);
+    const deadlines = unpackCommands(body).map(({ headers }) => headers['x-deadline']);
+    expect(deadlines).toEqual(timeouts.map((timeoutMs) => askedAt + timeoutMs));
+    expect(properties.expiration).toBe(5850);
+  });
+
   it('expires a second after the last deadline, and never at a time before now', () => {
     const expirationOf = (...timeouts: number[]) =>
       commandMessage(

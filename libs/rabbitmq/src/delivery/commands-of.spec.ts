@@ -57,6 +57,18 @@ describe('the acks of commands that share a message', () => {
     expect(channel.listenerCount('close')).toBe(listeners);
   });
 
+  it('count once for each command: what is settled is not delivered again', () => {
+    const { settled, a, b, c } = shared();
+    a.ack();
+    a.requeue();
+    a.ack();
+    b.ack();
+    expect(settled).toEqual([]);
+    c.ack();
+    c.requeue();
+    expect(settled).toEqual(['ack']);
+  });
+
   it('are not for good when the channel ends before the last one is settled', async () => {
     const { channel, settled, a, b, c } = shared();
     const known = a.ackForGood();

@@ -1,10 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import type { ChannelModel, ConfirmChannel, ConsumeMessage, GetMessage, Options } from 'amqplib';
+import type { Channel, ChannelModel, ConfirmChannel, ConsumeMessage, GetMessage, Options } from 'amqplib';
 import { Registry } from 'prom-client';
 import { ApiError } from '@app/contracts/error';
+import { AddNotification } from '@app/contracts/notifications.add';
 import { AddUsers, type AddUsersRequest } from '@app/contracts/users.add';
-import { commandMessage, COMMANDS_TYPE, unpackCommands } from '@app/amqp/messages/command-format';
+import { commandMessage, COMMANDS_TYPE, MOST_COMMANDS, unpackCommands } from '@app/amqp/messages/command-format';
 import { openConnection } from '@app/amqp/connection/open-connection';
+import { pack } from '@app/amqp/messages/packed';
+import { repliesIn } from '@app/amqp/messages/reply-format';
 import { createTestBroker, type TestBroker } from '@app/testing/broker/broker';
 import { eventually } from '@app/testing/eventually';
 import { startUsersStub, type UsersHandlers } from '@app/testing/system/users-stub';
@@ -23,6 +26,7 @@ describe('commands that share a message', () => {
   let model: ChannelModel;
   let channel: ConfirmChannel;
   let client: RabbitClient;
+  let clientMetrics: Registry;
   let server: RabbitServer | undefined;
   let metrics: Registry;
   let handlers: UsersHandlers;
@@ -64,7 +68,8 @@ describe('commands that share a message', () => {
 
   /** A new one, because a client sends commands alone for a minute after a consumer could not read several. */
   const startClient = async () => {
-    client = new RabbitClient({ connection: { url: broker.url, name: 'gateway' }, metrics: new Registry() });
+    clientMetrics = new Registry();
+    client = new RabbitClient({ connection: { url: broker.url, name: 'gateway' }, metrics: clientMetrics });
     await client.connect();
     await eventually(() => client.check() === undefined);
   };
@@ -133,6 +138,26 @@ describe('commands that share a message', () => {
       deadline: expect.any(Number),
     });
     expect(seen.get('refused')).toMatchObject({ apiKey: 'tenant 2', requestId: 'refused', idempotencyKey: undefined });
+  });
+
+  it('are sent over the next channel, when theirs ends in the iteration of their calls', async () => {
+    handlers.add = ({ organizationId }) => ({ organizationId });
+    await startServer();
+    const { channel: calling } = (client as unknown as { caller: { channel: { current?: Channel } } }).caller;
+    // Again when the next channel has come too late, on a slow machine.
+    await eventually(async () => {
+      published = [];
+      await eventually(() => client.check() === undefined);
+      const ending = calling.current!;
+      const calls = new Promise<unknown[]>((resolve) => {
+        // Before the client sees the end.
+        ending.prependOnceListener('close', () => resolve(Promise.all([call('a'), call('b')])));
+      });
+      await ending.close();
+      expect(await calls).toEqual([{ organizationId: 'a' }, { organizationId: 'b' }]);
+      return true;
+    }, 20_000);
+    expect(published.map(({ properties }) => properties.type)).toEqual([COMMANDS_TYPE]);
   });
 
   it('are acknowledged together, when the last one is settled', async () => {
@@ -232,11 +257,71 @@ describe('commands that share a message', () => {
     },
   );
 
-  it('are refused as one, when they cannot be read', async () => {
+  it('are refused as one, when they cannot be read, and executed beside such messages', async () => {
+    const executed: string[] = [];
+    handlers.add = ({ organizationId }) => void executed.push(organizationId);
+    const body = Buffer.from(JSON.stringify(bodyOf('never')));
+    const good = { head: ['good', 'good', { 'x-api-key': 'key' }], body };
+    const unreadable = [
+      Buffer.from('junk'),
+      pack([good, { head: ['bad', null, {}], body }]),
+      pack([good, good]).subarray(0, -1),
+      pack(Array(MOST_COMMANDS + 1).fill(good)),
+    ];
     await startServer();
-    await publish('calls', Buffer.from('junk'), { type: COMMANDS_TYPE, replyTo, correlationId: 'all', userId: account });
-    await eventually(() => replies.length === 1);
-    expect(replies[0].properties).toMatchObject({ correlationId: 'all', headers: { 'x-status': 'INVALID_ARGUMENT' } });
+    await publishShared(['a', 'b']);
+    for (const [index, content] of unreadable.entries())
+      await publish('calls', content, { type: COMMANDS_TYPE, replyTo, correlationId: `unreadable ${index}`, userId: account });
+    await publishShared(['c', 'd']);
+    const answers = () =>
+      replies.flatMap(repliesIn).map(({ correlationId, reply }) => [correlationId, reply.headers['x-status']]);
+    await eventually(() => answers().length === 4 + unreadable.length);
+    expect(answers().toSorted()).toEqual([
+      ...['a', 'b', 'c', 'd'].map((id) => [id, 'OK']),
+      ...unreadable.map((_, index) => [`unreadable ${index}`, 'INVALID_ARGUMENT']),
+    ]);
+    expect(executed.toSorted()).toEqual(['a', 'b', 'c', 'd']);
+  });
+
+  describe('that the broker does not take', () => {
+    const sharing = async () => {
+      const { values } = (await clientMetrics.getSingleMetric('rabbitmq_commands_per_message')!.get()) as {
+        values: { metricName?: string; value: number }[];
+      };
+      const sum = (name: string) =>
+        values.filter(({ metricName }) => metricName?.endsWith(name)).reduce((all, { value }) => all + value, 0);
+      return sum('_sum') - sum('_count');
+    };
+    /** Three commands in one message. */
+    const three = async (add: () => Promise<unknown>) => {
+      const before = await sharing();
+      const answers = await Promise.allSettled([add(), add(), add()]);
+      expect((await sharing()) - before).toBe(2);
+      return answers.map((answer) => {
+        const { status, cause } = (answer as PromiseRejectedResult).reason as { status: string; cause?: Error };
+        return `${status}: ${cause?.message}`;
+      });
+    };
+    const options = { apiKey: 'key', requestId: 'r' };
+
+    it('have the same answer when it returns their message', async () => {
+      const unbound = { ...AddUsers, pattern: 'users.add.v99' };
+      const answers = await three(() => client.call(unbound, bodyOf('o'), { ...options, timeoutMs: 20_000 }));
+      expect(answers).toEqual(Array(3).fill('UNAVAILABLE: no queue is bound for it'));
+    });
+
+    it('have the same answer when it refuses their message', async () => {
+      const body = { organizationId: 'o', documentId: 'd', actionUser: { userId: 'u' }, displayHeadlineMessageTemplate: 't' };
+      await broker.management.limitQueue(callQueue('notifications'), 1);
+      const all: string[][] = [];
+      // Nothing consumes that queue, and its limit takes effect a moment later.
+      await eventually(async () => {
+        all.push(await three(() => client.call(AddNotification, body, { ...options, timeoutMs: 300 })));
+        return all.at(-1)![0].startsWith('UNAVAILABLE');
+      });
+      for (const answers of all) expect(new Set(answers).size).toBe(1);
+      expect(all.at(-1)![0]).toBe('UNAVAILABLE: its queue is full');
+    });
   });
 
   it('are not read from other services', async () => {

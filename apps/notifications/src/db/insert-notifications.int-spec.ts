@@ -85,6 +85,14 @@ describe(InsertNotificationsRepository.name, () => {
     expect((await insert(aNotification({ id: 'y', documentId: 'new' }))).by).toBe(INSERT.name);
   });
 
+  it('remembers 50,000 documents, those that were stored last', async () => {
+    const numbered = (number: number, id = number) => aNotification({ id: `n${id}`, documentId: `d${number}`, to: [] });
+    const documents = Array.from({ length: 50_001 }, (_, number) => numbered(number));
+    for (let from = 0; from < documents.length; from += 1000) await repository.insert(documents.slice(from, from + 1000));
+    expect((await insert(numbered(1, 60_001))).by).toBe(INSERT_KNOWN.name);
+    expect((await insert(numbered(0, 60_000))).by).toBe(INSERT.name);
+  });
+
   it.each(['documents', 'documents; DELETE FROM organizations'])('stores anew what was known and is gone: %s', async (tables) => {
     await insert(aNotification({ id: '1' }));
     await dataSource.query(`DELETE FROM ${tables}`);

@@ -210,6 +210,19 @@ describe(NotificationWriter.name, () => {
       await hurried;
     });
 
+    it('gives the outbox the time before the statement, from which the age of its events counts', async () => {
+      const add = jest.spyOn(relays[0], 'add');
+      const blocked = writer.add(aNotification({ id: 'blocked', organizationId: 'blocked' }));
+      await eventually(isBlocked);
+      const waiting = performance.now();
+      await blocking.rollbackTransaction();
+      await blocked;
+      const [[events, since]] = add.mock.calls;
+      add.mockRestore();
+      expect(events).toHaveLength(1);
+      expect(since).toBeLessThan(waiting);
+    });
+
     it('delays only notifications with the same Idempotency-Key', async () => {
       const blocked = writer.add(withKey('k', { id: 'blocked', organizationId: 'blocked' }));
       await eventually(isBlocked);

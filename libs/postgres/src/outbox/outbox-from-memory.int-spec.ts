@@ -157,6 +157,20 @@ describe('an outbox that publishes from memory', () => {
     expect(read.toSorted()).toEqual(['nacked', 'refused']);
   });
 
+  it('reads by itself what the broker did not take, as soon as that is old enough', async () => {
+    let isAway = true;
+    const relay = relayTo(async (events) => {
+      if (isAway) {
+        isAway = false;
+        throw new Error('nacked');
+      }
+      await toList(events);
+    });
+    await write(relay, ['nacked']);
+    await eventually(() => published.length > 0);
+    expect([published, read]).toEqual([['nacked'], ['nacked']]);
+  });
+
   it('remembers no more than its bound while the broker is away, and reads the rest from the table later', async () => {
     let brokerIsBack: () => void = () => undefined;
     const back = new Promise<void>((resolve) => (brokerIsBack = resolve));

@@ -1,6 +1,11 @@
-import { BODY, DEAD, DeadLetterBox, many, REFUSED } from '@app/testing/broker/dead-letter-box';
+import { Registry } from 'prom-client';
+import { AddUsers } from '@app/contracts/users.add';
+import { BODY, CRASHED, DEAD, DeadLetterBox, many, REFUSED } from '@app/testing/broker/dead-letter-box';
 import { eventually } from '@app/testing/eventually';
+import { startUsersStub } from '@app/testing/system/users-stub';
 import { openConnection } from '@app/amqp/connection/open-connection';
+import { commandMessage } from '@app/amqp/messages/command-format';
+import { callQueue, suspectQueue } from '@app/rabbitmq/topology/topology';
 import { BOUNDS, OpenedQueue } from './opened-queue';
 
 describe('looking at dead letters', () => {
@@ -34,6 +39,59 @@ describe('looking at dead letters', () => {
       `1 | m-3 | users.add.v1 | CRASHED | key | none | - | 1 | ${at} | - | 47 | crashed its consumers until the delivery limit`,
       'Empty: users.commands.crashed, users.commands.refused, notifications.commands.dead, notifications.commands.refused',
     ]);
+  });
+
+  it('shows commands that shared a message one by one', async () => {
+    const [calls, suspects] = [callQueue('users'), suspectQueue('users')];
+    const bodies = ['a', 'b'].map((organizationId) => JSON.stringify({ ...BODY, organizationId }));
+    const requests = ['a', 'b'].map((id, index) => ({
+      operation: AddUsers,
+      body: Buffer.from(bodies[index]),
+      options: { apiKey: `tenant of ${id}`, requestId: `request of ${id}`, timeoutMs: 60_000, messageId: id },
+      correlationId: id,
+      deadline: performance.now() + 60_000,
+    }));
+    const { body, properties } = commandMessage(requests, 'both', { appId: 'gateway', userId: box.account }, 'replies');
+    box.channel.publish('calls', AddUsers.pattern, body, properties);
+    await box.channel.waitForConfirms();
+    /** The remains of a killed consumer. */
+    const crash = async (queue: string, deliveries: number) => {
+      const victim = await box.model.createChannel();
+      let delivered = 0;
+      await victim.consume(queue, () => delivered++);
+      await eventually(() => delivered >= deliveries);
+      await victim.close();
+    };
+    for (let time = 0; time < 2; time++) await crash(calls, 1);
+    const handlers = { add: () => new Promise(() => undefined), authenticate: () => ({}), exists: () => ({}) };
+    const server = await startUsersStub(
+      { connection: { url: box.broker.url, name: 'users' }, metrics: new Registry(), drainTimeoutMs: 0, crashPauseMs: 0 },
+      handlers,
+    );
+    // The other one is with the handler.
+    await eventually(async () => (await box.ready(suspects)) === 1);
+    await server.close();
+    await eventually(async () => {
+      await crash(suspects, await box.ready(suspects));
+      return (await box.ready(CRASHED)) === 2;
+    });
+    const letters = (await box.listed('list')).toSorted((one, other) => String(one.id).localeCompare(String(other.id)));
+    expect(letters).toMatchObject(
+      ['a', 'b'].map((id, index) => ({
+        queue: CRASHED,
+        id,
+        operation: AddUsers.pattern,
+        status: 'CRASHED',
+        apiKey: `tenant of ${id}`,
+        publisher: box.account,
+        app: 'gateway',
+        requestId: `request of ${id}`,
+        size: bodies[index].length,
+      })),
+    );
+    const [shown] = (await box.tool('show --id b')).printed;
+    expect(shown).toContain(`Body (JSON)\n${JSON.stringify(JSON.parse(bodies[1]), null, 2)}`);
+    expect(shown).toContain(`  type: ${AddUsers.pattern}\n`);
   });
 
   it('changes neither order, content nor properties of hundreds', async () => {

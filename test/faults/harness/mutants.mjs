@@ -1,6 +1,7 @@
 // The mutants of scripts/mutants.mjs.
 import { LIFECYCLE_MUTANTS } from './lifecycle-mutants.mjs';
 import { NEIGHBOUR_MUTANTS } from './neighbour-mutants.mjs';
+import { SHARED_MESSAGE_MUTANTS } from './shared-message-mutants.mjs';
 
 const INSERTS = 'apps/notifications/src/db/insert-notifications.sql.ts';
 const SERVER = 'libs/rabbitmq/src/server/rabbit.server.ts';
@@ -90,6 +91,7 @@ export const MUTANTS = [
   },
   ...LIFECYCLE_MUTANTS,
   ...NEIGHBOUR_MUTANTS,
+  ...SHARED_MESSAGE_MUTANTS,
   {
     name: 'a message of commands that is acknowledged with its first one',
     edits: [['libs/rabbitmq/src/delivery/commands-of.ts', 'if (this.settled.size < this.count)', 'if (this.settled.size > 1)']],

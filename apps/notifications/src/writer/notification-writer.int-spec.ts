@@ -50,6 +50,12 @@ describe(NotificationWriter.name, () => {
     (await dataSource.query<{ id: string }[]>('SELECT id FROM notifications ORDER BY organization, id')).map(({ id }) => id);
   const count = async (table: string): Promise<number> =>
     Number((await dataSource.query<{ count: string }[]>(`SELECT count(*) FROM ${table}`))[0]?.count);
+  const isBlocked = async (): Promise<boolean> =>
+    (
+      await dataSource.query<unknown[]>(
+        `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+      )
+    ).length > 0;
   const stored = (notificationId: string): Written => ({ outcome: 'stored', notificationId });
   const withKey = (key: string, differences: Partial<NewNotification>, request = 'request'): NewNotification =>
     aNotification({ ...differences, idempotency: { key, fingerprint: createHash('sha256').update(request).digest() } });
@@ -172,6 +178,25 @@ describe(NotificationWriter.name, () => {
     ]);
   });
 
+  it('stores a notification anew whose organization is deleted while it is written', async () => {
+    await writer.add(aNotification());
+    const deleting = database.dataSources[1].createQueryRunner();
+    try {
+      await deleting.startTransaction();
+      for (const table of ['recipients', 'notifications', 'documents', 'organizations'])
+        await deleting.query(`DELETE FROM ${table}`);
+      // The organization of a new document is looked up before its row is stored.
+      const written = writer.add(aNotification({ id: 'n2', documentId: 'other' }));
+      await eventually(isBlocked);
+      await deleting.commitTransaction();
+      await expect(written).resolves.toEqual(stored('n2'));
+    } finally {
+      await deleting.release();
+    }
+    expect(await ids()).toEqual(['n2']);
+    expect([await count('organizations'), await count('documents')]).toEqual([1, 1]);
+  });
+
   describe('while the database is slow with one batch', () => {
     let blocking: QueryRunner;
 
@@ -182,12 +207,6 @@ describe(NotificationWriter.name, () => {
     });
     afterEach(() => blocking.release());
 
-    const isBlocked = async (): Promise<boolean> =>
-      (
-        await dataSource.query<unknown[]>(
-          `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
-        )
-      ).length > 0;
     const neighbours = (): NewNotification[] => Array.from({ length: 64 }, (_, index) => aNotification({ id: `n${index}` }));
 
     it('writes a second one', async () => {

@@ -18,8 +18,11 @@ const MAX_WRITING = 2;
 /** Most attempts of one notification, conflicts and deadlocks included. Then the outcome is `contended`. */
 const MAX_TRIES = 4;
 
-/** Violated when another writer commits the same Idempotency-Key between the check and the INSERT. The retry finds the stored answer. */
-const ANSWERED_MEANWHILE = 'idempotency_keys_pkey';
+/**
+ * Violated when something else commits between the look and the INSERT: the same Idempotency-Key, whose stored answer the retry finds, or the
+ * removal of the tenant.
+ */
+const OVERTAKEN: readonly (string | undefined)[] = ['idempotency_keys_pkey', 'documents_organization_fkey'];
 
 /**
  * Group commit: notifications gather while a batch is being written, and the next batch takes them all. There is no timer: alone a notification is
@@ -107,7 +110,7 @@ export class NotificationWriter {
         const middle = entries.length >> 1;
         return [...(await this.insert(entries.slice(0, middle), span)), ...(await this.insert(entries.slice(middle), span))];
       }
-      if (isTransient(error) || violatedConstraint(error) === ANSWERED_MEANWHILE) {
+      if (isTransient(error) || OVERTAKEN.includes(violatedConstraint(error))) {
         this.logger.warn({ msg: 'a batch was rolled back', notifications: entries.length, code: sqlState(error) });
         return entries;
       }

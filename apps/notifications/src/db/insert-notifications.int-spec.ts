@@ -97,8 +97,17 @@ describe(InsertNotificationsRepository.name, () => {
     await insert(aNotification({ id: '1' }));
     await dataSource.query(`DELETE FROM ${tables}`);
     expect(await insert(aNotification({ id: '2' }))).toEqual({ stored: [], by: INSERT_KNOWN.name });
+    expect(await repository.findStored([aNotification({ id: '2' })])).toEqual([{}]);
     expect(await insert(aNotification({ id: '2' }))).toEqual({ stored: [0], by: INSERT.name });
     expect(await rows('documents')).toHaveLength(1);
+  });
+
+  it('takes the short statement again after a repetition', async () => {
+    const first = aNotification({ id: '1' });
+    await insert(first);
+    expect((await insert(first)).stored).toEqual([]);
+    expect(await repository.findStored([first])).toEqual([{ fingerprint: first.fingerprint }]);
+    expect(await insert(aNotification({ id: '2' }))).toEqual({ stored: [0], by: INSERT_KNOWN.name });
   });
 
   it('does nothing without notifications, so that each connection can plan it', async () => {

@@ -55,7 +55,7 @@ export class InsertNotificationsRepository {
    * - whose id or Idempotency-Key exists already,
    * - that might become visible more than half a second after their deadline, by the clock of the database and the statement timeout,
    * - whose organization another transaction is creating,
-   * - whose organization or document was stored and is gone. The next call stores it anew.
+   * - whose organization or document was stored and is gone. After {@link findStored} the next call stores it anew.
    *
    * The other half of the second is for the clock of the caller.
    *
@@ -108,13 +108,14 @@ export class InsertNotificationsRepository {
     );
     documents.forEach((document, position) => {
       if (inserted.has(position)) this.seen.set(document, true);
-      // It may have been skipped because its document is gone.
-      else if (known) this.seen.delete(document);
     });
     return inserted;
   }
 
-  /** Finds the conflicts of each notification. A separate statement, because the INSERT cannot see rows committed while it ran. */
+  /**
+   * Finds the conflicts of each notification that was not inserted. A separate statement, because the INSERT cannot see rows committed while it
+   * ran.
+   */
   async findStored(batch: readonly NewNotification[], span?: Span): Promise<StoredBefore[]> {
     const rows = await queryPrepared<{
       position: number;
@@ -135,8 +136,10 @@ export class InsertNotificationsRepository {
       span,
     );
     const found = new Map(rows.map((row) => [row.position, row]));
-    return batch.map((_, position) => {
+    return batch.map((notification, position) => {
       const row = found.get(position);
+      // Without a conflict, it may have been skipped because its document is gone.
+      if (!row?.fingerprint && !notification.idempotency) this.seen.delete(documentOf(notification));
       return {
         ...(row?.fingerprint && { fingerprint: row.fingerprint }),
         ...(row?.answer_fingerprint &&

@@ -1,5 +1,7 @@
 import { join } from 'node:path';
 import { connect } from 'amqplib';
+import { commandMessage } from '@app/amqp/messages/command-format';
+import type { Request } from '@app/amqp/messages/message-properties';
 import { eventually } from '@app/testing/eventually';
 import type { Cluster } from './harness/cluster';
 import { cutAnywhere, cutAfterCommit, cutAfterPublish, cutBeforeAck, dropReplies, killWriters } from './harness/faults';
@@ -12,6 +14,9 @@ const LEAST_SHARED = BURST / 2;
 const CRASHED = 'notifications.commands.crashed';
 const SUSPECTS = 'notifications.suspects';
 const PILL = 'the poison pill';
+const PATTERN = 'notifications.add.v1';
+/** Six processes end with a command before it is a letter, and pauses are between them. */
+const PATIENCE_MS = 180_000;
 
 /** Commands that were not alone in their message. */
 async function sharing({ gateway }: Cluster): Promise<number> {
@@ -39,16 +44,7 @@ const inBursts = (fault: Fault): Fault => ({
   },
 });
 
-/** Removes the letters. @throws Error when one of them is no poison */
-async function takePoison({ broker }: Cluster): Promise<void> {
-  const connection = await connect(broker.url);
-  const channel = await connection.createChannel();
-  for (let letter; (letter = await channel.get(CRASHED, { noAck: true }));)
-    if (!letter.content.includes(PILL))
-      throw new Error(`a good command became a letter: ${JSON.stringify(letter.properties.headers)}`);
-  await connection.close();
-}
-
+/** Their callers are gone before the poison is handled six times, so none of them becomes a letter. */
 const poisonAmongGood = (times: number): Fault => ({
   name: `a command that kills its process, among ${BURST - 1} that are sent at the same time, ${times} times`,
   // While the suspects are handled, calls wait until there is no room for more.
@@ -70,9 +66,58 @@ const poisonAmongGood = (times: number): Fault => ({
     const { management } = cluster;
     const suspects = async () => (await management.get<{ messages?: number }>(`queues/%2F/${SUSPECTS}`)).messages;
     await eventually(async () => (await suspects()) === 0, 30_000, 500);
-    await takePoison(cluster);
   },
 });
+
+/** Its caller waits long enough for a letter. */
+const poisonInMessage: Fault = {
+  name: `a command that kills its process until it is a letter, in a message with ${BURST - 1} good ones`,
+  allowed: [429, 503, 504],
+  async inject({ cluster: { broker, writers }, workload }) {
+    const connection = await connect(broker.url);
+    const channel = await connection.createConfirmChannel();
+    // Nobody reads the replies.
+    const { queue: replyTo } = await channel.assertQueue('', { exclusive: true });
+    await channel.bindQueue(replyTo, 'replies', replyTo);
+    const requests: Request[] = [];
+    let confirm: () => void = () => undefined;
+    const confirmed = new Promise<void>((resolve) => (confirm = resolve));
+    const add = (body: Buffer, messageId: string, { 'x-api-key': apiKey, ...headers }: Record<string, string | undefined>) => {
+      const options = { apiKey, requestId: messageId, timeoutMs: PATIENCE_MS, messageId };
+      const idempotencyKey = headers['x-idempotency-key'];
+      const deadline = performance.now() + PATIENCE_MS;
+      const operation = { kind: 'command', pattern: PATTERN } as const;
+      requests.push({ operation, body, options: { ...options, idempotencyKey }, correlationId: messageId, deadline });
+      return confirmed;
+    };
+    const good = Array.from({ length: BURST - 1 }, () =>
+      workload.publishBy((body, { messageId, headers }) => add(body, messageId, headers), workload.newNotification(0, true)),
+    );
+    const { data } = workload.newNotification();
+    const poison = Buffer.from(JSON.stringify({ ...data, displayBodyMessage: PILL }));
+    void add(poison, 'poison', { 'x-api-key': 'demo-key' });
+    const sender = { appId: 'test', userId: new URL(broker.url).username };
+    const stop = supervise(writers.map(({ process }) => process));
+    try {
+      const { body, properties } = commandMessage(requests, 'all of them', sender, replyTo);
+      channel.publish('calls', PATTERN, body, properties);
+      await channel.waitForConfirms();
+      confirm();
+      await Promise.all(good);
+      await eventually(async () => (await channel.checkQueue(CRASHED)).messageCount > 0, PATIENCE_MS, 200);
+      await workload.stored(BURST - 1);
+    } finally {
+      await stop();
+    }
+    // Equal ones count once: a process that ends while it takes the message apart leaves its copies, and the next one makes others.
+    const letters = new Set<string>();
+    for (let letter; (letter = await channel.get(CRASHED, { noAck: true }));)
+      letters.add(JSON.stringify([letter.properties.messageId, letter.properties.type, letter.content.toString()]));
+    await connection.close();
+    const wanted = JSON.stringify(['poison', PATTERN, poison.toString()]);
+    if (letters.size !== 1 || !letters.has(wanted)) throw new Error(`the letters are ${[...letters].join()}`);
+  },
+};
 
 // A third cut would hit suspects only: nothing else is acknowledged meanwhile.
 describeFaults('commands that share a message', [
@@ -84,6 +129,6 @@ describeFaults('commands that share a message', [
   inBursts(cutAnywhere(20)),
 ]);
 
-describeFaults('poison among commands that share a message', [inBursts(poisonAmongGood(3))], {
+describeFaults('poison among commands that share a message', [inBursts(poisonAmongGood(3)), poisonInMessage], {
   env: { notifications: { NODE_OPTIONS: `--require "${join(process.cwd(), 'test/faults/harness/poison.cjs')}"` } },
 });

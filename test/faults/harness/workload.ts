@@ -162,7 +162,23 @@ export class Workload {
   }
 
   /** Publishes like another service, which waits only for the broker's confirm. From then on the command must take effect in the end. */
-  async publish(channel: ConfirmChannel, { data, ...others }: Thing): Promise<void> {
+  publish(channel: ConfirmChannel, thing: Thing): Promise<void> {
+    return this.publishBy(
+      (body, properties) =>
+        new Promise<void>((resolve, reject) => {
+          channel.publish('commands', 'notifications.add.v1', body, { persistent: true, ...properties }, (error) =>
+            error ? reject(error as Error) : resolve(),
+          );
+        }),
+      thing,
+    );
+  }
+
+  /** The same in another way: `send` resolves with the broker's confirm. */
+  async publishBy(
+    send: (body: Buffer, properties: { messageId: string; headers: Record<string, string | undefined> }) => Promise<void>,
+    { data, ...others }: Thing,
+  ): Promise<void> {
     const thing = { ...others, data: { ...data, locationId: PUBLISHED } };
     const number = this.journal.ask(thing);
     const messageId = `message ${thing.mark}`;
@@ -171,11 +187,7 @@ export class Workload {
       ...(thing.idempotencyKey && { 'x-idempotency-key': thing.idempotencyKey }),
     };
     const body = Buffer.from(JSON.stringify(thing.data));
-    await new Promise<void>((resolve, reject) => {
-      channel.publish('commands', 'notifications.add.v1', body, { persistent: true, messageId, headers }, (error) =>
-        error ? reject(error as Error) : resolve(),
-      );
-    });
+    await send(body, { messageId, headers });
     const id = (data.notificationId as string | undefined) ?? messageId;
     this.journal.answer(number, { status: 200, ms: 0, noiseMs: 0, id });
   }

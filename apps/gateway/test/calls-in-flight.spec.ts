@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { eventually } from '@app/testing/eventually';
-import { MOST_BESIDE_SETTLED } from '../src/admission/call-turns';
+import { HEAVIEST_BYTES, MOST_BESIDE_SETTLED, MOST_HEAVY_BYTES } from '../src/admission/call-turns';
 import { UNAVAILABLE } from './stub-rabbit';
 import { CREDENTIALS, responsesIn, RunningGateway, textOf, type Received } from './running-gateway';
 
@@ -179,23 +179,6 @@ describe('calls of a new key beside a call of a key that has been answered for s
     expect(Math.max(...timeouts)).toBeLessThanOrEqual(5000 - waited);
   });
 
-  it('are given up at once when their client leaves, and return what they hold', async () => {
-    await start(5000);
-    const held0 = await holdings();
-    const left = await gateway.connect();
-    left.write(head(LARGE.length) + LARGE);
-    await eventually(async () => (await waiting()) === 1);
-    expect(await holdings()).toEqual({ places: atWork.length + 1, bodies: LARGE.length, answers: held0.answers! + 1024 });
-    // A client that only ends its side still waits for the answer.
-    left.resetAndDestroy();
-    await eventually(async () => (await waiting()) === 0);
-    expect(await holdings()).toEqual(held0);
-    held.finish();
-    await Promise.all(atWork);
-    await eventually(async () => (await gateway.metric('gateway_waiting_bytes')) === 0);
-    expect([await holdings(), gateway.rabbit.calls.length]).toEqual([{ places: 0, bodies: 0, answers: 0 }, 1 + atWork.length]);
-  });
-
   it('are answered without a turn when their time is over, and no other call has it instead', async () => {
     await start(500);
     gateway.rabbit.respond = ({ options }) => {
@@ -210,6 +193,69 @@ describe('calls of a new key beside a call of a key that has been answered for s
     expect([await waiting(), await gateway.metric('gateway_calls_in_flight')]).toEqual([0, atWork.length]);
     held.finish();
     expect((await Promise.all(atWork)).map(({ status }) => status)).toEqual(atWork.map(() => 200));
+  });
+});
+
+describe('heavy commands of one key', () => {
+  const MOST_OF_KEY = (3 / 4) * (MOST_HEAVY_BYTES / HEAVIEST_BYTES);
+  const HEAVY = BODY.padEnd(HEAVIEST_BYTES);
+  const DELETION = { data: { organizationId: 'acme', documentId: 'roadmap' } };
+  let gateway: RunningGateway;
+  let held: { started: Promise<void>; finish: () => void };
+  let atWork: Promise<Received>[];
+  const waiting = () => gateway.metric('gateway_calls_waiting');
+  const call = (count: number, path = '/v1/users/add', body: unknown = HEAVY, headers = {}) =>
+    Array.from({ length: count }, () => gateway.post(path, body, headers));
+
+  /** As many as may be at work. */
+  beforeEach(async () => {
+    gateway = await RunningGateway.start();
+    held = gateway.rabbit.hold(MOST_OF_KEY);
+    atWork = call(MOST_OF_KEY);
+    await held.started;
+  });
+  afterEach(() => gateway.stop());
+
+  it.each([
+    ['by its declared size', {}],
+    ['by its size', { 'transfer-encoding': 'chunked' }],
+  ])('begin a few at a time, %s, and light ones and those of other keys do not wait behind the rest', async (_, headers) => {
+    const rest = call(20, undefined, undefined, headers);
+    await eventually(async () => (await waiting()) === 20);
+    const others = [...call(1, undefined, BODY), ...call(1, undefined, HEAVY, OTHER)];
+    await eventually(() => gateway.rabbit.calls.length === atWork.length + others.length);
+    expect(await waiting()).toBe(20);
+    held.finish();
+    const answers = await Promise.all([...atWork, ...rest, ...others]);
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+    expect(await waiting()).toBe(0);
+  });
+
+  it('are those that change many rows, too, but no queries', async () => {
+    const calls = [
+      ...call(40, '/v1/notifications/delete', DELETION),
+      ...call(40, '/v1/notifications/get', JSON.stringify(FILTERS).padEnd(2048)),
+    ];
+    await eventually(() => gateway.rabbit.calls.length === atWork.length + MOST_OF_KEY + 40);
+    expect(await waiting()).toBe(40 - MOST_OF_KEY);
+    held.finish();
+    await Promise.all([...atWork, ...calls]);
+  });
+
+  it('are given up at once when their client leaves, and return what they hold', async () => {
+    const held0 = await holdings();
+    const left = await gateway.connect();
+    left.write(head(LARGE.length) + LARGE);
+    await eventually(async () => (await waiting()) === 1);
+    expect(await holdings()).toEqual({ places: atWork.length + 1, bodies: LARGE.length, answers: held0.answers! + 1024 });
+    // A client that only ends its side still waits for the answer.
+    left.resetAndDestroy();
+    await eventually(async () => (await waiting()) === 0);
+    expect(await holdings()).toEqual(held0);
+    held.finish();
+    await Promise.all(atWork);
+    await eventually(async () => (await gateway.metric('gateway_waiting_bytes')) === 0);
+    expect([await holdings(), gateway.rabbit.calls.length]).toEqual([{ places: 0, bodies: 0, answers: 0 }, atWork.length]);
   });
 
   const holdings = async () => ({

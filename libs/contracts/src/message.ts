@@ -92,12 +92,14 @@ export interface Message<Request, Result, P extends Path = Path> {
   readonly replyHeaders?: Readonly<Record<string, { description: string; example: string }>>;
   /** Needs no `x-api-key`. */
   readonly tenantless?: boolean;
+  /** Whether its work is not in its body, but in the rows that it finds. Its handler states how many. */
+  readonly changesRows?: boolean;
 }
 
 type Pattern = `${string}.${string}.v${number}`;
 type MessageOptions<Request, Result, P extends Path> = Pick<
   Message<Request, Result, P>,
-  'purpose' | 'example' | 'http' | 'errors' | 'replyHeaders' | 'tenantless'
+  'purpose' | 'example' | 'http' | 'errors' | 'replyHeaders' | 'tenantless' | 'changesRows'
 > & {
   /** Default: the first word of the pattern. */
   service?: ServiceName;

@@ -90,6 +90,7 @@ const ANSWER = { status: 'success', message: 'Notification(s) deleted successful
 
 export const DeleteNotifications = command('notifications.delete.v1', DeleteNotificationsRequest, DeleteNotificationsResult, {
   open: true,
+  changesRows: true,
   purpose: `Deletes notifications for all their users. Supported filters, each with \`organizationId\`: ${SUPPORTED}. A success means that no query returns them any more. Their ids stay taken for 25 hours, so that a repeated command does not bring them back. Needs a \`message_id\`: a redelivered command deletes nothing that was stored after its first delivery.`,
   example: {
     request: { organizationId: 'acme', documentId: 'roadmap', notificationIds: ['release-1.0', 'unknown'] },

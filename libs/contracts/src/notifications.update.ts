@@ -142,6 +142,7 @@ const UP_TO = { organizationId: 'acme', userId: 'grace', readUpTo: 1769860690000
 
 export const UpdateNotifications = command('notifications.update.v1', UpdateNotificationsRequest, UpdateNotificationsResult, {
   open: true,
+  changesRows: true,
   purpose:
     'Marks notifications as read or unread: either single ones for some users (`notifications`), or everything that one user is shown up to a time (`userId` and `readUpTo`). A repetition is harmless. A notification that becomes visible while the call runs stays unread.',
   example: { request: { organizationId: 'acme', notifications }, result: EACH },

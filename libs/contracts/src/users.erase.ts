@@ -37,6 +37,7 @@ const RESULT: EraseUsersResult = {
 
 export const EraseUsers = command('users.erase.v1', EraseUsersRequest, EraseUsersResult, {
   open: true,
+  changesRows: true,
   purpose:
     'Erases the data of users: details, memberships and read state. Notifications stay, but no longer name them. A success means that the users service shows nothing of them any more, and that the rest is certain to follow: `user.data-deleted.v1` says when it is done. Texts of notifications are not searched.',
   example: { request: { userIds: ['nobody'] }, result: RESULT },

@@ -58,6 +58,11 @@ export const NEIGHBOUR_MUTANTS = [
     test: [`${ADMISSION}/call-turns.spec.ts`, 'are few beside a call of a settled key'],
   },
   {
+    name: 'heavy commands without turns at the gateway',
+    edits: [[`${ADMISSION}/call-turns.ts`, 'turnsOf(() => MOST_HEAVY_BYTES)', 'turnsOf(() => Infinity)']],
+    test: [`${ADMISSION}/call-turns.spec.ts`, 'of heavy commands are as many as a process'],
+  },
+  {
     name: 'large bodies without turns beside small calls',
     edits: [[`${ADMISSION}/large-bodies.ts`, '? MOST_BYTES_BESIDE : MOST_BYTES', '? MOST_BYTES : MOST_BYTES']],
     test: [`${ADMISSION}/large-bodies.spec.ts`, 'has one body of a key at work beside small calls'],

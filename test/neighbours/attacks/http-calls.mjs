@@ -17,6 +17,18 @@ const RECIPIENTS = 1000;
 const recipients = (prefix, more = {}) =>
   Array.from({ length: RECIPIENTS }, (_, number) => ({ userId: `${prefix} ${number}`, ...more }));
 
+/** Just below the size from which the gateway takes a body for a large one. */
+const MEDIUM_BYTES = 15 * 1024;
+/** All places that one key alone gets of a kind. */
+const PLACES_OF_KEY = 480;
+
+/** @param {(users: object[]) => string} make @returns a body with as many users as fit below {@link MEDIUM_BYTES} */
+function mediumBody(make) {
+  const users = recipients('user');
+  while (Buffer.byteLength(make(users)) > MEDIUM_BYTES) users.pop();
+  return make(users);
+}
+
 /** One call in this number has a thousand users. */
 const EVERY = 10;
 
@@ -44,6 +56,27 @@ export const HTTP_CALLS = [
     start(target) {
       const body = bodyOf(notification({ notifyUsers: recipients('user') }));
       return new Calls(target).closedLoop(32, () => ['notifications/add', target.tenant, body]);
+    },
+  },
+  {
+    name: 'adds of 15 KiB at full speed',
+    seconds: 10,
+    why: 'Hundreds of recipients in a body that is not large for the gateway: they could fill the queue in front of the small calls of others.',
+    start(target) {
+      const body = mediumBody((notifyUsers) => bodyOf(notification({ notifyUsers })));
+      return new Calls(target).closedLoop(PLACES_OF_KEY, () => ['notifications/add', target.tenant, body]);
+    },
+  },
+  {
+    name: 'adds of 15 KiB and as many calls with 100 users',
+    seconds: 10,
+    why: 'The same in both services: questions and calls of others need the users service, too.',
+    start(target) {
+      const add = mediumBody((notifyUsers) => bodyOf(notification({ notifyUsers })));
+      const users = bodyOf({ organizationId: 'the attacker', users: recipients('user', { name: 'n'.repeat(64) }).slice(0, 100) });
+      return new Calls(target)
+        .closedLoop(PLACES_OF_KEY / 2, () => ['notifications/add', target.tenant, add])
+        .closedLoop(PLACES_OF_KEY / 2, () => ['users/add', target.tenant, users]);
     },
   },
   {

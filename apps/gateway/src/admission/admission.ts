@@ -12,9 +12,9 @@ import type { Connections } from '../server/connections';
 import { refuseContent } from './content';
 import { HttpError, refusal } from '../server/http-error';
 import { Answers } from './answers';
-import { CallTurns } from './call-turns';
+import { CallTurns, HEAVIEST_BYTES } from './call-turns';
 import { Hold, limitOf, type Capacity } from './hold';
-import { isHealth, kindOf } from './kinds';
+import { changesRows, isHealth, kindOf } from './kinds';
 import { LARGE_BYTES, LargeBodies } from './large-bodies';
 import { bytesArriving, bytesArrivingLimit } from '../server/metrics';
 import { notServed } from '../server/methods';
@@ -111,6 +111,7 @@ export class Admission {
 
   /** For the parser: undefined when a body may be parsed at once, else resolves when it is its turn. @throws ApiError when its time is over */
   whenTurnOfBody = ({ id, hold, caller }: FastifyRequest, bytes: number): Promise<void> | undefined => {
+    hold?.bodyArrived(bytes);
     if (bytes <= LARGE_BYTES || !hold || !caller) return undefined;
     const arrivedAt = performance.now();
     return new Promise((resolve, reject) =>
@@ -196,7 +197,7 @@ export class Admission {
     const met = this.capacity.places.problem(kind, apiKey);
     if (met) return limitOf('in_flight', met);
     refuseContent(request.headers);
-    const hold = new Hold(this.capacity, kind, apiKey);
+    const hold = new Hold(this.capacity, kind, apiKey, changesRows(request.routeOptions.url) ? HEAVIEST_BYTES : 0);
     const bytes = Number(request.headers['content-length'] ?? MAX_BODY_BYTES);
     // Smaller ones do not count, so that slow callers with large bodies leave room for others. maxConnections limits them.
     const limit = bytes > LARGE_BYTES ? hold.takeBody(bytes) : undefined;

@@ -1,5 +1,6 @@
 import { callsWaiting } from '../server/metrics';
-import { CallTurns, MOST_BESIDE_SETTLED, MOST_QUERIES } from './call-turns';
+import { CallTurns, HEAVIEST_BYTES, MOST_BESIDE_SETTLED, MOST_HEAVY_BYTES, MOST_QUERIES } from './call-turns';
+import type { Kind } from './kinds';
 
 const [WRITES, READS] = ['notifications.commands', 'notifications.queries'] as const;
 const MANY = 10 * MOST_BESIDE_SETTLED;
@@ -17,13 +18,18 @@ describe(CallTurns.name, () => {
   });
   afterEach(() => void jest.useRealTimers());
 
-  const begin = (apiKey: string, kind: typeof WRITES | typeof READS = WRITES) =>
-    turns.begin(kind, apiKey, apiKey.startsWith('settled'), () => begun.push(apiKey));
-  const beginMany = (apiKey: string, count = MANY, kind: typeof WRITES | typeof READS = WRITES) => {
-    for (let call = 0; call < count; call++) begin(apiKey, kind);
+  const turn = (apiKey: string, kind: Kind, heavyBytes = 0) => ({
+    kind,
+    apiKey,
+    heavyBytes,
+    isSettled: apiKey.startsWith('settled'),
+  });
+  const begin = (apiKey: string, kind: Kind = WRITES, heavyBytes?: number) =>
+    turns.begin(turn(apiKey, kind, heavyBytes), () => begun.push(apiKey));
+  const beginMany = (apiKey: string, count = MANY, kind: Kind = WRITES, heavyBytes?: number) => {
+    for (let call = 0; call < count; call++) begin(apiKey, kind, heavyBytes);
   };
-  const end = (apiKey: string, kind: typeof WRITES | typeof READS = WRITES) =>
-    turns.end(kind, apiKey, apiKey.startsWith('settled'));
+  const end = (apiKey: string, kind: Kind = WRITES, heavyBytes?: number) => turns.end(turn(apiKey, kind, heavyBytes));
   const waiting = async () => (await callsWaiting.get()).values[0].value;
   const begunOf = (apiKey: string) => begun.filter((one) => one === apiKey).length;
 
@@ -139,6 +145,49 @@ describe(CallTurns.name, () => {
     });
   });
 
+  describe('of heavy commands', () => {
+    const MOST_HEAVY = MOST_HEAVY_BYTES / HEAVIEST_BYTES;
+    const MOST_HEAVY_OF_KEY = (3 / 4) * MOST_HEAVY;
+    const beginHeavy = (apiKey: string, bytes = HEAVIEST_BYTES) => beginMany(apiKey, MANY, WRITES, bytes);
+    const endHeavy = (apiKey: string) => end(apiKey, WRITES, HEAVIEST_BYTES);
+
+    it('are as many as a process of a service takes from its queue, three quarters of them of a key', () => {
+      beginHeavy('settled');
+      expect(begun).toHaveLength(MOST_HEAVY_OF_KEY);
+      beginHeavy('settled other');
+      expect(begun).toHaveLength(MOST_HEAVY);
+      endHeavy('settled');
+      expect(begun).toHaveLength(MOST_HEAVY + 1);
+    });
+
+    it('are more when they are smaller, and as many when they are larger', () => {
+      beginHeavy('settled', HEAVIEST_BYTES / 4);
+      expect(begun).toHaveLength(4 * MOST_HEAVY_OF_KEY);
+      for (let ended = 1; ended <= 4; ended++) end('settled', WRITES, HEAVIEST_BYTES / 4);
+      expect(begun).toHaveLength(4 * MOST_HEAVY_OF_KEY + 4);
+      begun = [];
+      beginHeavy('settled other', 2 * HEAVIEST_BYTES);
+      expect(begun).toHaveLength(MOST_HEAVY - MOST_HEAVY_OF_KEY);
+    });
+
+    it('keep no light command waiting, nor heavy ones of another service', () => {
+      beginHeavy('settled');
+      beginHeavy('settled other');
+      begin('settled light');
+      expect(begun.at(-1)).toBe('settled light');
+      begin('settled elsewhere', 'users.commands', HEAVIEST_BYTES);
+      expect(begun.at(-1)).toBe('settled elsewhere');
+    });
+
+    it('come to settled keys, too, while new ones have more than may be at work', () => {
+      beginHeavy('new');
+      beginHeavy('new other');
+      beginHeavy('settled');
+      endHeavy('new');
+      expect(begun.at(-1)).toBe('settled');
+    });
+  });
+
   describe('that are given up', () => {
     it('never begin, are counted no more, and leave the others in their order', async () => {
       beginMany('settled', MOST_OF_KEY, READS);
@@ -167,7 +216,7 @@ describe(CallTurns.name, () => {
       end('settled', READS);
     };
     beginMany('settled', MOST_OF_KEY, READS);
-    for (let call = 0; call < MANY; call++) turns.begin(READS, 'settled', true, endAtOnce);
+    for (let call = 0; call < MANY; call++) turns.begin(turn('settled', READS), endAtOnce);
     expect(ended).toBe(0);
     end('settled', READS);
     expect(ended).toBe(MANY);

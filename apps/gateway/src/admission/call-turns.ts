@@ -1,4 +1,5 @@
 import { FairQueue } from '@app/amqp/calls/fair-queue';
+import { CALLS_PREFETCH } from '@app/rabbitmq/topology/consumed-queues';
 import { callsWaiting } from '../server/metrics';
 import { KINDS, type Kind } from './kinds';
 
@@ -7,19 +8,38 @@ import { KINDS, type Kind } from './kinds';
  * query behind these waits in the queue, whoever asks.
  */
 export const MOST_QUERIES = 256;
+/** A heavy command counts with the bytes of its body, but for no more than this. So does one that changes rows. */
+export const HEAVIEST_BYTES = 8 * 1024;
+/**
+ * Most heavy commands of a kind at work, in bytes: as many of the heaviest as one process of a service takes messages from its queue. A consumer starts
+ * few of them at a time. More would fill the queue, and light commands of others wait there behind them. Smaller ones are done sooner, and share messages.
+ */
+export const MOST_HEAVY_BYTES = CALLS_PREFETCH * HEAVIEST_BYTES;
 /** One key has this part of them at most, so that another one finds a turn at once. */
 const PART_OF_KEY = 3 / 4;
 /** So many calls of new keys may be at work in a kind beside calls of settled keys, or as many as these have. */
 export const MOST_BESIDE_SETTLED = 64;
+/** At most this part of them, so that new keys do not keep settled ones out. */
+const PART_BESIDE_SETTLED = 1 / 4;
 /** A settled key is protected while it has calls at work, and for this time after the start of one. */
 const PROTECTED_MS = 1000;
 
+/** Whose call it is, and whose turns it takes. */
+export interface Turn {
+  kind: Kind;
+  apiKey: string;
+  isSettled: boolean;
+  /** Bytes of a heavy command, as consumers count it. 0: it is a query or light. */
+  heavyBytes: number;
+}
+
 interface Call {
   apiKey: string;
+  weight: number;
   work: () => void;
 }
 
-/** Calls of one kind. */
+/** Calls of one kind, counted by their weight. */
 class Turns {
   private readonly settled = new FairQueue<Call>();
   private readonly fresh = new FairQueue<Call>();
@@ -29,16 +49,19 @@ class Turns {
   private settledAt = -Infinity;
   private isBeginning = false;
   private wake?: NodeJS.Timeout;
+  private readonly mostBesideSettled: number;
 
-  constructor(private readonly most: number) {}
+  constructor(private readonly most: number) {
+    this.mostBesideSettled = Math.min(MOST_BESIDE_SETTLED, PART_BESIDE_SETTLED * most);
+  }
 
-  begin(apiKey: string, isSettled: boolean, work: () => void): () => boolean {
+  begin(call: Call, isSettled: boolean): () => boolean {
+    const { apiKey, work } = call;
     if (this.settled.isEmpty && this.fresh.isEmpty && this.hasRoomFor(isSettled) && this.mayBegin(apiKey)) {
-      this.count(apiKey, isSettled);
+      this.count(call, isSettled);
       work();
       return () => false;
     }
-    const call = { apiKey, work };
     const queue = isSettled ? this.settled : this.fresh;
     callsWaiting.inc();
     queue.add(apiKey, call);
@@ -50,10 +73,10 @@ class Turns {
     };
   }
 
-  end(apiKey: string, isSettled: boolean): void {
-    if (isSettled) this.settledAtWork--;
-    else this.freshAtWork--;
-    const others = this.of(apiKey) - 1;
+  end({ apiKey, weight }: Omit<Call, 'work'>, isSettled: boolean): void {
+    if (isSettled) this.settledAtWork -= weight;
+    else this.freshAtWork -= weight;
+    const others = this.of(apiKey) - weight;
     if (others > 0) this.atWork.set(apiKey, others);
     else this.atWork.delete(apiKey);
     this.beginWaiting();
@@ -86,7 +109,7 @@ class Turns {
 
   /** New keys come first up to a small number, so that settled ones with many calls do not keep them out. */
   private next(): Call | undefined {
-    const isFreshFirst = this.freshAtWork < MOST_BESIDE_SETTLED;
+    const isFreshFirst = this.freshAtWork < this.mostBesideSettled;
     return this.first(!isFreshFirst) ?? this.first(isFreshFirst);
   }
 
@@ -94,15 +117,15 @@ class Turns {
     // Once for all keys: a thousand may wait, and each end of a call comes here.
     if (!this.hasRoomFor(isSettled)) return undefined;
     const call = (isSettled ? this.settled : this.fresh).takeFirst((apiKey) => this.mayBegin(apiKey));
-    if (call) this.count(call.apiKey, isSettled);
+    if (call) this.count(call, isSettled);
     return call;
   }
 
-  private count(apiKey: string, isSettled: boolean): void {
-    this.atWork.set(apiKey, this.of(apiKey) + 1);
-    if (!isSettled) this.freshAtWork++;
+  private count({ apiKey, weight }: Call, isSettled: boolean): void {
+    this.atWork.set(apiKey, this.of(apiKey) + weight);
+    if (!isSettled) this.freshAtWork += weight;
     else {
-      this.settledAtWork++;
+      this.settledAtWork += weight;
       this.settledAt = performance.now();
     }
   }
@@ -121,7 +144,7 @@ class Turns {
 
   private mostFresh(): number {
     const isBeside = this.settledAtWork > 0 || performance.now() - this.settledAt <= PROTECTED_MS;
-    return isBeside ? Math.max(MOST_BESIDE_SETTLED, this.settledAtWork) : Infinity;
+    return isBeside ? Math.max(this.mostBesideSettled, this.settledAtWork) : Infinity;
   }
 }
 
@@ -132,21 +155,30 @@ class Turns {
  * It does not limit the waiting calls: they hold places.
  */
 export class CallTurns {
-  private readonly turns = Object.fromEntries(
-    KINDS.map((kind) => [kind, new Turns(kind.endsWith('queries') ? MOST_QUERIES : Infinity)]),
-  ) as Record<Kind, Turns>;
+  private readonly turns = turnsOf((kind) => (kind.endsWith('queries') ? MOST_QUERIES : Infinity));
+  /** Apart from light commands, which must not wait for them. */
+  private readonly heavy = turnsOf(() => MOST_HEAVY_BYTES);
 
   /**
    * Begins the work of a call now or in its turn. Call {@link end} once, when it has ended.
    *
    * @returns gives up the turn. It returns false when the work had begun, or was given up; if true, the work never begins
    */
-  begin(kind: Kind, apiKey: string, isSettled: boolean, work: () => void): () => boolean {
-    return this.turns[kind].begin(apiKey, isSettled, work);
+  begin(turn: Turn, work: () => void): () => boolean {
+    return this.of(turn).begin({ apiKey: turn.apiKey, weight: weightOf(turn), work }, turn.isSettled);
   }
 
-  /** @param isSettled as it was at the beginning */
-  end(kind: Kind, apiKey: string, isSettled: boolean): void {
-    this.turns[kind].end(apiKey, isSettled);
+  /** @param turn as it was at the beginning */
+  end(turn: Turn): void {
+    this.of(turn).end({ apiKey: turn.apiKey, weight: weightOf(turn) }, turn.isSettled);
+  }
+
+  private of({ kind, heavyBytes }: Turn): Turns {
+    return (heavyBytes > 0 ? this.heavy : this.turns)[kind];
   }
 }
+
+const weightOf = ({ heavyBytes }: Turn): number => (heavyBytes > 0 ? Math.min(heavyBytes, HEAVIEST_BYTES) : 1);
+
+const turnsOf = (mostOf: (kind: Kind) => number) =>
+  Object.fromEntries(KINDS.map((kind) => [kind, new Turns(mostOf(kind))])) as Record<Kind, Turns>;

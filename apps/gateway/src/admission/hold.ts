@@ -1,5 +1,6 @@
+import { LIGHT_COMMAND_BYTES } from '@app/amqp/messages/command-format';
 import type { Answers } from './answers';
-import type { CallTurns } from './call-turns';
+import type { CallTurns, Turn } from './call-turns';
 import type { Kind } from './kinds';
 import type { LargeBodies } from './large-bodies';
 import type { Places } from './places';
@@ -29,11 +30,11 @@ export class Hold {
   /** Of the large body whose turn has come, and when that was, in milliseconds of `performance.now()`. */
   private large?: { bytes: number; since: number };
   private hasPlace = false;
-  private inTurn = false;
+  /** Its turn has come. */
+  private turn?: Turn;
   /** Gives up the turn, see {@link CallTurns.begin}. */
   private leave = () => false;
   private timer?: NodeJS.Timeout;
-  private isSettled = false;
   private answerBytes = 0;
   private closed = false;
 
@@ -41,6 +42,8 @@ export class Hold {
     private readonly capacity: Capacity,
     private readonly kind: Kind,
     private readonly apiKey: string,
+    /** See {@link Turn}. */
+    private heavyBytes = 0,
   ) {}
 
   /** Reserves the bytes of the body. @returns the limit that was reached, if any */
@@ -49,6 +52,11 @@ export class Hold {
     if (met) return limitOf('arriving', met);
     this.bodyBytes = bytes;
     return undefined;
+  }
+
+  /** A body of this size has arrived, with a declared size or without. */
+  bodyArrived(bytes: number): void {
+    if (this.kind.endsWith('commands') && bytes >= LIGHT_COMMAND_BYTES) this.heavyBytes = Math.max(this.heavyBytes, bytes);
   }
 
   /**
@@ -93,13 +101,14 @@ export class Hold {
   whenTurn(msLeft: number, work: () => void): void {
     if (this.closed) return void this.answered(0, false);
     const { places, turns } = this.capacity;
-    this.isSettled = places.isSettled(this.apiKey);
-    this.leave = turns.begin(this.kind, this.apiKey, this.isSettled, () => {
+    const { kind, apiKey, heavyBytes } = this;
+    const turn = { kind, apiKey, heavyBytes, isSettled: places.isSettled(apiKey) };
+    this.leave = turns.begin(turn, () => {
       clearTimeout(this.timer);
-      this.inTurn = true;
+      this.turn = turn;
       work();
     });
-    if (this.inTurn) return;
+    if (this.turn) return;
     // A timer may be early by a millisecond.
     this.timer = setTimeout(() => this.leave() && work(), Math.ceil(msLeft) + 1).unref();
   }
@@ -116,9 +125,9 @@ export class Hold {
     this.hasPlace = false;
     const { answers, places, turns } = this.capacity;
     places.give(this.kind, this.apiKey);
-    if (this.inTurn) {
+    if (this.turn) {
       places.answered(this.apiKey);
-      turns.end(this.kind, this.apiKey, this.isSettled);
+      turns.end(this.turn);
     }
     this.giveBody();
     if (isResult) answers.learn(this.kind, this.apiKey, bytes);

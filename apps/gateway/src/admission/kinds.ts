@@ -10,6 +10,11 @@ const KIND_OF_PATH = new Map<string, Kind>(
 
 export const KINDS: readonly Kind[] = [...new Set(KIND_OF_PATH.values())];
 
+const CHANGING_ROWS = new Set<string>(HTTP_MESSAGES.filter(({ changesRows }) => changesRows).map(({ http }) => http.path));
+
+/** Whether the calls of a route are heavy commands, whatever the size of their bodies. */
+export const changesRows = (path = ''): boolean => CHANGING_ROWS.has(path);
+
 /** The kind of a call to this URL; undefined for other paths. */
 export function kindOf(url = ''): Kind | undefined {
   const known = KIND_OF_PATH.get(url);

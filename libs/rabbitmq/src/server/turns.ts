@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { LIGHT_COMMAND_BYTES } from '@app/amqp/messages/command-format';
-import { OPEN_MESSAGES } from '@app/contracts/all-messages';
+import { ALL_MESSAGES, OPEN_MESSAGES } from '@app/contracts/all-messages';
 import type { Delivery } from '../delivery/delivery';
 import { FairSchedule } from './fair-schedule';
 import type { TransportMetrics } from '../metrics';
@@ -11,7 +11,7 @@ import { LIGHT, type Work } from './scheduled-work';
 /** Calls get three quarters of the places when all four lanes (weight 1 each) are busy. */
 const WEIGHTS = { calls: 12 };
 
-/** A command with 1000 recipients costs half of the budget. */
+/** Of a heavy body. A command with 1000 recipients costs half of the budget. */
 const COST_OF_KIBIBYTE = 4;
 /** As many recipients cost 1 when they are added, too. */
 const CHANGED_ROWS = 8;
@@ -153,30 +153,31 @@ function ownerOf({ exchange, context: { userId, apiKey } }: Delivery): string | 
   return apiKey === '' ? undefined : `key ${apiKey}`;
 }
 
-export class CommandTurns extends Turns {
-  /** Patterns whose handlers have stated rows. Nothing is looked up for the others. */
-  private readonly stating = new Set<string>();
+/** Nothing is looked up for the other patterns. */
+const CHANGING_ROWS: ReadonlySet<string> = new Set(
+  ALL_MESSAGES.filter(({ changesRows }) => changesRows).map(({ pattern }) => pattern),
+);
 
+export class CommandTurns extends Turns {
   constructor(metrics: TransportMetrics, places: number) {
     super('commands', metrics, { places, heavyBudget: COMMAND_BUDGET, besideCalls: COMMANDS_BESIDE_CALLS });
   }
 
   protected costBefore(delivery: Delivery): number {
     const cost = costOfBody(delivery);
-    return this.stating.has(delivery.context.pattern) ? Math.max(cost, this.costExpected(delivery) ?? 0) : cost;
+    return CHANGING_ROWS.has(delivery.context.pattern) ? Math.max(cost, this.costExpected(delivery) ?? 0) : cost;
   }
 
   /** A deletion of a thousand rows is one long statement. Large bodies are written in batches, as fast as a tenant sends them. */
   protected givesWay({ context }: Delivery): boolean {
-    return this.stating.has(context.pattern);
+    return CHANGING_ROWS.has(context.pattern);
   }
 
   protected onStart(): void {}
 
   protected costAfter(delivery: Delivery): ActualCost | undefined {
-    const { rows, pattern } = delivery.context;
+    const { rows } = delivery.context;
     if (rows === undefined) return undefined;
-    this.stating.add(pattern);
     return this.expect(delivery, Math.max(costOfBody(delivery), OWN_STATEMENT, rows / CHANGED_ROWS));
   }
 }

@@ -34,7 +34,7 @@ export interface ConsumedQueue {
 }
 
 /** Messages in flight of the calls. Each may have several commands: with 32 of them a process holds at most 1024. */
-const CALLS_PREFETCH = 32;
+export const CALLS_PREFETCH = 32;
 /** Deliveries in flight of one lane. It limits how many wait in a slow process while another process is idle. */
 const LANE_PREFETCH = 64;
 /** Large, so that queries of quiet tenants are prefetched too when a busy tenant has a backlog. */

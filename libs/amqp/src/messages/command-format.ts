@@ -7,7 +7,7 @@ export const COMMANDS_TYPE = 'commands';
 /** Most commands in one message. It multiplies the prefetch of their queue. */
 export const MOST_COMMANDS = 32;
 
-/** A consumer takes commands with a smaller body for light, and starts them at once. */
+/** A consumer takes commands with a smaller body for light, and starts them at once. Of the others the gateway publishes few at a time. */
 export const LIGHT_COMMAND_BYTES = 2048;
 
 /** A command in such a message. The other properties are those of the message. */

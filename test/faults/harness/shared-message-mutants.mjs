@@ -36,7 +36,9 @@ export const SHARED_MESSAGE_MUTANTS = [
   },
   {
     name: 'unsent commands that end with their channel',
-    edits: [[CALLER, 'for (const command of this.commands.takeUnsent()) void this.beginLater(command);', '']],
+    edits: [
+      [CALLER, '      for (const command of this.commands.takeUnsent()) void this.waiting.add(command);\n    });', '    });'],
+    ],
     test: NEXT_CHANNEL,
   },
   {

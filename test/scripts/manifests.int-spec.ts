@@ -116,7 +116,7 @@ const CASES: Case[] = [
   [
     'another setting of the broker',
     'production',
-    'max_message_size = 1',
+    'max_message_size = 5',
     'max_message_size = 2',
     /its configuration lacks max_message_size/,
   ],

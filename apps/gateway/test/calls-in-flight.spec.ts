@@ -214,7 +214,10 @@ describe('heavy commands of one key', () => {
     atWork = call(MOST_OF_KEY);
     await held.started;
   });
-  afterEach(() => gateway.stop());
+  afterEach(() => {
+    held.finish();
+    return gateway.stop();
+  });
 
   it.each([
     ['by its declared size', {}],

@@ -37,7 +37,10 @@ describe('a call', () => {
     gateway.rabbit.keys.add('late-key');
     let letGo = (): void => undefined;
     gateway.rabbit.checking = new Promise((resolve) => (letGo = resolve));
+    const misses = async () => (await gateway.metric('gateway_authentications_total', { source: 'miss' })) ?? 0;
+    const before = await misses();
     const first = gateway.post('/v1/users/add', { data: USERS }, { 'x-svc-api-key': 'late-key' });
+    await eventually(async () => (await misses()) > before);
     const from = performance.now();
     await eventually(() => performance.now() - from > 300);
     letGo();

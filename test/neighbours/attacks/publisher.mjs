@@ -1,4 +1,5 @@
 // Services that may only publish notifications for their own tenant.
+import { BROKER_SETTINGS } from '../../../scripts/servers/rabbitmq/settings.mjs';
 import { attackBy, BrokerClient } from './broker-client.mjs';
 import { notification, pause, unique } from './calls.mjs';
 
@@ -23,8 +24,8 @@ export const commandOf = ({ tenant }, changes = {}, options = {}) => [
 /** @param {number} bytes @returns {Message} */
 const rubbish = (bytes) => [ADD, Buffer.alloc(bytes, 'not JSON '), { persistent: true }];
 
-/** The largest body that the broker takes. It is in the file of its settings, too. */
-const LARGEST = 5 * MEBIBYTE;
+/** The largest body that the broker takes. */
+const LARGEST = BROKER_SETTINGS.rabbit.max_message_size;
 /** In each burst: more than consumers are sent, and than their queue takes. */
 const BURST = Math.floor((1024 * MEBIBYTE) / LARGEST);
 const BURST_MS = 4000;
@@ -110,7 +111,7 @@ export const PUBLISHERS = [
       }),
   },
   {
-    name: 'messages of 5 MiB',
+    name: `messages of ${LARGEST / MEBIBYTE} MiB`,
     seconds: 10,
     why: 'The largest that the broker takes, 1 GiB every 4 s. The services refuse them, but a consumer is sent as many as its prefetch: 64.',
     start: (target) =>

@@ -44,7 +44,11 @@ export class Pace {
   private nextIteration(): void {
     this.scheduled = false;
     const works: (() => void)[] = [];
-    this.queue.take((work) => works.length < this.most && works.push(work) > 0);
+    this.queue.take((work) => {
+      if (works.length === this.most) return false;
+      works.push(work);
+      return true;
+    });
     this.queued -= works.length;
     this.begun = works.length;
     // Before the works begin: one that throws must not stop the others.

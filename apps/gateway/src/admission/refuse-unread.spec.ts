@@ -43,16 +43,17 @@ describe(refuseUnread.name, () => {
     expect(begun).toContain('balancer');
   });
 
-  it('refuses a further request when calls and other requests together are as many as may wait', () => {
+  it('refuses a further request, but no health check, when calls and other requests together are as many as may wait', () => {
     const refused: string[] = [];
     const server = createServer();
     const tooMany = { refuse: (_: unknown, __: unknown, limit: string) => refused.push(limit) } as unknown as TooManyRequests;
     refuseUnread(server, { refusalUnread: () => undefined, isKnown: () => false }, tooMany);
     // Four calls and one other request begin.
-    for (let request = 0; request < MOST_STRANGERS_WAITING + 8; request++) {
-      const url = request % 2 ? '/v1/users/add' : '/docs/swagger-ui-bundle.js';
+    const ask = (url: string) =>
       server.emit('request', { url, headers: {}, socket: { destroyed: false } } as IncomingMessage, {} as ServerResponse);
-    }
+    for (let request = 0; request < MOST_STRANGERS_WAITING + 8; request++)
+      ask(request % 2 ? '/v1/users/add' : '/docs/swagger-ui-bundle.js');
+    for (let check = 0; check < 10; check++) ask('/health/ready');
     expect(refused).toEqual(['strangers', 'strangers', 'strangers']);
   });
 });

@@ -106,9 +106,7 @@ export class InsertNotificationsRepository {
         return [position, addedEvent(batch[position], row)];
       }),
     );
-    documents.forEach((document, position) => {
-      if (inserted.has(position)) this.seen.set(document, true);
-    });
+    for (const position of inserted.keys()) this.seen.set(documents[position], true);
     return inserted;
   }
 

@@ -11,7 +11,7 @@ const MOST_BETWEEN_PROBES_MS = 1000;
 export type DatabaseState = 'here' | 'away' | 'long';
 
 /** For the log. */
-export const LINES: Record<DatabaseState, string> = {
+export const LOG_LINES: Record<DatabaseState, string> = {
   away: 'the database is away: commands wait',
   long: 'the database is still away: commands with a caller that waits are answered UNAVAILABLE',
   here: 'the database is back',

@@ -11,7 +11,7 @@ import { checkHandlers } from './handler-check';
 import { HandlerRunner, isEvent } from './handler-runner';
 import { HeldDeliveries } from '../settle/held-deliveries';
 import { TransportMetrics } from '../metrics';
-import { DatabasePause, LINES, type DatabaseState } from './database-pause';
+import { DatabasePause, LOG_LINES, type DatabaseState } from './database-pause';
 import { DeliveryLimits } from './delivery-limits';
 import { PublisherRights } from './publisher-rights';
 import type { RabbitServerOptions } from './rabbit-server-options';
@@ -227,7 +227,7 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
   }
 
   private onDatabase(state: DatabaseState): void {
-    this.logger.warn({ msg: LINES[state] });
+    this.logger.warn({ msg: LOG_LINES[state] });
     // Deliveries that wait for their turn must be answered too.
     if (state === 'long') this.commandTurns.open();
     else this.commandTurns.close();

@@ -15,6 +15,8 @@ export interface BrokerReply {
 export class DirectPublisher {
   private readonly replies = new Map<unknown, BrokerReply>();
   private readonly deadLetters = new Map<unknown, ConsumeMessage>();
+  /** Aborts with the broker's reason when the broker closes the channel: amqplib calls no callback of a confirm then. */
+  private readonly closed = new AbortController();
 
   private constructor(
     private readonly model: ChannelModel,
@@ -30,15 +32,20 @@ export class DirectPublisher {
     const { queue } = await channel.assertQueue('', { exclusive: true });
     await channel.bindQueue(queue, 'replies', queue);
     const publisher = new DirectPublisher(model, channel, queue, decodeURIComponent(new URL(amqpUrl).username));
+    channel.on('error', (error: Error) => publisher.closed.abort(error));
     await channel.consume(queue, (message) => message && publisher.onReply(message), { noAck: true });
     return publisher;
   }
 
-  /** Publishes to exchange `commands`. @throws when the broker refuses it */
+  /** Publishes to exchange `commands`. @throws when the broker refuses it, does not confirm it in time, or has closed the channel */
   publish(key: string, body: Buffer, options: Options.Publish): Promise<void> {
-    return new Promise((resolve, reject) =>
-      this.channel.publish('commands', key, body, options, (error) => (error ? reject(error as Error) : resolve())),
-    );
+    const given = AbortSignal.any([this.closed.signal, AbortSignal.timeout(GIVE_UP_MS)]);
+    return new Promise((resolve, reject) => {
+      const giveUp = () => reject(given.reason as Error);
+      if (given.aborted) return giveUp();
+      given.addEventListener('abort', giveUp, { once: true });
+      this.channel.publish('commands', key, body, options, (error) => (error ? reject(error as Error) : resolve()));
+    });
   }
 
   /** Publishes a message whose reply is read with {@link reply}. */

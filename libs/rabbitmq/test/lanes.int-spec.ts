@@ -88,6 +88,37 @@ describe('lanes', () => {
     expect(seen.toSorted()).toEqual([...LANES]);
   });
 
+  it('have one process for the few commands of a moment, and another one when it has ended', async () => {
+    const seen: string[] = [];
+    const started: RabbitServer[] = [];
+    const start = async (name: string) => {
+      const add = () => void seen.push(name);
+      const options = { connection: { url: broker.url, name }, metrics: new Registry(), prefetch: { commands: 20, queries: 20 } };
+      const one = await startUsersStub(options, { ...handlers, add });
+      await eventually(() => one.check() === undefined);
+      started.push(one);
+      return one;
+    };
+    const publishSome = async () => {
+      seen.length = 0;
+      for (let number = 0; number < 10; number++) publish('commands.1', 'org');
+      await eventually(() => seen.length === 10);
+      return [...new Set(seen)];
+    };
+    await server.close();
+    try {
+      const others = { first: await start('first'), second: await start('second'), third: await start('third') };
+      const took = await publishSome();
+      expect(took).toHaveLength(1);
+      await others[took[0] as keyof typeof others].close();
+      const tookThen = await publishSome();
+      expect(tookThen).toHaveLength(1);
+      expect(tookThen).not.toEqual(took);
+    } finally {
+      for (const one of started) await one.close();
+    }
+  });
+
   it('keep their name during retries and in dead letters', async () => {
     handlers.add = (_, { attempt }) => {
       throw new ApiError(attempt === 1 ? 'UNAVAILABLE' : 'NOT_FOUND', 'Not now, and then not at all.');

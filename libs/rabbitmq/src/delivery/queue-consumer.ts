@@ -12,6 +12,8 @@ export interface QueueConsumerOptions {
   queue: string;
   /** Most unsettled deliveries. */
   prefetch: number;
+  /** Among the consumers of a queue that have room for a delivery, the one with the highest gets it. Absent: they take turns. */
+  priority?: number;
   /** Queues that must exist before this one is consumed. */
   needs: readonly string[];
   /**
@@ -183,10 +185,10 @@ export class QueueConsumer {
   }
 
   private async consume(consuming: Consuming): Promise<string> {
-    const { queue, onDelivery } = this.options;
+    const { queue, priority, onDelivery } = this.options;
     const { acks } = consuming;
     const { channel } = acks;
-    const consumed = channel.consume(queue, (message) => {
+    const onMessage = (message: ConsumeMessage | null) => {
       if (message) {
         acks.delivered(message);
         return onDelivery(message, acks);
@@ -195,7 +197,8 @@ export class QueueConsumer {
       this.logger.warn({ msg: 'the broker cancelled the consumer', queue });
       consuming.tag = undefined;
       closeQuietly(channel);
-    });
+    };
+    const consumed = channel.consume(queue, onMessage, { priority });
     const { consumerTag } = await explainMissing(`queue ${queue}`, consumed);
     return consumerTag;
   }

@@ -4,7 +4,7 @@ import { closeQuietly } from '@app/amqp/connection/channel';
 import { within } from '@app/amqp/connection/within';
 import { decide, type Decision, type Outcome } from '../settle/ack-policy';
 import { consumedQueues, type ConsumedQueue } from '../topology/consumed-queues';
-import { commandsOf, type Part } from '../delivery/commands-of';
+import type { Part } from '../delivery/commands-of';
 import { about, Delivery } from '../delivery/delivery';
 import { isTenantless, readEnvelope } from '../delivery/envelope';
 import { checkHandlers } from './handler-check';
@@ -17,10 +17,9 @@ import { PublisherRights } from './publisher-rights';
 import type { RabbitServerOptions } from './rabbit-server-options';
 import { endProcess, startProcess } from '../spans';
 import { QueueLengths } from './queue-lengths';
-import { QueueConsumer } from '../delivery/queue-consumer';
+import type { QueueConsumer } from '../delivery/queue-consumer';
 import { ServerConnections } from './server-connections';
 import { Solitude } from './solitude';
-import { deadQueue, refusedQueue, RETRY_DELAYS, retryQueue, suspectQueue } from '../topology/topology';
 import { CommandTurns, QueryTurns } from './turns';
 
 type FinalDecision = Exclude<Decision, { do: 'hold' }>;
@@ -85,7 +84,11 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
     }
     const { service, queues, prefetch } = this.options;
     this.metrics.beforeRead.add(this.lookAtQueues);
-    for (const queue of consumedQueues(service, queues, prefetch.commands)) this.consumers.set(queue, this.consumerOf(queue));
+    for (const queue of consumedQueues(service, queues, prefetch.commands))
+      this.consumers.set(
+        queue,
+        this.connections.consumerOf(queue, (part) => this.receive(queue, part)),
+      );
     this.connections.start();
     callback();
   }
@@ -108,24 +111,6 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
 
   unwrap<T>(): T {
     return this.connections.consuming.current as T;
-  }
-
-  private consumerOf(queue: ConsumedQueue): QueueConsumer {
-    const { service } = this.options;
-    this.metrics.prefetch.set({ queue: queue.name }, queue.prefetch);
-    // A rate misses the first event of a counter that appears with it.
-    this.metrics.redeliveries.inc({ queue: queue.name }, 0);
-    this.metrics.lettersHeld.set({ queue: queue.name }, 0);
-    const failing = [deadQueue, refusedQueue, suspectQueue].map((name) => name(service));
-    return new QueueConsumer(this.connections.consumingOf(queue), {
-      queue: queue.name,
-      needs: queue.kind === 'queries' ? [] : [...failing, ...RETRY_DELAYS.map((delay) => retryQueue(service, delay))],
-      prefetch: queue.prefetch,
-      onDelivery: (message, acks) => {
-        for (const part of commandsOf(message, acks)) this.receive(queue, part);
-      },
-      ...(queue.onOneNode && { onNodeAway: (isAway) => this.metrics.queueAway.set({ queue: queue.name }, Number(isAway)) }),
-    });
   }
 
   private receive(queue: ConsumedQueue, part: Part): void {

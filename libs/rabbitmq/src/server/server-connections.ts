@@ -1,16 +1,23 @@
 import { RabbitConnection } from '@app/amqp/connection/connection';
+import { commandsOf, type Part } from '../delivery/commands-of';
+import { QueueConsumer } from '../delivery/queue-consumer';
 import type { TransportMetrics } from '../metrics';
 import { observe } from '../observe';
 import type { HeldDeliveries } from '../settle/held-deliveries';
 import { Settlement } from '../settle/settlement';
 import type { ConsumedQueue } from '../topology/consumed-queues';
+import { deadQueue, refusedQueue, RETRY_DELAYS, retryQueue, suspectQueue } from '../topology/topology';
 import type { RabbitServerOptions } from './rabbit-server-options';
 
-/** The connections of a server, and what settles deliveries over them. */
+const MOST_PRIORITY = 1_000_000;
+
+/** The connections of a server, and what consumes and settles deliveries over them. */
 export class ServerConnections {
   readonly consuming: RabbitConnection;
   private readonly publishing: RabbitConnection;
   private readonly settlement: Settlement;
+  /** Queues for commands that fail. */
+  private readonly failing: readonly string[];
   /**
    * Another node for what is {@link ConsumedQueue.apart}: a node that stands still keeps what it has delivered, and must not be the only one that
    * delivers queries.
@@ -18,20 +25,41 @@ export class ServerConnections {
   private readonly apart?: { connection: RabbitConnection; settlement: Settlement };
 
   /** @throws Error when the broker's URL is invalid */
-  constructor({ connection, service, queues }: RabbitServerOptions, metrics: TransportMetrics, held: HeldDeliveries) {
+  constructor(
+    { connection, service, queues }: RabbitServerOptions,
+    private readonly metrics: TransportMetrics,
+    held: HeldDeliveries,
+  ) {
     const observer = observe(metrics);
     const named = (name: string, backwards = false) =>
       new RabbitConnection({ ...connection, name: `${connection.name} ${name}`, backwards }, observer);
     this.consuming = named('consuming');
     this.publishing = named('publishing');
     this.settlement = new Settlement(service, this.publishing, metrics, held);
+    const failing = [deadQueue, refusedQueue, suspectQueue].map((name) => name(service));
+    this.failing = [...failing, ...RETRY_DELAYS.map((delay) => retryQueue(service, delay))];
     if (this.consuming.nodes.addresses.length === 1 || !queues.includes('queries')) return;
     const standby = named('standby', true);
     this.apart = { connection: standby, settlement: new Settlement(service, standby, metrics, held) };
   }
 
-  consumingOf(queue: ConsumedQueue): RabbitConnection {
-    return (queue.apart && this.apart?.connection) || this.consuming;
+  consumerOf(queue: ConsumedQueue, onDelivery: (part: Part) => void): QueueConsumer {
+    const { name, kind, exchange, prefetch } = queue;
+    this.metrics.prefetch.set({ queue: name }, prefetch);
+    // A rate misses the first event of a counter that appears with it.
+    this.metrics.redeliveries.inc({ queue: name }, 0);
+    this.metrics.lettersHeld.set({ queue: name }, 0);
+    return new QueueConsumer((queue.apart && this.apart?.connection) || this.consuming, {
+      queue: name,
+      needs: kind === 'queries' ? [] : this.failing,
+      prefetch,
+      // One process takes what comes at a time, so that commands of one publisher that crash their consumer do not end all processes at once.
+      ...(kind === 'commands' && exchange !== 'calls' && { priority: Math.floor(Math.random() * MOST_PRIORITY) }),
+      onDelivery: (message, acks) => {
+        for (const part of commandsOf(message, acks)) onDelivery(part);
+      },
+      ...(queue.onOneNode && { onNodeAway: (isAway) => this.metrics.queueAway.set({ queue: name }, Number(isAway)) }),
+    });
   }
 
   settlementOf(queue: ConsumedQueue): Settlement {

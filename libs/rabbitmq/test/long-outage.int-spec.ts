@@ -1,4 +1,4 @@
-import type { Channel, ChannelModel, ConfirmChannel } from 'amqplib';
+import type { Channel, ChannelModel, ConfirmChannel, ConsumeMessage } from 'amqplib';
 import { Registry } from 'prom-client';
 import { openConnection } from '@app/amqp/connection/open-connection';
 import { createTestBroker, type TestBroker } from '@app/testing/broker/broker';
@@ -7,7 +7,7 @@ import { patternsOf } from '../src/server/handler-check';
 import { RabbitServer } from '../src/server/rabbit.server';
 import type { ConsumedQueue } from '../src/topology/consumed-queues';
 import { declareTopology } from '../src/topology/declare-topology';
-import { eventQueue, suspectQueue } from '../src/topology/topology';
+import { callQueue, eventQueue, suspectQueue } from '../src/topology/topology';
 
 /** Of a consumer: its channel, and the tag while it consumes. */
 interface Consuming {
@@ -24,6 +24,9 @@ describe('a long outage of the database', () => {
   let metrics: Registry;
   let isAway: boolean;
   let handled: number;
+  let begun: number;
+  /** Handlers wait for it. */
+  let gate: Promise<void>;
 
   beforeAll(async () => {
     broker = await createTestBroker();
@@ -32,7 +35,7 @@ describe('a long outage of the database', () => {
     channel = await model.createConfirmChannel();
   });
   beforeEach(async () => {
-    [isAway, handled, metrics] = [true, 0, new Registry()];
+    [isAway, handled, begun, gate, metrics] = [true, 0, 0, Promise.resolve(), new Registry()];
     const answer = async () => {
       if (isAway) throw new Error('away');
     };
@@ -47,7 +50,13 @@ describe('a long outage of the database', () => {
       drainTimeoutMs: 200,
       crashPauseMs: 0,
     });
-    for (const pattern of patternsOf('notifications')) server.addHandler(pattern, () => answer().then(() => handled++));
+    for (const pattern of patternsOf('notifications'))
+      server.addHandler(pattern, async () => {
+        begun++;
+        await gate;
+        await answer();
+        handled++;
+      });
     server.listen(() => undefined);
     await eventually(() => server.check() === undefined);
   });
@@ -55,6 +64,43 @@ describe('a long outage of the database', () => {
   afterAll(async () => {
     await model.close();
     await broker.drop();
+  });
+
+  const publish = async (exchange: string, routingKey: string, headers: object = {}, replyTo?: string) => {
+    const options = { persistent: true, headers: { 'x-api-key': 'key', ...headers }, replyTo };
+    channel.publish(exchange, routingKey, Buffer.from('{}'), options);
+    await channel.waitForConfirms();
+  };
+  const publishSuspect = () => publish('retry', suspectQueue('notifications'), { 'x-routing-key': 'notifications.add.v1' });
+
+  it.each([
+    ['is handled', 1, async () => publishSuspect()],
+    [
+      'waits for another command',
+      2,
+      async () => {
+        let open: () => void = () => undefined;
+        gate = new Promise((resolve) => (open = resolve));
+        await publish('commands', 'notifications.add.v1');
+        await eventually(() => begun === 1);
+        await publishSuspect();
+        await eventually(async () => (await channel.checkQueue(callQueue('notifications'))).consumerCount === 0);
+        open();
+      },
+    ],
+  ])('others are answered when it begins while a suspect %s', async (_, commands, begin) => {
+    const { queue: replyTo } = await channel.assertQueue('', { exclusive: true });
+    await channel.bindQueue(replyTo, 'replies', replyTo);
+    const replies: ConsumeMessage[] = [];
+    await channel.consume(replyTo, (message) => void (message && replies.push(message)), { noAck: true });
+    await begin();
+    await eventually(() => server.check() === 'the database is away');
+    await publish('calls', 'notifications.add.v1', { 'x-deadline': Date.now() + 60_000 }, replyTo);
+    await eventually(() => replies.length === 1, 10_000);
+    expect(replies[0].properties.headers).toEqual({ 'x-status': 'UNAVAILABLE' });
+    expect(handled).toBe(0);
+    isAway = false;
+    await eventually(() => handled === commands);
   });
 
   it.each([

@@ -11,6 +11,7 @@ import { repliesIn } from '@app/amqp/messages/reply-format';
 import { createTestBroker, type TestBroker } from '@app/testing/broker/broker';
 import { eventually } from '@app/testing/eventually';
 import { startUsersStub, type UsersHandlers } from '@app/testing/system/users-stub';
+import { BASIC_ACK, FaultProxy, type Link } from '../../../test/faults/harness/fault-proxy';
 import { RabbitClient } from '../src/client/rabbit.client';
 import type { DeliveryContext } from '../src/delivery/delivery-context';
 import type { RabbitServer } from '../src/server/rabbit.server';
@@ -73,8 +74,8 @@ describe('commands that share a message', () => {
     await client.connect();
     await eventually(() => client.check() === undefined);
   };
-  const startServer = async () => {
-    const options = { connection: { url: broker.url, name: 'users' }, metrics, drainTimeoutMs: 200, crashPauseMs: 0 };
+  const startServer = async (url = broker.url) => {
+    const options = { connection: { url, name: 'users' }, metrics, drainTimeoutMs: 200, crashPauseMs: 0 };
     server = await startUsersStub(options, handlers);
     await eventually(() => server?.check() === undefined);
   };
@@ -197,6 +198,36 @@ describe('commands that share a message', () => {
     expect(answers).toEqual(['a', 'b', 'c'].map((id) => [id, { organizationId: id, messageId: id, userId: account }]));
     const { messageCount } = await channel.checkQueue(suspectQueue('users'));
     expect(messageCount).toBe(0);
+  });
+
+  it('are all suspects of their own, and their message is acknowledged, before the first of them may end the process', async () => {
+    await publishShared(['a', 'b', 'c']);
+    await crash();
+    await crash();
+    const { hostname: host, port } = new URL(broker.url);
+    const proxy = await FaultProxy.start({ host, port: Number(port) });
+    let publishing: Link | undefined;
+    proxy.inspector = (bytes, direction, link) => {
+      if (direction === 'toServer' && bytes.includes('users publishing')) publishing = link;
+      return link === publishing && direction === 'toClient' && bytes.includes(BASIC_ACK) ? 'hold' : 'pass';
+    };
+    const handled: string[] = [];
+    handlers.add = ({ organizationId }) => void handled.push(organizationId);
+    try {
+      await startServer(proxy.through(broker.url));
+      // The broker has all of them, this process has the first one, and no confirm has come.
+      await eventually(async () => (await channel.checkQueue(suspectQueue('users'))).messageCount === 2);
+      await expect(eventually(() => handled.length > 0, 300)).rejects.toThrow();
+      proxy.heal();
+      await eventually(() => replies.length === 3);
+    } finally {
+      proxy.heal();
+      await server?.close();
+      server = undefined;
+      await proxy.close();
+    }
+    expect(handled).toEqual(['a', 'b', 'c']);
+    expect((await channel.checkQueue(CALLS)).messageCount).toBe(0);
   });
 
   it('are taken apart when a service of an earlier version has made the whole message a suspect', async () => {

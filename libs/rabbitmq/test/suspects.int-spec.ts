@@ -13,6 +13,9 @@ import { crashedQueue, suspectQueue } from '../src/topology/topology';
 const SUSPECTS = suspectQueue('users');
 const CRASHED = crashedQueue('users');
 
+const bodyOf = (organizationId: string) =>
+  Buffer.from(JSON.stringify({ organizationId, users: [{ userId: 'u' }] } satisfies AddUsersRequest));
+
 /** Commands whose consumers ended. For the broker, a channel closed with an unsettled delivery is the same as a crash. */
 describe('suspects', () => {
   let broker: TestBroker;
@@ -48,9 +51,8 @@ describe('suspects', () => {
     await eventually(() => server?.check() === undefined);
   };
   const publish = async (organizationId: string, options: Options.Publish = {}) => {
-    const body: AddUsersRequest = { organizationId, users: [{ userId: 'u' }] };
     const headers = { 'x-api-key': 'key' };
-    channel.publish('commands', 'users.add.v1', Buffer.from(JSON.stringify(body)), { persistent: true, headers, ...options });
+    channel.publish('commands', 'users.add.v1', bodyOf(organizationId), { persistent: true, headers, ...options });
     await channel.waitForConfirms();
   };
   /** Lets consumers take all messages of the queue and end without settling them. */
@@ -93,12 +95,15 @@ describe('suspects', () => {
     expect(await outcomes('suspect')).toBe(0);
   });
 
-  it('wait after a crash, and hold up no other command meanwhile', async () => {
-    await publish('suspect');
-    const { content, properties } = (await channel.get('users.commands.0', { noAck: true })) as Message;
-    const headers = { ...properties.headers, 'x-routing-key': 'users.add.v1' };
-    channel.publish('retry', SUSPECTS, content, { ...(properties as Options.Publish), headers });
+  /** Publishes a command to the queue of the suspects, as a service does. */
+  const publishSuspect = async (organizationId: string, options: Options.Publish = {}) => {
+    const headers = { 'x-api-key': 'key', 'x-routing-key': 'users.add.v1', ...(options.headers as object) };
+    channel.publish('retry', SUSPECTS, bodyOf(organizationId), { persistent: true, ...options, headers });
     await channel.waitForConfirms();
+  };
+
+  it('wait after a crash, and hold up no other command meanwhile', async () => {
+    await publishSuspect('suspect');
     await crash(SUSPECTS, 1);
     const handled: string[] = [];
     handlers.add = ({ organizationId }) => handled.push(organizationId);
@@ -106,6 +111,24 @@ describe('suspects', () => {
     await publish('other');
     await eventually(() => handled.length === 2);
     expect(handled).toEqual(['other', 'suspect']);
+  });
+
+  it('wait at first for a process that has ended, which may be this one, unless their caller waits', async () => {
+    await publishSuspect('awaited', { replyTo: 'q', headers: { 'x-deadline': Date.now() + 30_000 } });
+    await publishSuspect('suspect');
+    await publishSuspect('another');
+    const handled: string[] = [];
+    const at: number[] = [];
+    handlers.add = ({ organizationId }) => {
+      handled.push(organizationId);
+      at.push(performance.now());
+    };
+    await startServer(1000);
+    await publish('other');
+    await eventually(() => handled.length === 4);
+    expect(handled).toEqual(['awaited', 'other', 'suspect', 'another']);
+    // It has no wait of its own.
+    expect(at[3] - at[2]).toBeLessThan(1000);
   });
 
   it('are not handled again after a crash, when their caller would be gone after the wait', async () => {
@@ -198,11 +221,7 @@ describe('suspects', () => {
     await startServer();
     await publish('running');
     await eventually(() => events.length === 1);
-    channel.publish('retry', SUSPECTS, Buffer.from('{"organizationId":"suspect","users":[{"userId":"u"}]}'), {
-      persistent: true,
-      headers: { 'x-api-key': 'key', 'x-routing-key': 'users.add.v1' },
-    });
-    await channel.waitForConfirms();
+    await publishSuspect('suspect');
     await eventually(async () => (await channel.checkQueue(SUSPECTS)).messageCount === 0);
     await expect(eventually(() => gates.has('suspect'), 200)).rejects.toThrow();
     gates.get('running')?.();

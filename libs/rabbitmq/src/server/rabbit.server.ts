@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Server, type CustomTransportStrategy, type MessageHandler } from '@nestjs/microservices';
 import { closeQuietly } from '@app/amqp/connection/channel';
 import { within } from '@app/amqp/connection/within';
-import { decide, type Decision, type Outcome } from '../settle/ack-policy';
+import { decide, HOLD, type Decision, type Outcome } from '../settle/ack-policy';
 import { consumedQueues, type ConsumedQueue } from '../topology/consumed-queues';
 import type { Part } from '../delivery/commands-of';
 import { about, Delivery } from '../delivery/delivery';
@@ -37,8 +37,6 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
   private readonly commandTurns: CommandTurns;
   private readonly queryTurns: QueryTurns;
   private readonly running = new Set<Promise<void>>();
-  /** Commands and events whose handler may run. If the process crashes, their delivery count grows. */
-  private readonly handling = new Set<Promise<unknown>>();
   private readonly consumers = new Map<ConsumedQueue, QueueConsumer>();
   private readonly limits = new DeliveryLimits(this.consumers);
   private readonly held: HeldDeliveries;
@@ -57,7 +55,7 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
     const { consuming } = this.connections;
     const lengths = new QueueLengths(consuming, service, this.metrics);
     this.lookAtQueues = () => lengths.look();
-    this.solitude = new Solitude(this.handling, options.crashPauseMs);
+    this.solitude = new Solitude(this.consumers, options.crashPauseMs);
     this.commandTurns = new CommandTurns(this.metrics, prefetch.commands);
     this.queryTurns = new QueryTurns(this.metrics, prefetch.queries);
     this.runner = new HandlerRunner(
@@ -148,8 +146,10 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
   /** A query keeps its place until its answer is written: answers that the broker does not take would fill the memory. */
   private async carryOut(delivery: Delivery, pattern: string): Promise<boolean> {
     const settle = async (decision: FinalDecision | undefined) => {
-      if (decision) await this.connections.settlementOf(delivery.queue).settle(delivery, decision, pattern);
-      return decision !== undefined;
+      if (!decision) return false;
+      const settled = this.connections.settlementOf(delivery.queue).settle(delivery, decision, pattern);
+      await (decision.do === 'suspectThenAck' ? this.solitude.move(settled) : settled);
+      return true;
     };
     // Many of them would fill the memory while they wait for their turn.
     const tooLarge = this.runner.outcomeOfTooLarge(delivery);
@@ -163,42 +163,49 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
 
   /** @returns undefined when the delivery goes back to its queue with its channel */
   private async runCommand(delivery: Delivery): Promise<FinalDecision | undefined> {
-    const { queue } = delivery;
-    if (delivery.mayCrash) {
-      const { pauseMs } = this.solitude;
+    this.solitude.delivered(delivery);
+    const pauseMs = this.solitude.pauseBefore(delivery);
+    if (pauseMs > 0) {
       // Its caller would be gone after the wait: nothing is risked for it.
       if (delivery.isExpiredIn(pauseMs)) return this.decisionOn(delivery, { kind: 'notStarted' }) as FinalDecision;
-      if (!(await this.solitude.afterCrash(pauseMs))) return undefined;
+      if (!(await this.solitude.afterPause(pauseMs))) return undefined;
     }
-    if (queue.alone) return this.runAlone(delivery);
-    const decision = this.commandTurns.run(delivery, () => this.runInTurn(delivery));
-    this.handling.add(decision);
-    return decision.finally(() => this.handling.delete(decision));
+    if (delivery.queue.alone) return this.runAlone(delivery);
+    return this.solitude.before(this.commandTurns.run(delivery, () => this.runInTurn(delivery)));
   }
 
   private async runAlone(delivery: Delivery): Promise<FinalDecision | undefined> {
-    // Without the database the suspect cannot be handled, and it must not block the others, which are answered meanwhile.
-    if (this.pause.active) await this.limits.spare(delivery, this.pause.begin());
-    const others = [...this.consumers].flatMap(([{ kind, alone }, consumer]) => (kind === 'queries' || alone ? [] : consumer));
-    return this.solitude.run(others, () => this.runInTurn(delivery));
+    for (;;) {
+      // Without the database the suspect cannot be handled, and it must not block the others, which are answered meanwhile.
+      if (this.pause.active) await this.limits.spare(delivery, this.pause.begin());
+      const decision = await this.solitude.run(async () => (this.pause.active ? HOLD : this.runOnce(delivery, true)));
+      if (decision?.do !== 'hold') return decision;
+    }
   }
 
   private async runInTurn(delivery: Delivery): Promise<FinalDecision | undefined> {
-    const { kind } = delivery;
     this.observeAge(delivery);
     for (;;) {
-      const mayStart =
-        kind === 'queries' || !this.pause.active || (await this.limits.spare(delivery, this.pause.mayStart(delivery)));
-      if (delivery.isForgotten || (this.closed && kind !== 'queries' && this.pause.stopped)) return undefined;
-      const since = performance.now();
-      const outcome: Outcome = mayStart ? await this.runner.outcomeOf(delivery) : { kind: 'notStarted' };
-      if (kind === 'queries' && outcome.kind === 'databaseAway' && (await this.pause.mayTryAgain(delivery, since))) continue;
-      const decision = this.decisionOn(delivery, outcome);
-      if (outcome.kind === 'result') delivery.answered();
-      if (decision.do !== 'hold') return decision;
+      const isQuery = delivery.kind === 'queries';
+      const mayStart = isQuery || !this.pause.active || (await this.limits.spare(delivery, this.pause.mayStart(delivery)));
+      const decision = await this.runOnce(delivery, mayStart);
+      if (decision?.do !== 'hold') return decision;
+    }
+  }
+
+  private async runOnce(delivery: Delivery, mayStart: boolean): Promise<Decision | undefined> {
+    const isQuery = delivery.kind === 'queries';
+    if (delivery.isForgotten || (this.closed && !isQuery && this.pause.stopped)) return undefined;
+    const since = performance.now();
+    const outcome: Outcome = mayStart ? await this.runner.outcomeOf(delivery) : { kind: 'notStarted' };
+    if (isQuery && outcome.kind === 'databaseAway' && (await this.pause.mayTryAgain(delivery, since))) return HOLD;
+    const decision = this.decisionOn(delivery, outcome);
+    if (outcome.kind === 'result') delivery.answered();
+    if (decision.do === 'hold') {
       delivery.mayHaveRun = true;
       void this.pause.begin();
     }
+    return decision;
   }
 
   private observeAge({ queue, age }: Delivery): void {
@@ -217,6 +224,7 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
     if (state === 'long') this.commandTurns.open();
     else this.commandTurns.close();
     if (state === 'here') this.limits.resume();
+    else this.solitude.waitNoLonger();
   }
 
   private async drain(): Promise<void> {

@@ -1,4 +1,5 @@
 import type { QueueConsumer } from '../delivery/queue-consumer';
+import type { ConsumedQueue } from '../topology/consumed-queues';
 import { Solitude } from './solitude';
 
 describe(Solitude.name, () => {
@@ -11,10 +12,9 @@ describe(Solitude.name, () => {
       pause: async () => void steps.push('pause'),
       resume: async () => void steps.push('resume'),
     } as unknown as QueueConsumer;
-    const solitude = new Solitude(new Set());
-    const suspect = (name: string) => solitude.run([other], async () => void steps.push(name));
+    const solitude = new Solitude(new Map([[{ kind: 'commands' } as ConsumedQueue, other]]));
     for (const name of ['first', 'second', 'third']) {
-      await suspect(name);
+      await solitude.run(async () => void steps.push(name));
       jest.advanceTimersByTime(49);
     }
     expect(steps).toEqual(['pause', 'first', 'pause', 'second', 'pause', 'third']);

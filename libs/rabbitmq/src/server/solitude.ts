@@ -1,47 +1,78 @@
 import { setMaxListeners } from 'node:events';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as immediate, setTimeout as sleep } from 'node:timers/promises';
+import { within } from '@app/amqp/connection/within';
+import type { Delivery } from '../delivery/delivery';
 import type { QueueConsumer } from '../delivery/queue-consumer';
+import type { ConsumedQueue } from '../topology/consumed-queues';
 
 /** How long the other consumers stay paused after a suspect, in case another one follows, in milliseconds. */
 const QUIET_MS = 50;
 /** Longer than a process takes to start. */
 const CRASH_PAUSE_MS = 5000;
+/** Longest wait for commands on their way to the queue of the suspects. A full one takes them only when a suspect has left it. */
+const MOVE_MS = 2000;
 
 /** Runs work while this process handles no other command. If the work crashes the process, no other delivery count grows. */
 export class Solitude {
   private quiet?: NodeJS.Timeout;
   private readonly stopping = new AbortController();
+  /** Commands and events whose handlers may run. If the process crashes, their delivery count grows. */
+  private readonly running = new Set<Promise<unknown>>();
+  /** Commands that go to the queue of the suspects. If the process crashes, the next one publishes them once more. */
+  private readonly moving = new Set<Promise<unknown>>();
+  private waiting = new AbortController();
+  /** When a process has ended, as far as this one knows: it may have been started in its place. */
+  private crashedAt = performance.now();
 
-  /** @param running the commands and events whose handlers may run */
   constructor(
-    private readonly running: ReadonlySet<Promise<unknown>>,
+    private readonly consumers: ReadonlyMap<ConsumedQueue, Pick<QueueConsumer, 'pause' | 'resume'>>,
     private readonly crashPauseMs = CRASH_PAUSE_MS,
   ) {
     // As many as deliveries that wait, which the prefetch bounds.
     setMaxListeners(0, this.stopping.signal);
   }
 
-  /** Milliseconds before a delivery that may have ended a process just now. Random, so that two of them do not end two processes at once. */
-  get pauseMs(): number {
-    return this.crashPauseMs * (1 + Math.random());
+  /** Call it for each delivery. One of a command or event that the broker repeats shows that a process has ended. */
+  delivered({ kind, context }: Delivery): void {
+    if (kind !== 'queries' && context.redelivered) this.crashedAt = performance.now();
   }
 
   /**
-   * Waits before a delivery that may have ended a process just now, so that it does not end the next one before the first is back.
-   *
-   * @returns false when this process stops meanwhile
+   * How long a delivery waits that may end this process, in milliseconds: until the process is back that has ended before. Random, so that two of them
+   * do not end two processes at once.
    */
-  async afterCrash(pauseMs: number): Promise<boolean> {
+  pauseBefore({ queue, context, mayCrash }: Delivery): number {
+    const pauseMs = this.crashPauseMs * (1 + Math.random());
+    if (mayCrash) return pauseMs;
+    // Its caller may be gone after the wait.
+    if (!queue.alone || context.awaited) return 0;
+    return Math.max(0, this.crashedAt + pauseMs - performance.now());
+  }
+
+  /** @returns false when this process stops meanwhile */
+  async afterPause(ms: number): Promise<boolean> {
     const { signal } = this.stopping;
-    await sleep(pauseMs, undefined, { signal }).catch(() => undefined);
+    await sleep(ms, undefined, { signal }).catch(() => undefined);
     return !signal.aborted;
   }
 
-  async run<T>(others: readonly QueueConsumer[], work: () => Promise<T>): Promise<T> {
+  /** Work that ends before a suspect is handled. */
+  before<T>(work: Promise<T>): Promise<T> {
+    return tracked(this.running, work);
+  }
+
+  /** A command on its way to the queue of the suspects. */
+  move<T>(settled: Promise<T>): Promise<T> {
+    return tracked(this.moving, settled);
+  }
+
+  async run<T>(work: () => Promise<T>): Promise<T> {
+    const others = [...this.consumers].flatMap(([{ kind, alone }, consumer]) => (kind === 'queries' || alone ? [] : consumer));
+    const { signal } = (this.waiting = new AbortController());
     clearTimeout(this.quiet);
     await Promise.all(others.map((consumer) => consumer.pause('suspect')));
-    await Promise.allSettled(this.running);
     try {
+      await Promise.race([this.othersEnded(), aborted(signal)]);
       return await work();
     } finally {
       // If there is another suspect, it is delivered at once.
@@ -49,8 +80,27 @@ export class Solitude {
     }
   }
 
+  /** Ends the wait for other work, which may take as long as the database is away. */
+  waitNoLonger(): void {
+    this.waiting.abort();
+  }
+
   stop(): void {
     this.stopping.abort();
     clearTimeout(this.quiet);
   }
+
+  private async othersEnded(): Promise<void> {
+    await Promise.allSettled(this.running);
+    // A decision is carried out in the same iteration.
+    await immediate();
+    await within(MOVE_MS, Promise.allSettled(this.moving));
+  }
 }
+
+function tracked<T>(set: Set<Promise<unknown>>, work: Promise<T>): Promise<T> {
+  set.add(work);
+  return work.finally(() => set.delete(work));
+}
+
+const aborted = (signal: AbortSignal) => new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));

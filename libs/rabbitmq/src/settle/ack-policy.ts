@@ -87,7 +87,7 @@ export function decide(outcome: Outcome, circumstances: Circumstances, random = 
       return awaited ? { do: 'replyThenAck', reply: { result: outcome.value } } : { do: 'ack', because: 'acked' };
     case 'databaseAway':
       // A query changes nothing, so "nothing was executed" is true, and its caller need not wait.
-      return kind === 'queries' ? fail(new ApiError('UNAVAILABLE', AWAY), circumstances, random) : { do: 'hold' };
+      return kind === 'queries' ? fail(new ApiError('UNAVAILABLE', AWAY), circumstances, random) : HOLD;
     case 'notStarted':
       return fail(new ApiError('UNAVAILABLE', AWAY), circumstances, random);
     case 'malformed':
@@ -98,6 +98,7 @@ export function decide(outcome: Outcome, circumstances: Circumstances, random = 
   }
 }
 
+export const HOLD = { do: 'hold' } as const satisfies Decision;
 const DROP: Decision = { do: 'ack', because: 'dropped' };
 
 function fail(thrown: unknown, circumstances: Circumstances, random: () => number): Decision {

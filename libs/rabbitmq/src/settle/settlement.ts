@@ -102,7 +102,10 @@ export class Settlement {
           msg: 'a command was delivered several times and never settled: it is handled alone',
           ...about(delivery),
         });
-        return void ((await this.republisher.publish(delivery, decision)) && settled('suspect'));
+        if (!(await this.republisher.publish(delivery, decision))) return;
+        // It may end this process at once, and an ack that is lost then makes a second one of it.
+        await delivery.ackForGood();
+        return settled('suspect');
       case 'retryThenAck':
       case 'deadThenAck': {
         const outcome = decision.do === 'retryThenAck' ? 'retried' : 'dead';

@@ -81,7 +81,7 @@ export class Delivery {
     return fields.redelivered && typeof count === 'number' && count >= SUSPECT_AFTER;
   }
 
-  /** It may have ended a process just now, and may be handled later. A command that two kills made suspect is handled at once the first time. */
+  /** It may have ended a process just now, and may be handled later. What is not a suspect yet and has to be one is moved at once. */
   get mayCrash(): boolean {
     const { awaited, redelivered } = this.context;
     return redelivered && this.kind === 'commands' && (this.queue.alone === true || (!awaited && !this.isSuspect));

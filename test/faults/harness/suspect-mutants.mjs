@@ -1,0 +1,26 @@
+// Mutants of suspects: commands that may have crashed their consumer.
+const SOLITUDE = 'libs/rabbitmq/src/server/solitude.ts';
+
+/** @type {import('./mutants.mjs').Mutant[]} */
+export const SUSPECT_MUTANTS = [
+  {
+    name: 'consumers of a lane that take turns',
+    edits: [['libs/rabbitmq/src/server/server-connections.ts', 'Math.floor(Math.random() * MOST_PRIORITY)', '0']],
+    test: ['libs/rabbitmq/test/lanes.int-spec.ts', 'have one process for the few commands of a moment'],
+  },
+  {
+    name: 'suspects handled while the process that ended is away',
+    edits: [[SOLITUDE, 'return Math.max(0, this.crashedAt + pauseMs - performance.now());', 'return 0;']],
+    test: ['libs/rabbitmq/test/suspects.int-spec.ts', 'wait at first for a process that has ended'],
+  },
+  {
+    name: 'a suspect that stops all others while the database is away',
+    edits: [[SOLITUDE, 'this.waiting.abort();', '']],
+    test: ['libs/rabbitmq/test/long-outage.int-spec.ts', 'others are answered when it begins while a suspect waits'],
+  },
+  {
+    name: 'a suspect handled before the rest of its message is moved',
+    edits: [[SOLITUDE, 'return tracked(this.moving, settled);', 'return settled;']],
+    test: ['libs/rabbitmq/test/shared-messages.int-spec.ts', 'are all suspects of their own'],
+  },
+];

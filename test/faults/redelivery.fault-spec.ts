@@ -57,7 +57,8 @@ describe('redelivery', () => {
         if (bytes.includes(id)) holder = node;
         return holder === node || bytes.includes(BASIC_ACK) ? 'hold' : 'pass';
       };
-    channel.publish('commands', pattern, Buffer.from(JSON.stringify({ organizationId: ORGANIZATION, ...data })), {
+    // Processes take turns at the calls: the next one goes to another process than that which holds this one.
+    channel.publish('calls', pattern, Buffer.from(JSON.stringify({ organizationId: ORGANIZATION, ...data })), {
       persistent: true,
       messageId: id,
       correlationId: id,

@@ -10,8 +10,8 @@ export const SUSPECT_MUTANTS = [
   },
   {
     name: 'suspects handled while the process that ended is away',
-    edits: [[SOLITUDE, 'return Math.max(0, this.crashedAt + pauseMs - performance.now());', 'return 0;']],
-    test: ['libs/rabbitmq/test/suspects.int-spec.ts', 'wait at first for a process that has ended'],
+    edits: [['libs/rabbitmq/src/delivery/delivery.ts', '|| !awaited);', '|| (!awaited && !this.isSuspect));']],
+    test: ['libs/rabbitmq/test/suspects.int-spec.ts', 'wait before they become suspects'],
   },
   {
     name: 'a suspect that stops all others while the database is away',

@@ -81,10 +81,13 @@ export class Delivery {
     return fields.redelivered && typeof count === 'number' && count >= SUSPECT_AFTER;
   }
 
-  /** It may have ended a process just now, and may be handled later. What is not a suspect yet and has to be one is moved at once. */
+  /**
+   * It may have ended a process just now, and may be handled later. It waits in its first queue, which has no delivery limit: among the suspects each
+   * further kill during the wait would count.
+   */
   get mayCrash(): boolean {
     const { awaited, redelivered } = this.context;
-    return redelivered && this.kind === 'commands' && (this.queue.alone === true || (!awaited && !this.isSuspect));
+    return redelivered && this.kind === 'commands' && (this.queue.alone === true || !awaited);
   }
 
   get context(): DeliveryContext {

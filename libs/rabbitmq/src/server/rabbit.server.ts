@@ -163,7 +163,6 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
 
   /** @returns undefined when the delivery goes back to its queue with its channel */
   private async runCommand(delivery: Delivery): Promise<FinalDecision | undefined> {
-    this.solitude.delivered(delivery);
     const pauseMs = this.solitude.pauseBefore(delivery);
     if (pauseMs > 0) {
       // Its caller would be gone after the wait: nothing is risked for it.

@@ -21,8 +21,6 @@ export class Solitude {
   /** Commands that go to the queue of the suspects. If the process crashes, the next one publishes them once more. */
   private readonly moving = new Set<Promise<unknown>>();
   private waiting = new AbortController();
-  /** When a process has ended, as far as this one knows: it may have been started in its place. */
-  private crashedAt = performance.now();
 
   constructor(
     private readonly consumers: ReadonlyMap<ConsumedQueue, Pick<QueueConsumer, 'pause' | 'resume'>>,
@@ -32,21 +30,12 @@ export class Solitude {
     setMaxListeners(0, this.stopping.signal);
   }
 
-  /** Call it for each delivery. One of a command or event that the broker repeats shows that a process has ended. */
-  delivered({ kind, context }: Delivery): void {
-    if (kind !== 'queries' && context.redelivered) this.crashedAt = performance.now();
-  }
-
   /**
-   * How long a delivery waits that may end this process, in milliseconds: until the process is back that has ended before. Random, so that two of them
-   * do not end two processes at once.
+   * How long a delivery waits that may have ended a process just now, in milliseconds: until that one is back. Random, so that two of them do not end two
+   * processes at once.
    */
-  pauseBefore({ queue, context, mayCrash }: Delivery): number {
-    const pauseMs = this.crashPauseMs * (1 + Math.random());
-    if (mayCrash) return pauseMs;
-    // Its caller may be gone after the wait.
-    if (!queue.alone || context.awaited) return 0;
-    return Math.max(0, this.crashedAt + pauseMs - performance.now());
+  pauseBefore({ mayCrash }: Delivery): number {
+    return mayCrash ? this.crashPauseMs * (1 + Math.random()) : 0;
   }
 
   /** @returns false when this process stops meanwhile */

@@ -52,13 +52,15 @@ abstract class Turns {
   private readonly running: { set(value: number): void };
   /** Expected cost of the next delivery, by flow and pattern. */
   private readonly expected = new LRUCache<string, number>({ max: MAX_FLOWS });
+  /** Flows and patterns of unknown cost with a delivery at work. */
+  private readonly tried = new Set<string>();
   private reportedAt = -Infinity;
   private reportedWaiting = 0;
 
   constructor(
     private readonly kind: 'commands' | 'queries',
     private readonly metrics: TransportMetrics,
-    options: { places: number; heavyBudget: number; besideCalls: number },
+    private readonly options: { places: number; heavyBudget: number; besideCalls: number },
   ) {
     const preference = { share: 'calls', others: LANES, othersMost: options.besideCalls, forMs: CALLS_PREFERRED_MS };
     this.schedule = new FairSchedule({ ...options, weights: WEIGHTS, preference, rest: REST, afterRest: () => this.report() });
@@ -71,6 +73,7 @@ abstract class Turns {
   run<T>(delivery: Delivery, handle: () => Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const finish = () => {
+        this.tried.delete(expectationOf(delivery));
         const { cost, isNews } = this.costAfter(delivery) ?? {};
         this.schedule.leave(work, cost, isNews);
         this.report();
@@ -83,7 +86,7 @@ abstract class Turns {
         givesWay: () => this.givesWay(delivery),
         isOnlyAnswered: delivery.mayBeRefused,
         start: () => {
-          this.onStart(delivery);
+          if (this.isExpected(delivery) && !this.expected.has(expectationOf(delivery))) this.tried.add(expectationOf(delivery));
           void handle().finally(finish).then(resolve, reject);
         },
         started: undefined,
@@ -103,15 +106,20 @@ abstract class Turns {
     this.schedule.close();
   }
 
+  /** Whether only the latest deliveries of its flow and pattern say what it may cost. */
+  protected abstract isExpected(delivery: Delivery): boolean;
   protected abstract costBefore(delivery: Delivery): number;
   protected abstract givesWay(delivery: Delivery): boolean;
-  protected abstract onStart(delivery: Delivery): void;
   /** @returns undefined: the expected cost */
   protected abstract costAfter(delivery: Delivery): ActualCost | undefined;
 
-  /** The cost of the latest deliveries of its flow and pattern. */
-  protected costExpected(delivery: Delivery): number | undefined {
-    return this.expected.get(expectationOf(delivery));
+  /**
+   * The cost of the latest deliveries of its flow and pattern. The first delivery finds out what the others cost, and these wait for it like the
+   * most expensive ones.
+   */
+  protected costExpected(delivery: Delivery): number {
+    const name = expectationOf(delivery);
+    return this.expected.get(name) ?? (this.tried.has(name) ? this.options.heavyBudget / 2 : LIGHT);
   }
 
   /** @param cost is now expected of the next one */
@@ -163,17 +171,19 @@ export class CommandTurns extends Turns {
     super('commands', metrics, { places, heavyBudget: COMMAND_BUDGET, besideCalls: COMMANDS_BESIDE_CALLS });
   }
 
-  protected costBefore(delivery: Delivery): number {
-    const cost = costOfBody(delivery);
-    return CHANGING_ROWS.has(delivery.context.pattern) ? Math.max(cost, this.costExpected(delivery) ?? 0) : cost;
-  }
-
-  /** A deletion of a thousand rows is one long statement. Large bodies are written in batches, as fast as a tenant sends them. */
-  protected givesWay({ context }: Delivery): boolean {
+  protected isExpected({ context }: Delivery): boolean {
     return CHANGING_ROWS.has(context.pattern);
   }
 
-  protected onStart(): void {}
+  protected costBefore(delivery: Delivery): number {
+    const cost = costOfBody(delivery);
+    return this.isExpected(delivery) ? Math.max(cost, this.costExpected(delivery)) : cost;
+  }
+
+  /** A deletion of a thousand rows is one long statement. Large bodies are written in batches, as fast as a tenant sends them. */
+  protected givesWay(delivery: Delivery): boolean {
+    return this.isExpected(delivery);
+  }
 
   protected costAfter(delivery: Delivery): ActualCost | undefined {
     const { rows } = delivery.context;
@@ -187,29 +197,24 @@ function costOfBody({ message: { content } }: Delivery): number {
 }
 
 export class QueryTurns extends Turns {
-  /** Flows and patterns of unknown cost with a query at work. */
-  private readonly tried = new Set<string>();
-
   constructor(metrics: TransportMetrics, places: number) {
     super('queries', metrics, { places, heavyBudget: QUERY_BUDGET, besideCalls: QUERIES_BESIDE_CALLS });
   }
 
-  /** The first query of a flow finds out what the others cost, and these wait for it like the most expensive ones. */
+  protected isExpected(): boolean {
+    return true;
+  }
+
   protected costBefore(delivery: Delivery): number {
-    return this.costExpected(delivery) ?? (this.tried.has(expectationOf(delivery)) ? QUERY_BUDGET / 2 : LIGHT);
+    return this.costExpected(delivery);
   }
 
   protected givesWay(): boolean {
     return false;
   }
 
-  protected onStart(delivery: Delivery): void {
-    if (this.costExpected(delivery) === undefined) this.tried.add(expectationOf(delivery));
-  }
-
   protected costAfter(delivery: Delivery): ActualCost | undefined {
     const { replyBytes, context } = delivery;
-    this.tried.delete(expectationOf(delivery));
     // One that had expired, or that failed, says nothing about the next one.
     if (replyBytes === undefined) return undefined;
     return this.expect(delivery, Math.max(LIGHT, replyBytes / ANSWER_PIECE_BYTES, (context.rows ?? 0) / ROWS_LOOKED_AT));

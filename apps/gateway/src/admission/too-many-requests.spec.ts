@@ -25,6 +25,24 @@ describe(TooManyRequests.name, () => {
     }
   });
 
+  it('writes nothing to a connection that was closed meanwhile', async () => {
+    const tooMany = new TooManyRequests(new NestLogger(pino({ enabled: false })), new Readiness());
+    const server = createServer((_, response) => {
+      tooMany.refuse(response, 'request', 'in_flight');
+      response.req.socket.destroy();
+      setImmediate(() => setImmediate(() => server.emit('checked', response.headersSent)));
+    });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    try {
+      const { port } = server.address() as AddressInfo;
+      const checked = once(server, 'checked');
+      await expect(fetch(`http://127.0.0.1:${port}/`)).rejects.toThrow();
+      expect(await checked).toEqual([false]);
+    } finally {
+      server.close();
+    }
+  });
+
   it(`answers at most ${MOST_IN_ITERATION} in one iteration of the event loop`, async () => {
     const tooMany = new TooManyRequests(new NestLogger(pino({ enabled: false })), new Readiness());
     const responses: ServerResponse[] = [];

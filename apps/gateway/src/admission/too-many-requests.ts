@@ -120,6 +120,8 @@ export class TooManyRequests {
   }
 
   private answer(response: ServerResponse, requestId: string, limit: Limit, waitMs: number): void {
+    // Node makes an error for each write to a closed connection, and a flood of them is left when its connections are closed.
+    if (response.req.socket.destroyed) return;
     response.writeHead(STATUS[limit] ?? TOO_MANY_REQUESTS, {
       'content-type': JSON_TYPE,
       'content-length': BODY[limit].length,

@@ -100,7 +100,11 @@ export class Connections {
     connectionsOpen.inc();
     // Node resumes reading for the body of a started request, and after a write is flushed: pause again.
     socket.on('resume', () => connection.queued > 0 && socket.pause());
+    // Node makes an error for each request that it aborts then. Nobody reads their stacks, and thousands of them take most of a second.
+    const { stackTraceLimit } = Error;
+    socket.prependOnceListener('close', () => (Error.stackTraceLimit = 0));
     socket.once('close', () => {
+      Error.stackTraceLimit = stackTraceLimit;
       this.open.delete(socket);
       connectionsOpen.dec();
       this.queued -= connection.queued;

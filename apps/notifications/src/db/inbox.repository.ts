@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { queryPrepared } from '@app/postgres/connections/query-prepared';
-import type { NotificationContent } from './entities/notification.entity';
 import { BUDGETS, inboxQuery, type Budgets, type InboxFilter } from './inbox.sql';
 import type { PageWindow, StoredNotification } from './pages.repository';
 
@@ -32,7 +31,7 @@ interface Row {
   timestamp: string;
   document_id: string;
   location_id: string | null;
-  content: NotificationContent;
+  content: string;
   read: boolean;
 }
 

@@ -166,7 +166,7 @@ export function inboxQuery(
     SELECT ${answer}, (SELECT count(*)::int FROM chosen) AS found,
       (SELECT count(*)::int FROM looked) AS looked_at_for_page,
       ${unread ? LOOKED_TO : 'NULL::json'} AS looked_to,
-      page.id, page."timestamp", page.document_id, page.location_id, page.content, page.read
+      page.id, page."timestamp", page.document_id, page.location_id, page.content::text, page.read
     FROM counted LEFT JOIN page ON page.bytes_before < ${PAGE_BYTES}
     ORDER BY page."timestamp" DESC, page.id DESC`;
   return { name: name('inbox'), text, values };

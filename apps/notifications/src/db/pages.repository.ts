@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { queryPrepared, type PreparedStatement } from '@app/postgres/connections/query-prepared';
-import type { NotificationContent } from './entities/notification.entity';
 
 /** Most bytes of content in a page, which has at least one notification. Limits both the read and the reply. */
 export const PAGE_BYTES = 4 * 1024 * 1024;
@@ -27,7 +26,8 @@ export interface StoredNotification {
   timestamp: number;
   documentId: string;
   locationId: string | null;
-  content: NotificationContent;
+  /** JSON text. Parsed as it arrives, a page of named users would occupy the event loop for up to 100 ms. */
+  content: string;
 }
 
 /** Reads pages by keyset: the cost of a page depends on its size, not on the number of stored notifications. */
@@ -43,7 +43,7 @@ export class PagesRepository {
       timestamp: string;
       document_id: string;
       location_id: string | null;
-      content: NotificationContent;
+      content: string;
       found: number;
     }>(this.dataSource, statement, values);
     const notifications = rows.slice(0, window.size).map((row) => ({
@@ -134,7 +134,7 @@ export function pageQuery(filter: PageFilter, window: PageWindow): PreparedState
   // The inner LIMIT 1 keeps the planner from joining the page with all notifications of the organization at once.
   const text = `
     WITH ${user ? `${visibleTo(user, organization, document)},` : ''} page AS MATERIALIZED (${page})
-    SELECT id, "timestamp", document_id, location_id, content, found FROM (
+    SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
              sum(n.size) OVER (ORDER BY n."timestamp" ${direction}, n.id ${direction}) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (

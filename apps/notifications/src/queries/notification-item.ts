@@ -1,5 +1,5 @@
 import type { NotificationItem, StoredUser } from '@app/contracts/notifications.get';
-import type { KeptUser } from '../db/entities/notification.entity';
+import type { KeptUser, NotificationContent } from '../db/entities/notification.entity';
 import { PAGE_BYTES, type StoredNotification } from '../db/pages.repository';
 
 /** Serialized text after which the event loop may run other calls: they wait 2 ms, not the time of a whole page. */
@@ -27,11 +27,12 @@ export async function printed<Stored>(
 
 /** A notification as callers get it, as JSON text. @param more fields after those of a notification */
 export function itemText(
-  { id, timestamp, documentId, locationId, content }: StoredNotification,
+  { id, timestamp, documentId, locationId, content: json }: StoredNotification,
   apiKey: string,
   organizationId: string,
   more?: object,
 ): string {
+  const content = JSON.parse(json) as NotificationContent;
   const beginning: Omit<NotificationItem, 'notifyUsers' | 'notifyUsersByUserId' | 'timestamp'> = {
     id,
     notificationSource: 'custom',
@@ -42,7 +43,7 @@ export function itemText(
     displayHeadlineMessageTemplateData: content.displayHeadlineMessageTemplateData ?? {},
     metadata: { apiKey, documentId, organizationId, ...(locationId !== null && { locationId }) },
   };
-  const named = namedText(content.notifyUsers);
+  const named = namedText(content.notifyUsers.map(({ userId }) => userId));
   const end = JSON.stringify({ timestamp, ...more }).slice(1);
   return `${JSON.stringify(beginning).slice(0, -1)},"notifyUsers":${named},"notifyUsersByUserId":${named},${end}`;
 }
@@ -50,11 +51,14 @@ export function itemText(
 const toUser = ({ userId, name = '', email = '' }: KeptUser): StoredUser => ({ userId, name, email });
 
 /** `{"userId":true,…}` as text: an object with a thousand keys takes several times longer to make and to print. */
-function namedText(users: readonly KeptUser[]): string {
+function namedText(ids: readonly string[]): string {
+  if (ids.length === 0) return '{}';
+  const list = JSON.stringify(ids);
   // An object has whole numbers first. fromEntries() creates own properties, even for a user with the id `__proto__`.
-  if (users.some(({ userId }) => /^\d+$/.test(userId)))
-    return JSON.stringify(Object.fromEntries(users.map(({ userId }) => [userId, true])));
-  return `{${users.map(({ userId }) => `${JSON.stringify(userId)}:true`).join()}}`;
+  if (/"\d+"/.test(list)) return JSON.stringify(Object.fromEntries(ids.map((id) => [id, true])));
+  // Without a backslash all quotes are around ids. One replacement takes a third of the time of printing each id.
+  if (!list.includes('\\')) return `{${list.slice(1, -1).replaceAll('","', '":true,"')}:true}`;
+  return `{${ids.map((id) => `${JSON.stringify(id)}:true`).join()}}`;
 }
 
 const COMMA = Buffer.from(',');

@@ -154,3 +154,28 @@ it('answers an empty page, and ends a page at 4 MiB of the answer', async () => 
   const rest = await pages.get({ organizationId, documentId: 'big', pageToken }, context);
   expect(rest.bytes.toString()).toBe(expectedPage(stored.slice(data.length), {}));
 });
+
+it('parses few notifications with many users in one iteration of the event loop, and none that does not fit into the page', async () => {
+  const notifyUsers = Array.from({ length: 1000 }, (_, number) => ({ userId: `${'u'.repeat(40)} ${number}` }));
+  await store(Array.from({ length: 60 }, () => aRequest({ documentId: 'named', notifyUsers })));
+  const parsed: number[] = [0];
+  const { parse } = JSON;
+  const parsing = jest.spyOn(JSON, 'parse').mockImplementation((text: string) => {
+    if (text.length > 10_000) parsed[parsed.length - 1]++;
+    return parse(text) as unknown;
+  });
+  let isOver = false;
+  const count = () => {
+    parsed.push(0);
+    if (!isOver) setImmediate(count);
+  };
+  setImmediate(count);
+  const page = await pages.get({ organizationId: aRequest({}).organizationId, documentId: 'named' }, context);
+  isOver = true;
+  parsing.mockRestore();
+  const { data } = JSON.parse(page.bytes.toString()) as { data: unknown[] };
+  expect(data.length).toBeLessThan(60);
+  // One more shows that the page is full.
+  expect(parsed.reduce((sum, each) => sum + each)).toBe(data.length + 1);
+  expect(Math.max(...parsed)).toBeLessThanOrEqual(2);
+});

@@ -46,8 +46,8 @@ export const NEIGHBOUR_MUTANTS = [
       ],
       [
         `${ADMISSION}/answers.ts`,
-        'return this.shares.take(apiKey, bytes) ?? bytes;',
-        'this.shares.add(apiKey, bytes);\n    return bytes;',
+        'return (bytes > reserved ? this.shares.take(apiKey, bytes - reserved) : undefined) ?? bytes;',
+        'this.shares.add(apiKey, bytes - reserved);\n    return bytes;',
       ],
     ],
     test: ['apps/gateway/test/unread.spec.ts', 'are limited for each key'],
@@ -59,8 +59,28 @@ export const NEIGHBOUR_MUTANTS = [
   },
   {
     name: 'heavy commands without turns at the gateway',
-    edits: [[`${ADMISSION}/call-turns.ts`, 'turnsOf(() => MOST_HEAVY_BYTES)', 'turnsOf(() => Infinity)']],
+    edits: [[`${ADMISSION}/call-turns.ts`, 'MOST_ANSWER_BYTES : MOST_HEAVY_BYTES', 'MOST_ANSWER_BYTES : Infinity']],
     test: [`${ADMISSION}/call-turns.spec.ts`, 'of heavy commands are as many as a process'],
+  },
+  {
+    name: 'large pages without turns at the gateway',
+    edits: [[`${ADMISSION}/call-turns.ts`, '? MOST_ANSWER_BYTES : MOST_HEAVY_BYTES', '? Infinity : MOST_HEAVY_BYTES']],
+    test: [`${ADMISSION}/call-turns.spec.ts`, 'of heavy queries are few, three quarters of them of a key'],
+  },
+  {
+    name: 'any number of pages of unknown size at work',
+    edits: [[`${ADMISSION}/call-turns.ts`, 'turnsOf(() => MOST_UNKNOWN.ofAll, MOST_UNKNOWN.ofKey)', 'turnsOf(() => Infinity)']],
+    test: [`${ADMISSION}/call-turns.spec.ts`, 'of heavy queries are few for a key whose answers may have any size'],
+  },
+  {
+    name: 'a traced error for each aborted request',
+    edits: [['apps/gateway/src/server/connections.ts', '(Error.stackTraceLimit = 0)', 'undefined']],
+    test: ['apps/gateway/src/server/connections.spec.ts', 'aborts requests without the stacks of their errors'],
+  },
+  {
+    name: 'deletions of unknown cost all at once',
+    edits: [[TURNS, 'this.tried.has(name) ? this.options.heavyBudget / 2 : LIGHT', 'LIGHT']],
+    test: [`${SERVER}/turns.spec.ts`, 'finds out by the first deletion of a tenant'],
   },
   {
     name: 'large bodies without turns beside small calls',

@@ -131,7 +131,8 @@ export class Admission {
     const limit = hold.begin();
     if (limit) return this.refuse(request, reply, limit, caller);
     const arrivedAt = performance.now();
-    hold.whenTurn(caller.timeoutMs, () => {
+    hold.whenTurn(caller.timeoutMs, (met) => {
+      if (met) return this.refuse(request, reply, met, caller);
       caller.timeoutMs -= performance.now() - arrivedAt;
       try {
         done();
@@ -197,7 +198,8 @@ export class Admission {
     const met = this.capacity.places.problem(kind, apiKey);
     if (met) return limitOf('in_flight', met);
     refuseContent(request.headers);
-    const hold = new Hold(this.capacity, kind, apiKey, changesRows(request.routeOptions.url) ? HEAVIEST_BYTES : 0);
+    const { url } = request.routeOptions;
+    const hold = new Hold(this.capacity, kind, apiKey, changesRows(url) ? HEAVIEST_BYTES : 0, url);
     const bytes = Number(request.headers['content-length'] ?? MAX_BODY_BYTES);
     // Smaller ones do not count, so that slow callers with large bodies leave room for others. maxConnections limits them.
     const limit = bytes > LARGE_BYTES ? hold.takeBody(bytes) : undefined;

@@ -19,7 +19,6 @@ const PART_OF_NOBODY = 1 / 8;
  */
 export class Answers {
   private readonly shares: Shares;
-  /** Only sizes above the default. */
   private readonly expected = new LRUCache<string, number>({ max: MAX_KEYS });
 
   constructor(private readonly maxBytes: number) {
@@ -27,10 +26,20 @@ export class Answers {
     this.shares = new Shares(maxBytes, (held) => bytesWaiting.set(held));
   }
 
-  /** Reserves the expected bytes for the answer to a call. @returns the bytes, or the limit that leaves no room */
-  expect(kind: Kind, apiKey: string): number | Met {
-    const bytes = this.expectedOf(kind, apiKey);
-    return this.shares.take(apiKey, bytes) ?? bytes;
+  /** The expected bytes of an answer. Undefined: the key has none of this operation that anybody remembers. */
+  sizeOf(operation: string, apiKey: string): number | undefined {
+    return this.expected.get(nameOf(operation, apiKey));
+  }
+
+  /**
+   * Reserves the expected bytes for the answer to a call.
+   *
+   * @param reserved the bytes that are reserved already
+   * @returns the bytes that are reserved now, or the limit that leaves no room; then nothing has changed
+   */
+  expect(kind: Kind, operation: string, apiKey: string, reserved = 0): number | Met {
+    const bytes = Math.max(reserved, this.sizeOf(operation, apiKey) ?? usualOf(kind));
+    return (bytes > reserved ? this.shares.take(apiKey, bytes - reserved) : undefined) ?? bytes;
   }
 
   /**
@@ -64,19 +73,13 @@ export class Answers {
   }
 
   /** Remembers the size of a result for the next answers to this key. */
-  learn(kind: Kind, apiKey: string, bytes: number): void {
-    const usual = usualOf(kind);
-    const before = this.expectedOf(kind, apiKey);
-    if (bytes <= usual && before <= usual) return;
-    const expected = Math.max(bytes, Math.floor(before * KEPT));
-    if (expected > usual) this.expected.set(nameOf(kind, apiKey), expected);
-    else this.expected.delete(nameOf(kind, apiKey));
-  }
-
-  private expectedOf(kind: Kind, apiKey: string): number {
-    return this.expected.get(nameOf(kind, apiKey)) ?? usualOf(kind);
+  learn(kind: Kind, operation: string, apiKey: string, bytes: number): void {
+    const name = nameOf(operation, apiKey);
+    const before = this.expected.get(name);
+    const expected = Math.max(bytes, Math.floor((before ?? 0) * KEPT), usualOf(kind));
+    if (expected !== before) this.expected.set(name, expected);
   }
 }
 
-const nameOf = (kind: Kind, apiKey: string) => `${kind} ${apiKey}`;
+const nameOf = (operation: string, apiKey: string) => `${operation} ${apiKey}`;
 const usualOf = (kind: Kind) => EXPECTED[kind.endsWith('queries') ? 'queries' : 'commands'];

@@ -1,5 +1,15 @@
 import { callsWaiting } from '../server/metrics';
-import { CallTurns, HEAVIEST_BYTES, MOST_BESIDE_SETTLED, MOST_HEAVY_BYTES, MOST_QUERIES } from './call-turns';
+import {
+  CallTurns,
+  HEAVIEST_BYTES,
+  HEAVY_ANSWER_BYTES,
+  LARGEST_ANSWER_BYTES,
+  MOST_ANSWER_BYTES,
+  MOST_BESIDE_SETTLED,
+  MOST_HEAVY_BYTES,
+  MOST_QUERIES,
+  MOST_UNKNOWN,
+} from './call-turns';
 import type { Kind } from './kinds';
 
 const [WRITES, READS] = ['notifications.commands', 'notifications.queries'] as const;
@@ -29,7 +39,7 @@ describe(CallTurns.name, () => {
   const beginMany = (apiKey: string, count = MANY, kind: Kind = WRITES, heavyBytes?: number) => {
     for (let call = 0; call < count; call++) begin(apiKey, kind, heavyBytes);
   };
-  const end = (apiKey: string, kind: Kind = WRITES, heavyBytes?: number) => turns.end(turn(apiKey, kind, heavyBytes));
+  const end = (apiKey: string, kind: Kind = WRITES, heavyBytes?: number) => turns.end(turn(apiKey, kind, heavyBytes), true);
   const waiting = async () => (await callsWaiting.get()).values[0].value;
   const begunOf = (apiKey: string) => begun.filter((one) => one === apiKey).length;
 
@@ -185,6 +195,44 @@ describe(CallTurns.name, () => {
       beginHeavy('settled');
       endHeavy('new');
       expect(begun.at(-1)).toBe('settled');
+    });
+  });
+
+  describe('of heavy queries', () => {
+    const MOST_PAGES = MOST_ANSWER_BYTES / LARGEST_ANSWER_BYTES;
+    const MOST_PAGES_OF_KEY = (3 / 4) * MOST_PAGES;
+    const beginPages = (apiKey: string, bytes = LARGEST_ANSWER_BYTES) => beginMany(apiKey, MANY, READS, bytes);
+
+    it('are few, three quarters of them of a key, and keep no light query waiting', () => {
+      beginPages('settled', 2 * LARGEST_ANSWER_BYTES);
+      expect(begun).toHaveLength(MOST_PAGES_OF_KEY);
+      beginPages('settled other');
+      expect(begun).toHaveLength(MOST_PAGES);
+      begin('settled', READS, HEAVY_ANSWER_BYTES - 1);
+      expect(begun).toHaveLength(MOST_PAGES + 1);
+      end('settled', READS, 2 * LARGEST_ANSWER_BYTES);
+      expect(begun).toHaveLength(MOST_PAGES + 2);
+    });
+
+    it('are few for a key whose answers may have any size, and come to other such keys', () => {
+      const beginUnknown = (apiKey: string) => turns.begin({ ...turn(apiKey, READS), heavyBytes: undefined }, () => begun.push(apiKey));
+      for (let call = 0; call < MANY; call++) beginUnknown('new');
+      expect(begun).toHaveLength(MOST_UNKNOWN.ofKey);
+      beginUnknown('new other');
+      expect(begun.at(-1)).toBe('new other');
+    });
+
+    it('are missing because of the share of their key when it has some and there are results', () => {
+      const page = turn('settled', READS, LARGEST_ANSWER_BYTES);
+      const since = performance.now();
+      const isOver = (apiKey = 'settled', from = since) => turns.isOverShare({ ...page, apiKey }, from);
+      beginPages('settled');
+      expect(isOver()).toBe(false);
+      jest.advanceTimersByTime(1);
+      turns.end(page, false);
+      expect(isOver()).toBe(false);
+      turns.end(page, true);
+      expect([isOver(), isOver('settled other'), isOver('settled', performance.now() + 1)]).toEqual([true, false, false]);
     });
   });
 

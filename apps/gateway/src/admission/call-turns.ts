@@ -15,6 +15,13 @@ export const HEAVIEST_BYTES = 8 * 1024;
  * few of them at a time. More would fill the queue, and light commands of others wait there behind them. Smaller ones are done sooner, and share messages.
  */
 export const MOST_HEAVY_BYTES = CALLS_PREFETCH * HEAVIEST_BYTES;
+/** A query is heavy when so many bytes are expected of its answer. It counts with these, but for no more than the largest page has. */
+export const HEAVY_ANSWER_BYTES = 256 * 1024;
+export const LARGEST_ANSWER_BYTES = 4 * 1024 * 1024;
+/** Most heavy queries of a kind at work, in bytes of their answers. A consumer reads few pages at a time, and the others would only wait for it. */
+export const MOST_ANSWER_BYTES = 16 * LARGEST_ANSWER_BYTES;
+/** Most queries at work whose answers may have any size, of one key and of all. They may all be large, and then most find no room for their answers. */
+export const MOST_UNKNOWN = { ofKey: 8, ofAll: 64 };
 /** One key has this part of them at most, so that another one finds a turn at once. */
 const PART_OF_KEY = 3 / 4;
 /** So many calls of new keys may be at work in a kind beside calls of settled keys, or as many as these have. */
@@ -29,8 +36,8 @@ export interface Turn {
   kind: Kind;
   apiKey: string;
   isSettled: boolean;
-  /** Bytes of a heavy command, as consumers count it. 0: it is a query or light. */
-  heavyBytes: number;
+  /** Bytes of a heavy command, as consumers count it, or of the expected answer to a query. 0: it is light. Undefined: nobody knows. */
+  heavyBytes?: number;
 }
 
 interface Call {
@@ -47,11 +54,15 @@ class Turns {
   private settledAtWork = 0;
   private freshAtWork = 0;
   private settledAt = -Infinity;
+  private resultAt = -Infinity;
   private isBeginning = false;
   private wake?: NodeJS.Timeout;
   private readonly mostBesideSettled: number;
 
-  constructor(private readonly most: number) {
+  constructor(
+    private readonly most: number,
+    private readonly mostOfKey = PART_OF_KEY * most,
+  ) {
     this.mostBesideSettled = Math.min(MOST_BESIDE_SETTLED, PART_BESIDE_SETTLED * most);
   }
 
@@ -73,13 +84,18 @@ class Turns {
     };
   }
 
-  end({ apiKey, weight }: Omit<Call, 'work'>, isSettled: boolean): void {
+  end({ apiKey, weight }: Omit<Call, 'work'>, isSettled: boolean, isResult: boolean): void {
+    if (isResult) this.resultAt = performance.now();
     if (isSettled) this.settledAtWork -= weight;
     else this.freshAtWork -= weight;
     const others = this.of(apiKey) - weight;
     if (others > 0) this.atWork.set(apiKey, others);
     else this.atWork.delete(apiKey);
     this.beginWaiting();
+  }
+
+  isOverShare(apiKey: string, since: number): boolean {
+    return this.of(apiKey) > 0 && this.resultAt >= since;
   }
 
   private beginWaiting(): void {
@@ -135,7 +151,7 @@ class Turns {
   }
 
   private mayBegin(apiKey: string): boolean {
-    return this.of(apiKey) < PART_OF_KEY * this.most;
+    return this.of(apiKey) < this.mostOfKey;
   }
 
   private hasRoomFor(isSettled: boolean): boolean {
@@ -156,8 +172,9 @@ class Turns {
  */
 export class CallTurns {
   private readonly turns = turnsOf((kind) => (kind.endsWith('queries') ? MOST_QUERIES : Infinity));
-  /** Apart from light commands, which must not wait for them. */
-  private readonly heavy = turnsOf(() => MOST_HEAVY_BYTES);
+  /** Apart from light calls, which must not wait for them. */
+  private readonly heavy = turnsOf((kind) => (kind.endsWith('queries') ? MOST_ANSWER_BYTES : MOST_HEAVY_BYTES));
+  private readonly unknown = turnsOf(() => MOST_UNKNOWN.ofAll, MOST_UNKNOWN.ofKey);
 
   /**
    * Begins the work of a call now or in its turn. Call {@link end} once, when it has ended.
@@ -168,17 +185,33 @@ export class CallTurns {
     return this.of(turn).begin({ apiKey: turn.apiKey, weight: weightOf(turn), work }, turn.isSettled);
   }
 
-  /** @param turn as it was at the beginning */
-  end(turn: Turn): void {
-    this.of(turn).end({ apiKey: turn.apiKey, weight: weightOf(turn) }, turn.isSettled);
+  /** @param turn as it was at the beginning @param isResult whether its call was answered with a result */
+  end(turn: Turn, isResult: boolean): void {
+    this.of(turn).end({ apiKey: turn.apiKey, weight: weightOf(turn) }, turn.isSettled, isResult);
   }
 
-  private of({ kind, heavyBytes }: Turn): Turns {
-    return (heavyBytes > 0 ? this.heavy : this.turns)[kind];
+  /**
+   * Whether a call that waits since then has no turn because of other calls of its key: these are at work, and the service behind this process
+   * gives results.
+   *
+   * @param since milliseconds of `performance.now()`
+   */
+  isOverShare(turn: Turn, since: number): boolean {
+    return this.of(turn).isOverShare(turn.apiKey, since);
+  }
+
+  private of(turn: Turn): Turns {
+    if (turn.heavyBytes === undefined) return this.unknown[turn.kind];
+    return (isHeavy(turn.kind, turn.heavyBytes) ? this.heavy : this.turns)[turn.kind];
   }
 }
 
-const weightOf = ({ heavyBytes }: Turn): number => (heavyBytes > 0 ? Math.min(heavyBytes, HEAVIEST_BYTES) : 1);
+const isHeavy = (kind: Kind, bytes: number): boolean => bytes >= (kind.endsWith('queries') ? HEAVY_ANSWER_BYTES : 1);
 
-const turnsOf = (mostOf: (kind: Kind) => number) =>
-  Object.fromEntries(KINDS.map((kind) => [kind, new Turns(mostOf(kind))])) as Record<Kind, Turns>;
+function weightOf({ kind, heavyBytes }: Turn): number {
+  if (heavyBytes === undefined || !isHeavy(kind, heavyBytes)) return 1;
+  return Math.min(heavyBytes, kind.endsWith('queries') ? LARGEST_ANSWER_BYTES : HEAVIEST_BYTES);
+}
+
+const turnsOf = (mostOf: (kind: Kind) => number, mostOfKey?: number) =>
+  Object.fromEntries(KINDS.map((kind) => [kind, new Turns(mostOf(kind), mostOfKey)])) as Record<Kind, Turns>;

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Admission } from './admission';
 import { Answers } from './answers';
-import { CallTurns, MOST_BESIDE_SETTLED } from './call-turns';
+import { CallTurns, MOST_BESIDE_SETTLED, MOST_UNKNOWN } from './call-turns';
 import { Hold, type Capacity } from './hold';
 import { LargeBodies } from './large-bodies';
 import { Places } from './places';
@@ -75,6 +75,70 @@ describe(Hold.name, () => {
     const work = jest.fn();
     hold.whenTurn(5000, work);
     expect(work).not.toHaveBeenCalled();
+  });
+
+  describe('a query', () => {
+    const READS = 'notifications.queries';
+    const page = (operation?: string) => {
+      const hold = new Hold(capacity, READS, 'reader', 0, operation);
+      expect(hold.begin()).toBeUndefined();
+      const work = jest.fn();
+      hold.whenTurn(5000, work);
+      return { hold, work };
+    };
+    const pages = (count: number) => Array.from({ length: count }, () => page());
+    const isBegun = ({ work }: ReturnType<typeof page>) => work.mock.calls.length > 0 && work.mock.calls[0][0] === undefined;
+    const placesLeft = () => {
+      let count = 0;
+      while (!capacity.places.take(READS, 'reader')) count++;
+      for (let place = 0; place < count; place++) capacity.places.give(READS, 'reader');
+      return count;
+    };
+
+    it('is refused in its turn when answers of its key have shown meanwhile that there is no room for its own', () => {
+      const all = placesLeft();
+      const answered = new Set<ReturnType<typeof page>>();
+      const flood = pages(100);
+      expect(flood.filter(isBegun)).toHaveLength(MOST_UNKNOWN.ofKey);
+      // Nobody reads the answers.
+      const next = () => flood.find((one) => isBegun(one) && !answered.has(one));
+      for (let one = next(); one; one = next()) {
+        one.hold.answered(4 * MEBIBYTE, true);
+        answered.add(one);
+      }
+      expect(answered.size).toBeGreaterThan(MOST_UNKNOWN.ofKey);
+      expect(answered.size).toBeLessThan(128 / 4);
+      const refused = flood.filter((one) => !answered.has(one));
+      expect(new Set(refused.map(({ work }) => work.mock.calls[0][0] as unknown))).toEqual(new Set(['waiting_share']));
+      expect(placesLeft()).toBe(all);
+      for (const { hold } of flood) hold.close();
+      expect(page().work).toHaveBeenCalledWith(undefined);
+    });
+
+    it('waits for the large answers of its own operation only', () => {
+      answer(page('one').hold);
+      const first = page('other');
+      first.hold.answered(4 * MEBIBYTE, true);
+      first.hold.close();
+      const large = Array.from({ length: 20 }, () => page('other'));
+      expect(large.filter(isBegun)).toHaveLength(12);
+      expect(isBegun(page('one'))).toBe(true);
+    });
+
+    it.each([
+      ['by the share of its key', 'while this one gets results', true, 'in_flight_share'],
+      ['as if nothing worked', 'while there are none', false, undefined],
+    ])('without a turn in time is refused %s %s', (_refused, _while, isResult, limit) => {
+      const all = placesLeft();
+      const flood = pages(MOST_UNKNOWN.ofKey + 2);
+      jest.advanceTimersByTime(1000);
+      flood[0].hold.answered(10, isResult);
+      jest.advanceTimersByTime(4002);
+      expect(flood.at(-2)!.work.mock.calls).toEqual([[undefined]]);
+      expect(flood.at(-1)!.work.mock.calls).toEqual([[limit]]);
+      flood.filter(isBegun).forEach(({ hold }) => answer(hold));
+      expect(placesLeft()).toBe(all);
+    });
   });
 
   describe('a large body', () => {

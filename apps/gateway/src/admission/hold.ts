@@ -42,8 +42,10 @@ export class Hold {
     private readonly capacity: Capacity,
     private readonly kind: Kind,
     private readonly apiKey: string,
-    /** See {@link Turn}. */
+    /** Of a command, see {@link Turn}. */
     private heavyBytes = 0,
+    /** Answers to the same one have similar sizes. */
+    private readonly operation: string = kind,
   ) {}
 
   /** Reserves the bytes of the body. @returns the limit that was reached, if any */
@@ -84,7 +86,7 @@ export class Hold {
     if (!this.large) largeBodies.smallCall(this.apiKey);
     const met = places.take(this.kind, this.apiKey);
     if (met) return this.refused(limitOf('in_flight', met));
-    const bytes = answers.expect(this.kind, this.apiKey);
+    const bytes = answers.expect(this.kind, this.operation, this.apiKey);
     if (typeof bytes === 'string') {
       places.give(this.kind, this.apiKey);
       return this.refused(limitOf('waiting', bytes));
@@ -97,20 +99,45 @@ export class Hold {
   /**
    * Begins the work of the call in its turn, or without one when its time is over: then the work must only refuse the call. Never begins it when the
    * client has left. Call it once, after {@link begin}.
+   *
+   * @param work.limit the limit that was reached meanwhile; then the call holds nothing any more
    */
-  whenTurn(msLeft: number, work: () => void): void {
+  whenTurn(msLeft: number, work: (limit?: Limit) => void): void {
     if (this.closed) return void this.answered(0, false);
-    const { places, turns } = this.capacity;
-    const { kind, apiKey, heavyBytes } = this;
+    const { places, turns, answers } = this.capacity;
+    const { kind, apiKey, operation } = this;
+    const heavyBytes = kind.endsWith('queries') ? answers.sizeOf(operation, apiKey) : this.heavyBytes;
     const turn = { kind, apiKey, heavyBytes, isSettled: places.isSettled(apiKey) };
+    const since = performance.now();
+    let hasWaited = false;
     this.leave = turns.begin(turn, () => {
       clearTimeout(this.timer);
       this.turn = turn;
-      work();
+      work(hasWaited ? this.limitAfterWait() : undefined);
     });
     if (this.turn) return;
+    hasWaited = true;
+    const tooLate = () => {
+      if (!this.leave()) return;
+      work(turns.isOverShare(turn, since) ? this.refusedInTurn('in_flight_share') : undefined);
+    };
     // A timer may be early by a millisecond.
-    this.timer = setTimeout(() => this.leave() && work(), Math.ceil(msLeft) + 1).unref();
+    this.timer = setTimeout(tooLate, Math.ceil(msLeft) + 1).unref();
+  }
+
+  /** Answers of its key may have shown meanwhile that its own will be larger. */
+  private limitAfterWait(): Limit | undefined {
+    const bytes = this.capacity.answers.expect(this.kind, this.operation, this.apiKey, this.answerBytes);
+    if (typeof bytes === 'string') return this.refusedInTurn(limitOf('waiting', bytes));
+    this.answerBytes = bytes;
+    return undefined;
+  }
+
+  private refusedInTurn(limit: Limit): Limit {
+    if (this.turn) this.capacity.turns.end(this.turn, false);
+    this.turn = undefined;
+    this.answered(0, false);
+    return limit;
   }
 
   /**
@@ -127,10 +154,10 @@ export class Hold {
     places.give(this.kind, this.apiKey);
     if (this.turn) {
       places.answered(this.apiKey);
-      turns.end(this.turn);
+      turns.end(this.turn, isResult);
     }
     this.giveBody();
-    if (isResult) answers.learn(this.kind, this.apiKey, bytes);
+    if (isResult) answers.learn(this.kind, this.operation, this.apiKey, bytes);
     const met = answers.putRight(this.kind, this.apiKey, this.answerBytes, bytes);
     if (!met) this.answerBytes = bytes;
     if (met || this.closed) this.giveAnswer();

@@ -236,8 +236,8 @@ describe('heavy commands of one key', () => {
 
   it('are those that change many rows, too', async () => {
     const calls = call(40, '/v1/notifications/delete', DELETION);
-    await eventually(() => gateway.rabbit.calls.length === atWork.length + MOST_OF_KEY);
-    expect(await waiting()).toBe(40 - MOST_OF_KEY);
+    await eventually(async () => (await waiting()) === 40 - MOST_OF_KEY);
+    expect(gateway.rabbit.calls).toHaveLength(atWork.length + MOST_OF_KEY);
     held.finish();
     await Promise.all([...atWork, ...calls]);
   });

@@ -26,6 +26,8 @@ const ODD_DATA = [
   '{"twice":1,"twice":2,"dates":"2026-11-24T00:00:00.000Z","notifyUsers":[{"userId":"x"}],"],\\"notifyUsers\\":[":1}',
   `{ "spaces" :\t[ 1 , 2 ]\n, "long" : "${'x"\\u00e9'.replace('"', '\\"').repeat(20_000)}" }`,
 ];
+/** No JSON text of them has a backslash. */
+const USERS_WITH_COMMAS = [',', 'a', ',b', 'c,', ',,', ':true,', ','.repeat(3), 'd'];
 const ODD_USERS = ['plain', '__proto__', 'constructor', '10', '9', '"quoted"', 'back\\slash', 'é😀', ' '];
 
 /** The page of these notifications, written with nothing but the contract and JSON.stringify. */
@@ -111,6 +113,7 @@ it('answers exactly the bytes that JSON.stringify makes of the contract', async 
   const requests = [
     aRequest({}),
     aRequest({ notifyUsers: ODD_USERS.map((userId) => ({ userId, name: 'not shown' })), locationId: 'ö\\"' }),
+    aRequest({ notifyUsers: USERS_WITH_COMMAS.map((userId) => ({ userId })) }),
     aRequest({ actionUser: { userId: '"', name: '\\', email: 'é@"' }, displayBodyMessage: '' }),
     ...ODD_DATA.map((json) => {
       const data = parseJson(Buffer.from(json)) as Record<string, unknown>;

@@ -162,7 +162,7 @@ export class TransportMetrics {
     this.deliveriesWaiting = new Gauge({
       registers,
       name: 'rabbitmq_deliveries_waiting',
-      help: 'Deliveries that wait for their turn in the fair schedule, by kind: commands (with the events) or queries.',
+      help: 'Deliveries that wait for their turn in the fair schedule, by kind: commands (with the events), queries, or letters of refused commands.',
       labelNames: ['kind'],
     });
     this.deliveriesRunning = new Gauge({

@@ -12,6 +12,7 @@ import type { RabbitServer } from '../src/server/rabbit.server';
 import { LANES } from '../src/topology/topology';
 
 const BACKLOG = 5000;
+const MISTAKES = 1000;
 const CALL = { apiKey: 'key', requestId: 'r', timeoutMs: 20_000 };
 const body = (organizationId: string): AddUsersRequest => ({ organizationId, users: [{ userId: 'u' }] });
 
@@ -147,6 +148,17 @@ describe('lanes', () => {
       ['users.commands.2', 0],
       ['users.commands.3', expect.closeTo(119, -1)],
     ]);
+  });
+
+  it('write the letters of refused commands at a bounded rate, and lose none', async () => {
+    handlers.add = () => {
+      throw new ApiError('NOT_FOUND', 'Never.');
+    };
+    const from = performance.now();
+    for (let number = 0; number < MISTAKES; number++) publish('commands.1', 'mistake');
+    await eventually(async () => (await channel.checkQueue('users.commands.refused')).messageCount === MISTAKES, 30_000);
+    // Each letter of two leaves its place unused for 5 ms, of which a timer may leave out one.
+    expect(performance.now() - from).toBeGreaterThan(4 * (MISTAKES / 2 - 1));
   });
 
   it('drop expired messages, and do not block other messages by it', async () => {

@@ -352,5 +352,22 @@ describe('FairSchedule', () => {
       one.finish(2);
       expect(one.count('direct')).toBe(5);
     });
+
+    it('lets the others rest for a least time, and only while work of the preferred share comes', () => {
+      const preference = { share: 'calls', others: ['lane'], othersMost: 1, forMs: 1000, leastRestMs: 20 };
+      const one = bench(10, 100, { preference, rest: 1 });
+      one.enter('calls', 'key');
+      one.finish();
+      one.enter('lane', 'direct', 1, 10);
+      jest.advanceTimersByTime(1);
+      one.finish();
+      jest.advanceTimersByTime(19);
+      expect(one.count('direct')).toBe(1);
+      jest.advanceTimersByTime(1);
+      expect(one.count('direct')).toBe(2);
+      jest.advanceTimersByTime(1000);
+      one.finish();
+      expect(one.count('direct')).toBe(10);
+    });
   });
 });

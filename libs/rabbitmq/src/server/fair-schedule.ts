@@ -121,11 +121,11 @@ export class FairSchedule {
 
   /** Milliseconds for which the room of work that has just ended stays unused. @param known its actual cost */
   private restAfter(work: Work, { share, flow, cost, at }: Started, known: number): number {
-    const { rest = 0 } = this.options;
-    if (rest === 0) return 0;
+    const { rest = 0, preference } = this.options;
     const now = performance.now();
-    const leavesRoom = this.isBesideLight(work, flow, Math.max(cost, known), now) || (share.isOther && this.isPreferredBusy(now));
-    return leavesRoom ? Math.min(MOST_REST_MS, rest * (now - at)) : 0;
+    const besidePreferred = share.isOther && this.isPreferredBusy(now);
+    if (rest === 0 || !(besidePreferred || this.isBesideLight(work, flow, Math.max(cost, known), now))) return 0;
+    return Math.min(MOST_REST_MS, Math.max((besidePreferred && preference?.leastRestMs) || 0, rest * (now - at)));
   }
 
   private rest(resting: Started, ms: number): void {

@@ -44,6 +44,8 @@ export interface Preference {
   /** Most running pieces of these, at least 1. One heavy piece may run beside them. */
   readonly othersMost: number;
   readonly forMs: number;
+  /** How long these keep their room after their end at least, if they rest: for work whose cost is elsewhere. Default 0. */
+  readonly leastRestMs?: number;
 }
 
 /** Work up to this cost is light: it needs a place but no budget, so it never waits behind heavy work, not even of its own flow. */

@@ -7,6 +7,7 @@ import type { HeldDeliveries } from '../settle/held-deliveries';
 import { Settlement } from '../settle/settlement';
 import type { ConsumedQueue } from '../topology/consumed-queues';
 import { deadQueue, refusedQueue, RETRY_DELAYS, retryQueue, suspectQueue } from '../topology/topology';
+import { LetterTurns } from './letter-turns';
 import type { RabbitServerOptions } from './rabbit-server-options';
 
 const MOST_PRIORITY = 1_000_000;
@@ -31,16 +32,17 @@ export class ServerConnections {
     held: HeldDeliveries,
   ) {
     const observer = observe(metrics);
+    const letterTurns = new LetterTurns(metrics);
     const named = (name: string, backwards = false) =>
       new RabbitConnection({ ...connection, name: `${connection.name} ${name}`, backwards }, observer);
     this.consuming = named('consuming');
     this.publishing = named('publishing');
-    this.settlement = new Settlement(service, this.publishing, metrics, held);
+    this.settlement = new Settlement(service, this.publishing, metrics, held, letterTurns);
     const failing = [deadQueue, refusedQueue, suspectQueue].map((name) => name(service));
     this.failing = [...failing, ...RETRY_DELAYS.map((delay) => retryQueue(service, delay))];
     if (this.consuming.nodes.addresses.length === 1 || !queues.includes('queries')) return;
     const standby = named('standby', true);
-    this.apart = { connection: standby, settlement: new Settlement(service, standby, metrics, held) };
+    this.apart = { connection: standby, settlement: new Settlement(service, standby, metrics, held, letterTurns) };
   }
 
   consumerOf(queue: ConsumedQueue, onDelivery: (part: Part) => void): QueueConsumer {

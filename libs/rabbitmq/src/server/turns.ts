@@ -1,4 +1,3 @@
-import { Logger } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { LIGHT_COMMAND_BYTES } from '@app/amqp/messages/command-format';
 import { ALL_MESSAGES, OPEN_MESSAGES } from '@app/contracts/all-messages';
@@ -7,6 +6,7 @@ import { FairSchedule } from './fair-schedule';
 import type { TransportMetrics } from '../metrics';
 import { LANES } from '../topology/topology';
 import { LIGHT, type Work } from './scheduled-work';
+import { WaitingReport } from './waiting-report';
 
 /** Calls get three quarters of the places when all four lanes (weight 1 each) are busy. */
 const WEIGHTS = { calls: 12 };
@@ -34,10 +34,7 @@ const COMMANDS_BESIDE_CALLS = 32;
 const QUERIES_BESIDE_CALLS = 2;
 
 /** Heavy work, and that of lanes beside calls, leaves its room unused for as long again as it has run: the rest of the machine is for the others. */
-const REST = 1;
-
-const REPORT_EVERY_MS = 10_000;
-const WORTH_A_LINE = 32;
+export const REST = 1;
 
 interface ActualCost {
   cost: number;
@@ -47,25 +44,23 @@ interface ActualCost {
 
 /** Fair schedule of the deliveries of one kind. */
 abstract class Turns {
-  private readonly logger = new Logger('RabbitMQ');
   private readonly schedule: FairSchedule;
+  private readonly waiting: WaitingReport;
   private readonly running: { set(value: number): void };
   /** Expected cost of the next delivery, by flow and pattern. */
   private readonly expected = new LRUCache<string, number>({ max: MAX_FLOWS });
   /** Flows and patterns of unknown cost with a delivery at work. */
   private readonly tried = new Set<string>();
-  private reportedAt = -Infinity;
-  private reportedWaiting = 0;
 
   constructor(
-    private readonly kind: 'commands' | 'queries',
-    private readonly metrics: TransportMetrics,
+    kind: 'commands' | 'queries',
+    metrics: TransportMetrics,
     private readonly options: { places: number; heavyBudget: number; besideCalls: number },
   ) {
     const preference = { share: 'calls', others: LANES, othersMost: options.besideCalls, forMs: CALLS_PREFERRED_MS };
     this.schedule = new FairSchedule({ ...options, weights: WEIGHTS, preference, rest: REST, afterRest: () => this.report() });
     metrics.deliveriesRunningLimit.set({ kind }, options.places);
-    metrics.deliveriesWaiting.set({ kind }, 0);
+    this.waiting = new WaitingReport(kind, this.schedule, metrics);
     this.running = metrics.deliveriesRunning.labels(kind);
   }
 
@@ -132,15 +127,8 @@ abstract class Turns {
   }
 
   private report(): void {
-    const { waiting, running, resting } = this.schedule;
-    this.running.set(running);
-    if (waiting === this.reportedWaiting) return;
-    this.reportedWaiting = waiting;
-    this.metrics.deliveriesWaiting.set({ kind: this.kind }, waiting);
-    const now = performance.now();
-    if (waiting < WORTH_A_LINE || now - this.reportedAt < REPORT_EVERY_MS) return;
-    this.reportedAt = now;
-    this.logger.log({ msg: 'deliveries wait for their turn', kind: this.kind, waiting, resting, most: this.schedule.busiest(3) });
+    this.running.set(this.schedule.running);
+    this.waiting.update();
   }
 }
 

@@ -8,6 +8,7 @@ import { aDelivery } from '../../test/a-delivery';
 import { TransportMetrics } from '../metrics';
 import { observe } from '../observe';
 import type { Decision } from './ack-policy';
+import { LetterTurns } from '../server/letter-turns';
 import { HeldDeliveries } from './held-deliveries';
 import { Settlement } from './settlement';
 
@@ -45,7 +46,7 @@ describe(Settlement.name, () => {
     registry = new Registry();
     const metrics = TransportMetrics.of(registry);
     const connection = new RabbitConnection({ url: 'amqp://users:secret@127.0.0.1:1', name: 'test' }, observe(metrics));
-    settlement = new Settlement('users', connection, metrics, new HeldDeliveries(new Map(), metrics));
+    settlement = new Settlement('users', connection, metrics, new HeldDeliveries(new Map(), metrics), new LetterTurns(metrics));
   });
   afterEach(async () => {
     settlement.stopWaiting();

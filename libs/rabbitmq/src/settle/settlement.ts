@@ -10,6 +10,7 @@ import { about, type Delivery } from '../delivery/delivery';
 import type { HeldDeliveries } from './held-deliveries';
 import { LetterQuota } from './letter-quota';
 import type { TransportMetrics } from '../metrics';
+import type { LetterTurns } from '../server/letter-turns';
 import { ConfirmedPublisher } from '@app/amqp/publishing/publisher';
 import { checkQuorum, keepChecking } from '@app/amqp/publishing/quorum-check';
 import { encodeReply, type EncodedReply } from '@app/amqp/messages/reply-format';
@@ -41,6 +42,7 @@ export class Settlement {
     connection: RabbitConnection,
     private readonly metrics: TransportMetrics,
     heldDeliveries: HeldDeliveries,
+    private readonly letterTurns: LetterTurns,
   ) {
     this.replyChannel = replyChannel(connection, 'replies');
     this.largeReplyChannel = replyChannel(connection, 'large replies');
@@ -116,7 +118,9 @@ export class Settlement {
       case 'refuseThenAck': {
         const { status } = decision.error;
         const admitted = await this.quota.admits(delivery, decision.stub);
-        const kept = admitted && (await this.republisher.publish(delivery, decision));
+        if (admitted && decision.stub) delivery.keepStub();
+        const write = async () => !this.republisher.isOver(delivery) && this.republisher.publish(delivery, decision);
+        const kept = admitted && (await this.letterTurns.run(delivery, write));
         if (kept) this.logDeath(delivery, decision.error);
         else if (admitted && this.republisher.isOver(delivery)) return;
         else this.metrics.lettersDropped.inc();

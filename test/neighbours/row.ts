@@ -95,7 +95,10 @@ export async function runRow(system: NeighbourSystem, row: Row, quiet: Quiet): P
     const recoveryMs = await recovery(system, good, quiet, until);
     const events = await eventsAfter(good, from, until);
     await good.stop();
-    await stopSupervision();
+    const unready = await stopSupervision().then(
+      () => [],
+      () => unreadyOf(system),
+    );
     const replayed = row.attacks.includes('forged headers')
       ? await replayAll(system).catch((error: unknown) => [String(error)])
       : [];
@@ -109,6 +112,7 @@ export async function runRow(system: NeighbourSystem, row: Row, quiet: Quiet): P
     };
     outcome.violations = [
       ...judge(outcome, quiet),
+      ...unready,
       ...replayed,
       ...(await crossed(system, good).catch((error: unknown) => [String(error)])),
       // Poison ends the writers, and one may be on its way back.
@@ -166,6 +170,15 @@ async function recovery(system: NeighbourSystem, good: GoodTenant, quiet: Quiet,
 async function isReady(system: NeighbourSystem): Promise<boolean> {
   const reports = system.services.map(([, process]) => process.health('ready').catch(() => ({ status: 0 })));
   return (await Promise.all(reports)).every(({ status }) => status === 200);
+}
+
+/** @returns what the processes say that are not ready */
+async function unreadyOf(system: NeighbourSystem): Promise<string[]> {
+  const reports = system.services.map(async ([name, process]) => {
+    const { status, body } = await process.health('ready').catch((error: unknown) => ({ status: 0, body: String(error) }));
+    return status === 200 ? [] : `${name} is not ready: ${JSON.stringify(body)}`;
+  });
+  return (await Promise.all(reports)).flat();
 }
 
 /** Waits for the events of all adds in a period, up to the allowed time. */

@@ -179,6 +179,11 @@ export const NEIGHBOUR_MUTANTS = [
     test: LETTERS,
   },
   {
+    name: 'letters without a bound on their rate',
+    edits: [[`${SERVER}/letter-turns.ts`, 'others: LANES,', 'others: [],']],
+    test: [LANES, 'write the letters of refused commands at a bounded rate'],
+  },
+  {
     name: 'a bound of letters for all together',
     edits: [[QUOTA, 'const publisher = publisherOf(delivery);', "const publisher = publisherOf(delivery) && 'all';"]],
     test: LETTERS,

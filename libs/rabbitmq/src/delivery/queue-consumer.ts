@@ -7,6 +7,7 @@ import { isChannelClosed } from '@app/amqp/connection/opened-channel';
 import type { RabbitConnection } from '@app/amqp/connection/connection';
 import { within } from '@app/amqp/connection/within';
 import { AckBatcher } from './ack-batcher';
+import { LargeBodies } from './large-bodies';
 
 export interface QueueConsumerOptions {
   queue: string;
@@ -14,6 +15,10 @@ export interface QueueConsumerOptions {
   prefetch: number;
   /** Among the consumers of a queue that have room for a delivery, the one with the highest gets it. Absent: they take turns. */
   priority?: number;
+  /** The same while many bytes of large bodies come. Present: it also takes them no faster than {@link LargeBodies} says. */
+  prefetchOfLarge?: number;
+  /** Called when it has another prefetch than before. */
+  onPrefetch?: (prefetch: number) => void;
   /** Queues that must exist before this one is consumed. */
   needs: readonly string[];
   /**
@@ -26,10 +31,10 @@ export interface QueueConsumerOptions {
 }
 
 /**
- * Reason of a pause: the process stops; a suspect is handled; deliveries cannot be published to a retry or dead-letter queue; or the database is
- * away for so long that the broker delivers again.
+ * Reason of a pause: the process stops; a suspect is handled; deliveries cannot be published to a retry or dead-letter queue; the database is
+ * away for so long that the broker delivers again; or many bytes of large bodies came.
  */
-export type PauseReason = 'closing' | 'suspect' | 'letters' | 'database';
+export type PauseReason = 'closing' | 'suspect' | 'letters' | 'database' | 'large bodies';
 
 /** A channel with its deliveries, and with its consumer while it has one. */
 interface Consuming {
@@ -58,6 +63,9 @@ export class QueueConsumer {
   private moving = false;
   private isNodeAway = false;
   private steps: Promise<void> = Promise.resolve();
+  private readonly largeBodies?: LargeBodies;
+  /** Since when the consumer changes because of large bodies, in milliseconds of `performance.now()`. */
+  private changingSince = -Infinity;
 
   constructor(
     connection: RabbitConnection,
@@ -69,8 +77,8 @@ export class QueueConsumer {
       ...(options.onNodeAway && { setupMs: AWAY_SETUP_MS }),
       setup: async (channel) => {
         await this.checkQueues(channel);
-        await channel.prefetch(options.prefetch);
-        const consuming: Consuming = { acks: new AckBatcher(channel, options.prefetch) };
+        this.largeBodies?.begin();
+        const consuming: Consuming = { acks: new AckBatcher(channel, await this.setPrefetch(channel)) };
         this.prepared.set(channel, consuming);
         // Otherwise this channel replaces another one, and consumes when that one has stopped.
         if (this.channel.current) return;
@@ -81,6 +89,17 @@ export class QueueConsumer {
     });
     this.channel.on('open', (channel) => this.begin(channel));
     this.channel.on('lost', () => (this.consuming = undefined));
+    if (options.prefetchOfLarge === undefined) return;
+    this.largeBodies = new LargeBodies({
+      pause: () => {
+        this.logger.log({ msg: 'a queue has many large bodies: few are taken at a time, and not as fast as they come', queue: options.queue });
+        void this.pause('large bodies');
+      },
+      resume: () => {
+        this.changingSince = performance.now();
+        void this.resume('large bodies');
+      },
+    });
   }
 
   /** undefined when it consumes, or is paused on purpose; else a short reason without secrets. */
@@ -89,7 +108,8 @@ export class QueueConsumer {
     if (this.isNodeAway && this.channel.connection.state === 'up') return undefined;
     // A blocked connection stops only publishing.
     if (problem && this.channel.connection.state !== 'blocked') return problem;
-    return this.wanted && !this.moving && this.consuming?.tag === undefined ? `not consuming ${this.options.queue}` : undefined;
+    const isChanging = this.moving || performance.now() - this.changingSince < CONSUME_TIMEOUT_MS;
+    return this.wanted && !isChanging && this.consuming?.tag === undefined ? `not consuming ${this.options.queue}` : undefined;
   }
 
   /** Stops consuming until every pause is resumed. Resolves when nothing more is delivered. Earlier deliveries can still be settled. */
@@ -105,6 +125,7 @@ export class QueueConsumer {
 
   /** Flushes the acks and closes the channel. The broker requeues the deliveries that were not acknowledged. */
   close(): Promise<void> {
+    this.largeBodies?.end();
     this.consuming?.acks.flush();
     return this.channel.close();
   }
@@ -132,6 +153,11 @@ export class QueueConsumer {
 
   private get wanted(): boolean {
     return this.pauses.size === 0;
+  }
+
+  private get prefetch(): number {
+    const { prefetch, prefetchOfLarge = prefetch } = this.options;
+    return this.largeBodies?.areMany ? Math.min(prefetch, prefetchOfLarge) : prefetch;
   }
 
   private begin(channel: Channel): void {
@@ -177,8 +203,9 @@ export class QueueConsumer {
     const step = this.steps.then(async () => {
       const { consuming } = this;
       if (!consuming) return;
+      // A prefetch counts for the consumers that come after it.
+      if (!this.wanted || consuming.acks.prefetch !== this.prefetch) await cancel(consuming);
       if (this.wanted && consuming.tag === undefined) consuming.tag = await this.consume(consuming);
-      else if (!this.wanted) await cancel(consuming);
     });
     this.steps = step.catch(() => undefined);
     return step;
@@ -188,9 +215,11 @@ export class QueueConsumer {
     const { queue, priority, onDelivery } = this.options;
     const { acks } = consuming;
     const { channel } = acks;
+    if (acks.prefetch !== this.prefetch) acks.prefetch = await this.setPrefetch(channel);
     const onMessage = (message: ConsumeMessage | null) => {
       if (message) {
         acks.delivered(message);
+        this.largeBodies?.delivered(message.content.length);
         return onDelivery(message, acks);
       }
       // The broker cancels consumers when the queue is deleted or moves to another node.
@@ -201,6 +230,13 @@ export class QueueConsumer {
     const consumed = channel.consume(queue, onMessage, { priority });
     const { consumerTag } = await explainMissing(`queue ${queue}`, consumed);
     return consumerTag;
+  }
+
+  private async setPrefetch(channel: Channel): Promise<number> {
+    const { prefetch } = this;
+    this.options.onPrefetch?.(prefetch);
+    await channel.prefetch(prefetch);
+    return prefetch;
   }
 }
 

@@ -136,7 +136,7 @@ function writeConfiguration({ directory, management, user, password, tls, port, 
   writeFileSync(configurationFile, `${configuration.join('\n')}\n`, { mode: 0o600 });
   /** @param {string} name @param {number | string | boolean} value */
   const term = (name, value) => `{${name}, ${value}}`;
-  /** @param {Record<string, number | boolean>} values */
+  /** @param {Record<string, number | string | boolean>} values */
   const listOf = (values) =>
     `[${Object.entries(values)
       .map(([name, value]) => term(name, value))

@@ -274,7 +274,13 @@ export const NEIGHBOUR_MUTANTS = [
   },
   {
     name: 'as many large bodies of a lane at a time as small ones',
-    edits: [[`${DELIVERY}/queue-consumer.ts`, 'this.largeBodies?.areMany ? Math.min(prefetch, prefetchOfLarge) : prefetch', 'prefetch']],
+    edits: [
+      [
+        `${DELIVERY}/queue-consumer.ts`,
+        'this.largeBodies?.areMany ? Math.min(prefetch, prefetchOfLarge) : prefetch',
+        'prefetch',
+      ],
+    ],
     test: ['libs/rabbitmq/test/large-bodies.int-spec.ts', 'slowly and few at a time'],
   },
   {

@@ -92,7 +92,7 @@ export class QueueConsumer {
     if (options.prefetchOfLarge === undefined) return;
     this.largeBodies = new LargeBodies({
       pause: () => {
-        this.logger.log({ msg: 'a queue has many large bodies: few are taken at a time, and not as fast as they come', queue: options.queue });
+        this.logger.log({ msg: 'many large bodies: few are taken at a time, and slowly', queue: options.queue });
         void this.pause('large bodies');
       },
       resume: () => {

@@ -1,5 +1,6 @@
 // The mutants of scripts/mutants.mjs.
 import { LIFECYCLE_MUTANTS } from './lifecycle-mutants.mjs';
+import { LARGE_BODY_MUTANTS } from './large-body-mutants.mjs';
 import { NEIGHBOUR_MUTANTS } from './neighbour-mutants.mjs';
 import { SHARED_MESSAGE_MUTANTS } from './shared-message-mutants.mjs';
 import { SUSPECT_MUTANTS } from './suspect-mutants.mjs';
@@ -91,6 +92,7 @@ export const MUTANTS = [
     test: ['links', 'until they are found'],
   },
   ...LIFECYCLE_MUTANTS,
+  ...LARGE_BODY_MUTANTS,
   ...NEIGHBOUR_MUTANTS,
   ...SHARED_MESSAGE_MUTANTS,
   ...SUSPECT_MUTANTS,

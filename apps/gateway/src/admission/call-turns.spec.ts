@@ -215,7 +215,8 @@ describe(CallTurns.name, () => {
     });
 
     it('are few for a key whose answers may have any size, and come to other such keys', () => {
-      const beginUnknown = (apiKey: string) => turns.begin({ ...turn(apiKey, READS), heavyBytes: undefined }, () => begun.push(apiKey));
+      const beginUnknown = (apiKey: string) =>
+        turns.begin({ ...turn(apiKey, READS), heavyBytes: undefined }, () => begun.push(apiKey));
       for (let call = 0; call < MANY; call++) beginUnknown('new');
       expect(begun).toHaveLength(MOST_UNKNOWN.ofKey);
       beginUnknown('new other');

@@ -6,10 +6,9 @@ export const BROKER_SETTINGS = {
     // Processes of the broker that wait keep the bodies that went through them. It collects them within 1 % of the time; by default it never does.
     background_gc_enabled: true,
     background_gc_target_interval: 1000,
-    // Messages of one connection that the broker takes before it has written them to the log that all quorum queues share, and that a channel gives to
-    // one queue. Calls wait behind their bytes, whatever their size: 400 and 32 by default, which is 400 MiB.
+    // Messages of one connection that the broker takes before it has written them to the log that all quorum queues share. Calls wait behind their
+    // bytes, whatever their size: 400 by default, which may be 400 MiB.
     credit_flow_default_credit: '{16, 8}',
-    quorum_commands_soft_limit: 16,
     // Milliseconds until the broker tries again to dead-letter a message that its target did not take: 180,000 by default.
     dead_letter_worker_publisher_confirm_timeout: 5000,
   },

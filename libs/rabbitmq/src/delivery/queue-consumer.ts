@@ -1,12 +1,10 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import type { Channel, ConsumeMessage } from 'amqplib';
 import { closeQuietly, RabbitChannel } from '@app/amqp/connection/channel';
 import { checkQueues, explainMissing, NodeAway } from '@app/amqp/connection/check-topology';
-import { isChannelClosed } from '@app/amqp/connection/opened-channel';
 import type { RabbitConnection } from '@app/amqp/connection/connection';
 import { within } from '@app/amqp/connection/within';
-import { AckBatcher } from './ack-batcher';
+import { AckBatcher, SETTLE_TIMEOUT_MS } from './ack-batcher';
 import { LargeBodies } from './large-bodies';
 
 export interface QueueConsumerOptions {
@@ -42,9 +40,6 @@ interface Consuming {
   tag?: string;
 }
 
-/** How long a replaced channel stays open for deliveries that are not settled. Then the broker delivers them again. */
-const SETTLE_TIMEOUT_MS = 60_000;
-const LOOK_EVERY_MS = 50;
 const CONSUME_TIMEOUT_MS = 10_000;
 /** Without an answer after this time, the only node of a queue counts as away. */
 const AWAY_AFTER_MS = 3_000;
@@ -177,14 +172,14 @@ export class QueueConsumer {
   private async leave(earlier: Consuming): Promise<void> {
     await cancel(earlier).catch(() => undefined);
     // At most one delivery in the process means: not one of each channel.
-    if (this.options.prefetch === 1) await settled(earlier);
+    if (this.options.prefetch === 1) await earlier.acks.settledInTime();
   }
 
   private async drain(channel: Channel): Promise<void> {
     const earlier = this.prepared.get(channel);
     await this.steps;
     if (!earlier) return;
-    await settled(earlier);
+    await earlier.acks.settledInTime();
     // Otherwise amqplib may write the end of the connection before the acks.
     await earlier.acks.confirmed();
   }
@@ -244,10 +239,4 @@ async function cancel(consuming: Consuming): Promise<void> {
   const { tag, acks } = consuming;
   consuming.tag = undefined;
   if (tag !== undefined) await acks.channel.cancel(tag);
-}
-
-async function settled({ acks }: Consuming): Promise<void> {
-  const until = performance.now() + SETTLE_TIMEOUT_MS;
-  while (acks.unsettled > 0 && !isChannelClosed(acks.channel) && performance.now() < until)
-    await sleep(LOOK_EVERY_MS, undefined, { ref: false });
 }

@@ -6,6 +6,7 @@ import { LIFECYCLE } from './lifecycle.mjs';
 import { LISTENERS } from './listener.mjs';
 import { FORGERS } from './publisher-forged.mjs';
 import { PUBLISHERS } from './publisher.mjs';
+import { READERS } from './readers.mjs';
 
 /** @typedef {import('../neighbour-system.ts').Target} Target */
 
@@ -20,7 +21,16 @@ import { PUBLISHERS } from './publisher.mjs';
  */
 
 /** @type {readonly Attack[]} */
-export const ATTACKS = [...HTTP_CALLS, ...LIFECYCLE, ...HTTP_SOCKETS, ...PUBLISHERS, ...FORGERS, ...CALLERS, ...LISTENERS];
+export const ATTACKS = [
+  ...HTTP_CALLS,
+  ...LIFECYCLE,
+  ...READERS,
+  ...HTTP_SOCKETS,
+  ...PUBLISHERS,
+  ...FORGERS,
+  ...CALLERS,
+  ...LISTENERS,
+];
 
 const PAIRS = [
   {

@@ -7,7 +7,7 @@ import { Agent, request } from 'node:http';
 
 const TICK_MS = 5;
 /** Pause after a refusal, which comes at once: without it a closed loop would become a flood of refusals, which is another attack. */
-const AFTER_REFUSAL_MS = 250;
+export const AFTER_REFUSAL_MS = 250;
 
 export class Calls {
   /** @type {Record<string, number>} */

@@ -1,9 +1,9 @@
 // Tenants that read, mark, delete and erase as fast as they may. Each one stores first what makes its calls expensive.
 import { Calls, bodyOf, notification, pause, storeHeavyPages, unique } from './calls.mjs';
 
-const ORGANIZATION = 'the attacker';
+export const ORGANIZATION = 'the attacker';
 /** Most recipients of a notification, most users of users/add, and most pairs of notifications/update. */
-const MOST = 1000;
+export const MOST = 1000;
 /** Most userIds of one erasure. */
 const PEOPLE = 100;
 
@@ -12,11 +12,11 @@ const GIVE_UP_MS = 120_000;
 const AGAIN_MS = 250;
 
 /** @param {number} count @param {string} prefix @param {number} [first] */
-const usersOf = (count, prefix, first = 0) =>
+export const usersOf = (count, prefix, first = 0) =>
   Array.from({ length: count }, (_, number) => ({ userId: `${prefix} ${first + number}` }));
 
 /** @template T @param {number} count @param {(number: number) => T} make */
-const times = (count, make) => Array.from({ length: count }, (_, number) => make(number));
+export const times = (count, make) => Array.from({ length: count }, (_, number) => make(number));
 
 /** @param {string} documentId @param {object[]} notifyUsers @param {object} [more] @returns {[string, object]} */
 const add = (documentId, notifyUsers, more) => ['notifications/add', notification({ documentId, notifyUsers, ...more })];
@@ -32,7 +32,7 @@ const markRead = (userId, ids) => [
  * @param {import('./all.mjs').Target} target
  * @param {[operation: string, data: object][]} all
  */
-async function store(target, all) {
+export async function store(target, all) {
   const calls = new Calls(target);
   const until = performance.now() + GIVE_UP_MS;
   const left = all.values();

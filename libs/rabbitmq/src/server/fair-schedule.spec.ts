@@ -35,6 +35,11 @@ class Bench {
     }
   }
 
+  /** Ends the work that began last. */
+  finishLast(): void {
+    this.schedule.leave(this.running.pop()!);
+  }
+
   count(flow: string): number {
     return this.started.filter((one) => one === flow).length;
   }
@@ -111,6 +116,22 @@ describe('FairSchedule', () => {
     expect([one.count('both'), one.schedule.waiting]).toEqual([10, 3]);
     one.finish();
     expect([one.count('both'), one.schedule.waiting]).toEqual([11, 2]);
+  });
+
+  it('looks only at flows with waiting work', () => {
+    const one = bench(2);
+    for (let flow = 0; flow < 1000; flow++) {
+      one.enter('calls', `one of many ${flow}`);
+      one.finish();
+    }
+    one.enter('calls', 'busy', 1, 4);
+    const sort = jest.spyOn(Array.prototype, 'sort');
+    try {
+      one.finish();
+      expect(sort.mock.contexts.map((sorted) => (sorted as unknown[]).length)).toEqual([1, 1]);
+    } finally {
+      sort.mockRestore();
+    }
   });
 
   it('gives an idle flow no credit', () => {
@@ -283,6 +304,49 @@ describe('FairSchedule', () => {
       one.finish(1, 50);
       one.enter('calls', 'heavy', 50, 2, true);
       expect(one.count('heavy')).toBe(3);
+    });
+
+    it('gives one flow half of the places, until the light work has stopped', () => {
+      const one = bench(10, 100, { rest: 1 });
+      one.enter('calls', 'busy', 1, 14);
+      one.enter('calls', 'light');
+      expect(one.count('busy')).toBe(10);
+      one.finish(5);
+      expect([one.count('busy'), one.count('light')]).toEqual([10, 1]);
+      one.finish();
+      expect(one.count('busy')).toBe(11);
+      jest.advanceTimersByTime(1001);
+      one.finish();
+      expect(one.count('busy')).toBe(14);
+    });
+
+    it('knows what a flow has at work when it has forgotten the flows without work', () => {
+      const one = bench(4, 100, { rest: 1 });
+      one.enter('calls', 'light');
+      one.enter('calls', 'busy', 1, 2);
+      one.finish();
+      for (let flow = 0; flow < 10_000; flow++) {
+        one.enter('calls', `one of many ${flow}`);
+        one.finishLast();
+      }
+      one.enter('calls', 'busy');
+      expect(one.count('busy')).toBe(2);
+    });
+
+    it('lets light work pass work of its flow that has become heavy while it waited', () => {
+      const one = bench(3, 100, { rest: 1 });
+      const started: string[] = [];
+      const enter = (name: string, flow: string, costNow: Work['costNow']) => {
+        const names = { share: 'calls', flow, owner: flow, isOnlyAnswered: false };
+        const work: Work = { ...names, costNow, givesWay: () => false, start: () => void started.push(name) };
+        one.schedule.enter(work);
+        return work;
+      };
+      const first = ['a', 'b', 'c', 'd', 'e'].map((name) => enter(name, 'both', (isBesideLight) => (isBesideLight ? 50 : 1)));
+      enter('light of others', 'other', () => 1);
+      enter('light', 'both', () => 1);
+      first.slice(0, 3).forEach((work) => one.schedule.leave(work));
+      expect(started).toEqual(['a', 'b', 'c', 'light of others', 'd', 'light']);
     });
 
     it('lets hung work rest for a second', () => {

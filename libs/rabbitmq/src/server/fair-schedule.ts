@@ -1,6 +1,20 @@
+import {
+  busiestOf,
+  flowOf,
+  forgetIdle,
+  inOrder,
+  shareOf,
+  sortAgain,
+  sortFirst,
+  takeAnswered,
+  takeFirst,
+  wait,
+  type Flow,
+  type Share,
+  type Started,
+} from './flows';
 import { LightWork } from './light-work';
-import { forgetIdle, LIGHT, sortAgain, takeAnswered, waitingOf } from './scheduled-work';
-import type { Account, FairScheduleOptions, Flow, Share, Started, Work } from './scheduled-work';
+import { LIGHT, type FairScheduleOptions, type Work } from './scheduled-work';
 
 /** A piece that has hung must not stop the others of its kind for as long again. */
 const MOST_REST_MS = 1000;
@@ -39,16 +53,15 @@ export class FairSchedule {
 
   /** Starts the work when it is its turn: at once when there is room and no work waits. */
   enter(work: Work): void {
-    const share = this.shareOf(work.share);
+    const share = shareOf(this.shares, work.share, this.options);
     const flow = flowOf(share, work.flow);
     if (share.isPreferred) this.preferredAt = performance.now();
-    if (this.opened && work.isOnlyAnswered) return this.begin(share, flow, work, work.costNow());
-    const cost = work.costNow();
+    const cost = this.costOf(work);
+    if (this.opened && work.isOnlyAnswered) return this.begin(share, flow, work, cost);
     // Waiting light work has no place or may not start, and then neither may this: it passes heavy work only.
     const isNext = this.waitingWork === 0 || cost <= LIGHT;
     if (isNext && this.mayStart(share, cost) && this.hasRoom(work, flow, cost)) return this.begin(share, flow, work, cost);
-    (cost <= LIGHT ? flow.light : flow.heavy).push(work);
-    share.waiting++;
+    wait(share, flow, work, cost);
     this.waitingWork++;
     this.startWaiting();
   }
@@ -70,11 +83,12 @@ export class FairSchedule {
     flow.paidUntil += owed;
     if (share.flows.size > MAX_FLOWS) forgetIdle(share);
     this.runningWork--;
+    flow.running--;
     this.keepRoom(started, -1);
     const restMs = this.restAfter(work, started, known);
     if (known <= LIGHT) flow.lightAt = performance.now();
     if (restMs > 0) this.rest({ ...started, cost: Math.max(known, started.cost) }, restMs);
-    if (isNews) sortAgain(flow);
+    if (isNews) sortAgain(flow, (one) => this.costOf(one));
     if (this.waitingWork > 0) this.startWaiting();
   }
 
@@ -82,11 +96,10 @@ export class FairSchedule {
   open(): void {
     this.opened = true;
     for (const share of this.shares.values()) {
-      for (const flow of share.flows.values()) {
-        const answered = [...takeAnswered(flow.heavy), ...takeAnswered(flow.light)];
-        share.waiting -= answered.length;
+      for (const flow of [...share.waiting]) {
+        const answered = takeAnswered(share, flow);
         this.waitingWork -= answered.length;
-        for (const work of answered) this.begin(share, flow, work, work.costNow());
+        for (const work of answered) this.begin(share, flow, work, this.costOf(work));
       }
     }
   }
@@ -112,11 +125,7 @@ export class FairSchedule {
 
   /** The flows with the most waiting work, for the log. It scans all flows: do not call it often. */
   busiest(most: number): { share: string; flow: string; waiting: number }[] {
-    return [...this.shares]
-      .flatMap(([share, { flows }]) => [...flows].map(([name, flow]) => ({ share, flow: name, waiting: waitingOf(flow) })))
-      .filter(({ waiting }) => waiting > 0)
-      .sort((a, b) => b.waiting - a.waiting)
-      .slice(0, most);
+    return busiestOf(this.shares, most);
   }
 
   /** Milliseconds for which the room of work that has just ended stays unused. @param known its actual cost */
@@ -142,25 +151,26 @@ export class FairSchedule {
   private startWaiting(): void {
     for (let next = this.next(); next; next = this.next()) {
       const { share, flow, queue, cost } = next;
-      share.waiting--;
       this.waitingWork--;
-      this.begin(share, flow, queue.shift()!, cost);
+      this.begin(share, flow, takeFirst(share, flow, queue), cost);
     }
   }
 
-  /** The first of the queue whose turn it is and that fits. Heavy work that does not fit keeps its turn: no other heavy work passes it. */
+  /** The first of the queue whose turn it is and that fits. Work that does not fit keeps its turn: no other heavy work passes it. */
   private next(): { share: Share; flow: Flow; queue: Work[]; cost: number } | undefined {
     if (this.waitingWork === 0 || this.running >= this.options.places) return undefined;
     let heavyMayStart = true;
-    for (const share of inOrder([...this.shares.values()].filter(({ waiting }) => waiting > 0))) {
-      for (const flow of inOrder([...share.flows.values()].filter((one) => waitingOf(one) > 0))) {
+    const costOf = (work: Work) => this.costOf(work);
+    for (const share of inOrder([...this.shares.values()].filter(({ waiting }) => waiting.size > 0))) {
+      for (const flow of inOrder(share.waiting)) {
+        sortFirst(flow, costOf);
         for (const queue of [flow.heavy, flow.light]) {
           if (queue.length === 0) continue;
           const [work] = queue;
-          const cost = work.costNow();
+          const cost = costOf(work);
           // Work that leaves room for the preferred share has no turn to keep.
           if (!this.mayStart(share, cost)) continue;
-          if (cost <= LIGHT || (heavyMayStart && this.hasRoom(work, flow, cost))) return { share, flow, queue, cost };
+          if ((cost <= LIGHT || heavyMayStart) && this.hasRoom(work, flow, cost)) return { share, flow, queue, cost };
           heavyMayStart = false;
         }
       }
@@ -177,6 +187,7 @@ export class FairSchedule {
     work.started = { share, flow, cost, at: performance.now() };
     if (cost <= LIGHT) this.lightWork.started(work.owner, work.started.at);
     this.runningWork++;
+    flow.running++;
     this.keepRoom(work.started, 1);
     work.start();
   }
@@ -186,6 +197,10 @@ export class FairSchedule {
     if (!share.isOther) return;
     this.others += one;
     if (cost > LIGHT) this.heavyOthers += one;
+  }
+
+  private costOf(work: Work): number {
+    return work.costNow(this.lightWork.isBeside(work.owner, performance.now()));
   }
 
   /**
@@ -204,10 +219,14 @@ export class FairSchedule {
   }
 
   private hasRoom(work: Work, flow: Flow, cost: number): boolean {
-    if (this.running >= this.options.places) return false;
+    const { places, heavyBudget, rest } = this.options;
+    if (this.running >= places) return false;
+    const now = performance.now();
+    // What waits for a lock, and is no heavy work, would take all places.
+    if (rest !== undefined && flow.running >= places / 2 && this.lightWork.isBeside(work.owner, now)) return false;
     if (cost <= LIGHT) return true;
-    const isHalved = this.options.rest !== undefined && this.isBesideLight(work, flow, cost, performance.now());
-    return this.heavy + this.heavinessOf(cost) <= (isHalved ? this.heavyMost : this.options.heavyBudget);
+    const isHalved = rest !== undefined && this.isBesideLight(work, flow, cost, now);
+    return this.heavy + this.heavinessOf(cost) <= (isHalved ? this.heavyMost : heavyBudget);
   }
 
   /** Whether the work is heavy, and light work that is protected from it came just before. */
@@ -221,30 +240,4 @@ export class FairSchedule {
   private heavinessOf(cost: number): number {
     return cost <= LIGHT ? 0 : Math.min(Math.ceil(cost), this.heavyMost);
   }
-
-  private shareOf(name: string): Share {
-    let share = this.shares.get(name);
-    if (!share) {
-      const { weights, preference } = this.options;
-      share = {
-        paidUntil: 0,
-        weight: weights?.[name] ?? 1,
-        isPreferred: name === preference?.share,
-        isOther: preference?.others.includes(name) ?? false,
-        flows: new Map(),
-        now: 0,
-        waiting: 0,
-      };
-      this.shares.set(name, share);
-    }
-    return share;
-  }
 }
-
-function flowOf(share: Share, name: string): Flow {
-  let flow = share.flows.get(name);
-  if (!flow) share.flows.set(name, (flow = { paidUntil: 0, heavy: [], light: [], lightAt: -Infinity }));
-  return flow;
-}
-
-const inOrder = <One extends Account>(accounts: One[]): One[] => accounts.sort((a, b) => a.paidUntil - b.paidUntil);

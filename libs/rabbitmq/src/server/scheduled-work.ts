@@ -1,3 +1,5 @@
+import type { Started } from './flows';
+
 /** A piece of work that waits for its turn. */
 export interface Work {
   /** Group of flows with a weight, such as a lane. */
@@ -6,8 +8,12 @@ export interface Work {
   readonly flow: string;
   /** Light work is protected from heavy work of other owners. Work of nobody is not protected. */
   readonly owner: string | undefined;
-  /** Expected cost; 1 is light work. It is asked whenever the work could start, because earlier work of the flow may have changed it. */
-  costNow(): number;
+  /**
+   * Expected cost; 1 is light work. It is asked whenever the work could start, because earlier work of the flow may have changed it.
+   *
+   * @param isBesideLight whether light work that is protected from it came just before
+   */
+  costNow(isBesideLight: boolean): number;
   /** Whether light work of its own flow is protected from it, too, if it costs half of the budget or more. Asked before its start and after its end. */
   givesWay(): boolean;
   /** Whether it is only answered, and not executed, when it starts while the schedule is open. */
@@ -28,8 +34,8 @@ export interface FairScheduleOptions {
   /** A share that others leave room for, also while it has no waiting work. */
   preference?: Preference;
   /**
-   * Heavy work beside light work that is protected from it has half of the budget. It keeps its room after its end, for the time that it has run,
-   * times this; so does work that leaves room for the preferred share. Default: it does not, and has the whole budget.
+   * Heavy work beside light work that is protected from it has half of the budget, and a flow half of the places. Heavy work keeps its room after
+   * its end, for the time that it has run, times this; so does work that leaves room for the preferred share. Default: it does not, and has everything.
    */
   rest?: number;
   /** Called after a rest: waiting work may have started, although none came or ended. */
@@ -50,54 +56,3 @@ export interface Preference {
 
 /** Work up to this cost is light: it needs a place but no budget, so it never waits behind heavy work, not even of its own flow. */
 export const LIGHT = 1;
-
-export interface Account {
-  /** Virtual time up to which its work has been paid for. */
-  paidUntil: number;
-}
-
-export interface Flow extends Account {
-  /** Waiting work by its cost when it came, or when costs of the flow changed. */
-  readonly heavy: Work[];
-  readonly light: Work[];
-  /** When its latest light work ended, in milliseconds of `performance.now()`. */
-  lightAt: number;
-}
-
-/** Work that has started. */
-export interface Started {
-  readonly share: Share;
-  readonly flow: Flow;
-  readonly cost: number;
-  /** In milliseconds of `performance.now()`. */
-  readonly at: number;
-}
-
-export interface Share extends Account {
-  readonly weight: number;
-  readonly isPreferred: boolean;
-  /** Whether it leaves room for the preferred share. */
-  readonly isOther: boolean;
-  readonly flows: Map<string, Flow>;
-  /** Virtual time of its flows. */
-  now: number;
-  waiting: number;
-}
-
-export const waitingOf = ({ heavy, light }: Flow): number => heavy.length + light.length;
-
-export function forgetIdle({ flows }: Share): void {
-  for (const [name, flow] of flows) if (waitingOf(flow) === 0) flows.delete(name);
-}
-
-/** Asks all waiting work of a flow for its cost again. */
-export function sortAgain({ heavy, light }: Flow): void {
-  for (const work of [...heavy.splice(0), ...light.splice(0)]) (work.costNow() <= LIGHT ? light : heavy).push(work);
-}
-
-/** Takes the work out of a queue that is only answered. */
-export function takeAnswered(queue: Work[]): Work[] {
-  const works = queue.splice(0);
-  queue.push(...works.filter(({ isOnlyAnswered }) => !isOnlyAnswered));
-  return works.filter(({ isOnlyAnswered }) => isOnlyAnswered);
-}

@@ -1,0 +1,114 @@
+import { LIGHT, type FairScheduleOptions, type Work } from './scheduled-work';
+
+export interface Account {
+  /** Virtual time up to which its work has been paid for. */
+  paidUntil: number;
+}
+
+export interface Flow extends Account {
+  /** Waiting work by its cost when it came, or when costs of the flow changed. */
+  readonly heavy: Work[];
+  readonly light: Work[];
+  /** Number of pieces that have started and not ended. */
+  running: number;
+  /** When its latest light work ended, in milliseconds of `performance.now()`. */
+  lightAt: number;
+}
+
+/** Work that has started. */
+export interface Started {
+  readonly share: Share;
+  readonly flow: Flow;
+  readonly cost: number;
+  /** In milliseconds of `performance.now()`. */
+  readonly at: number;
+}
+
+export interface Share extends Account {
+  readonly weight: number;
+  readonly isPreferred: boolean;
+  /** Whether it leaves room for the preferred share. */
+  readonly isOther: boolean;
+  readonly flows: Map<string, Flow>;
+  /** The flows that have waiting work: few of those that are remembered. */
+  readonly waiting: Set<Flow>;
+  /** Virtual time of its flows. */
+  now: number;
+}
+
+type CostOf = (work: Work) => number;
+
+export function shareOf(shares: Map<string, Share>, name: string, { weights, preference }: FairScheduleOptions): Share {
+  let share = shares.get(name);
+  if (!share) {
+    share = {
+      paidUntil: 0,
+      weight: weights?.[name] ?? 1,
+      isPreferred: name === preference?.share,
+      isOther: preference?.others.includes(name) ?? false,
+      flows: new Map(),
+      waiting: new Set(),
+      now: 0,
+    };
+    shares.set(name, share);
+  }
+  return share;
+}
+
+export function flowOf(share: Share, name: string): Flow {
+  let flow = share.flows.get(name);
+  if (!flow) share.flows.set(name, (flow = { paidUntil: 0, heavy: [], light: [], running: 0, lightAt: -Infinity }));
+  return flow;
+}
+
+export const inOrder = <One extends Account>(accounts: Iterable<One>): One[] =>
+  [...accounts].sort((a, b) => a.paidUntil - b.paidUntil);
+
+export function wait(share: Share, flow: Flow, work: Work, cost: number): void {
+  (cost <= LIGHT ? flow.light : flow.heavy).push(work);
+  share.waiting.add(flow);
+}
+
+/** Takes the first work out of a queue of the flow. */
+export function takeFirst(share: Share, flow: Flow, queue: Work[]): Work {
+  const work = queue.shift()!;
+  if (waitingOf(flow) === 0) share.waiting.delete(flow);
+  return work;
+}
+
+/** Takes the work out of a flow that is only answered. */
+export function takeAnswered(share: Share, flow: Flow): Work[] {
+  const answered = [flow.heavy, flow.light].flatMap((queue) => {
+    const works = queue.splice(0);
+    queue.push(...works.filter(({ isOnlyAnswered }) => !isOnlyAnswered));
+    return works.filter(({ isOnlyAnswered }) => isOnlyAnswered);
+  });
+  if (waitingOf(flow) === 0) share.waiting.delete(flow);
+  return answered;
+}
+
+/** Asks all waiting work of a flow for its cost again. */
+export function sortAgain({ heavy, light }: Flow, costOf: CostOf): void {
+  for (const work of [...heavy.splice(0), ...light.splice(0)]) (costOf(work) <= LIGHT ? light : heavy).push(work);
+}
+
+/** Work that has become heavy since it came must not stand before light work. */
+export function sortFirst({ heavy, light }: Flow, costOf: CostOf): void {
+  while (light.length > 0 && costOf(light[0]) > LIGHT) heavy.push(light.shift()!);
+}
+
+/** Flows without work lose their debt. */
+export function forgetIdle({ flows }: Share): void {
+  for (const [name, flow] of flows) if (waitingOf(flow) === 0 && flow.running === 0) flows.delete(name);
+}
+
+/** The flows with the most waiting work. */
+export function busiestOf(shares: ReadonlyMap<string, Share>, most: number): { share: string; flow: string; waiting: number }[] {
+  return [...shares]
+    .flatMap(([share, { flows }]) => [...flows].map(([name, flow]) => ({ share, flow: name, waiting: waitingOf(flow) })))
+    .filter(({ waiting }) => waiting > 0)
+    .sort((a, b) => b.waiting - a.waiting)
+    .slice(0, most);
+}
+
+const waitingOf = ({ heavy, light }: Flow): number => heavy.length + light.length;

@@ -8,7 +8,7 @@ import { Authorize } from '@app/contracts/users.authorize';
 import { Exists } from '@app/contracts/users.exists';
 import { connectWhenReady, databaseObstacle, migrationObstacle } from '@app/postgres/connect';
 import { createDataSource } from '@app/postgres/connections/data-source';
-import { isDatabaseAway, isTransient } from '@app/postgres/errors';
+import { isDatabaseAway, isTimeout, isTransient } from '@app/postgres/errors';
 import { ErasureLoop } from '@app/postgres/retention/erasure-loop';
 import { OutboxFull, OutboxRelay } from '@app/postgres/outbox/outbox';
 import { EventPublisher } from '@app/rabbitmq/events/event.publisher';
@@ -57,6 +57,7 @@ void runService('notifications', notificationsConfig, async (config, { logger, r
     prefetch: { commands: config.commandPrefetch, queries: config.queryPrefetch },
     isUnavailable: (error) => isDatabaseAway(error) || error instanceof OutboxFull,
     isTransient,
+    isTimeout,
     withoutScope: [AddNotification.pattern],
     publishers: { trusted: config.trustedPublishers, isGranted: publisherGrants(client) },
     probe: async () => {

@@ -6,7 +6,7 @@ import { ApiKeysRepository } from '@app/api-keys/api-keys.repository';
 import { WRITTEN_ELSEWHERE } from '@app/api-keys/users-outbox';
 import { connectWhenReady, databaseObstacle, migrationObstacle } from '@app/postgres/connect';
 import { createDataSource } from '@app/postgres/connections/data-source';
-import { isDatabaseAway, isTransient } from '@app/postgres/errors';
+import { isDatabaseAway, isTimeout, isTransient } from '@app/postgres/errors';
 import { ErasureLoop } from '@app/postgres/retention/erasure-loop';
 import { OutboxFull, OutboxRelay } from '@app/postgres/outbox/outbox';
 import { EventPublisher } from '@app/rabbitmq/events/event.publisher';
@@ -48,6 +48,7 @@ void runService('users', usersConfig, async (config, { logger, readiness, stoppi
     prefetch: { commands: config.commandPrefetch, queries: config.queryPrefetch },
     isUnavailable: (error) => isDatabaseAway(error) || error instanceof OutboxFull,
     isTransient,
+    isTimeout,
     publishers: {
       trusted: config.trustedPublishers,
       isGranted: (publisher, apiKey) => apiKeys.isGranted(publisher, apiKey),

@@ -96,6 +96,9 @@ const POOL_EXHAUSTED = 'timeout exceeded when trying to connect';
 export const isTransient = (error: unknown): boolean =>
   TRANSIENT.test(codeOf(error)) || (error instanceof Error && error.message === POOL_EXHAUSTED);
 
+/** Whether the statement was cancelled because it took too long, by itself or with its waits for locks. */
+export const isTimeout = (error: unknown): boolean => codeOf(error) === '57014';
+
 /** Whether it is a deadlock or a serialization failure: the statement was rolled back, and the competing one has committed. */
 export const hasLostRace = (error: unknown): boolean => /^(40P01|40001)$/.test(codeOf(error));
 

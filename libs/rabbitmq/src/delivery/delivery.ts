@@ -48,6 +48,8 @@ export class Delivery {
   mayHaveRun: boolean;
   /** Size of the handler's result, in bytes; undefined without one. */
   replyBytes?: number = undefined;
+  /** Whether the database has cancelled a statement of its handler, which took too long. */
+  wasCancelled = false;
   private kept?: Stub = undefined;
 
   constructor(

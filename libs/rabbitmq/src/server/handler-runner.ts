@@ -30,6 +30,7 @@ export class HandlerRunner {
     private readonly isTransient: (error: unknown) => boolean = () => false,
     private readonly publishers?: PublisherRights,
     private readonly withoutScope: ReadonlySet<string> = new Set(),
+    private readonly isTimeout: (error: unknown) => boolean = () => false,
   ) {}
 
   async outcomeOf(delivery: Delivery): Promise<Outcome> {
@@ -98,6 +99,7 @@ export class HandlerRunner {
         this.logger.warn({ msg: 'the database is away', reason, ...about(delivery) });
         return { kind: 'databaseAway' };
       }
+      if (this.isTimeout(error)) delivery.wasCancelled = true;
       if (this.isTransient(error)) {
         this.logger.warn({ msg: 'a transient error of the database', reason, ...about(delivery) });
         return { kind: 'failed', error: new ApiError('UNAVAILABLE', 'The service could not do it now. Nothing was executed.') };

@@ -19,6 +19,8 @@ export interface RabbitServerOptions {
   isUnavailable?: (error: unknown) => boolean;
   /** Whether an error means that the handler changed nothing and may succeed when retried. */
   isTransient?: (error: unknown) => boolean;
+  /** Whether an error means that a statement has taken too long. Its tenant pays for the time. */
+  isTimeout?: (error: unknown) => boolean;
   /** Resolves when the database is back, rejects while it is away; settles within seconds. */
   probe?: () => Promise<void>;
   /** Rules which publisher may act for which tenant. Absent: every publisher that the broker accepts, for all tenants. */

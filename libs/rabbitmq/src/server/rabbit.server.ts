@@ -64,6 +64,7 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
       isTransient,
       publishers && new PublisherRights(publishers, consuming.username),
       new Set(options.withoutScope),
+      options.isTimeout,
     );
     this.pause = new DatabasePause(probe ?? (async () => undefined), (state) => this.onDatabase(state));
   }

@@ -61,6 +61,25 @@ class Bench {
     await this.finish(1, state);
   }
 
+  async inTurn(apiKey: string, pattern: string, times: number, state: (delivery: Delivery) => void): Promise<void> {
+    for (let time = 0; time < times; time++) {
+      this.enter(apiKey, pattern, 1);
+      await this.finish(1, state);
+    }
+  }
+
+  /** Deliveries of the key that run at once, out of many, beside light work of another. All of them fail in the end, and teach nothing. */
+  async atOnceBeside(other: string, lightPattern: string, apiKey: string, pattern: string): Promise<number> {
+    this.enter(other, lightPattern, 1);
+    this.enter(apiKey, pattern, 20);
+    const runs = this.runs(apiKey);
+    while (this.isBusy) {
+      await this.finish(1);
+      jest.advanceTimersByTime(1);
+    }
+    return runs;
+  }
+
   /** Deliveries that wait and run, as the metrics say. */
   async reported(): Promise<number[]> {
     const names = ['rabbitmq_deliveries_waiting', 'rabbitmq_deliveries_running'];
@@ -85,6 +104,9 @@ class Bench {
 const rows = (count: number) => (delivery: Delivery) => {
   if (delivery.context.apiKey === 'expensive') delivery.context.rows = count;
 };
+
+beforeEach(() => void jest.useFakeTimers({ doNotFake: ['setImmediate'] }));
+afterEach(() => void jest.useRealTimers());
 
 describe('CommandTurns', () => {
   it('starts only commands that are answered, and not executed, while the database is away', () => {
@@ -191,6 +213,17 @@ describe('CommandTurns', () => {
     expect(await atOnce()).toBe(PLACES);
   });
 
+  it('forgets only after ten seconds beside light commands of others', async () => {
+    const bench = new Bench('commands', 64);
+    bench.enter('expensive', DELETE, 1);
+    await bench.finish(1, rows(10_000));
+    await bench.inTurn('expensive', DELETE, 20, rows(0));
+    expect(await bench.atOnceBeside('light', ADD, 'expensive', DELETE)).toBe(1);
+    jest.advanceTimersByTime(20_001);
+    await bench.inTurn('expensive', DELETE, 1, rows(0));
+    expect(await bench.atOnceBeside('light', ADD, 'expensive', DELETE)).toBe(8);
+  });
+
   it('takes the size of a body where the handler states nothing', async () => {
     const bench = new Bench('commands');
     bench.enter('large', ADD, PLACES, 1024 * 1024);
@@ -292,6 +325,48 @@ describe('QueryTurns', () => {
     expect(bench.runs('key')).toBe(3);
     await bench.finishLast(small);
     expect(bench.runs('key')).toBe(6);
+  });
+
+  it('cannot be talked down beside light queries of others, by many empty answers after a large one', async () => {
+    const bench = new Bench('queries', 8);
+    bench.enter('expensive', INBOX, 1);
+    await bench.finish(1, large);
+    await bench.inTurn('expensive', INBOX, 20, small);
+    expect(await bench.atOnceBeside('light', INBOX, 'expensive', INBOX)).toBe(1);
+    jest.advanceTimersByTime(10_001);
+    await bench.inTurn('expensive', INBOX, 1, small);
+    expect(await bench.atOnceBeside('light', INBOX, 'expensive', INBOX)).toBe(1);
+    jest.advanceTimersByTime(10_001);
+    await bench.inTurn('expensive', INBOX, 1, small);
+    // Half of the places.
+    expect(await bench.atOnceBeside('light', INBOX, 'expensive', INBOX)).toBe(4);
+  });
+
+  it('lets a tenant alone have its light queries in all places after a large answer', async () => {
+    const bench = new Bench('queries', 8);
+    bench.enter('expensive', INBOX, 1);
+    await bench.finish(1, large);
+    await bench.inTurn('expensive', INBOX, 12, small);
+    bench.enter('expensive', INBOX, 8);
+    expect(bench.runs('expensive')).toBe(8);
+  });
+
+  it('forgets by light answers what questions of the services have cost, which all tenants ask', async () => {
+    const bench = new Bench('queries', 8);
+    bench.enter('expensive', 'memberships.list.v1', 1);
+    await bench.finish(1, large);
+    await bench.inTurn('expensive', 'memberships.list.v1', 20, small);
+    expect(await bench.atOnceBeside('light', INBOX, 'expensive', 'memberships.list.v1')).toBe(4);
+  });
+
+  it('takes the time of queries that the database has cancelled', async () => {
+    const bench = new Bench('queries', 8);
+    await bench.inTurn('expensive', INBOX, 1, small);
+    bench.enter('expensive', INBOX, 1);
+    jest.advanceTimersByTime(2000);
+    await bench.finish(1, (delivery) => (delivery.wasCancelled = true));
+    bench.enter('expensive', INBOX, 8);
+    expect(bench.runs('expensive')).toBe(2);
   });
 
   it('learns nothing from queries that expire or fail', async () => {

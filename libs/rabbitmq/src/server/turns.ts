@@ -1,7 +1,7 @@
-import { LRUCache } from 'lru-cache';
 import { LIGHT_COMMAND_BYTES } from '@app/amqp/messages/command-format';
 import { ALL_MESSAGES, OPEN_MESSAGES } from '@app/contracts/all-messages';
 import type { Delivery } from '../delivery/delivery';
+import { ExpectedCosts } from './expected-costs';
 import { FairSchedule } from './fair-schedule';
 import type { TransportMetrics } from '../metrics';
 import { LANES } from '../topology/topology';
@@ -23,14 +23,13 @@ const COMMAND_BUDGET = 256;
 const ANSWER_PIECE_BYTES = 64 * 1024;
 /** Looking at this number of rows takes about as long as answering such a piece. */
 const ROWS_LOOKED_AT = 250;
+/** A query that the database has cancelled has looked at an unknown number of rows. A heavy page takes this time for each 1 of its cost. */
+const CANCELLED_MS = 2;
 const QUERY_BUDGET = 128;
-const MAX_FLOWS = 10_000;
-/** After less work the expected cost falls to no less than this fraction, because one small page says little about the next one. */
-const FORGETTING = 0.7;
 
 /** For this time after a call, the lanes together run a few deliveries, and one that is heavy. */
 const CALLS_PREFERRED_MS = 1000;
-const COMMANDS_BESIDE_CALLS = 32;
+const COMMANDS_BESIDE_CALLS = { most: 32, part: 1 / 4 };
 const QUERIES_BESIDE_CALLS = 2;
 
 /** Heavy work, and that of lanes beside calls, leaves its room unused for as long again as it has run: the rest of the machine is for the others. */
@@ -48,7 +47,7 @@ abstract class Turns {
   private readonly waiting: WaitingReport;
   private readonly running: { set(value: number): void };
   /** Expected cost of the next delivery, by flow and pattern. */
-  private readonly expected = new LRUCache<string, number>({ max: MAX_FLOWS });
+  private readonly expected = new ExpectedCosts();
   /** Flows and patterns of unknown cost with a delivery at work. */
   private readonly tried = new Set<string>();
 
@@ -69,7 +68,8 @@ abstract class Turns {
     return new Promise((resolve, reject) => {
       const finish = () => {
         this.tried.delete(expectationOf(delivery));
-        const { cost, isNews } = this.costAfter(delivery) ?? {};
+        const ms = performance.now() - (work.started?.at ?? Infinity);
+        const { cost, isNews } = this.costAfter(delivery, ms) ?? {};
         this.schedule.leave(work, cost, isNews);
         this.report();
       };
@@ -77,11 +77,12 @@ abstract class Turns {
         share: delivery.exchange,
         flow: flowOf(delivery),
         owner: ownerOf(delivery),
-        costNow: () => this.costBefore(delivery),
+        costNow: (isBesideLight) => this.costBefore(delivery, isBesideLight),
         givesWay: () => this.givesWay(delivery),
         isOnlyAnswered: delivery.mayBeRefused,
         start: () => {
-          if (this.isExpected(delivery) && !this.expected.has(expectationOf(delivery))) this.tried.add(expectationOf(delivery));
+          const name = expectationOf(delivery);
+          if (this.isExpected(delivery) && this.expected.recent(name) === undefined) this.tried.add(name);
           void handle().finally(finish).then(resolve, reject);
         },
         started: undefined,
@@ -103,27 +104,25 @@ abstract class Turns {
 
   /** Whether only the latest deliveries of its flow and pattern say what it may cost. */
   protected abstract isExpected(delivery: Delivery): boolean;
-  protected abstract costBefore(delivery: Delivery): number;
+  /** @param isBesideLight whether others have light work */
+  protected abstract costBefore(delivery: Delivery, isBesideLight: boolean): number;
   protected abstract givesWay(delivery: Delivery): boolean;
   /** @returns undefined: the expected cost */
-  protected abstract costAfter(delivery: Delivery): ActualCost | undefined;
+  protected abstract costAfter(delivery: Delivery, ms: number): ActualCost | undefined;
 
   /**
    * The cost of the latest deliveries of its flow and pattern. The first delivery finds out what the others cost, and these wait for it like the
-   * most expensive ones.
+   * most expensive ones. A flow that tenants share must not stay heavy because of one of them.
    */
-  protected costExpected(delivery: Delivery): number {
+  protected costExpected(delivery: Delivery, isBesideLight: boolean): number {
     const name = expectationOf(delivery);
-    return this.expected.get(name) ?? (this.tried.has(name) ? this.options.heavyBudget / 2 : LIGHT);
+    const expected = isBesideLight && isOfOne(delivery) ? this.expected.largest(name) : this.expected.recent(name);
+    return expected ?? (this.tried.has(name) ? this.options.heavyBudget / 2 : LIGHT);
   }
 
   /** @param cost is now expected of the next one */
   protected expect(delivery: Delivery, cost: number): ActualCost {
-    const name = expectationOf(delivery);
-    const before = this.expected.get(name);
-    const now = Math.max(cost, (before ?? 0) * FORGETTING);
-    this.expected.set(name, now);
-    return { cost, isNews: before === undefined || before <= LIGHT !== now <= LIGHT };
+    return { cost, isNews: this.expected.add(expectationOf(delivery), cost) };
   }
 
   private report(): void {
@@ -143,6 +142,9 @@ function flowOf({ exchange, context }: Delivery): string {
   return OPEN.has(context.pattern) ? `key ${context.apiKey}` : context.pattern;
 }
 
+/** Whether its flow is that of one tenant or account. */
+const isOfOne = ({ exchange, context }: Delivery): boolean => exchange !== 'calls' || OPEN.has(context.pattern);
+
 /** A tenant's own questions between the services are its own work. Those about credentials, and checks of the services, name no tenant. */
 function ownerOf({ exchange, context: { userId, apiKey } }: Delivery): string | undefined {
   if (exchange !== 'calls') return `account ${userId}`;
@@ -156,16 +158,21 @@ const CHANGING_ROWS: ReadonlySet<string> = new Set(
 
 export class CommandTurns extends Turns {
   constructor(metrics: TransportMetrics, places: number) {
-    super('commands', metrics, { places, heavyBudget: COMMAND_BUDGET, besideCalls: COMMANDS_BESIDE_CALLS });
+    const { most, part } = COMMANDS_BESIDE_CALLS;
+    super('commands', metrics, {
+      places,
+      heavyBudget: COMMAND_BUDGET,
+      besideCalls: Math.max(1, Math.min(most, Math.floor(places * part))),
+    });
   }
 
   protected isExpected({ context }: Delivery): boolean {
     return CHANGING_ROWS.has(context.pattern);
   }
 
-  protected costBefore(delivery: Delivery): number {
+  protected costBefore(delivery: Delivery, isBesideLight: boolean): number {
     const cost = costOfBody(delivery);
-    return this.isExpected(delivery) ? Math.max(cost, this.costExpected(delivery)) : cost;
+    return this.isExpected(delivery) ? Math.max(cost, this.costExpected(delivery, isBesideLight)) : cost;
   }
 
   /** A deletion of a thousand rows is one long statement. Large bodies are written in batches, as fast as a tenant sends them. */
@@ -193,17 +200,18 @@ export class QueryTurns extends Turns {
     return true;
   }
 
-  protected costBefore(delivery: Delivery): number {
-    return this.costExpected(delivery);
+  protected costBefore(delivery: Delivery, isBesideLight: boolean): number {
+    return this.costExpected(delivery, isBesideLight);
   }
 
   protected givesWay(): boolean {
     return false;
   }
 
-  protected costAfter(delivery: Delivery): ActualCost | undefined {
-    const { replyBytes, context } = delivery;
-    // One that had expired, or that failed, says nothing about the next one.
+  protected costAfter(delivery: Delivery, ms: number): ActualCost | undefined {
+    const { replyBytes, context, wasCancelled } = delivery;
+    if (wasCancelled) return this.expect(delivery, Math.max(LIGHT, ms / CANCELLED_MS));
+    // One that had expired, or that failed for another reason, says nothing about the next one.
     if (replyBytes === undefined) return undefined;
     return this.expect(delivery, Math.max(LIGHT, replyBytes / ANSWER_PIECE_BYTES, (context.rows ?? 0) / ROWS_LOOKED_AT));
   }

@@ -1,0 +1,56 @@
+import { LRUCache } from 'lru-cache';
+import { LIGHT } from './scheduled-work';
+
+const MAX_NAMES = 10_000;
+/** After less work the recent cost falls to no less than this fraction, because one small page says little about the next one. */
+const FORGETTING = 0.7;
+/** The largest cost counts for one to two such times. By number of answers it could be talked down with many that are empty. */
+const REMEMBERED_MS = 10_000;
+
+interface Costs {
+  recent: number;
+  /** The largest since the moment `since`, and the largest of the time before it. */
+  largest: number;
+  before: number;
+  since: number;
+}
+
+/** The costs that are expected of the next work, by the costs of the latest work of the same name. */
+export class ExpectedCosts {
+  private readonly costs = new LRUCache<string, Costs>({ max: MAX_NAMES });
+
+  /** The recent cost, for what has no neighbours: light work between two large pieces should be as fast as it is. */
+  recent(name: string): number | undefined {
+    return this.costs.get(name)?.recent;
+  }
+
+  /** The largest cost of the last ten seconds or more, for what neighbours could suffer from. */
+  largest(name: string): number | undefined {
+    const costs = this.costs.get(name);
+    return costs && Math.max(costs.recent, largestOf(costs, performance.now()));
+  }
+
+  /** @returns whether the next work is heavy or light since this one */
+  add(name: string, cost: number): boolean {
+    const now = performance.now();
+    const known = this.costs.get(name);
+    if (!known) {
+      this.costs.set(name, { recent: cost, largest: cost, before: 0, since: now });
+      return true;
+    }
+    const isHeavy = () => [known.recent > LIGHT, Math.max(known.recent, largestOf(known, now)) > LIGHT].join();
+    const was = isHeavy();
+    known.recent = Math.max(cost, known.recent * FORGETTING);
+    const age = now - known.since;
+    if (age > REMEMBERED_MS)
+      Object.assign(known, { before: age > 2 * REMEMBERED_MS ? 0 : known.largest, largest: cost, since: now });
+    else known.largest = Math.max(known.largest, cost);
+    return was !== isHeavy();
+  }
+}
+
+function largestOf({ largest, before, since }: Costs, now: number): number {
+  const age = now - since;
+  if (age > 2 * REMEMBERED_MS) return 0;
+  return age > REMEMBERED_MS ? largest : Math.max(largest, before);
+}

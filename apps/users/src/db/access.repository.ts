@@ -83,7 +83,7 @@ export class AccessRepository {
    *
    * @param userIds only these
    * @returns `next` when there may be more. Then a page may have fewer users than asked for, even none: it looks through a limited number of members,
-   *   of whom many may have left.
+   *   of whom many may have left. `rows`: members and ids that were looked at
    */
   async contacts(
     {
@@ -93,7 +93,7 @@ export class AccessRepository {
       userIds,
     }: { apiKey: string; organizationId: string; level: Level; userIds?: readonly string[] },
     { after = '', pageSize }: { after?: string; pageSize: number },
-  ): Promise<{ users: StoredContact[]; next?: string }> {
+  ): Promise<{ users: StoredContact[]; next?: string; rows: number }> {
     // One more row shows whether there is a next page.
     const values: unknown[] = [apiKey, organizationId, after, pageSize + 1];
     const use = (value: unknown) => `$${values.push(value)}`;
@@ -104,22 +104,24 @@ export class AccessRepository {
     // would walk along all members to reach the LIMIT.
     const chosen = userIds ? `${members} AND m.user_id = ANY (${use(userIds)}::text[]) OFFSET 0` : members;
     // The inner LIMIT 1 keeps the planner from joining and sorting all members at once: a page reads its members in the order of the key. The last
-    // member that it may look at is returned in any case.
+    // member that it may look at is returned in any case, and so is the last of all: their numbers say how many were looked at.
     const rows = await this.dataSource.query<(StoredContact & { live: boolean; number: string })[]>(
       `SELECT m.user_id AS "userId", u.name, u.email, u.initial, u.user_id IS NOT NULL AS live, m.number
        FROM (
-         SELECT m.*, row_number() OVER (ORDER BY m.user_id) AS number FROM (${chosen}) m
-         ORDER BY m.user_id LIMIT ${MOST_LOOKED_AT}
+         SELECT m.*, row_number() OVER w AS number, lead(m.user_id) OVER w IS NULL AS "isLast" FROM (${chosen}) m
+         WINDOW w AS (ORDER BY m.user_id) ORDER BY m.user_id LIMIT ${MOST_LOOKED_AT}
        ) m LEFT JOIN LATERAL (
          SELECT * FROM users u WHERE u.organization = m.organization AND u.user_id = m.user_id AND ${live()} LIMIT 1
        ) u ON true
-       WHERE u.user_id IS NOT NULL OR m.number = ${MOST_LOOKED_AT}
+       WHERE u.user_id IS NOT NULL OR m.number = ${MOST_LOOKED_AT} OR m."isLast"
        ORDER BY m.user_id LIMIT $4`,
       values,
     );
-    const page = rows.slice(0, pageSize);
-    const hasMore = rows.length > pageSize || rows.at(-1)?.number === String(MOST_LOOKED_AT);
+    const lookedAt = Number(rows.at(-1)?.number ?? 0);
+    const found = rows.filter((row) => row.live || Number(row.number) === MOST_LOOKED_AT);
+    const page = found.slice(0, pageSize);
+    const hasMore = found.length > pageSize || lookedAt === MOST_LOOKED_AT;
     const users = page.filter((row) => row.live).map(({ userId, name, email, initial }) => ({ userId, name, email, initial }));
-    return { users, ...(hasMore && { next: page.at(-1)?.userId }) };
+    return { users, ...(hasMore && { next: page.at(-1)?.userId }), rows: (userIds?.length ?? 0) + lookedAt };
   }
 }

@@ -13,13 +13,15 @@ export class GetUsersHandler {
   constructor(private readonly access: AccessRepository) {}
 
   @MessagePattern(GetUsers.pattern)
-  async getUsers(@Payload() request: GetUsersRequest, @Ctx() { apiKey }: DeliveryContext): Promise<GetUsersResult> {
+  async getUsers(@Payload() request: GetUsersRequest, @Ctx() context: DeliveryContext): Promise<GetUsersResult> {
+    const { apiKey } = context;
     const { organizationId, userIds, pageToken, pageSize = LIMITS.listLength } = request;
     const after = pageToken === undefined ? undefined : decodeUserToken(pageToken);
-    const { users, next } = await this.access.contacts(
+    const { users, next, rows } = await this.access.contacts(
       { apiKey, organizationId, level: levelOf(request), userIds },
       { after, pageSize },
     );
+    context.rows = rows;
     return {
       status: 'success',
       message: 'User(s) retrieved successfully.',

@@ -12,13 +12,15 @@ export class ListContactsHandler {
   constructor(private readonly access: AccessRepository) {}
 
   @MessagePattern(ListContacts.pattern)
-  async listContacts(@Payload() request: ListContactsRequest, @Ctx() { apiKey }: DeliveryContext): Promise<ListContactsResult> {
+  async listContacts(@Payload() request: ListContactsRequest, @Ctx() context: DeliveryContext): Promise<ListContactsResult> {
+    const { apiKey } = context;
     const { after, pageSize = LIMITS.listLength } = request;
     const level = levelOf({ documentId: request.documentId });
-    const { users, next } = await this.access.contacts(
+    const { users, next, rows } = await this.access.contacts(
       { apiKey, organizationId: request.organizationId, level },
       { after, pageSize },
     );
+    context.rows = rows;
     return { users: users.map(toContact), ...(next !== undefined && { next }) };
   }
 }

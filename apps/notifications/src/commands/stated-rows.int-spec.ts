@@ -82,6 +82,50 @@ it('states the rows that were looked at or changed', async () => {
   expect(await remove('many')).toBe(2 + 2000);
 });
 
+it('states the documents of a user that were looked into, also when nothing is found there', async () => {
+  const [dataSource] = database.dataSources;
+  const memberships = new MembersRepository(dataSource);
+  const member = { organizationId: 'many documents', userId: 'reader' };
+  await new InsertNotificationsRepository(dataSource).insert([aNotification({ id: 'a', ...member, documentId: 'd', to: ['x'] })]);
+  for (let number = 0; number < 40; number++)
+    await memberships.add('tenant', member.organizationId, { level: 'document', id: `d${number}` }, [
+      { userId: 'reader', version: 1 },
+    ]);
+  const pages = new GetNotificationsHandler(members, new PagesRepository(dataSource));
+  const get = (more: object) => stated((context) => pages.get({ ...member, ...more }, context));
+  expect(await get({})).toBe(40);
+  expect(await get({ documentId: 'd7' })).toBe(1);
+  const ids = ['a', 'b', 'c'];
+  expect(await get({ notificationIds: ids })).toBe(3 + 40);
+  expect(await get({ userId: undefined, documentId: 'd', notificationIds: ids })).toBe(3);
+  // Once for the count, and once for the page.
+  expect(await stated((context) => inbox.get({ ...member, pageSize: 0 }, context))).toBe(40);
+  expect(await stated((context) => inbox.get({ ...member, pageSize: 10 }, context))).toBe(40 + 40);
+  // Looking into eight documents costs as much as changing a row.
+  expect(await stated((context) => update.update({ ...member, readUpTo: Date.now() }, context))).toBe(5);
+});
+
+it('states the notifications that a count of unread ones looks through before the last of them', async () => {
+  const [dataSource] = database.dataSources;
+  const member = { organizationId: 'counted', userId: 'reader' };
+  const insert = (count: number, more: Parameters<typeof aNotification>[0]) => {
+    const all = Array.from({ length: count }, (_, number) =>
+      aNotification({ organizationId: 'counted', id: `${more?.documentId} ${number}`, ...more }),
+    );
+    return new InsertNotificationsRepository(dataSource).insert(all);
+  };
+  await new MembersRepository(dataSource).add('tenant', 'counted', { level: 'organization', id: '' }, [
+    { userId: 'reader', version: 1 },
+  ]);
+  await insert(60, { documentId: 'named' });
+  await insert(150, { documentId: 'to all', notifyAll: true, to: [] });
+  // The sixty that name the user are looked through, and 101 - 60 more.
+  expect(await stated((context) => inbox.get({ ...member, pageSize: 0 }, context))).toBe(101);
+  const read = Array.from({ length: 60 }, (_, number) => ({ id: `named ${number}`, readByUserIds: ['reader'] }));
+  await update.update({ organizationId: 'counted', notifications: read }, aContext());
+  expect(await stated((context) => inbox.get({ ...member, pageSize: 0 }, context))).toBe(60 + 101);
+});
+
 it('states a question to the users service, which the first read of a user costs, in addition', async () => {
   const [dataSource] = database.dataSources;
   /** Answers that the user was never added. */
@@ -95,7 +139,7 @@ it('states a question to the users service, which the first read of a user costs
   const repository = new InsertNotificationsRepository(dataSource);
   const reader = { organizationId: 'asked', userId: 'reader' };
   await repository.insert([aNotification({ id: 'named', organizationId: 'asked' })]);
-  expect(await stated((context) => pages.get(reader, context))).toBeUndefined();
+  expect(await stated((context) => pages.get(reader, context))).toBe(0);
   await repository.insert([aNotification({ id: 'all', organizationId: 'asked', notifyAll: true, to: [] })]);
   expect(await stated((context) => pages.get(reader, context))).toBe(ROWS_OF_QUESTION);
   const read = { ...reader, pageSize: 0 };

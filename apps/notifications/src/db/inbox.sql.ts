@@ -56,6 +56,9 @@ const IN_DOCUMENT: Range = { ...TO_ALL, conditions: 'AND t.notify_all AND t.docu
 // Only where it is used: the index of a user's notifications does not have it.
 const ITS_DOCUMENT = ', t.document_id';
 
+/** What a count looks through, one after the other. */
+const PARTS = ['named', 'to_all', 'in_documents', 'marked'];
+
 const ABOVE_MARK = `AND t."timestamp" > ${MARK}`;
 
 /** The same. With both a position and {@link ABOVE_MARK} the planner expects few notifications of so short a time, and reads them by their age. */
@@ -110,21 +113,23 @@ export function inboxQuery(
       ) k LIMIT ${budgets.inDocuments + 1}
     ), marked AS MATERIALIZED (${marked(budgets.marked + 1)}
     ), unread AS MATERIALIZED (
-      SELECT FROM (
-        SELECT 1 FROM named t WHERE NOT ${isRead('t')}
-        UNION ALL SELECT 1 FROM to_all t WHERE ${isOpen('t')} AND NOT ${isRead('t')} AND NOT ${isNamed('t')}
-        UNION ALL SELECT 1 FROM in_documents t WHERE NOT ${isRead('t')} AND NOT ${isNamed('t')}
-        UNION ALL SELECT 1 FROM marked t ${found('t')} WHERE n."timestamp" = t."timestamp" AND ${IS_SHOWN} ${filtered('n')}
+      SELECT part FROM (
+        SELECT 1 AS part FROM named t WHERE NOT ${isRead('t')}
+        UNION ALL SELECT 2 FROM to_all t WHERE ${isOpen('t')} AND NOT ${isRead('t')} AND NOT ${isNamed('t')}
+        UNION ALL SELECT 3 FROM in_documents t WHERE NOT ${isRead('t')} AND NOT ${isNamed('t')}
+        UNION ALL SELECT 4 FROM marked t ${found('t')} WHERE n."timestamp" = t."timestamp" AND ${IS_SHOWN} ${filtered('n')}
       ) every LIMIT ${budgets.count + 1}
+    ), reached AS MATERIALIZED (
+      SELECT count(*) AS count, CASE WHEN count(*) > ${budgets.count} THEN max(part) ELSE ${PARTS.length + 1} END AS part FROM unread
     ), counted AS MATERIALIZED (
-      SELECT least(count(*), ${budgets.count})::int AS count,
-        CASE WHEN count(*) > ${budgets.count} THEN true ELSE (SELECT count(*) FROM named) > ${budgets.named}
+      SELECT least(count, ${budgets.count})::int AS count,
+        CASE WHEN count > ${budgets.count} THEN true ELSE (SELECT count(*) FROM named) > ${budgets.named}
           OR (SELECT count(*) FROM to_all) > ${budgets.toAll} OR (SELECT count(*) FROM marked) > ${budgets.marked}
           OR (SELECT count(*) FROM in_documents) > ${budgets.inDocuments} OR EXISTS (SELECT FROM in_documents WHERE cut) END AS more,
-        -- A count that ends early has not read the rest, which counting its rows would do.
-        CASE WHEN count(*) > ${budgets.count} THEN count(*) ELSE (SELECT count(*) FROM named) + (SELECT count(*) FROM to_all)
-          + (SELECT count(*) FROM in_documents) + (SELECT count(*) FROM marked) END::int AS looked_at
-      FROM unread
+        -- A count that ends early has read the parts before its last one. Counting the rows of the others would read them.
+        ((SELECT count(*) FROM unread WHERE unread.part = reached.part) + CASE WHEN part > 2 THEN (SELECT count(*) FROM visible) ELSE 0 END
+          + ${PARTS.map((of, number) => `CASE WHEN part > ${number + 1} THEN (SELECT count(*) FROM ${of}) ELSE 0 END`).join(' + ')})::int AS looked_at
+      FROM reached
     )`;
   const beginning = `WITH ${WHO}, ${visibleTo('$3', ORGANIZATION, document)}, ${count}`;
   const answer = `counted.count, counted.more, counted.looked_at, (extract(epoch FROM statement_timestamp()) * 1000)::bigint AS as_of`;
@@ -164,7 +169,7 @@ export function inboxQuery(
       SELECT *, sum(size) OVER (${NEWEST_FIRST}) - size AS bytes_before FROM chosen
     )
     SELECT ${answer}, (SELECT count(*)::int FROM chosen) AS found,
-      (SELECT count(*)::int FROM looked) AS looked_at_for_page,
+      ((SELECT count(*) FROM visible) + (SELECT count(*) FROM looked))::int AS looked_at_for_page,
       ${unread ? LOOKED_TO : 'NULL::json'} AS looked_to,
       page.id, page."timestamp", page.document_id, page.location_id, page.content::text, page.read
     FROM counted LEFT JOIN page ON page.bytes_before < ${PAGE_BYTES}

@@ -35,25 +35,32 @@ export interface StoredNotification {
 export class PagesRepository {
   constructor(private readonly dataSource: DataSource) {}
 
-  /** @returns the notifications, and whether more follow */
-  async find(filter: PageFilter, window: PageWindow): Promise<{ notifications: StoredNotification[]; more: boolean }> {
+  /** @returns the notifications, whether more follow, and the ids and the documents of the user that were looked at */
+  async find(
+    filter: PageFilter,
+    window: PageWindow,
+  ): Promise<{ notifications: StoredNotification[]; more: boolean; rows: number }> {
     const { values, ...statement } = pageQuery(filter, window);
     const rows = await queryPrepared<{
-      id: string;
+      documents?: number;
+      id: string | null;
       timestamp: string;
       document_id: string;
       location_id: string | null;
       content: string;
-      found: number;
+      found: number | null;
     }>(this.dataSource, statement, values);
-    const notifications = rows.slice(0, window.size).map((row) => ({
-      id: row.id,
+    // The documents of a user are in a row also when there is no notification.
+    const found = rows.filter(({ id }) => id !== null).slice(0, window.size);
+    const notifications = found.map((row) => ({
+      id: row.id as string,
       timestamp: Number(row.timestamp),
       documentId: row.document_id,
       locationId: row.location_id,
       content: row.content,
     }));
-    return { notifications, more: (rows[0]?.found ?? 0) > notifications.length };
+    const lookedAt = (filter.ids?.length ?? 0) + (rows[0]?.documents ?? 0);
+    return { notifications, more: (rows[0]?.found ?? 0) > notifications.length, rows: lookedAt };
   }
 }
 
@@ -132,16 +139,19 @@ export function pageQuery(filter: PageFilter, window: PageWindow): PreparedState
   }
 
   // The inner LIMIT 1 keeps the planner from joining the page with all notifications of the organization at once.
+  const beginning = user
+    ? `WITH ${visibleTo(user, organization, document)}, looked AS (SELECT count(*)::int AS documents FROM visible),`
+    : 'WITH';
   const text = `
-    WITH ${user ? `${visibleTo(user, organization, document)},` : ''} page AS MATERIALIZED (${page})
-    SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
+    ${beginning} page AS MATERIALIZED (${page})
+    SELECT ${user ? 'documents,' : ''} id, "timestamp", document_id, location_id, content::text, found FROM ${user ? 'looked LEFT JOIN' : ''} (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
              sum(n.size) OVER (ORDER BY n."timestamp" ${direction}, n.id ${direction}) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
         SELECT * FROM notifications t WHERE t.organization = ${organization} AND t.id = page.id LIMIT 1
       ) n
     ) sized
-    WHERE bytes_before < ${PAGE_BYTES}
+    ${user ? 'ON' : 'WHERE'} bytes_before < ${PAGE_BYTES}
     ORDER BY "timestamp" ${direction}, id ${direction}`;
   const given = { document, location, user, ids: filter.ids, after: position };
   const shape = Object.entries(given).flatMap(([name, value]) => (value === undefined ? [] : [name]));

@@ -36,6 +36,8 @@ export interface UpdatedUpTo {
   readUpTo: number;
   /** Rows that were looked at or changed. */
   rows: number;
+  /** Documents of the user that were looked into. */
+  documents: number;
   event?: OutboxEvent;
 }
 
@@ -43,6 +45,7 @@ interface Row {
   updated: string[];
   up_to: string;
   rows: number;
+  documents: number;
   seq: string | null;
   occurred_at: Date;
   body: string;
@@ -90,7 +93,9 @@ export class ReadingsRepository {
         messageId ?? null,
       ],
     ]);
-    return found && { readUpTo: Number(found.row.up_to), rows: found.row.rows, event: found.event };
+    if (!found) return undefined;
+    const { up_to: upTo, rows, documents } = found.row;
+    return { readUpTo: Number(upTo), rows, documents, event: found.event };
   }
 
   private async run(

@@ -126,7 +126,7 @@ export const updateUpTo = (most: number) => {
     RETURNING 1
   ), ${outboxed('json_build_array($3::text)', 'SELECT organization FROM marked', 8)}
   SELECT CASE WHEN EXISTS (SELECT FROM marked) THEN up_to ELSE ${ASKED} END AS up_to,
-    ((SELECT count(*) FROM young) + (SELECT count(*) FROM voided))::int AS rows, ${EVENT}
+    ((SELECT count(*) FROM young) + (SELECT count(*) FROM voided))::int AS rows, (SELECT count(*)::int FROM visible) AS documents, ${EVENT}
   FROM clock CROSS JOIN counted LEFT JOIN outboxed ON true`,
   };
 };

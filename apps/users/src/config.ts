@@ -15,7 +15,12 @@ export class UsersConfig extends Settings({
     { min: 1, max: 2000 },
     'Commands that one process handles at a time. Below DATABASE_POOL_SIZE, so that credentials can be looked up meanwhile.',
   ),
-  queryPrefetch: integer('USERS_QUERY_PREFETCH', 64, { min: 1, max: 2000 }, 'Queries that one process handles at a time.'),
+  queryPrefetch: integer(
+    'USERS_QUERY_PREFETCH',
+    7,
+    { min: 1, max: 2000 },
+    'Queries that one process handles at a time. Three below DATABASE_POOL_SIZE, so that they take turns by tenant instead of waiting for a connection.',
+  ),
 }) {}
 
 /** Configuration of the one-shot migration of schema `users`. */

@@ -1,4 +1,5 @@
 // The mutants of scripts/mutants.mjs.
+import { COST_MUTANTS } from './cost-mutants.mjs';
 import { LIFECYCLE_MUTANTS } from './lifecycle-mutants.mjs';
 import { LARGE_BODY_MUTANTS } from './large-body-mutants.mjs';
 import { NEIGHBOUR_MUTANTS } from './neighbour-mutants.mjs';
@@ -94,6 +95,7 @@ export const MUTANTS = [
   ...LIFECYCLE_MUTANTS,
   ...LARGE_BODY_MUTANTS,
   ...NEIGHBOUR_MUTANTS,
+  ...COST_MUTANTS,
   ...SHARED_MESSAGE_MUTANTS,
   ...SUSPECT_MUTANTS,
   {

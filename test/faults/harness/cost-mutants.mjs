@@ -1,0 +1,21 @@
+// Mutants of what work costs a tenant at the consumers.
+const SERVER = 'libs/rabbitmq/src/server';
+
+/** @type {import('./mutants.mjs').Mutant[]} */
+export const COST_MUTANTS = [
+  {
+    name: 'one key in all places',
+    edits: [[`${SERVER}/fair-schedule.ts`, 'flow.running >= places / 2', 'flow.running >= places']],
+    test: [`${SERVER}/fair-schedule.spec.ts`, 'gives one flow half of the places'],
+  },
+  {
+    name: 'costs that many empty answers talk down',
+    edits: [[`${SERVER}/expected-costs.ts`, 'Math.max(costs.recent, largestOf(costs, performance.now()))', 'costs.recent']],
+    test: [`${SERVER}/turns.spec.ts`, 'cannot be talked down'],
+  },
+  {
+    name: 'pages that do not pay for users who have left',
+    edits: [['apps/users/src/queries/get-users.handler.ts', 'context.rows = rows;', 'context.rows = rows && 0;']],
+    test: ['apps/users/src/queries/stated-rows.int-spec.ts', 'states the members'],
+  },
+];

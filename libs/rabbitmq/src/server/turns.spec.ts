@@ -220,7 +220,6 @@ describe('CommandTurns', () => {
     await bench.inTurn('expensive', DELETE, 20, rows(0));
     expect(await bench.atOnceBeside('light', ADD, 'expensive', DELETE)).toBe(1);
     jest.advanceTimersByTime(20_001);
-    await bench.inTurn('expensive', DELETE, 1, rows(0));
     expect(await bench.atOnceBeside('light', ADD, 'expensive', DELETE)).toBe(8);
   });
 

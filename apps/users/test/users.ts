@@ -4,7 +4,7 @@ import type { DataSource } from 'typeorm';
 import type { CheckAccessRequest, CheckAccessResult } from '@app/contracts/access.check';
 import type { ListContactsRequest, ListContactsResult } from '@app/contracts/contacts.list';
 import type { SetDocumentRequest, SetDocumentResult } from '@app/contracts/documents.set';
-import type { ListMembershipsResult } from '@app/contracts/memberships.list';
+import type { ListMembershipsResult, Membership } from '@app/contracts/memberships.list';
 import type { AddUsersRequest, AddUsersResult } from '@app/contracts/users.add';
 import type { GetUsersRequest, GetUsersResult } from '@app/contracts/users.get';
 import type { DeleteUsersRequest, DeleteUsersResult } from '@app/contracts/users.delete';
@@ -129,9 +129,14 @@ export class UsersOnDatabase {
     return handler.getUsers(request, contextOf('users.get.v1', apiKey));
   }
 
-  listMemberships(userId: string, organizationId = 'org'): Promise<ListMembershipsResult> {
+  listMemberships(
+    userId: string,
+    organizationId = 'org',
+    { after, deadline }: { after?: Membership; deadline?: number } = {},
+  ): Promise<ListMembershipsResult> {
     const handler = new ListMembershipsHandler(new AccessRepository(this.dataSource));
-    return handler.listMemberships({ organizationId, userId }, contextOf('memberships.list.v1', 'one'));
+    const request = { organizationId, userId, ...(after && { afterLevel: after.level, afterId: after.id }) };
+    return handler.listMemberships(request, contextOf('memberships.list.v1', 'one', { deadline }));
   }
 
   setDocument(request: SetDocumentRequest, { apiKey = 'one', ...call }: Call = {}): Promise<SetDocumentResult> {

@@ -32,6 +32,9 @@ export interface StoredMembership {
 export interface StoredMemberships {
   memberships: (StoredMembership & { version: number })[];
   left?: number;
+  /** Number of memberships that were looked at, live or not. */
+  rows: number;
+  lookedTo?: StoredMembership;
 }
 
 /** Reads memberships and access types. Every method is one statement. */
@@ -53,29 +56,48 @@ export class AccessRepository {
     return found && { ...found, access: found.access ?? undefined };
   }
 
-  /** Memberships of a user after a given one, in the order of levels and ids. */
+  /**
+   * Memberships of a user after a given one, in the order of levels and ids.
+   *
+   * @param limit most memberships that are looked at. Those that have ended stay in the tables for 30 days, and are left out
+   * @returns `lookedTo` when there may be more after it
+   */
   async memberships(
     { apiKey, organizationId, userId }: { apiKey: string; organizationId: string; userId: string },
     { after, limit }: { after?: StoredMembership; limit: number },
   ): Promise<StoredMemberships> {
-    const of = (level: string, id: string) =>
-      `SELECT '${level}' AS level, ${id} AS id, m.added FROM ${level}_members m, member u
-       WHERE m.organization = u.organization AND m.user_id = u.user_id AND ${live()}`;
-    const [found] = await this.dataSource.query<{ memberships: StoredMemberships['memberships']; left: string | null }[]>(
-      `WITH member AS (
-         SELECT u.organization, u.user_id, u.left_version FROM organizations o JOIN users u ON u.organization = o.id
+    const rows = (level: string, id: string, conditions: string) =>
+      `SELECT '${level}' COLLATE "C" AS level, ${id} AS id, m.added,
+         m.added > m.removed AND m.added > (SELECT left_version FROM member) AS live
+       FROM ${level}_members m WHERE m.organization = (SELECT organization FROM member) AND m.user_id = $3 AND ${conditions}`;
+    // Each part is one range of an index, in its order.
+    const range = (level: string) => {
+      const id = `m.${level}_id`;
+      const position = `'${level}' >= $4::text COLLATE "C" AND ${id} > CASE $4::text WHEN '${level}' THEN $5::text ELSE '' END`;
+      return `(${rows(level, id, position)} ORDER BY ${id} LIMIT $6::int + 1)`;
+    };
+    const [{ left, lookedTo, ...found }] = await this.dataSource.query<
+      (Pick<StoredMemberships, 'memberships' | 'rows'> & { left: string | null; lookedTo: StoredMembership | null })[]
+    >(
+      `WITH member AS MATERIALIZED (
+         SELECT u.organization, u.left_version FROM organizations o JOIN users u ON u.organization = o.id
          WHERE o.api_key = $1 AND o.organization_id = $2 AND u.user_id = $3
-       ), memberships AS (
-         ${of('organization', `''`)} UNION ALL ${of('folder', 'm.folder_id')} UNION ALL ${of('document', 'm.document_id')}
-       ), page AS (
-         SELECT level, id, added FROM memberships WHERE $4::text IS NULL OR (level COLLATE "C", id) > ($4, $5::text)
-         ORDER BY level COLLATE "C", id LIMIT $6
+       ), looked AS MATERIALIZED (
+         SELECT * FROM (
+           ${range('document')} UNION ALL ${range('folder')}
+           UNION ALL (${rows('organization', `''`, `$4::text COLLATE "C" < 'organization'`)})
+         ) every ORDER BY level, id LIMIT $6::int + 1
+       ), page AS MATERIALIZED (
+         SELECT * FROM looked ORDER BY level, id LIMIT $6::int
        )
-       SELECT (SELECT coalesce(json_agg(json_build_object('level', level, 'id', id, 'version', added)), '[]') FROM page) AS memberships,
-         (SELECT left_version FROM member WHERE left_version >= 0) AS left`,
-      [apiKey, organizationId, userId, after?.level ?? null, after?.id ?? null, limit],
+       SELECT (SELECT coalesce(json_agg(json_build_object('level', level, 'id', id, 'version', added) ORDER BY level, id), '[]')
+           FROM page WHERE live) AS memberships,
+         (SELECT left_version FROM member WHERE left_version >= 0) AS left, (SELECT count(*)::int FROM looked) AS rows,
+         (SELECT json_build_object('level', level, 'id', id) FROM page WHERE (SELECT count(*) FROM looked) > $6::int
+           ORDER BY level DESC, id DESC LIMIT 1) AS "lookedTo"`,
+      [apiKey, organizationId, userId, after?.level ?? '', after?.id ?? '', limit],
     );
-    return { memberships: found.memberships, ...(found.left !== null && { left: Number(found.left) }) };
+    return { ...found, ...(left !== null && { left: Number(left) }), ...(lookedTo && { lookedTo }) };
   }
 
   /**

@@ -77,6 +77,33 @@ it('a page of a level from which nine in ten have left looks at ten members for 
   expect(await problemsOf(await prepared(pages), MOST_OF_LEFT)).toEqual([]);
 });
 
+it.each(DISTRIBUTIONS)('members %s: a page of the memberships of a user is a range of each index', async (...given) => {
+  const ofOne = `SELECT o.id, 'of u5 ' || lpad(n::text, 5, '0') FROM organizations o, generate_series(1, 2000) n
+    WHERE api_key = 'one' AND organization_id = 'org'`;
+  const sent: Statement[] = [];
+  const query = (text: string, values: unknown[]) => Promise.resolve((sent.push({ name: '', text, values }), [{ left: null }]));
+  const access = new AccessRepository({ query } as unknown as DataSource);
+  const user = { apiKey: 'one', organizationId: 'org', userId: 'u5' };
+  await access.memberships(user, { limit: 50 });
+  await access.memberships(user, { limit: 50, after: { level: 'document', id: 'of u5 01500' } });
+  await access.memberships(user, { limit: 50, after: { level: 'folder', id: 'of u5 01500' } });
+  const planned = await prepared(sent.map((one, page) => ({ ...one, name: `page ${page}` })));
+  await store(...given);
+  for (const level of ['document', 'folder']) {
+    await runner.query(`INSERT INTO ${level}s ${ofOne}`);
+    const id = `${level}_id`;
+    await runner.query(`INSERT INTO ${level}_members SELECT organization, ${id}, 'u5' FROM ${level}s WHERE ${id} LIKE 'of u5 %'`);
+  }
+  for (const statistics of ['of the empty tables', 'new']) {
+    if (statistics === 'new') await runner.query('ANALYZE');
+    expect([statistics, await problemsOf(planned, 51)]).toEqual([statistics, []]);
+    for (const { execute } of planned) {
+      const indexes = (await planOf(runner, execute)).flatMap((node) => node['Index Name'] ?? []);
+      expect(indexes).toEqual(expect.arrayContaining(['document_members_by_user', 'folder_members_by_user']));
+    }
+  }
+});
+
 it('an add with one user is planned once for each connection', async () => {
   const members = new MembersRepository(dataSource);
   const add = (userId: string) =>

@@ -1,5 +1,6 @@
 import { Controller } from '@nestjs/common';
 import { Ctx, MessagePattern, Payload } from '@nestjs/microservices';
+import { ApiError } from '@app/contracts/error';
 import {
   ListMemberships,
   ListMembershipsRequest,
@@ -17,17 +18,20 @@ export class ListMembershipsHandler {
   @MessagePattern(ListMemberships.pattern)
   async listMemberships(
     @Payload() { organizationId, userId, afterLevel, afterId = '' }: ListMembershipsRequest,
-    @Ctx() { apiKey }: DeliveryContext,
+    @Ctx() context: DeliveryContext,
   ): Promise<ListMembershipsResult> {
-    const after = afterLevel && { level: afterLevel, id: afterId };
-    const { memberships, left } = await this.access.memberships(
-      { apiKey, organizationId, userId },
-      { after, limit: MEMBERSHIPS_PAGE + 1 },
-    );
-    return {
-      memberships: memberships.slice(0, MEMBERSHIPS_PAGE),
-      more: memberships.length > MEMBERSHIPS_PAGE,
-      ...(left !== undefined && { left }),
-    };
+    const { apiKey, deadline } = context;
+    const user = { apiKey, organizationId, userId };
+    let after = afterLevel && { level: afterLevel, id: afterId };
+    for (;;) {
+      const { memberships, left, lookedTo, rows } = await this.access.memberships(user, { after, limit: MEMBERSHIPS_PAGE });
+      context.rows = (context.rows ?? 0) + rows;
+      // A page without a membership would have no end at which the next one can begin.
+      if (memberships.length > 0 || !lookedTo)
+        return { memberships, more: lookedTo !== undefined, ...(left !== undefined && { left }) };
+      if (deadline !== undefined && Date.now() >= deadline)
+        throw new ApiError('UNAVAILABLE', 'The memberships could not be read in time.');
+      after = lookedTo;
+    }
   }
 }

@@ -92,7 +92,10 @@ async function captured(): Promise<Statement[]> {
     ['remove', () => members.remove(tenant, organization, level, USERS)],
     ['leave', () => members.leave(tenant, organization, USERS)],
     ['find', () => members.find(tenant, organization, 'u5')],
-    ['known', () => members.known(tenant, organization, 'u5')],
+    ['known', () => members.known(tenant, organization, 'u5', { most: 40 })],
+    ['known of one', () => members.known(tenant, organization, 'busy', { most: 40 })],
+    ['known later', () => members.known(tenant, organization, 'busy', { after: { level: 'document', id: 'd2' }, most: 40 })],
+    ['is known', () => members.isKnown(tenant, organization, 'busy')],
     ['complete', () => members.complete(tenant, organization, 'busy', { memberships, left: 3, wrong })],
   ];
   const statements = [];

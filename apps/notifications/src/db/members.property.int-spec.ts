@@ -2,6 +2,7 @@ import * as fc from 'fast-check';
 import type { DataSource } from 'typeorm';
 import { InsertNotificationsRepository } from './insert-notifications.repository';
 import { MembersRepository, type CopiedMembership, type KnownMembership } from './members.repository';
+import { partOf } from '../users-service/members-part';
 import { PagesRepository } from './pages.repository';
 import { DAY_MS, daysPass } from '../../test/days';
 import { aNotification, connectTestDatabase } from '../../test/notifications';
@@ -58,14 +59,20 @@ class Source {
     this.events.push({ kind: 'left', version: this.left, day: this.day });
   }
 
-  answer() {
-    const memberships = this.visible().map((document) => ({ ...LEVELS[document], version: this.rows.get(document)!.added }));
-    return { memberships, ...(this.left >= 0 && { left: this.left }) };
+  /** @param page number of memberships in an answer */
+  answer(page: number, after?: CopiedMembership) {
+    const live = this.visible().map((document) => ({ ...LEVELS[document], version: this.rows.get(document)!.added }));
+    // In the order of the levels.
+    const rest = live.toSorted((a, b) => (a.level < b.level ? -1 : 1)).filter(({ level }) => !after || level > after.level);
+    return { memberships: rest.slice(0, page), more: rest.length > page, ...(this.left >= 0 && { left: this.left }) };
   }
 }
 
-/** A read that asks the users service: it looks at the copy, asks, and applies the answer. Events may come in between. */
-type Question = { known?: KnownMembership[]; answer?: ReturnType<Source['answer']> };
+/** More than a user has. */
+const ALL = 10;
+
+/** A read that asks the users service: it looks at the copy, asks, and applies the answer, part by part. Events may come in between. */
+type Question = { known?: KnownMembership[]; answer?: ReturnType<Source['answer']>; after?: CopiedMembership };
 
 describe('the copy of the memberships of a user', () => {
   let database: Awaited<ReturnType<typeof connectTestDatabase>>;
@@ -102,13 +109,13 @@ describe('the copy of the memberships of a user', () => {
 
   const isComplete = async (userId: string) => (await members.find(...TENANT, userId)).complete;
 
-  const look = async (userId: string, question: Question) => {
-    question.known = await members.known(...TENANT, userId);
+  const look = async (userId: string, question: Question, most = ALL) => {
+    question.known = await members.known(...TENANT, userId, { after: question.after, most });
   };
-  const complete = async (userId: string, { known, answer }: Question) => {
-    const right = new Set(answer?.memberships.map(({ level }) => level));
-    const wrong = (known ?? []).filter(({ live, level }) => live && !right.has(level));
-    await members.complete(...TENANT, userId, { ...answer!, wrong });
+  const complete = async (userId: string, { known, answer }: Question, most = ALL) => {
+    const { end, ...part } = partOf(known!, answer!, most);
+    await members.complete(...TENANT, userId, { ...part, more: end !== undefined });
+    return end;
   };
 
   const permutations = <T>(list: readonly T[]): T[][] =>
@@ -153,10 +160,10 @@ describe('the copy of the memberships of a user', () => {
   /** The source after a program, whose steps are one event each, and its answers before the first and after each of them. */
   const after = (program: Program) => {
     const source = new Source();
-    const answers = [source.answer()];
+    const answers = [source.answer(ALL)];
     for (const step of program) {
       step(source);
-      answers.push(source.answer());
+      answers.push(source.answer(ALL));
     }
     return { source, events: source.events, answers, expected: source.visible().sort().join() };
   };
@@ -216,22 +223,20 @@ describe('the copy of the memberships of a user', () => {
       { weight: 2, arbitrary: fc.record({ act: fc.constant('wait'), days: fc.constantFrom(1, 20, 32) }) },
     ) as fc.Arbitrary<{ act: string; document: string; which: number; days: number }>;
     const programs = fc.array(step, { minLength: 4, maxLength: 20 });
+    const sizes = fc.constantFrom(1, 2, ALL);
     await fc.assert(
-      fc.asyncProperty(programs, fc.nat(), async (steps, seed) => {
+      fc.asyncProperty(programs, fc.nat(), sizes, sizes, async (steps, seed, most, page) => {
         const userId = `user ${users++}`;
         const source = new Source();
         const seen = new Set<Change>();
         let question: Question = {};
         const ask = async () => {
-          if (!question.known) await look(userId, question);
-          else if (!question.answer) question.answer = source.answer();
-          else {
-            await complete(userId, question);
-            question = {};
-          }
+          if (!question.known) await look(userId, question, most);
+          else if (!question.answer) question.answer = source.answer(page, question.after);
+          else question = { after: await complete(userId, question, most) };
         };
         const end = async () => {
-          while (question.known) await ask();
+          while (question.known ?? question.after) await ask();
         };
         const read = async () => {
           if (!(await isComplete(userId))) await ask();
@@ -267,7 +272,12 @@ describe('the copy of the memberships of a user', () => {
         numRuns: 150,
         // The addition comes when the removal is deleted.
         examples: [
-          [['add', 'read', 'remove', 'deliver', 'wait'].map((act) => ({ act, document: 'secret', which: 1, days: 32 })), 0],
+          [
+            ['add', 'read', 'remove', 'deliver', 'wait'].map((act) => ({ act, document: 'secret', which: 1, days: 32 })),
+            0,
+            ALL,
+            ALL,
+          ],
         ],
       },
     );

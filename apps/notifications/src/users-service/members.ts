@@ -1,14 +1,29 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
-import { ListMemberships, type ListMembershipsResult, type Membership } from '@app/contracts/memberships.list';
+import { within } from '@app/amqp/connection/within';
+import { ApiError } from '@app/contracts/error';
+import { ListMemberships, MEMBERSHIPS_PAGE } from '@app/contracts/memberships.list';
 import type { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
 import { RabbitClient } from '@app/rabbitmq/client/rabbit.client';
 import { countLookup } from '@app/runtime/metrics';
 import { askUsers } from './ask-users';
-import { MembersRepository } from '../db/members.repository';
+import { partOf } from './members-part';
+import { MembersRepository, type CopiedMembership } from '../db/members.repository';
 
 /** Milliseconds during which reads may still use a copy after it was marked as not trusted. */
 export const TRUST_MS = 5000;
+
+/**
+ * Milliseconds in which all parts of a user are fetched, over several reads, or it begins anew: the first of them must not be from before the copy
+ * was marked as not trusted.
+ */
+export const FETCH_MS = 15_000;
+
+/** Longest wait of one read. */
+const READ_MS = 2000;
+/** Part of the time until its deadline. A read keeps the rest for its own statement and its answer. */
+const WAITING = 0.8;
+const MAX_FETCHES = 10_000;
 
 /**
  * A question to the users service costs a read as much as looking at so many rows: two more statements here, one there, and two messages. Four such
@@ -16,13 +31,25 @@ export const TRUST_MS = 5000;
  */
 export const ROWS_OF_QUESTION = 4000;
 
-type Answer = Pick<ListMembershipsResult, 'memberships' | 'left'>;
+/** of nobody: the user has never been added. */
+type Outcome = 'more' | 'complete' | 'ofNobody';
+
+/** Fetches the memberships of a user, in parts of bounded size. One part at a time, whoever reads. */
+interface Fetch {
+  readonly since: number;
+  after?: CopiedMembership;
+  isOfNobody: boolean;
+  part?: { readonly since: number; rows: number; readonly outcome: Promise<Outcome> };
+}
 
 /** Memberships of users. Events keep the copy current; the memberships of a user who is not copied yet are fetched from the users service. */
 @Injectable()
 export class Members {
   // Each addition and each removal arrives as an event. So a complete user stays complete until the copy is rebuilt.
   private readonly complete = new LRUCache<string, true>({ max: 100_000, ttl: TRUST_MS });
+  /** Public for tests. */
+  fetchMs = FETCH_MS;
+  private readonly fetches = new LRUCache<string, Fetch>({ max: MAX_FETCHES });
 
   constructor(
     private readonly members: MembersRepository,
@@ -32,36 +59,83 @@ export class Members {
   /**
    * Makes sure that all memberships of a user are copied, so that a caller who has added a user sees it in the next read, before the event arrives.
    *
-   * @throws ApiError UNAVAILABLE when the users service does not answer
+   * @throws ApiError UNAVAILABLE when the users service does not answer, or when the user has more memberships than can be fetched in time: the next
+   *   read goes on
    */
   async requireComplete(organizationId: string, userId: string, context: DeliveryContext): Promise<void> {
-    const { apiKey } = context;
+    const { apiKey, deadline } = context;
     const key = JSON.stringify([apiKey, organizationId, userId]);
     if (countLookup('members', this.complete.has(key))) return;
+    const since = performance.now();
+    const leftMs = deadline === undefined ? READ_MS : Math.min(READ_MS, WAITING * (deadline - Date.now()));
     const { complete, matters } = await this.members.find(apiKey, organizationId, userId);
     if (complete) this.complete.set(key, true);
     if (complete || !matters) return;
-    // Read before the question: a membership copied by then and missing in the answer is wrong. A later one may come from an event.
-    const known = await this.members.known(apiKey, organizationId, userId);
-    context.rows = (context.rows ?? 0) + ROWS_OF_QUESTION;
-    const { memberships, left } = await this.ask(organizationId, userId, context);
-    const right = new Set(memberships.map(({ level, id }) => `${level} ${id}`));
-    const wrong = known.filter(({ live, level, id }) => live && !right.has(`${level} ${id}`));
-    // The user has never been added: the next read asks again.
-    if (known.length === 0 && memberships.length === 0 && left === undefined) return;
-    await this.members.complete(apiKey, organizationId, userId, { memberships, left, wrong });
-    this.complete.set(key, true);
+    for (let outcome: Outcome = 'more'; outcome === 'more';)
+      outcome = await this.nextPart(key, { organizationId, userId }, context, { since, until: since + leftMs });
   }
 
-  private async ask(organizationId: string, userId: string, context: DeliveryContext): Promise<Answer> {
-    const found: Membership[] = [];
-    for (;;) {
-      const last = found.at(-1);
-      const request = { organizationId, userId, ...(last && { afterLevel: last.level, afterId: last.id }) };
-      const { memberships, more, left } = await askUsers(this.client, ListMemberships, request, context);
-      found.push(...memberships);
-      // The last page has the greatest version.
-      if (!more) return { memberships: found, left };
-    }
+  /** @param since nobody is sure of an answer that may be older, unless memberships were found */
+  private async nextPart(
+    key: string,
+    user: { organizationId: string; userId: string },
+    context: DeliveryContext,
+    { since, until }: { since: number; until: number },
+  ): Promise<Outcome> {
+    let fetch = this.fetches.get(key);
+    if (!fetch || this.isOld(fetch)) this.fetches.set(key, (fetch = { since: performance.now(), isOfNobody: true }));
+    const leftMs = until - performance.now();
+    if (leftMs > 0 && !fetch.part) this.begin(fetch, key, user, context);
+    const { part } = fetch;
+    if (leftMs <= 0 || !part || !(await within(leftMs, part.outcome)))
+      throw new ApiError('UNAVAILABLE', 'Not all memberships of the user are known yet.');
+    const isEarlier = part.since < since;
+    const outcome = await part.outcome.catch((error: unknown) => {
+      if (!isEarlier) throw error;
+      return 'more' as const;
+    });
+    // Who waits for the question of another read holds a place as long.
+    context.rows = (context.rows ?? 0) + part.rows;
+    return isEarlier && outcome === 'ofNobody' ? 'more' : outcome;
+  }
+
+  private begin(fetch: Fetch, key: string, user: { organizationId: string; userId: string }, context: DeliveryContext): void {
+    const part = { since: performance.now(), rows: ROWS_OF_QUESTION, outcome: Promise.resolve<Outcome>('more') };
+    part.outcome = this.fetch(fetch, user, context, (rows) => (part.rows += rows))
+      .then((outcome) => {
+        if (outcome === 'complete') this.complete.set(key, true);
+        if (outcome !== 'more' && this.fetches.get(key) === fetch) this.fetches.delete(key);
+        return outcome;
+      })
+      .finally(() => (fetch.part = undefined));
+    fetch.part = part;
+  }
+
+  /** Fetches and copies the next part. */
+  private async fetch(
+    fetch: Fetch,
+    { organizationId, userId }: { organizationId: string; userId: string },
+    context: DeliveryContext,
+    looked: (rows: number) => void,
+  ): Promise<Outcome> {
+    const { apiKey } = context;
+    const { after } = fetch;
+    // Read before the question: a membership copied by then and missing in the answer is wrong. A later one may come from an event.
+    const known = await this.members.known(apiKey, organizationId, userId, { after, most: MEMBERSHIPS_PAGE });
+    const request = { organizationId, userId, ...(after && { afterLevel: after.level, afterId: after.id }) };
+    const answer = await askUsers(this.client, ListMemberships, request, context);
+    looked(known.length + answer.memberships.length);
+    const { end, ...part } = partOf(known, answer, MEMBERSHIPS_PAGE);
+    fetch.isOfNobody &&= known.length === 0 && answer.memberships.length === 0 && answer.left === undefined;
+    // The next read asks again.
+    if (!end && fetch.isOfNobody && !(await this.members.isKnown(apiKey, organizationId, userId))) return 'ofNobody';
+    const isComplete = !end && !this.isOld(fetch);
+    await this.members.complete(apiKey, organizationId, userId, { ...part, more: !isComplete });
+    fetch.after = end;
+    return isComplete ? 'complete' : 'more';
+  }
+
+  private isOld({ since }: Fetch): boolean {
+    return performance.now() - since > this.fetchMs;
   }
 }

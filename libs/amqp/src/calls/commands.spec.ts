@@ -300,6 +300,16 @@ describe(Commands.name, () => {
     });
   });
 
+  it('sends what changes rows in messages of one key: its work is not in its body', async () => {
+    const { ask, sent } = setUp();
+    const operation = { ...OPERATION, changesRows: true };
+    ask('a b', { operation });
+    ask('x', { operation, apiKey: 'other' });
+    ask('c', { operation });
+    await nextTurn();
+    expect(sent()).toEqual(['a b c', 'x']);
+  });
+
   it('sends light commands of all keys in one message, and heavy ones with those of their own key', async () => {
     const { ask, sent } = setUp();
     const heavy = { bytes: LIGHT_COMMAND_BYTES };

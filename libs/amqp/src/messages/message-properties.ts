@@ -21,6 +21,8 @@ export interface Operation {
   readonly pattern: string;
   /** Commands of one service go to one queue. Absent: the queue of a command is unknown. */
   readonly service?: string;
+  /** Whether its work is not in its body. */
+  readonly changesRows?: boolean;
 }
 
 /** A command or query whose caller waits. */

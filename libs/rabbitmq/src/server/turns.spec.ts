@@ -20,10 +20,10 @@ class Bench {
   private readonly registry = new Registry();
 
   constructor(
-    private readonly kind: 'commands' | 'queries',
+    private readonly kind: 'commands' | 'queries' | 'events',
     places = PLACES,
   ) {
-    const Turns = kind === 'commands' ? CommandTurns : QueryTurns;
+    const Turns = kind === 'queries' ? QueryTurns : CommandTurns;
     this.turns = new Turns(TransportMetrics.of(this.registry), places);
   }
 
@@ -33,8 +33,9 @@ class Bench {
 
   enter(apiKey: string, pattern: string, times: number, bytes = 100, awaited = true): void {
     for (let time = 0; time < times; time++) {
-      const from = { queue: { kind: this.kind, exchange: 'calls' as const }, content: Buffer.alloc(bytes) };
-      const delivery = aDelivery({ apiKey, pattern, awaited }, from);
+      const exchange = this.kind === 'events' ? ('events.own' as const) : ('calls' as const);
+      const from = { queue: { kind: this.kind, exchange }, content: Buffer.alloc(bytes) };
+      const delivery = aDelivery({ apiKey, pattern, awaited, userId: 'users' }, from);
       const work = () => {
         this.started.push(apiKey);
         return new Promise<void>((end) => this.running.push({ delivery, end }));
@@ -107,6 +108,30 @@ const rows = (count: number) => (delivery: Delivery) => {
 
 beforeEach(() => void jest.useFakeTimers({ doNotFake: ['setImmediate'] }));
 afterEach(() => void jest.useRealTimers());
+
+describe('flows', () => {
+  it('lets the events of API keys take turns', async () => {
+    const bench = new Bench('events');
+    bench.enter('many', 'user.added.v1', 20, 8 * 1024);
+    bench.enter('few', 'user.added.v1', 1, 8 * 1024);
+    await bench.finish(PLACES);
+    expect(bench.count('few')).toBe(1);
+  });
+
+  it('lets questions about memberships of API keys take turns, and each has costs of its own', async () => {
+    const bench = new Bench('queries');
+    const pattern = 'memberships.list.v1';
+    bench.enter('expensive', pattern, 1);
+    await bench.finish(1, (delivery) => {
+      rows(100_000)(delivery);
+      delivery.answered();
+      delivery.encoded(2);
+    });
+    bench.enter('expensive', pattern, 20);
+    bench.enter('light', pattern, 1);
+    expect(bench.runs('light')).toBe(1);
+  });
+});
 
 describe('CommandTurns', () => {
   it('starts only commands that are answered, and not executed, while the database is away', () => {
@@ -352,10 +377,10 @@ describe('QueryTurns', () => {
 
   it('forgets by light answers what questions of the services have cost, which all tenants ask', async () => {
     const bench = new Bench('queries', 8);
-    bench.enter('expensive', 'memberships.list.v1', 1);
+    bench.enter('expensive', 'users.exists.v1', 1);
     await bench.finish(1, large);
-    await bench.inTurn('expensive', 'memberships.list.v1', 20, small);
-    expect(await bench.atOnceBeside('light', INBOX, 'expensive', 'memberships.list.v1')).toBe(4);
+    await bench.inTurn('expensive', 'users.exists.v1', 20, small);
+    expect(await bench.atOnceBeside('light', INBOX, 'expensive', 'users.exists.v1')).toBe(4);
   });
 
   it('takes the time of queries that the database has cancelled', async () => {

@@ -1,5 +1,6 @@
 import { LIGHT_COMMAND_BYTES } from '@app/amqp/messages/command-format';
 import { ALL_MESSAGES, OPEN_MESSAGES } from '@app/contracts/all-messages';
+import { ListMemberships } from '@app/contracts/memberships.list';
 import type { Delivery } from '../delivery/delivery';
 import { ExpectedCosts } from './expected-costs';
 import { FairSchedule } from './fair-schedule';
@@ -131,19 +132,22 @@ abstract class Turns {
   }
 }
 
-const OPEN: ReadonlySet<string> = new Set(OPEN_MESSAGES.map(({ pattern }) => pattern));
+/** Memberships are asked for only when the copy has notifications of the API key, after the rights of the publisher were checked. */
+const OF_PROVED_KEYS: ReadonlySet<string> = new Set([...OPEN_MESSAGES, ListMemberships].map(({ pattern }) => pattern));
 
 /**
  * Name of the flow that takes turns. In a lane: the broker account, which the broker has checked. In the calls: the API key, which the gateway
- * has checked. Queries between services carry API keys that a publisher may have invented, so their flow is the pattern.
+ * has checked. Other queries between services carry API keys that a publisher may have invented, so their flow is the pattern. In events: the API
+ * key, which comes from the outbox of a service.
  */
 function flowOf({ exchange, context }: Delivery): string {
+  if (exchange === 'events.own') return `key ${context.apiKey}`;
   if (exchange !== 'calls') return context.userId ?? '';
-  return OPEN.has(context.pattern) ? `key ${context.apiKey}` : context.pattern;
+  return OF_PROVED_KEYS.has(context.pattern) ? `key ${context.apiKey}` : context.pattern;
 }
 
 /** Whether its flow is that of one tenant or account. */
-const isOfOne = ({ exchange, context }: Delivery): boolean => exchange !== 'calls' || OPEN.has(context.pattern);
+const isOfOne = ({ exchange, context }: Delivery): boolean => exchange !== 'calls' || OF_PROVED_KEYS.has(context.pattern);
 
 /** A tenant's own questions between the services are its own work. Those about credentials, and checks of the services, name no tenant. */
 function ownerOf({ exchange, context: { userId, apiKey } }: Delivery): string | undefined {

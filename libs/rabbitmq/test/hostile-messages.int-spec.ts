@@ -79,8 +79,12 @@ describe('hostile and malformed messages', () => {
 
   it('headers nested deeper than the client library can decode: refused, and the connection stays', async () => {
     const connection = users.server.unwrap();
-    publishNestedHeader(users.channel, 9000);
-    expect((await nextRefused()).properties.headers).toMatchObject({ 'x-dead-status': 'INVALID_ARGUMENT' });
+    const account = decodeURIComponent(new URL(users.broker.url).username);
+    publishNestedHeader(users.channel, 9000, account);
+    expect((await nextRefused()).properties.headers).toMatchObject({
+      'x-dead-status': 'INVALID_ARGUMENT',
+      'x-origin-user': account,
+    });
     await users.expectEverythingWorks();
     expect(users.server.unwrap()).toBe(connection);
   });

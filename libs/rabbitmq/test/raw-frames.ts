@@ -29,8 +29,8 @@ export const publishInvalidUtf8 = (channel: Channel, options: Options.Publish) =
     for (let at = frame.indexOf(MARK); at >= 0; at = frame.indexOf(MARK)) frame.fill(0xff, at, at + MARK.length);
   });
 
-/** Publishes a header of nested tables. */
-export function publishNestedHeader(channel: Channel, levels: number): void {
+/** Publishes a header of nested tables. @param userId the account of the channel */
+export function publishNestedHeader(channel: Channel, levels: number, userId: string): void {
   const LEVEL_BYTES = 7;
   const placeholder = Buffer.alloc(levels * LEVEL_BYTES, 'Q');
   const tables = Buffer.alloc(placeholder.length);
@@ -38,7 +38,7 @@ export function publishNestedHeader(channel: Channel, levels: number): void {
     tables.write('\u0001aF', at, 'latin1');
     tables.writeUInt32BE(tables.length - at - LEVEL_BYTES, at + 3);
   }
-  publishChanged(channel, { headers: { 'x-api-key': 'key', deep: placeholder.toString() } }, (frame) => {
+  publishChanged(channel, { userId, headers: { 'x-api-key': 'key', deep: placeholder.toString() } }, (frame) => {
     const at = frame.indexOf(placeholder);
     if (at < 0) return;
     // The type byte stands before the length: change the string into a table.

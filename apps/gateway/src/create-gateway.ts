@@ -10,6 +10,7 @@ import type { GatewayConfig } from './config';
 import { GatewayModule } from './gateway.module';
 import { Admission } from './admission/admission';
 import { BusyKeys } from './admission/busy-keys';
+import { requestsInPieces } from './server/body-pieces';
 import { answerClientErrors, answerConnect } from './server/client-errors';
 import { Connections } from './server/connections';
 import { acceptJsonBodies } from './admission/content';
@@ -22,6 +23,7 @@ import { TooManyRequests } from './admission/too-many-requests';
 import { requestIdOf } from './server/request-id';
 import { logRequests } from './server/request-log';
 import { traceRequest } from './server/request-span';
+import { SmallPieces } from './server/small-pieces';
 import { SERVER_LIMITS, type ServerLimits } from './server/server-limits';
 import { serveDocumentation } from './docs/documentation';
 
@@ -126,5 +128,6 @@ function createAdapter(connections: Connections, logger: NestLogger, limits: Ser
       // The admission refuses a missing Host instead, with a body.
       requireHostHeader: false,
     },
+      IncomingMessage: requestsInPieces(new SmallPieces(logger).arrived),
   });
 }

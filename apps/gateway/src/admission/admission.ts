@@ -176,6 +176,7 @@ export class Admission {
     const waitMs = await this.rate.excess(apiKey);
     const limit = waitMs === undefined ? this.limitMet(request, reply, apiKey) : 'rate';
     if (limit) this.refuse(request, reply, limit, { waitMs, apiKey });
+    request.raw.provedKey = apiKey;
     else {
       // Looking up the credentials took part of it.
       const timeoutMs = this.limits.requestTimeoutMs - reply.elapsedTime;

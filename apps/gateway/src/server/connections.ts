@@ -1,6 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { NestLogger } from '@app/runtime/logger';
+import { dropRestAfter } from './body-pieces';
 import { ClosedConnections, type CloseReason } from './closed-connections';
 import { connectionsOpen, connectionsRefused } from './metrics';
 import { Progress } from './progress';
@@ -121,6 +122,7 @@ export class Connections {
     const owed: Owed = { response, callbacks: [] };
     connection.owed.push(owed);
     response.once('close', () => this.settle(socket, connection, owed));
+    dropRestAfter(response);
     if (connection.owed.length <= this.limits.maxOwed) return begin();
 
     // Node emits all requests of the bytes that it has read (about 64 KiB), even on a paused socket.

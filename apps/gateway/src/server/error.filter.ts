@@ -11,7 +11,7 @@ export function sendError(reply: FastifyReply, thrown: unknown): void {
   reply.request.errorStatus = error.status;
   countError(reply.request.routeOptions.url ?? 'unknown', error.status);
   // Fastify would close the connection after a body that it cannot parse. Instead the rest is read and dropped, within the request timeout:
-  // otherwise a client that is still sending would not see the answer.
+  // otherwise a client that is still sending would not see the answer. Small pieces of it are read slowly.
   if (reply.hasHeader('connection')) reply.removeHeader('connection');
   void reply
     .code(status)

@@ -80,6 +80,11 @@ export const strangersWaitingLimit = new Gauge({
   help: 'With as many waiting requests without known credentials, further ones are refused.',
 });
 
+export const bodyPauses = new Counter({
+  name: 'gateway_body_pauses_total',
+  help: 'Pauses in reading a connection, because its bodies came in many pieces of fewer than 256 bytes.',
+});
+
 export const connectionsOpen = new Gauge({ name: 'gateway_connections', help: 'Open connections of clients.' });
 
 export const connectionsLimit = new Gauge({

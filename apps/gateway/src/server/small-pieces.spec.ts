@@ -1,0 +1,80 @@
+import type { IncomingMessage } from 'node:http';
+import { Socket } from 'node:net';
+import { MOST_UNPAID, PIECES_PER_MS, SmallPieces } from './small-pieces';
+
+const SECOND = 1000 * PIECES_PER_MS;
+
+describe(SmallPieces.name, () => {
+  let pieces: SmallPieces;
+  const warn = jest.fn();
+
+  beforeEach(() => {
+    jest.useFakeTimers();
+    warn.mockClear();
+    pieces = new SmallPieces({ warn } as never);
+  });
+  afterEach(() => jest.useRealTimers());
+
+  const requestOf = (provedKey?: string) => ({ socket: new Socket().resume(), provedKey }) as unknown as IncomingMessage;
+  const arrive = (request: IncomingMessage, count: number, bytes = 1) => {
+    for (let piece = 0; piece < count; piece++) pieces.arrived(request, bytes);
+  };
+  const isRead = ({ socket }: IncomingMessage) => !socket.isPaused();
+  /** Until the queue has begun its first turn. */
+  const joined = () => jest.advanceTimersByTimeAsync(0);
+
+  it('reads on while pieces are few or large', async () => {
+    const request = requestOf('key');
+    arrive(request, MOST_UNPAID - 1);
+    arrive(request, 10 * MOST_UNPAID, 256);
+    await joined();
+    expect(isRead(request)).toBe(true);
+  });
+
+  it('reads a connection on when the time of its small pieces is over, of any number of requests', async () => {
+    const request = requestOf('key');
+    arrive(request, MOST_UNPAID - 1);
+    arrive({ ...request, provedKey: 'key' } as IncomingMessage, SECOND - MOST_UNPAID + 1);
+    expect(isRead(request)).toBe(false);
+    // As Node does when a handler wants the body.
+    request.socket.resume();
+    await jest.advanceTimersByTimeAsync(999);
+    expect(isRead(request)).toBe(false);
+    await jest.advanceTimersByTimeAsync(2);
+    expect(isRead(request)).toBe(true);
+    arrive(request, MOST_UNPAID - 1);
+    expect(isRead(request)).toBe(true);
+  });
+
+  it('lets API keys take turns, and all unproved callers have one', async () => {
+    const many = Array.from({ length: 20 }, () => requestOf('key'));
+    const strangers = Array.from({ length: 20 }, () => requestOf());
+    for (const request of [...many, ...strangers]) arrive(request, SECOND);
+    await joined();
+    const other = requestOf('other');
+    arrive(other, MOST_UNPAID);
+    await jest.advanceTimersByTimeAsync(3010);
+    expect(isRead(other)).toBe(true);
+    await jest.advanceTimersByTimeAsync(2000);
+    expect([many.filter(isRead).length, strangers.filter(isRead).length]).toEqual([3, 2]);
+  });
+
+  it('gives no time to connections that have ended', async () => {
+    const gone = Array.from({ length: 20 }, () => requestOf('key'));
+    const last = requestOf('key');
+    for (const request of gone) arrive(request, SECOND);
+    arrive(last, MOST_UNPAID);
+    gone.forEach(({ socket }) => socket.destroy());
+    await jest.advanceTimersByTimeAsync(200);
+    expect(isRead(last)).toBe(true);
+  });
+
+  it('names the keys that waited for longer than a second, with one line a second', async () => {
+    for (const request of [requestOf('key'), requestOf('other'), requestOf()]) arrive(request, 0.4 * SECOND);
+    await jest.advanceTimersByTimeAsync(3000);
+    expect(warn.mock.calls).toEqual([[expect.objectContaining({ pauses: 1, apiKeys: [] })]]);
+    for (let request = 0; request < 3; request++) arrive(requestOf('key'), 0.6 * SECOND);
+    await jest.advanceTimersByTimeAsync(5000);
+    expect(warn.mock.calls.slice(1)).toEqual([[expect.objectContaining({ pauses: 2, apiKeys: ['key'] })]]);
+  });
+});

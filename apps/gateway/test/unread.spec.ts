@@ -155,4 +155,22 @@ describe('requests that are sent without waiting', () => {
     await once(another, 'data');
     another.destroy();
   });
+
+  it('end the connection with the most of them, not the one that sends one more', async () => {
+    gateway = await RunningGateway.start({ limits: { maxQueued: 50 } });
+    const { started, finish } = gateway.rabbit.hold(16);
+    const [many, few] = [await gateway.connect(), await gateway.connect()];
+    const texts = [textOf(many), textOf(few)];
+    const eight = Array.from({ length: 8 }, (_, id) => get(id)).join('');
+    many.write(eight);
+    few.write(eight);
+    await started;
+    many.write(get('queued').repeat(48));
+    // Nothing tells that these wait: the connection is no longer read.
+    await eventually(() => many.bytesWritten > 0 && many.writableLength === 0);
+    few.write(get('few').repeat(9) + get('last', 'connection: close\r\n'));
+    expect(await texts[0]).toBe('');
+    finish();
+    expect(responsesIn(await texts[1]).map(({ status }) => status)).toEqual(Array.from({ length: 18 }, () => 200));
+  });
 });

@@ -129,7 +129,7 @@ export class Connections {
     owed.begin = begin;
     connection.queued++;
     socket.pause();
-    if (++this.queued > this.limits.maxQueued) this.close(socket, 'pipelined');
+    if (++this.queued > this.limits.maxQueued) this.close(this.longest(socket), 'pipelined');
   }
 
   private settle(socket: Socket, connection: Connection, owed: Owed): void {
@@ -147,6 +147,18 @@ export class Connections {
     begin();
   }
 
+  /** The connection with the most requests that wait: a few such connections must not cost another one its place. */
+  private longest(latest: Socket): Socket {
+    let longest = latest;
+    let most = this.open.get(latest)?.queued ?? 0;
+    for (const [socket, { queued }] of this.open) {
+      if (queued <= most) continue;
+      longest = socket;
+      most = queued;
+    }
+    return longest;
+  }
+
   private closeUnread(): void {
     const now = performance.now();
     for (const [socket, { owed, progress }] of this.open)
@@ -155,6 +167,12 @@ export class Connections {
 
   private close(socket: Socket, reason: CloseReason): void {
     this.closed.count(socket, reason);
+    const connection = this.open.get(socket);
+    if (connection) {
+      // At once: further requests may arrive before its end is reported.
+      this.queued -= connection.queued;
+      connection.queued = 0;
+    }
     socket.destroy();
   }
 }

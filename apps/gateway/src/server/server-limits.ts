@@ -25,7 +25,7 @@ export interface ServerLimits {
   leastBytesPerSecond: number;
   /** Responses that one connection may owe. With more requests it is not read. */
   maxOwed: number;
-  /** Requests above maxOwed, of all connections together. The connection that sends one more is closed. */
+  /** Requests above maxOwed, of all connections together. With one more the connection with the most of them is closed. */
   maxQueued: number;
   /** Bytes of large bodies of calls that are arriving or in flight. */
   maxBytesArriving: number;

@@ -25,6 +25,7 @@ import { logRequests } from './server/request-log';
 import { traceRequest } from './server/request-span';
 import { SmallPieces } from './server/small-pieces';
 import { SERVER_LIMITS, type ServerLimits } from './server/server-limits';
+import { StrangerLines } from './server/stranger-lines';
 import { serveDocumentation } from './docs/documentation';
 
 export interface GatewayParts {
@@ -55,13 +56,14 @@ export async function createGateway({
   const rate = new KeyRateLimiter(config.rateLimitPerSecond);
   const admission = new Admission(authenticator, rate, tooMany, connections, { ...serverLimits, ...config }, busyKeys);
 
-  const adapter = createAdapter(connections, logger, serverLimits);
+  const strangers = new StrangerLines(logger);
+  const adapter = createAdapter(connections, logger, strangers, serverLimits);
   const fastify = adapter.getInstance();
   refuseUnread(fastify.server, admission, tooMany);
   connections.watch(fastify.server);
   // A client that has closed its sending side still gets its answers.
   Object.assign(fastify.server, { httpAllowHalfOpen: true });
-  fastify.server.on('connect', answerConnect(fastify, connections, logger));
+  fastify.server.on('connect', answerConnect(fastify, connections, strangers));
   // By default Node silently drops headers after the 2000th, perhaps a repeated credential. maxHeaderSize limits them already.
   fastify.server.maxHeadersCount = 0;
   connectionsLimit.set(serverLimits.maxConnections);
@@ -81,7 +83,7 @@ export async function createGateway({
   fastify.addHook('onRequest', (request, reply, done) => {
     void reply.header('x-request-id', request.id);
     traceRequest(request, reply, connections);
-    logRequests(request, reply, connections, logger);
+    logRequests(request, reply, connections, logger, strangers);
     done();
   });
   fastify.addHook('onRequest', admission.admit);
@@ -108,13 +110,18 @@ export async function createGateway({
   return app;
 }
 
-function createAdapter(connections: Connections, logger: NestLogger, limits: ServerLimits): FastifyAdapter {
+function createAdapter(
+  connections: Connections,
+  logger: NestLogger,
+  strangers: StrangerLines,
+  limits: ServerLimits,
+): FastifyAdapter {
   return new FastifyAdapter({
     genReqId: requestIdOf,
     bodyLimit: MAX_BODY_BYTES,
     // Fastify calls this, before any hook, for a path that cannot be decoded: answer it like any unknown path.
     frameworkErrors: (_error: unknown, _request: unknown, reply: FastifyReply) => sendError(reply, nothingHere()),
-    clientErrorHandler: answerClientErrors(connections, logger),
+    clientErrorHandler: answerClientErrors(connections, strangers),
     // Requests that arrive on an open connection while the server closes are served: that is cheaper than a retry.
     return503OnClosing: false,
     skipMiddie: true,

@@ -2,12 +2,12 @@ import { randomUUID } from 'node:crypto';
 import { STATUS_CODES, type IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
-import type { NestLogger } from '@app/runtime/logger';
 import type { Connections } from './connections';
 import { errorEnvelope, JSON_TYPE } from './envelope';
 import { httpAnswerOf, refusal, type HttpError } from './http-error';
 import { connectNotServed } from './methods';
 import { requestIdOf } from './request-id';
+import type { StrangerLines } from './stranger-lines';
 
 interface ClientError extends Error {
   code?: string;
@@ -26,7 +26,7 @@ function refusalOf({ code }: ClientError): HttpError {
 }
 
 /** Answers an error of the HTTP parser, without Fastify and Nest, and closes the connection. */
-export const answerClientErrors = (connections: Connections, logger: NestLogger) => (error: ClientError, socket: Socket) => {
+export const answerClientErrors = (connections: Connections, lines: StrangerLines) => (error: ClientError, socket: Socket) => {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
 
   const owed = connections.firstOwed(socket);
@@ -38,18 +38,21 @@ export const answerClientErrors = (connections: Connections, logger: NestLogger)
   const refused = refusalOf(error);
   const requestId = owed ? requestIdOf(owed.req) : randomUUID();
   // A connection that was never used ends in the same way; do not log it.
-  if (socket.bytesRead > 0) logger.log({ msg: 'refused', status: refused.httpStatus, code: error.code, requestId });
+  if (socket.bytesRead > 0) {
+    const status = refused.httpStatus;
+    lines.write(status, { msg: 'refused', status, code: error.code, requestId });
+  }
   endWith(socket, refused, requestId);
 };
 
 /** Answers CONNECT. Node does not treat it as a request: it hands over the socket. */
 export const answerConnect =
-  (fastify: FastifyInstance, connections: Connections, logger: NestLogger) => (request: IncomingMessage, socket: Socket) => {
+  (fastify: FastifyInstance, connections: Connections, lines: StrangerLines) => (request: IncomingMessage, socket: Socket) => {
     socket.on('error', () => socket.destroy());
     const requestId = requestIdOf(request);
     const refuse = () => {
       const { status, headers, error } = httpAnswerOf(connectNotServed(fastify, request.url));
-      logger.log({ msg: 'refused', status, code: 'CONNECT', requestId });
+      lines.write(status, { msg: 'refused', status, code: 'CONNECT', requestId });
       endWith(socket, { httpStatus: status, headers, status: error.status, message: error.message }, requestId);
     };
     const before = connections.lastOwed(socket);

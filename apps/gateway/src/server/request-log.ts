@@ -4,6 +4,7 @@ import type { NestLogger } from '@app/runtime/logger';
 import { traceFields } from '@app/tracing/tracing';
 import type { Connections } from './connections';
 import { requestSeconds } from './metrics';
+import type { StrangerLines } from './stranger-lines';
 
 /** Logged when the client left before its answer. It is never sent. */
 const CLIENT_LEFT = 499;
@@ -11,8 +12,16 @@ const CLIENT_LEFT = 499;
 /**
  * Writes one log line and one measurement for each request, when its response has closed. Of the client's data the line contains only the request
  * id and the proved API key: paths, queries and bodies may hold secrets.
+ *
+ * @param strangers gets the lines of callers without a proved API key
  */
-export function logRequests(request: FastifyRequest, reply: FastifyReply, connections: Connections, logger: NestLogger): void {
+export function logRequests(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  connections: Connections,
+  logger: NestLogger,
+  strangers: StrangerLines,
+): void {
   const startedAt = performance.now();
   connections.onClosed(reply.raw, () => {
     const milliseconds = performance.now() - startedAt;
@@ -20,6 +29,7 @@ export function logRequests(request: FastifyRequest, reply: FastifyReply, connec
     const route = request.routeOptions.url ?? 'unknown';
     requestSeconds.observe({ route, status }, milliseconds / 1000);
     if (request.refused) return;
+    const apiKey = request.raw.provedKey;
     const line = {
       msg: 'request',
       method: request.method,
@@ -29,12 +39,16 @@ export function logRequests(request: FastifyRequest, reply: FastifyReply, connec
       durationMs: Math.round(milliseconds * 10) / 10,
       requestId: request.id,
       ...traceFields(request.span),
-      ...(request.caller && { apiKey: request.caller.apiKey }),
+      ...(apiKey !== undefined && { apiKey }),
     };
     // Probes come every few seconds with the same result.
     if (route.startsWith('/health/')) logger.debug(line);
-    else if (status >= 500) logger.warn({ ...line, ...reasonOf(request.failure) });
-    else logger.log(line);
+    else {
+      const whole = status >= 500 ? { ...line, ...reasonOf(request.failure) } : line;
+      if (apiKey === undefined) strangers.write(status, whole);
+      else if (status >= 500) logger.warn(whole);
+      else logger.log(whole);
+    }
   });
 }
 

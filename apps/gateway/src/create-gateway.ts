@@ -128,6 +128,7 @@ function createAdapter(
     keepAliveTimeout: limits.keepAliveTimeoutMs,
     requestTimeout: limits.requestTimeoutMs,
     http: {
+      IncomingMessage: requestsInPieces(new SmallPieces(logger).arrived),
       headersTimeout: limits.headersTimeoutMs,
       requestTimeout: limits.requestTimeoutMs,
       connectionsCheckingInterval: limits.checkEveryMs,
@@ -135,6 +136,5 @@ function createAdapter(
       // The admission refuses a missing Host instead, with a body.
       requireHostHeader: false,
     },
-      IncomingMessage: requestsInPieces(new SmallPieces(logger).arrived),
   });
 }

@@ -78,6 +78,22 @@ describe('calls in flight', () => {
     expect(await gateway.metric('gateway_arriving_bytes')).toBe(0);
   });
 
+  it('leave room for other keys and for large bodies while the small bodies of one key use their share', async () => {
+    await gateway.stop();
+    gateway = await RunningGateway.start({ limits: { maxSmallBytesArriving: 20 * 10_000 } });
+    const small = BODY.padEnd(10_000);
+    const slow = await Promise.all(Array.from({ length: 20 }, () => started(head(10_000, 'expect: 100-continue\r\n'))));
+    const answers = await Promise.all(slow.map(async (socket) => String((await once(socket, 'data'))[0])));
+    expect(answers.filter((text) => text.startsWith('HTTP/1.1 429'))).toHaveLength(4);
+    expect((await gateway.post('/v1/users/add', small)).status).toBe(429);
+    expect(await gateway.log.line({ limit: 'arriving_share' })).toMatchObject({ apiKey: 'demo-key' });
+    expect((await gateway.post('/v1/users/add', small, OTHER)).status).toBe(200);
+    expect((await gateway.post('/v1/users/add', LARGE)).status).toBe(200);
+    expect((await gateway.post('/v1/users/add', BODY)).status).toBe(200);
+    slow.forEach((socket) => socket.destroy());
+    await eventually(async () => (await gateway.post('/v1/users/add', small)).status === 200);
+  });
+
   it('count their large bodies until they are answered', async () => {
     const { started: one, finish } = gateway.rabbit.hold();
     const call = gateway.post('/v1/users/add', LARGE);

@@ -53,7 +53,10 @@ declare module 'fastify' {
 /** Answers without an API key count only above this size. maxConnections limits the rest. */
 const LARGE_ANSWER_BYTES = 4096;
 
-export interface AdmissionLimits extends Pick<ServerLimits, 'maxBytesArriving' | 'maxBytesWaiting'> {
+/** Smaller bodies do not count: those of all connections together take as little memory as the connections themselves. */
+const UNCOUNTED_BYTES = 2 * 1024;
+
+export interface AdmissionLimits extends Pick<ServerLimits, 'maxBytesArriving' | 'maxSmallBytesArriving' | 'maxBytesWaiting'> {
   maxInFlight: number;
   requestTimeoutMs: number;
 }
@@ -74,6 +77,7 @@ export class Admission {
     this.capacity = {
       places: new Places(limits.maxInFlight),
       bodies: new Shares(limits.maxBytesArriving, (held) => bytesArriving.set(held)),
+      smallBodies: new Shares(limits.maxSmallBytesArriving),
       answers: new Answers(limits.maxBytesWaiting),
       turns: new CallTurns(),
       largeBodies: new LargeBodies(),
@@ -172,11 +176,11 @@ export class Admission {
     if (request.is404) throw notServed(request.server, request.raw.url);
     if (request.routeOptions.config.public) return true;
     const apiKey = await this.authenticate(request);
+    request.raw.provedKey = apiKey;
     this.busyKeys.count(apiKey);
     const waitMs = await this.rate.excess(apiKey);
     const limit = waitMs === undefined ? this.limitMet(request, reply, apiKey) : 'rate';
     if (limit) this.refuse(request, reply, limit, { waitMs, apiKey });
-    request.raw.provedKey = apiKey;
     else {
       // Looking up the credentials took part of it.
       const timeoutMs = this.limits.requestTimeoutMs - reply.elapsedTime;
@@ -202,8 +206,7 @@ export class Admission {
     const { url } = request.routeOptions;
     const hold = new Hold(this.capacity, kind, apiKey, changesRows(url) ? HEAVIEST_BYTES : 0, url);
     const bytes = Number(request.headers['content-length'] ?? MAX_BODY_BYTES);
-    // Smaller ones do not count, so that slow callers with large bodies leave room for others. maxConnections limits them.
-    const limit = bytes > LARGE_BYTES ? hold.takeBody(bytes) : undefined;
+    const limit = bytes > UNCOUNTED_BYTES ? hold.takeBody(bytes) : undefined;
     if (limit) return limit;
     request.hold = hold;
     this.connections.onClosed(reply.raw, () => hold.close());

@@ -13,6 +13,7 @@ describe('the expected size of an answer', () => {
   const capacity = {
     places: new Places(1000),
     bodies: new Shares(MEBIBYTE),
+    smallBodies: new Shares(MEBIBYTE),
     answers: new Answers(128 * MEBIBYTE),
     turns: new CallTurns(),
     largeBodies: new LargeBodies(),

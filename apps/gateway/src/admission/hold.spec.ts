@@ -36,6 +36,7 @@ describe(Hold.name, () => {
     capacity = {
       places: new Places(1000),
       bodies: new Shares(MEBIBYTE),
+      smallBodies: new Shares(MEBIBYTE),
       answers: new Answers(128 * MEBIBYTE),
       turns: new CallTurns(),
       largeBodies: new LargeBodies(),
@@ -189,7 +190,7 @@ describe(Hold.name, () => {
 
   it('gives an exception at the start of a waiting call to this call, not to the one that ends', () => {
     const unused = {} as never;
-    const limits = { maxInFlight: 1, maxBytesArriving: 1, maxBytesWaiting: 1, requestTimeoutMs: 1 };
+    const limits = { maxInFlight: 1, maxBytesArriving: 1, maxSmallBytesArriving: 1, maxBytesWaiting: 1, requestTimeoutMs: 1 };
     const admission = new Admission(unused, unused, unused, unused, limits, unused);
     const hold = new Hold(capacity, KIND, 'waiting');
     const failure = new Error('The answer cannot be sent.');

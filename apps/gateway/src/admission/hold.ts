@@ -2,7 +2,7 @@ import { LIGHT_COMMAND_BYTES } from '@app/amqp/messages/command-format';
 import type { Answers } from './answers';
 import type { CallTurns, Turn } from './call-turns';
 import type { Kind } from './kinds';
-import type { LargeBodies } from './large-bodies';
+import { LARGE_BYTES, type LargeBodies } from './large-bodies';
 import type { Places } from './places';
 import type { Limit } from './too-many-requests';
 import type { Met, Shares } from './shares';
@@ -12,6 +12,8 @@ export interface Capacity {
   places: Places;
   /** Bytes of large bodies. */
   bodies: Shares;
+  /** Bytes of the others, apart: slow callers with large bodies leave room for them. */
+  smallBodies: Shares;
   answers: Answers;
   turns: CallTurns;
   largeBodies: LargeBodies;
@@ -50,7 +52,7 @@ export class Hold {
 
   /** Reserves the bytes of the body. @returns the limit that was reached, if any */
   takeBody(bytes: number): Limit | undefined {
-    const met = this.capacity.bodies.take(this.apiKey, bytes);
+    const met = this.sharesOf(bytes).take(this.apiKey, bytes);
     if (met) return limitOf('arriving', met);
     this.bodyBytes = bytes;
     return undefined;
@@ -189,8 +191,12 @@ export class Hold {
   }
 
   private giveBody(): void {
-    if (this.bodyBytes > 0) this.capacity.bodies.give(this.apiKey, this.bodyBytes);
+    if (this.bodyBytes > 0) this.sharesOf(this.bodyBytes).give(this.apiKey, this.bodyBytes);
     this.bodyBytes = 0;
+  }
+
+  private sharesOf(bytes: number): Shares {
+    return bytes > LARGE_BYTES ? this.capacity.bodies : this.capacity.smallBodies;
   }
 
   private giveAnswer(): void {

@@ -9,7 +9,7 @@ import { NOT_CHECKED } from './authenticator';
 import { Pace } from './pace';
 
 /**
- * Limits that a call can reach: the rate of its key; the calls in flight, the bytes of large bodies and the bytes of answers, each in total or as
+ * Limits that a call can reach: the rate of its key; the calls in flight, the bytes of bodies and the bytes of answers, each in total or as
  * the share of its key; the new credentials that are being checked; the requests of unknown callers that wait for their turn, or the answers to them that are not read.
  */
 export type Limit =
@@ -58,8 +58,8 @@ const HINT: Record<Limit, string> = {
   rate: 'The key is over RATE_LIMIT_PER_SECOND; other keys are not affected.',
   in_flight: 'A service or the database is slow, or another gateway process is needed.',
   in_flight_share: 'The key has its share of MAX_IN_FLIGHT; other keys are not affected.',
-  arriving: 'Many large bodies arrive slowly: another gateway process is needed.',
-  arriving_share: 'The key has its share of the bytes of large bodies, or of their turns; other keys are not affected.',
+  arriving: 'Many bodies arrive slowly: another gateway process is needed.',
+  arriving_share: 'The key has its share of the bytes of bodies, or of the turns of large ones; other keys are not affected.',
   waiting: 'Many answers are not read: another gateway process is needed, or a proxy that reads them.',
   credentials: 'Many new credentials are being checked, most of them wrong. Known credentials are not affected.',
   strangers: 'Many requests without known credentials. Calls with known credentials are not affected.',

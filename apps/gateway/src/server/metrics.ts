@@ -60,7 +60,7 @@ export const keyRateLimit = new Gauge({
 
 export const rateLimited = new Counter({
   name: 'gateway_rate_limited_total',
-  help: 'Calls refused by a limit, with 429: rate of the key (rate), calls in flight of the kind (in_flight), bytes of large bodies (arriving), bytes of answers (waiting). With _share: the share of one key; arriving_share also counts its large bodies that had no turn in time. With 503: new credentials while many are being checked (credentials). Requests without known credentials while many of them wait, or while answers to them are not read (strangers).',
+  help: 'Calls refused by a limit, with 429: rate of the key (rate), calls in flight of the kind (in_flight), bytes of bodies above 2 KiB (arriving), bytes of answers (waiting). With _share: the share of one key; arriving_share also counts its large bodies that had no turn in time. With 503: new credentials while many are being checked (credentials). Requests without known credentials while many of them wait, or while answers to them are not read (strangers).',
   labelNames: ['limit'],
 });
 

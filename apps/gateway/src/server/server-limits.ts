@@ -29,6 +29,8 @@ export interface ServerLimits {
   maxQueued: number;
   /** Bytes of large bodies of calls that are arriving or in flight. */
   maxBytesArriving: number;
+  /** The same of bodies above 2 KiB that are not large. */
+  maxSmallBytesArriving: number;
   /** Bytes of answers that are expected or not read by their clients yet. */
   maxBytesWaiting: number;
 }
@@ -49,5 +51,6 @@ export const SERVER_LIMITS: ServerLimits = {
   maxOwed: 8,
   maxQueued: 10_000,
   maxBytesArriving: 128 * MEBIBYTE,
+  maxSmallBytesArriving: 32 * MEBIBYTE,
   maxBytesWaiting: 128 * MEBIBYTE,
 };

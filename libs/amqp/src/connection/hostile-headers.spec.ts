@@ -28,7 +28,13 @@ function nestedTables(levels: number): Buffer {
 
 /** A header frame of channel 3, for a body of 5 bytes, with two properties before the headers and two after them. */
 function headerFrame(headers: Buffer, userId: string): Buffer {
-  const properties = [shortString('application/json'), shortString('utf-8'), headers, shortString('answers'), shortString(userId)];
+  const properties = [
+    shortString('application/json'),
+    shortString('utf-8'),
+    headers,
+    shortString('answers'),
+    shortString(userId),
+  ];
   const payload = Buffer.concat([Buffer.alloc(14), ...properties]);
   payload.writeUInt16BE(BASIC);
   payload.writeBigUInt64BE(5n, 4);

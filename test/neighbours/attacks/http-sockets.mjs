@@ -76,9 +76,9 @@ const heavyCall = ({ tenant }) => callOf('notifications/get', tenant, bodyOf({ .
 const oneByteChunks = (who, headersOf) => ({
   name: `bodies in one-byte chunks, ${who}`,
   seconds: 10,
-  why: 'Each chunk costs the gateway as much as kilobytes: 1 MiB in chunks of one byte, one after the other, on 100 connections.',
+  why: 'Each chunk costs the gateway as much as kilobytes: 1 MiB in chunks of one byte, one after the other, on 20 connections.',
   start: (target) =>
-    new Sockets(target, 100, (socket, sockets) => {
+    new Sockets(target, 20, (socket, sockets) => {
       const next = () => {
         if (socket.destroyed) return;
         socket.write(ofOneByteChunks(headersOf(target)));

@@ -25,8 +25,8 @@ export class AddNotificationHandler {
   async add(@Payload() request: AddNotificationRequest, @Ctx() context: DeliveryContext): Promise<Reply<AddNotificationResult>> {
     await this.existence.requireTenant(context);
     const notification = toNotification(request, context);
-    // If this Idempotency-Key has an answer, existence is not checked again.
-    if (!(await this.writer.hasAnswer(notification, context.span))) await this.requireWhatMayNotBeCreated(request, context);
+    if (request.createOrganization === false || request.createDocument === false)
+      await this.requireWhatMayNotBeCreated(request, notification, context);
     const written = await this.writer.add(notification, context.span);
     return new Reply(
       { status: 'success', message: ADDED, data: { success: true, message: ADDED } },
@@ -34,11 +34,15 @@ export class AddNotificationHandler {
     );
   }
 
-  private async requireWhatMayNotBeCreated(request: AddNotificationRequest, context: DeliveryContext): Promise<void> {
-    const { organizationId, documentId } = request;
-    const organization = request.createOrganization === false;
-    const document = request.createDocument === false;
-    if (organization || document) await this.existence.require({ organizationId, documentId, organization, document }, context);
+  private async requireWhatMayNotBeCreated(
+    { organizationId, documentId, createOrganization, createDocument }: AddNotificationRequest,
+    notification: NewNotification,
+    context: DeliveryContext,
+  ): Promise<void> {
+    // If this Idempotency-Key has an answer, existence is not checked again.
+    if (await this.writer.hasAnswer(notification, context.span)) return;
+    const needed = { organization: createOrganization === false, document: createDocument === false };
+    await this.existence.require({ organizationId, documentId, ...needed }, context);
   }
 }
 

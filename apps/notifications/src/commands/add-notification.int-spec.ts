@@ -1,0 +1,49 @@
+import { AddNotificationRequest } from '@app/contracts/notifications.add';
+import type { OutboxRelay } from '@app/postgres/outbox/outbox';
+import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
+import { connectTestDatabase } from '../../test/notifications';
+import { InsertNotificationsRepository } from '../db/insert-notifications.repository';
+import type { Existence } from '../users-service/existence';
+import { NotificationWriter } from '../writer/notification-writer';
+import { AddNotificationHandler } from './add-notification.handler';
+
+describe(AddNotificationHandler.name, () => {
+  const require = jest.fn(() => Promise.resolve());
+  const existence = { requireTenant: () => Promise.resolve(), require } as unknown as Existence;
+  const outbox = { requireRoom: () => undefined, add: () => undefined } as unknown as OutboxRelay;
+  let database: Awaited<ReturnType<typeof connectTestDatabase>>;
+  let handler: AddNotificationHandler;
+  const look = jest.spyOn(InsertNotificationsRepository.prototype, 'findStored');
+
+  beforeAll(async () => {
+    database = await connectTestDatabase();
+    const repository = new InsertNotificationsRepository(database.dataSources[0]);
+    handler = new AddNotificationHandler(existence, new NotificationWriter(repository, outbox));
+  });
+  beforeEach(() => jest.clearAllMocks());
+  afterAll(() => database.close());
+
+  let messages = 0;
+  const add = (idempotencyKey?: string, more: Partial<AddNotificationRequest> = {}) =>
+    handler.add(
+      Object.assign(new AddNotificationRequest(), {
+        ...{ organizationId: 'org', documentId: 'doc', actionUser: { userId: 'a' }, displayHeadlineMessageTemplate: 'Hello' },
+        ...more,
+      }),
+      new DeliveryContext({
+        ...{ apiKey: 'tenant', pattern: 'any', requestId: 'r', messageId: `m${++messages}`, idempotencyKey },
+        ...{ awaited: true, redelivered: false, attempt: 1 },
+      }),
+    );
+
+  it('looks for an answer to the Idempotency-Key before only where existence is checked', async () => {
+    await add('k1');
+    expect([look.mock.calls.length, require.mock.calls.length]).toEqual([0, 0]);
+    await add('k2', { createDocument: false });
+    expect([look.mock.calls.length, require.mock.calls.length]).toEqual([1, 1]);
+    await add('k2', { createDocument: false }).catch(() => undefined);
+    expect(require).toHaveBeenCalledTimes(1);
+    await add(undefined, { createOrganization: false });
+    expect(require.mock.calls.at(-1)).toMatchObject([{ organizationId: 'org', organization: true, document: false }, {}]);
+  });
+});

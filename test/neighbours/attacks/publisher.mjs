@@ -113,7 +113,7 @@ export const PUBLISHERS = [
   {
     name: `messages of ${LARGEST / MEBIBYTE} MiB`,
     seconds: 10,
-    why: 'The largest that the broker takes, 1 GiB every 4 s. The services refuse them, but a consumer is sent as many as its prefetch: 64.',
+    why: 'The largest that the broker takes, 1 GiB every 4 s. The services refuse them, but a consumer is sent as many as its prefetch.',
     start: (target) =>
       attackBy(target.publisher, async (client) => {
         const [key, body, options] = rubbish(LARGEST);

@@ -9,7 +9,7 @@
     WHERE o.api_key = $2 AND o.organization_id = $3)
       AND t.document_id = $4
     ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1)
-    SELECT id, "timestamp", document_id, location_id, content, found FROM (
+    SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
              sum(n.size) OVER (ORDER BY n."timestamp" DESC, n.id DESC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
@@ -28,7 +28,7 @@
       AND t.document_id = $4
       AND (t."timestamp", t.id) < ($5, $6)
     ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1)
-    SELECT id, "timestamp", document_id, location_id, content, found FROM (
+    SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
              sum(n.size) OVER (ORDER BY n."timestamp" DESC, n.id DESC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
@@ -46,7 +46,7 @@
     WHERE o.api_key = $2 AND o.organization_id = $3)
       AND t.document_id = $4
     ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1)
-    SELECT id, "timestamp", document_id, location_id, content, found FROM (
+    SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
              sum(n.size) OVER (ORDER BY n."timestamp" ASC, n.id ASC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
@@ -65,7 +65,7 @@
       AND t.document_id = $4
       AND (t."timestamp", t.id) > ($5, $6)
     ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1)
-    SELECT id, "timestamp", document_id, location_id, content, found FROM (
+    SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
              sum(n.size) OVER (ORDER BY n."timestamp" ASC, n.id ASC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
@@ -85,7 +85,7 @@
     WHERE o.api_key = $2 AND o.organization_id = $3)
       AND t.document_id = $4
     ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1)
-    SELECT id, "timestamp", document_id, location_id, content, found FROM (
+    SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
              sum(n.size) OVER (ORDER BY n."timestamp" DESC, n.id DESC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
@@ -106,7 +106,7 @@
       AND t.document_id = $4
       AND (t."timestamp", t.id) < ($5, $6)
     ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1)
-    SELECT id, "timestamp", document_id, location_id, content, found FROM (
+    SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
              sum(n.size) OVER (ORDER BY n."timestamp" DESC, n.id DESC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
@@ -126,7 +126,7 @@
     WHERE o.api_key = $2 AND o.organization_id = $3)
       AND t.document_id = $4
     ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1)
-    SELECT id, "timestamp", document_id, location_id, content, found FROM (
+    SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
              sum(n.size) OVER (ORDER BY n."timestamp" ASC, n.id ASC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
@@ -147,7 +147,7 @@
       AND t.document_id = $4
       AND (t."timestamp", t.id) > ($5, $6)
     ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1)
-    SELECT id, "timestamp", document_id, location_id, content, found FROM (
+    SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
              sum(n.size) OVER (ORDER BY n."timestamp" ASC, n.id ASC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
@@ -166,7 +166,7 @@
       AND t.document_id = $4
       AND t.location_id = $5
     ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1)
-    SELECT id, "timestamp", document_id, location_id, content, found FROM (
+    SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
              sum(n.size) OVER (ORDER BY n."timestamp" DESC, n.id DESC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
@@ -186,7 +186,7 @@
       AND t.location_id = $5
       AND (t."timestamp", t.id) < ($6, $7)
     ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1)
-    SELECT id, "timestamp", document_id, location_id, content, found FROM (
+    SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
              sum(n.size) OVER (ORDER BY n."timestamp" DESC, n.id DESC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
@@ -205,7 +205,7 @@
       AND t.document_id = $4
       AND t.location_id = $5
     ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1)
-    SELECT id, "timestamp", document_id, location_id, content, found FROM (
+    SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
              sum(n.size) OVER (ORDER BY n."timestamp" ASC, n.id ASC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
@@ -225,7 +225,7 @@
       AND t.location_id = $5
       AND (t."timestamp", t.id) > ($6, $7)
     ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1)
-    SELECT id, "timestamp", document_id, location_id, content, found FROM (
+    SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
              sum(n.size) OVER (ORDER BY n."timestamp" ASC, n.id ASC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
@@ -246,7 +246,7 @@
       AND t.document_id = $4
       AND t.location_id = $5
     ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1)
-    SELECT id, "timestamp", document_id, location_id, content, found FROM (
+    SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
              sum(n.size) OVER (ORDER BY n."timestamp" DESC, n.id DESC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
@@ -268,7 +268,7 @@
       AND t.location_id = $5
       AND (t."timestamp", t.id) < ($6, $7)
     ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1)
-    SELECT id, "timestamp", document_id, location_id, content, found FROM (
+    SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
              sum(n.size) OVER (ORDER BY n."timestamp" DESC, n.id DESC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
@@ -289,7 +289,7 @@
       AND t.document_id = $4
       AND t.location_id = $5
     ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1)
-    SELECT id, "timestamp", document_id, location_id, content, found FROM (
+    SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
              sum(n.size) OVER (ORDER BY n."timestamp" ASC, n.id ASC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
@@ -311,7 +311,7 @@
       AND t.location_id = $5
       AND (t."timestamp", t.id) > ($6, $7)
     ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1)
-    SELECT id, "timestamp", document_id, location_id, content, found FROM (
+    SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
              sum(n.size) OVER (ORDER BY n."timestamp" ASC, n.id ASC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
@@ -361,7 +361,7 @@
     ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1) k
         ORDER BY 1 DESC, 2 DESC LIMIT $1)
       ORDER BY 1 DESC, 2 DESC LIMIT $1)
-    SELECT documents, id, "timestamp", document_id, location_id, content, found FROM looked LEFT JOIN (
+    SELECT documents, id, "timestamp", document_id, location_id, content::text, found FROM looked LEFT JOIN (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
              sum(n.size) OVER (ORDER BY n."timestamp" DESC, n.id DESC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
@@ -414,7 +414,7 @@
     ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1) k
         ORDER BY 1 DESC, 2 DESC LIMIT $1)
       ORDER BY 1 DESC, 2 DESC LIMIT $1)
-    SELECT documents, id, "timestamp", document_id, location_id, content, found FROM looked LEFT JOIN (
+    SELECT documents, id, "timestamp", document_id, location_id, content::text, found FROM looked LEFT JOIN (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
              sum(n.size) OVER (ORDER BY n."timestamp" DESC, n.id DESC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
@@ -464,7 +464,7 @@
     ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1) k
         ORDER BY 1 ASC, 2 ASC LIMIT $1)
       ORDER BY 1 ASC, 2 ASC LIMIT $1)
-    SELECT documents, id, "timestamp", document_id, location_id, content, found FROM looked LEFT JOIN (
+    SELECT documents, id, "timestamp", document_id, location_id, content::text, found FROM looked LEFT JOIN (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
              sum(n.size) OVER (ORDER BY n."timestamp" ASC, n.id ASC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
@@ -517,7 +517,7 @@
     ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1) k
         ORDER BY 1 ASC, 2 ASC LIMIT $1)
       ORDER BY 1 ASC, 2 ASC LIMIT $1)
-    SELECT documents, id, "timestamp", document_id, location_id, content, found FROM looked LEFT JOIN (
+    SELECT documents, id, "timestamp", document_id, location_id, content::text, found FROM looked LEFT JOIN (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
              sum(n.size) OVER (ORDER BY n."timestamp" ASC, n.id ASC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
@@ -558,7 +558,7 @@
       WHERE a.organization = t.organization AND a.document_id = t.document_id), '') <> 'restricted' OR t.document_id IN (SELECT document_id FROM visible))) OR (SELECT true FROM recipients r WHERE r.organization = t.organization AND r.user_id = $4
       AND r.document_id = t.document_id AND r."timestamp" = t."timestamp" AND r.notification_id = t.id) IS TRUE)
     ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1)
-    SELECT documents, id, "timestamp", document_id, location_id, content, found FROM looked LEFT JOIN (
+    SELECT documents, id, "timestamp", document_id, location_id, content::text, found FROM looked LEFT JOIN (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
              sum(n.size) OVER (ORDER BY n."timestamp" DESC, n.id DESC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
@@ -600,7 +600,7 @@
       AND r.document_id = t.document_id AND r."timestamp" = t."timestamp" AND r.notification_id = t.id) IS TRUE)
       AND (t."timestamp", t.id) < ($5, $6)
     ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1)
-    SELECT documents, id, "timestamp", document_id, location_id, content, found FROM looked LEFT JOIN (
+    SELECT documents, id, "timestamp", document_id, location_id, content::text, found FROM looked LEFT JOIN (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
              sum(n.size) OVER (ORDER BY n."timestamp" DESC, n.id DESC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
@@ -641,7 +641,7 @@
       WHERE a.organization = t.organization AND a.document_id = t.document_id), '') <> 'restricted' OR t.document_id IN (SELECT document_id FROM visible))) OR (SELECT true FROM recipients r WHERE r.organization = t.organization AND r.user_id = $4
       AND r.document_id = t.document_id AND r."timestamp" = t."timestamp" AND r.notification_id = t.id) IS TRUE)
     ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1)
-    SELECT documents, id, "timestamp", document_id, location_id, content, found FROM looked LEFT JOIN (
+    SELECT documents, id, "timestamp", document_id, location_id, content::text, found FROM looked LEFT JOIN (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
              sum(n.size) OVER (ORDER BY n."timestamp" ASC, n.id ASC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
@@ -683,7 +683,7 @@
       AND r.document_id = t.document_id AND r."timestamp" = t."timestamp" AND r.notification_id = t.id) IS TRUE)
       AND (t."timestamp", t.id) > ($5, $6)
     ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1)
-    SELECT documents, id, "timestamp", document_id, location_id, content, found FROM looked LEFT JOIN (
+    SELECT documents, id, "timestamp", document_id, location_id, content::text, found FROM looked LEFT JOIN (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
              sum(n.size) OVER (ORDER BY n."timestamp" ASC, n.id ASC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
@@ -736,7 +736,7 @@
     ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1) k
         ORDER BY 1 DESC, 2 DESC LIMIT $1)
       ORDER BY 1 DESC, 2 DESC LIMIT $1)
-    SELECT documents, id, "timestamp", document_id, location_id, content, found FROM looked LEFT JOIN (
+    SELECT documents, id, "timestamp", document_id, location_id, content::text, found FROM looked LEFT JOIN (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
              sum(n.size) OVER (ORDER BY n."timestamp" DESC, n.id DESC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
@@ -792,7 +792,7 @@
     ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1) k
         ORDER BY 1 DESC, 2 DESC LIMIT $1)
       ORDER BY 1 DESC, 2 DESC LIMIT $1)
-    SELECT documents, id, "timestamp", document_id, location_id, content, found FROM looked LEFT JOIN (
+    SELECT documents, id, "timestamp", document_id, location_id, content::text, found FROM looked LEFT JOIN (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
              sum(n.size) OVER (ORDER BY n."timestamp" DESC, n.id DESC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
@@ -845,7 +845,7 @@
     ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1) k
         ORDER BY 1 ASC, 2 ASC LIMIT $1)
       ORDER BY 1 ASC, 2 ASC LIMIT $1)
-    SELECT documents, id, "timestamp", document_id, location_id, content, found FROM looked LEFT JOIN (
+    SELECT documents, id, "timestamp", document_id, location_id, content::text, found FROM looked LEFT JOIN (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
              sum(n.size) OVER (ORDER BY n."timestamp" ASC, n.id ASC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
@@ -901,7 +901,7 @@
     ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1) k
         ORDER BY 1 ASC, 2 ASC LIMIT $1)
       ORDER BY 1 ASC, 2 ASC LIMIT $1)
-    SELECT documents, id, "timestamp", document_id, location_id, content, found FROM looked LEFT JOIN (
+    SELECT documents, id, "timestamp", document_id, location_id, content::text, found FROM looked LEFT JOIN (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
              sum(n.size) OVER (ORDER BY n."timestamp" ASC, n.id ASC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
@@ -954,7 +954,7 @@
     ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1) k
         ORDER BY 1 DESC, 2 DESC LIMIT $1)
       ORDER BY 1 DESC, 2 DESC LIMIT $1)
-    SELECT documents, id, "timestamp", document_id, location_id, content, found FROM looked LEFT JOIN (
+    SELECT documents, id, "timestamp", document_id, location_id, content::text, found FROM looked LEFT JOIN (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
              sum(n.size) OVER (ORDER BY n."timestamp" DESC, n.id DESC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
@@ -1010,7 +1010,7 @@
     ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1) k
         ORDER BY 1 DESC, 2 DESC LIMIT $1)
       ORDER BY 1 DESC, 2 DESC LIMIT $1)
-    SELECT documents, id, "timestamp", document_id, location_id, content, found FROM looked LEFT JOIN (
+    SELECT documents, id, "timestamp", document_id, location_id, content::text, found FROM looked LEFT JOIN (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
              sum(n.size) OVER (ORDER BY n."timestamp" DESC, n.id DESC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
@@ -1063,7 +1063,7 @@
     ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1) k
         ORDER BY 1 ASC, 2 ASC LIMIT $1)
       ORDER BY 1 ASC, 2 ASC LIMIT $1)
-    SELECT documents, id, "timestamp", document_id, location_id, content, found FROM looked LEFT JOIN (
+    SELECT documents, id, "timestamp", document_id, location_id, content::text, found FROM looked LEFT JOIN (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
              sum(n.size) OVER (ORDER BY n."timestamp" ASC, n.id ASC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
@@ -1119,7 +1119,7 @@
     ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1) k
         ORDER BY 1 ASC, 2 ASC LIMIT $1)
       ORDER BY 1 ASC, 2 ASC LIMIT $1)
-    SELECT documents, id, "timestamp", document_id, location_id, content, found FROM looked LEFT JOIN (
+    SELECT documents, id, "timestamp", document_id, location_id, content::text, found FROM looked LEFT JOIN (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
              sum(n.size) OVER (ORDER BY n."timestamp" ASC, n.id ASC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
@@ -1175,7 +1175,7 @@
     ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1) k
         ORDER BY 1 DESC, 2 DESC LIMIT $1)
       ORDER BY 1 DESC, 2 DESC LIMIT $1)
-    SELECT documents, id, "timestamp", document_id, location_id, content, found FROM looked LEFT JOIN (
+    SELECT documents, id, "timestamp", document_id, location_id, content::text, found FROM looked LEFT JOIN (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
              sum(n.size) OVER (ORDER BY n."timestamp" DESC, n.id DESC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
@@ -1234,7 +1234,7 @@
     ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1) k
         ORDER BY 1 DESC, 2 DESC LIMIT $1)
       ORDER BY 1 DESC, 2 DESC LIMIT $1)
-    SELECT documents, id, "timestamp", document_id, location_id, content, found FROM looked LEFT JOIN (
+    SELECT documents, id, "timestamp", document_id, location_id, content::text, found FROM looked LEFT JOIN (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
              sum(n.size) OVER (ORDER BY n."timestamp" DESC, n.id DESC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
@@ -1290,7 +1290,7 @@
     ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1) k
         ORDER BY 1 ASC, 2 ASC LIMIT $1)
       ORDER BY 1 ASC, 2 ASC LIMIT $1)
-    SELECT documents, id, "timestamp", document_id, location_id, content, found FROM looked LEFT JOIN (
+    SELECT documents, id, "timestamp", document_id, location_id, content::text, found FROM looked LEFT JOIN (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
              sum(n.size) OVER (ORDER BY n."timestamp" ASC, n.id ASC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
@@ -1349,7 +1349,7 @@
     ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1) k
         ORDER BY 1 ASC, 2 ASC LIMIT $1)
       ORDER BY 1 ASC, 2 ASC LIMIT $1)
-    SELECT documents, id, "timestamp", document_id, location_id, content, found FROM looked LEFT JOIN (
+    SELECT documents, id, "timestamp", document_id, location_id, content::text, found FROM looked LEFT JOIN (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
              sum(n.size) OVER (ORDER BY n."timestamp" ASC, n.id ASC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (

@@ -3,10 +3,8 @@ const DELETE = 'apps/notifications/src/db/delete-notifications.sql.ts';
 const READINGS = 'apps/notifications/src/db/readings.sql.ts';
 const RETENTION = 'apps/notifications/src/db/retention.repository.ts';
 const INBOX = 'apps/notifications/src/db/inbox.sql.ts';
-const MEMBERS = 'apps/notifications/src/db/members.repository.ts';
 const REMOVE = 'apps/users/src/db/remove-members.sql.ts';
 const RIVALS = 'apps/users/src/commands/add-users/add-users.rivals.int-spec.ts';
-const COPY = ['apps/notifications/src/db/members.property.int-spec.ts', 'is that of the source'];
 const COUNTS = ['apps/notifications/src/db/inbox.property.int-spec.ts', 'what the operations before it mean'];
 
 /** @type {import('./mutants.mjs').Mutant[]} */
@@ -152,30 +150,6 @@ export const LIFECYCLE_MUTANTS = [
     name: 'an erasure of users in all tenants',
     edits: [['apps/users/src/db/erasure-steps.ts', 'o.api_key = $1 AND ($3', '$1::text IS NOT NULL AND ($3']],
     test: ['apps/users/src/commands/erase-users.int-spec.ts', 'who leave while it goes on'],
-  },
-  {
-    name: 'a copied addition that an older one replaces',
-    edits: [
-      [
-        MEMBERS,
-        'DO UPDATE SET added = excluded.added WHERE m.added < excluded.added`,\n};',
-        'DO UPDATE SET added = excluded.added`,\n};',
-      ],
-    ],
-    test: COPY,
-  },
-  {
-    name: 'a wrong copied membership that is deleted',
-    edits: [
-      [
-        MEMBERS,
-        `UPDATE members m SET removed = w.added FROM organization o, unnest($7::text[], $8::text[], $9::bigint[]) AS w(level, id, added)
-         WHERE m.organization = o.id AND m.user_id = $3 AND m.level = w.level AND m.id = w.id AND m.removed < w.added`,
-        `DELETE FROM members m USING organization o, unnest($7::text[], $8::text[], $9::bigint[]) AS w(level, id, added)
-         WHERE m.organization = o.id AND m.user_id = $3 AND m.level = w.level AND m.id = w.id AND w.added IS NOT NULL`,
-      ],
-    ],
-    test: COPY,
   },
   {
     name: 'a notification to all and to the user that counts twice',

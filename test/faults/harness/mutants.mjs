@@ -1,5 +1,7 @@
 // The mutants of scripts/mutants.mjs.
 import { COST_MUTANTS } from './cost-mutants.mjs';
+import { COPY_MUTANTS } from './copy-mutants.mjs';
+import { GATEWAY_MUTANTS } from './gateway-mutants.mjs';
 import { LIFECYCLE_MUTANTS } from './lifecycle-mutants.mjs';
 import { LARGE_BODY_MUTANTS } from './large-body-mutants.mjs';
 import { NEIGHBOUR_MUTANTS } from './neighbour-mutants.mjs';
@@ -94,6 +96,8 @@ export const MUTANTS = [
   },
   ...LIFECYCLE_MUTANTS,
   ...LARGE_BODY_MUTANTS,
+  ...COPY_MUTANTS,
+  ...GATEWAY_MUTANTS,
   ...NEIGHBOUR_MUTANTS,
   ...COST_MUTANTS,
   ...SHARED_MESSAGE_MUTANTS,

@@ -1,5 +1,4 @@
-// Mutants of the protection of neighbours.
-const ADMISSION = 'apps/gateway/src/admission';
+// Mutants of the protection of neighbours behind the gateway.
 const SERVER = 'libs/rabbitmq/src/server';
 const SCHEDULE = `${SERVER}/fair-schedule.ts`;
 const TURNS = `${SERVER}/turns.ts`;
@@ -16,115 +15,19 @@ const LISTENERS = 'libs/rabbitmq/src/events/event.publisher.int-spec.ts';
 /** @type {import('./mutants.mjs').Mutant[]} */
 export const NEIGHBOUR_MUTANTS = [
   {
-    name: 'a key that has all places',
-    edits: [[`${ADMISSION}/shares.ts`, "if (own > 0 && own >= OF_WHAT_IS_FREE * free) return 'share';", '']],
-    test: [`${ADMISSION}/shares.spec.ts`, 'one key four fifths of that'],
-  },
-  {
-    name: 'a kind of call that has all places',
-    edits: [
-      [
-        `${ADMISSION}/places.ts`,
-        'Math.ceil((OF_WHAT_IS_FREE * (this.max - this.taken) - this.kinds[kind].all) / (1 + OF_WHAT_IS_FREE))',
-        'this.max - this.taken',
-      ],
-    ],
-    test: [`${ADMISSION}/shares.spec.ts`, 'has places for reads when all writes hang'],
-  },
-  {
-    name: 'large bodies of all keys in one share',
-    edits: [[`${ADMISSION}/hold.ts`, 'bodies.take(this.apiKey, bytes)', "bodies.take('', bytes)"]],
-    test: ['apps/gateway/test/calls-in-flight.spec.ts', 'leave room for small bodies and other keys'],
-  },
-  {
-    name: 'unread answers without a share',
-    edits: [
-      [
-        `${ADMISSION}/answers.ts`,
-        'return this.shares.take(apiKey, bytes - expected)',
-        'return void this.shares.add(apiKey, bytes - expected)',
-      ],
-      [
-        `${ADMISSION}/answers.ts`,
-        'return (bytes > reserved ? this.shares.take(apiKey, bytes - reserved) : undefined) ?? bytes;',
-        'this.shares.add(apiKey, bytes - reserved);\n    return bytes;',
-      ],
-    ],
-    test: ['apps/gateway/test/unread.spec.ts', 'are limited for each key'],
-  },
-  {
-    name: 'new keys that begin as many calls as they like',
-    edits: [[`${ADMISSION}/call-turns.ts`, '(isSettled || this.freshAtWork < this.mostFresh())', 'true']],
-    test: [`${ADMISSION}/call-turns.spec.ts`, 'are few beside a call of a settled key'],
-  },
-  {
-    name: 'heavy commands without turns at the gateway',
-    edits: [[`${ADMISSION}/call-turns.ts`, 'MOST_ANSWER_BYTES : MOST_HEAVY_BYTES', 'MOST_ANSWER_BYTES : Infinity']],
-    test: [`${ADMISSION}/call-turns.spec.ts`, 'of heavy commands are as many as a process'],
-  },
-  {
-    name: 'large pages without turns at the gateway',
-    edits: [[`${ADMISSION}/call-turns.ts`, '? MOST_ANSWER_BYTES : MOST_HEAVY_BYTES', '? Infinity : MOST_HEAVY_BYTES']],
-    test: [`${ADMISSION}/call-turns.spec.ts`, 'of heavy queries are few, three quarters of them of a key'],
-  },
-  {
-    name: 'any number of pages of unknown size at work',
-    edits: [[`${ADMISSION}/call-turns.ts`, 'turnsOf(() => MOST_UNKNOWN.ofAll, MOST_UNKNOWN.ofKey)', 'turnsOf(() => Infinity)']],
-    test: [`${ADMISSION}/call-turns.spec.ts`, 'of heavy queries are few for a key whose answers may have any size'],
-  },
-  {
-    name: 'a traced error for each aborted request',
-    edits: [['apps/gateway/src/server/connections.ts', '(Error.stackTraceLimit = 0)', 'undefined']],
-    test: ['apps/gateway/src/server/connections.spec.ts', 'aborts requests without the stacks of their errors'],
-  },
-  {
     name: 'deletions of unknown cost all at once',
     edits: [[TURNS, 'this.tried.has(name) ? this.options.heavyBudget / 2 : LIGHT', 'LIGHT']],
     test: [`${SERVER}/turns.spec.ts`, 'finds out by the first deletion of a tenant'],
   },
   {
-    name: 'large bodies without turns beside small calls',
-    edits: [[`${ADMISSION}/large-bodies.ts`, '? MOST_BYTES_BESIDE : MOST_BYTES', '? MOST_BYTES : MOST_BYTES']],
-    test: [`${ADMISSION}/large-bodies.spec.ts`, 'has one body of a key at work beside small calls'],
-  },
-  {
-    name: 'any number of new credentials checked at a time',
-    edits: [[`${ADMISSION}/semaphore.ts`, 'if (this.running < this.limits.atATime)', 'if (true as boolean)']],
-    test: [`${ADMISSION}/flood.spec.ts`, 'asks few questions at a time'],
-  },
-  {
-    name: 'known credentials that wait behind new ones',
-    edits: [
-      [`${ADMISSION}/authenticator.ts`, 'const question = isWrong\n', 'const question = isWrong || this.semaphore.isFull\n'],
-    ],
-    test: [`${ADMISSION}/flood.spec.ts`, 'renews known credentials without waiting'],
-  },
-  {
-    name: 'answers that nobody need read',
+    name: 'keys without turns at the consumer',
     edits: [
       [
-        'apps/gateway/src/server/progress.ts',
-        'return now - this.movedAt < limits.unreadTimeoutMs && taken - this.takenBefore >= leastTaken;',
-        'return leastTaken < Infinity;',
+        TURNS,
+        'return OF_PROVED_KEYS.has(context.pattern) ? `key ${context.apiKey}`',
+        "return OF_PROVED_KEYS.has(context.pattern) ? 'key'",
       ],
     ],
-    test: ['apps/gateway/test/unread.spec.ts', 'end a connection without credentials'],
-  },
-  {
-    name: 'answers that are read as slowly as a client likes',
-    edits: [['apps/gateway/src/server/progress.ts', '&& taken - this.takenBefore >= leastTaken', '&& leastTaken < Infinity']],
-    test: ['apps/gateway/src/server/progress.spec.ts', 'must reach the minimum rate'],
-  },
-  {
-    name: 'a connection that owes any number of answers',
-    edits: [
-      ['apps/gateway/src/server/connections.ts', 'if (connection.owed.length <= this.limits.maxOwed)', 'if (true as boolean)'],
-    ],
-    test: ['apps/gateway/test/unread.spec.ts', 'are limited for each connection'],
-  },
-  {
-    name: 'keys without turns at the consumer',
-    edits: [[TURNS, 'OPEN.has(context.pattern) ? `key ${context.apiKey}`', "OPEN.has(context.pattern) ? 'key'"]],
     test: [`${SERVER}/turns.spec.ts`, 'lets small commands pay for the rows'],
   },
   {

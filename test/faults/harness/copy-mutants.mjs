@@ -1,5 +1,4 @@
 // Mutants of the copy of memberships.
-const DELETE = 'apps/notifications/src/db/delete-notifications.sql.ts';
 const MEMBERS = 'apps/notifications/src/db/members.repository.ts';
 const MEMBERS_SQL = 'apps/notifications/src/db/members.sql.ts';
 const COPY = ['apps/notifications/src/db/members.property.int-spec.ts', 'is that of the source'];

@@ -156,7 +156,7 @@ export class TransportMetrics {
     this.prefetch = new Gauge({
       registers,
       name: 'rabbitmq_prefetch',
-      help: 'Most unsettled messages of the queue in this process, fewer while many large bodies come. A message of the calls may be up to 32 deliveries.',
+      help: 'Most unsettled messages of the queue in this process. A message of the calls may be up to 32 deliveries.',
       labelNames: ['queue'],
     });
     this.deliveriesWaiting = new Gauge({

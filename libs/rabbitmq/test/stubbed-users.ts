@@ -1,4 +1,4 @@
-import type { Channel, ChannelModel, ConfirmChannel, GetMessage, Options } from 'amqplib';
+import type { Channel, ChannelModel, GetMessage, Options } from 'amqplib';
 import { Registry } from 'prom-client';
 import { openConnection } from '@app/amqp/connection/open-connection';
 import { AddUsers, type AddUsersRequest } from '@app/contracts/users.add';
@@ -53,10 +53,6 @@ export class StubbedUsers {
       headers: { 'x-api-key': 'key' },
       ...options,
     });
-  }
-
-  newConfirmChannel(): Promise<ConfirmChannel> {
-    return this.model.createConfirmChannel();
   }
 
   next(queue: string): Promise<GetMessage> {

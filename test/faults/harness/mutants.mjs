@@ -3,7 +3,6 @@ import { COST_MUTANTS } from './cost-mutants.mjs';
 import { COPY_MUTANTS } from './copy-mutants.mjs';
 import { GATEWAY_MUTANTS } from './gateway-mutants.mjs';
 import { LIFECYCLE_MUTANTS } from './lifecycle-mutants.mjs';
-import { LARGE_BODY_MUTANTS } from './large-body-mutants.mjs';
 import { NEIGHBOUR_MUTANTS } from './neighbour-mutants.mjs';
 import { SHARED_MESSAGE_MUTANTS } from './shared-message-mutants.mjs';
 import { SUSPECT_MUTANTS } from './suspect-mutants.mjs';
@@ -95,7 +94,6 @@ export const MUTANTS = [
     test: ['links', 'until they are found'],
   },
   ...LIFECYCLE_MUTANTS,
-  ...LARGE_BODY_MUTANTS,
   ...COPY_MUTANTS,
   ...GATEWAY_MUTANTS,
   ...NEIGHBOUR_MUTANTS,

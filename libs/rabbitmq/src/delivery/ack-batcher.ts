@@ -1,10 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Channel, ConsumeMessage } from 'amqplib';
 import { isChannelClosed } from '@app/amqp/connection/opened-channel';
-
-/** How long a replaced channel stays open for deliveries that are not settled. Then the broker delivers them again. */
-export const SETTLE_TIMEOUT_MS = 60_000;
-const LOOK_EVERY_MS = 50;
 
 /**
  * Settles the deliveries of one channel. The acks of one turn of the event loop are sent as one frame with `multiple`, because a quorum queue
@@ -18,22 +13,15 @@ export class AckBatcher {
   private asked: Promise<unknown> = Promise.resolve();
   private next?: Promise<boolean>;
 
-  /** @param prefetch that of the channel */
+  /** @param prefetch of the channel */
   constructor(
     readonly channel: Channel,
-    public prefetch: number,
+    private readonly prefetch: number,
   ) {}
 
   /** Deliveries that are not settled. */
   get unsettled(): number {
     return this.open.size;
-  }
-
-  /** Waits until all are settled, the channel is closed, or a minute is over. */
-  async settledInTime(): Promise<void> {
-    const until = performance.now() + SETTLE_TIMEOUT_MS;
-    while (this.unsettled > 0 && !isChannelClosed(this.channel) && performance.now() < until)
-      await sleep(LOOK_EVERY_MS, undefined, { ref: false });
   }
 
   /** Call it for every delivery of the channel: `multiple` also acknowledges tags that are not known here. */

@@ -1,11 +1,12 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import type { Channel, ConsumeMessage } from 'amqplib';
 import { closeQuietly, RabbitChannel } from '@app/amqp/connection/channel';
 import { checkQueues, explainMissing, NodeAway } from '@app/amqp/connection/check-topology';
+import { isChannelClosed } from '@app/amqp/connection/opened-channel';
 import type { RabbitConnection } from '@app/amqp/connection/connection';
 import { within } from '@app/amqp/connection/within';
-import { AckBatcher, SETTLE_TIMEOUT_MS } from './ack-batcher';
-import { LargeBodies } from './large-bodies';
+import { AckBatcher } from './ack-batcher';
 
 export interface QueueConsumerOptions {
   queue: string;
@@ -13,10 +14,6 @@ export interface QueueConsumerOptions {
   prefetch: number;
   /** Among the consumers of a queue that have room for a delivery, the one with the highest gets it. Absent: they take turns. */
   priority?: number;
-  /** The same while many bytes of large bodies come. Present: it also takes them no faster than {@link LargeBodies} says. */
-  prefetchOfLarge?: number;
-  /** Called when it has another prefetch than before. */
-  onPrefetch?: (prefetch: number) => void;
   /** Queues that must exist before this one is consumed. */
   needs: readonly string[];
   /**
@@ -29,10 +26,10 @@ export interface QueueConsumerOptions {
 }
 
 /**
- * Reason of a pause: the process stops; a suspect is handled; deliveries cannot be published to a retry or dead-letter queue; the database is
- * away for so long that the broker delivers again; or many bytes of large bodies came.
+ * Reason of a pause: the process stops; a suspect is handled; deliveries cannot be published to a retry or dead-letter queue; or the database is
+ * away for so long that the broker delivers again.
  */
-export type PauseReason = 'closing' | 'suspect' | 'letters' | 'database' | 'large bodies';
+export type PauseReason = 'closing' | 'suspect' | 'letters' | 'database';
 
 /** A channel with its deliveries, and with its consumer while it has one. */
 interface Consuming {
@@ -40,6 +37,9 @@ interface Consuming {
   tag?: string;
 }
 
+/** How long a replaced channel stays open for deliveries that are not settled. Then the broker delivers them again. */
+const SETTLE_TIMEOUT_MS = 60_000;
+const LOOK_EVERY_MS = 50;
 const CONSUME_TIMEOUT_MS = 10_000;
 /** Without an answer after this time, the only node of a queue counts as away. */
 const AWAY_AFTER_MS = 3_000;
@@ -58,9 +58,6 @@ export class QueueConsumer {
   private moving = false;
   private isNodeAway = false;
   private steps: Promise<void> = Promise.resolve();
-  private readonly largeBodies?: LargeBodies;
-  /** Since when the consumer changes because of large bodies, in milliseconds of `performance.now()`. */
-  private changingSince = -Infinity;
 
   constructor(
     connection: RabbitConnection,
@@ -72,8 +69,8 @@ export class QueueConsumer {
       ...(options.onNodeAway && { setupMs: AWAY_SETUP_MS }),
       setup: async (channel) => {
         await this.checkQueues(channel);
-        this.largeBodies?.begin();
-        const consuming: Consuming = { acks: new AckBatcher(channel, await this.setPrefetch(channel)) };
+        await channel.prefetch(options.prefetch);
+        const consuming: Consuming = { acks: new AckBatcher(channel, options.prefetch) };
         this.prepared.set(channel, consuming);
         // Otherwise this channel replaces another one, and consumes when that one has stopped.
         if (this.channel.current) return;
@@ -84,17 +81,6 @@ export class QueueConsumer {
     });
     this.channel.on('open', (channel) => this.begin(channel));
     this.channel.on('lost', () => (this.consuming = undefined));
-    if (options.prefetchOfLarge === undefined) return;
-    this.largeBodies = new LargeBodies({
-      pause: () => {
-        this.logger.log({ msg: 'many large bodies: few are taken at a time, and slowly', queue: options.queue });
-        void this.pause('large bodies');
-      },
-      resume: () => {
-        this.changingSince = performance.now();
-        void this.resume('large bodies');
-      },
-    });
   }
 
   /** undefined when it consumes, or is paused on purpose; else a short reason without secrets. */
@@ -103,8 +89,7 @@ export class QueueConsumer {
     if (this.isNodeAway && this.channel.connection.state === 'up') return undefined;
     // A blocked connection stops only publishing.
     if (problem && this.channel.connection.state !== 'blocked') return problem;
-    const isChanging = this.moving || performance.now() - this.changingSince < CONSUME_TIMEOUT_MS;
-    return this.wanted && !isChanging && this.consuming?.tag === undefined ? `not consuming ${this.options.queue}` : undefined;
+    return this.wanted && !this.moving && this.consuming?.tag === undefined ? `not consuming ${this.options.queue}` : undefined;
   }
 
   /** Stops consuming until every pause is resumed. Resolves when nothing more is delivered. Earlier deliveries can still be settled. */
@@ -120,7 +105,6 @@ export class QueueConsumer {
 
   /** Flushes the acks and closes the channel. The broker requeues the deliveries that were not acknowledged. */
   close(): Promise<void> {
-    this.largeBodies?.end();
     this.consuming?.acks.flush();
     return this.channel.close();
   }
@@ -150,11 +134,6 @@ export class QueueConsumer {
     return this.pauses.size === 0;
   }
 
-  private get prefetch(): number {
-    const { prefetch, prefetchOfLarge = prefetch } = this.options;
-    return this.largeBodies?.areMany ? Math.min(prefetch, prefetchOfLarge) : prefetch;
-  }
-
   private begin(channel: Channel): void {
     const earlier = this.consuming;
     const next = this.prepared.get(channel);
@@ -172,14 +151,14 @@ export class QueueConsumer {
   private async leave(earlier: Consuming): Promise<void> {
     await cancel(earlier).catch(() => undefined);
     // At most one delivery in the process means: not one of each channel.
-    if (this.options.prefetch === 1) await earlier.acks.settledInTime();
+    if (this.options.prefetch === 1) await settled(earlier);
   }
 
   private async drain(channel: Channel): Promise<void> {
     const earlier = this.prepared.get(channel);
     await this.steps;
     if (!earlier) return;
-    await earlier.acks.settledInTime();
+    await settled(earlier);
     // Otherwise amqplib may write the end of the connection before the acks.
     await earlier.acks.confirmed();
   }
@@ -198,9 +177,8 @@ export class QueueConsumer {
     const step = this.steps.then(async () => {
       const { consuming } = this;
       if (!consuming) return;
-      // A prefetch counts for the consumers that come after it.
-      if (!this.wanted || consuming.acks.prefetch !== this.prefetch) await cancel(consuming);
       if (this.wanted && consuming.tag === undefined) consuming.tag = await this.consume(consuming);
+      else if (!this.wanted) await cancel(consuming);
     });
     this.steps = step.catch(() => undefined);
     return step;
@@ -210,11 +188,9 @@ export class QueueConsumer {
     const { queue, priority, onDelivery } = this.options;
     const { acks } = consuming;
     const { channel } = acks;
-    if (acks.prefetch !== this.prefetch) acks.prefetch = await this.setPrefetch(channel);
     const onMessage = (message: ConsumeMessage | null) => {
       if (message) {
         acks.delivered(message);
-        this.largeBodies?.delivered(message.content.length);
         return onDelivery(message, acks);
       }
       // The broker cancels consumers when the queue is deleted or moves to another node.
@@ -226,17 +202,16 @@ export class QueueConsumer {
     const { consumerTag } = await explainMissing(`queue ${queue}`, consumed);
     return consumerTag;
   }
-
-  private async setPrefetch(channel: Channel): Promise<number> {
-    const { prefetch } = this;
-    this.options.onPrefetch?.(prefetch);
-    await channel.prefetch(prefetch);
-    return prefetch;
-  }
 }
 
 async function cancel(consuming: Consuming): Promise<void> {
   const { tag, acks } = consuming;
   consuming.tag = undefined;
   if (tag !== undefined) await acks.channel.cancel(tag);
+}
+
+async function settled({ acks }: Consuming): Promise<void> {
+  const until = performance.now() + SETTLE_TIMEOUT_MS;
+  while (acks.unsettled > 0 && !isChannelClosed(acks.channel) && performance.now() < until)
+    await sleep(LOOK_EVERY_MS, undefined, { ref: false });
 }

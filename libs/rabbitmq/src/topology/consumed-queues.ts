@@ -25,8 +25,6 @@ export interface ConsumedQueue {
   readonly exchange: ExchangeName;
   /** Most messages in flight, waiting ones included. */
   readonly prefetch: number;
-  /** The same while many bytes of large bodies come. Only queues of other services have it: the gateway publishes few large bodies at a time. */
-  readonly prefetchOfLarge?: number;
   /** Whether a message is handled with no other command in the process. */
   readonly alone?: boolean;
   /** Whether the queue is on one broker node. While that node is away, the process is ready nevertheless: it cannot change that. */
@@ -39,8 +37,6 @@ export interface ConsumedQueue {
 export const CALLS_PREFETCH = 32;
 /** Deliveries in flight of one lane. It limits how many wait in a slow process while another process is idle. */
 const LANE_PREFETCH = 64;
-/** A body of 1 MiB is executed alone, and a larger one is refused: the next one may already be here. */
-const LARGE_PREFETCH = 2;
 /** Large, so that queries of quiet tenants are prefetched too when a busy tenant has a backlog. */
 const QUERY_PREFETCH = 256;
 const EVENT_PREFETCH = 16;
@@ -56,16 +52,9 @@ export function consumedQueues(service: ServiceName, kinds: readonly QueueKind[]
         kind: 'commands' as const,
         exchange: LANES[lane],
         prefetch: inLane,
-        prefetchOfLarge: LARGE_PREFETCH,
       })),
-      {
-        name: earlierCommandQueue(service),
-        kind: 'commands',
-        exchange: LANES[0],
-        prefetch: inLane,
-        prefetchOfLarge: LARGE_PREFETCH,
-      },
-      { name: againQueue(service), kind: 'commands', exchange: LANES[0], prefetch: inLane, prefetchOfLarge: LARGE_PREFETCH },
+      { name: earlierCommandQueue(service), kind: 'commands', exchange: LANES[0], prefetch: inLane },
+      { name: againQueue(service), kind: 'commands', exchange: LANES[0], prefetch: inLane },
       { name: suspectQueue(service), kind: 'commands', exchange: LANES[0], prefetch: 1, alone: true },
     ],
     queries: () => [
@@ -76,7 +65,6 @@ export function consumedQueues(service: ServiceName, kinds: readonly QueueKind[]
         kind: 'queries' as const,
         exchange: LANES[lane],
         prefetch: LANE_PREFETCH,
-        prefetchOfLarge: LARGE_PREFETCH,
         onOneNode: true,
       })),
     ],

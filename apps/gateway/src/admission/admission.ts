@@ -221,6 +221,7 @@ export class Admission {
     if (!credentials || verdict === 'refused') {
       throw new ApiError('UNAUTHENTICATED', 'A valid x-svc-api-key and x-svc-auth-token are required.');
     }
+    if (verdict === 'disabled') request.raw.provedKey = credentials.apiKey;
     if (verdict === 'disabled') throw new ApiError('PERMISSION_DENIED', 'This API key is disabled.');
     return credentials.apiKey;
   }

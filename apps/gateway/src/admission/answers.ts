@@ -77,7 +77,9 @@ export class Answers {
     const name = nameOf(operation, apiKey);
     const before = this.expected.get(name);
     const expected = Math.max(bytes, Math.floor((before ?? 0) * KEPT), usualOf(kind));
-    if (expected !== before) this.expected.set(name, expected);
+    // Only queries have turns by their sizes. Other entries would push theirs out.
+    if (!kind.endsWith('queries') && expected === usualOf(kind)) this.expected.delete(name);
+    else if (expected !== before) this.expected.set(name, expected);
   }
 }
 

@@ -214,6 +214,14 @@ describe(CallTurns.name, () => {
       expect(begun).toHaveLength(MOST_PAGES + 2);
     });
 
+    it('of new keys are a quarter of all beside those of settled keys', () => {
+      begin('settled', READS, LARGEST_ANSWER_BYTES);
+      end('settled', READS, LARGEST_ANSWER_BYTES);
+      const before = begun.length;
+      for (let key = 0; key < 20; key++) begin(`new ${key}`, READS, LARGEST_ANSWER_BYTES);
+      expect(begun.length - before).toBe(MOST_PAGES / 4);
+    });
+
     it('are few for a key whose answers may have any size, and come to other such keys', () => {
       const beginUnknown = (apiKey: string) =>
         turns.begin({ ...turn(apiKey, READS), heavyBytes: undefined }, () => begun.push(apiKey));

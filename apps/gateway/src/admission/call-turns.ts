@@ -62,8 +62,9 @@ class Turns {
   constructor(
     private readonly most: number,
     private readonly mostOfKey = PART_OF_KEY * most,
+    heaviest = 1,
   ) {
-    this.mostBesideSettled = Math.min(MOST_BESIDE_SETTLED, PART_BESIDE_SETTLED * most);
+    this.mostBesideSettled = Math.min(MOST_BESIDE_SETTLED * heaviest, PART_BESIDE_SETTLED * most);
   }
 
   begin(call: Call, isSettled: boolean): () => boolean {
@@ -173,7 +174,11 @@ class Turns {
 export class CallTurns {
   private readonly turns = turnsOf((kind) => (kind.endsWith('queries') ? MOST_QUERIES : Infinity));
   /** Apart from light calls, which must not wait for them. */
-  private readonly heavy = turnsOf((kind) => (kind.endsWith('queries') ? MOST_ANSWER_BYTES : MOST_HEAVY_BYTES));
+  private readonly heavy = turnsOf(
+    (kind) => (kind.endsWith('queries') ? MOST_ANSWER_BYTES : MOST_HEAVY_BYTES),
+    undefined,
+    heaviestOf,
+  );
   private readonly unknown = turnsOf(() => MOST_UNKNOWN.ofAll, MOST_UNKNOWN.ofKey);
 
   /**
@@ -210,8 +215,16 @@ const isHeavy = (kind: Kind, bytes: number): boolean => bytes >= (kind.endsWith(
 
 function weightOf({ kind, heavyBytes }: Turn): number {
   if (heavyBytes === undefined || !isHeavy(kind, heavyBytes)) return 1;
-  return Math.min(heavyBytes, kind.endsWith('queries') ? LARGEST_ANSWER_BYTES : HEAVIEST_BYTES);
+  return Math.min(heavyBytes, heaviestOf(kind));
 }
 
-const turnsOf = (mostOf: (kind: Kind) => number, mostOfKey?: number) =>
-  Object.fromEntries(KINDS.map((kind) => [kind, new Turns(mostOf(kind), mostOfKey)])) as Record<Kind, Turns>;
+function heaviestOf(kind: Kind): number {
+  return kind.endsWith('queries') ? LARGEST_ANSWER_BYTES : HEAVIEST_BYTES;
+}
+
+function turnsOf(mostOf: (kind: Kind) => number, mostOfKey?: number, heaviest?: (kind: Kind) => number): Record<Kind, Turns> {
+  return Object.fromEntries(KINDS.map((kind) => [kind, new Turns(mostOf(kind), mostOfKey, heaviest?.(kind))])) as Record<
+    Kind,
+    Turns
+  >;
+}

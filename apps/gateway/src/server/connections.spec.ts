@@ -2,9 +2,12 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import { connect, type AddressInfo } from 'node:net';
 import { pino } from 'pino';
+import { eventually } from '@app/testing/eventually';
 import { NestLogger } from '@app/runtime/logger';
 import { Connections } from './connections';
 import { SERVER_LIMITS } from './server-limits';
+
+const MEBIBYTE = 1024 * 1024;
 
 describe(Connections.name, () => {
   it('aborts requests without the stacks of their errors, and leaves the stacks of others', async () => {
@@ -32,6 +35,30 @@ describe(Connections.name, () => {
       expect(aborted).toEqual(Array.from({ length: calls }, () => 0));
       expect(Error.stackTraceLimit).toBe(before);
     } finally {
+      server.close();
+    }
+  });
+
+  it('stops reading a connection that owes answers, also when its next request has a body', async () => {
+    const server = createServer();
+    const sockets: IncomingMessage['socket'][] = [];
+    // Nothing is answered.
+    server.on('request', ({ socket }) => sockets.push(socket));
+    new Connections(SERVER_LIMITS, new NestLogger(pino({ enabled: false }))).watch(server);
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const client = connect((server.address() as AddressInfo).port, '127.0.0.1');
+    try {
+      const size = 64 * MEBIBYTE;
+      client.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(SERVER_LIMITS.maxOwed + 1));
+      client.write(`POST / HTTP/1.1\r\nhost: x\r\ncontent-length: ${size}\r\n\r\n`);
+      await eventually(() => sockets.length === SERVER_LIMITS.maxOwed);
+      client.write(Buffer.alloc(size, ' '));
+      // What the kernel takes without a reader is far less.
+      await expect(eventually(() => sockets[0].bytesRead > 32 * MEBIBYTE, 1000)).rejects.toThrow();
+      expect(sockets[0].bytesRead).toBeLessThan(MEBIBYTE);
+    } finally {
+      client.destroy();
+      sockets[0]?.destroy();
       server.close();
     }
   });

@@ -7,6 +7,7 @@ import { connectionsOpen, connectionsRefused } from './metrics';
 import { Progress } from './progress';
 import { standBefore } from './stand-before';
 import type { ServerLimits } from './server-limits';
+import { stopReading } from './stop-reading';
 
 interface Owed {
   response: ServerResponse;
@@ -100,7 +101,7 @@ export class Connections {
     this.open.set(socket, connection);
     connectionsOpen.inc();
     // Node resumes reading for the body of a started request, and after a write is flushed: pause again.
-    socket.on('resume', () => connection.queued > 0 && socket.pause());
+    socket.on('resume', () => connection.queued > 0 && stopReading(socket));
     // Node makes an error for each request that it aborts then. Nobody reads their stacks, and thousands of them take most of a second.
     const { stackTraceLimit } = Error;
     socket.prependOnceListener('close', () => (Error.stackTraceLimit = 0));
@@ -128,7 +129,7 @@ export class Connections {
     // Node emits all requests of the bytes that it has read (about 64 KiB), even on a paused socket.
     owed.begin = begin;
     connection.queued++;
-    socket.pause();
+    stopReading(socket);
     if (++this.queued > this.limits.maxQueued) this.close(this.longest(socket), 'pipelined');
   }
 

@@ -15,7 +15,9 @@ describe(SmallPieces.name, () => {
   });
   afterEach(() => jest.useRealTimers());
 
-  const requestOf = (provedKey?: string) => ({ socket: new Socket().resume(), provedKey }) as unknown as IncomingMessage;
+  const WANTED = { complete: false, readableLength: 0, readableHighWaterMark: 16 * 1024 };
+  const requestOf = (provedKey?: string) =>
+    ({ ...WANTED, socket: new Socket().resume(), provedKey }) as unknown as IncomingMessage;
   const arrive = (request: IncomingMessage, count: number, bytes = 1) => {
     for (let piece = 0; piece < count; piece++) pieces.arrived(request, bytes);
   };
@@ -44,6 +46,13 @@ describe(SmallPieces.name, () => {
     expect(isRead(request)).toBe(true);
     arrive(request, MOST_UNPAID - 1);
     expect(isRead(request)).toBe(true);
+  });
+
+  it('does not read on for a body that nobody wants yet', async () => {
+    const request = { ...requestOf('key'), readableLength: WANTED.readableHighWaterMark } as IncomingMessage;
+    arrive(request, MOST_UNPAID);
+    await jest.advanceTimersByTimeAsync(1000);
+    expect(isRead(request)).toBe(false);
   });
 
   it('lets API keys take turns, and all unproved callers have one', async () => {

@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import { FairQueue } from '@app/amqp/calls/fair-queue';
 import type { NestLogger } from '@app/runtime/logger';
 import { bodyPauses } from './metrics';
+import { stopReading } from './stop-reading';
 
 /** A piece of a body below this size is small: it costs as much processor time as many kilobytes. */
 const SMALL_BYTES = 256;
@@ -17,7 +18,8 @@ const LOG_EVERY_MS = 1000;
 const MAX_KEYS = 20;
 
 interface Reader {
-  socket: Socket;
+  /** The latest one of its connection. */
+  request: IncomingMessage;
   /** Small pieces for which it has not waited yet. */
   unpaid: number;
   waitingSince?: number;
@@ -38,11 +40,12 @@ export class SmallPieces {
   arrived = (request: IncomingMessage, bytes: number): void => {
     if (bytes >= SMALL_BYTES) return;
     const { socket } = request;
-    const reader = this.readers.get(socket) ?? this.added(socket);
+    const reader = this.readers.get(socket) ?? this.added(request);
+    reader.request = request;
     if (++reader.unpaid < MOST_UNPAID || reader.waitingSince !== undefined) return;
     reader.waitingSince = performance.now();
     bodyPauses.inc();
-    socket.pause();
+    stopReading(socket);
     // Most credentials are proved by then.
     setImmediate(() => {
       this.queue.add(request.provedKey ?? '', reader);
@@ -50,11 +53,12 @@ export class SmallPieces {
     });
   };
 
-  private added(socket: Socket): Reader {
-    const reader = { socket, unpaid: 0 };
+  private added(request: IncomingMessage): Reader {
+    const { socket } = request;
+    const reader: Reader = { request, unpaid: 0 };
     this.readers.set(socket, reader);
     // Node resumes reading when the body is wanted, and after a write is flushed.
-    socket.on('resume', () => this.readers.get(socket)?.waitingSince !== undefined && socket.pause());
+    socket.on('resume', () => reader.waitingSince !== undefined && stopReading(socket));
     return reader;
   }
 
@@ -64,7 +68,7 @@ export class SmallPieces {
     const reader = this.queue.takeFirst((owner) => ((apiKey = owner), true));
     if (!reader) return;
     this.isPaying = true;
-    const ms = reader.socket.destroyed ? 0 : reader.unpaid / PIECES_PER_MS;
+    const ms = reader.request.socket.destroyed ? 0 : reader.unpaid / PIECES_PER_MS;
     setTimeout(() => {
       this.isPaying = false;
       this.readOn(reader, apiKey);
@@ -76,7 +80,9 @@ export class SmallPieces {
     if (performance.now() - (reader.waitingSince ?? 0) > LONG_WAIT_MS) this.count(apiKey);
     reader.unpaid = 0;
     reader.waitingSince = undefined;
-    reader.socket.resume();
+    const { request } = reader;
+    // Else nobody wants its body yet, and Node resumes the socket when it is read.
+    if (request.complete || request.readableLength < request.readableHighWaterMark) request.socket.resume();
   }
 
   private count(apiKey: string): void {

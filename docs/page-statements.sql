@@ -549,7 +549,7 @@
     SELECT a.document_id FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND a.access = 'public'
-  ), looked AS (SELECT count(*)::int AS documents FROM visible), page AS MATERIALIZED (
+  ), page AS MATERIALIZED (
     SELECT t."timestamp", t.id AS id FROM (SELECT n.* FROM (SELECT DISTINCT unnest($5::text[]) AS id) given CROSS JOIN LATERAL (
       SELECT * FROM notifications n WHERE n.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND n.id = given.id OFFSET 0) n) t
@@ -558,7 +558,7 @@
       WHERE a.organization = t.organization AND a.document_id = t.document_id), '') <> 'restricted' OR t.document_id IN (SELECT document_id FROM visible))) OR (SELECT true FROM recipients r WHERE r.organization = t.organization AND r.user_id = $4
       AND r.document_id = t.document_id AND r."timestamp" = t."timestamp" AND r.notification_id = t.id) IS TRUE)
     ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1)
-    SELECT documents, id, "timestamp", document_id, location_id, content::text, found FROM looked LEFT JOIN (
+    SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
              sum(n.size) OVER (ORDER BY n."timestamp" DESC, n.id DESC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
@@ -566,7 +566,7 @@
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.id = page.id LIMIT 1
       ) n
     ) sized
-    ON bytes_before < 4194304
+    WHERE bytes_before < 4194304
     ORDER BY "timestamp" DESC, id DESC;
 
 -- page DESC user ids after
@@ -590,7 +590,7 @@
     SELECT a.document_id FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND a.access = 'public'
-  ), looked AS (SELECT count(*)::int AS documents FROM visible), page AS MATERIALIZED (
+  ), page AS MATERIALIZED (
     SELECT t."timestamp", t.id AS id FROM (SELECT n.* FROM (SELECT DISTINCT unnest($7::text[]) AS id) given CROSS JOIN LATERAL (
       SELECT * FROM notifications n WHERE n.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND n.id = given.id OFFSET 0) n) t
@@ -600,7 +600,7 @@
       AND r.document_id = t.document_id AND r."timestamp" = t."timestamp" AND r.notification_id = t.id) IS TRUE)
       AND (t."timestamp", t.id) < ($5, $6)
     ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1)
-    SELECT documents, id, "timestamp", document_id, location_id, content::text, found FROM looked LEFT JOIN (
+    SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
              sum(n.size) OVER (ORDER BY n."timestamp" DESC, n.id DESC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
@@ -608,7 +608,7 @@
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.id = page.id LIMIT 1
       ) n
     ) sized
-    ON bytes_before < 4194304
+    WHERE bytes_before < 4194304
     ORDER BY "timestamp" DESC, id DESC;
 
 -- page ASC user ids
@@ -632,7 +632,7 @@
     SELECT a.document_id FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND a.access = 'public'
-  ), looked AS (SELECT count(*)::int AS documents FROM visible), page AS MATERIALIZED (
+  ), page AS MATERIALIZED (
     SELECT t."timestamp", t.id AS id FROM (SELECT n.* FROM (SELECT DISTINCT unnest($5::text[]) AS id) given CROSS JOIN LATERAL (
       SELECT * FROM notifications n WHERE n.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND n.id = given.id OFFSET 0) n) t
@@ -641,7 +641,7 @@
       WHERE a.organization = t.organization AND a.document_id = t.document_id), '') <> 'restricted' OR t.document_id IN (SELECT document_id FROM visible))) OR (SELECT true FROM recipients r WHERE r.organization = t.organization AND r.user_id = $4
       AND r.document_id = t.document_id AND r."timestamp" = t."timestamp" AND r.notification_id = t.id) IS TRUE)
     ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1)
-    SELECT documents, id, "timestamp", document_id, location_id, content::text, found FROM looked LEFT JOIN (
+    SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
              sum(n.size) OVER (ORDER BY n."timestamp" ASC, n.id ASC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
@@ -649,7 +649,7 @@
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.id = page.id LIMIT 1
       ) n
     ) sized
-    ON bytes_before < 4194304
+    WHERE bytes_before < 4194304
     ORDER BY "timestamp" ASC, id ASC;
 
 -- page ASC user ids after
@@ -673,7 +673,7 @@
     SELECT a.document_id FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND a.access = 'public'
-  ), looked AS (SELECT count(*)::int AS documents FROM visible), page AS MATERIALIZED (
+  ), page AS MATERIALIZED (
     SELECT t."timestamp", t.id AS id FROM (SELECT n.* FROM (SELECT DISTINCT unnest($7::text[]) AS id) given CROSS JOIN LATERAL (
       SELECT * FROM notifications n WHERE n.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND n.id = given.id OFFSET 0) n) t
@@ -683,7 +683,7 @@
       AND r.document_id = t.document_id AND r."timestamp" = t."timestamp" AND r.notification_id = t.id) IS TRUE)
       AND (t."timestamp", t.id) > ($5, $6)
     ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1)
-    SELECT documents, id, "timestamp", document_id, location_id, content::text, found FROM looked LEFT JOIN (
+    SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
              sum(n.size) OVER (ORDER BY n."timestamp" ASC, n.id ASC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
@@ -691,7 +691,7 @@
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.id = page.id LIMIT 1
       ) n
     ) sized
-    ON bytes_before < 4194304
+    WHERE bytes_before < 4194304
     ORDER BY "timestamp" ASC, id ASC;
 
 -- page DESC document user

@@ -24,9 +24,10 @@ export const COPY_MUTANTS = [
         `INSERT INTO members AS m (organization, user_id, level, id, added, removed)
          SELECT o.id, $3, w.level, w.id, w.added, w.added
          FROM organization o, unnest($7::text[], $8::text[], $9::bigint[]) AS w(level, id, added)
-         WHERE EXISTS (SELECT FROM members k WHERE k.organization = o.id AND k.user_id = $3 AND k.level = w.level AND k.id = w.id OFFSET 0)
+         WHERE EXISTS (SELECT FROM members k WHERE k.organization = o.id AND k.user_id = $3 AND k.level = w.level AND k.id = w.id AND k.added = w.added OFFSET 0)
          ORDER BY w.level COLLATE "C", w.id COLLATE "C"
-         ON CONFLICT (organization, user_id, level, id) DO UPDATE SET removed = excluded.removed WHERE m.removed < excluded.removed`,
+         ON CONFLICT (organization, user_id, level, id) DO UPDATE SET removed = excluded.removed
+           WHERE m.added = excluded.added AND m.removed < excluded.removed`,
         `DELETE FROM members m USING organization o, unnest($7::text[], $8::text[], $9::bigint[]) AS w(level, id, added)
          WHERE m.organization = o.id AND m.user_id = $3 AND m.level = w.level AND m.id = w.id AND w.added IS NOT NULL`,
       ],

@@ -5,7 +5,7 @@ const SERVER = 'libs/rabbitmq/src/server';
 export const COST_MUTANTS = [
   {
     name: 'one key in all places',
-    edits: [[`${SERVER}/fair-schedule.ts`, 'flow.running >= places / 2', 'flow.running >= places']],
+    edits: [[`${SERVER}/fair-schedule.ts`, 'running >= places / 2', 'running >= places']],
     test: [`${SERVER}/fair-schedule.spec.ts`, 'gives one flow half of the places'],
   },
   {

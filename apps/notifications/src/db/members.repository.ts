@@ -156,13 +156,14 @@ export class MembersRepository {
          INSERT INTO departures AS d (organization, user_id, version) SELECT id, $3, $10::bigint FROM organization WHERE $10::bigint IS NOT NULL
          ON CONFLICT (organization, user_id) DO UPDATE SET version = excluded.version WHERE d.version < excluded.version
        ), ended AS (
-         -- An UPDATE would join all of them with all of them. OFFSET 0 keeps each look-up separate.
+         -- Not what has begun again since. An UPDATE would join all of them with all of them. OFFSET 0 keeps each look-up separate.
          INSERT INTO members AS m (organization, user_id, level, id, added, removed)
          SELECT o.id, $3, w.level, w.id, w.added, w.added
          FROM organization o, unnest($7::text[], $8::text[], $9::bigint[]) AS w(level, id, added)
-         WHERE EXISTS (SELECT FROM members k WHERE k.organization = o.id AND k.user_id = $3 AND k.level = w.level AND k.id = w.id OFFSET 0)
+         WHERE EXISTS (SELECT FROM members k WHERE k.organization = o.id AND k.user_id = $3 AND k.level = w.level AND k.id = w.id AND k.added = w.added OFFSET 0)
          ORDER BY w.level COLLATE "C", w.id COLLATE "C"
-         ON CONFLICT (organization, user_id, level, id) DO UPDATE SET removed = excluded.removed WHERE m.removed < excluded.removed
+         ON CONFLICT (organization, user_id, level, id) DO UPDATE SET removed = excluded.removed
+           WHERE m.added = excluded.added AND m.removed < excluded.removed
        )
        INSERT INTO complete_members (organization, user_id) SELECT id, $3 FROM organization WHERE $11::boolean ON CONFLICT DO NOTHING`,
       [

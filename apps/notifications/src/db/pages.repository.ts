@@ -35,7 +35,7 @@ export interface StoredNotification {
 export class PagesRepository {
   constructor(private readonly dataSource: DataSource) {}
 
-  /** @returns the notifications, whether more follow, and the ids and the documents of the user that were looked at */
+  /** @returns the notifications, whether more follow, and the ids, or without these the documents of the user, that were looked at */
   async find(
     filter: PageFilter,
     window: PageWindow,
@@ -139,19 +139,20 @@ export function pageQuery(filter: PageFilter, window: PageWindow): PreparedState
   }
 
   // The inner LIMIT 1 keeps the planner from joining the page with all notifications of the organization at once.
-  const beginning = user
-    ? `WITH ${visibleTo(user, organization, document)}, looked AS (SELECT count(*)::int AS documents FROM visible),`
-    : 'WITH';
+  // With ids they are looked up only for what depends on them: a count would look at all documents.
+  const looks = user && !filter.ids;
+  const looked = looks ? ' looked AS (SELECT count(*)::int AS documents FROM visible),' : '';
+  const beginning = `WITH ${user ? `${visibleTo(user, organization, document)},` : ''}${looked}`;
   const text = `
     ${beginning} page AS MATERIALIZED (${page})
-    SELECT ${user ? 'documents,' : ''} id, "timestamp", document_id, location_id, content::text, found FROM ${user ? 'looked LEFT JOIN' : ''} (
+    SELECT ${looks ? 'documents,' : ''} id, "timestamp", document_id, location_id, content::text, found FROM ${looks ? 'looked LEFT JOIN' : ''} (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
              sum(n.size) OVER (ORDER BY n."timestamp" ${direction}, n.id ${direction}) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
         SELECT * FROM notifications t WHERE t.organization = ${organization} AND t.id = page.id LIMIT 1
       ) n
     ) sized
-    ${user ? 'ON' : 'WHERE'} bytes_before < ${PAGE_BYTES}
+    ${looks ? 'ON' : 'WHERE'} bytes_before < ${PAGE_BYTES}
     ORDER BY "timestamp" ${direction}, id ${direction}`;
   const given = { document, location, user, ids: filter.ids, after: position };
   const shape = Object.entries(given).flatMap(([name, value]) => (value === undefined ? [] : [name]));

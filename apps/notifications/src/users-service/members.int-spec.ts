@@ -5,7 +5,7 @@ import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
 import { eventually } from '@app/testing/eventually';
 import { InsertNotificationsRepository } from '../db/insert-notifications.repository';
 import { MembersRepository } from '../db/members.repository';
-import { Members, ROWS_OF_QUESTION } from './members';
+import { Members, MOST_PARTS, ROWS_OF_QUESTION } from './members';
 import { aNotification, connectTestDatabase } from '../../test/notifications';
 
 /** The users service with one user, who answers when the test lets it. */
@@ -79,7 +79,8 @@ describe(Members, () => {
     const context = aContext(1000);
     await expect(read('busy', context)).rejects.toMatchObject({ status: 'UNAVAILABLE' });
     expect(Date.now()).toBeLessThan(context.deadline!);
-    expect(context.rows).toBe(ROWS_OF_QUESTION + MEMBERSHIPS_PAGE);
+    // Of the part that was copied, and of the one that it waited for.
+    expect(context.rows).toBe(2 * ROWS_OF_QUESTION + MEMBERSHIPS_PAGE);
     expect([await copied('busy'), await isComplete('busy')]).toEqual([MEMBERSHIPS_PAGE, false]);
 
     users.answered = Infinity;
@@ -109,6 +110,17 @@ describe(Members, () => {
     // Each of them has held a place.
     for (const { rows } of contexts) expect(rows).toBeGreaterThanOrEqual(ROWS_OF_QUESTION);
     expect(await copied('shared')).toBe(2 * MEMBERSHIPS_PAGE);
+  });
+
+  it('has few questions of a tenant on their way, also when their reads are over', async () => {
+    users.answered = 0;
+    const reads = Array.from({ length: 100 }, (_, user) => read(`one of many ${user}`, aContext(500)));
+    await Promise.all(reads.map((one) => expect(one).rejects.toMatchObject({ status: 'UNAVAILABLE' })));
+    expect(users.asked).toHaveLength(MOST_PARTS.ofKey);
+    users.answered = Infinity;
+    users.memberships = documents(1);
+    await read('one of many 99');
+    expect(await isComplete('one of many 99')).toBe(true);
   });
 
   it('takes no answer for nobody that is older than the read', async () => {

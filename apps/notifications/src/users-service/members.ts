@@ -24,6 +24,10 @@ const READ_MS = 2000;
 /** Part of the time until its deadline. A read keeps the rest for its own statement and its answer. */
 const WAITING = 0.8;
 const MAX_FETCHES = 10_000;
+/** Parts at work in a process, of all users and of one API key. A part goes on when the reads that wanted it are over: these bound its statements. */
+export const MOST_PARTS = { ofAll: 32, ofKey: 16 };
+/** Time that a read must have left for a part to begin. */
+const LEAST_MS = 50;
 
 /**
  * A question to the users service costs a read as much as looking at so many rows: two more statements here, one there, and two messages. Four such
@@ -38,7 +42,6 @@ type Outcome = 'more' | 'complete' | 'ofNobody';
 interface Fetch {
   readonly since: number;
   after?: CopiedMembership;
-  isOfNobody: boolean;
   part?: { readonly since: number; rows: number; readonly outcome: Promise<Outcome> };
 }
 
@@ -50,6 +53,8 @@ export class Members {
   /** Public for tests. */
   fetchMs = FETCH_MS;
   private readonly fetches = new LRUCache<string, Fetch>({ max: MAX_FETCHES });
+  /** Parts at work, with their API keys. */
+  private readonly atWork = new Map<Promise<unknown>, string>();
 
   constructor(
     private readonly members: MembersRepository,
@@ -83,19 +88,25 @@ export class Members {
     { since, until }: { since: number; until: number },
   ): Promise<Outcome> {
     let fetch = this.fetches.get(key);
-    if (!fetch || this.isOld(fetch)) this.fetches.set(key, (fetch = { since: performance.now(), isOfNobody: true }));
-    const leftMs = until - performance.now();
-    if (leftMs > 0 && !fetch.part) this.begin(fetch, key, user, context);
+    if (!fetch || this.isOld(fetch)) this.fetches.set(key, (fetch = { since: performance.now() }));
+    const leftMs = () => until - performance.now();
+    while (!fetch.part && leftMs() >= LEAST_MS && this.isFull(context.apiKey))
+      await within(leftMs(), Promise.race(this.atWork.keys()));
+    if (!fetch.part && leftMs() >= LEAST_MS && !this.isFull(context.apiKey)) this.begin(fetch, key, user, context);
     const { part } = fetch;
-    if (leftMs <= 0 || !part || !(await within(leftMs, part.outcome)))
-      throw new ApiError('UNAVAILABLE', 'Not all memberships of the user are known yet.');
+    if (!part) throw notInTime();
     const isEarlier = part.since < since;
-    const outcome = await part.outcome.catch((error: unknown) => {
-      if (!isEarlier) throw error;
-      return 'more' as const;
-    });
-    // Who waits for the question of another read holds a place as long.
-    context.rows = (context.rows ?? 0) + part.rows;
+    let outcome: Outcome;
+    try {
+      if (!(await within(Math.max(0, leftMs()), part.outcome))) throw notInTime();
+      outcome = await part.outcome.catch((error: unknown) => {
+        if (!isEarlier) throw error;
+        return 'more' as const;
+      });
+    } finally {
+      // Who waits for the question of another read holds a place as long.
+      context.rows = (context.rows ?? 0) + part.rows;
+    }
     return isEarlier && outcome === 'ofNobody' ? 'more' : outcome;
   }
 
@@ -107,8 +118,20 @@ export class Members {
         if (outcome !== 'more' && this.fetches.get(key) === fetch) this.fetches.delete(key);
         return outcome;
       })
-      .finally(() => (fetch.part = undefined));
+      .finally(() => {
+        fetch.part = undefined;
+        this.atWork.delete(ended);
+      });
+    const ended = part.outcome.catch(() => undefined);
+    this.atWork.set(ended, context.apiKey);
     fetch.part = part;
+  }
+
+  private isFull(apiKey: string): boolean {
+    if (this.atWork.size >= MOST_PARTS.ofAll) return true;
+    let ofKey = 0;
+    for (const one of this.atWork.values()) if (one === apiKey) ofKey++;
+    return ofKey >= MOST_PARTS.ofKey;
   }
 
   /** Fetches and copies the next part. */
@@ -126,9 +149,9 @@ export class Members {
     const answer = await askUsers(this.client, ListMemberships, request, context);
     looked(known.length + answer.memberships.length);
     const { end, ...part } = partOf(known, answer, MEMBERSHIPS_PAGE);
-    fetch.isOfNobody &&= known.length === 0 && answer.memberships.length === 0 && answer.left === undefined;
-    // The next read asks again.
-    if (!end && fetch.isOfNobody && !(await this.members.isKnown(apiKey, organizationId, userId))) return 'ofNobody';
+    const isEmpty = known.length === 0 && answer.memberships.length === 0 && answer.left === undefined;
+    // The next read asks again. Memberships of earlier parts are copied.
+    if (!end && isEmpty && !(await this.members.isKnown(apiKey, organizationId, userId))) return 'ofNobody';
     const isComplete = !end && !this.isOld(fetch);
     await this.members.complete(apiKey, organizationId, userId, { ...part, more: !isComplete });
     fetch.after = end;
@@ -139,3 +162,5 @@ export class Members {
     return performance.now() - since > this.fetchMs;
   }
 }
+
+const notInTime = () => new ApiError('UNAVAILABLE', 'Not all memberships of the user are known yet.');

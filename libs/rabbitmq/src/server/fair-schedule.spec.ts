@@ -320,6 +320,16 @@ describe('FairSchedule', () => {
       expect(one.count('busy')).toBe(14);
     });
 
+    it('lets no flow that has half of the places stop heavy work of others', () => {
+      const one = bench(10, 100, { rest: 1 });
+      one.enter('calls', 'busy', 1, 14);
+      one.enter('calls', 'light');
+      one.finish(6);
+      expect(one.count('busy')).toBe(11);
+      one.enter('calls', 'heavy', 40);
+      expect(one.count('heavy')).toBe(1);
+    });
+
     it('knows what a flow has at work when it has forgotten the flows without work', () => {
       const one = bench(4, 100, { rest: 1 });
       one.enter('calls', 'light');

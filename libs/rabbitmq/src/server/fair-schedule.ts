@@ -60,7 +60,8 @@ export class FairSchedule {
     if (this.opened && work.isOnlyAnswered) return this.begin(share, flow, work, cost);
     // Waiting light work has no place or may not start, and then neither may this: it passes heavy work only.
     const isNext = this.waitingWork === 0 || cost <= LIGHT;
-    if (isNext && this.mayStart(share, cost) && this.hasRoom(work, flow, cost)) return this.begin(share, flow, work, cost);
+    const mayStart = this.mayStart(share, cost) && !this.isCapped(work, flow);
+    if (isNext && mayStart && this.hasRoom(work, flow, cost)) return this.begin(share, flow, work, cost);
     wait(share, flow, work, cost);
     this.waitingWork++;
     this.startWaiting();
@@ -168,8 +169,8 @@ export class FairSchedule {
           if (queue.length === 0) continue;
           const [work] = queue;
           const cost = costOf(work);
-          // Work that leaves room for the preferred share has no turn to keep.
-          if (!this.mayStart(share, cost)) continue;
+          // Work that leaves room for the preferred share, or for other flows, has no turn to keep.
+          if (!this.mayStart(share, cost) || this.isCapped(work, flow)) continue;
           if ((cost <= LIGHT || heavyMayStart) && this.hasRoom(work, flow, cost)) return { share, flow, queue, cost };
           heavyMayStart = false;
         }
@@ -218,14 +219,17 @@ export class FairSchedule {
     return preference !== undefined && now - this.preferredAt <= preference.forMs;
   }
 
+  /** Whether its flow has all that one may have beside light work of others. What waits for a lock, and is no heavy work, would take all places. */
+  private isCapped({ owner }: Work, { running }: Flow): boolean {
+    const { places, rest } = this.options;
+    return rest !== undefined && running >= places / 2 && this.lightWork.isBeside(owner, performance.now());
+  }
+
   private hasRoom(work: Work, flow: Flow, cost: number): boolean {
     const { places, heavyBudget, rest } = this.options;
     if (this.running >= places) return false;
-    const now = performance.now();
-    // What waits for a lock, and is no heavy work, would take all places.
-    if (rest !== undefined && flow.running >= places / 2 && this.lightWork.isBeside(work.owner, now)) return false;
     if (cost <= LIGHT) return true;
-    const isHalved = rest !== undefined && this.isBesideLight(work, flow, cost, now);
+    const isHalved = rest !== undefined && this.isBesideLight(work, flow, cost, performance.now());
     return this.heavy + this.heavinessOf(cost) <= (isHalved ? this.heavyMost : heavyBudget);
   }
 

@@ -92,4 +92,6 @@ function tracked<T>(set: Set<Promise<unknown>>, work: Promise<T>): Promise<T> {
   return work.finally(() => set.delete(work));
 }
 
-const aborted = (signal: AbortSignal) => new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+/** Also of a signal that is aborted already: it fires no event. */
+const aborted = (signal: AbortSignal) =>
+  signal.aborted ? Promise.resolve() : new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));

@@ -215,9 +215,9 @@ export class QueryTurns extends Turns {
   protected costAfter(delivery: Delivery, ms: number): ActualCost | undefined {
     const { replyBytes, context, wasCancelled } = delivery;
     if (wasCancelled) return this.expect(delivery, Math.max(LIGHT, ms / CANCELLED_MS));
-    // One that had expired, or that failed for another reason, says nothing about the next one.
-    if (replyBytes === undefined) return undefined;
-    return this.expect(delivery, Math.max(LIGHT, replyBytes / ANSWER_PIECE_BYTES, (context.rows ?? 0) / ROWS_LOOKED_AT));
+    // One that had expired, or that failed without looking at rows, says nothing about the next one.
+    if (replyBytes === undefined && context.rows === undefined) return undefined;
+    return this.expect(delivery, Math.max(LIGHT, (replyBytes ?? 0) / ANSWER_PIECE_BYTES, (context.rows ?? 0) / ROWS_LOOKED_AT));
   }
 }
 

@@ -326,8 +326,8 @@ describe('FairSchedule', () => {
       one.enter('calls', 'light');
       one.finish(6);
       expect(one.count('busy')).toBe(11);
-      one.enter('calls', 'heavy', 40);
-      expect(one.count('heavy')).toBe(1);
+      one.enter('calls', 'heavy', 20, 2);
+      expect(one.count('heavy')).toBe(2);
     });
 
     it('knows what a flow has at work when it has forgotten the flows without work', () => {

@@ -1,20 +1,6 @@
-import {
-  busiestOf,
-  flowOf,
-  forgetIdle,
-  inOrder,
-  shareOf,
-  sortAgain,
-  sortFirst,
-  takeAnswered,
-  takeFirst,
-  wait,
-  type Flow,
-  type Share,
-  type Started,
-} from './flows';
+import { busiestOf, flowOf, forgetIdle, inOrder, shareOf, sortAgain, sortFirst, takeAnswered, takeFirst, wait } from './flows';
 import { LightWork } from './light-work';
-import { LIGHT, type FairScheduleOptions, type Work } from './scheduled-work';
+import { LIGHT, type FairScheduleOptions, type Work, type Flow, type Share, type Started } from './scheduled-work';
 
 /** A piece that has hung must not stop the others of its kind for as long again. */
 const MOST_REST_MS = 1000;

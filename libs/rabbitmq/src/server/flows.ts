@@ -1,40 +1,4 @@
-import { LIGHT, type FairScheduleOptions, type Work } from './scheduled-work';
-
-export interface Account {
-  /** Virtual time up to which its work has been paid for. */
-  paidUntil: number;
-}
-
-export interface Flow extends Account {
-  /** Waiting work by its cost when it came, or when costs of the flow changed. */
-  readonly heavy: Work[];
-  readonly light: Work[];
-  /** Number of pieces that have started and not ended. */
-  running: number;
-  /** When its latest light work ended, in milliseconds of `performance.now()`. */
-  lightAt: number;
-}
-
-/** Work that has started. */
-export interface Started {
-  readonly share: Share;
-  readonly flow: Flow;
-  readonly cost: number;
-  /** In milliseconds of `performance.now()`. */
-  readonly at: number;
-}
-
-export interface Share extends Account {
-  readonly weight: number;
-  readonly isPreferred: boolean;
-  /** Whether it leaves room for the preferred share. */
-  readonly isOther: boolean;
-  readonly flows: Map<string, Flow>;
-  /** The flows that have waiting work: few of those that are remembered. */
-  readonly waiting: Set<Flow>;
-  /** Virtual time of its flows. */
-  now: number;
-}
+import { LIGHT, type Account, type FairScheduleOptions, type Flow, type Share, type Work } from './scheduled-work';
 
 type CostOf = (work: Work) => number;
 

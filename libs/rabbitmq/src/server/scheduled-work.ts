@@ -1,5 +1,3 @@
-import type { Started } from './flows';
-
 /** A piece of work that waits for its turn. */
 export interface Work {
   /** Group of flows with a weight, such as a lane. */
@@ -22,6 +20,42 @@ export interface Work {
   start(): void;
   /** Set by the schedule. */
   started?: Started;
+}
+
+export interface Account {
+  /** Virtual time up to which its work has been paid for. */
+  paidUntil: number;
+}
+
+export interface Flow extends Account {
+  /** Waiting work by its cost when it came, or when costs of the flow changed. */
+  readonly heavy: Work[];
+  readonly light: Work[];
+  /** Number of pieces that have started and not ended. */
+  running: number;
+  /** When its latest light work ended, in milliseconds of `performance.now()`. */
+  lightAt: number;
+}
+
+/** Work that has started. */
+export interface Started {
+  readonly share: Share;
+  readonly flow: Flow;
+  readonly cost: number;
+  /** In milliseconds of `performance.now()`. */
+  readonly at: number;
+}
+
+export interface Share extends Account {
+  readonly weight: number;
+  readonly isPreferred: boolean;
+  /** Whether it leaves room for the preferred share. */
+  readonly isOther: boolean;
+  readonly flows: Map<string, Flow>;
+  /** The flows that have waiting work: few of those that are remembered. */
+  readonly waiting: Set<Flow>;
+  /** Virtual time of its flows. */
+  now: number;
 }
 
 export interface FairScheduleOptions {

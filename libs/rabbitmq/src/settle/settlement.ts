@@ -10,7 +10,6 @@ import { about, type Delivery } from '../delivery/delivery';
 import type { HeldDeliveries } from './held-deliveries';
 import { LetterQuota } from './letter-quota';
 import type { TransportMetrics } from '../metrics';
-import type { LetterTurns } from '../server/letter-turns';
 import { ConfirmedPublisher } from '@app/amqp/publishing/publisher';
 import { checkQuorum, keepChecking } from '@app/amqp/publishing/quorum-check';
 import { encodeReply, type EncodedReply } from '@app/amqp/messages/reply-format';
@@ -18,6 +17,11 @@ import { HIGH_WATER_MARK, LARGE_REPLY_BYTES, ReplyBatcher } from './reply-batche
 import { Republisher } from './republisher';
 import { endProcess } from '../spans';
 import { QUORUM_CHECK } from '../topology/topology';
+
+/** When a letter of a refused command may be written. */
+export interface LetterTurns {
+  run<T>(delivery: Delivery, write: () => Promise<T>): Promise<T>;
+}
 
 /** Carries out what the ack policy decided: publishes, then acknowledges. */
 export class Settlement {

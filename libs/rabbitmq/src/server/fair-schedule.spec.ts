@@ -320,6 +320,15 @@ describe('FairSchedule', () => {
       expect(one.count('busy')).toBe(14);
     });
 
+    it('gives a flow the other places when the light work has stopped, also while all of its work hangs', () => {
+      const one = bench(10, 100, { rest: 1 });
+      one.enter('calls', 'light');
+      one.enter('calls', 'busy', 1, 14);
+      expect(one.count('busy')).toBe(5);
+      jest.advanceTimersByTime(2001);
+      expect(one.count('busy')).toBe(9);
+    });
+
     it('lets no flow that has half of the places stop heavy work of others', () => {
       const one = bench(10, 100, { rest: 1 });
       one.enter('calls', 'busy', 1, 14);

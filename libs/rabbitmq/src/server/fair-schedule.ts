@@ -2,6 +2,8 @@ import { busiestOf, flowOf, forgetIdle, inOrder, shareOf, sortAgain, sortFirst, 
 import { LightWork } from './light-work';
 import { LIGHT, type FairScheduleOptions, type Work, type Flow, type Share, type Started } from './scheduled-work';
 
+/** Time after which waiting work looks for room again when nothing has ended. */
+const LOOK_AFTER_MS = 1000;
 /** A piece that has hung must not stop the others of its kind for as long again. */
 const MOST_REST_MS = 1000;
 
@@ -31,6 +33,7 @@ export class FairSchedule {
   private preferredAt = -Infinity;
   private opened = false;
   private restingWork = 0;
+  private looking?: NodeJS.Timeout;
   private readonly lightWork = new LightWork();
 
   constructor(private readonly options: FairScheduleOptions) {
@@ -141,6 +144,13 @@ export class FairSchedule {
       this.waitingWork--;
       this.begin(share, flow, takeFirst(share, flow, queue), cost);
     }
+    // Limits that count beside light work or calls of others end with time, also while all running work hangs.
+    if (this.waitingWork === 0 || this.running >= this.options.places) return;
+    this.looking ??= setTimeout(() => {
+      this.looking = undefined;
+      this.startWaiting();
+      this.options.afterRest?.();
+    }, LOOK_AFTER_MS).unref();
   }
 
   /** The first of the queue whose turn it is and that fits. Work that does not fit keeps its turn: no other heavy work passes it. */

@@ -343,7 +343,7 @@
     SELECT a.document_id FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND a.access = 'public'
-  ), looked AS (SELECT count(*)::int AS documents FROM visible), page AS MATERIALIZED ((
+  ), page AS MATERIALIZED ((
     SELECT t."timestamp", t.notification_id AS id FROM recipients t
     WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.user_id = $4
@@ -361,7 +361,7 @@
     ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1) k
         ORDER BY 1 DESC, 2 DESC LIMIT $1)
       ORDER BY 1 DESC, 2 DESC LIMIT $1)
-    SELECT documents, id, "timestamp", document_id, location_id, content::text, found FROM looked LEFT JOIN (
+    SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
              sum(n.size) OVER (ORDER BY n."timestamp" DESC, n.id DESC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
@@ -369,7 +369,7 @@
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.id = page.id LIMIT 1
       ) n
     ) sized
-    ON bytes_before < 4194304
+    WHERE bytes_before < 4194304
     ORDER BY "timestamp" DESC, id DESC;
 
 -- page DESC user after
@@ -393,7 +393,7 @@
     SELECT a.document_id FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND a.access = 'public'
-  ), looked AS (SELECT count(*)::int AS documents FROM visible), page AS MATERIALIZED ((
+  ), page AS MATERIALIZED ((
     SELECT t."timestamp", t.notification_id AS id FROM recipients t
     WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.user_id = $4
@@ -414,7 +414,7 @@
     ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1) k
         ORDER BY 1 DESC, 2 DESC LIMIT $1)
       ORDER BY 1 DESC, 2 DESC LIMIT $1)
-    SELECT documents, id, "timestamp", document_id, location_id, content::text, found FROM looked LEFT JOIN (
+    SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
              sum(n.size) OVER (ORDER BY n."timestamp" DESC, n.id DESC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
@@ -422,7 +422,7 @@
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.id = page.id LIMIT 1
       ) n
     ) sized
-    ON bytes_before < 4194304
+    WHERE bytes_before < 4194304
     ORDER BY "timestamp" DESC, id DESC;
 
 -- page ASC user
@@ -446,7 +446,7 @@
     SELECT a.document_id FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND a.access = 'public'
-  ), looked AS (SELECT count(*)::int AS documents FROM visible), page AS MATERIALIZED ((
+  ), page AS MATERIALIZED ((
     SELECT t."timestamp", t.notification_id AS id FROM recipients t
     WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.user_id = $4
@@ -464,7 +464,7 @@
     ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1) k
         ORDER BY 1 ASC, 2 ASC LIMIT $1)
       ORDER BY 1 ASC, 2 ASC LIMIT $1)
-    SELECT documents, id, "timestamp", document_id, location_id, content::text, found FROM looked LEFT JOIN (
+    SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
              sum(n.size) OVER (ORDER BY n."timestamp" ASC, n.id ASC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
@@ -472,7 +472,7 @@
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.id = page.id LIMIT 1
       ) n
     ) sized
-    ON bytes_before < 4194304
+    WHERE bytes_before < 4194304
     ORDER BY "timestamp" ASC, id ASC;
 
 -- page ASC user after
@@ -496,7 +496,7 @@
     SELECT a.document_id FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND a.access = 'public'
-  ), looked AS (SELECT count(*)::int AS documents FROM visible), page AS MATERIALIZED ((
+  ), page AS MATERIALIZED ((
     SELECT t."timestamp", t.notification_id AS id FROM recipients t
     WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.user_id = $4
@@ -517,7 +517,7 @@
     ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1) k
         ORDER BY 1 ASC, 2 ASC LIMIT $1)
       ORDER BY 1 ASC, 2 ASC LIMIT $1)
-    SELECT documents, id, "timestamp", document_id, location_id, content::text, found FROM looked LEFT JOIN (
+    SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
              sum(n.size) OVER (ORDER BY n."timestamp" ASC, n.id ASC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
@@ -525,7 +525,7 @@
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.id = page.id LIMIT 1
       ) n
     ) sized
-    ON bytes_before < 4194304
+    WHERE bytes_before < 4194304
     ORDER BY "timestamp" ASC, id ASC;
 
 -- page DESC user ids
@@ -715,7 +715,7 @@
     SELECT a.document_id FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND a.access = 'public' AND a.document_id = $4
-  ), looked AS (SELECT count(*)::int AS documents FROM visible), page AS MATERIALIZED ((
+  ), page AS MATERIALIZED ((
     SELECT t."timestamp", t.notification_id AS id FROM recipients t
     WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.user_id = $5
@@ -736,7 +736,7 @@
     ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1) k
         ORDER BY 1 DESC, 2 DESC LIMIT $1)
       ORDER BY 1 DESC, 2 DESC LIMIT $1)
-    SELECT documents, id, "timestamp", document_id, location_id, content::text, found FROM looked LEFT JOIN (
+    SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
              sum(n.size) OVER (ORDER BY n."timestamp" DESC, n.id DESC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
@@ -744,7 +744,7 @@
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.id = page.id LIMIT 1
       ) n
     ) sized
-    ON bytes_before < 4194304
+    WHERE bytes_before < 4194304
     ORDER BY "timestamp" DESC, id DESC;
 
 -- page DESC document user after
@@ -768,7 +768,7 @@
     SELECT a.document_id FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND a.access = 'public' AND a.document_id = $4
-  ), looked AS (SELECT count(*)::int AS documents FROM visible), page AS MATERIALIZED ((
+  ), page AS MATERIALIZED ((
     SELECT t."timestamp", t.notification_id AS id FROM recipients t
     WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.user_id = $5
@@ -792,7 +792,7 @@
     ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1) k
         ORDER BY 1 DESC, 2 DESC LIMIT $1)
       ORDER BY 1 DESC, 2 DESC LIMIT $1)
-    SELECT documents, id, "timestamp", document_id, location_id, content::text, found FROM looked LEFT JOIN (
+    SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
              sum(n.size) OVER (ORDER BY n."timestamp" DESC, n.id DESC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
@@ -800,7 +800,7 @@
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.id = page.id LIMIT 1
       ) n
     ) sized
-    ON bytes_before < 4194304
+    WHERE bytes_before < 4194304
     ORDER BY "timestamp" DESC, id DESC;
 
 -- page ASC document user
@@ -824,7 +824,7 @@
     SELECT a.document_id FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND a.access = 'public' AND a.document_id = $4
-  ), looked AS (SELECT count(*)::int AS documents FROM visible), page AS MATERIALIZED ((
+  ), page AS MATERIALIZED ((
     SELECT t."timestamp", t.notification_id AS id FROM recipients t
     WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.user_id = $5
@@ -845,7 +845,7 @@
     ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1) k
         ORDER BY 1 ASC, 2 ASC LIMIT $1)
       ORDER BY 1 ASC, 2 ASC LIMIT $1)
-    SELECT documents, id, "timestamp", document_id, location_id, content::text, found FROM looked LEFT JOIN (
+    SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
              sum(n.size) OVER (ORDER BY n."timestamp" ASC, n.id ASC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
@@ -853,7 +853,7 @@
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.id = page.id LIMIT 1
       ) n
     ) sized
-    ON bytes_before < 4194304
+    WHERE bytes_before < 4194304
     ORDER BY "timestamp" ASC, id ASC;
 
 -- page ASC document user after
@@ -877,7 +877,7 @@
     SELECT a.document_id FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND a.access = 'public' AND a.document_id = $4
-  ), looked AS (SELECT count(*)::int AS documents FROM visible), page AS MATERIALIZED ((
+  ), page AS MATERIALIZED ((
     SELECT t."timestamp", t.notification_id AS id FROM recipients t
     WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.user_id = $5
@@ -901,7 +901,7 @@
     ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1) k
         ORDER BY 1 ASC, 2 ASC LIMIT $1)
       ORDER BY 1 ASC, 2 ASC LIMIT $1)
-    SELECT documents, id, "timestamp", document_id, location_id, content::text, found FROM looked LEFT JOIN (
+    SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
              sum(n.size) OVER (ORDER BY n."timestamp" ASC, n.id ASC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
@@ -909,7 +909,7 @@
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.id = page.id LIMIT 1
       ) n
     ) sized
-    ON bytes_before < 4194304
+    WHERE bytes_before < 4194304
     ORDER BY "timestamp" ASC, id ASC;
 
 -- page DESC location user
@@ -933,7 +933,7 @@
     SELECT a.document_id FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND a.access = 'public'
-  ), looked AS (SELECT count(*)::int AS documents FROM visible), page AS MATERIALIZED ((
+  ), page AS MATERIALIZED ((
     SELECT t."timestamp", t.notification_id AS id FROM recipients t
     WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.user_id = $5
@@ -954,7 +954,7 @@
     ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1) k
         ORDER BY 1 DESC, 2 DESC LIMIT $1)
       ORDER BY 1 DESC, 2 DESC LIMIT $1)
-    SELECT documents, id, "timestamp", document_id, location_id, content::text, found FROM looked LEFT JOIN (
+    SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
              sum(n.size) OVER (ORDER BY n."timestamp" DESC, n.id DESC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
@@ -962,7 +962,7 @@
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.id = page.id LIMIT 1
       ) n
     ) sized
-    ON bytes_before < 4194304
+    WHERE bytes_before < 4194304
     ORDER BY "timestamp" DESC, id DESC;
 
 -- page DESC location user after
@@ -986,7 +986,7 @@
     SELECT a.document_id FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND a.access = 'public'
-  ), looked AS (SELECT count(*)::int AS documents FROM visible), page AS MATERIALIZED ((
+  ), page AS MATERIALIZED ((
     SELECT t."timestamp", t.notification_id AS id FROM recipients t
     WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.user_id = $5
@@ -1010,7 +1010,7 @@
     ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1) k
         ORDER BY 1 DESC, 2 DESC LIMIT $1)
       ORDER BY 1 DESC, 2 DESC LIMIT $1)
-    SELECT documents, id, "timestamp", document_id, location_id, content::text, found FROM looked LEFT JOIN (
+    SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
              sum(n.size) OVER (ORDER BY n."timestamp" DESC, n.id DESC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
@@ -1018,7 +1018,7 @@
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.id = page.id LIMIT 1
       ) n
     ) sized
-    ON bytes_before < 4194304
+    WHERE bytes_before < 4194304
     ORDER BY "timestamp" DESC, id DESC;
 
 -- page ASC location user
@@ -1042,7 +1042,7 @@
     SELECT a.document_id FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND a.access = 'public'
-  ), looked AS (SELECT count(*)::int AS documents FROM visible), page AS MATERIALIZED ((
+  ), page AS MATERIALIZED ((
     SELECT t."timestamp", t.notification_id AS id FROM recipients t
     WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.user_id = $5
@@ -1063,7 +1063,7 @@
     ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1) k
         ORDER BY 1 ASC, 2 ASC LIMIT $1)
       ORDER BY 1 ASC, 2 ASC LIMIT $1)
-    SELECT documents, id, "timestamp", document_id, location_id, content::text, found FROM looked LEFT JOIN (
+    SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
              sum(n.size) OVER (ORDER BY n."timestamp" ASC, n.id ASC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
@@ -1071,7 +1071,7 @@
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.id = page.id LIMIT 1
       ) n
     ) sized
-    ON bytes_before < 4194304
+    WHERE bytes_before < 4194304
     ORDER BY "timestamp" ASC, id ASC;
 
 -- page ASC location user after
@@ -1095,7 +1095,7 @@
     SELECT a.document_id FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND a.access = 'public'
-  ), looked AS (SELECT count(*)::int AS documents FROM visible), page AS MATERIALIZED ((
+  ), page AS MATERIALIZED ((
     SELECT t."timestamp", t.notification_id AS id FROM recipients t
     WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.user_id = $5
@@ -1119,7 +1119,7 @@
     ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1) k
         ORDER BY 1 ASC, 2 ASC LIMIT $1)
       ORDER BY 1 ASC, 2 ASC LIMIT $1)
-    SELECT documents, id, "timestamp", document_id, location_id, content::text, found FROM looked LEFT JOIN (
+    SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
              sum(n.size) OVER (ORDER BY n."timestamp" ASC, n.id ASC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
@@ -1127,7 +1127,7 @@
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.id = page.id LIMIT 1
       ) n
     ) sized
-    ON bytes_before < 4194304
+    WHERE bytes_before < 4194304
     ORDER BY "timestamp" ASC, id ASC;
 
 -- page DESC document location user
@@ -1151,7 +1151,7 @@
     SELECT a.document_id FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND a.access = 'public' AND a.document_id = $4
-  ), looked AS (SELECT count(*)::int AS documents FROM visible), page AS MATERIALIZED ((
+  ), page AS MATERIALIZED ((
     SELECT t."timestamp", t.notification_id AS id FROM recipients t
     WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.user_id = $6
@@ -1175,7 +1175,7 @@
     ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1) k
         ORDER BY 1 DESC, 2 DESC LIMIT $1)
       ORDER BY 1 DESC, 2 DESC LIMIT $1)
-    SELECT documents, id, "timestamp", document_id, location_id, content::text, found FROM looked LEFT JOIN (
+    SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
              sum(n.size) OVER (ORDER BY n."timestamp" DESC, n.id DESC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
@@ -1183,7 +1183,7 @@
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.id = page.id LIMIT 1
       ) n
     ) sized
-    ON bytes_before < 4194304
+    WHERE bytes_before < 4194304
     ORDER BY "timestamp" DESC, id DESC;
 
 -- page DESC document location user after
@@ -1207,7 +1207,7 @@
     SELECT a.document_id FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND a.access = 'public' AND a.document_id = $4
-  ), looked AS (SELECT count(*)::int AS documents FROM visible), page AS MATERIALIZED ((
+  ), page AS MATERIALIZED ((
     SELECT t."timestamp", t.notification_id AS id FROM recipients t
     WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.user_id = $6
@@ -1234,7 +1234,7 @@
     ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1) k
         ORDER BY 1 DESC, 2 DESC LIMIT $1)
       ORDER BY 1 DESC, 2 DESC LIMIT $1)
-    SELECT documents, id, "timestamp", document_id, location_id, content::text, found FROM looked LEFT JOIN (
+    SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
              sum(n.size) OVER (ORDER BY n."timestamp" DESC, n.id DESC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
@@ -1242,7 +1242,7 @@
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.id = page.id LIMIT 1
       ) n
     ) sized
-    ON bytes_before < 4194304
+    WHERE bytes_before < 4194304
     ORDER BY "timestamp" DESC, id DESC;
 
 -- page ASC document location user
@@ -1266,7 +1266,7 @@
     SELECT a.document_id FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND a.access = 'public' AND a.document_id = $4
-  ), looked AS (SELECT count(*)::int AS documents FROM visible), page AS MATERIALIZED ((
+  ), page AS MATERIALIZED ((
     SELECT t."timestamp", t.notification_id AS id FROM recipients t
     WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.user_id = $6
@@ -1290,7 +1290,7 @@
     ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1) k
         ORDER BY 1 ASC, 2 ASC LIMIT $1)
       ORDER BY 1 ASC, 2 ASC LIMIT $1)
-    SELECT documents, id, "timestamp", document_id, location_id, content::text, found FROM looked LEFT JOIN (
+    SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
              sum(n.size) OVER (ORDER BY n."timestamp" ASC, n.id ASC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
@@ -1298,7 +1298,7 @@
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.id = page.id LIMIT 1
       ) n
     ) sized
-    ON bytes_before < 4194304
+    WHERE bytes_before < 4194304
     ORDER BY "timestamp" ASC, id ASC;
 
 -- page ASC document location user after
@@ -1322,7 +1322,7 @@
     SELECT a.document_id FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND a.access = 'public' AND a.document_id = $4
-  ), looked AS (SELECT count(*)::int AS documents FROM visible), page AS MATERIALIZED ((
+  ), page AS MATERIALIZED ((
     SELECT t."timestamp", t.notification_id AS id FROM recipients t
     WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.user_id = $6
@@ -1349,7 +1349,7 @@
     ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1) k
         ORDER BY 1 ASC, 2 ASC LIMIT $1)
       ORDER BY 1 ASC, 2 ASC LIMIT $1)
-    SELECT documents, id, "timestamp", document_id, location_id, content::text, found FROM looked LEFT JOIN (
+    SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
              sum(n.size) OVER (ORDER BY n."timestamp" ASC, n.id ASC) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
@@ -1357,5 +1357,5 @@
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.id = page.id LIMIT 1
       ) n
     ) sized
-    ON bytes_before < 4194304
+    WHERE bytes_before < 4194304
     ORDER BY "timestamp" ASC, id ASC;

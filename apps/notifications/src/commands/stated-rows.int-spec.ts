@@ -82,7 +82,7 @@ it('states the rows that were looked at or changed', async () => {
   expect(await remove('many')).toBe(2 + 2000);
 });
 
-it('states the documents of a user that were looked into, also when nothing is found there', async () => {
+it('states the documents of a user that an inbox has looked into, and the ids of a page', async () => {
   const [dataSource] = database.dataSources;
   const memberships = new MembersRepository(dataSource);
   const member = { organizationId: 'many documents', userId: 'reader' };
@@ -93,10 +93,8 @@ it('states the documents of a user that were looked into, also when nothing is f
     ]);
   const pages = new GetNotificationsHandler(members, new PagesRepository(dataSource));
   const get = (more: object) => stated((context) => pages.get({ ...member, ...more }, context));
-  expect(await get({})).toBe(40);
-  expect(await get({ documentId: 'd7' })).toBe(1);
   const ids = ['a', 'b', 'c'];
-  // The documents are looked up one by one then.
+  // A count of the documents would take a page a tenth more of the time of the database.
   expect(await get({ notificationIds: ids })).toBe(3);
   expect(await get({ userId: undefined, documentId: 'd', notificationIds: ids })).toBe(3);
   // Once for the count, and once for the page.

@@ -35,32 +35,24 @@ export interface StoredNotification {
 export class PagesRepository {
   constructor(private readonly dataSource: DataSource) {}
 
-  /** @returns the notifications, whether more follow, and the ids, or without these the documents of the user, that were looked at */
-  async find(
-    filter: PageFilter,
-    window: PageWindow,
-  ): Promise<{ notifications: StoredNotification[]; more: boolean; rows: number }> {
+  async find(filter: PageFilter, window: PageWindow): Promise<{ notifications: StoredNotification[]; more: boolean }> {
     const { values, ...statement } = pageQuery(filter, window);
     const rows = await queryPrepared<{
-      documents?: number;
-      id: string | null;
+      id: string;
       timestamp: string;
       document_id: string;
       location_id: string | null;
       content: string;
-      found: number | null;
+      found: number;
     }>(this.dataSource, statement, values);
-    // The documents of a user are in a row also when there is no notification.
-    const found = rows.filter(({ id }) => id !== null).slice(0, window.size);
-    const notifications = found.map((row) => ({
-      id: row.id as string,
+    const notifications = rows.slice(0, window.size).map((row) => ({
+      id: row.id,
       timestamp: Number(row.timestamp),
       documentId: row.document_id,
       locationId: row.location_id,
       content: row.content,
     }));
-    const lookedAt = (filter.ids?.length ?? 0) + (rows[0]?.documents ?? 0);
-    return { notifications, more: (rows[0]?.found ?? 0) > notifications.length, rows: lookedAt };
+    return { notifications, more: (rows[0]?.found ?? 0) > notifications.length };
   }
 }
 
@@ -139,20 +131,16 @@ export function pageQuery(filter: PageFilter, window: PageWindow): PreparedState
   }
 
   // The inner LIMIT 1 keeps the planner from joining the page with all notifications of the organization at once.
-  // With ids they are looked up only for what depends on them: a count would look at all documents.
-  const looks = user && !filter.ids;
-  const looked = looks ? ' looked AS (SELECT count(*)::int AS documents FROM visible),' : '';
-  const beginning = `WITH ${user ? `${visibleTo(user, organization, document)},` : ''}${looked}`;
   const text = `
-    ${beginning} page AS MATERIALIZED (${page})
-    SELECT ${looks ? 'documents,' : ''} id, "timestamp", document_id, location_id, content::text, found FROM ${looks ? 'looked LEFT JOIN' : ''} (
+    WITH ${user ? `${visibleTo(user, organization, document)},` : ''} page AS MATERIALIZED (${page})
+    SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
              sum(n.size) OVER (ORDER BY n."timestamp" ${direction}, n.id ${direction}) - n.size AS bytes_before
       FROM page CROSS JOIN LATERAL (
         SELECT * FROM notifications t WHERE t.organization = ${organization} AND t.id = page.id LIMIT 1
       ) n
     ) sized
-    ${looks ? 'ON' : 'WHERE'} bytes_before < ${PAGE_BYTES}
+    WHERE bytes_before < ${PAGE_BYTES}
     ORDER BY "timestamp" ${direction}, id ${direction}`;
   const given = { document, location, user, ids: filter.ids, after: position };
   const shape = Object.entries(given).flatMap(([name, value]) => (value === undefined ? [] : [name]));

@@ -25,7 +25,7 @@ export class GetNotificationsHandler {
     const { apiKey } = context;
     const { organizationId, documentId, locationId, userId, notificationIds } = request;
     if (userId !== undefined) await this.members.requireComplete(organizationId, userId, context);
-    const { notifications, more, rows } = await this.pages.find(
+    const { notifications, more } = await this.pages.find(
       { apiKey, organizationId, documentId, locationId, userId, ids: notificationIds },
       {
         newestFirst: request.order !== 'asc',
@@ -33,7 +33,7 @@ export class GetNotificationsHandler {
         after: request.pageToken === undefined ? undefined : decodePageToken(request.pageToken),
       },
     );
-    context.rows = (context.rows ?? 0) + rows;
+    context.rows = (context.rows ?? 0) + (notificationIds?.length ?? 0);
     const items = await printed(notifications, (notification) => itemText(notification, apiKey, organizationId));
     const last = notifications[items.length - 1];
     const isPartial = more || items.length < notifications.length;

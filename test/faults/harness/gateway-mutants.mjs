@@ -57,7 +57,7 @@ export const GATEWAY_MUTANTS = [
   },
   {
     name: 'any number of pages of unknown size at work',
-    edits: [[`${ADMISSION}/call-turns.ts`, 'turnsOf(() => MOST_UNKNOWN.ofAll, MOST_UNKNOWN.ofKey)', 'turnsOf(() => Infinity)']],
+    edits: [[`${ADMISSION}/call-turns.ts`, '{ most: MOST_UNKNOWN.ofAll, mostOfKey: MOST_UNKNOWN.ofKey }', '{ most: Infinity }']],
     test: [`${ADMISSION}/call-turns.spec.ts`, 'of heavy queries are few for a key whose answers may have any size'],
   },
   {

@@ -176,7 +176,6 @@ export class Admission {
     if (request.is404) throw notServed(request.server, request.raw.url);
     if (request.routeOptions.config.public) return true;
     const apiKey = await this.authenticate(request);
-    request.raw.provedKey = apiKey;
     this.busyKeys.count(apiKey);
     const waitMs = await this.rate.excess(apiKey);
     const limit = waitMs === undefined ? this.limitMet(request, reply, apiKey) : 'rate';
@@ -221,7 +220,7 @@ export class Admission {
     if (!credentials || verdict === 'refused') {
       throw new ApiError('UNAUTHENTICATED', 'A valid x-svc-api-key and x-svc-auth-token are required.');
     }
-    if (verdict === 'disabled') request.raw.provedKey = credentials.apiKey;
+    request.raw.provedKey = credentials.apiKey;
     if (verdict === 'disabled') throw new ApiError('PERMISSION_DENIED', 'This API key is disabled.');
     return credentials.apiKey;
   }

@@ -59,11 +59,13 @@ class Turns {
   private wake?: NodeJS.Timeout;
   private readonly mostBesideSettled: number;
 
-  constructor(
-    private readonly most: number,
-    private readonly mostOfKey = PART_OF_KEY * most,
-    heaviest = 1,
-  ) {
+  private readonly most: number;
+  private readonly mostOfKey: number;
+
+  /** @param heaviest the largest weight of a call */
+  constructor({ most, mostOfKey = PART_OF_KEY * most, heaviest = 1 }: { most: number; mostOfKey?: number; heaviest?: number }) {
+    this.most = most;
+    this.mostOfKey = mostOfKey;
     this.mostBesideSettled = Math.min(MOST_BESIDE_SETTLED * heaviest, PART_BESIDE_SETTLED * most);
   }
 
@@ -172,14 +174,12 @@ class Turns {
  * It does not limit the waiting calls: they hold places.
  */
 export class CallTurns {
-  private readonly turns = turnsOf((kind) => (kind.endsWith('queries') ? MOST_QUERIES : Infinity));
+  private readonly turns = ofKinds((kind) => new Turns({ most: kind.endsWith('queries') ? MOST_QUERIES : Infinity }));
   /** Apart from light calls, which must not wait for them. */
-  private readonly heavy = turnsOf(
-    (kind) => (kind.endsWith('queries') ? MOST_ANSWER_BYTES : MOST_HEAVY_BYTES),
-    undefined,
-    heaviestOf,
+  private readonly heavy = ofKinds(
+    (kind) => new Turns({ most: kind.endsWith('queries') ? MOST_ANSWER_BYTES : MOST_HEAVY_BYTES, heaviest: heaviestOf(kind) }),
   );
-  private readonly unknown = turnsOf(() => MOST_UNKNOWN.ofAll, MOST_UNKNOWN.ofKey);
+  private readonly unknown = ofKinds(() => new Turns({ most: MOST_UNKNOWN.ofAll, mostOfKey: MOST_UNKNOWN.ofKey }));
 
   /**
    * Begins the work of a call now or in its turn. Call {@link end} once, when it has ended.
@@ -222,9 +222,5 @@ function heaviestOf(kind: Kind): number {
   return kind.endsWith('queries') ? LARGEST_ANSWER_BYTES : HEAVIEST_BYTES;
 }
 
-function turnsOf(mostOf: (kind: Kind) => number, mostOfKey?: number, heaviest?: (kind: Kind) => number): Record<Kind, Turns> {
-  return Object.fromEntries(KINDS.map((kind) => [kind, new Turns(mostOf(kind), mostOfKey, heaviest?.(kind))])) as Record<
-    Kind,
-    Turns
-  >;
-}
+const ofKinds = (turnsOf: (kind: Kind) => Turns) =>
+  Object.fromEntries(KINDS.map((kind) => [kind, turnsOf(kind)])) as Record<Kind, Turns>;

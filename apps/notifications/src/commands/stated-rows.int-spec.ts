@@ -100,8 +100,11 @@ it('states the documents of a user that an inbox has looked into, and the ids of
   // Once for the count, and once for the page.
   expect(await stated((context) => inbox.get({ ...member, pageSize: 0 }, context))).toBe(40);
   expect(await stated((context) => inbox.get({ ...member, pageSize: 10 }, context))).toBe(40 + 40);
-  // Looking into eight documents costs as much as changing a row.
-  expect(await stated((context) => update.update({ ...member, readUpTo: Date.now() }, context))).toBe(5);
+  // Looking into eight documents costs as much as changing a row, and so does what a question has looked at.
+  const readUpTo = (context: DeliveryContext) => update.update({ ...member, readUpTo: Date.now() }, context);
+  expect(await stated(readUpTo)).toBe(5);
+  const afterQuestion = (context: DeliveryContext) => readUpTo(Object.assign(context, { rows: ROWS_OF_QUESTION }));
+  expect(await stated(afterQuestion)).toBe(5 + ROWS_OF_QUESTION / 8);
 });
 
 it('states the notifications that a count of unread ones looks through before the last of them', async () => {

@@ -170,4 +170,32 @@ describe(Members, () => {
     await read('slow');
     expect(await isComplete('slow')).toBe(true);
   });
+
+  it('ends no membership that has begun again since, also with a smaller version', async () => {
+    const repository = new MembersRepository(dataSource);
+    const [one] = documents(1);
+    const add = (version: number) => repository.add('tenant', 'org', one, [{ userId: 'again', version }]);
+    await add(7);
+    const [known] = await repository.known('tenant', 'org', 'again', { most: 1 });
+    // As after a restored users database: the walks of the rebuild forget the versions, and users counts from less.
+    await dataSource.query(`DELETE FROM members WHERE user_id = 'again'`);
+    await add(3);
+    await repository.complete('tenant', 'org', 'again', { memberships: [], wrong: [known] });
+    expect(await copied('again')).toBe(1);
+  });
+
+  it('marks nobody as complete whose copy was erased after an earlier part', async () => {
+    users.memberships = documents(MEMBERSHIPS_PAGE + 1);
+    const { call } = users;
+    users.call = async (contract, request) => {
+      if (request.afterId !== undefined) throw new Error('away');
+      return call.call(users, contract, request);
+    };
+    await expect(read('erased')).rejects.toMatchObject({ status: 'UNAVAILABLE' });
+    users.call = call;
+    users.memberships = [];
+    await dataSource.query(`DELETE FROM members WHERE user_id = 'erased'`);
+    await read('erased');
+    expect(await isComplete('erased')).toBe(false);
+  });
 });

@@ -38,14 +38,15 @@ export class ExpectedCosts {
       this.costs.set(name, { recent: cost, largest: cost, before: 0, since: now });
       return true;
     }
-    const isHeavy = () => [known.recent > LIGHT, Math.max(known.recent, largestOf(known, now)) > LIGHT].join();
-    const was = isHeavy();
+    // 0: light. 1: heavy beside others. 2: heavy in any case.
+    const heaviness = () => Number(known.recent > LIGHT) + Number(Math.max(known.recent, largestOf(known, now)) > LIGHT);
+    const before = heaviness();
     known.recent = Math.max(cost, known.recent * FORGETTING);
     const age = now - known.since;
     if (age > REMEMBERED_MS)
       Object.assign(known, { before: age > 2 * REMEMBERED_MS ? 0 : known.largest, largest: cost, since: now });
     else known.largest = Math.max(known.largest, cost);
-    return was !== isHeavy();
+    return before !== heaviness();
   }
 }
 

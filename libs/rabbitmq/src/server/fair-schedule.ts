@@ -1,6 +1,6 @@
 import { busiestOf, flowOf, forgetIdle, inOrder, shareOf, sortAgain, sortFirst, takeAnswered, takeFirst, wait } from './flows';
 import { LightWork } from './light-work';
-import { LIGHT, type FairScheduleOptions, type Work, type Flow, type Share, type Started } from './scheduled-work';
+import { LIGHT, type FairScheduleOptions, type Flow, type Share, type Started, type Work } from './scheduled-work';
 
 /** Time after which waiting work looks for room again when nothing has ended. */
 const LOOK_AFTER_MS = 1000;

@@ -175,6 +175,7 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
   }
 
   private async runAlone(delivery: Delivery): Promise<FinalDecision | undefined> {
+    this.observeAge(delivery);
     for (;;) {
       // Without the database the suspect cannot be handled, and it must not block the others, which are answered meanwhile.
       if (this.pause.active) await this.limits.spare(delivery, this.pause.begin());

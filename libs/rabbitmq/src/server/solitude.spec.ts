@@ -22,4 +22,19 @@ describe(Solitude.name, () => {
     expect(steps.slice(6)).toEqual(['resume']);
     solitude.stop();
   });
+
+  it('does not wait for the work of others when the database has gone while they were paused', async () => {
+    let paused!: () => void;
+    const other = { pause: () => new Promise<void>((resolve) => (paused = resolve)), resume: async () => undefined };
+    const solitude = new Solitude(new Map([[{ kind: 'commands' } as ConsumedQueue, other as unknown as QueueConsumer]]));
+    void solitude.before(new Promise(() => undefined));
+    const work = jest.fn(async () => undefined);
+    const run = solitude.run(work);
+    solitude.waitNoLonger();
+    paused();
+    await jest.advanceTimersByTimeAsync(0);
+    expect(work).toHaveBeenCalled();
+    await run;
+    solitude.stop();
+  });
 });

@@ -395,6 +395,14 @@ describe('QueryTurns', () => {
     expect(bench.runs('expensive')).toBe(2);
   });
 
+  it('lets a query that fails pay for the rows that it has looked at', async () => {
+    const bench = new Bench('queries', 8);
+    await bench.inTurn('expensive', INBOX, 1, small);
+    await bench.inTurn('expensive', INBOX, 1, rows(100_000));
+    bench.enter('expensive', INBOX, 8);
+    expect(bench.runs('expensive')).toBe(2);
+  });
+
   it('learns nothing from queries that expire or fail', async () => {
     const bench = new Bench('queries');
     bench.enter('expensive', INBOX, 1);

@@ -20,7 +20,7 @@ describe(validateBody.name, () => {
       }
     };
     const arbiter = (value: Record<string, unknown>) => {
-      const body = explain(type, value, '');
+      const body = explain(type, value, '', () => true);
       const refusal = type.refuse?.(body, value, (field = 'The body') => field);
       if (!refusal) return body;
       const { message, fields } = refusal;

@@ -172,6 +172,42 @@ describe(validateBody.name, () => {
     expect(problem?.details).toHaveLength(20);
   });
 
+  describe('a long list', () => {
+    /** Entries that count how often they are looked at. */
+    const watched = (isValid: (index: number) => boolean) => {
+      const looks = Array.from({ length: 1000 }, () => 0);
+      const entries = looks.map((_, index) => ({
+        get userId() {
+          looks[index]++;
+          return isValid(index) ? `u${index}` : undefined;
+        },
+      }));
+      return { looks, value: { organizationId: 'org', users: entries } };
+    };
+
+    it('is judged up to its 20th problem', () => {
+      const { looks, value } = watched(() => false);
+      expect(problemOf(AddUsersRequest, value)?.details).toHaveLength(20);
+      expect(looks.slice(20).every((count) => count === 0)).toBe(true);
+    });
+
+    it('has its valid entries checked twice, and problems at the places of the others', () => {
+      const wrong = [3, 500, 998];
+      const { looks, value } = watched((index) => !wrong.includes(index));
+      expect(problemOf(AddUsersRequest, value)?.details?.map(({ field }) => field)).toEqual(
+        wrong.map((index) => `data.users[${index}].userId`),
+      );
+      expect(Math.max(...looks.filter((_, index) => !wrong.includes(index)))).toBe(2);
+    });
+
+    it('may be valid beside another problem', () => {
+      const { value } = watched(() => true);
+      expect(problemOf(AddUsersRequest, { ...value, organizationId: '' })?.details).toEqual([
+        { field: 'data.organizationId', message: 'data.organizationId must not be blank' },
+      ]);
+    });
+  });
+
   it('accepts long and exotic identifiers, and drops unknown fields', () => {
     const body = validateBody(AddUsersRequest, {
       organizationId: 'é'.repeat(128),

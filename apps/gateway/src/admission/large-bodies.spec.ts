@@ -58,9 +58,18 @@ describe(LargeBodies.name, () => {
     expect(after(0)).toEqual(['a1', 'a2']);
     bodies.smallCall('small');
     begin('a3');
-    expect(after(1001)).toEqual([]);
-    begin('a4');
-    expect(after(0)).toEqual(['a3', 'a4']);
+    expect(after(999)).toEqual([]);
+    expect(after(200)).toEqual(['a3']);
+  });
+
+  it('lets a key begin one beside what another key began before the small calls of others', () => {
+    for (let number = 1; number <= 12; number++) begin(`a${number}`);
+    after(0);
+    bodies.smallCall('small');
+    ['a13', 'b1', 'b2', 'c1'].forEach((name) => begin(name));
+    expect(after(0)).toEqual(['b1']);
+    end('b');
+    expect(after(1)).toEqual(['b2']);
   });
 
   it('rests beside small calls of others for as long as a body was at work, and for a second at most', () => {

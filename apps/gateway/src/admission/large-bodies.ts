@@ -1,5 +1,6 @@
 import { FairQueue } from '@app/amqp/calls/fair-queue';
 import { LightWork } from '@app/rabbitmq/server/light-work';
+import { MAX_BODY_BYTES } from '@app/contracts/json';
 import { callsWaiting } from '../server/metrics';
 
 /** A body above this size is large. */
@@ -7,10 +8,15 @@ export const LARGE_BYTES = 16 * 1024;
 
 /** Bytes of large bodies at work, of one key and of all, above which the next one waits: they fill what small calls of other keys need, too. */
 const MOST_BYTES = { ofKey: 12 * 1024 * 1024, ofAll: 16 * 1024 * 1024 };
-/** The same beside small calls of other keys: one of the largest bodies of each of two keys, so that a call that hangs stops its own key only. */
+/**
+ * The same beside small calls of other keys: one of the largest bodies of each of two keys, so that a call that hangs stops its own key only. A key
+ * counts with one largest body, because it may have begun more of them before those calls.
+ */
 const MOST_BYTES_BESIDE = { ofKey: 512 * 1024, ofAll: 1536 * 1024 };
 /** Longest rest after a call that has hung. */
 const MOST_REST_MS = 1000;
+/** Nothing else begins what waits when the small calls of others have ended. */
+const LOOK_AFTER_MS = 100;
 
 interface Waiting {
   bytes: number;
@@ -28,6 +34,9 @@ export class LargeBodies {
   private readonly light = new LightWork();
   private readonly atWork = new Map<string, number>();
   private allAtWork = 0;
+  /** The same, with one largest body of each key at most. */
+  private allBeside = 0;
+  private look?: NodeJS.Timeout;
 
   /** A call of this key with a small body begins. */
   smallCall(apiKey: string): void {
@@ -71,16 +80,22 @@ export class LargeBodies {
     for (;;) {
       let owner = '';
       const body = this.waiting.takeFirst((apiKey) => this.mayBegin((owner = apiKey), now));
-      if (!body) return;
+      if (!body) break;
       this.change(owner, body.bytes);
       callsWaiting.dec();
       setImmediate(body.work);
     }
+    if (this.waiting.isEmpty) return;
+    this.look ??= setTimeout(() => {
+      this.look = undefined;
+      this.beginWaiting();
+    }, LOOK_AFTER_MS).unref();
   }
 
   private mayBegin(apiKey: string, now: number): boolean {
-    const { ofKey, ofAll } = this.light.isBeside(apiKey, now) ? MOST_BYTES_BESIDE : MOST_BYTES;
-    return this.of(apiKey) < ofKey && this.allAtWork < ofAll;
+    if (this.of(apiKey) >= MOST_BYTES.ofKey || this.allAtWork >= MOST_BYTES.ofAll) return false;
+    if (!this.light.isBeside(apiKey, now)) return true;
+    return this.of(apiKey) < MOST_BYTES_BESIDE.ofKey && this.allBeside < MOST_BYTES_BESIDE.ofAll;
   }
 
   private of(apiKey: string): number {
@@ -89,7 +104,9 @@ export class LargeBodies {
 
   private change(apiKey: string, bytes: number): void {
     this.allAtWork += bytes;
-    const left = this.of(apiKey) + bytes;
+    const before = this.of(apiKey);
+    const left = before + bytes;
+    this.allBeside += Math.min(left, MAX_BODY_BYTES) - Math.min(before, MAX_BODY_BYTES);
     if (left > 0) this.atWork.set(apiKey, left);
     else this.atWork.delete(apiKey);
   }

@@ -52,6 +52,17 @@ describe('what is decided, in this order', () => {
     expectError(await gateway.post('/v1/users/add', USERS), 409, 'ALREADY_EXISTS');
   });
 
+  it('counts the calls of a disabled key as well', async () => {
+    await gateway.stop();
+    gateway = await RunningGateway.start({ config: { rateLimitPerSecond: 5 } });
+    gateway.rabbit.verdict = 'disabled';
+    const answers = await Promise.all(Array.from({ length: 20 }, () => gateway.post('/v1/users/add', USERS)));
+    const of = (wanted: number) => answers.filter(({ status }) => status === wanted).length;
+    expect(of(403)).toBeGreaterThanOrEqual(5);
+    expect(of(429)).toBeGreaterThan(0);
+    expect(of(403) + of(429)).toBe(20);
+  });
+
   it.each([
     '/',
     '/v1',

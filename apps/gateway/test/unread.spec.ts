@@ -106,6 +106,8 @@ describe('answers that are not read', () => {
       '1',
       'RESOURCE_EXHAUSTED',
     ]);
+    // Caches would keep the refusal for as long as the file.
+    expect(refused.headers['cache-control']).toBeUndefined();
     expect((await gateway.send({ method: 'GET', path: '/health/ready' })).status).toBe(200);
   });
 });

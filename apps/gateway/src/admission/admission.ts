@@ -175,9 +175,10 @@ export class Admission {
     if (oddity) throw closing(refusal(400, oddity));
     if (request.is404) throw notServed(request.server, request.raw.url);
     if (request.routeOptions.config.public) return true;
-    const apiKey = await this.authenticate(request);
-    this.busyKeys.count(apiKey);
+    const { apiKey, isDisabled } = await this.authenticate(request);
     const waitMs = await this.rate.excess(apiKey);
+    if (isDisabled && waitMs === undefined) throw new ApiError('PERMISSION_DENIED', 'This API key is disabled.');
+    this.busyKeys.count(apiKey);
     const limit = waitMs === undefined ? this.limitMet(request, reply, apiKey) : 'rate';
     if (limit) this.refuse(request, reply, limit, { waitMs, apiKey });
     else {
@@ -212,7 +213,7 @@ export class Admission {
     return undefined;
   }
 
-  private async authenticate(request: FastifyRequest): Promise<string> {
+  private async authenticate(request: FastifyRequest): Promise<{ apiKey: string; isDisabled: boolean }> {
     const credentials = credentialsOf(request.raw);
     const verdict = credentials
       ? await this.authenticator.verdictOf(credentials, { requestId: request.id, span: request.span })
@@ -221,8 +222,7 @@ export class Admission {
       throw new ApiError('UNAUTHENTICATED', 'A valid x-svc-api-key and x-svc-auth-token are required.');
     }
     request.raw.provedKey = credentials.apiKey;
-    if (verdict === 'disabled') throw new ApiError('PERMISSION_DENIED', 'This API key is disabled.');
-    return credentials.apiKey;
+    return { apiKey: credentials.apiKey, isDisabled: verdict === 'disabled' };
   }
 }
 

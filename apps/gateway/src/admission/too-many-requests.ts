@@ -57,7 +57,7 @@ for (const limit of Object.keys(BODY)) rateLimited.inc({ limit }, 0);
 const HINT: Record<Limit, string> = {
   rate: 'The key is over RATE_LIMIT_PER_SECOND; other keys are not affected.',
   in_flight: 'A service or the database is slow, or another gateway process is needed.',
-  in_flight_share: 'The key has its share of MAX_IN_FLIGHT; other keys are not affected.',
+  in_flight_share: 'The key has its share of MAX_IN_FLIGHT, or of the turns at the services; other keys are not affected.',
   arriving: 'Many bodies arrive slowly: another gateway process is needed.',
   arriving_share: 'The key has its share of the bytes of bodies, or of the turns of large ones; other keys are not affected.',
   waiting: 'Many answers are not read: another gateway process is needed, or a proxy that reads them.',
@@ -108,7 +108,8 @@ export class TooManyRequests {
     countError(reply.request.routeOptions.url ?? 'unknown', 'RESOURCE_EXHAUSTED');
     reply.request.errorStatus = 'RESOURCE_EXHAUSTED';
     this.count(reply.request.id, limit, apiKey ?? '');
-    void reply.code(429).header('retry-after', '1').type(JSON_TYPE);
+    // That of a file of the documentation lets caches keep it.
+    void reply.removeHeader('cache-control').code(429).header('retry-after', '1').type(JSON_TYPE);
     return BODY[limit];
   }
 

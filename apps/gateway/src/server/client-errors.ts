@@ -45,9 +45,10 @@ export const answerClientErrors = (connections: Connections, lines: StrangerLine
   endWith(socket, refused, requestId);
 };
 
-/** Answers CONNECT. Node does not treat it as a request: it hands over the socket. */
+/** Answers CONNECT. Node does not treat it as a request: it hands over the socket. From Node 26 on that may be a stream around the socket. */
 export const answerConnect =
-  (fastify: FastifyInstance, connections: Connections, lines: StrangerLines) => (request: IncomingMessage, socket: Socket) => {
+  (fastify: FastifyInstance, connections: Connections, lines: StrangerLines) => (request: IncomingMessage) => {
+    const { socket } = request;
     socket.on('error', () => socket.destroy());
     const requestId = requestIdOf(request);
     const refuse = () => {

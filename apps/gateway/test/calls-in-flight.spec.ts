@@ -1,5 +1,7 @@
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { eventually } from '@app/testing/eventually';
 import { HEAVIEST_BYTES, MOST_BESIDE_SETTLED, MOST_HEAVY_BYTES } from '../src/admission/call-turns';
 import { UNAVAILABLE } from './stub-rabbit';
@@ -14,6 +16,21 @@ const CALL = head(BODY.length) + BODY;
 const MEBIBYTE = 1024 * 1024;
 /** A body above the size that is not counted. */
 const LARGE = BODY.padEnd(16 * 1024 + 1);
+
+/** Bytes of the objects that are there after the work, its result included. */
+async function memoryOf(work: () => unknown): Promise<number> {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  const used = () => {
+    collect();
+    return process.memoryUsage().heapUsed;
+  };
+  const before = used();
+  const kept = { result: await work() };
+  const bytes = used() - before;
+  kept.result = undefined;
+  return bytes;
+}
 
 describe('calls in flight', () => {
   let gateway: RunningGateway;
@@ -126,6 +143,27 @@ describe('calls in flight', () => {
     expect(await gateway.log.line({ limit: 'arriving_share' })).toMatchObject({ apiKey: 'demo-key', calls: 1 });
     finish();
     await Promise.all(atWork);
+  });
+
+  it('keep no parsed body while they are at work, nor while they wait for their turn', async () => {
+    await gateway.stop();
+    gateway = await RunningGateway.start();
+    const calls = 100;
+    // Each object takes as much memory as 20 bytes of text.
+    const junk = Array.from({ length: 5000 }, () => '{}').join();
+    const body = `{"data":{"organizationId":"acme","users":[{"userId":"ada"}]},"junk":[${junk}]}`;
+    const parsedBytes = await memoryOf(() => JSON.parse(body) as unknown);
+    const atWork = Math.ceil((MOST_HEAVY_BYTES * 3) / 4 / HEAVIEST_BYTES);
+    const { started: all, finish } = gateway.rabbit.hold(atWork);
+    let answers: Promise<Received[]> | undefined;
+    const keptBytes = await memoryOf(async () => {
+      answers = Promise.all(Array.from({ length: calls }, () => gateway.post('/v1/users/add', body)));
+      await all;
+      await eventually(async () => (await gateway.metric('gateway_calls_waiting')) === calls - atWork);
+    });
+    finish();
+    expect((await answers!).map(({ status }) => status)).toEqual(Array.from({ length: calls }, () => 200));
+    expect(keptBytes).toBeLessThan((calls / 4) * parsedBytes);
   });
 
   it('are refused unread when all places are taken', async () => {

@@ -53,10 +53,10 @@ describe('what is decided, in this order', () => {
   });
 
   it('counts the calls of a disabled key as well', async () => {
-    await gateway.stop();
-    gateway = await RunningGateway.start({ config: { rateLimitPerSecond: 5 } });
-    gateway.rabbit.verdict = 'disabled';
-    const answers = await Promise.all(Array.from({ length: 20 }, () => gateway.post('/v1/users/add', USERS)));
+    const limited = await RunningGateway.start({ config: { rateLimitPerSecond: 5 } });
+    limited.rabbit.verdict = 'disabled';
+    const answers = await Promise.all(Array.from({ length: 20 }, () => limited.post('/v1/users/add', USERS)));
+    await limited.stop();
     const of = (wanted: number) => answers.filter(({ status }) => status === wanted).length;
     expect(of(403)).toBeGreaterThanOrEqual(5);
     expect(of(429)).toBeGreaterThan(0);

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { ApiError } from './error';
-import { MAX_DEPTH, parseJson } from './json';
+import { MAX_DEPTH, MAX_VALUES, parseJson } from './json';
 
 const nested = (depth: number) => '['.repeat(depth) + ']'.repeat(depth);
 
@@ -22,6 +22,25 @@ describe(parseJson.name, () => {
 
   it('accepts a body of the greatest allowed depth', () => {
     expect(() => parseJson(Buffer.from(nested(MAX_DEPTH)))).not.toThrow();
+  });
+
+  it('accepts a body with the most values, whatever its strings contain', () => {
+    const list = Array.from({ length: MAX_VALUES - 3 }, () => 0);
+    const text = '[{,"\\'.repeat(MAX_VALUES);
+    expect(parseJson(Buffer.from(JSON.stringify([text, list])))).toEqual([text, list]);
+  });
+
+  it.each([
+    ['numbers', '0'],
+    ['empty objects', '{}'],
+    ['empty lists', '[]'],
+    ['fields', '{"a":1}'],
+  ])('refuses too many %s, before they are parsed', (_, value) => {
+    const parse = jest.spyOn(JSON, 'parse');
+    const text = Array.from({ length: MAX_VALUES }, () => value).join();
+    expect(() => parseJson(Buffer.from(`[${text}]`))).toThrow('The body must have at most 120000 values.');
+    expect(parse).not.toHaveBeenCalled();
+    parse.mockRestore();
   });
 
   it.each([

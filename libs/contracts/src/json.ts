@@ -7,6 +7,12 @@ export const MAX_DEPTH = 32;
 /** Longest body of a request, in bytes. */
 export const MAX_BODY_BYTES = 1024 * 1024;
 
+/**
+ * Most values in a body; an empty object or list counts twice. More than the largest valid body of any operation has: two fields of free data with
+ * 64 KiB each. A parsed value takes up to 30 times the bytes of its text.
+ */
+export const MAX_VALUES = 120_000;
+
 const PROTOTYPE_KEYS = new Set(['__proto__', 'constructor', 'prototype']);
 
 /**
@@ -18,6 +24,8 @@ const PROTOTYPE_KEYS = new Set(['__proto__', 'constructor', 'prototype']);
  */
 export function parseJson(bytes: Buffer): unknown {
   if (!isUtf8(bytes)) throw refused('The body must be UTF-8.');
+  if (bytes.length > MAX_VALUES && valuesOf(bytes) > MAX_VALUES)
+    throw refused(`The body must have at most ${MAX_VALUES} values.`);
   const text = bytes.toString('utf8');
   let value: unknown;
   try {
@@ -29,6 +37,22 @@ export function parseJson(bytes: Buffer): unknown {
   // Valid UTF-8 has no surrogates, and JSON has no raw NUL: only an escape can produce them.
   refuseHostile(value, 1, text.includes('\\u'));
   return value;
+}
+
+const [QUOTE, BACKSLASH, COMMA, BRACKET, BRACE] = Buffer.from('"\\,[{');
+
+/** Counts without parsing. Bytes of longer UTF-8 characters are none of these. */
+function valuesOf(bytes: Buffer): number {
+  let values = 1;
+  let isInString = false;
+  for (let index = 0; index < bytes.length; index++) {
+    const byte = bytes[index];
+    if (byte === QUOTE) isInString = !isInString;
+    else if (isInString) {
+      if (byte === BACKSLASH) index++;
+    } else if (byte === COMMA || byte === BRACKET || byte === BRACE) values++;
+  }
+  return values;
 }
 
 /** The recursion is limited by MAX_DEPTH. */

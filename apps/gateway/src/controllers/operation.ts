@@ -2,6 +2,7 @@ import { applyDecorators, createParamDecorator, HttpCode, Post, type ExecutionCo
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError } from '@app/contracts/error';
 import { IDEMPOTENCY_KEY } from '@app/contracts/headers';
+import { parseJson } from '@app/contracts/json';
 import type { Message } from '@app/contracts/message';
 import { validateBody } from '@app/contracts/validate';
 import type { CallOptions, RabbitClient } from '@app/rabbitmq/client/rabbit.client';
@@ -28,7 +29,7 @@ export const Called = createParamDecorator((message: Message<object, object>, co
   const idempotencyKey = message.http?.idempotent ? idempotencyKeyOf(request) : undefined;
   return {
     message,
-    data: validateBody(message.request, dataOf(request.body), 'data'),
+    data: validateBody(message.request, dataOf(parsedBody(request)), 'data'),
     options: { ...request.caller!, ...(idempotencyKey !== undefined && { idempotencyKey }) },
     reply: http.getResponse<FastifyReply>(),
   };
@@ -47,6 +48,13 @@ export async function answer<Request extends object, Result extends object>(
   }
   void reply.type(JSON_TYPE);
   return resultEnvelope(body);
+}
+
+/** Does not keep it: what the operation does not know would stay in memory until the answer. */
+function parsedBody(request: FastifyRequest): unknown {
+  const { body } = request;
+  request.body = undefined;
+  return Buffer.isBuffer(body) ? parseJson(body) : undefined;
 }
 
 /** Other keys beside `data` are ignored: clients of later versions may send them. */

@@ -1,6 +1,6 @@
 import { HTTP_MESSAGES } from '@app/contracts/all-messages';
 import { LIMITS } from '@app/contracts/fields';
-import { MAX_DEPTH } from '@app/contracts/json';
+import { MAX_DEPTH, MAX_VALUES } from '@app/contracts/json';
 import { ERROR_TABLE, FAILURE_SCHEMA } from './errors';
 import { pathItemOf } from './operations';
 import { schemasOf } from './schemas';
@@ -8,7 +8,7 @@ import { schemasOf } from './schemas';
 const REPEATING = `After a lost connection or a 504 the outcome is unknown. A call with an \`Idempotency-Key\` may be repeated for 24 hours: it gets the first
 answer again. A notification with a \`notificationId\` may be repeated too.`;
 
-const LIMITS_TEXT = `- A body has at most 1 MiB of UTF-8, at most ${MAX_DEPTH} levels, no NUL characters and no key named \`__proto__\`, \`constructor\` or \`prototype\`.
+const LIMITS_TEXT = `- A body has at most 1 MiB of UTF-8, at most ${MAX_DEPTH} levels, at most ${MAX_VALUES} values (an empty object or list counts twice), no NUL characters and no key named \`__proto__\`, \`constructor\` or \`prototype\`.
 - An identifier has 1-${LIMITS.identifierBytes} bytes of UTF-8, is not blank and has no control characters.
 - A call has at most ${LIMITS.listLength} \`users\`, \`notifyUsers\` or \`notificationIds\`.
 - Names and e-mail addresses have at most ${LIMITS.nameLength} characters, templates and messages ${LIMITS.messageLength}; \`displayHeadlineMessageTemplateData\` and

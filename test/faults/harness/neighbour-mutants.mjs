@@ -170,4 +170,22 @@ export const NEIGHBOUR_MUTANTS = [
     ],
     test: ['libs/rabbitmq/test/failures.int-spec.ts', 'a new command with a caller is refused'],
   },
+  {
+    name: 'bodies that are parsed before their turn',
+    edits: [
+      ['apps/gateway/src/admission/content.ts', '    return body;', '    return JSON.parse(String(body)) as unknown;'],
+      ['apps/gateway/src/controllers/operation.ts', 'Buffer.isBuffer(body) ? parseJson(body) : undefined', 'body'],
+    ],
+    test: ['apps/gateway/test/calls-in-flight.spec.ts', 'keep no parsed body'],
+  },
+  {
+    name: 'any number of values in a body',
+    edits: [['libs/contracts/src/json.ts', 'bytes.length > MAX_VALUES &&', 'bytes.length < 0 &&']],
+    test: ['libs/contracts/src/json.spec.ts', 'refuses too many'],
+  },
+  {
+    name: 'all problems of a list',
+    edits: [['libs/contracts/src/validate.ts', 'chosen.length < MAX_DETAILS', 'chosen.length < Infinity']],
+    test: ['libs/contracts/src/validate.spec.ts', 'is judged up to its 20th problem'],
+  },
 ];

@@ -80,6 +80,29 @@ export const HTTP_CALLS = [
     },
   },
   {
+    name: 'lists of a thousand wrong entries',
+    seconds: 10,
+    why: 'A body of 3 KB that is refused: each entry has problems that somebody has to find.',
+    start(target) {
+      const body = bodyOf({ organizationId: 'the attacker', users: Array.from({ length: RECIPIENTS }, () => ({})) });
+      return new Calls(target).openLoop(300, () => ['users/add', target.tenant, body]);
+    },
+  },
+  {
+    name: 'bodies of as many values as possible',
+    seconds: 10,
+    why: 'Parsed JSON takes up to thirty times the bytes of its text: small bodies on all places of a key, and a few of the largest.',
+    start(target) {
+      const valid = '{"data":{"organizationId":"the attacker","users":[{"userId":"user"}]},"more":';
+      /** @param {number} objects */
+      const body = (objects) => `${valid}[${Array.from({ length: objects }, () => '{}').join()}]}`;
+      const [small, large] = [body(5000), body(59_000)];
+      return new Calls(target)
+        .closedLoop(PLACES_OF_KEY - 16, () => ['users/add', target.tenant, small])
+        .closedLoop(16, () => ['users/add', target.tenant, large]);
+    },
+  },
+  {
     name: 'bad credentials, 2,000 a second',
     why: 'Each costs a question to the users service, and the answer is of no further use. It sends 2,000 a second while fewer than 1,000 are unanswered.',
     start(target) {

@@ -198,9 +198,9 @@ export class RabbitConnection extends EventEmitter<{ up: [ChannelModel]; state: 
       const { model } = this;
       const node = model && [...this.channels].every(({ canMove }) => canMove) ? await this.nodes.preferred() : undefined;
       if (!model || !node || node.label === this.node?.label) continue;
-      const turn = Math.max(performance.now(), lastMove + MOVE_GAP_MS);
-      lastMove = turn;
-      await wait(turn - performance.now());
+      const turnMs = Math.max(0, lastMove + MOVE_GAP_MS - performance.now());
+      lastMove = performance.now() + turnMs;
+      await wait(turnMs);
       if (this.canLeave(model)) await this.move(model, node);
     }
   }

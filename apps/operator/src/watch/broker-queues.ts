@@ -18,6 +18,7 @@ export interface BrokerQueue {
   name: string;
   ready: number;
   unacknowledged: number;
+  /** NaN where the broker does not say it. */
   consumers: number;
   limit: number;
   /** Messages a second into the queue, and acknowledged out of it; NaN where the broker has not counted any. */
@@ -51,7 +52,8 @@ export class BrokerQueues {
     if (!this.api || this.asking) return;
     this.asking = true;
     try {
-      const answer = (await this.api.get<Answer[]>(`queues/${this.api.vhost}`)) ?? [];
+      // The parameter is for a broker that collects no figures: its answer has no lengths otherwise.
+      const answer = (await this.api.get<Answer[]>(`queues/${this.api.vhost}?enable_queue_totals=true`)) ?? [];
       const lasting = answer.filter(({ exclusive }) => !exclusive);
       this.queues = lasting.slice(0, MOST_QUEUES).map(queueOf);
       this.problem = lasting.length > MOST_QUEUES ? `${lasting.length} queues exist, and ${MOST_QUEUES} are shown` : undefined;
@@ -68,7 +70,7 @@ const queueOf = ({ name, message_stats: stats, ...queue }: Answer): BrokerQueue 
   name,
   ready: queue.messages_ready ?? 0,
   unacknowledged: queue.messages_unacknowledged ?? 0,
-  consumers: queue.consumers ?? 0,
+  consumers: queue.consumers ?? NaN,
   limit: Number(queue.arguments?.['x-max-length'] ?? NaN),
   in: stats?.publish_details?.rate ?? NaN,
   out: stats?.ack_details?.rate ?? NaN,

@@ -43,7 +43,8 @@ export async function lookByManagement(
   let queues: Queue[];
   try {
     nodes = (await api.get<Node[]>('nodes')) ?? [];
-    queues = (await api.get<Queue[]>(`queues/${api.vhost}`)) ?? [];
+    // Only for a broker that collects no figures: its answer has no lengths otherwise.
+    queues = (await api.get<Queue[]>(`queues/${api.vhost}?enable_queue_totals=true`)) ?? [];
   } catch (error) {
     return findings.problem(
       'management API',
@@ -73,7 +74,15 @@ function lookAtNodes(findings: Findings, nodes: readonly Node[]): void {
     if (used > total * 0.8)
       findings.warning(`node ${name}`, `uses ${used} of ${total} open files`, 'raise its limit of open files');
   }
-  if (findings.all.length === before) findings.ok('nodes', `${nodes.length} of ${nodes.length} run, without an alarm`);
+  // Absent where the broker collects no figures, as a later version of RabbitMQ 4 will not by itself.
+  const known = nodes.every(({ running, mem_alarm: memory }) => !running || memory !== undefined);
+  if (!known)
+    findings.skipped(
+      'alarms of nodes and consumers of queues',
+      'the management API has no figures of them (docs/operations.md, "Figures")',
+    );
+  if (findings.all.every(({ state }, at) => at < before || state === 'skipped'))
+    findings.ok('nodes', `${nodes.length} of ${nodes.length} run${known ? ', without an alarm' : ''}`);
 }
 
 function lookAtQueues(findings: Findings, found: ReadonlyMap<string, Queue>): void {
@@ -92,7 +101,7 @@ function lookAtQueues(findings: Findings, found: ReadonlyMap<string, Queue>): vo
         `has another ${wrong.map(([key]) => key).join(', ')}`,
         'empty it, delete it, and run "npm run setup"',
       );
-    const { messages = 0, consumers = 0 } = queue;
+    const { messages = 0, consumers } = queue;
     if (LETTERS.has(name) && messages > 0)
       findings.warning(subject, `has ${messages} letters`, 'look at them with "npm run dead-letters -- list"');
     else if (messages > Number(wanted['x-max-length']) * MUCH)

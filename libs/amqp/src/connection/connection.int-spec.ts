@@ -205,6 +205,8 @@ describe('a connection to one of several nodes', () => {
   const spread = (each: number) => links.proxies.every(({ openLinks }) => openLinks === each);
 
   it('moves back to a node that has returned, one connection of the process a second', async () => {
+    const timers = jest.requireActual<{ setTimeout: (ms: number) => Promise<void> }>('node:timers/promises');
+    const waits = jest.spyOn(timers, 'setTimeout');
     const all = await Promise.all(Array.from({ length: 6 }, () => opened({ drain }, 100)));
     expect(spread(2)).toBe(true);
     const [left, ...others] = links.proxies;
@@ -213,8 +215,6 @@ describe('a connection to one of several nodes', () => {
     connectedAt = [];
     let interruptions = 0;
     for (const { channel } of all) channel.on('lost', () => interruptions++);
-    const timers = jest.requireActual<{ setTimeout: (ms: number) => Promise<void> }>('node:timers/promises');
-    const waits = jest.spyOn(timers, 'setTimeout');
     links.heal();
     await eventually(() => spread(2));
     // Node 24 writes a warning to stderr for a negative one, where a service writes its log.

@@ -7,6 +7,9 @@ export const MAX_DEPTH = 32;
 /** Longest body of a request, in bytes. */
 export const MAX_BODY_BYTES = 1024 * 1024;
 
+/** Longest body of a query in a message. JSON.stringify() makes none that is longer: 1000 identifiers of 256 characters, each with an escape. */
+export const MAX_QUERY_BYTES = MAX_BODY_BYTES / 2;
+
 /**
  * Most values in a body; an empty object or list counts twice. More than the largest valid body of any operation has: two fields of free data with
  * 64 KiB each. A parsed value takes up to 30 times the bytes of its text.

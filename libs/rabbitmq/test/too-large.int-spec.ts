@@ -85,15 +85,22 @@ describe('bodies that are too large', () => {
 
   it('are refused with a reply when a caller waits, commands and queries', async () => {
     const queue = await replies();
-    const calls = [() => publish(LARGE, { replyTo: queue }), () => users.publish(LARGE, { replyTo: queue }, 'users.exists.v1')];
-    for (const call of calls) {
+    const ask = (bytes: number) => users.publish(Buffer.alloc(bytes, 'x'), { replyTo: queue }, 'users.exists.v1');
+    const calls: [() => void, number][] = [
+      [() => publish(LARGE, { replyTo: queue }), 1_048_576],
+      [() => ask(524_289), 524_288],
+    ];
+    for (const [call, most] of calls) {
       call();
       const reply = await users.next(queue);
       expect(JSON.parse(reply.content.toString())).toEqual({
         status: 'INVALID_ARGUMENT',
-        message: 'The body must be at most 1048576 bytes.',
+        message: `The body must be at most ${most} bytes.`,
       });
     }
+    // One byte less, and it waits for its turn like any other.
+    ask(524_288);
+    await eventually(async () => (await inFlight('users.queries')) === 2);
   });
 
   it('leave nothing in memory while the broker takes no letters, and stop their queue', async () => {

@@ -5,6 +5,7 @@ import { Parser } from '@asyncapi/parser';
 import Ajv, { type ValidateFunction } from 'ajv';
 import { ALL_EVENTS } from '@app/contracts/all-events';
 import { ALL_MESSAGES } from '@app/contracts/all-messages';
+import { MAX_QUERY_BYTES } from '@app/contracts/json';
 import { validateBody } from '@app/contracts/validate';
 import { HEADER } from '@app/amqp/messages/headers';
 import { BINDINGS, LANES, QUEUES } from '@app/rabbitmq/topology/topology';
@@ -31,6 +32,19 @@ const diagnosticsOf = async (text: string) => {
   const codes = (await parser.parse(text)).diagnostics.map(({ code }) => code);
   // The hint to use version 3.1 is ignored, because more tools read 3.0.
   return [...new Set(codes)].filter((code) => code !== 'asyncapi-latest-version').sort();
+};
+
+interface Sized {
+  type?: string;
+  properties?: Record<string, Sized>;
+  items?: Sized;
+  maxItems?: number;
+  maxLength?: number;
+}
+/** A value that is no shorter as JSON than any that the schema allows: each character has an escape. */
+const largestOf = ({ type, properties = {}, items = {}, maxItems, maxLength = 256 }: Sized): unknown => {
+  if (type === 'object') return Object.fromEntries(Object.entries(properties).map(([name, field]) => [name, largestOf(field)]));
+  return type === 'array' ? Array.from({ length: maxItems! }, () => largestOf(items)) : '"'.repeat(maxLength);
 };
 
 describe('asyncapi.json', () => {
@@ -95,6 +109,12 @@ describe('asyncapi.json', () => {
   it.each(ALL_EVENTS.map((event) => [event.type, event] as const))(
     'has a complete example of %s that passes the validation of its contract',
     (_, { data, example }) => expect(validateBody(data, example)).toEqual(example),
+  );
+
+  it.each(ALL_MESSAGES.filter(({ kind }) => kind === 'query').map((message) => [message.pattern, message] as const))(
+    'has no body of %s that is longer than a query may be',
+    (_, { request }) =>
+      expect(JSON.stringify(largestOf(schemas[request.name] as Sized)).length).toBeLessThanOrEqual(MAX_QUERY_BYTES),
   );
 
   it('has schemas that refuse the same values as the validation', () => {

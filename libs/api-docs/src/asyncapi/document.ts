@@ -1,7 +1,7 @@
 import { ALL_EVENTS } from '@app/contracts/all-events';
 import { ALL_MESSAGES } from '@app/contracts/all-messages';
 import { LIMITS } from '@app/contracts/fields';
-import { MAX_BODY_BYTES, MAX_DEPTH, MAX_VALUES } from '@app/contracts/json';
+import { MAX_BODY_BYTES, MAX_DEPTH, MAX_QUERY_BYTES, MAX_VALUES } from '@app/contracts/json';
 import { AddNotification } from '@app/contracts/notifications.add';
 import { LANES } from '@app/rabbitmq/topology/topology';
 import { schemasOf } from '../openapi/schemas';
@@ -24,7 +24,7 @@ import { titled } from './titles';
 /** Paragraphs with code in backticks, because the page supports no other markup. */
 const DESCRIPTION = `Messages that the services of the collaboration backend consume from RabbitMQ and publish to it. The document describes this system: \`receive\` is a command or query that you publish and the system consumes; \`send\` is an event that it publishes and you may listen to.
 
-To call, publish with the routing key of the operation to the exchange that your account was given, one of ${LANES.map((lane) => `\`${lane}\``).join(', ')}. Each exchange is a separate lane, so that a backlog in one lane does not delay another. The gateway and the services publish to \`calls\`. The body is JSON in UTF-8, at most ${MAX_BODY_BYTES / 1024 / 1024} MiB, ${MAX_DEPTH} levels deep and with ${MAX_VALUES} values, without an envelope. Unknown fields are ignored. With \`reply_to\` the reply is published to exchange \`replies\`, with your queue as routing key and your \`correlation_id\`. A query needs \`reply_to\`. A command without \`reply_to\` is executed too: it is retried after a transient failure, and becomes a dead letter after a permanent one.
+To call, publish with the routing key of the operation to the exchange that your account was given, one of ${LANES.map((lane) => `\`${lane}\``).join(', ')}. Each exchange is a separate lane, so that a backlog in one lane does not delay another. The gateway and the services publish to \`calls\`. The body is JSON in UTF-8, at most ${MAX_BODY_BYTES / 1024 / 1024} MiB (a query ${MAX_QUERY_BYTES / 1024} KiB), ${MAX_DEPTH} levels deep and with ${MAX_VALUES} values, without an envelope. Unknown fields are ignored. With \`reply_to\` the reply is published to exchange \`replies\`, with your queue as routing key and your \`correlation_id\`. A query needs \`reply_to\`. A command without \`reply_to\` is executed too: it is retried after a transient failure, and becomes a dead letter after a permanent one.
 
 To listen, consume the queue that was declared for your account and bound to exchange \`events\` for your event types. Events that the system itself listens to are published to \`events.own\` first. Events are delivered at least once and in no particular order. Objects that can change have a \`version\` that only grows.
 

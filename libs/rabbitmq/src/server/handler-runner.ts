@@ -4,7 +4,7 @@ import { isObservable, lastValueFrom } from 'rxjs';
 import { ALL_EVENTS } from '@app/contracts/all-events';
 import { ALL_MESSAGES } from '@app/contracts/all-messages';
 import { ApiError } from '@app/contracts/error';
-import { MAX_BODY_BYTES, parseJson } from '@app/contracts/json';
+import { MAX_BODY_BYTES, MAX_QUERY_BYTES, parseJson } from '@app/contracts/json';
 import { runIn } from '@app/tracing/tracing';
 import { isBug, type Outcome } from '../settle/ack-policy';
 import { RefusalLines } from '../settle/refusal-lines';
@@ -18,6 +18,11 @@ export const isEvent = (pattern: string) => EVENTS.has(pattern);
 
 /** Fits 1000 users with the longest names. It is above the limit of commands, because an event repeats names that the command need not. */
 const MAX_EVENT_BYTES = 8 * 1024 * 1024;
+
+function mostBytesOf({ kind, context }: Delivery): number {
+  if (kind === 'queries') return MAX_QUERY_BYTES;
+  return isEvent(context.pattern) ? MAX_EVENT_BYTES : MAX_BODY_BYTES;
+}
 
 /** Passes a delivery to its handler, if that is allowed, and returns the outcome. */
 export class HandlerRunner {
@@ -54,7 +59,7 @@ export class HandlerRunner {
    * @returns undefined for any other body
    */
   outcomeOfTooLarge(delivery: Delivery): Outcome | undefined {
-    const most = isEvent(delivery.context.pattern) ? MAX_EVENT_BYTES : MAX_BODY_BYTES;
+    const most = mostBytesOf(delivery);
     if (delivery.message.content.length <= most) return undefined;
     if (delivery.isExpired) return { kind: 'expired' };
     try {

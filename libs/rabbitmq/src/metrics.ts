@@ -192,7 +192,7 @@ export class TransportMetrics {
     this.lettersHeldLimit = new Gauge({
       registers,
       name: 'rabbitmq_letters_held_limit',
-      help: 'With more of those the queue is not consumed.',
+      help: 'With as many of those the queue is not consumed.',
     });
     this.lettersDropped = new Counter({
       registers,

@@ -111,11 +111,11 @@ describe('bodies that are too large', () => {
     try {
       for (let number = 0; number < PLACES; number++) publish(LARGE);
       await eventually(() => users.server.check()?.startsWith('users.commands.1 is not consumed'));
-      expect(await inFlight('users.commands.1')).toBeGreaterThan(16);
+      expect(await inFlight('users.commands.1')).toBeGreaterThanOrEqual(16);
       // The publisher is in this process, and its last bodies may be on their way.
       await eventually(() => bytesHeld() - before < 8 * MEBIBYTE, 10_000);
       const stops = warned.mock.calls.filter(([line]: unknown[]) => (line as { msg: string }).msg === 'a queue is not consumed');
-      expect(stops).toMatchObject([[{ queue: 'users.commands.1', held: 17 }]]);
+      expect(stops).toMatchObject([[{ queue: 'users.commands.1', held: 16 }]]);
     } finally {
       warned.mockRestore();
       await users.channel.bindQueue(REFUSED, 'dead', REFUSED);

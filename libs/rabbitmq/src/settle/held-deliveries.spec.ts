@@ -35,26 +35,26 @@ describe(HeldDeliveries.name, () => {
   });
   afterEach(() => void jest.restoreAllMocks());
 
-  it('goes on to consume a queue with 16 of them, and counts them', async () => {
-    change(1, 16);
-    change(1, 16, OTHER);
+  it('goes on to consume a queue with 15 of them, and counts them', async () => {
+    change(1, 15);
+    change(1, 15, OTHER);
     expect([steps, lines, held.check()]).toEqual([[], [], undefined]);
     expect(await gauge('rabbitmq_letters_held')).toEqual([
-      [QUEUE.name, 16],
-      [OTHER.name, 16],
+      [QUEUE.name, 15],
+      [OTHER.name, 15],
     ]);
     expect(await gauge('rabbitmq_letters_held_limit')).toEqual([[undefined, 16]]);
   });
 
-  it('stops that queue with the 17th, says so once, and goes on with 16', () => {
-    change(1, 18);
+  it('stops that queue with the 16th, says so once, and goes on with 15', () => {
+    change(1, 17);
     expect(steps).toEqual([`${QUEUE.name} pauses: letters`]);
     expect(held.check()).toBe('users.commands.0 is not consumed: the broker does not take its retries and dead letters');
     expect(lines).toEqual([
       {
         msg: 'a queue is not consumed',
         queue: QUEUE.name,
-        held: 17,
+        held: 16,
         reason: 'the broker does not take its retries and dead letters',
         hint: expect.stringMatching(/dead-letters.*docs\/runbooks\/QueueNotConsumed\.md/) as string,
       },
@@ -64,6 +64,6 @@ describe(HeldDeliveries.name, () => {
     change(-1, 1);
     expect(steps.slice(1)).toEqual([`${QUEUE.name} goes on: letters`]);
     expect(held.check()).toBeUndefined();
-    expect(lines.slice(1)).toEqual([{ msg: 'a queue is consumed again', queue: QUEUE.name, held: 16 }]);
+    expect(lines.slice(1)).toEqual([{ msg: 'a queue is consumed again', queue: QUEUE.name, held: 15 }]);
   });
 });

@@ -3,7 +3,7 @@ import type { ConsumedQueue } from '../topology/consumed-queues';
 import type { TransportMetrics } from '../metrics';
 import type { QueueConsumer } from '../delivery/queue-consumer';
 
-/** With more held deliveries the queue is not consumed any more. */
+/** With as many held deliveries the queue is not consumed any more. Some queues have no more deliveries in a process. */
 export const MOST_HELD = 16;
 
 const REASON = 'the broker does not take its retries and dead letters';
@@ -23,7 +23,7 @@ export class HeldDeliveries {
 
   /** undefined while every queue is consumed, else a short reason without secrets. */
   check(): string | undefined {
-    const stopped = [...this.held].find(([, held]) => held > MOST_HELD);
+    const stopped = [...this.held].find(([, held]) => held >= MOST_HELD);
     return stopped && `${stopped[0].name} is not consumed: ${REASON}`;
   }
 
@@ -32,11 +32,11 @@ export class HeldDeliveries {
     const held = before + by;
     this.held.set(queue, held);
     this.metrics.lettersHeld.set({ queue: queue.name }, held);
-    if (before <= MOST_HELD && held > MOST_HELD) {
+    if (before < MOST_HELD && held >= MOST_HELD) {
       this.logger.warn({ msg: 'a queue is not consumed', queue: queue.name, held, reason: REASON, hint: HINT });
       void this.consumers.get(queue)?.pause('letters');
     }
-    if (before > MOST_HELD && held <= MOST_HELD) {
+    if (before >= MOST_HELD && held < MOST_HELD) {
       this.logger.log({ msg: 'a queue is consumed again', queue: queue.name, held });
       void this.consumers.get(queue)?.resume('letters');
     }

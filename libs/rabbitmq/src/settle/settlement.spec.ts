@@ -70,6 +70,12 @@ describe(Settlement.name, () => {
     ]);
   });
 
+  it('keeps no body that cannot be read while its letter waits for its turn', async () => {
+    const [, , { message }] = [settle(REFUSED), settle(REFUSED), settle(REFUSED)];
+    await new Promise(setImmediate);
+    expect([await value('rabbitmq_deliveries_waiting'), message.content.length]).toEqual([1, 0]);
+  });
+
   it('holds what this system failed to do without limit, and names the account', async () => {
     const { settled } = settle(DEAD);
     await eventually(() => lines.length > 0);

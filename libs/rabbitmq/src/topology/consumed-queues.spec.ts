@@ -1,6 +1,9 @@
 import { MOST_COMMANDS } from '@app/amqp/messages/command-format';
+import { MAX_BODY_BYTES, MAX_QUERY_BYTES } from '@app/contracts/json';
 import { consumedQueues } from './consumed-queues';
-import { callQueue } from './topology';
+import { callQueue, LANES } from './topology';
+
+const MEBIBYTE = 1024 * 1024;
 
 const prefetchOfCalls = (commands: number) =>
   consumedQueues('users', ['commands'], commands).find(({ name }) => name === callQueue('users'))!.prefetch;
@@ -12,5 +15,12 @@ describe(consumedQueues.name, () => {
 
   it('takes no more messages of calls than commands are wanted', () => {
     expect(prefetchOfCalls(3)).toBe(3);
+  });
+
+  it('lets other services fill 321 MiB of a process at most, as docs/security.md says', () => {
+    const queues = consumedQueues('notifications', ['commands', 'queries', 'events'], 256);
+    const ofLanes = queues.filter(({ exchange }) => LANES.some((lane) => lane === exchange));
+    const bytes = ofLanes.map(({ kind, prefetch }) => prefetch * (kind === 'queries' ? MAX_QUERY_BYTES : MAX_BODY_BYTES));
+    expect(bytes.reduce((sum, most) => sum + most, 0)).toBe(321 * MEBIBYTE);
   });
 });

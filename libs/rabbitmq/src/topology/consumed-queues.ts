@@ -37,6 +37,8 @@ export interface ConsumedQueue {
 export const CALLS_PREFETCH = 32;
 /** Deliveries in flight of one lane. It limits how many wait in a slow process while another process is idle. */
 const LANE_PREFETCH = 64;
+/** The same for what a lane sends besides, in a second queue or a second time: the broker counts messages, and each may be a body of 1 MiB in memory. */
+const LEAST_PREFETCH = 16;
 /** Large, so that queries of quiet tenants are prefetched too when a busy tenant has a backlog. */
 const QUERY_PREFETCH = 256;
 const EVENT_PREFETCH = 16;
@@ -44,6 +46,7 @@ const EVENT_PREFETCH = 16;
 /** @param commands most commands in flight that the gateway or a service waits for */
 export function consumedQueues(service: ServiceName, kinds: readonly QueueKind[], commands: number): ConsumedQueue[] {
   const inLane = Math.min(LANE_PREFETCH, commands);
+  const besides = Math.min(LEAST_PREFETCH, commands);
   const ofKind: Record<QueueKind, () => ConsumedQueue[]> = {
     commands: () => [
       { name: callQueue(service), kind: 'commands', exchange: 'calls', prefetch: Math.min(CALLS_PREFETCH, commands) },
@@ -53,8 +56,8 @@ export function consumedQueues(service: ServiceName, kinds: readonly QueueKind[]
         exchange: LANES[lane],
         prefetch: inLane,
       })),
-      { name: earlierCommandQueue(service), kind: 'commands', exchange: LANES[0], prefetch: inLane },
-      { name: againQueue(service), kind: 'commands', exchange: LANES[0], prefetch: inLane },
+      { name: earlierCommandQueue(service), kind: 'commands', exchange: LANES[0], prefetch: besides },
+      { name: againQueue(service), kind: 'commands', exchange: LANES[0], prefetch: besides },
       { name: suspectQueue(service), kind: 'commands', exchange: LANES[0], prefetch: 1, alone: true },
     ],
     queries: () => [
@@ -64,7 +67,7 @@ export function consumedQueues(service: ServiceName, kinds: readonly QueueKind[]
         name: queryQueue(service, lane),
         kind: 'queries' as const,
         exchange: LANES[lane],
-        prefetch: LANE_PREFETCH,
+        prefetch: LEAST_PREFETCH,
         onOneNode: true,
       })),
     ],

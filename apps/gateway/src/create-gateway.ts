@@ -26,6 +26,7 @@ import { traceRequest } from './server/request-span';
 import { SmallPieces } from './server/small-pieces';
 import { SERVER_LIMITS, type ServerLimits } from './server/server-limits';
 import { StrangerLines } from './server/stranger-lines';
+import { UnprovedConnections } from './server/unproved-connections';
 import { serveDocumentation } from './docs/documentation';
 
 export interface GatewayParts {
@@ -51,13 +52,15 @@ export async function createGateway({
   limits,
 }: GatewayParts): Promise<NestFastifyApplication> {
   const serverLimits = { ...SERVER_LIMITS, ...limits };
-  const connections = new Connections(serverLimits, logger);
+  const unproved = new UnprovedConnections();
+  const connections = new Connections(serverLimits, logger, unproved);
   const tooMany = new TooManyRequests(logger, readiness);
   const rate = new KeyRateLimiter(config.rateLimitPerSecond);
   const admission = new Admission(authenticator, rate, tooMany, connections, { ...serverLimits, ...config }, busyKeys);
 
   const strangers = new StrangerLines(logger);
-  const adapter = createAdapter(connections, logger, strangers, serverLimits);
+  const pieces = new SmallPieces(logger, unproved);
+  const adapter = createAdapter(connections, pieces, strangers, serverLimits);
   const fastify = adapter.getInstance();
   refuseUnread(fastify.server, admission, tooMany);
   connections.watch(fastify.server);
@@ -112,7 +115,7 @@ export async function createGateway({
 
 function createAdapter(
   connections: Connections,
-  logger: NestLogger,
+  pieces: SmallPieces,
   strangers: StrangerLines,
   limits: ServerLimits,
 ): FastifyAdapter {
@@ -128,7 +131,7 @@ function createAdapter(
     keepAliveTimeout: limits.keepAliveTimeoutMs,
     requestTimeout: limits.requestTimeoutMs,
     http: {
-      IncomingMessage: requestsInPieces(new SmallPieces(logger).arrived),
+      IncomingMessage: requestsInPieces(pieces.arrived),
       headersTimeout: limits.headersTimeoutMs,
       requestTimeout: limits.requestTimeoutMs,
       connectionsCheckingInterval: limits.checkEveryMs,

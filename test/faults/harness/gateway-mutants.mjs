@@ -66,6 +66,21 @@ export const GATEWAY_MUTANTS = [
     test: ['apps/gateway/src/server/connections.spec.ts', 'aborts requests without the stacks of their errors'],
   },
   {
+    name: 'all that has arrived parsed at once',
+    edits: [['apps/gateway/src/server/unproved-connections.ts', '++this.parsed === MOST_PARSED', '++this.parsed === Infinity']],
+    test: ['apps/gateway/src/server/unproved-connections.spec.ts', 'is parsed in several iterations: requests'],
+  },
+  {
+    name: 'small pieces of bodies all parsed at once',
+    edits: [['apps/gateway/src/server/small-pieces.ts', 'reader.unpaid % PIECES_OF_REQUEST === 0', 'reader.unpaid < 0']],
+    test: ['apps/gateway/src/server/unproved-connections.spec.ts', 'is parsed in several iterations: small pieces'],
+  },
+  {
+    name: 'new connections behind all that came before',
+    edits: [['apps/gateway/src/server/unproved-connections.ts', 'this.queue.takeLast()', 'this.queue.takeFirst(() => true)']],
+    test: ['apps/gateway/src/server/unproved-connections.spec.ts', 'reads the first and the latest'],
+  },
+  {
     name: 'large bodies without turns beside small calls',
     edits: [[`${ADMISSION}/large-bodies.ts`, '? MOST_BYTES_BESIDE : MOST_BYTES', '? MOST_BYTES : MOST_BYTES']],
     test: [`${ADMISSION}/large-bodies.spec.ts`, 'has one body of a key at work beside small calls'],

@@ -8,6 +8,7 @@ import { Progress } from './progress';
 import { standBefore } from './stand-before';
 import type { ServerLimits } from './server-limits';
 import { stopReading } from './stop-reading';
+import { UnprovedConnections } from './unproved-connections';
 
 interface Owed {
   response: ServerResponse;
@@ -42,9 +43,11 @@ export class Connections {
   private readonly closed: ClosedConnections;
   private queued = 0;
 
+  /** @param unproved which of the connections wait when much is parsed */
   constructor(
     private readonly limits: Limits,
     logger: NestLogger,
+    private readonly unproved = new UnprovedConnections(),
   ) {
     this.closed = new ClosedConnections(logger);
   }
@@ -100,6 +103,7 @@ export class Connections {
     const connection: Connection = { owed: [], queued: 0, progress: new Progress(socket) };
     this.open.set(socket, connection);
     connectionsOpen.inc();
+    this.unproved.opened(socket);
     // Node resumes reading for the body of a started request, and after a write is flushed: pause again.
     socket.on('resume', () => connection.queued > 0 && stopReading(socket));
     // Node makes an error for each request that it aborts then. Nobody reads their stacks, and thousands of them take most of a second.
@@ -108,6 +112,7 @@ export class Connections {
     socket.once('close', () => {
       Error.stackTraceLimit = stackTraceLimit;
       this.open.delete(socket);
+      this.unproved.left(socket);
       connectionsOpen.dec();
       this.queued -= connection.queued;
       for (const { callbacks } of connection.owed) for (const callback of callbacks) callback();
@@ -116,6 +121,7 @@ export class Connections {
 
   private arrived(request: IncomingMessage, response: ServerResponse, begin: () => void): void {
     const { socket } = request;
+    this.unproved.arrived(socket);
     const connection = this.open.get(socket);
     // Node emits the requests that it has read of a connection that was just closed, too.
     if (!connection || socket.destroyed) return;
@@ -138,6 +144,7 @@ export class Connections {
     if (place < 0 || !this.open.has(socket)) return;
     connection.owed.splice(place, 1);
     for (const callback of owed.callbacks) callback();
+    if (owed.response.req.provedKey !== undefined) this.unproved.left(socket);
     if (connection.queued === 0) return;
     const next = connection.owed.find(({ begin }) => begin);
     const begin = next?.begin;

@@ -11,7 +11,7 @@ describe(SmallPieces.name, () => {
   beforeEach(() => {
     jest.useFakeTimers();
     warn.mockClear();
-    pieces = new SmallPieces({ warn } as never);
+    pieces = new SmallPieces({ warn } as never, { arrived: () => undefined });
   });
   afterEach(() => jest.useRealTimers());
 

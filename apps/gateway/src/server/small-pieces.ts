@@ -4,6 +4,7 @@ import { FairQueue } from '@app/amqp/calls/fair-queue';
 import type { NestLogger } from '@app/runtime/logger';
 import { bodyPauses } from './metrics';
 import { stopReading } from './stop-reading';
+import { PIECES_OF_REQUEST, type UnprovedConnections } from './unproved-connections';
 
 /** A piece of a body below this size is small: it costs as much processor time as many kilobytes. */
 const SMALL_BYTES = 256;
@@ -35,13 +36,17 @@ export class SmallPieces {
   private isPaying = false;
   private readonly slow = { pauses: 0, apiKeys: new Set<string>() };
 
-  constructor(private readonly logger: NestLogger) {}
+  constructor(
+    private readonly logger: NestLogger,
+    private readonly unproved: Pick<UnprovedConnections, 'arrived'>,
+  ) {}
 
   arrived = (request: IncomingMessage, bytes: number): void => {
     if (bytes >= SMALL_BYTES) return;
     const { socket } = request;
     const reader = this.readers.get(socket) ?? this.added(request);
     reader.request = request;
+    if (reader.unpaid % PIECES_OF_REQUEST === 0) this.unproved.arrived(socket);
     if (++reader.unpaid < MOST_UNPAID || reader.waitingSince !== undefined) return;
     reader.waitingSince = performance.now();
     bodyPauses.inc();

@@ -53,6 +53,12 @@ describe(FairQueue.name, () => {
     expect(take(queue, 9)).toEqual(['a1', 'b2', 'a2']);
   });
 
+  it('takes the last items of owners in turn', () => {
+    const queue = queueOf('a1', 'a2', 'a3', 'b1');
+    expect([queue.takeLast(), queue.takeLast(), queue.takeLast()]).toEqual(['a3', 'b1', 'a2']);
+    expect([queue.takeFirst(() => true), queue.takeLast()]).toEqual(['a1', undefined]);
+  });
+
   it('removes an item, and its owner with the last one', () => {
     const queue = queueOf('a1', 'a2', 'b1');
     expect([queue.remove('a', 'a1'), queue.remove('a', 'a1'), queue.remove('b', 'b1'), queue.remove('b', 'b1')]).toEqual([

@@ -36,14 +36,23 @@ export class FairQueue<Item> {
     let taken = 0;
     while (taken < items.length && accept(items[taken])) taken++;
     items.splice(0, taken);
-    this.byOwner.delete(owner);
-    if (items.length > 0) this.byOwner.set(owner, items);
+    this.rotate(owner, items);
   }
 
   /** Removes the first item of the next owner that may have a turn. The others keep their places. */
   takeFirst(mayTake: (owner: string) => boolean): Item | undefined {
     for (const [owner, items] of this.byOwner) if (mayTake(owner)) return this.shift(owner, items);
     return undefined;
+  }
+
+  /** Removes the last item of the next owner. */
+  takeLast(): Item | undefined {
+    const [next] = this.byOwner;
+    if (!next) return undefined;
+    const [owner, items] = next;
+    const last = items.pop();
+    this.rotate(owner, items);
+    return last;
   }
 
   /** @returns false when the item is not in the queue */
@@ -58,8 +67,13 @@ export class FairQueue<Item> {
 
   private shift(owner: string, items: Item[]): Item | undefined {
     const first = items.shift();
+    this.rotate(owner, items);
+    return first;
+  }
+
+  /** The owner has had a turn. */
+  private rotate(owner: string, items: Item[]): void {
     this.byOwner.delete(owner);
     if (items.length > 0) this.byOwner.set(owner, items);
-    return first;
   }
 }

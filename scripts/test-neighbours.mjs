@@ -15,6 +15,7 @@ const COLUMNS = [
   'machine (ms)',
   'client late (ms)',
   'events p99 (ms)',
+  'removals: median, longest (ms)',
   'most memory (MiB)',
   'broker: memory, disk (MiB)',
   'recovery (s)',

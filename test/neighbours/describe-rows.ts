@@ -73,6 +73,7 @@ function reportOf({ offered, measured, taken, recoveryMs, events, violations }: 
     offered,
     ...figuresOf(measured),
     'events p99 (ms)': events.p99.toFixed(),
+    'removals: median, longest (ms)': `${measured.removals.median.toFixed()}, ${measured.removals.longest.toFixed()}`,
     'most memory (MiB)': `${taken.rss.toFixed()} ${taken.of}`,
     'broker: memory, disk (MiB)': `${taken.brokerMemory.toFixed()}, ${taken.brokerDisk.toFixed()}`,
     'recovery (s)': recoveryMs === Infinity ? 'none' : (recoveryMs / 1000).toFixed(1),

@@ -3,6 +3,7 @@
 import { Agent, request } from 'node:http';
 import { watchMachine } from '../faults/harness/machine-noise.mjs';
 import { pause } from './attacks/calls.mjs';
+import { removeUsers } from './removals.mjs';
 
 /** @typedef {{ url: string, headers: object, organizationId: string, documentId: string, addsPerSecond: number, getsPerSecond: number }} Options */
 /** @typedef {{ kind: string, perSecond: number, due: number, bodyOf: (number: number) => Record<string, unknown> }} Stream */
@@ -26,7 +27,12 @@ async function main({ url, headers, organizationId, documentId, addsPerSecond, g
   const open = new Set();
   let asked = 0;
   await store('users', 'users/add', (number) => ({ organizationId, users: [{ userId: USER, name: markOf(number) }] }));
-  await store('add', 'notifications/add', (number) => ({ ...newNotification(number), notifyUsers: undefined, notifyAll: true }));
+  /** @param {number} number */
+  const toAll = (number) => ({ ...newNotification(number), notifyUsers: undefined, notifyAll: true });
+  await store('add', 'notifications/add', toAll);
+  // What is stored in the other organization is read back at its end only.
+  const ofRemovals = `${organizationId}, users removed`;
+  await store('other', 'notifications/add', (number) => ({ ...toAll(number), organizationId: ofRemovals }));
   const start = performance.now();
   /** @type {Stream[]} */
   const streams = [
@@ -34,6 +40,12 @@ async function main({ url, headers, organizationId, documentId, addsPerSecond, g
     { kind: 'get', perSecond: getsPerSecond, due: 0, bodyOf: nextFilters },
   ];
   let reads = 0;
+  const stopRemovals = removeUsers({
+    call: (operation, data) => post(`${url}/v1/${operation}`, headers, JSON.stringify({ data }), agent),
+    machine,
+    organizationId: ofRemovals,
+    report: (removal) => void process.send?.({ removal }),
+  });
   const timer = setInterval(() => {
     const now = performance.now();
     for (const stream of streams) {
@@ -47,7 +59,7 @@ async function main({ url, headers, organizationId, documentId, addsPerSecond, g
   process.on('message', (order) => {
     if (order !== 'stop') return;
     clearInterval(timer);
-    void Promise.all(open).then(() => process.send?.({ done: true }, () => process.exit(0)));
+    void Promise.all([...open, stopRemovals()]).then(() => process.send?.({ done: true }, () => process.exit(0)));
   });
   process.send?.({ started: true });
 

@@ -8,7 +8,7 @@ export const GETS_PER_SECOND = 10;
 
 /** An answer. A get is not in the journal, because it changes nothing. `users`: the user that is added before all. */
 interface Answered {
-  kind: 'add' | 'get' | 'users';
+  kind: 'add' | 'get' | 'users' | 'other';
   number: number;
   askedAt: number;
   /** Delay of the client itself. */
@@ -17,6 +17,19 @@ interface Answered {
   /** Notifications in the page that belong to other tenants. */
   strange: number;
   data?: Record<string, unknown>;
+}
+
+/** A user whom it added and removed, read until nothing was found. */
+interface Removal {
+  number: number;
+  askedAt: number;
+  /** 200, or the first other answer to one of these calls. */
+  status: number;
+  /** Whether the user found the notification to all before. */
+  found: boolean;
+  /** From the answer to the removal until the first read that found nothing. */
+  seenMs: number;
+  noiseMs: number;
 }
 
 /** Measurements of a period. Times in milliseconds, without the delay by the machine itself unless noted. */
@@ -30,12 +43,21 @@ export interface Measured {
   rawP99: number;
   machineP99: number;
   lateP99: number;
+  removals: {
+    /** Answers by status, as above. */
+    statuses: Record<string, number>;
+    longest: number;
+    median: number;
+    /** Added users who did not find what all users have. */
+    missed: number;
+  };
 }
 
 /** 50 adds and 10 gets per second, half of these for a user, in a new organization for each run. */
 export class GoodTenant {
   readonly documentId = 'document';
   readonly answers: Answered[] = [];
+  private readonly removals: Removal[] = [];
   /** Arrival times of the events of its adds, by notification id. */
   private readonly heard = new Map<string, number>();
   private child?: Child;
@@ -56,11 +78,10 @@ export class GoodTenant {
       addsPerSecond: ADDS_PER_SECOND,
       getsPerSecond: GETS_PER_SECOND,
     };
-    good.child = await Child.start(
-      'good-tenant.mjs',
-      options,
-      (message: Answered) => message.answer && good.answers.push(message),
-    );
+    good.child = await Child.start('good-tenant.mjs', options, (message: Answered & { removal?: Removal }) => {
+      if (message.removal) good.removals.push(message.removal);
+      else if (message.answer) good.answers.push(message);
+    });
     return good;
   }
 
@@ -77,19 +98,29 @@ export class GoodTenant {
   /** @param from in epoch milliseconds, like `until` */
   measured(from: number, until = Infinity): Measured {
     const answers = this.answers.filter(({ askedAt }) => askedAt >= from && askedAt < until);
-    const statuses: Record<string, number> = {};
-    for (const { answer } of answers) statuses[answer.status] = (statuses[answer.status] ?? 0) + 1;
     const own = ({ answer }: Answered) => Math.max(0, answer.ms - answer.noiseMs);
     const of = (kind: Answered['kind']) => answers.filter((answer) => answer.kind === kind);
     const p99 = (values: number[]) => percentile(99, values);
     return {
       asked: answers.length,
-      statuses,
+      statuses: countsOf(answers.map(({ answer }) => answer.status)),
       addP99: p99(of('add').map(own)),
       getP99: p99(of('get').map(own)),
       rawP99: p99(answers.map(({ answer }) => answer.ms)),
       machineP99: p99(answers.map(({ answer }) => answer.noiseMs)),
       lateP99: p99(answers.map(({ lateMs }) => lateMs)),
+      removals: this.removalsOf(from, until),
+    };
+  }
+
+  private removalsOf(from: number, until: number): Measured['removals'] {
+    const removals = this.removals.filter(({ askedAt }) => askedAt >= from && askedAt < until);
+    const seen = removals.filter(({ status }) => status === 200).map(({ seenMs, noiseMs }) => Math.max(0, seenMs - noiseMs));
+    return {
+      statuses: countsOf(removals.map(({ status }) => status)),
+      longest: Math.max(0, ...seen),
+      median: percentile(50, seen),
+      missed: removals.filter(({ found }) => !found).length,
     };
   }
 
@@ -112,11 +143,19 @@ export class GoodTenant {
 
   /** All that it has added, in the format of the journal, for the verification. */
   get journal(): Pick<Journal, 'read'> {
-    return { read: () => this.answers.filter(({ kind }) => kind !== 'get').map((answer) => this.askOf(answer)) };
+    return {
+      read: () => this.answers.filter(({ kind }) => kind === 'add' || kind === 'users').map((answer) => this.askOf(answer)),
+    };
   }
 
   private askOf({ kind, number, askedAt, answer, data = {} }: Answered): Ask {
     const mark = `${this.organizationId} mark ${number}`;
     return { thing: { kind: kind === 'users' ? 'user' : 'notification', tenant: 0, mark, data }, askedAt, answer };
   }
+}
+
+function countsOf(statuses: readonly number[]): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const status of statuses) counts[status] = (counts[status] ?? 0) + 1;
+  return counts;
 }

@@ -14,6 +14,8 @@ const RECOVERY_MS = 10_000;
 const MOST_RSS = 512;
 const LEAST_BOUND_MS = 150;
 const QUIET_FACTOR = 3;
+/** Promise 13. */
+const MOST_REMOVAL_MS = 1000;
 
 /** Time during which a recovered system must work. */
 const HEALTHY_MS = 2000;
@@ -138,7 +140,7 @@ export async function tidyUp(system: NeighbourSystem, clean: boolean, writerEnv?
 }
 
 function judge({ measured, taken, recoveryMs, events }: Outcome, quiet: Quiet): string[] {
-  const { statuses, asked, addP99, getP99 } = measured;
+  const { statuses, asked, addP99, getP99, removals } = measured;
   const others = Object.entries(statuses).filter(([status]) => status !== '200');
   return [
     ...others.map(([status, count]) => `${count} of ${asked} answered ${status}`),
@@ -148,6 +150,11 @@ function judge({ measured, taken, recoveryMs, events }: Outcome, quiet: Quiet): 
     ...taken.alarms.map((alarm) => `${alarm} alarm`),
     recoveryMs > RECOVERY_MS &&
       `recovered after ${recoveryMs === Infinity ? `more than ${GIVE_UP_MS / 1000}` : (recoveryMs / 1000).toFixed(1)} s`,
+    ...Object.entries(removals.statuses)
+      .filter(([status]) => status !== '200')
+      .map(([status, count]) => `${count} removals answered ${status}`),
+    removals.missed > 0 && `${removals.missed} added users not found`,
+    removals.longest > MOST_REMOVAL_MS && `a removal seen after ${removals.longest.toFixed()} ms`,
     events.missing > 0 && `${events.missing} events missing ${RECOVERY_MS / 1000} s after the end`,
   ].filter((violation) => violation !== false);
 }
@@ -197,7 +204,7 @@ async function replayAll(system: NeighbourSystem): Promise<string[]> {
 
 /** Number of unacknowledged commands in all queues. */
 async function backlog(system: NeighbourSystem): Promise<number> {
-  const queues = await waitingIn(system.broker.url, /^(?!.*(\.dead|\.refused|\.retry\.|\.events$))/);
+  const queues = await waitingIn(system.broker.url, /^(?!.*(\.dead|\.refused|\.retry\.))/);
   return queues.reduce((sum, { count }) => sum + count, 0);
 }
 

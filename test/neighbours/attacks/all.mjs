@@ -4,6 +4,7 @@ import { HTTP_CALLS } from './http-calls.mjs';
 import { HTTP_SOCKETS } from './http-sockets.mjs';
 import { LIFECYCLE } from './lifecycle.mjs';
 import { LISTENERS } from './listener.mjs';
+import { MEMBERS } from './members.mjs';
 import { FORGERS } from './publisher-forged.mjs';
 import { PUBLISHERS } from './publisher.mjs';
 import { READERS } from './readers.mjs';
@@ -25,6 +26,7 @@ export const ATTACKS = [
   ...HTTP_CALLS,
   ...LIFECYCLE,
   ...READERS,
+  ...MEMBERS,
   ...HTTP_SOCKETS,
   ...PUBLISHERS,
   ...FORGERS,

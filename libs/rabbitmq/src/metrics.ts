@@ -162,7 +162,7 @@ export class TransportMetrics {
     this.deliveriesWaiting = new Gauge({
       registers,
       name: 'rabbitmq_deliveries_waiting',
-      help: 'Deliveries that wait for their turn in the fair schedule, by kind: commands (with the events), queries, or letters of refused commands.',
+      help: 'Deliveries that wait for their turn in the fair schedule, by kind: commands, queries, events, or letters of refused commands.',
       labelNames: ['kind'],
     });
     this.deliveriesRunning = new Gauge({
@@ -174,7 +174,7 @@ export class TransportMetrics {
     this.deliveriesRunningLimit = new Gauge({
       registers,
       name: 'rabbitmq_deliveries_running_limit',
-      help: 'As many of those as there may be: the setting with COMMAND_PREFETCH or QUERY_PREFETCH in its name.',
+      help: 'As many of those as there may be: the setting with COMMAND_PREFETCH or QUERY_PREFETCH in its name, and 8 for events.',
       labelNames: ['kind'],
     });
     this.queueAway = new Gauge({

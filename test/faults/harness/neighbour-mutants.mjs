@@ -8,6 +8,7 @@ const DELIVERY = 'libs/rabbitmq/src/delivery';
 const ENVELOPE = `${DELIVERY}/envelope.ts`;
 const LETTER_TOOL = 'libs/rabbitmq-admin/src/dead-letters';
 const LANES = 'libs/rabbitmq/test/lanes.int-spec.ts';
+const OWN_EVENTS = 'libs/rabbitmq/test/own-events.int-spec.ts';
 const LANE_TURNS = `${SERVER}/lane-turns.spec.ts`;
 const LETTERS = [LANES, 'keep a limited number of refused commands'];
 const LISTENERS = 'libs/rabbitmq/src/events/event.publisher.int-spec.ts';
@@ -42,8 +43,24 @@ export const NEIGHBOUR_MUTANTS = [
   },
   {
     name: 'heavy work that does not rest',
-    edits: [[TURNS, 'preference, rest: REST,', 'preference,']],
+    edits: [[TURNS, '  rest: REST,\n', '']],
     test: [`${SERVER}/turns.spec.ts`, 'does not halve'],
+  },
+  {
+    name: 'events that rest beside calls',
+    edits: [
+      [
+        `${SERVER}/rabbit.server.ts`,
+        "delivery.exchange === 'events.own' ? this.eventTurns : this.commandTurns",
+        'this.commandTurns',
+      ],
+    ],
+    test: [OWN_EVENTS, 'have all of their budget beside light calls'],
+  },
+  {
+    name: 'a window of few events',
+    edits: [['libs/rabbitmq/src/topology/consumed-queues.ts', 'EVENT_PREFETCH = 64', 'EVENT_PREFETCH = 16']],
+    test: [OWN_EVENTS, 'do not keep those of others behind them'],
   },
   {
     name: 'accounts of a lane without turns',

@@ -13,7 +13,7 @@ export interface RabbitServerOptions {
   service: ServiceName;
   /** Kinds of the service's queues that this process consumes. */
   queues: readonly QueueKind[];
-  /** Most deliveries handled at once: commands (with the events), and queries. */
+  /** Most deliveries handled at once: commands, and queries. Events have places of their own. */
   prefetch: Readonly<Record<'commands' | 'queries', number>>;
   /** Whether an error means that the database is away. Needs `probe`. */
   isUnavailable?: (error: unknown) => boolean;

@@ -13,6 +13,7 @@ import { HeldDeliveries } from '../settle/held-deliveries';
 import { TransportMetrics } from '../metrics';
 import { DatabasePause, LOG_LINES, type DatabaseState } from './database-pause';
 import { DeliveryLimits } from './delivery-limits';
+import { EventTurns } from './event-turns';
 import { PublisherRights } from './publisher-rights';
 import type { RabbitServerOptions } from './rabbit-server-options';
 import { endProcess, startProcess } from '../spans';
@@ -36,6 +37,7 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
   private readonly patterns: string[] = [];
   private readonly commandTurns: CommandTurns;
   private readonly queryTurns: QueryTurns;
+  private readonly eventTurns: EventTurns;
   private readonly running = new Set<Promise<void>>();
   private readonly consumers = new Map<ConsumedQueue, QueueConsumer>();
   private readonly limits = new DeliveryLimits(this.consumers);
@@ -58,6 +60,7 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
     this.solitude = new Solitude(this.consumers, options.crashPauseMs);
     this.commandTurns = new CommandTurns(this.metrics, prefetch.commands);
     this.queryTurns = new QueryTurns(this.metrics, prefetch.queries);
+    this.eventTurns = new EventTurns(this.metrics);
     this.runner = new HandlerRunner(
       this.messageHandlers,
       isUnavailable,
@@ -171,7 +174,8 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
       if (!(await this.solitude.afterPause(pauseMs))) return undefined;
     }
     if (delivery.queue.alone) return this.runAlone(delivery);
-    return this.solitude.before(this.commandTurns.run(delivery, () => this.runInTurn(delivery)));
+    const turns = delivery.exchange === 'events.own' ? this.eventTurns : this.commandTurns;
+    return this.solitude.before(turns.run(delivery, () => this.runInTurn(delivery)));
   }
 
   private async runAlone(delivery: Delivery): Promise<FinalDecision | undefined> {

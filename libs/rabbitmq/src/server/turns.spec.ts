@@ -3,6 +3,7 @@ import { eventually } from '@app/testing/eventually';
 import { aDelivery } from '../../test/a-delivery';
 import type { Delivery } from '../delivery/delivery';
 import { TransportMetrics } from '../metrics';
+import { EventTurns } from './event-turns';
 import { CommandTurns, QueryTurns } from './turns';
 
 const DELETE = 'notifications.delete.v1';
@@ -16,15 +17,16 @@ class Bench {
   /** Keys in the order in which their deliveries began. */
   readonly started: string[] = [];
   private readonly running: { delivery: Delivery; end(): void }[] = [];
-  private readonly turns: CommandTurns | QueryTurns;
+  private readonly turns: CommandTurns | QueryTurns | EventTurns;
   private readonly registry = new Registry();
 
   constructor(
     private readonly kind: 'commands' | 'queries' | 'events',
     places = PLACES,
   ) {
+    const metrics = TransportMetrics.of(this.registry);
     const Turns = kind === 'queries' ? QueryTurns : CommandTurns;
-    this.turns = new Turns(TransportMetrics.of(this.registry), places);
+    this.turns = kind === 'events' ? new EventTurns(metrics) : new Turns(metrics, places);
   }
 
   open(): void {

@@ -6,7 +6,7 @@ import { ExpectedCosts } from './expected-costs';
 import { FairSchedule } from './fair-schedule';
 import type { TransportMetrics } from '../metrics';
 import { LANES } from '../topology/topology';
-import { LIGHT, type Work } from './scheduled-work';
+import { LIGHT, type FairScheduleOptions, type Work } from './scheduled-work';
 import { WaitingReport } from './waiting-report';
 
 /** Calls get three quarters of the places when all four lanes (weight 1 each) are busy. */
@@ -18,7 +18,7 @@ const COST_OF_KIBIBYTE = 4;
 const CHANGED_ROWS = 8;
 /** What states rows has a statement and a commit of its own: 16 at a time use all connections of a process to the database. */
 const OWN_STATEMENT = 16;
-const COMMAND_BUDGET = 256;
+export const COMMAND_BUDGET = 256;
 
 /** Queries cost 1 for each such piece of their answer; a smaller answer is light. Two pages of 4 MiB fill the budget. */
 const ANSWER_PIECE_BYTES = 64 * 1024;
@@ -42,8 +42,16 @@ interface ActualCost {
   isNews: boolean;
 }
 
+type TurnsOptions = Pick<FairScheduleOptions, 'places' | 'heavyBudget' | 'preference' | 'rest'>;
+
+/** How deliveries of a kind for which callers wait treat each other. @param most deliveries of all lanes together while calls come */
+const besideCalls = (most: number): Pick<TurnsOptions, 'preference' | 'rest'> => ({
+  preference: { share: 'calls', others: LANES, othersMost: most, forMs: CALLS_PREFERRED_MS },
+  rest: REST,
+});
+
 /** Fair schedule of the deliveries of one kind. */
-abstract class Turns {
+export abstract class Turns {
   private readonly schedule: FairSchedule;
   private readonly waiting: WaitingReport;
   private readonly running: { set(value: number): void };
@@ -53,12 +61,11 @@ abstract class Turns {
   private readonly tried = new Set<string>();
 
   constructor(
-    kind: 'commands' | 'queries',
+    kind: 'commands' | 'queries' | 'events',
     metrics: TransportMetrics,
-    private readonly options: { places: number; heavyBudget: number; besideCalls: number },
+    private readonly options: TurnsOptions,
   ) {
-    const preference = { share: 'calls', others: LANES, othersMost: options.besideCalls, forMs: CALLS_PREFERRED_MS };
-    this.schedule = new FairSchedule({ ...options, weights: WEIGHTS, preference, rest: REST, afterRest: () => this.report() });
+    this.schedule = new FairSchedule({ ...options, weights: WEIGHTS, afterRest: () => this.report() });
     metrics.deliveriesRunningLimit.set({ kind }, options.places);
     this.waiting = new WaitingReport(kind, this.schedule, metrics);
     this.running = metrics.deliveriesRunning.labels(kind);
@@ -166,7 +173,7 @@ export class CommandTurns extends Turns {
     super('commands', metrics, {
       places,
       heavyBudget: COMMAND_BUDGET,
-      besideCalls: Math.max(1, Math.min(most, Math.floor(places * part))),
+      ...besideCalls(Math.max(1, Math.min(most, Math.floor(places * part)))),
     });
   }
 
@@ -191,13 +198,13 @@ export class CommandTurns extends Turns {
   }
 }
 
-function costOfBody({ message: { content } }: Delivery): number {
+export function costOfBody({ message: { content } }: Delivery): number {
   return content.length < LIGHT_COMMAND_BYTES ? LIGHT : Math.ceil(content.length / 1024) * COST_OF_KIBIBYTE;
 }
 
 export class QueryTurns extends Turns {
   constructor(metrics: TransportMetrics, places: number) {
-    super('queries', metrics, { places, heavyBudget: QUERY_BUDGET, besideCalls: QUERIES_BESIDE_CALLS });
+    super('queries', metrics, { places, heavyBudget: QUERY_BUDGET, ...besideCalls(QUERIES_BESIDE_CALLS) });
   }
 
   protected isExpected(): boolean {

@@ -12,7 +12,7 @@ export class WaitingReport {
   private shown = 0;
 
   constructor(
-    private readonly kind: 'commands' | 'queries' | 'letters',
+    private readonly kind: 'commands' | 'queries' | 'events' | 'letters',
     private readonly schedule: FairSchedule,
     private readonly metrics: TransportMetrics,
   ) {

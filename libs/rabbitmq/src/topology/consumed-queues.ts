@@ -41,7 +41,7 @@ const LANE_PREFETCH = 64;
 const LEAST_PREFETCH = 16;
 /** Large, so that queries of quiet tenants are prefetched too when a busy tenant has a backlog. */
 const QUERY_PREFETCH = 256;
-const EVENT_PREFETCH = 16;
+const EVENT_PREFETCH = 64;
 
 /** @param commands most commands in flight that the gateway or a service waits for */
 export function consumedQueues(service: ServiceName, kinds: readonly QueueKind[], commands: number): ConsumedQueue[] {

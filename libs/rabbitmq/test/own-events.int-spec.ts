@@ -1,0 +1,80 @@
+import type { ChannelModel, ConfirmChannel } from 'amqplib';
+import { Registry } from 'prom-client';
+import { openConnection } from '@app/amqp/connection/open-connection';
+import { createTestBroker, type TestBroker } from '@app/testing/broker/broker';
+import { eventually } from '@app/testing/eventually';
+import { patternsOf } from '../src/server/handler-check';
+import { RabbitServer } from '../src/server/rabbit.server';
+import { declareTopology } from '../src/topology/declare-topology';
+
+const ADDED = 'user.added.v1';
+const REMOVED = 'user.removed.v1';
+const ADD = 'notifications.add.v1';
+/** Each takes half of the budget. */
+const HEAVY_BYTES = 64 * 1024;
+
+describe('events of a tenant that causes many large ones', () => {
+  let broker: TestBroker;
+  let model: ChannelModel;
+  let channel: ConfirmChannel;
+  let server: RabbitServer;
+  /** Deliveries that have begun, by pattern. */
+  let begun: Map<string, number>;
+  /** Handlers of additions wait for it. */
+  let open: () => void;
+
+  beforeEach(async () => {
+    broker = await createTestBroker();
+    await declareTopology(broker.url);
+    model = await openConnection({ url: broker.url, name: 'test' });
+    channel = await model.createConfirmChannel();
+    begun = new Map();
+    const gate = new Promise<void>((resolve) => (open = resolve));
+    server = new RabbitServer({
+      service: 'notifications',
+      connection: { url: broker.url, name: 'notifications' },
+      queues: ['commands', 'events'],
+      prefetch: { commands: 50, queries: 50 },
+      metrics: new Registry(),
+    });
+    for (const pattern of patternsOf('notifications'))
+      server.addHandler(pattern, async () => {
+        begun.set(pattern, countOf(pattern) + 1);
+        if (pattern === ADDED) await gate;
+      });
+    server.listen(() => undefined);
+    await eventually(() => server.check() === undefined);
+  });
+  afterEach(async () => {
+    open();
+    await server.close();
+    await model.close();
+    await broker.drop();
+  });
+
+  const countOf = (pattern: string) => begun.get(pattern) ?? 0;
+
+  async function publish(exchange: string, pattern: string, apiKey: string, times: number, bytes = 0): Promise<void> {
+    const body = Buffer.from(JSON.stringify({ padding: 'x'.repeat(bytes) }));
+    for (let time = 0; time < times; time++)
+      channel.publish(exchange, pattern, body, { persistent: true, headers: { 'x-api-key': apiKey } });
+    await channel.waitForConfirms();
+  }
+
+  it('have all of their budget beside light calls of others, so that no backlog grows', async () => {
+    await publish('calls', ADD, 'quiet', 1);
+    await eventually(() => countOf(ADD) === 1);
+    await publish('events.own', ADDED, 'many', 3, HEAVY_BYTES);
+    await eventually(async () => {
+      await publish('calls', ADD, 'quiet', 1);
+      return countOf(ADDED) === 2;
+    });
+  });
+
+  it('do not keep those of others behind them from their turn', async () => {
+    await publish('events.own', ADDED, 'many', 40, HEAVY_BYTES);
+    await publish('events.own', REMOVED, 'quiet', 1);
+    await eventually(() => countOf(REMOVED) === 1);
+    expect(countOf(ADDED)).toBe(2);
+  });
+});

@@ -37,6 +37,8 @@ const AWAY = /^(08|28|57P0[123]|53300|25006)/;
 /** SQLSTATEs that go away by themselves: deadlock, serialization failure, lock timeout, cancelled by timeout, out of resources. */
 const TRANSIENT = /^(40001|40P01|55P03|57014|53)/;
 
+const CANCELLED = '57014';
+
 const NETWORK = /^(ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH)$/;
 
 /** Messages of node-postgres, without a code, when a connection ends or cannot be opened. */
@@ -96,8 +98,12 @@ const POOL_EXHAUSTED = 'timeout exceeded when trying to connect';
 export const isTransient = (error: unknown): boolean =>
   TRANSIENT.test(codeOf(error)) || (error instanceof Error && error.message === POOL_EXHAUSTED);
 
-/** Whether the statement was cancelled because it took too long, by itself or with its waits for locks. */
-export const isTimeout = (error: unknown): boolean => codeOf(error) === '57014';
+/**
+ * Whether a statement was cancelled because it took too long, by itself or with its waits for locks. It may be the cause of the error that a
+ * caller is told.
+ */
+export const isTimeout = (error: unknown): boolean =>
+  codeOf(error) === CANCELLED || codeOf((error as Error | null | undefined)?.cause) === CANCELLED;
 
 /** Whether it is a deadlock or a serialization failure: the statement was rolled back, and the competing one has committed. */
 export const hasLostRace = (error: unknown): boolean => /^(40P01|40001)$/.test(codeOf(error));

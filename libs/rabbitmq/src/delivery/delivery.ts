@@ -48,8 +48,8 @@ export class Delivery {
   mayHaveRun: boolean;
   /** Size of the handler's result, in bytes; undefined without one. */
   replyBytes?: number = undefined;
-  /** Whether the database has cancelled a statement of its handler, which took too long. */
-  wasCancelled = false;
+  /** How long its handler had run when the database cancelled a statement that took too long. Waits for the database are not in it. */
+  cancelledAfterMs?: number = undefined;
   private kept?: Stub = undefined;
 
   constructor(

@@ -91,6 +91,7 @@ export class HandlerRunner {
   }
 
   private async run(handler: MessageHandler, body: unknown, delivery: Delivery): Promise<Outcome> {
+    const since = performance.now();
     try {
       const { context } = delivery;
       const hasScope = context.span?.isRecording() && !this.withoutScope.has(context.pattern);
@@ -104,7 +105,7 @@ export class HandlerRunner {
         this.logger.warn({ msg: 'the database is away', reason, ...about(delivery) });
         return { kind: 'databaseAway' };
       }
-      if (this.isTimeout(error)) delivery.wasCancelled = true;
+      if (this.isTimeout(error)) delivery.cancelledAfterMs = performance.now() - since;
       if (this.isTransient(error)) {
         this.logger.warn({ msg: 'a transient error of the database', reason, ...about(delivery) });
         return { kind: 'failed', error: new ApiError('UNAVAILABLE', 'The service could not do it now. Nothing was executed.') };

@@ -252,6 +252,38 @@ describe('CommandTurns', () => {
     expect(await bench.atOnceBeside('light', ADD, 'expensive', DELETE)).toBe(8);
   });
 
+  it.each([400, 2000])('takes the time of commands that the database has cancelled after %d ms', async (ms) => {
+    const bench = new Bench('commands', 64);
+    const cancelled = (delivery: Delivery) => (delivery.cancelledAfterMs = ms);
+    await bench.inTurn('expensive', DELETE, 1, cancelled);
+    bench.enter('light', ADD, 1);
+    bench.enter('expensive', DELETE, 64);
+    expect(bench.runs('expensive')).toBe(1);
+    await bench.finish(2, cancelled);
+    jest.advanceTimersByTime(2000);
+    expect(bench.runs('expensive')).toBe(2);
+  });
+
+  it('makes no tenant pay for a cancelled statement that it shares with others', async () => {
+    const bench = new Bench('commands', 1);
+    await bench.inTurn('one of many', ADD, 1, (delivery) => (delivery.cancelledAfterMs = 2000));
+    for (const key of ['first', 'other', 'one of many']) bench.enter(key, ADD, 10);
+    await bench.finish(20);
+    expect(bench.count('one of many', 1)).toBeGreaterThanOrEqual(6);
+  });
+
+  it('goes on finding out what they cost when one ends that says nothing', async () => {
+    const bench = new Bench('commands', 64);
+    bench.enter('light', ADD, 1);
+    bench.enter('expensive', DELETE, 64);
+    for (let time = 0; time < 10; time++) {
+      // The first one is still at work.
+      await bench.finishLast(() => undefined);
+      expect(bench.runs('expensive')).toBeLessThanOrEqual(2);
+      jest.advanceTimersByTime(1);
+    }
+  });
+
   it('takes the size of a body where the handler states nothing', async () => {
     const bench = new Bench('commands');
     bench.enter('large', ADD, PLACES, 1024 * 1024);
@@ -390,9 +422,7 @@ describe('QueryTurns', () => {
   it('takes the time of queries that the database has cancelled', async () => {
     const bench = new Bench('queries', 8);
     await bench.inTurn('expensive', INBOX, 1, small);
-    bench.enter('expensive', INBOX, 1);
-    jest.advanceTimersByTime(2000);
-    await bench.finish(1, (delivery) => (delivery.wasCancelled = true));
+    await bench.inTurn('expensive', INBOX, 1, (delivery) => (delivery.cancelledAfterMs = 2000));
     bench.enter('expensive', INBOX, 8);
     expect(bench.runs('expensive')).toBe(2);
   });

@@ -24,9 +24,10 @@ export const COMMAND_BUDGET = 256;
 const ANSWER_PIECE_BYTES = 64 * 1024;
 /** Looking at this number of rows takes about as long as answering such a piece. */
 const ROWS_LOOKED_AT = 250;
-/** A query that the database has cancelled has looked at an unknown number of rows. A heavy page takes this time for each 1 of its cost. */
-const CANCELLED_MS = 2;
 const QUERY_BUDGET = 128;
+
+/** What the database has cancelled has looked at an unknown number of rows. A heavy page takes this time for each 1 of its cost. */
+const CANCELLED_MS = 2;
 
 /** For this time after a call, the lanes together run a few deliveries, and one that is heavy. */
 const CALLS_PREFERRED_MS = 1000;
@@ -57,7 +58,7 @@ export abstract class Turns {
   private readonly running: { set(value: number): void };
   /** Expected cost of the next delivery, by flow and pattern. */
   private readonly expected = new ExpectedCosts();
-  /** Flows and patterns of unknown cost with a delivery at work. */
+  /** Flows and patterns of unknown cost of which one delivery finds it out. */
   private readonly tried = new Set<string>();
 
   constructor(
@@ -74,10 +75,11 @@ export abstract class Turns {
   /** Runs the work of a delivery when it is its turn, and resolves with its result. */
   run<T>(delivery: Delivery, handle: () => Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
+      const name = expectationOf(delivery);
+      let isTried = false;
       const finish = () => {
-        this.tried.delete(expectationOf(delivery));
-        const ms = performance.now() - (work.started?.at ?? Infinity);
-        const { cost, isNews } = this.costAfter(delivery, ms) ?? {};
+        if (isTried) this.tried.delete(name);
+        const { cost, isNews } = this.costAfter(delivery) ?? {};
         this.schedule.leave(work, cost, isNews);
         this.report();
       };
@@ -89,8 +91,9 @@ export abstract class Turns {
         givesWay: () => this.givesWay(delivery),
         isOnlyAnswered: delivery.mayBeRefused,
         start: () => {
-          const name = expectationOf(delivery);
-          if (this.isExpected(delivery) && this.expected.recent(name) === undefined) this.tried.add(name);
+          // One that begins beside it may end first, and says nothing about it.
+          isTried = this.isExpected(delivery) && this.expected.recent(name) === undefined && !this.tried.has(name);
+          if (isTried) this.tried.add(name);
           void handle().finally(finish).then(resolve, reject);
         },
         started: undefined,
@@ -116,7 +119,7 @@ export abstract class Turns {
   protected abstract costBefore(delivery: Delivery, isBesideLight: boolean): number;
   protected abstract givesWay(delivery: Delivery): boolean;
   /** @returns undefined: the expected cost */
-  protected abstract costAfter(delivery: Delivery, ms: number): ActualCost | undefined;
+  protected abstract costAfter(delivery: Delivery): ActualCost | undefined;
 
   /**
    * The cost of the latest deliveries of its flow and pattern. The first delivery finds out what the others cost, and these wait for it like the
@@ -192,9 +195,13 @@ export class CommandTurns extends Turns {
   }
 
   protected costAfter(delivery: Delivery): ActualCost | undefined {
-    const { rows } = delivery.context;
-    if (rows === undefined) return undefined;
-    return this.expect(delivery, Math.max(costOfBody(delivery), OWN_STATEMENT, rows / CHANGED_ROWS));
+    const { context, cancelledAfterMs } = delivery;
+    const least = Math.max(costOfBody(delivery), OWN_STATEMENT);
+    // Additions of several tenants share a statement.
+    if (cancelledAfterMs !== undefined && this.isExpected(delivery))
+      return this.expect(delivery, Math.max(least, cancelledAfterMs / CANCELLED_MS));
+    if (context.rows === undefined) return undefined;
+    return this.expect(delivery, Math.max(least, context.rows / CHANGED_ROWS));
   }
 }
 
@@ -219,9 +226,9 @@ export class QueryTurns extends Turns {
     return false;
   }
 
-  protected costAfter(delivery: Delivery, ms: number): ActualCost | undefined {
-    const { replyBytes, context, wasCancelled } = delivery;
-    if (wasCancelled) return this.expect(delivery, Math.max(LIGHT, ms / CANCELLED_MS));
+  protected costAfter(delivery: Delivery): ActualCost | undefined {
+    const { replyBytes, context, cancelledAfterMs } = delivery;
+    if (cancelledAfterMs !== undefined) return this.expect(delivery, Math.max(LIGHT, cancelledAfterMs / CANCELLED_MS));
     // One that had expired, or that failed without looking at rows, says nothing about the next one.
     if (replyBytes === undefined && context.rows === undefined) return undefined;
     return this.expect(delivery, Math.max(LIGHT, (replyBytes ?? 0) / ANSWER_PIECE_BYTES, (context.rows ?? 0) / ROWS_LOOKED_AT));

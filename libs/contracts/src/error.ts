@@ -31,8 +31,17 @@ export const HTTP_STATUS: Readonly<Record<ErrorStatus, number>> = {
   DEADLINE_EXCEEDED: 504,
 };
 
-/** Errors that depend on the moment: an earlier copy of the same command may have been executed. All others would have been the same then. */
-export const PASSING: ReadonlySet<ErrorStatus> = new Set(['UNAVAILABLE', 'RESOURCE_EXHAUSTED', 'PERMISSION_DENIED']);
+/**
+ * Errors that depend on the moment: an earlier copy of the same command may have been executed, or may still be, because what was missing is created
+ * meanwhile. All others would have been the same then.
+ */
+export const PASSING: ReadonlySet<ErrorStatus> = new Set([
+  'UNAVAILABLE',
+  'RESOURCE_EXHAUSTED',
+  'PERMISSION_DENIED',
+  'UNAUTHENTICATED',
+  'NOT_FOUND',
+]);
 
 /** One invalid field: its path and the problem. */
 export interface FieldProblem {

@@ -270,7 +270,7 @@ describe('commands that share a message', () => {
     await earlier.close();
   });
 
-  it.each(['UNAVAILABLE', 'RESOURCE_EXHAUSTED', 'PERMISSION_DENIED'] as const)(
+  it.each(['UNAVAILABLE', 'RESOURCE_EXHAUSTED', 'PERMISSION_DENIED', 'UNAUTHENTICATED', 'NOT_FOUND'] as const)(
     'are of unknown outcome, when each is answered %s after it was sent again',
     async (status) => {
       // Another consumer may have executed the shared message before it ended.

@@ -117,6 +117,11 @@ export const MUTANTS = [
     test: ['apps/notifications/src/db/readings.int-spec.ts', 'does not mark more on redelivery'],
   },
   {
+    name: 'a redelivery that finds nothing is refused for good',
+    edits: [['libs/contracts/src/error.ts', "  'NOT_FOUND',\n]);", ']);']],
+    test: ['libs/rabbitmq/src/settle/ack-policy.spec.ts', 'does not say NOT_FOUND'],
+  },
+  {
     name: 'a refusal before its ack',
     edits: [['libs/rabbitmq/src/settle/ack-policy.ts', "return { do: 'ackThenReply'", "return { do: 'replyThenAck'"]],
     test: ['libs/rabbitmq/test/refusals.int-spec.ts', 'UNAVAILABLE: when the ack is lost'],

@@ -106,9 +106,8 @@ function fail(thrown: unknown, circumstances: Circumstances, random: () => numbe
   const error = shownAs(thrown, awaited);
   if (awaited) {
     if (kind === 'queries' || !isRefusal(error.status)) return { do: 'replyThenAck', reply: { error } };
-    // An earlier run may have been committed: then "not executed" would be false.
-    if (mayHaveRun && PASSING.has(error.status))
-      return { do: 'replyThenAck', reply: { error: { status: 'DEADLINE_EXCEEDED', message: DOUBTFUL } } };
+    // An earlier run may have been committed, or may still be: then "not executed" would be false.
+    if (mayHaveRun && PASSING.has(error.status)) return { do: 'replyThenAck', reply: { error: doubtful(error) } };
     return { do: 'ackThenReply', reply: { error } };
   }
   if (kind === 'queries') return DROP;
@@ -140,4 +139,10 @@ function shownAs(error: unknown, awaited: boolean): ErrorBody {
 }
 
 const AWAY = 'The service cannot reach its database. Nothing was executed.';
-const DOUBTFUL = 'The service is unavailable, and whether the command was executed before is unknown.';
+
+const doubtful = ({ status, message }: ErrorBody): ErrorBody => ({
+  status: 'DEADLINE_EXCEEDED',
+  message: PERMANENT.has(status)
+    ? `${message} Whether the command was executed before is unknown.`
+    : 'The service is unavailable, and whether the command was executed before is unknown.',
+});

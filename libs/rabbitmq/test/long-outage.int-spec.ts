@@ -7,7 +7,7 @@ import { patternsOf } from '../src/server/handler-check';
 import { RabbitServer } from '../src/server/rabbit.server';
 import type { ConsumedQueue } from '../src/topology/consumed-queues';
 import { declareTopology } from '../src/topology/declare-topology';
-import { callQueue, eventQueue, suspectQueue } from '../src/topology/topology';
+import { callQueue, commandQueue, eventQueue, suspectQueue } from '../src/topology/topology';
 
 /** Of a consumer: its channel, and the tag while it consumes. */
 interface Consuming {
@@ -34,7 +34,14 @@ describe('a long outage of the database', () => {
     model = await openConnection({ url: broker.url, name: 'test' });
     channel = await model.createConfirmChannel();
   });
-  beforeEach(async () => {
+  beforeEach(() => start());
+  afterEach(() => server.close());
+  afterAll(async () => {
+    await model.close();
+    await broker.drop();
+  });
+
+  async function start(crashPauseMs = 0) {
     [isAway, handled, begun, gate, metrics] = [true, 0, 0, Promise.resolve(), new Registry()];
     const answer = async () => {
       if (isAway) throw new Error('away');
@@ -48,7 +55,7 @@ describe('a long outage of the database', () => {
       isUnavailable: () => true,
       probe: answer,
       drainTimeoutMs: 200,
-      crashPauseMs: 0,
+      crashPauseMs,
     });
     for (const pattern of patternsOf('notifications'))
       server.addHandler(pattern, async () => {
@@ -59,18 +66,25 @@ describe('a long outage of the database', () => {
       });
     server.listen(() => undefined);
     await eventually(() => server.check() === undefined);
-  });
-  afterEach(() => server.close());
-  afterAll(async () => {
-    await model.close();
-    await broker.drop();
-  });
+  }
 
-  const publish = async (exchange: string, routingKey: string, headers: object = {}, replyTo?: string) => {
+  const publish = async (exchange: string, routingKey: string, headers: object = {}, replyTo?: string, body = '{}') => {
     const options = { persistent: true, headers: { 'x-api-key': 'key', ...headers }, replyTo };
-    channel.publish(exchange, routingKey, Buffer.from('{}'), options);
+    channel.publish(exchange, routingKey, Buffer.from(body), options);
     await channel.waitForConfirms();
   };
+  const consumerOf = (queue: string) => {
+    const { consumers } = server as unknown as { consumers: Map<ConsumedQueue, { consuming: Consuming }> };
+    return [...consumers].find(([{ name }]) => name === queue)![1];
+  };
+  /** An unknown delivery tag makes the broker close the channel. */
+  const endChannel = (queue: string) => consumerOf(queue).consuming.acks.channel.ack({ fields: { deliveryTag: 999 } } as never);
+  const valueOf = async (metric: string, queue: string) => {
+    const { values } = await metrics.getSingleMetric(metric)!.get();
+    return values.find(({ labels }) => labels.queue === queue)?.value;
+  };
+  const inFlight = (queue: string) => valueOf('rabbitmq_deliveries_in_flight', queue);
+  const redeliveries = (queue: string) => valueOf('rabbitmq_redeliveries_total', queue);
   const publishSuspect = () => publish('retry', suspectQueue('notifications'), { 'x-routing-key': 'notifications.add.v1' });
 
   it.each([
@@ -107,26 +121,64 @@ describe('a long outage of the database', () => {
     ['events.own', 'user.added.v1', eventQueue('notifications'), {}],
     ['retry', suspectQueue('notifications'), suspectQueue('notifications'), { 'x-routing-key': 'notifications.add.v1' }],
   ])('%s: what was delivered again stays in its queue %s', async (exchange, routingKey, queue, headers) => {
-    const { consumers } = server as unknown as { consumers: Map<ConsumedQueue, { consuming: Consuming }> };
-    const [, consumer] = [...consumers].find(([{ name }]) => name === queue)!;
-    // An unknown delivery tag makes the broker close the channel.
-    const endChannel = () => consumer.consuming.acks.channel.ack({ fields: { deliveryTag: 999 } } as never);
-    const redeliveries = async () => {
-      const { values } = await metrics.getSingleMetric('rabbitmq_redeliveries_total')!.get();
-      return values.find(({ labels }) => labels.queue === queue)?.value;
-    };
     const ready = async () => (await channel.checkQueue(queue)).messageCount;
 
     const message = Buffer.from('{}');
     channel.publish(exchange, routingKey, message, { persistent: true, headers: { 'x-api-key': 'key', ...headers } });
     await channel.waitForConfirms();
     await eventually(() => server.check() === 'the database is away');
-    endChannel();
-    await eventually(async () => (await redeliveries()) === 1 && consumer.consuming.tag === undefined);
-    endChannel();
+    endChannel(queue);
+    await eventually(async () => (await redeliveries(queue)) === 1 && consumerOf(queue).consuming.tag === undefined);
+    endChannel(queue);
     await eventually(async () => (await ready()) === 1);
     isAway = false;
     await eventually(() => handled === 1);
     expect(await ready()).toBe(0);
+  });
+
+  describe('keeps the deliveries of one channel', () => {
+    const QUEUE = commandQueue('notifications', 1);
+    const MANY = 10;
+    const LOST = 3;
+    /** Two of them are at work at a time. */
+    const HEAVY = JSON.stringify('x'.repeat(64 * 1024));
+
+    const loseChannels = async (redelivered = 0) => {
+      await eventually(async () => (await inFlight(QUEUE)) === MANY);
+      for (let lost = 1; lost <= LOST; lost++) {
+        endChannel(QUEUE);
+        await eventually(async () => (await redeliveries(QUEUE)) === redelivered + lost * MANY);
+        expect(await inFlight(QUEUE)).toBe(MANY);
+      }
+    };
+
+    it.each([
+      ['have begun', '{}'],
+      ['wait for their turn behind those of another channel', HEAVY],
+    ])('when others are lost whose commands %s', async (_, body) => {
+      const others = commandQueue('notifications', 0);
+      for (let other = 0; other < 2; other++) await publish('commands', 'notifications.add.v1', {}, undefined, body);
+      await eventually(() => server.check() === 'the database is away');
+      for (let one = 0; one < MANY; one++) await publish('commands.1', 'notifications.add.v1', {}, undefined, body);
+      await loseChannels();
+      expect(await inFlight(others)).toBe(2);
+      isAway = false;
+      await eventually(() => handled === MANY + 2);
+      await eventually(async () => (await inFlight(QUEUE)) === 0);
+    });
+
+    it('when others are lost whose commands wait for a process that has ended', async () => {
+      await server.close();
+      for (let one = 0; one < MANY; one++) await publish('commands.1', 'notifications.add.v1');
+      const victim = await model.createChannel();
+      let delivered = 0;
+      await victim.consume(QUEUE, () => delivered++);
+      await eventually(() => delivered === MANY);
+      await victim.close();
+      await start(60_000);
+      await loseChannels(MANY);
+      await server.close();
+      await channel.purgeQueue(QUEUE);
+    });
   });
 });

@@ -1,5 +1,6 @@
 // Mutants of suspects: commands that may have crashed their consumer.
 const SOLITUDE = 'libs/rabbitmq/src/server/solitude.ts';
+const OUTAGE = 'libs/rabbitmq/test/long-outage.int-spec.ts';
 
 /** @type {import('./mutants.mjs').Mutant[]} */
 export const SUSPECT_MUTANTS = [
@@ -16,7 +17,17 @@ export const SUSPECT_MUTANTS = [
   {
     name: 'a suspect that stops all others while the database is away',
     edits: [[SOLITUDE, 'this.waiting.abort();', '']],
-    test: ['libs/rabbitmq/test/long-outage.int-spec.ts', 'others are answered when it begins while a suspect waits'],
+    test: [OUTAGE, 'others are answered when it begins while a suspect waits'],
+  },
+  {
+    name: 'deliveries of a lost channel that wait for the database',
+    edits: [['libs/rabbitmq/src/delivery/delivery.ts', "channel.once('close', forget);", '']],
+    test: [OUTAGE, 'others are lost whose commands have begun'],
+  },
+  {
+    name: 'deliveries of a lost channel that wait for their turn',
+    edits: [['libs/rabbitmq/src/server/fair-schedule.ts', 'work.dropIfOver?.() ?? false', 'work.dropIfOver === undefined']],
+    test: [OUTAGE, 'others are lost whose commands wait for their turn'],
   },
   {
     name: 'a suspect handled before the rest of its message is moved',

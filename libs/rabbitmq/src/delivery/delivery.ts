@@ -132,6 +132,21 @@ export class Delivery {
     return isChannelClosed(this.acks.channel);
   }
 
+  /** Waits, at most until the delivery is forgotten. @returns undefined then */
+  async whileKept<T>(wait: Promise<T>): Promise<T | undefined> {
+    const { channel } = this.acks;
+    if (this.isForgotten) return undefined;
+    let forget!: () => void;
+    const forgotten = new Promise<undefined>((resolve) => (forget = () => resolve(undefined)));
+    channel.once('close', forget);
+    try {
+      return await Promise.race([wait, forgotten]);
+    } finally {
+      // A channel lives for days: nothing of a delivery may stay at it.
+      channel.off('close', forget);
+    }
+  }
+
   /**
    * Seconds since the command was published, by the clock of its publisher, who gives whole seconds: at least this time. undefined for a query,
    * for an event, for a retry, and without a time.

@@ -23,6 +23,8 @@ export interface QueueConsumerOptions {
   onNodeAway?: (isAway: boolean) => void;
   /** Called synchronously for each delivery. */
   onDelivery: (message: ConsumeMessage, acks: AckBatcher) => void;
+  /** Called when a channel has ended: its deliveries that are not settled are forgotten. */
+  onChannelEnd?: () => void;
 }
 
 /**
@@ -70,6 +72,7 @@ export class QueueConsumer {
       setup: async (channel) => {
         await this.checkQueues(channel);
         await channel.prefetch(options.prefetch);
+        if (options.onChannelEnd) channel.once('close', options.onChannelEnd);
         const consuming: Consuming = { acks: new AckBatcher(channel, options.prefetch) };
         this.prepared.set(channel, consuming);
         // Otherwise this channel replaces another one, and consumes when that one has stopped.

@@ -50,11 +50,13 @@ export class DatabasePause {
     return this.over;
   }
 
-  /** Waits in a pause. @returns false when it takes longer than a restart, a caller waits and no handler was started */
-  async mayStart({ mayBeRefused }: Delivery): Promise<boolean> {
-    if (mayBeRefused) return this.isRestart();
-    await this.begin();
-    return true;
+  /**
+   * Waits in a pause. No async function, whose frame would keep the delivery until the end of the pause.
+   *
+   * @returns false when it takes longer than a restart, a caller waits and no handler was started
+   */
+  mayStart({ mayBeRefused }: Delivery): Promise<boolean> {
+    return mayBeRefused ? this.isRestart() : this.begin().then(() => true);
   }
 
   /**

@@ -161,6 +161,33 @@ describe('FairSchedule', () => {
     expect(started).toEqual(['a', 'b', 'c']);
   });
 
+  it('drops waiting work that is over, and starts what has waited behind it', () => {
+    const one = bench(10, 100);
+    const events: string[] = [];
+    let isOver = false;
+    const enter = (name: string, cost: number) =>
+      one.schedule.enter({
+        ...{ share: 'calls', flow: 'one', owner: 'one', isOnlyAnswered: false },
+        costNow: () => cost,
+        givesWay: () => false,
+        start: () => void events.push(`${name} starts`),
+        dropIfOver: () => {
+          if (isOver && name !== 'kept') events.push(`${name} is dropped`);
+          return isOver && name !== 'kept';
+        },
+      });
+    enter('running', 30);
+    enter('too heavy', 50);
+    enter('too heavy', 50);
+    enter('kept', 20);
+    one.schedule.dropOver();
+    expect([events, one.schedule.waiting]).toEqual([['running starts', 'too heavy starts'], 2]);
+    isOver = true;
+    one.schedule.dropOver();
+    expect(events.slice(2)).toEqual(['too heavy is dropped', 'kept starts']);
+    expect([one.schedule.running, one.schedule.waiting]).toEqual([3, 0]);
+  });
+
   it('leaves room for the preferred share for some time after its work has come, and lets the others go on', () => {
     const one = bench(10, 100, { preference: { share: 'calls', others: ['lane'], othersMost: 3, forMs: 60_000 } });
     one.enter('lane', 'before', 1, 5);

@@ -1,4 +1,4 @@
-import { busiestOf, flowOf, forgetIdle, inOrder, shareOf, sortAgain, sortFirst, takeAnswered, takeFirst, wait } from './flows';
+import { busiestOf, flowOf, forgetIdle, inOrder, shareOf, sortAgain, sortFirst, takeFirst, takeOut, wait } from './flows';
 import { LightWork } from './light-work';
 import { LIGHT, type FairScheduleOptions, type Flow, type Share, type Started, type Work } from './scheduled-work';
 
@@ -85,17 +85,18 @@ export class FairSchedule {
   /** Starts waiting work that is only answered at once, and new such work too until {@link close}. Other work keeps waiting for its turn. */
   open(): void {
     this.opened = true;
-    for (const share of this.shares.values()) {
-      for (const flow of [...share.waiting]) {
-        const answered = takeAnswered(share, flow);
-        this.waitingWork -= answered.length;
-        for (const work of answered) this.begin(share, flow, work, this.costOf(work));
-      }
-    }
+    for (const { share, flow, work } of this.takeOut((one) => one.isOnlyAnswered))
+      this.begin(share, flow, work, this.costOf(work));
   }
 
   close(): void {
     this.opened = false;
+  }
+
+  /** Drops the waiting work that is over, and starts heavy work that fits and has waited behind it. */
+  dropOver(): void {
+    this.takeOut((work) => work.dropIfOver?.() ?? false);
+    if (this.waitingWork > 0) this.startWaiting();
   }
 
   /** Number of pieces of work that have started and not ended. */
@@ -136,6 +137,12 @@ export class FairSchedule {
       if (this.waitingWork > 0) this.startWaiting();
       this.options.afterRest?.();
     }, ms).unref();
+  }
+
+  private takeOut(isWanted: (work: Work) => boolean): ReturnType<typeof takeOut> {
+    const taken = takeOut(this.shares.values(), isWanted);
+    this.waitingWork -= taken.length;
+    return taken;
   }
 
   private startWaiting(): void {

@@ -40,15 +40,21 @@ export function takeFirst(share: Share, flow: Flow, queue: Work[]): Work {
   return work;
 }
 
-/** Takes the work out of a flow that is only answered. */
-export function takeAnswered(share: Share, flow: Flow): Work[] {
-  const answered = [flow.heavy, flow.light].flatMap((queue) => {
-    const works = queue.splice(0);
-    queue.push(...works.filter(({ isOnlyAnswered }) => !isOnlyAnswered));
-    return works.filter(({ isOnlyAnswered }) => isOnlyAnswered);
-  });
-  if (waitingOf(flow) === 0) share.waiting.delete(flow);
-  return answered;
+/** Takes the wanted work out of all flows. */
+export function takeOut(shares: Iterable<Share>, isWanted: (work: Work) => boolean): { share: Share; flow: Flow; work: Work }[] {
+  const taken: { share: Share; flow: Flow; work: Work }[] = [];
+  for (const share of shares) {
+    for (const flow of [...share.waiting]) {
+      for (const queue of [flow.heavy, flow.light]) {
+        for (const work of queue.splice(0)) {
+          if (isWanted(work)) taken.push({ share, flow, work });
+          else queue.push(work);
+        }
+      }
+      if (waitingOf(flow) === 0) share.waiting.delete(flow);
+    }
+  }
+  return taken;
 }
 
 /** Asks all waiting work of a flow for its cost again. */

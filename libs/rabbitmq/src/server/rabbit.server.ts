@@ -86,11 +86,12 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
     }
     const { service, queues, prefetch } = this.options;
     this.metrics.beforeRead.add(this.lookAtQueues);
-    for (const queue of consumedQueues(service, queues, prefetch.commands))
-      this.consumers.set(
-        queue,
-        this.connections.consumerOf(queue, (part) => this.receive(queue, part)),
-      );
+    const allTurns = [this.commandTurns, this.queryTurns, this.eventTurns];
+    const onChannelEnd = () => allTurns.forEach((turns) => turns.dropForgotten());
+    for (const queue of consumedQueues(service, queues, prefetch.commands)) {
+      const onDelivery = (part: Part) => this.receive(queue, part);
+      this.consumers.set(queue, this.connections.consumerOf(queue, onDelivery, onChannelEnd));
+    }
     this.connections.start();
     callback();
   }
@@ -148,7 +149,7 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
   }
 
   /** A query keeps its place until its answer is written: answers that the broker does not take would fill the memory. */
-  private async carryOut(delivery: Delivery, pattern: string): Promise<boolean> {
+  private async carryOut(delivery: Delivery, pattern: string): Promise<boolean | undefined> {
     const settle = async (decision: FinalDecision | undefined) => {
       if (!decision) return false;
       const settled = this.connections.settlementOf(delivery.queue).settle(delivery, decision, pattern);
@@ -171,7 +172,7 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
     if (pauseMs > 0) {
       // Its caller would be gone after the wait: nothing is risked for it.
       if (delivery.isExpiredIn(pauseMs)) return this.decisionOn(delivery, { kind: 'notStarted' }) as FinalDecision;
-      if (!(await this.solitude.afterPause(pauseMs))) return undefined;
+      if (!(await delivery.whileKept(this.solitude.afterPause(pauseMs)))) return undefined;
     }
     if (delivery.queue.alone) return this.runAlone(delivery);
     const turns = delivery.exchange === 'events.own' ? this.eventTurns : this.commandTurns;
@@ -182,7 +183,8 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
     this.observeAge(delivery);
     for (;;) {
       // Without the database the suspect cannot be handled, and it must not block the others, which are answered meanwhile.
-      if (this.pause.active) await this.limits.spare(delivery, this.pause.begin());
+      if (this.pause.active) await delivery.whileKept(this.limits.spare(delivery, this.pause.begin()));
+      if (delivery.isForgotten) return undefined;
       const decision = await this.solitude.run(async () => (this.pause.active ? HOLD : this.runOnce(delivery, true)));
       if (decision?.do !== 'hold') return decision;
     }
@@ -192,8 +194,9 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
     this.observeAge(delivery);
     for (;;) {
       const isQuery = delivery.kind === 'queries';
-      const mayStart = isQuery || !this.pause.active || (await this.limits.spare(delivery, this.pause.mayStart(delivery)));
-      const decision = await this.runOnce(delivery, mayStart);
+      const mayStart =
+        isQuery || !this.pause.active || (await delivery.whileKept(this.limits.spare(delivery, this.pause.mayStart(delivery))));
+      const decision = await this.runOnce(delivery, mayStart ?? false);
       if (decision?.do !== 'hold') return decision;
     }
   }

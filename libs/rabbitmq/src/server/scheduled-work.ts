@@ -18,6 +18,8 @@ export interface Work {
   readonly isOnlyAnswered: boolean;
   /** Starts it. Must not throw. */
   start(): void;
+  /** Ends it before its start, if nobody needs it any more. Must not throw. @returns whether it has ended */
+  dropIfOver?(): boolean;
   /** Set by the schedule. */
   started?: Started;
 }

@@ -48,7 +48,7 @@ export class ServerConnections {
     this.apart = { connection: standby, settlement: new Settlement(service, standby, metrics, held, letterTurns) };
   }
 
-  consumerOf(queue: ConsumedQueue, onDelivery: (part: Part) => void): QueueConsumer {
+  consumerOf(queue: ConsumedQueue, onDelivery: (part: Part) => void, onChannelEnd: () => void): QueueConsumer {
     const { name, kind, exchange, prefetch } = queue;
     this.metrics.prefetch.set({ queue: name }, prefetch);
     // A rate misses the first event of a counter that appears with it.
@@ -63,6 +63,7 @@ export class ServerConnections {
       onDelivery: (message, acks) => {
         for (const part of commandsOf(message, acks)) onDelivery(part);
       },
+      onChannelEnd,
       ...(queue.onOneNode && { onNodeAway: (isAway) => this.metrics.queueAway.set({ queue: name }, Number(isAway)) }),
     });
   }

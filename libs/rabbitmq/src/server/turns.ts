@@ -72,8 +72,8 @@ export abstract class Turns {
     this.running = metrics.deliveriesRunning.labels(kind);
   }
 
-  /** Runs the work of a delivery when it is its turn, and resolves with its result. */
-  run<T>(delivery: Delivery, handle: () => Promise<T>): Promise<T> {
+  /** Runs the work of a delivery when it is its turn. @returns its result; undefined when the delivery was forgotten before, see {@link dropForgotten} */
+  run<T>(delivery: Delivery, handle: () => Promise<T>): Promise<T | undefined> {
     return new Promise((resolve, reject) => {
       const name = expectationOf(delivery);
       let isTried = false;
@@ -96,6 +96,10 @@ export abstract class Turns {
           if (isTried) this.tried.add(name);
           void handle().finally(finish).then(resolve, reject);
         },
+        dropIfOver: () => {
+          if (delivery.isForgotten) resolve(undefined);
+          return delivery.isForgotten;
+        },
         started: undefined,
       };
       this.schedule.enter(work);
@@ -111,6 +115,12 @@ export abstract class Turns {
 
   close(): void {
     this.schedule.close();
+  }
+
+  /** A channel has ended. Its waiting deliveries would wait beside their redeliveries, and every further channel would add as many. */
+  dropForgotten(): void {
+    this.schedule.dropOver();
+    this.report();
   }
 
   /** Whether only the latest deliveries of its flow and pattern say what it may cost. */

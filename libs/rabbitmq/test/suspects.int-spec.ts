@@ -102,6 +102,19 @@ describe('suspects', () => {
     await channel.waitForConfirms();
   };
 
+  /** Commands that end when their gate is opened. */
+  const gated = () => {
+    const events: string[] = [];
+    const gates = new Map<string, () => void>();
+    handlers.add = async ({ organizationId }) => {
+      events.push(`begin ${organizationId}`);
+      await new Promise<void>((resolve) => gates.set(organizationId, resolve));
+      events.push(`end ${organizationId}`);
+      return {};
+    };
+    return { events, gates };
+  };
+
   it('wait after a crash, and hold up no other command meanwhile', async () => {
     await publishSuspect('suspect');
     await crash(SUSPECTS, 1);
@@ -179,14 +192,7 @@ describe('suspects', () => {
     await publish('suspect 1');
     await publish('suspect 2');
     await crash('users.commands.0', 2);
-    const events: string[] = [];
-    const gates = new Map<string, () => void>();
-    handlers.add = async ({ organizationId }) => {
-      events.push(`begin ${organizationId}`);
-      await new Promise<void>((resolve) => gates.set(organizationId, resolve));
-      events.push(`end ${organizationId}`);
-      return {};
-    };
+    const { events, gates } = gated();
     const end = async (organizationId: string) => {
       await eventually(() => gates.has(organizationId));
       gates.get(organizationId)?.();
@@ -204,15 +210,24 @@ describe('suspects', () => {
     await eventually(() => server?.check() === undefined);
   });
 
+  it('are handled alone also when a command has waited for the process that has ended', async () => {
+    const { events, gates } = gated();
+    await publish('waiting');
+    await crash('users.commands.0', 1);
+    await startServer(500);
+    await publishSuspect('suspect');
+    await eventually(() => gates.has('suspect'));
+    // Its wait is over within a second.
+    await expect(eventually(() => gates.has('waiting'), 1500)).rejects.toThrow();
+    gates.get('suspect')?.();
+    await eventually(() => gates.has('waiting'));
+    gates.get('waiting')?.();
+    await eventually(() => events.length === 4);
+    expect(events).toEqual(['begin suspect', 'end suspect', 'begin waiting', 'end waiting']);
+  });
+
   it('wait for the commands that are running', async () => {
-    const events: string[] = [];
-    const gates = new Map<string, () => void>();
-    handlers.add = async ({ organizationId }) => {
-      events.push(`begin ${organizationId}`);
-      await new Promise<void>((resolve) => gates.set(organizationId, resolve));
-      events.push(`end ${organizationId}`);
-      return {};
-    };
+    const { events, gates } = gated();
     await startServer();
     await publish('running');
     await eventually(() => events.length === 1);

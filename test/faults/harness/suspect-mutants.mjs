@@ -20,6 +20,11 @@ export const SUSPECT_MUTANTS = [
     test: [OUTAGE, 'others are answered when it begins while a suspect waits'],
   },
   {
+    name: 'a command that begins beside a suspect',
+    edits: [[SOLITUDE, 'this.alone.size > 0 &&', 'this.alone.size > Infinity &&']],
+    test: ['libs/rabbitmq/test/suspects.int-spec.ts', 'are handled alone also when a command has waited'],
+  },
+  {
     name: 'deliveries of a lost channel that wait for the database',
     edits: [['libs/rabbitmq/src/delivery/delivery.ts', "channel.once('close', forget);", '']],
     test: [OUTAGE, 'others are lost whose commands have begun'],

@@ -12,14 +12,16 @@ const CRASH_PAUSE_MS = 5000;
 /** Longest wait for commands on their way to the queue of the suspects. A full one takes them only when a suspect has left it. */
 const MOVE_MS = 2000;
 
-/** Runs work while this process handles no other command. If the work crashes the process, no other delivery count grows. */
+/** Runs work while this process handles no other command. If the process crashes, this work has done it. */
 export class Solitude {
   private quiet?: NodeJS.Timeout;
   private readonly stopping = new AbortController();
-  /** Commands and events whose handlers may run. If the process crashes, their delivery count grows. */
+  /** Commands and events whose handlers may run. */
   private readonly running = new Set<Promise<unknown>>();
   /** Commands that go to the queue of the suspects. If the process crashes, the next one publishes them once more. */
   private readonly moving = new Set<Promise<unknown>>();
+  /** Work that no other command may run beside. */
+  private readonly alone = new Set<Promise<unknown>>();
   private waiting = new AbortController();
 
   constructor(
@@ -38,10 +40,12 @@ export class Solitude {
     return mayCrash ? this.crashPauseMs * (1 + Math.random()) : 0;
   }
 
-  /** @returns false when this process stops meanwhile */
+  /** Waits for this time, and for a suspect that is handled then. @returns false when this process stops meanwhile */
   async afterPause(ms: number): Promise<boolean> {
     const { signal } = this.stopping;
     await sleep(ms, undefined, { signal }).catch(() => undefined);
+    // What begins now was not at work when the suspect began: the suspect has not waited for it, and no pause of a consumer holds it up.
+    while (this.alone.size > 0 && !signal.aborted) await Promise.allSettled(this.alone);
     return !signal.aborted;
   }
 
@@ -55,7 +59,21 @@ export class Solitude {
     return tracked(this.moving, settled);
   }
 
-  async run<T>(work: () => Promise<T>): Promise<T> {
+  run<T>(work: () => Promise<T>): Promise<T> {
+    return tracked(this.alone, this.runAlone(work));
+  }
+
+  /** Ends the wait for other work, which may take as long as the database is away. */
+  waitNoLonger(): void {
+    this.waiting.abort();
+  }
+
+  stop(): void {
+    this.stopping.abort();
+    clearTimeout(this.quiet);
+  }
+
+  private async runAlone<T>(work: () => Promise<T>): Promise<T> {
     const others = [...this.consumers].flatMap(([{ kind, alone }, consumer]) => (kind === 'queries' || alone ? [] : consumer));
     const { signal } = (this.waiting = new AbortController());
     clearTimeout(this.quiet);
@@ -67,16 +85,6 @@ export class Solitude {
       // If there is another suspect, it is delivered at once.
       this.quiet = setTimeout(() => others.forEach((consumer) => void consumer.resume('suspect')), QUIET_MS);
     }
-  }
-
-  /** Ends the wait for other work, which may take as long as the database is away. */
-  waitNoLonger(): void {
-    this.waiting.abort();
-  }
-
-  stop(): void {
-    this.stopping.abort();
-    clearTimeout(this.quiet);
   }
 
   private async othersEnded(): Promise<void> {

@@ -122,6 +122,52 @@ describe('when something is away', () => {
     await eventually(async () => (await gateway.health('ready')).body.away === undefined);
   });
 
+  it('the users service: adds that need its answer get 503, and those of another key do not wait behind them', async () => {
+    const other = await system.createKey();
+    const template = { organizationId: 'org', actionUser: { userId: 'actor' }, displayHeadlineMessageTemplate: 'Hello' };
+    const ask = async () => {
+      const start = performance.now();
+      const data = { ...template, documentId: `unknown ${number++}`, createDocument: false };
+      return { ...(await system.call('notifications/add', data)), ms: performance.now() - start };
+    };
+    const addOfOther = async () => {
+      const start = performance.now();
+      const { status } = await system.call('notifications/add', { ...template, documentId: 'doc' }, other);
+      return { status, ms: performance.now() - start };
+    };
+    expect((await addOfOther()).status).toBe(200);
+    expect((await ask()).status).toBe(404);
+    await system.services.users.stop();
+
+    const asked: ReturnType<typeof ask>[] = [];
+    const refused: Awaited<ReturnType<typeof ask>>[] = [];
+    const end = keepCalling(1, 40, async () => {
+      const question = ask();
+      asked.push(question);
+      void question.then((answer) => refused.push(answer));
+    });
+    await eventually(() => refused.length > 0);
+    const others: Awaited<ReturnType<typeof addOfOther>>[] = [];
+    await eventually(async () => {
+      others.push(await addOfOther());
+      return refused.length >= 100;
+    });
+    await end();
+    await Promise.all(asked);
+    expect(others.filter(({ status, ms }) => status !== 200 || ms > TIMEOUT_MS / 2)).toEqual([]);
+    expect(refused.filter(({ status }) => status !== 503 && status !== 504)).toEqual([]);
+    expect(refused.filter(({ status, headers }) => status === 503 && headers.get('retry-after') === null)).toEqual([]);
+    // Most of them do not wait for an answer that does not come.
+    expect(refused.filter(({ status, ms }) => status === 503 && ms < TIMEOUT_MS / 2).length).toBeGreaterThan(refused.length / 2);
+
+    await system.services.users.start();
+    // More at once than may be asked at once.
+    await eventually(async () => {
+      const answers = await Promise.all(Array.from({ length: 40 }, ask));
+      return answers.every(({ status }) => status === 404);
+    });
+  });
+
   it('the users service, when a gateway starts: it is not ready until it had an answer, and then stays ready', async () => {
     await system.services.users.stop();
     const late = system.replica('gateway');

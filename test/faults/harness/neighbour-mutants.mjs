@@ -6,6 +6,7 @@ const QUOTA = 'libs/rabbitmq/src/settle/letter-quota.ts';
 const REFUSALS = 'libs/rabbitmq/src/events/event-refusals.ts';
 const DELIVERY = 'libs/rabbitmq/src/delivery';
 const ENVELOPE = `${DELIVERY}/envelope.ts`;
+const QUESTIONS = 'apps/notifications/src/users-service/questions.ts';
 const LETTER_TOOL = 'libs/rabbitmq-admin/src/dead-letters';
 const LANES = 'libs/rabbitmq/test/lanes.int-spec.ts';
 const OWN_EVENTS = 'libs/rabbitmq/test/own-events.int-spec.ts';
@@ -30,6 +31,18 @@ export const NEIGHBOUR_MUTANTS = [
       ],
     ],
     test: [`${SERVER}/turns.spec.ts`, 'lets small commands pay for the rows'],
+  },
+  {
+    name: 'any number of questions to users of one key',
+    edits: [
+      [QUESTIONS, 'this.of(apiKey) < MOST_QUESTIONS.ofKey && this.allAtWork < MOST_QUESTIONS.ofAll', 'this.allAtWork >= 0'],
+    ],
+    test: ['test/e2e/faults.e2e-spec.ts', 'do not wait behind them'],
+  },
+  {
+    name: 'questions that wait for a silent service',
+    edits: [[QUESTIONS, 'if (this.isSilent) throw noTurn();', '']],
+    test: ['apps/notifications/src/users-service/questions.spec.ts', 'fail at once after one that has failed'],
   },
   {
     name: 'work that pays the same whatever it costs',

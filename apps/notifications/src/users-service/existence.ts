@@ -1,10 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { ApiError } from '@app/contracts/error';
-import { Exists } from '@app/contracts/users.exists';
+import { Exists, type ExistsRequest, type ExistsResult } from '@app/contracts/users.exists';
 import type { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
 import { RabbitClient } from '@app/rabbitmq/client/rabbit.client';
 import { askUsers } from './ask-users';
+import { Questions } from './questions';
 import { countLookup } from '@app/runtime/metrics';
 import { runIn } from '@app/tracing/tracing';
 import { OrganizationsRepository } from '../db/organizations.repository';
@@ -14,6 +15,7 @@ import { OrganizationsRepository } from '../db/organizations.repository';
 export class Existence {
   // API keys are never deleted, so a known tenant stays known.
   private readonly knownTenants = new LRUCache<string, true>({ max: 10_000 });
+  private readonly questions = new Questions();
 
   constructor(
     private readonly organizations: OrganizationsRepository,
@@ -28,7 +30,7 @@ export class Existence {
   async requireTenant(context: DeliveryContext): Promise<void> {
     if (countLookup('tenants', this.knownTenants.has(context.apiKey))) return;
     if (!(await runIn(context.span, () => this.organizations.hasTenant(context.apiKey)))) {
-      const { apiKey } = await askUsers(this.client, Exists, {}, context);
+      const { apiKey } = await this.ask({}, context);
       if (!apiKey) throw new ApiError('UNAUTHENTICATED', 'The API key is unknown.');
     }
     this.knownTenants.set(context.apiKey, true);
@@ -49,11 +51,18 @@ export class Existence {
 
     const own = await runIn(context.span, () => this.organizations.find(context.apiKey, organizationId, documentId));
     if (!missing(own)) return;
-    const users = await askUsers(this.client, Exists, { organizationId, documentId }, context);
+    const users = await this.ask({ organizationId, documentId }, context);
     const problem = missing({
       organization: own.organization || users.organization,
       document: own.document || users.document,
     });
     if (problem) throw new ApiError('NOT_FOUND', problem);
+  }
+
+  /** Equal questions are asked each: an answer to an earlier one may be older than what the caller has created since. */
+  private ask(request: ExistsRequest, context: DeliveryContext): Promise<ExistsResult> {
+    const ask = () => askUsers(this.client, Exists, request, context);
+    // Without a caller that waits, each failure is one of a few attempts, and the lane of the command has messages of its own.
+    return context.awaited ? this.questions.ask(context.apiKey, ask) : ask();
   }
 }

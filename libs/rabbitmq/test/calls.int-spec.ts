@@ -223,6 +223,33 @@ describe('calls', () => {
     expect(most).toBe(3);
   });
 
+  it('handles a light command of another key while heavy ones wait that are more than there are places', async () => {
+    const PLACES = 4;
+    await server?.close();
+    await startServer(PLACES);
+    const { open, opened } = gate();
+    let running = 0;
+    handlers.add = async ({ users }) => {
+      if (users.length === 1) return { light: true };
+      running++;
+      await opened;
+      return {};
+    };
+    // So large that no two of them share a message.
+    const users = Array.from({ length: 800 }, (_, n) => ({ userId: String(n), name: 'n'.repeat(200) }));
+    const heavy = Array.from({ length: 2 * PLACES }, () => client.call(AddUsers, { ...BODY, users }, OPTIONS));
+    const inFlight = async () => (await metrics.getSingleMetric('rabbitmq_deliveries_in_flight')!.get()).values;
+    await eventually(async () =>
+      (await inFlight()).some(({ labels, value }) => labels.queue === 'users.calls' && value >= PLACES),
+    );
+    const answer = await client.call(AddUsers, BODY, { ...OPTIONS, apiKey: 'another key' });
+    expect(answer.parse()).toEqual({ light: true });
+    expect(running).toBeGreaterThan(0);
+    expect(running).toBeLessThan(PLACES);
+    open();
+    await Promise.all(heavy);
+  });
+
   it('answers 504 at the deadline, and executes nothing after it', async () => {
     await server?.close();
     const executed: string[] = [];

@@ -33,6 +33,17 @@ export const NEIGHBOUR_MUTANTS = [
     test: [`${SERVER}/turns.spec.ts`, 'lets small commands pay for the rows'],
   },
   {
+    name: 'a consumer that takes no more calls than it has places',
+    edits: [
+      [
+        'libs/rabbitmq/src/topology/consumed-queues.ts',
+        'prefetch: CALLS_PREFETCH',
+        'prefetch: Math.min(CALLS_PREFETCH, commands)',
+      ],
+    ],
+    test: ['libs/rabbitmq/test/calls.int-spec.ts', 'handles a light command of another key'],
+  },
+  {
     name: 'any number of questions to users of one key',
     edits: [
       [QUESTIONS, 'this.of(apiKey) < MOST_QUESTIONS.ofKey && this.allAtWork < MOST_QUESTIONS.ofAll', 'this.allAtWork >= 0'],

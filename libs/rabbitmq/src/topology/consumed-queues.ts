@@ -33,7 +33,10 @@ export interface ConsumedQueue {
   readonly apart?: boolean;
 }
 
-/** Messages in flight of the calls. Each may have several commands: with 32 of them a process holds at most 1024. */
+/**
+ * Messages in flight of the calls, in each service: the turns bound what is at work, and know only what the process has. Each may have several
+ * commands: with 32 of them a process holds at most 1024.
+ */
 export const CALLS_PREFETCH = 32;
 /** Deliveries in flight of one lane. It limits how many wait in a slow process while another process is idle. */
 const LANE_PREFETCH = 64;
@@ -43,13 +46,13 @@ const LEAST_PREFETCH = 16;
 const QUERY_PREFETCH = 256;
 const EVENT_PREFETCH = 64;
 
-/** @param commands most commands in flight that the gateway or a service waits for */
+/** @param commands most commands at work in a process, and so most deliveries of a lane that it takes */
 export function consumedQueues(service: ServiceName, kinds: readonly QueueKind[], commands: number): ConsumedQueue[] {
   const inLane = Math.min(LANE_PREFETCH, commands);
   const besides = Math.min(LEAST_PREFETCH, commands);
   const ofKind: Record<QueueKind, () => ConsumedQueue[]> = {
     commands: () => [
-      { name: callQueue(service), kind: 'commands', exchange: 'calls', prefetch: Math.min(CALLS_PREFETCH, commands) },
+      { name: callQueue(service), kind: 'commands', exchange: 'calls', prefetch: CALLS_PREFETCH },
       ...LANE_NUMBERS.map((lane) => ({
         name: commandQueue(service, lane),
         kind: 'commands' as const,

@@ -33,6 +33,11 @@ export const NEIGHBOUR_MUTANTS = [
     test: [`${SERVER}/turns.spec.ts`, 'lets small commands pay for the rows'],
   },
   {
+    name: 'light commands of one key that fill the queue in front of others',
+    edits: [['apps/gateway/src/admission/call-turns.ts', 'this.calls?.isBeside(apiKey, performance.now())', 'false as boolean']],
+    test: ['apps/gateway/src/admission/call-turns.spec.ts', 'are a bounded number of a key beside others'],
+  },
+  {
     name: 'a consumer that takes no more calls than it has places',
     edits: [
       [

@@ -103,6 +103,15 @@ export const HTTP_CALLS = [
     },
   },
   {
+    name: 'one user, added at full speed',
+    seconds: 10,
+    why: 'Each of these light commands waits for the row that the one before has changed. They could fill the queue in front of all others of users.',
+    start(target) {
+      const body = () => bodyOf({ organizationId: 'the attacker', users: [{ userId: 'the only one', name: unique() }] });
+      return new Calls(target).closedLoop(PLACES_OF_KEY, () => ['users/add', target.tenant, body()]);
+    },
+  },
+  {
     name: 'bad credentials, 2,000 a second',
     why: 'Each costs a question to the users service, and the answer is of no further use. It sends 2,000 a second while fewer than 1,000 are unanswered.',
     start(target) {

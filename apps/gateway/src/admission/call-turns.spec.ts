@@ -1,5 +1,6 @@
 import { callsWaiting } from '../server/metrics';
 import {
+  BESIDE_MS,
   CallTurns,
   HEAVIEST_BYTES,
   HEAVY_ANSWER_BYTES,
@@ -7,6 +8,7 @@ import {
   MOST_ANSWER_BYTES,
   MOST_BESIDE_SETTLED,
   MOST_HEAVY_BYTES,
+  MOST_LIGHT_BESIDE,
   MOST_QUERIES,
   MOST_UNKNOWN,
 } from './call-turns';
@@ -44,14 +46,21 @@ describe(CallTurns.name, () => {
   const begunOf = (apiKey: string) => begun.filter((one) => one === apiKey).length;
 
   describe('of new keys', () => {
+    /** So many that none of them has its most light commands. */
+    const KEYS = MANY / MOST_BESIDE_SETTLED;
+    const beginNew = () => {
+      for (let call = 0; call < MANY; call++) begin(`new ${call % KEYS}`);
+    };
+    const begunNew = () => begun.filter((one) => one.startsWith('new')).length;
+
     it('are at once while no settled key calls', () => {
-      beginMany('new');
+      beginNew();
       expect(begun).toHaveLength(MANY);
       begin('settled');
       end('settled');
       jest.advanceTimersByTime(1001);
-      begin('new');
-      expect(begunOf('new')).toBe(MANY + 1);
+      begin('new 0');
+      expect(begunNew()).toBe(MANY + 1);
     });
 
     it.each([
@@ -60,20 +69,20 @@ describe(CallTurns.name, () => {
     ])('are few beside a call of a settled key %s, and one more when one ends', (_, then) => {
       begin('settled');
       then();
-      beginMany('new');
-      expect(begunOf('new')).toBe(MOST_BESIDE_SETTLED);
+      beginNew();
+      expect(begunNew()).toBe(MOST_BESIDE_SETTLED);
       begin('settled');
       expect(begun.at(-1)).toBe('settled');
       for (let ended = 1; ended <= 10; ended++) {
-        end('new');
-        expect(begunOf('new')).toBe(MOST_BESIDE_SETTLED + ended);
+        end(`new ${ended % KEYS}`);
+        expect(begunNew()).toBe(MOST_BESIDE_SETTLED + ended);
       }
     });
 
     it('are as many as those of settled ones: one settled key with many calls does not keep them out', () => {
       beginMany('settled', 3 * MOST_BESIDE_SETTLED);
-      beginMany('new');
-      expect(begunOf('new')).toBe(3 * MOST_BESIDE_SETTLED);
+      beginNew();
+      expect(begunNew()).toBe(3 * MOST_BESIDE_SETTLED);
     });
 
     it('alternate between the keys', () => {
@@ -87,29 +96,78 @@ describe(CallTurns.name, () => {
 
     it('come at once when the settled keys have stopped for a second, though no call begins or ends then', () => {
       begin('settled');
-      beginMany('new');
+      beginNew();
       jest.advanceTimersByTime(5000);
       begin('settled');
       end('settled');
       end('settled');
       jest.advanceTimersByTime(999);
-      expect(begunOf('new')).toBe(MOST_BESIDE_SETTLED);
+      expect(begunNew()).toBe(MOST_BESIDE_SETTLED);
       jest.advanceTimersByTime(2);
-      expect(begunOf('new')).toBe(MANY);
+      expect(begunNew()).toBe(MANY);
       expect(jest.getTimerCount()).toBe(0);
     });
 
     it('come at the end of the second of the last settled one, not of an earlier one', () => {
       begin('settled');
       end('settled');
-      beginMany('new');
+      beginNew();
       jest.advanceTimersByTime(500);
       begin('settled');
       end('settled');
       jest.advanceTimersByTime(999);
-      expect(begunOf('new')).toBe(MOST_BESIDE_SETTLED);
+      expect(begunNew()).toBe(MOST_BESIDE_SETTLED);
       jest.advanceTimersByTime(2);
-      expect(begunOf('new')).toBe(MANY);
+      expect(begunNew()).toBe(MANY);
+    });
+  });
+
+  describe('of light commands', () => {
+    it('are all at once of a key alone', () => {
+      beginMany('settled');
+      expect(begun).toHaveLength(MANY);
+    });
+
+    it('are a bounded number of a key beside others, and the next one when one ends', async () => {
+      begin('settled other');
+      end('settled other');
+      beginMany('settled');
+      expect([begunOf('settled'), await waiting()]).toEqual([MOST_LIGHT_BESIDE, MANY - MOST_LIGHT_BESIDE]);
+      begin('settled other');
+      begin('settled third');
+      expect(begun.slice(-2)).toEqual(['settled other', 'settled third']);
+      end('settled');
+      expect(begunOf('settled')).toBe(MOST_LIGHT_BESIDE + 1);
+    });
+
+    it.each([
+      ['heavy ones of another key in the same queue', WRITES, MOST_LIGHT_BESIDE],
+      ['commands of another service', 'users.commands', MANY],
+      ['queries', READS, MANY],
+    ] as const)('are so many beside %s', (_, kind, most) => {
+      begin('settled other', kind, HEAVIEST_BYTES);
+      beginMany('settled');
+      expect(begunOf('settled')).toBe(most);
+    });
+
+    it('are all when the others have stopped for some time', () => {
+      begin('settled other');
+      end('settled other');
+      beginMany('settled');
+      jest.advanceTimersByTime(BESIDE_MS);
+      end('settled');
+      expect(begunOf('settled')).toBe(MOST_LIGHT_BESIDE + 1);
+      jest.advanceTimersByTime(1);
+      end('settled');
+      expect(begunOf('settled')).toBe(MANY);
+    });
+
+    it('that have no turn in time are missing because of the share of their key', () => {
+      begin('settled other');
+      beginMany('settled');
+      const since = performance.now();
+      end('settled');
+      expect(turns.isOverShare(turn('settled', WRITES), since)).toBe(true);
     });
   });
 

@@ -1,4 +1,5 @@
 import { FairQueue } from '@app/amqp/calls/fair-queue';
+import { LightWork } from '@app/rabbitmq/server/light-work';
 import { CALLS_PREFETCH } from '@app/rabbitmq/topology/consumed-queues';
 import { callsWaiting } from '../server/metrics';
 import { KINDS, type Kind } from './kinds';
@@ -15,6 +16,10 @@ export const HEAVIEST_BYTES = 8 * 1024;
  * few of them at a time. More would fill the queue, and light commands of others wait there behind them. Smaller ones are done sooner, and share messages.
  */
 export const MOST_HEAVY_BYTES = CALLS_PREFETCH * HEAVIEST_BYTES;
+/** Most light commands of a key at work in a kind beside calls of others. They may wait for one row, one after the other, and others behind them. */
+export const MOST_LIGHT_BESIDE = 128;
+/** Another key counts as beside for this time after its latest call. Its first call after that finds a full queue. */
+export const BESIDE_MS = 10_000;
 /** A query is heavy when so many bytes are expected of its answer. It counts with these, but for no more than the largest page has. */
 export const HEAVY_ANSWER_BYTES = 256 * 1024;
 export const LARGEST_ANSWER_BYTES = 4 * 1024 * 1024;
@@ -46,6 +51,15 @@ interface Call {
   work: () => void;
 }
 
+interface TurnsOptions {
+  most: number;
+  mostOfKey?: number;
+  /** The largest weight of a call. */
+  heaviest?: number;
+  /** The latest calls of all keys. Present: a key has at most {@link MOST_LIGHT_BESIDE} beside those of others. */
+  calls?: LightWork;
+}
+
 /** Calls of one kind, counted by their weight. */
 class Turns {
   private readonly settled = new FairQueue<Call>();
@@ -61,11 +75,12 @@ class Turns {
 
   private readonly most: number;
   private readonly mostOfKey: number;
+  private readonly calls?: LightWork;
 
-  /** @param heaviest the largest weight of a call */
-  constructor({ most, mostOfKey = PART_OF_KEY * most, heaviest = 1 }: { most: number; mostOfKey?: number; heaviest?: number }) {
+  constructor({ most, mostOfKey = PART_OF_KEY * most, heaviest = 1, calls }: TurnsOptions) {
     this.most = most;
     this.mostOfKey = mostOfKey;
+    this.calls = calls;
     this.mostBesideSettled = Math.min(MOST_BESIDE_SETTLED * heaviest, PART_BESIDE_SETTLED * most);
   }
 
@@ -154,7 +169,9 @@ class Turns {
   }
 
   private mayBegin(apiKey: string): boolean {
-    return this.of(apiKey) < this.mostOfKey;
+    const ofKey = this.of(apiKey);
+    if (ofKey >= MOST_LIGHT_BESIDE && this.calls?.isBeside(apiKey, performance.now())) return false;
+    return ofKey < this.mostOfKey;
   }
 
   private hasRoomFor(isSettled: boolean): boolean {
@@ -174,7 +191,11 @@ class Turns {
  * It does not limit the waiting calls: they hold places.
  */
 export class CallTurns {
-  private readonly turns = ofKinds((kind) => new Turns({ most: kind.endsWith('queries') ? MOST_QUERIES : Infinity }));
+  /** The latest calls, of any weight: they have one queue. */
+  private readonly calls = ofKinds(() => new LightWork(BESIDE_MS));
+  private readonly turns = ofKinds(
+    (kind) => new Turns(kind.endsWith('queries') ? { most: MOST_QUERIES } : { most: Infinity, calls: this.calls[kind] }),
+  );
   /** Apart from light calls, which must not wait for them. */
   private readonly heavy = ofKinds(
     (kind) => new Turns({ most: kind.endsWith('queries') ? MOST_ANSWER_BYTES : MOST_HEAVY_BYTES, heaviest: heaviestOf(kind) }),
@@ -187,6 +208,7 @@ export class CallTurns {
    * @returns gives up the turn. It returns false when the work had begun, or was given up; if true, the work never begins
    */
   begin(turn: Turn, work: () => void): () => boolean {
+    this.calls[turn.kind].started(turn.apiKey, performance.now());
     return this.of(turn).begin({ apiKey: turn.apiKey, weight: weightOf(turn), work }, turn.isSettled);
   }
 
@@ -222,5 +244,5 @@ function heaviestOf(kind: Kind): number {
   return kind.endsWith('queries') ? LARGEST_ANSWER_BYTES : HEAVIEST_BYTES;
 }
 
-const ofKinds = (turnsOf: (kind: Kind) => Turns) =>
-  Object.fromEntries(KINDS.map((kind) => [kind, turnsOf(kind)])) as Record<Kind, Turns>;
+const ofKinds = <One>(oneOf: (kind: Kind) => One) =>
+  Object.fromEntries(KINDS.map((kind) => [kind, oneOf(kind)])) as Record<Kind, One>;

@@ -7,6 +7,8 @@ export class LightWork {
   private last?: { owner: string; at: number };
   private before?: { owner: string; at: number };
 
+  constructor(private readonly protectedMs = PROTECTED_MS) {}
+
   started(owner: string | undefined, at: number): void {
     if (owner === undefined) return;
     if (this.last?.owner === owner) this.last.at = at;
@@ -16,7 +18,7 @@ export class LightWork {
   /** Whether light work of another owner came just before. */
   isBeside(owner: string | undefined, now: number): boolean {
     return [this.last, this.before].some(
-      (light) => light !== undefined && light.owner !== owner && now - light.at <= PROTECTED_MS,
+      (light) => light !== undefined && light.owner !== owner && now - light.at <= this.protectedMs,
     );
   }
 }

@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import type { Server } from 'node:http';
 import { connect } from 'node:net';
 import { eventually } from '@app/testing/eventually';
 import { SERVER_LIMITS } from '../src/server/server-limits';
@@ -74,6 +75,27 @@ describe('bytes that do not become a request', () => {
     await started;
     finish();
     expect(responsesIn(await text).map(({ status }) => status)).toEqual([200]);
+  });
+
+  it('after a request are not read any further', async () => {
+    const { started, finish } = gateway.rabbit.hold();
+    const server: Server = gateway.app.getHttpServer();
+    const [socket, other] = [await gateway.connect(), await gateway.connect()];
+    const text = textOf(socket);
+    let errors = 0;
+    const count = () => errors++;
+    server.on('clientError', count);
+    socket.write(`${CALL}NOT HTTP\r\n\r\n`);
+    await Promise.all([started, once(server, 'clientError')]);
+    socket.write('NOT HTTP\r\n\r\n');
+    // What arrived before this request on another connection is read before it, or never.
+    other.write('GET /health/live HTTP/1.1\r\nhost: x\r\n\r\n');
+    await once(other, 'data');
+    expect(errors).toBe(1);
+    finish();
+    expect(responsesIn(await text).map(({ status }) => status)).toEqual([200]);
+    server.off('clientError', count);
+    other.destroy();
   });
 });
 

@@ -1,5 +1,6 @@
 // Mutants of the protection of neighbours at the gateway.
 const ADMISSION = 'apps/gateway/src/admission';
+const SERVER = 'apps/gateway/src/server';
 
 /** @type {import('./mutants.mjs').Mutant[]} */
 export const GATEWAY_MUTANTS = [
@@ -119,5 +120,10 @@ export const GATEWAY_MUTANTS = [
       ['apps/gateway/src/server/connections.ts', 'if (connection.owed.length <= this.limits.maxOwed)', 'if (true as boolean)'],
     ],
     test: ['apps/gateway/test/unread.spec.ts', 'are limited for each connection'],
+  },
+  {
+    name: 'garbage behind a call that is read on',
+    edits: [[`${SERVER}/client-errors.ts`, 'neverReadOn(socket);', '']],
+    test: ['apps/gateway/test/connections.spec.ts', 'after a request are not read any further'],
   },
 ];

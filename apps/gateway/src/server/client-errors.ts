@@ -7,6 +7,7 @@ import { errorEnvelope, JSON_TYPE } from './envelope';
 import { httpAnswerOf, refusal, type HttpError } from './http-error';
 import { connectNotServed } from './methods';
 import { requestIdOf } from './request-id';
+import { neverReadOn } from './stop-reading';
 import type { StrangerLines } from './stranger-lines';
 
 interface ClientError extends Error {
@@ -31,7 +32,11 @@ export const answerClientErrors = (connections: Connections, lines: StrangerLine
 
   const owed = connections.firstOwed(socket);
   // The client would match this answer to an earlier request that is still running. Send that answer first, then close the connection.
-  if (owed?.req.complete) return void connections.onClosed(owed, () => socket.destroy());
+  if (owed?.req.complete) {
+    // Each further read would be another error.
+    neverReadOn(socket);
+    return void connections.onClosed(owed, () => socket.destroy());
+  }
   // The request was answered before all of it had arrived: the client would match a second answer to its next request.
   if (owed?.headersSent || (!owed && connections.isArriving(socket))) return void socket.destroy();
 

@@ -8,3 +8,9 @@ export function stopReading(socket: Socket): void {
   if (socket.isPaused()) socket.emit('pause');
   else socket.pause();
 }
+
+/** The same for as long as the socket is open: Node would resume it for a body, and after a write is flushed. */
+export function neverReadOn(socket: Socket): void {
+  stopReading(socket);
+  socket.on('resume', () => stopReading(socket));
+}

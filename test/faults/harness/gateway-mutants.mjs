@@ -126,4 +126,14 @@ export const GATEWAY_MUTANTS = [
     edits: [[`${SERVER}/client-errors.ts`, 'neverReadOn(socket);', '']],
     test: ['apps/gateway/test/connections.spec.ts', 'after a request are not read any further'],
   },
+  {
+    name: 'unread answers that nobody looks for after the close of the first socket',
+    edits: [[`${SERVER}/connections.ts`, 'if (this.hasStopped && this.open.size === 0)', 'if (this.hasStopped)']],
+    test: [`${SERVER}/connections.spec.ts`, 'closes what is not read after the close'],
+  },
+  {
+    name: 'unread answers that begin late at the close',
+    edits: [[`${SERVER}/connections.ts`, 'if (this.isClosing) this.closeSlow();', '']],
+    test: [`${SERVER}/connections.spec.ts`, 'closes what is not read after the close'],
+  },
 ];

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
-import { createServer, type IncomingMessage } from 'node:http';
-import { connect, type AddressInfo } from 'node:net';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { connect, createServer as createListener, type AddressInfo } from 'node:net';
 import { pino } from 'pino';
 import { eventually } from '@app/testing/eventually';
 import { NestLogger } from '@app/runtime/logger';
@@ -60,6 +60,33 @@ describe(Connections.name, () => {
       client.destroy();
       sockets[0]?.destroy();
       server.close();
+    }
+  });
+
+  it('closes what is not read after the close of the server, on connections of another listening socket, too', async () => {
+    const server = createServer();
+    const responses: ServerResponse[] = [];
+    server.on('request', (_, response) => responses.push(response));
+    const connections = new Connections({ ...SERVER_LIMITS, checkEveryMs: 10 }, new NestLogger(pino({ enabled: false })));
+    connections.watch(server);
+    const other = createListener((socket) => server.emit('connection', socket)).listen(0, '127.0.0.1');
+    await Promise.all([once(other, 'listening'), once(server.listen(0, '127.0.0.1'), 'listening')]);
+    const clients = Array.from({ length: 2 }, () => connect((other.address() as AddressInfo).port, '127.0.0.1').pause());
+    try {
+      for (const client of clients) client.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n');
+      await eventually(() => responses.length === 2);
+      const closed = once(server, 'close');
+      server.close();
+      await closed;
+      connections.closeSlow();
+      for (const response of responses) {
+        // More than the socket buffers hold.
+        response.end(Buffer.alloc(16 * MEBIBYTE));
+        await eventually(() => response.req.socket.destroyed);
+      }
+    } finally {
+      for (const client of clients) client.destroy();
+      other.close();
     }
   });
 });

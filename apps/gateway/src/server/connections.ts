@@ -42,6 +42,8 @@ export class Connections {
   private readonly latest = new WeakMap<Socket, IncomingMessage>();
   private readonly closed: ClosedConnections;
   private queued = 0;
+  private isClosing = false;
+  private hasStopped = false;
 
   /** @param unproved which of the connections wait when much is parsed */
   constructor(
@@ -57,8 +59,13 @@ export class Connections {
     server.on('connection', (socket) => this.opened(socket));
     standBefore(server, (request, response, begin) => this.arrived(request, response, begin));
     // One timer for all connections, because a timer for each response would cost every call.
-    const timer = setInterval(() => this.closeUnread(), this.limits.checkEveryMs).unref();
-    server.once('close', () => clearInterval(timer));
+    const timer = setInterval(() => {
+      if (this.isClosing) this.closeSlow();
+      this.closeUnread();
+      if (this.hasStopped && this.open.size === 0) clearInterval(timer);
+    }, this.limits.checkEveryMs).unref();
+    // Connections of other listening sockets may be open then.
+    server.once('close', () => (this.hasStopped = true));
   }
 
   /** Calls back once the response has closed, completed or aborted; at once if it has closed already. */
@@ -88,8 +95,9 @@ export class Connections {
     for (const [socket, { owed }] of this.open) if (owed.length === 0) socket.destroy();
   }
 
-  /** Closes every connection whose request is still arriving, or whose client does not read its answers. */
+  /** Closes every connection whose request is still arriving, or whose client does not read its answers, from now on at each check. */
   closeSlow(): void {
+    this.isClosing = true;
     for (const [socket, { progress }] of this.open) if (this.isArriving(socket) || progress.isWaiting) socket.destroy();
   }
 

@@ -59,7 +59,7 @@ export async function createGateway({
   const admission = new Admission(authenticator, rate, tooMany, connections, { ...serverLimits, ...config }, busyKeys);
 
   const strangers = new StrangerLines(logger);
-  const pieces = new SmallPieces(logger, unproved);
+  const pieces = new SmallPieces(logger, unproved, (socket) => connections.close(socket, 'pieces'));
   const adapter = createAdapter(connections, pieces, strangers, serverLimits);
   const fastify = adapter.getInstance();
   refuseUnread(fastify.server, admission, tooMany);

@@ -136,4 +136,14 @@ export const GATEWAY_MUTANTS = [
     edits: [[`${SERVER}/connections.ts`, 'if (this.isClosing) this.closeSlow();', '']],
     test: [`${SERVER}/connections.spec.ts`, 'closes what is not read after the close'],
   },
+  {
+    name: 'turns of ended connections with small pieces',
+    edits: [[`${SERVER}/small-pieces.ts`, 'this.queue.remove(reader.owner, reader);', '']],
+    test: [`${SERVER}/small-pieces.spec.ts`, 'gives no turn to connections that end while they wait'],
+  },
+  {
+    name: 'any number of unproved connections with small pieces',
+    edits: [[`${SERVER}/small-pieces.ts`, '++this.unprovedWaiting > MOST_UNPROVED', '++this.unprovedWaiting > Infinity']],
+    test: [`${SERVER}/small-pieces.spec.ts`, 'closes unproved connections above those that may wait'],
+  },
 ];

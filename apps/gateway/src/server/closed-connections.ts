@@ -4,12 +4,17 @@ import { connectionsClosed } from './metrics';
 
 const LOG_EVERY_MS = 1000;
 
-/** `unread`: the client did not read its answers. `pipelined`: it sent too many requests without waiting for the answers. */
-export type CloseReason = 'unread' | 'pipelined';
+/**
+ * `unread`: the client did not read its answers. `pipelined`: it sent too many requests without waiting for the answers. `pieces`: without a proved
+ * API key it sent a body in many small pieces, and too many others did so, too.
+ */
+export type CloseReason = 'unread' | 'pipelined' | 'pieces';
+
+const NONE: Readonly<Record<CloseReason, number>> = { unread: 0, pipelined: 0, pieces: 0 };
 
 /** Counts the connections that this process closed before their clients had all answers. One line a second has their number and an example. */
 export class ClosedConnections {
-  private closed: Record<CloseReason, number> = { unread: 0, pipelined: 0 };
+  private closed = { ...NONE };
   /** Address of the first one, which is that of a load balancer where there is one. */
   private address?: string;
   private timer?: NodeJS.Timeout;
@@ -25,15 +30,13 @@ export class ClosedConnections {
   }
 
   private log(): void {
-    const { unread, pipelined } = this.closed;
     this.logger.warn({
       msg: 'connections were closed: their clients did not read the answers, or sent too many requests before them',
-      connections: unread + pipelined,
-      unread,
-      pipelined,
+      connections: Object.values(this.closed).reduce((sum, count) => sum + count, 0),
+      ...this.closed,
       address: this.address,
     });
-    this.closed = { unread: 0, pipelined: 0 };
+    this.closed = { ...NONE };
     this.address = this.timer = undefined;
   }
 }

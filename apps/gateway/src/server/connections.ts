@@ -181,7 +181,7 @@ export class Connections {
       if (owed.length > 0 && !progress.isEnough(now, this.limits)) this.close(socket, 'unread');
   }
 
-  private close(socket: Socket, reason: CloseReason): void {
+  close(socket: Socket, reason: CloseReason): void {
     this.closed.count(socket, reason);
     const connection = this.open.get(socket);
     if (connection) {

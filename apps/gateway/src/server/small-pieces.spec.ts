@@ -1,17 +1,19 @@
 import type { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
-import { MOST_UNPAID, PIECES_PER_MS, SmallPieces } from './small-pieces';
+import { MOST_UNPAID, MOST_UNPROVED, PIECES_PER_MS, SmallPieces } from './small-pieces';
 
 const SECOND = 1000 * PIECES_PER_MS;
 
 describe(SmallPieces.name, () => {
   let pieces: SmallPieces;
   const warn = jest.fn();
+  const close = jest.fn((socket: Socket) => void socket.destroy());
 
   beforeEach(() => {
     jest.useFakeTimers();
     warn.mockClear();
-    pieces = new SmallPieces({ warn } as never, { arrived: () => undefined });
+    close.mockClear();
+    pieces = new SmallPieces({ warn } as never, { arrived: () => undefined }, close);
   });
   afterEach(() => jest.useRealTimers());
 
@@ -76,6 +78,45 @@ describe(SmallPieces.name, () => {
     gone.forEach(({ socket }) => socket.destroy());
     await jest.advanceTimersByTimeAsync(200);
     expect(isRead(last)).toBe(true);
+  });
+
+  it('gives no turn to connections that end while they wait, beside another key', async () => {
+    const many = Array.from({ length: 3 }, () => requestOf('key'));
+    for (const request of many) arrive(request, SECOND);
+    await joined();
+    const gone = Array.from({ length: 20 }, () => requestOf());
+    const last = requestOf();
+    for (const request of [...gone, last]) arrive(request, MOST_UNPAID);
+    await joined();
+    gone.forEach(({ socket }) => socket.destroy());
+    // The turn that has begun, the next one of the key, and that of the last one.
+    await jest.advanceTimersByTimeAsync(2010);
+    expect([isRead(many[2]), isRead(last)]).toEqual([false, true]);
+  });
+
+  it('closes unproved connections above those that may wait, and lets others wait when some have ended', async () => {
+    const first = requestOf('key');
+    arrive(first, SECOND);
+    await joined();
+    const wait = async (count: number, provedKey?: string) => {
+      const requests = Array.from({ length: count }, () => requestOf(provedKey));
+      for (const request of requests) arrive(request, MOST_UNPAID);
+      await joined();
+      return requests;
+    };
+    const waiting = await wait(MOST_UNPROVED);
+    await wait(1, 'key');
+    expect(close).not.toHaveBeenCalled();
+    const [further] = await wait(1);
+    expect(close.mock.calls).toEqual([[further.socket]]);
+    waiting.slice(0, 2).forEach(({ socket }) => socket.destroy());
+    await joined();
+    await wait(3);
+    expect(close).toHaveBeenCalledTimes(2);
+    // One begins, and leaves its place.
+    await jest.advanceTimersByTimeAsync(1010);
+    await wait(1);
+    expect(close).toHaveBeenCalledTimes(2);
   });
 
   it('names the keys that waited for longer than a second, with one line a second', async () => {

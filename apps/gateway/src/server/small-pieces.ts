@@ -12,6 +12,8 @@ const SMALL_BYTES = 256;
 export const MOST_UNPAID = 512;
 /** Small pieces that this process reads in a millisecond, a tenth of the time of its thread: each takes about half a microsecond. */
 export const PIECES_PER_MS = 200;
+/** Most connections of unproved callers that wait. A further one is closed: each keeps its request, and its end is not noticed. */
+export const MOST_UNPROVED = 1000;
 /** A connection that had to wait longer is named in the log. */
 const LONG_WAIT_MS = 1000;
 const LOG_EVERY_MS = 1000;
@@ -24,6 +26,8 @@ interface Reader {
   /** Small pieces for which it has not waited yet. */
   unpaid: number;
   waitingSince?: number;
+  /** While it is in the queue. */
+  owner?: string;
 }
 
 /**
@@ -33,12 +37,14 @@ interface Reader {
 export class SmallPieces {
   private readonly readers = new WeakMap<Socket, Reader>();
   private readonly queue = new FairQueue<Reader>();
+  private unprovedWaiting = 0;
   private isPaying = false;
   private readonly slow = { pauses: 0, apiKeys: new Set<string>() };
 
   constructor(
     private readonly logger: NestLogger,
     private readonly unproved: Pick<UnprovedConnections, 'arrived'>,
+    private readonly close: (socket: Socket) => void,
   ) {}
 
   arrived = (request: IncomingMessage, bytes: number): void => {
@@ -53,10 +59,26 @@ export class SmallPieces {
     stopReading(socket);
     // Most credentials are proved by then.
     setImmediate(() => {
-      this.queue.add(request.provedKey ?? '', reader);
+      this.join(reader, request.provedKey ?? '');
       this.next();
     });
   };
+
+  private join(reader: Reader, owner: string): void {
+    const { socket } = reader.request;
+    if (socket.destroyed) return;
+    if (owner === '' && ++this.unprovedWaiting > MOST_UNPROVED) {
+      this.unprovedWaiting--;
+      return this.close(socket);
+    }
+    reader.owner = owner;
+    this.queue.add(owner, reader);
+  }
+
+  private left(reader: Reader): void {
+    if (reader.owner === '') this.unprovedWaiting--;
+    reader.owner = undefined;
+  }
 
   private added(request: IncomingMessage): Reader {
     const { socket } = request;
@@ -64,6 +86,11 @@ export class SmallPieces {
     this.readers.set(socket, reader);
     // Node resumes reading when the body is wanted, and after a write is flushed.
     socket.on('resume', () => reader.waitingSince !== undefined && stopReading(socket));
+    socket.once('close', () => {
+      if (reader.owner === undefined) return;
+      this.queue.remove(reader.owner, reader);
+      this.left(reader);
+    });
     return reader;
   }
 
@@ -72,13 +99,13 @@ export class SmallPieces {
     let apiKey = '';
     const reader = this.queue.takeFirst((owner) => ((apiKey = owner), true));
     if (!reader) return;
+    this.left(reader);
     this.isPaying = true;
-    const ms = reader.request.socket.destroyed ? 0 : reader.unpaid / PIECES_PER_MS;
     setTimeout(() => {
       this.isPaying = false;
       this.readOn(reader, apiKey);
       this.next();
-    }, ms).unref();
+    }, reader.unpaid / PIECES_PER_MS).unref();
   }
 
   private readOn(reader: Reader, apiKey: string): void {

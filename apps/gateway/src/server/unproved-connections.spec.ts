@@ -28,7 +28,7 @@ describe('what arrives at once on many connections', () => {
   /** Connections on which one request was answered. */
   async function start(provedKey?: string): Promise<void> {
     const unproved = new UnprovedConnections();
-    const pieces = new SmallPieces(logger, unproved);
+    const pieces = new SmallPieces(logger, unproved, () => undefined);
     const arrived = (request: IncomingMessage, bytes: number) => {
       parsed++;
       pieces.arrived(request, bytes);

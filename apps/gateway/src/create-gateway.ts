@@ -54,7 +54,7 @@ export async function createGateway({
   const serverLimits = { ...SERVER_LIMITS, ...limits };
   const unproved = new UnprovedConnections();
   const connections = new Connections(serverLimits, logger, unproved);
-  const tooMany = new TooManyRequests(logger, readiness);
+  const tooMany = new TooManyRequests(logger, readiness, connections);
   const rate = new KeyRateLimiter(config.rateLimitPerSecond);
   const admission = new Admission(authenticator, rate, tooMany, connections, { ...serverLimits, ...config }, busyKeys);
 
@@ -62,7 +62,7 @@ export async function createGateway({
   const pieces = new SmallPieces(logger, unproved, (socket) => connections.close(socket, 'pieces'));
   const adapter = createAdapter(connections, pieces, strangers, serverLimits);
   const fastify = adapter.getInstance();
-  refuseUnread(fastify.server, admission, tooMany);
+  refuseUnread(fastify.server, admission, tooMany, connections);
   connections.watch(fastify.server);
   // A client that has closed its sending side still gets its answers.
   Object.assign(fastify.server, { httpAllowHalfOpen: true });

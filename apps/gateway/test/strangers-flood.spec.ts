@@ -44,6 +44,27 @@ describe('a flood of requests without known credentials', () => {
     await Promise.all([known, ...sockets].map((socket) => once(socket.destroy(), 'close')));
   });
 
+  it('closes connections when their requests take too much memory, and answers health checks and known callers', async () => {
+    await gateway.stop();
+    gateway = await RunningGateway.start({ limits: { maxOwedBytes: 1024 * 1024 } });
+    const closed = () => gateway.metric('gateway_connections_closed_total', { reason: 'memory' });
+    const before = (await closed()) ?? 0;
+    const known = await gateway.connect();
+    const checker = await gateway.connect();
+    const sockets = await Promise.all(Array.from({ length: 2 * CONNECTIONS }, () => gateway.connect()));
+    await eventually(async () => (await gateway.metric('gateway_connections')) === 2 + sockets.length);
+    const check = 'GET /health/live HTTP/1.1\r\nhost: gateway\r\n\r\n';
+    for (const socket of sockets) socket.write(check.replace('host', `x-padding: ${'x'.repeat(1000)}\r\nhost`).repeat(EACH));
+    known.write(KNOWN);
+    checker.write(check);
+    const answers = (await Promise.all([once(known, 'data'), once(checker, 'data')])) as Buffer[][];
+    for (const [bytes] of answers) expect(bytes.toString()).toContain('HTTP/1.1 200');
+    // Most of them: 1 MiB has room for some 260 of the 1,600 requests.
+    await eventually(async () => ((await closed()) ?? 0) - before > sockets.length / 2);
+    const open = [known, checker, ...sockets].filter((socket) => !socket.closed);
+    await Promise.all(open.map((socket) => once(socket.destroy(), 'close')));
+  });
+
   it('refuses with 429, in one log line, what is more than may wait', async () => {
     const connections = Math.ceil(MOST_STRANGERS_WAITING / EACH) + 50;
     const sockets = await Promise.all(Array.from({ length: connections }, () => gateway.connect()));

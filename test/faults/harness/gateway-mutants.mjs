@@ -146,4 +146,24 @@ export const GATEWAY_MUTANTS = [
     edits: [[`${SERVER}/small-pieces.ts`, '++this.unprovedWaiting > MOST_UNPROVED', '++this.unprovedWaiting > Infinity']],
     test: [`${SERVER}/small-pieces.spec.ts`, 'closes unproved connections above those that may wait'],
   },
+  {
+    name: 'waiting requests of any memory',
+    edits: [[`${SERVER}/connections.ts`, 'if (this.bytes > this.limits.maxOwedBytes) this.closeLargest();', '']],
+    test: [`${SERVER}/connections.spec.ts`, 'closes those with most of it'],
+  },
+  {
+    name: 'requests of any memory in one iteration',
+    edits: [[`${SERVER}/request-memory.ts`, 'if (this.bytes <= this.most) return;', 'if (this.bytes <= Infinity) return;']],
+    test: [`${SERVER}/connections.spec.ts`, 'reads the rest in later iterations'],
+  },
+  {
+    name: 'waiting requests of closed connections',
+    edits: [[`${ADMISSION}/refuse-unread.ts`, '      leave();\n', '']],
+    test: [`${ADMISSION}/refuse-unread.spec.ts`, 'lets no request of a closed connection wait'],
+  },
+  {
+    name: 'refusals for closed connections',
+    edits: [[`${ADMISSION}/pace.ts`, 'return () => this.remove(work);', 'return () => undefined;']],
+    test: [`${ADMISSION}/too-many-requests.spec.ts`, 'gives no time to connections that have closed'],
+  },
 ];

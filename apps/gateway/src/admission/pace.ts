@@ -1,9 +1,16 @@
 import { FairQueue } from '@app/amqp/calls/fair-queue';
 
+/** `begin` is absent when it has begun, or is not wanted any more. */
+interface Work {
+  begin?: () => void;
+}
+
 /** Work of which only a few pieces begin in one iteration of the event loop, so that a flood of it does not delay the calls in flight. */
 export class Pace {
-  private readonly queue = new FairQueue<() => void>();
+  private readonly queue = new FairQueue<Work>();
   private queued = 0;
+  /** Pieces in the queue that are not wanted any more. */
+  private unwanted = 0;
   private begun = 0;
   private scheduled = false;
 
@@ -22,17 +29,33 @@ export class Pace {
 
   /** Begins now, if {@link isFree}, else later. */
   begin(work: () => void): void {
-    if (!this.isFree) return this.later(work);
+    if (!this.isFree) return void this.later(work);
     this.begun++;
     this.schedule();
     work();
   }
 
-  /** Begins in a later iteration, after what waits already. Owners take turns. */
-  later(work: () => void, owner = ''): void {
+  /**
+   * Begins in a later iteration, after what waits already. Owners take turns.
+   *
+   * @returns removes the work, if it has not begun
+   */
+  later(begin: () => void, owner = ''): () => void {
+    const work: Work = { begin };
     this.queue.add(owner, work);
     this.queued++;
     this.schedule();
+    return () => this.remove(work);
+  }
+
+  private remove(work: Work): void {
+    if (!work.begin) return;
+    work.begin = undefined;
+    this.queued--;
+    // Not each one by itself: a flood has tens of thousands, and its connections end together.
+    if (++this.unwanted <= this.queued) return;
+    this.queue.keep(({ begin }) => begin !== undefined);
+    this.unwanted = 0;
   }
 
   private schedule(): void {
@@ -45,8 +68,10 @@ export class Pace {
     this.scheduled = false;
     const works: (() => void)[] = [];
     this.queue.take((work) => {
-      if (works.length === this.most) return false;
-      works.push(work);
+      if (!work.begin) this.unwanted--;
+      else if (works.length === this.most) return false;
+      else works.push(work.begin);
+      work.begin = undefined;
       return true;
     });
     this.queued -= works.length;

@@ -2,12 +2,15 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { MOST_STRANGERS_WAITING, refuseUnread } from './refuse-unread';
 import type { TooManyRequests } from './too-many-requests';
 
+/** No connection is closed. */
+const open = { onClosed: () => undefined };
+
 describe(refuseUnread.name, () => {
   /** Requests of unknown callers that begin in this iteration of the event loop and in the next one. */
   async function begunOf(url: string): Promise<number[]> {
     const begun: IncomingMessage[] = [];
     const server = createServer((request) => begun.push(request));
-    refuseUnread(server, { refusalUnread: () => undefined, isKnown: () => false }, {} as TooManyRequests);
+    refuseUnread(server, { refusalUnread: () => undefined, isKnown: () => false }, {} as TooManyRequests, open);
     for (let request = 0; request < 20; request++)
       server.emit('request', { url, socket: { destroyed: false } } as IncomingMessage, {} as ServerResponse);
     const counts = [begun.length];
@@ -23,7 +26,7 @@ describe(refuseUnread.name, () => {
   it('begins four health checks in an iteration, and refuses none', () => {
     const begun: IncomingMessage[] = [];
     const server = createServer((request) => begun.push(request));
-    refuseUnread(server, { refusalUnread: () => undefined, isKnown: () => false }, {} as TooManyRequests);
+    refuseUnread(server, { refusalUnread: () => undefined, isKnown: () => false }, {} as TooManyRequests, open);
     for (let request = 0; request < MOST_STRANGERS_WAITING + 100; request++)
       server.emit('request', { url: '/health/ready?a', socket: { destroyed: false } } as IncomingMessage, {} as ServerResponse);
     expect(begun).toHaveLength(4);
@@ -32,7 +35,7 @@ describe(refuseUnread.name, () => {
   it('lets requests of different addresses take turns', async () => {
     const begun: string[] = [];
     const server = createServer(({ socket }) => begun.push(socket.remoteAddress!));
-    refuseUnread(server, { refusalUnread: () => undefined, isKnown: () => false }, {} as TooManyRequests);
+    refuseUnread(server, { refusalUnread: () => undefined, isKnown: () => false }, {} as TooManyRequests, open);
     for (const remoteAddress of [...Array<string>(100).fill('flood'), 'balancer'])
       server.emit(
         'request',
@@ -47,7 +50,7 @@ describe(refuseUnread.name, () => {
     const refused: string[] = [];
     const server = createServer();
     const tooMany = { refuse: (_: unknown, __: unknown, limit: string) => refused.push(limit) } as unknown as TooManyRequests;
-    refuseUnread(server, { refusalUnread: () => undefined, isKnown: () => false }, tooMany);
+    refuseUnread(server, { refusalUnread: () => undefined, isKnown: () => false }, tooMany, open);
     // Four calls and one other request begin.
     const ask = (url: string) =>
       server.emit('request', { url, headers: {}, socket: { destroyed: false } } as IncomingMessage, {} as ServerResponse);
@@ -55,5 +58,29 @@ describe(refuseUnread.name, () => {
       ask(request % 2 ? '/v1/users/add' : '/docs/swagger-ui-bundle.js');
     for (let check = 0; check < 10; check++) ask('/health/ready');
     expect(refused).toEqual(['strangers', 'strangers', 'strangers']);
+  });
+
+  it('lets no request of a closed connection wait', () => {
+    const server = createServer();
+    const left: (() => void)[] = [];
+    const refused: string[] = [];
+    const tooMany = { refuse: (_: unknown, __: unknown, limit: string) => refused.push(limit) } as unknown as TooManyRequests;
+    const connections = { onClosed: (_: unknown, leave: () => void) => void left.push(leave) };
+    refuseUnread(server, { refusalUnread: () => undefined, isKnown: () => false }, tooMany, connections);
+    const ask = (count: number) => {
+      for (let request = 0; request < count; request++)
+        server.emit(
+          'request',
+          { url: '/docs', headers: {}, socket: { destroyed: false } } as IncomingMessage,
+          {} as ServerResponse,
+        );
+    };
+    // One begins.
+    ask(1 + MOST_STRANGERS_WAITING);
+    for (const leave of left.splice(0, 10)) leave();
+    ask(10);
+    expect(refused).toEqual([]);
+    ask(1);
+    expect(refused).toEqual(['strangers']);
   });
 });

@@ -1,6 +1,7 @@
 import type { IncomingMessage, Server } from 'node:http';
 import type { Limit, TooManyRequests } from './too-many-requests';
 import { isHealth, kindOf } from './kinds';
+import type { Connections } from '../server/connections';
 import { requestIdOf } from '../server/request-id';
 import { standBefore } from '../server/stand-before';
 import { strangersWaiting, strangersWaitingLimit } from '../server/metrics';
@@ -37,7 +38,12 @@ export interface UnreadChecks {
  *
  * @param server its current request listeners run after this one
  */
-export function refuseUnread(server: Server, checks: UnreadChecks, tooMany: TooManyRequests): void {
+export function refuseUnread(
+  server: Server,
+  checks: UnreadChecks,
+  tooMany: TooManyRequests,
+  connections: Pick<Connections, 'onClosed'>,
+): void {
   const strangers = new Pace(MOST_STRANGERS);
   const visitors = new Pace(MOST_VISITORS);
   const health = new Pace(MOST_CHECKS);
@@ -57,7 +63,11 @@ export function refuseUnread(server: Server, checks: UnreadChecks, tooMany: TooM
       if (checks.isKnown(request)) return next();
       if (waiting() >= MOST_STRANGERS_WAITING) return tooMany.refuse(response, requestIdOf(request), 'strangers');
     }
-    pace.later(() => begin(request, next), request.socket.remoteAddress);
+    const leave = pace.later(() => begin(request, next), request.socket.remoteAddress);
     strangersWaiting.set(waiting());
+    connections.onClosed(response, () => {
+      leave();
+      strangersWaiting.set(waiting());
+    });
   });
 }

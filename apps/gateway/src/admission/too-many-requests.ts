@@ -4,6 +4,7 @@ import type { NestLogger } from '@app/runtime/logger';
 import type { Readiness } from '@app/runtime/readiness';
 import { ApiError, HTTP_STATUS, type ErrorStatus } from '@app/contracts/error';
 import { errorEnvelope, JSON_TYPE } from '../server/envelope';
+import type { Connections } from '../server/connections';
 import { countError, rateLimited } from '../server/metrics';
 import { NOT_CHECKED } from './authenticator';
 import { Pace } from './pace';
@@ -79,12 +80,13 @@ interface Unlogged {
  */
 export class TooManyRequests {
   private readonly unlogged = new Map<string, Unlogged>();
-  /** Refusals without an answer. Bounded by the connections, which owe a limited number of answers. */
+  /** Refusals without an answer. Bounded by the memory of what all connections owe. */
   private readonly pace = new Pace(MOST_IN_ITERATION);
 
   constructor(
     private readonly logger: NestLogger,
     private readonly readiness: Readiness,
+    private readonly connections: Pick<Connections, 'onClosed'>,
   ) {}
 
   /**
@@ -99,7 +101,8 @@ export class TooManyRequests {
     rateLimited.inc({ limit });
     countError('refused', limit === 'credentials' ? 'UNAVAILABLE' : 'RESOURCE_EXHAUSTED');
     this.count(requestId, limit, apiKey);
-    this.pace.later(() => this.answer(response, requestId, limit, waitMs));
+    const leave = this.pace.later(() => this.answer(response, requestId, limit, waitMs));
+    this.connections.onClosed(response, leave);
   }
 
   /** Replaces the answer of a reply by 429. @returns the body */

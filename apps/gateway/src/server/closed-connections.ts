@@ -6,11 +6,12 @@ const LOG_EVERY_MS = 1000;
 
 /**
  * `unread`: the client did not read its answers. `pipelined`: it sent too many requests without waiting for the answers. `pieces`: without a proved
- * API key it sent a body in many small pieces, and too many others did so, too.
+ * API key it sent a body in many small pieces, and too many others did so, too. `memory`: of all that
+ * owed answers, its requests took most memory, and all together too much.
  */
-export type CloseReason = 'unread' | 'pipelined' | 'pieces';
+export type CloseReason = 'unread' | 'pipelined' | 'pieces' | 'memory';
 
-const NONE: Readonly<Record<CloseReason, number>> = { unread: 0, pipelined: 0, pieces: 0 };
+const NONE: Readonly<Record<CloseReason, number>> = { unread: 0, pipelined: 0, pieces: 0, memory: 0 };
 
 /** Counts the connections that this process closed before their clients had all answers. One line a second has their number and an example. */
 export class ClosedConnections {

@@ -1,11 +1,11 @@
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { connect, createServer as createListener, type AddressInfo } from 'node:net';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { connect, createServer as createListener, type AddressInfo, type Socket } from 'node:net';
 import { pino } from 'pino';
 import { eventually } from '@app/testing/eventually';
 import { NestLogger } from '@app/runtime/logger';
 import { Connections } from './connections';
-import { SERVER_LIMITS } from './server-limits';
+import { SERVER_LIMITS, type ServerLimits } from './server-limits';
 
 const MEBIBYTE = 1024 * 1024;
 
@@ -82,11 +82,90 @@ describe(Connections.name, () => {
       for (const response of responses) {
         // More than the socket buffers hold.
         response.end(Buffer.alloc(16 * MEBIBYTE));
-        await eventually(() => response.req.socket.destroyed);
+        await eventually(() => response.req.socket.destroyed, 10_000);
       }
     } finally {
       for (const client of clients) client.destroy();
       other.close();
     }
+  });
+
+  describe('when the requests of all connections take much memory', () => {
+    const REQUEST = 'GET / HTTP/1.1\r\nhost: x\r\n\r\n';
+    const manyHeaders = REQUEST.replace('host', `${'ab: cd\r\n'.repeat(500)}host`);
+    let server: Server;
+    let clients: Socket[];
+    let responses: ServerResponse[];
+    let parsed: number;
+    const open = async (count: number) => {
+      const { port } = server.address() as AddressInfo;
+      const opened = Array.from({ length: count }, () => connect(port, '127.0.0.1').on('error', () => undefined).resume());
+      clients.push(...opened);
+      await Promise.all(opened.map((client) => once(client, 'connect')));
+      return opened;
+    };
+    const start = async (limits: Partial<ServerLimits>) => {
+      [clients, responses, parsed] = [[], [], 0];
+      server = createServer((_, response) => void responses.push(response));
+      new Connections({ ...SERVER_LIMITS, ...limits }, new NestLogger(pino({ enabled: false }))).watch(server);
+      server.prependListener('request', () => parsed++);
+      await once(server.listen(0, '127.0.0.1'), 'listening');
+    };
+    const send = async (sockets: Socket[], bytes: string, requests = 1) => {
+      const expected = parsed + sockets.length * requests;
+      for (const socket of sockets) socket.write(bytes.repeat(requests));
+      await eventually(() => parsed === expected);
+      // Until closed connections are reported.
+      await new Promise(setImmediate);
+    };
+    const areOpen = () => responses.filter(({ req }) => !req.socket.destroyed).length;
+    afterEach(() => {
+      for (const client of clients) client.destroy();
+      server.close();
+    });
+
+    it.each([
+      ['many requests', REQUEST, 8],
+      ['many headers', manyHeaders, 1],
+      ['large headers', REQUEST.replace('x', 'x'.repeat(15_000)), 1],
+    ])('closes those with most of it, because of %s, and no others', async (_, bytes, requests) => {
+      await start({ maxOwedBytes: 100_000 });
+      const [usual, greedy] = [await open(20), await open(30)];
+      await send(usual, REQUEST);
+      expect(areOpen()).toBe(usual.length);
+      await send(greedy, bytes, requests);
+      expect(responses.slice(0, usual.length).some(({ req }) => req.socket.destroyed)).toBe(false);
+      expect(areOpen()).toBeLessThan(usual.length + (greedy.length * requests) / 5);
+    });
+
+    it('closes none while answers make room', async () => {
+      await start({ maxOwedBytes: 100_000 });
+      const sockets = await open(20);
+      for (let time = 0; time < 10; time++) {
+        await send(sockets, REQUEST);
+        expect(areOpen()).toBe(sockets.length);
+        await Promise.all(responses.splice(0).map((response) => once(response.end(), 'close')));
+      }
+      await send(sockets, REQUEST);
+      sockets.splice(10).forEach((socket) => socket.destroy());
+      await eventually(() => areOpen() === sockets.length);
+      await send(sockets, REQUEST, 2);
+      expect(areOpen()).toBe(3 * sockets.length);
+    });
+
+    it('reads the rest in later iterations of the event loop', async () => {
+      const most = 100;
+      await start({ maxReadBytes: most * 2500, maxOwed: 50 });
+      const [sockets, each] = [await open(40), 40];
+      for (const socket of sockets) socket.write(REQUEST.repeat(each));
+      const counts: number[] = [];
+      while (parsed < sockets.length * each && counts.length < 10_000) {
+        const before = parsed;
+        await new Promise(setImmediate);
+        counts.push(parsed - before);
+      }
+      expect(parsed).toBe(sockets.length * each);
+      expect(Math.max(...counts)).toBeLessThan(most + each);
+    });
   });
 });

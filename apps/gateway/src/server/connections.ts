@@ -5,6 +5,7 @@ import { dropRestAfter } from './body-pieces';
 import { ClosedConnections, type CloseReason } from './closed-connections';
 import { connectionsOpen, connectionsRefused } from './metrics';
 import { Progress } from './progress';
+import { memoryOf, ReadingInIteration } from './request-memory';
 import { standBefore } from './stand-before';
 import type { ServerLimits } from './server-limits';
 import { stopReading } from './stop-reading';
@@ -13,6 +14,8 @@ import { UnprovedConnections } from './unproved-connections';
 interface Owed {
   response: ServerResponse;
   callbacks: (() => void)[];
+  /** Memory of the request. */
+  bytes: number;
   /** Starts handling the request; absent when that has started. */
   begin?: () => void;
 }
@@ -22,13 +25,25 @@ interface Connection {
   owed: Owed[];
   /** Requests that have arrived and are not started. While there are any, the connection is not read. */
   queued: number;
+  /** Memory of the requests of which the responses are owed. */
+  bytes: number;
   progress: Progress;
 }
 
 type Limits = Pick<
   ServerLimits,
-  'maxConnections' | 'maxOwed' | 'maxQueued' | 'unreadTimeoutMs' | 'leastBytesPerSecond' | 'checkEveryMs'
+  | 'maxConnections'
+  | 'maxOwed'
+  | 'maxQueued'
+  | 'maxOwedBytes'
+  | 'maxReadBytes'
+  | 'unreadTimeoutMs'
+  | 'leastBytesPerSecond'
+  | 'checkEveryMs'
 >;
+
+/** Part of maxOwedBytes that stays when connections are closed, so that this is not needed for each request. */
+const KEPT_PART = 7 / 8;
 
 /**
  * Tracks open connections and the responses that each one still owes. A connection that owes many responses starts no further request and is not
@@ -42,6 +57,8 @@ export class Connections {
   private readonly latest = new WeakMap<Socket, IncomingMessage>();
   private readonly closed: ClosedConnections;
   private queued = 0;
+  private bytes = 0;
+  private readonly reading: ReadingInIteration;
   private isClosing = false;
   private hasStopped = false;
 
@@ -52,6 +69,7 @@ export class Connections {
     private readonly unproved = new UnprovedConnections(),
   ) {
     this.closed = new ClosedConnections(logger);
+    this.reading = new ReadingInIteration(limits.maxReadBytes);
   }
 
   /** @param server its current request listeners run after this one */
@@ -108,12 +126,12 @@ export class Connections {
       socket.destroy();
       return;
     }
-    const connection: Connection = { owed: [], queued: 0, progress: new Progress(socket) };
+    const connection: Connection = { owed: [], queued: 0, bytes: 0, progress: new Progress(socket) };
     this.open.set(socket, connection);
     connectionsOpen.inc();
     this.unproved.opened(socket);
     // Node resumes reading for the body of a started request, and after a write is flushed: pause again.
-    socket.on('resume', () => connection.queued > 0 && stopReading(socket));
+    socket.on('resume', () => (connection.queued > 0 || this.reading.isStopped(socket)) && stopReading(socket));
     // Node makes an error for each request that it aborts then. Nobody reads their stacks, and thousands of them take most of a second.
     const { stackTraceLimit } = Error;
     socket.prependOnceListener('close', () => (Error.stackTraceLimit = 0));
@@ -122,7 +140,7 @@ export class Connections {
       this.open.delete(socket);
       this.unproved.left(socket);
       connectionsOpen.dec();
-      this.queued -= connection.queued;
+      this.release(connection);
       for (const { callbacks } of connection.owed) for (const callback of callbacks) callback();
     });
   }
@@ -131,11 +149,17 @@ export class Connections {
     const { socket } = request;
     this.unproved.arrived(socket);
     const connection = this.open.get(socket);
+    const bytes = memoryOf(request);
+    this.reading.arrived(bytes, this.open.keys());
     // Node emits the requests that it has read of a connection that was just closed, too.
     if (!connection || socket.destroyed) return;
     this.latest.set(socket, request);
-    const owed: Owed = { response, callbacks: [] };
+    const owed: Owed = { response, callbacks: [], bytes };
     connection.owed.push(owed);
+    connection.bytes += bytes;
+    this.bytes += bytes;
+    if (this.bytes > this.limits.maxOwedBytes) this.closeLargest();
+    if (socket.destroyed) return;
     response.once('close', () => this.settle(socket, connection, owed));
     dropRestAfter(response);
     if (connection.owed.length <= this.limits.maxOwed) return begin();
@@ -151,6 +175,11 @@ export class Connections {
     const place = connection.owed.indexOf(owed);
     if (place < 0 || !this.open.has(socket)) return;
     connection.owed.splice(place, 1);
+    // Nothing of a connection that was just closed is counted any more.
+    if (connection.bytes > 0) {
+      connection.bytes -= owed.bytes;
+      this.bytes -= owed.bytes;
+    }
     for (const callback of owed.callbacks) callback();
     if (owed.response.req.provedKey !== undefined) this.unproved.left(socket);
     if (connection.queued === 0) return;
@@ -175,6 +204,16 @@ export class Connections {
     return longest;
   }
 
+  /** Closes connections whose requests take most memory. Below the mean are at least those that owe one answer to a request of usual size. */
+  private closeLargest(): void {
+    const mean = Math.floor(this.bytes / this.open.size);
+    const large = [...this.open].filter(([, { bytes }]) => bytes >= mean);
+    for (const [socket] of large.sort(([, first], [, second]) => second.bytes - first.bytes)) {
+      if (this.bytes <= KEPT_PART * this.limits.maxOwedBytes) return;
+      this.close(socket, 'memory');
+    }
+  }
+
   private closeUnread(): void {
     const now = performance.now();
     for (const [socket, { owed, progress }] of this.open)
@@ -184,11 +223,14 @@ export class Connections {
   close(socket: Socket, reason: CloseReason): void {
     this.closed.count(socket, reason);
     const connection = this.open.get(socket);
-    if (connection) {
-      // At once: further requests may arrive before its end is reported.
-      this.queued -= connection.queued;
-      connection.queued = 0;
-    }
+    // At once: further requests may arrive before its end is reported.
+    if (connection) this.release(connection);
     socket.destroy();
+  }
+
+  private release(connection: Connection): void {
+    this.queued -= connection.queued;
+    this.bytes -= connection.bytes;
+    connection.queued = connection.bytes = 0;
   }
 }

@@ -27,6 +27,10 @@ export interface ServerLimits {
   maxOwed: number;
   /** Requests above maxOwed, of all connections together. With one more the connection with the most of them is closed. */
   maxQueued: number;
+  /** Memory of all requests whose answers are owed, with their headers and without their bodies. Beyond it the connections with most of it are closed. */
+  maxOwedBytes: number;
+  /** The same of requests that are read in one iteration of the event loop. Then no connection is read until the next one. */
+  maxReadBytes: number;
   /** Bytes of large bodies of calls that are arriving or in flight. */
   maxBytesArriving: number;
   /** The same of bodies above 2 KiB that are not large. */
@@ -50,6 +54,8 @@ export const SERVER_LIMITS: ServerLimits = {
   leastBytesPerSecond: 64 * 1024,
   maxOwed: 8,
   maxQueued: 10_000,
+  maxOwedBytes: 64 * MEBIBYTE,
+  maxReadBytes: 16 * MEBIBYTE,
   maxBytesArriving: 128 * MEBIBYTE,
   maxSmallBytesArriving: 32 * MEBIBYTE,
   maxBytesWaiting: 128 * MEBIBYTE,

@@ -70,4 +70,11 @@ describe(FairQueue.name, () => {
     expect(take(queue, 9)).toEqual(['a2']);
     expect(queue.isEmpty).toBe(true);
   });
+
+  it('keeps some items in their places, and no owner without one', () => {
+    const queue = queueOf('a1', 'a2', 'b1', 'c1', 'c2');
+    queue.keep((item) => !['a1', 'b1', 'c2'].includes(item));
+    expect([queue.has('a'), queue.has('b')]).toEqual([true, false]);
+    expect(take(queue, 9)).toEqual(['a2', 'c1']);
+  });
 });

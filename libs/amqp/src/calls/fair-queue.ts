@@ -65,6 +65,15 @@ export class FairQueue<Item> {
     return true;
   }
 
+  /** Removes all items that `isKept` refuses. The others keep their places. */
+  keep(isKept: (item: Item) => boolean): void {
+    for (const [owner, items] of this.byOwner) {
+      const kept = items.filter(isKept);
+      if (kept.length > 0) this.byOwner.set(owner, kept);
+      else this.byOwner.delete(owner);
+    }
+  }
+
   private shift(owner: string, items: Item[]): Item | undefined {
     const first = items.shift();
     this.rotate(owner, items);

@@ -99,7 +99,11 @@ describe(Connections.name, () => {
     let parsed: number;
     const open = async (count: number) => {
       const { port } = server.address() as AddressInfo;
-      const opened = Array.from({ length: count }, () => connect(port, '127.0.0.1').on('error', () => undefined).resume());
+      const opened = Array.from({ length: count }, () =>
+        connect(port, '127.0.0.1')
+          .on('error', () => undefined)
+          .resume(),
+      );
       clients.push(...opened);
       await Promise.all(opened.map((client) => once(client, 'connect')));
       return opened;

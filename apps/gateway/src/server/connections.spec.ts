@@ -97,6 +97,7 @@ describe(Connections.name, () => {
     let clients: Socket[];
     let responses: ServerResponse[];
     let parsed: number;
+    let accepted: number;
     const open = async (count: number) => {
       const { port } = server.address() as AddressInfo;
       const opened = Array.from({ length: count }, () =>
@@ -105,14 +106,15 @@ describe(Connections.name, () => {
           .resume(),
       );
       clients.push(...opened);
-      await Promise.all(opened.map((client) => once(client, 'connect')));
+      // One connection is accepted in one iteration of the event loop.
+      await eventually(() => accepted === clients.length);
       return opened;
     };
     const start = async (limits: Partial<ServerLimits>) => {
-      [clients, responses, parsed] = [[], [], 0];
+      [clients, responses, parsed, accepted] = [[], [], 0, 0];
       server = createServer((_, response) => void responses.push(response));
       new Connections({ ...SERVER_LIMITS, ...limits }, new NestLogger(pino({ enabled: false }))).watch(server);
-      server.prependListener('request', () => parsed++);
+      server.prependListener('request', () => parsed++).on('connection', () => accepted++);
       await once(server.listen(0, '127.0.0.1'), 'listening');
     };
     const send = async (sockets: Socket[], bytes: string, requests = 1) => {

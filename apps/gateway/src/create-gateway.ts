@@ -9,6 +9,7 @@ import type { Authenticator } from './admission/authenticator';
 import type { GatewayConfig } from './config';
 import { GatewayModule } from './gateway.module';
 import { Admission } from './admission/admission';
+import { MAX_HEADERS } from './admission/oddities';
 import { BusyKeys } from './admission/busy-keys';
 import { requestsInPieces } from './server/body-pieces';
 import { answerClientErrors, answerConnect } from './server/client-errors';
@@ -67,8 +68,8 @@ export async function createGateway({
   // A client that has closed its sending side still gets its answers.
   Object.assign(fastify.server, { httpAllowHalfOpen: true });
   fastify.server.on('connect', answerConnect(fastify, connections, strangers));
-  // By default Node silently drops headers after the 2000th, perhaps a repeated credential. maxHeaderSize limits them already.
-  fastify.server.maxHeadersCount = 0;
+  // Node drops further ones, so that one more shows that there were too many. It keeps those of headers that never end until the timeout.
+  fastify.server.maxHeadersCount = MAX_HEADERS + 1;
   connectionsLimit.set(serverLimits.maxConnections);
   keyRateLimit.set(config.rateLimitPerSecond);
   // 100-continue is answered after the credentials are checked. Other expectations are ignored; by default Node answers 417 without a body.

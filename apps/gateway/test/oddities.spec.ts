@@ -36,6 +36,19 @@ describe('HTTP that two programs may interpret differently', () => {
     expect(gateway.rabbit.calls).toEqual([]);
   });
 
+  it('is served with 128 headers, and answered 431 with more, of which Node drops some', async () => {
+    // With the length of the body, and without the credentials of the last one.
+    const own = HEAD.split('\r\n').length;
+    const withHeaders = (count: number, last = '') =>
+      gateway.raw(
+        `POST /v1/users/add HTTP/1.1\r\nconnection: close\r\n${HEAD}${'a: b\r\n'.repeat(count - own - 1)}${last}${LENGTH}\r\n${BODY}`,
+      );
+    expect((await withHeaders(128)).map(({ status }) => status)).toEqual([200]);
+    for (const [response] of [await withHeaders(129), await withHeaders(3000, CREDENTIALS)])
+      expectError(response, 431, 'INVALID_ARGUMENT');
+    expect(gateway.rabbit.calls).toHaveLength(1);
+  });
+
   it('is served when it is unambiguous', async () => {
     const close = 'connection: close\r\n';
     for (const bytes of [

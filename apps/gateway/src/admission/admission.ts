@@ -18,7 +18,7 @@ import { changesRows, isHealth, kindOf } from './kinds';
 import { LARGE_BYTES, LargeBodies } from './large-bodies';
 import { bytesArriving, bytesArrivingLimit } from '../server/metrics';
 import { notServed } from '../server/methods';
-import { oddityOf } from './oddities';
+import { hasTooManyHeaders, oddityOf } from './oddities';
 import type { UnreadRefusal } from './refuse-unread';
 import { Places } from './places';
 import type { KeyRateLimiter } from './key-rate-limiter';
@@ -171,6 +171,7 @@ export class Admission {
 
   /** @returns false when the request was answered with 429 */
   private async isAdmitted(request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
+    if (hasTooManyHeaders(request.raw)) throw closing(refusal(431, 'The headers are too large.'));
     const oddity = oddityOf(request.raw);
     if (oddity) throw closing(refusal(400, oddity));
     if (request.is404) throw notServed(request.server, request.raw.url);

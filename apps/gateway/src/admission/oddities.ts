@@ -1,5 +1,11 @@
 import type { IncomingMessage } from 'node:http';
 
+/** Most headers of a request. The names and values of those that are still arriving take several times their bytes. */
+export const MAX_HEADERS = 128;
+
+/** Whether a request has more than {@link MAX_HEADERS}. Node has dropped further ones then, perhaps a repeated credential. */
+export const hasTooManyHeaders = ({ rawHeaders }: IncomingMessage): boolean => rawHeaders.length > 2 * MAX_HEADERS;
+
 /**
  * Finds requests that Node's parser accepts, but that a proxy in front of the gateway could interpret differently (request smuggling).
  *

@@ -221,40 +221,6 @@ const erasureHeld: Situation = {
   },
 };
 
-/** How long writes of memberships wait, each time, and the time for those that have waited. */
-const LOCKED = { forMs: 1800, pauseMs: 200 };
-
-const copyHeld: Situation = {
-  name: 'table-locked-that-copies-memberships',
-  alerts: ['CopyLate'],
-  async begin({ cluster }) {
-    const client = new Client({ connectionString: cluster.database.url });
-    await client.connect();
-    let over = false;
-    const locking = (async () => {
-      while (!over) {
-        // Readers do not wait for it.
-        await client.query('BEGIN; LOCK TABLE notifications.members IN EXCLUSIVE MODE');
-        await lasting(LOCKED.forMs);
-        await client.query('ROLLBACK');
-        await lasting(LOCKED.pauseMs);
-      }
-    })();
-    const late = async () => {
-      const text = await cluster.writers[0].process.metrics();
-      const of = (le: string) =>
-        Number(new RegExp(`^copy_lag_seconds_bucket{le="${le}",type="user.added.v1"} (\\d+)$`, 'm').exec(text)?.[1] ?? 0);
-      return of('2.5') > of('1');
-    };
-    await eventually(late, 60_000, 500);
-    return async () => {
-      over = true;
-      await locking;
-      await client.end();
-    };
-  },
-};
-
 const POISONS = 5;
 
 const crashLoop: Situation = {
@@ -293,6 +259,5 @@ export const SITUATIONS: Situation[] = [
   listenerFull,
   manyRefused,
   erasureHeld,
-  copyHeld,
   crashLoop,
 ];

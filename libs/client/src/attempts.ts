@@ -1,5 +1,5 @@
 import { Backoff } from '@app/amqp/connection/backoff';
-import { ApiError } from '@app/contracts/error';
+import { ApiError, PASSING } from '@app/contracts/error';
 
 export interface Attempts {
   /** Time from now to the deadline, in milliseconds. */
@@ -13,8 +13,8 @@ export interface Attempts {
 }
 
 /**
- * Repeats attempts until one succeeds, one fails permanently, or the deadline passes. Once an attempt may have succeeded, a later UNAVAILABLE is
- * not reported, because it would claim that nothing was done.
+ * Repeats attempts until one succeeds, one fails permanently, or the deadline passes. Once an attempt may have succeeded, or may still, a later
+ * error that depends on the moment is not reported, because it would claim that nothing was done.
  *
  * @param once makes one attempt, within `timeoutMs` milliseconds
  * @throws ApiError UNAVAILABLE: nothing was done. DEADLINE_EXCEEDED: unknown. Any other status: as thrown by `once`
@@ -32,7 +32,7 @@ export async function attempt<T>({ timeoutMs, signal, whenReady, whyNot }: Attem
       } catch (error) {
         if (!(error instanceof ApiError)) throw error;
         if (error.status === 'DEADLINE_EXCEEDED') unknown = error;
-        else if (error.status !== 'UNAVAILABLE') throw error;
+        else if (error.status !== 'UNAVAILABLE') throw unknown && PASSING.has(error.status) ? unknown : error;
         failure = error;
       }
     } else failure = whyNot();

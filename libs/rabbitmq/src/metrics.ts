@@ -192,7 +192,7 @@ export class TransportMetrics {
     this.lettersHeldLimit = new Gauge({
       registers,
       name: 'rabbitmq_letters_held_limit',
-      help: 'With as many of those the queue is not consumed.',
+      help: 'With as many of those the queue is not consumed, or with fewer when a process has fewer of the queue at a time.',
     });
     this.lettersDropped = new Counter({
       registers,

@@ -88,7 +88,7 @@ export const NEIGHBOUR_MUTANTS = [
   },
   {
     name: 'a window of few events',
-    edits: [['libs/rabbitmq/src/topology/consumed-queues.ts', 'EVENT_PREFETCH = 64', 'EVENT_PREFETCH = 16']],
+    edits: [['libs/rabbitmq/src/topology/consumed-queues.ts', 'EVENT_PREFETCH = 24', 'EVENT_PREFETCH = 16']],
     test: [OWN_EVENTS, 'do not keep those of others behind them'],
   },
   {

@@ -3,7 +3,7 @@ import type { Message } from '@app/contracts/message';
 import type { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
 import type { RabbitClient } from '@app/rabbitmq/client/rabbit.client';
 
-const QUESTION_TIMEOUT_MS = 2000;
+export const QUESTION_TIMEOUT_MS = 2000;
 
 /**
  * Asks the users service on behalf of the current caller.

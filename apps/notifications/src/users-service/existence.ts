@@ -4,7 +4,7 @@ import { ApiError } from '@app/contracts/error';
 import { Exists, type ExistsRequest, type ExistsResult } from '@app/contracts/users.exists';
 import type { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
 import { RabbitClient } from '@app/rabbitmq/client/rabbit.client';
-import { askUsers } from './ask-users';
+import { askUsers, QUESTION_TIMEOUT_MS } from './ask-users';
 import { Questions } from './questions';
 import { countLookup } from '@app/runtime/metrics';
 import { runIn } from '@app/tracing/tracing';
@@ -60,9 +60,12 @@ export class Existence {
   }
 
   /** Equal questions are asked each: an answer to an earlier one may be older than what the caller has created since. */
-  private ask(request: ExistsRequest, context: DeliveryContext): Promise<ExistsResult> {
+  private async ask(request: ExistsRequest, context: DeliveryContext): Promise<ExistsResult> {
     const ask = () => askUsers(this.client, Exists, request, context);
     // Without a caller that waits, each failure is one of a few attempts, and the lane of the command has messages of its own.
-    return context.awaited ? this.questions.ask(context.apiKey, ask) : ask();
+    if (!context.awaited) return ask();
+    // Not in a turn: after a start the first ones would keep all turns until the connection is up.
+    await this.client.whenReady(QUESTION_TIMEOUT_MS);
+    return this.questions.ask(context.apiKey, ask);
   }
 }

@@ -46,6 +46,16 @@ describe(HeldDeliveries.name, () => {
     expect(await gauge('rabbitmq_letters_held_limit')).toEqual([[undefined, 16]]);
   });
 
+  it('stops a queue with as many as the broker sends to this process', () => {
+    const few = { ...QUEUE, prefetch: 8 };
+    held = new HeldDeliveries(new Map([[few, consumer(few)]]), TransportMetrics.of(new Registry()));
+    change(1, 7, few);
+    expect([steps, held.check()]).toEqual([[], undefined]);
+    change(1, 1, few);
+    expect(steps).toEqual([`${QUEUE.name} pauses: letters`]);
+    expect(held.check()).toMatch(/is not consumed/);
+  });
+
   it('stops that queue with the 16th, says so once, and goes on with 15', () => {
     change(1, 17);
     expect(steps).toEqual([`${QUEUE.name} pauses: letters`]);

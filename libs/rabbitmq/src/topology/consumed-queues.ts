@@ -44,7 +44,8 @@ const LANE_PREFETCH = 64;
 const LEAST_PREFETCH = 16;
 /** Large, so that queries of quiet tenants are prefetched too when a busy tenant has a backlog. */
 const QUERY_PREFETCH = 256;
-const EVENT_PREFETCH = 64;
+/** More than the others of a key, so that keys take turns. The body of one may have 3 MiB and more. */
+const EVENT_PREFETCH = 24;
 
 /** @param commands most commands at work in a process, and so most deliveries of a lane that it takes */
 export function consumedQueues(service: ServiceName, kinds: readonly QueueKind[], commands: number): ConsumedQueue[] {

@@ -1,0 +1,34 @@
+import { ApiError, type ErrorStatus } from '@app/contracts/error';
+import { attempt } from './attempts';
+
+const attempts = {
+  timeoutMs: 10_000,
+  signal: new AbortController().signal,
+  whenReady: () => Promise.resolve(true),
+  whyNot: () => new ApiError('UNAVAILABLE', 'away'),
+};
+
+/** @returns what the caller sees of attempts with these outcomes */
+async function outcomeOf(...statuses: (ErrorStatus | 'OK')[]): Promise<string> {
+  const once = () => {
+    const status = statuses.shift()!;
+    return status === 'OK' ? Promise.resolve('OK') : Promise.reject(new ApiError(status, status));
+  };
+  return attempt(attempts, once).catch((error: unknown) => (error as ApiError).status);
+}
+
+describe(attempt.name, () => {
+  it.each<[string, (ErrorStatus | 'OK')[], string]>([
+    ['the first success', ['UNAVAILABLE', 'DEADLINE_EXCEEDED', 'OK'], 'OK'],
+    ['a refusal when nothing was done before', ['UNAVAILABLE', 'NOT_FOUND'], 'NOT_FOUND'],
+    [
+      'that the outcome is unknown, when what was missing may be created for an earlier attempt',
+      ['DEADLINE_EXCEEDED', 'NOT_FOUND'],
+      'DEADLINE_EXCEEDED',
+    ],
+    ['the same without the right', ['DEADLINE_EXCEEDED', 'UNAVAILABLE', 'PERMISSION_DENIED'], 'DEADLINE_EXCEEDED'],
+    ['a refusal that was the same before', ['DEADLINE_EXCEEDED', 'INVALID_ARGUMENT'], 'INVALID_ARGUMENT'],
+  ])('reports %s', async (_, statuses, outcome) => {
+    expect(await outcomeOf(...statuses)).toBe(outcome);
+  });
+});

@@ -3,6 +3,7 @@ import type { Server } from 'node:http';
 import { connect } from 'node:net';
 import { eventually } from '@app/testing/eventually';
 import { SERVER_LIMITS } from '../src/server/server-limits';
+import { UnprovedConnections } from '../src/server/unproved-connections';
 import { RunningGateway, textOf, responsesIn } from './running-gateway';
 
 const BODY = '{"data":{"organizationId":"acme","users":[{"userId":"ada"}]}}';
@@ -59,6 +60,16 @@ describe('bytes that do not become a request', () => {
     await expectRefused(400, head(1, 'content-length: 2\r\n'));
     await expectRefused(400, head(1, 'transfer-encoding: chunked\r\n'));
     await expectRefused(400, `${head(0).replace('content-length: 0', 'transfer-encoding: chunked')}xyz\r\n`);
+  });
+
+  it('have proved their key before the body arrives', async () => {
+    const left = jest.spyOn(UnprovedConnections.prototype, 'left');
+    const socket = await gateway.connect();
+    socket.write(head(BODY.length, 'expect: 100-continue\r\n'));
+    await once(socket, 'data');
+    expect(left).toHaveBeenCalledTimes(1);
+    left.mockRestore();
+    socket.destroy();
   });
 
   it('are answered 400 without Host, and expectations are ignored', async () => {

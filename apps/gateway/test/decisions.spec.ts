@@ -48,6 +48,8 @@ describe('what is decided, in this order', () => {
     expectError(await gateway.send({ headers: { ...known(), ...text }, body: tooLarge }), 415, 'INVALID_ARGUMENT');
     expectError(await gateway.send({ headers: { ...known(), ...json }, body: tooLarge }), 413, 'INVALID_ARGUMENT');
     expectError(await gateway.send({ headers: { ...known(), ...json }, body: '{' }), 400, 'INVALID_ARGUMENT');
+    const unread = { ...known(), ...json, 'idempotency-key': '' };
+    expectError(await gateway.send({ headers: unread, body: '{' }), 400, 'INVALID_ARGUMENT', 'The body must be JSON.');
     expect(gateway.rabbit.calls).toEqual([]);
     expectError(await gateway.post('/v1/users/add', USERS), 409, 'ALREADY_EXISTS');
   });

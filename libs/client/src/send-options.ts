@@ -3,7 +3,7 @@ import { newMessageId } from '@app/amqp/messages/message-id';
 import type { Operation } from '@app/amqp/messages/message-properties';
 import { ApiError } from '@app/contracts/error';
 import { IDEMPOTENCY_KEY, REQUEST_ID } from '@app/contracts/headers';
-import { MAX_BODY_BYTES, MAX_QUERY_BYTES } from '@app/contracts/json';
+import { MAX_BODY_BYTES, MAX_QUERY_BYTES, MAX_VALUES, valuesOf } from '@app/contracts/json';
 
 /** Options of one command or query. */
 export interface SendOptions {
@@ -43,10 +43,12 @@ export function readOptions(
 ) {
   const tenant = apiKey ?? client.apiKey;
   const time = timeoutMs ?? client.timeoutMs ?? 5000;
-  const bytes = typeof body === 'object' ? Buffer.byteLength(JSON.stringify(body)) : undefined;
-  if (bytes === undefined) throw refused(`The body of ${pattern} must be an object.`);
+  if (typeof body !== 'object') throw refused(`The body of ${pattern} must be an object.`);
+  const bytes = Buffer.from(JSON.stringify(body));
   const most = kind === 'query' ? MAX_QUERY_BYTES : MAX_BODY_BYTES;
-  if (bytes > most) throw refused(`The body of ${pattern} must be at most ${most} bytes as JSON.`);
+  if (bytes.length > MAX_VALUES && valuesOf(bytes) > MAX_VALUES)
+    throw refused(`The body of ${pattern} must have at most ${MAX_VALUES} values.`);
+  if (bytes.length > most) throw refused(`The body of ${pattern} must be at most ${most} bytes as JSON.`);
   if (!tenant) throw refused('apiKey is missing: give it to the client or to the call.');
   if (!(time > 0 && time <= MAX_TIMEOUT_MS)) throw refused(`timeoutMs must be more than 0 and at most ${MAX_TIMEOUT_MS}.`);
   if (messageId === '' || Buffer.byteLength(messageId) > MAX_PROPERTY_BYTES) throw refused('messageId must have 1 to 255 bytes.');

@@ -44,8 +44,8 @@ export function parseJson(bytes: Buffer): unknown {
 
 const [QUOTE, BACKSLASH, COMMA, BRACKET, BRACE] = Buffer.from('"\\,[{');
 
-/** Counts without parsing. Bytes of longer UTF-8 characters are none of these. */
-function valuesOf(bytes: Buffer): number {
+/** The values in JSON, without parsing it; see {@link MAX_VALUES}. Bytes of longer UTF-8 characters are no part of its syntax. */
+export function valuesOf(bytes: Buffer): number {
   let values = 1;
   let isInString = false;
   for (let index = 0; index < bytes.length; index++) {

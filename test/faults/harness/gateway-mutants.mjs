@@ -148,7 +148,7 @@ export const GATEWAY_MUTANTS = [
   },
   {
     name: 'waiting requests of any memory',
-    edits: [[`${SERVER}/connections.ts`, 'if (this.bytes > this.limits.maxOwedBytes) this.closeLargest();', '']],
+    edits: [[`${SERVER}/connections.ts`, 'if (this.bytes > this.limits.maxOwedBytes) this.closeLargest(socket);', '']],
     test: [`${SERVER}/connections.spec.ts`, 'closes those with most of it'],
   },
   {

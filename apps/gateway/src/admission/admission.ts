@@ -179,7 +179,7 @@ export class Admission {
     const { apiKey, isDisabled } = await this.authenticate(request);
     const waitMs = await this.rate.excess(apiKey);
     if (isDisabled && waitMs === undefined) throw new ApiError('PERMISSION_DENIED', 'This API key is disabled.');
-    this.busyKeys.count(apiKey);
+    if (!isDisabled) this.busyKeys.count(apiKey);
     const limit = waitMs === undefined ? this.limitMet(request, reply, apiKey) : 'rate';
     if (limit) this.refuse(request, reply, limit, { waitMs, apiKey });
     else {
@@ -223,6 +223,7 @@ export class Admission {
       throw new ApiError('UNAUTHENTICATED', 'A valid x-svc-api-key and x-svc-auth-token are required.');
     }
     request.raw.provedKey = credentials.apiKey;
+    this.connections.proved(request.raw.socket);
     return { apiKey: credentials.apiKey, isDisabled: verdict === 'disabled' };
   }
 }

@@ -26,10 +26,11 @@ export function Operation({ http, pattern }: { http?: { path: string }; pattern:
 export const Called = createParamDecorator((message: Message<object, object>, context: ExecutionContext): Call => {
   const http = context.switchToHttp();
   const request = http.getRequest<FastifyRequest>();
+  const body = parsedBody(request);
   const idempotencyKey = message.http?.idempotent ? idempotencyKeyOf(request) : undefined;
   return {
     message,
-    data: validateBody(message.request, dataOf(parsedBody(request)), 'data'),
+    data: validateBody(message.request, dataOf(body), 'data'),
     options: { ...request.caller!, ...(idempotencyKey !== undefined && { idempotencyKey }) },
     reply: http.getResponse<FastifyReply>(),
   };

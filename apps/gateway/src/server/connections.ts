@@ -61,6 +61,7 @@ export class Connections {
   private readonly reading: ReadingInIteration;
   private isClosing = false;
   private hasStopped = false;
+  private hasSearched = false;
 
   /** @param unproved which of the connections wait when much is parsed */
   constructor(
@@ -106,6 +107,11 @@ export class Connections {
   /** Whether the latest request of the connection is still arriving. */
   isArriving(socket: Socket): boolean {
     return this.latest.get(socket)?.complete === false;
+  }
+
+  /** A call on this connection has proved its key: it is read like those that were answered. */
+  proved(socket: Socket): void {
+    this.unproved.left(socket);
   }
 
   /** Closes every connection that owes nothing, also those that never sent a request: the server's own close waits for these. */
@@ -158,7 +164,7 @@ export class Connections {
     connection.owed.push(owed);
     connection.bytes += bytes;
     this.bytes += bytes;
-    if (this.bytes > this.limits.maxOwedBytes) this.closeLargest();
+    if (this.bytes > this.limits.maxOwedBytes) this.closeLargest(socket);
     if (socket.destroyed) return;
     response.once('close', () => this.settle(socket, connection, owed));
     dropRestAfter(response);
@@ -181,7 +187,6 @@ export class Connections {
       this.bytes -= owed.bytes;
     }
     for (const callback of owed.callbacks) callback();
-    if (owed.response.req.provedKey !== undefined) this.unproved.left(socket);
     if (connection.queued === 0) return;
     const next = connection.owed.find(({ begin }) => begin);
     const begin = next?.begin;
@@ -204,14 +209,20 @@ export class Connections {
     return longest;
   }
 
-  /** Closes connections whose requests take most memory. Below the mean are at least those that owe one answer to a request of usual size. */
-  private closeLargest(): void {
+  /**
+   * Closes connections whose requests take most memory. Below the mean are at least those that owe one answer to a request of usual size. A search that
+   * found too few is not repeated in this iteration: then the latest connection is closed.
+   */
+  private closeLargest(latest: Socket): void {
+    if (this.hasSearched) return this.close(latest, 'memory');
     const mean = Math.floor(this.bytes / this.open.size);
     const large = [...this.open].filter(([, { bytes }]) => bytes >= mean);
     for (const [socket] of large.sort(([, first], [, second]) => second.bytes - first.bytes)) {
       if (this.bytes <= KEPT_PART * this.limits.maxOwedBytes) return;
       this.close(socket, 'memory');
     }
+    this.hasSearched = true;
+    setImmediate(() => (this.hasSearched = false));
   }
 
   private closeUnread(): void {

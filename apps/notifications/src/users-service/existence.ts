@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { ApiError } from '@app/contracts/error';
-import { Exists, type ExistsRequest, type ExistsResult } from '@app/contracts/users.exists';
+import { Exists } from '@app/contracts/users.exists';
 import type { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
 import { RabbitClient } from '@app/rabbitmq/client/rabbit.client';
 import { askUsers, QUESTION_TIMEOUT_MS } from './ask-users';
@@ -30,10 +30,18 @@ export class Existence {
   async requireTenant(context: DeliveryContext): Promise<void> {
     if (countLookup('tenants', this.knownTenants.has(context.apiKey))) return;
     if (!(await runIn(context.span, () => this.organizations.hasTenant(context.apiKey)))) {
-      const { apiKey } = await this.ask({}, context);
-      if (!apiKey) throw new ApiError('UNAUTHENTICATED', 'The API key is unknown.');
+      const isKnown = await this.inTurn(context, () => this.isIssued(context));
+      if (!isKnown) throw new ApiError('UNAUTHENTICATED', 'The API key is unknown.');
     }
     this.knownTenants.set(context.apiKey, true);
+  }
+
+  /** The first calls of a new tenant come together: those that have waited for their turn need not ask again. */
+  private async isIssued(context: DeliveryContext): Promise<boolean> {
+    if (this.knownTenants.has(context.apiKey)) return true;
+    const { apiKey } = await askUsers(this.client, Exists, {}, context);
+    if (apiKey) this.knownTenants.set(context.apiKey, true);
+    return apiKey;
   }
 
   /** @throws ApiError NOT_FOUND; UNAVAILABLE when existence cannot be checked now */
@@ -51,7 +59,8 @@ export class Existence {
 
     const own = await runIn(context.span, () => this.organizations.find(context.apiKey, organizationId, documentId));
     if (!missing(own)) return;
-    const users = await this.ask({ organizationId, documentId }, context);
+    // Each asks by itself: an answer to another one may be older than what the caller has created since.
+    const users = await this.inTurn(context, () => askUsers(this.client, Exists, { organizationId, documentId }, context));
     const problem = missing({
       organization: own.organization || users.organization,
       document: own.document || users.document,
@@ -59,9 +68,7 @@ export class Existence {
     if (problem) throw new ApiError('NOT_FOUND', problem);
   }
 
-  /** Equal questions are asked each: an answer to an earlier one may be older than what the caller has created since. */
-  private async ask(request: ExistsRequest, context: DeliveryContext): Promise<ExistsResult> {
-    const ask = () => askUsers(this.client, Exists, request, context);
+  private async inTurn<Answer>(context: DeliveryContext, ask: () => Promise<Answer>): Promise<Answer> {
     // Without a caller that waits, each failure is one of a few attempts, and the lane of the command has messages of its own.
     if (!context.awaited) return ask();
     // Not in a turn: after a start the first ones would keep all turns until the connection is up.

@@ -97,6 +97,19 @@ describe(Questions.name, () => {
     expect([atWork.length, countOf('a UNAVAILABLE')]).toEqual([ofKey, 0]);
   });
 
+  it('wait beside one that hangs, and after one that is lost while others are answered', async () => {
+    await ask('lost');
+    await jest.advanceTimersByTimeAsync(2 * PATIENCE_MS);
+    await ask('a', MANY);
+    expect([atWorkOf('a'), countOf('a UNAVAILABLE')]).toEqual([ofKey, 0]);
+    await atWork[1].end();
+    await atWork[0].end(AWAY);
+    await ask('a');
+    expect(countOf('a UNAVAILABLE')).toBe(0);
+    while (atWork.length > 0) await atWork[0].end();
+    expect(countOf('a answered')).toBe(MANY + 1);
+  });
+
   it('that were given up never begin', async () => {
     await ask('a', MANY);
     await jest.advanceTimersByTimeAsync(PATIENCE_MS);

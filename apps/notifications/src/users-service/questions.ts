@@ -17,18 +17,24 @@ export class Questions {
   private readonly waiting = new FairQueue<() => void>();
   private readonly atWork = new Map<string, number>();
   private allAtWork = 0;
-  /** Time of the latest answer, or later that of the first question at work. Undefined: the latest question to end has failed. */
-  private answeredAt?: number = -Infinity;
+  /** Time of the latest answer, and of the latest question that began. In milliseconds of `performance.now()`. */
+  private answeredAt = -Infinity;
+  private begunAt = -Infinity;
+  /** A question has failed, and none was answered since it began. */
+  private hasFailed = false;
 
   /** @throws ApiError UNAVAILABLE when it has no turn. Otherwise what the question throws */
   async ask<T>(apiKey: string, question: () => Promise<T>): Promise<T> {
     await this.turnOf(apiKey);
+    const begunAt = performance.now();
     try {
       const answer = await question();
       this.answeredAt = performance.now();
+      this.hasFailed = false;
       return answer;
     } catch (error) {
-      this.answeredAt = undefined;
+      // One that is lost says nothing about the others.
+      this.hasFailed = this.answeredAt < begunAt;
       throw error;
     } finally {
       this.end(apiKey);
@@ -52,11 +58,11 @@ export class Questions {
   }
 
   private get isSilent(): boolean {
-    return this.answeredAt === undefined || performance.now() - this.answeredAt >= PATIENCE_MS;
+    return this.hasFailed || performance.now() - Math.max(this.answeredAt, this.begunAt) >= PATIENCE_MS;
   }
 
   private begin(apiKey: string): void {
-    if (this.allAtWork === 0 && this.answeredAt !== undefined) this.answeredAt = performance.now();
+    this.begunAt = performance.now();
     this.atWork.set(apiKey, this.of(apiKey) + 1);
     this.allAtWork++;
   }

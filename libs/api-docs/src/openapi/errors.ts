@@ -54,7 +54,12 @@ const BEFORE: readonly DocumentedError[] = [
     message: 'The content type must be application/json.',
   },
   { http: 413, status: 'INVALID_ARGUMENT', when: 'The body is larger than 1 MiB.', message: 'The body must be at most 1 MiB.' },
-  { http: 431, status: 'INVALID_ARGUMENT', when: 'The headers are larger than 16 KiB, or more than 128.', message: 'The headers are too large.' },
+  {
+    http: 431,
+    status: 'INVALID_ARGUMENT',
+    when: 'The headers are larger than 16 KiB, or more than 128.',
+    message: 'The headers are too large.',
+  },
   {
     http: 408,
     status: 'INVALID_ARGUMENT',

@@ -1,5 +1,7 @@
 // Users whom the good tenant adds and removes, one a second: how long each of them still finds a notification to all. A part of good-tenant.mjs.
 
+import { pause } from './attacks/calls.mjs';
+
 /** @typedef {{ status: number, text?: string }} Response */
 /** @typedef {{ number: number, askedAt: number, status: number, found: boolean, seenMs: number, noiseMs: number }} Removal */
 
@@ -59,7 +61,7 @@ export function removeUsers({ call, machine, organizationId, report }) {
           seenMs: from - since,
           noiseMs: machine.between(since, from),
         };
-      await new Promise((resolve) => setTimeout(resolve, Math.max(READ_EVERY_MS, PAUSE_OF_TIME * (from - since))));
+      await pause(Math.max(READ_EVERY_MS, PAUSE_OF_TIME * (from - since)));
     }
   }
 }

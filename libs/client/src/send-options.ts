@@ -44,11 +44,12 @@ export function readOptions(
   const tenant = apiKey ?? client.apiKey;
   const time = timeoutMs ?? client.timeoutMs ?? 5000;
   if (typeof body !== 'object') throw refused(`The body of ${pattern} must be an object.`);
-  const bytes = Buffer.from(JSON.stringify(body));
+  const json = JSON.stringify(body);
+  const bytes = Buffer.byteLength(json);
   const most = kind === 'query' ? MAX_QUERY_BYTES : MAX_BODY_BYTES;
-  if (bytes.length > MAX_VALUES && valuesOf(bytes) > MAX_VALUES)
+  if (bytes > most) throw refused(`The body of ${pattern} must be at most ${most} bytes as JSON.`);
+  if (bytes > MAX_VALUES && valuesOf(Buffer.from(json)) > MAX_VALUES)
     throw refused(`The body of ${pattern} must have at most ${MAX_VALUES} values.`);
-  if (bytes.length > most) throw refused(`The body of ${pattern} must be at most ${most} bytes as JSON.`);
   if (!tenant) throw refused('apiKey is missing: give it to the client or to the call.');
   if (!(time > 0 && time <= MAX_TIMEOUT_MS)) throw refused(`timeoutMs must be more than 0 and at most ${MAX_TIMEOUT_MS}.`);
   if (messageId === '' || Buffer.byteLength(messageId) > MAX_PROPERTY_BYTES) throw refused('messageId must have 1 to 255 bytes.');

@@ -147,6 +147,11 @@ export const GATEWAY_MUTANTS = [
     test: [`${SERVER}/small-pieces.spec.ts`, 'closes unproved connections above those that may wait'],
   },
   {
+    name: 'a usual request closed because of larger ones',
+    edits: [[`${SERVER}/connections.ts`, '>= this.searchedMean', '>= 0']],
+    test: [`${SERVER}/connections.spec.ts`, 'closes none with a usual request'],
+  },
+  {
     name: 'waiting requests of any memory',
     edits: [[`${SERVER}/connections.ts`, 'if (this.bytes > this.limits.maxOwedBytes) this.closeLargest(socket);', '']],
     test: [`${SERVER}/connections.spec.ts`, 'closes those with most of it'],

@@ -1,4 +1,5 @@
 import { FairQueue } from '@app/amqp/calls/fair-queue';
+import { inNextIteration } from '../server/in-next-iteration';
 
 /** `begin` is absent when it has begun, or is not wanted any more. */
 interface Work {
@@ -12,7 +13,7 @@ export class Pace {
   /** Pieces in the queue that are not wanted any more. */
   private unwanted = 0;
   private begun = 0;
-  private scheduled = false;
+  private readonly schedule = inNextIteration(() => this.nextIteration());
 
   /** @param most pieces that begin in one iteration */
   constructor(private readonly most: number) {}
@@ -58,14 +59,7 @@ export class Pace {
     this.unwanted = 0;
   }
 
-  private schedule(): void {
-    if (this.scheduled) return;
-    this.scheduled = true;
-    setImmediate(() => this.nextIteration());
-  }
-
   private nextIteration(): void {
-    this.scheduled = false;
     const works: (() => void)[] = [];
     this.queue.take((work) => {
       if (!work.begin) this.unwanted--;

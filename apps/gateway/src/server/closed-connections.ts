@@ -6,8 +6,8 @@ const LOG_EVERY_MS = 1000;
 
 /**
  * `unread`: the client did not read its answers. `pipelined`: it sent too many requests without waiting for the answers. `pieces`: without a proved
- * API key it sent a body in many small pieces, and too many others did so, too. `memory`: of all that
- * owed answers, its requests took most memory, and all together too much.
+ * API key it sent a body in many small pieces, and too many others did so, too. `memory`: of all that owed answers, its requests took most memory, and
+ * all together too much.
  */
 export type CloseReason = 'unread' | 'pipelined' | 'pieces' | 'memory';
 
@@ -32,7 +32,7 @@ export class ClosedConnections {
 
   private log(): void {
     this.logger.warn({
-      msg: 'connections were closed: their clients did not read the answers, or sent too many requests before them',
+      msg: 'connections were closed before their clients had all answers',
       connections: Object.values(this.closed).reduce((sum, count) => sum + count, 0),
       ...this.closed,
       address: this.address,

@@ -144,6 +144,18 @@ describe(Connections.name, () => {
       expect(areOpen()).toBeLessThan(usual.length + (greedy.length * requests) / 5);
     });
 
+    it('closes none with a usual request when those above the mean were too few', async () => {
+      await start({ maxOwedBytes: 100_000 });
+      const [medium, [huge], [usual]] = [await open(22), await open(1), await open(1)];
+      await send(medium, REQUEST.replace('x', 'x'.repeat(1750)));
+      huge.write(REQUEST.replace('x', 'x'.repeat(15_000)));
+      usual.write(REQUEST);
+      await eventually(() => parsed === 24);
+      await new Promise(setImmediate);
+      const hosts = responses.flatMap(({ req }) => (req.socket.destroyed ? [] : (req.headers.host ?? '')));
+      expect([hosts.includes('x'), hosts.some((host) => host.length === 15_000)]).toEqual([true, false]);
+    });
+
     it('closes none while answers make room', async () => {
       await start({ maxOwedBytes: 100_000 });
       const sockets = await open(20);

@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import type { NestLogger } from '@app/runtime/logger';
 import { dropRestAfter } from './body-pieces';
 import { ClosedConnections, type CloseReason } from './closed-connections';
+import { inNextIteration } from './in-next-iteration';
 import { connectionsOpen, connectionsRefused } from './metrics';
 import { Progress } from './progress';
 import { memoryOf, ReadingInIteration } from './request-memory';
@@ -30,18 +31,6 @@ interface Connection {
   progress: Progress;
 }
 
-type Limits = Pick<
-  ServerLimits,
-  | 'maxConnections'
-  | 'maxOwed'
-  | 'maxQueued'
-  | 'maxOwedBytes'
-  | 'maxReadBytes'
-  | 'unreadTimeoutMs'
-  | 'leastBytesPerSecond'
-  | 'checkEveryMs'
->;
-
 /** Part of maxOwedBytes that stays when connections are closed, so that this is not needed for each request. */
 const KEPT_PART = 7 / 8;
 
@@ -61,11 +50,13 @@ export class Connections {
   private readonly reading: ReadingInIteration;
   private isClosing = false;
   private hasStopped = false;
-  private hasSearched = false;
+  /** In an iteration in which a search for the largest connections found too few: the mean. What is below it stays. */
+  private searchedMean?: number;
+  private readonly forgetSearch = inNextIteration(() => (this.searchedMean = undefined));
 
   /** @param unproved which of the connections wait when much is parsed */
   constructor(
-    private readonly limits: Limits,
+    private readonly limits: ServerLimits,
     logger: NestLogger,
     private readonly unproved = new UnprovedConnections(),
   ) {
@@ -211,18 +202,21 @@ export class Connections {
 
   /**
    * Closes connections whose requests take most memory. Below the mean are at least those that owe one answer to a request of usual size. A search that
-   * found too few is not repeated in this iteration: then the latest connection is closed.
+   * found too few is not repeated in this iteration: then only the latest connection may be closed.
    */
   private closeLargest(latest: Socket): void {
-    if (this.hasSearched) return this.close(latest, 'memory');
+    if (this.searchedMean !== undefined) {
+      if ((this.open.get(latest)?.bytes ?? 0) >= this.searchedMean) this.close(latest, 'memory');
+      return;
+    }
     const mean = Math.floor(this.bytes / this.open.size);
     const large = [...this.open].filter(([, { bytes }]) => bytes >= mean);
     for (const [socket] of large.sort(([, first], [, second]) => second.bytes - first.bytes)) {
       if (this.bytes <= KEPT_PART * this.limits.maxOwedBytes) return;
       this.close(socket, 'memory');
     }
-    this.hasSearched = true;
-    setImmediate(() => (this.hasSearched = false));
+    this.searchedMean = mean;
+    this.forgetSearch();
   }
 
   private closeUnread(): void {

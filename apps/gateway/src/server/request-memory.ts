@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
+import { inNextIteration } from './in-next-iteration';
 import { stopReading } from './stop-reading';
 
 /** A request that waits, with its response and its places in queues, beside its headers. */
@@ -20,8 +21,8 @@ export function memoryOf({ url = '', rawHeaders }: IncomingMessage): number {
  */
 export class ReadingInIteration {
   private bytes = 0;
-  private scheduled = false;
   private stopped = new Set<Socket>();
+  private readonly schedule = inNextIteration(() => this.nextIteration());
 
   /** @param most bytes of memory */
   constructor(private readonly most: number) {}
@@ -33,8 +34,7 @@ export class ReadingInIteration {
   /** A request has arrived. @param open connections that are stopped then */
   arrived(bytes: number, open: Iterable<Socket>): void {
     this.bytes += bytes;
-    if (!this.scheduled) setImmediate(() => this.nextIteration());
-    this.scheduled = true;
+    this.schedule();
     if (this.bytes <= this.most) return;
     // Connections may open in this iteration, too.
     this.bytes = 0;
@@ -46,7 +46,6 @@ export class ReadingInIteration {
   }
 
   private nextIteration(): void {
-    this.scheduled = false;
     this.bytes = 0;
     const { stopped } = this;
     this.stopped = new Set();

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import { FairQueue } from '@app/amqp/calls/fair-queue';
+import { inNextIteration } from './in-next-iteration';
 import { stopReading } from './stop-reading';
 
 /** Requests of such connections that are parsed in one iteration before the other ones wait. Each takes some 8 µs, and beside neighbours 20. */
@@ -23,7 +24,7 @@ export class UnprovedConnections {
   private next: Socket[] = [];
   private parsed = 0;
   private atOnce = 1;
-  private scheduled = false;
+  private readonly schedule = inNextIteration(() => this.nextIteration());
 
   opened(socket: Socket): void {
     this.states.set(socket, 'read');
@@ -55,14 +56,7 @@ export class UnprovedConnections {
     }
   }
 
-  private schedule(): void {
-    if (this.scheduled) return;
-    this.scheduled = true;
-    setImmediate(() => this.nextIteration());
-  }
-
   private nextIteration(): void {
-    this.scheduled = false;
     for (const socket of this.next) if (this.states.has(socket)) this.states.set(socket, 'read');
     this.next = [];
     this.atOnce = this.parsed >= MOST_PARSED ? 1 : Math.min(2 * this.atOnce, MOST_AT_ONCE);

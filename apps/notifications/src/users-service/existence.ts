@@ -40,6 +40,7 @@ export class Existence {
   private async isIssued(context: DeliveryContext): Promise<boolean> {
     if (this.knownTenants.has(context.apiKey)) return true;
     const { apiKey } = await askUsers(this.client, Exists, {}, context);
+    // Before the next one has its turn.
     if (apiKey) this.knownTenants.set(context.apiKey, true);
     return apiKey;
   }

@@ -106,6 +106,8 @@ export class Members {
     } finally {
       // Who waits for the question of another read holds a place as long.
       context.rows = (context.rows ?? 0) + part.rows;
+      // Other reads of the tenant stay light: those of users who are known.
+      context.oneTimeRows = (context.oneTimeRows ?? 0) + part.rows;
     }
     return isEarlier && outcome === 'ofNobody' ? 'more' : outcome;
   }

@@ -35,6 +35,8 @@ export class DeliveryContext extends BaseRpcContext<[]> {
    * pays for it with its turns.
    */
   rows?: number;
+  /** Of these, the rows that stand for work which the next delivery of the tenant will hardly have, too. They are paid for, and not expected again. */
+  oneTimeRows?: number;
 
   constructor(properties: Omit<DeliveryContext, keyof BaseRpcContext>) {
     super([]);

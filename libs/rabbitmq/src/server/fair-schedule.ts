@@ -35,6 +35,7 @@ export class FairSchedule {
   private restingWork = 0;
   private looking?: NodeJS.Timeout;
   private readonly lightWork = new LightWork();
+  private readonly costOf = (work: Work) => work.costNow(this.lightWork.isBeside(work.owner, performance.now()));
 
   constructor(private readonly options: FairScheduleOptions) {
     this.heavyMost = options.heavyBudget / 2;
@@ -73,12 +74,14 @@ export class FairSchedule {
     flow.paidUntil += owed;
     if (share.flows.size > MAX_FLOWS) forgetIdle(share);
     this.runningWork--;
-    flow.running--;
     this.keepRoom(started, -1);
     const restMs = this.restAfter(work, started, known);
     if (known <= LIGHT) flow.lightAt = performance.now();
-    if (restMs > 0) this.rest({ ...started, cost: Math.max(known, started.cost) }, restMs);
-    if (isNews) sortAgain(flow, (one) => this.costOf(one));
+    // The room of the next light work is a place: no budget holds it back.
+    const keepsPlace = restMs > 0 && started.cost <= LIGHT;
+    if (!keepsPlace) flow.running--;
+    if (restMs > 0) this.rest({ ...started, cost: Math.max(known, started.cost) }, restMs, keepsPlace);
+    if (isNews) sortAgain(flow, this.costOf);
     if (this.waitingWork > 0) this.startWaiting();
   }
 
@@ -128,10 +131,11 @@ export class FairSchedule {
     return Math.min(MOST_REST_MS, Math.max((besidePreferred && preference?.leastRestMs) || 0, rest * (now - at)));
   }
 
-  private rest(resting: Started, ms: number): void {
+  private rest(resting: Started, ms: number, keepsPlace: boolean): void {
     this.keepRoom(resting, 1);
     this.restingWork++;
     setTimeout(() => {
+      if (keepsPlace) resting.flow.running--;
       this.keepRoom(resting, -1);
       this.restingWork--;
       if (this.waitingWork > 0) this.startWaiting();
@@ -164,14 +168,13 @@ export class FairSchedule {
   private next(): { share: Share; flow: Flow; queue: Work[]; cost: number } | undefined {
     if (this.waitingWork === 0 || this.running >= this.options.places) return undefined;
     let heavyMayStart = true;
-    const costOf = (work: Work) => this.costOf(work);
     for (const share of inOrder([...this.shares.values()].filter(({ waiting }) => waiting.size > 0))) {
       for (const flow of inOrder(share.waiting)) {
-        sortFirst(flow, costOf);
+        sortFirst(flow, this.costOf);
         for (const queue of [flow.heavy, flow.light]) {
           if (queue.length === 0) continue;
           const [work] = queue;
-          const cost = costOf(work);
+          const cost = this.costOf(work);
           // Work that leaves room for the preferred share, or for other flows, has no turn to keep.
           if (!this.mayStart(share, cost) || this.isCapped(work, flow)) continue;
           if ((cost <= LIGHT || heavyMayStart) && this.hasRoom(work, flow, cost)) return { share, flow, queue, cost };
@@ -201,10 +204,6 @@ export class FairSchedule {
     if (!share.isOther) return;
     this.others += one;
     if (cost > LIGHT) this.heavyOthers += one;
-  }
-
-  private costOf(work: Work): number {
-    return work.costNow(this.lightWork.isBeside(work.owner, performance.now()));
   }
 
   /**

@@ -33,7 +33,7 @@ export interface Flow extends Account {
   /** Waiting work by its cost when it came, or when costs of the flow changed. */
   readonly heavy: Work[];
   readonly light: Work[];
-  /** Number of pieces that have started and not ended. */
+  /** Number of pieces that have started and not ended, and of those that rest after they had started as light ones. */
   running: number;
   /** When its latest light work ended, in milliseconds of `performance.now()`. */
   lightAt: number;
@@ -71,7 +71,7 @@ export interface FairScheduleOptions {
   preference?: Preference;
   /**
    * Heavy work beside light work that is protected from it has half of the budget, and a flow half of the places. Heavy work keeps its room after
-   * its end, for the time that it has run, times this; so does work that leaves room for the preferred share. Default: it does not, and has everything.
+   * its end, for the time that it has run, times this: in the budget, and among the places of its flow if it started as light work. So does work that leaves room for the preferred share. Default: it does not, and has everything.
    */
   rest?: number;
   /** Called after a rest: waiting work may have started, although none came or ended. */

@@ -239,9 +239,11 @@ export class QueryTurns extends Turns {
   protected costAfter(delivery: Delivery): ActualCost | undefined {
     const { replyBytes, context, cancelledAfterMs } = delivery;
     if (cancelledAfterMs !== undefined) return this.expect(delivery, Math.max(LIGHT, cancelledAfterMs / CANCELLED_MS));
-    // One that had expired, or that failed without looking at rows, says nothing about the next one.
-    if (replyBytes === undefined && context.rows === undefined) return undefined;
-    return this.expect(delivery, Math.max(LIGHT, (replyBytes ?? 0) / ANSWER_PIECE_BYTES, (context.rows ?? 0) / ROWS_LOOKED_AT));
+    const { rows = 0, oneTimeRows = 0 } = context;
+    const costOf = (looked: number) => Math.max(LIGHT, (replyBytes ?? 0) / ANSWER_PIECE_BYTES, looked / ROWS_LOOKED_AT);
+    // One that had expired, or that failed before it looked at such rows, says nothing about the next one.
+    if (replyBytes === undefined && rows === oneTimeRows) return rows > 0 ? { cost: costOf(rows), isNews: false } : undefined;
+    return { ...this.expect(delivery, costOf(rows - oneTimeRows)), cost: costOf(rows) };
   }
 }
 

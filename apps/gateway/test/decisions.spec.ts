@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { HTTP_MESSAGES } from '@app/contracts/all-messages';
 import { ApiError } from '@app/contracts/error';
 import { CREDENTIALS, RunningGateway, type Received } from './running-gateway';
@@ -7,6 +9,18 @@ import { answer, UNAVAILABLE } from './stub-rabbit';
 const OPERATIONS = HTTP_MESSAGES.map(({ http }) => http.path);
 const PUBLIC = ['/health/live', '/health/ready', '/openapi.json', '/docs', '/docs/', '/docs/start.js', '/docs/swagger-ui.css'];
 const USERS = { data: { organizationId: 'acme', users: [{ userId: 'ada' }] } };
+
+/** The HTTP statuses and the texts in the table of all errors, in its order. */
+const PAGE = readFileSync(join(__dirname, '../../../docs/errors.md'), 'utf8');
+const ROWS = PAGE.slice(PAGE.indexOf('## All of them'), PAGE.indexOf('## Errors of one operation'))
+  .split('\n')
+  .map((line) => line.split(' | '))
+  .map(([http, ...cells]) => ({
+    http: http.replace('| ', ''),
+    texts: [...(cells.at(-1) ?? '').matchAll(/`[^`]+`/g)].map(([text]) => text),
+  }));
+const rowOf = ({ status, json }: Received) =>
+  ROWS.findIndex(({ http, texts }) => http === `${status}` && texts.includes(`\`${json().error?.message}\``));
 
 function expectError(received: Received, http: number, status: string, message?: string): void {
   const { error, ...others } = received.json();
@@ -29,29 +43,43 @@ describe('what is decided, in this order', () => {
     gateway.rabbit.respond = () => answer({ status: 'success' });
   });
 
-  it('answers a request with every problem by the first one, then by the next, until none is left', async () => {
+  it('answers a request with every problem by the first one, then by the next, until none is left, as docs/errors.md has them', async () => {
     // A fresh token each time: its verdict must not come from the cache.
     const known = () => ({ 'x-svc-api-key': 'demo-key', 'x-svc-auth-token': randomUUID() });
     const tooLarge = 'x'.repeat(1024 * 1024 + 1);
     const text = { 'content-type': 'text/plain' };
     const json = { 'content-type': 'application/json' };
+    const many = Object.fromEntries(Array.from({ length: 130 }, (_, number) => [`x-${number}`, '']));
+    const twice = { 'content-type': ['text/plain', 'text/plain'] };
     gateway.rabbit.respond = () => {
       throw new ApiError('ALREADY_EXISTS', 'Exists.');
     };
+    const rows: number[] = [];
+    const expectNext = (received: Received, http: number, status: string) => {
+      expectError(received, http, status);
+      rows.push(rowOf(received));
+    };
 
-    expectError(await gateway.send({ method: 'PUT', path: '/v1/users', headers: text, body: tooLarge }), 404, 'NOT_FOUND');
-    expectError(await gateway.send({ method: 'PUT', headers: text, body: tooLarge }), 405, 'INVALID_ARGUMENT');
-    expectError(await gateway.send({ headers: text, body: tooLarge }), 401, 'UNAUTHENTICATED');
+    const nowhere = { method: 'PUT', path: '/v1/users' };
+    // Without a body: the connection is closed.
+    expectNext(await gateway.send({ ...nowhere, headers: { ...many, ...twice } }), 431, 'INVALID_ARGUMENT');
+    expectNext(await gateway.send({ ...nowhere, headers: twice }), 400, 'INVALID_ARGUMENT');
+    expectNext(await gateway.send({ ...nowhere, headers: text, body: tooLarge }), 404, 'NOT_FOUND');
+    expectNext(await gateway.send({ method: 'PUT', headers: text, body: tooLarge }), 405, 'INVALID_ARGUMENT');
+    expectNext(await gateway.send({ headers: text, body: tooLarge }), 401, 'UNAUTHENTICATED');
     gateway.rabbit.verdict = 'disabled';
-    expectError(await gateway.send({ headers: { ...known(), ...text }, body: tooLarge }), 403, 'PERMISSION_DENIED');
+    expectNext(await gateway.send({ headers: { ...known(), ...text }, body: tooLarge }), 403, 'PERMISSION_DENIED');
     gateway.rabbit.verdict = 'accepted';
-    expectError(await gateway.send({ headers: { ...known(), ...text }, body: tooLarge }), 415, 'INVALID_ARGUMENT');
-    expectError(await gateway.send({ headers: { ...known(), ...json }, body: tooLarge }), 413, 'INVALID_ARGUMENT');
-    expectError(await gateway.send({ headers: { ...known(), ...json }, body: '{' }), 400, 'INVALID_ARGUMENT');
-    const unread = { ...known(), ...json, 'idempotency-key': '' };
-    expectError(await gateway.send({ headers: unread, body: '{' }), 400, 'INVALID_ARGUMENT', 'The body must be JSON.');
+    expectNext(await gateway.send({ headers: { ...known(), ...text }, body: tooLarge }), 415, 'INVALID_ARGUMENT');
+    const unread = { ...json, 'idempotency-key': '' };
+    expectNext(await gateway.send({ headers: { ...known(), ...unread }, body: tooLarge }), 413, 'INVALID_ARGUMENT');
+    expectNext(await gateway.send({ headers: { ...known(), ...unread }, body: '{' }), 400, 'INVALID_ARGUMENT');
+    expectNext(await gateway.post('/v1/users/add', { data: {} }, unread), 400, 'INVALID_ARGUMENT');
+    expectNext(await gateway.post('/v1/users/add', { data: {} }), 400, 'INVALID_ARGUMENT');
     expect(gateway.rabbit.calls).toEqual([]);
     expectError(await gateway.post('/v1/users/add', USERS), 409, 'ALREADY_EXISTS');
+    expect(rows).toEqual([...new Set(rows)].sort((a, b) => a - b));
+    expect(rows).not.toContain(-1);
   });
 
   it('counts the calls of a disabled key as well', async () => {

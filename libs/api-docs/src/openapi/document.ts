@@ -1,6 +1,7 @@
 import { HTTP_MESSAGES } from '@app/contracts/all-messages';
 import { LIMITS } from '@app/contracts/fields';
 import { MAX_DEPTH, MAX_VALUES } from '@app/contracts/json';
+import { MOST_ERASED } from '@app/contracts/users.erase';
 import { ERROR_TABLE, FAILURE_SCHEMA } from './errors';
 import { pathItemOf } from './operations';
 import { schemasOf } from './schemas';
@@ -10,7 +11,7 @@ answer again. A notification with a \`notificationId\` may be repeated too.`;
 
 const LIMITS_TEXT = `- A body has at most 1 MiB of UTF-8, at most ${MAX_DEPTH} levels, at most ${MAX_VALUES} values (an empty object or list counts twice), no NUL characters and no key named \`__proto__\`, \`constructor\` or \`prototype\`.
 - An identifier has 1-${LIMITS.identifierBytes} bytes of UTF-8, is not blank and has no control characters.
-- A call has at most ${LIMITS.listLength} \`users\`, \`notifyUsers\` or \`notificationIds\`.
+- A call has at most ${LIMITS.listLength} \`users\`, \`userIds\`, \`notifyUsers\` or \`notificationIds\`. users/data/delete has at most ${MOST_ERASED} \`userIds\`.
 - Names and e-mail addresses have at most ${LIMITS.nameLength} characters, templates and messages ${LIMITS.messageLength}; \`displayHeadlineMessageTemplateData\` and
   \`notificationSourceData\` at most ${LIMITS.dataBytes / 1024} KiB each, as JSON.
 - A page has at most ${LIMITS.listLength} notifications, and ends at 4 MiB.

@@ -16,6 +16,19 @@ interface DocumentedError {
 /** Decided before the operation, in this order. */
 const BEFORE: readonly DocumentedError[] = [
   {
+    http: 431,
+    status: 'INVALID_ARGUMENT',
+    when: 'The headers are larger than 16 KiB, or more than 128.',
+    message: 'The headers are too large.',
+  },
+  {
+    routing: true,
+    http: 400,
+    status: 'INVALID_ARGUMENT',
+    when: 'HTTP that two programs may read in two ways, such as two `Host` headers. The connection is closed.',
+    message: 'The header Host must be sent once.',
+  },
+  {
     routing: true,
     http: 404,
     status: 'NOT_FOUND',
@@ -55,12 +68,6 @@ const BEFORE: readonly DocumentedError[] = [
   },
   { http: 413, status: 'INVALID_ARGUMENT', when: 'The body is larger than 1 MiB.', message: 'The body must be at most 1 MiB.' },
   {
-    http: 431,
-    status: 'INVALID_ARGUMENT',
-    when: 'The headers are larger than 16 KiB, or more than 128.',
-    message: 'The headers are too large.',
-  },
-  {
     http: 408,
     status: 'INVALID_ARGUMENT',
     when: 'The headers took longer than 10 s to arrive, or the whole request longer than 15 s.',
@@ -80,7 +87,7 @@ const AFTER: readonly DocumentedError[] = [
   {
     http: 503,
     status: 'UNAVAILABLE',
-    when: 'A part of the system is away. The call was not executed and never will be; try again after `Retry-After` seconds.',
+    when: 'A part of the system is away or has no room, or the call had no turn in time. It was not executed and never will be; try again after `Retry-After` seconds.',
     message: 'The service is unavailable; nothing was executed.',
   },
   {

@@ -132,6 +132,14 @@ describe('asyncapi.json', () => {
     expect(rows.filter(({ description }) => description === '').map(({ path }) => path)).toEqual([]);
   });
 
+  it('explains what may be wrong with any message beside the errors of its own', () => {
+    for (const { pattern, errors = {} } of ALL_MESSAGES) {
+      const { description } = document.operations[pattern];
+      expect(description?.match(/^- `INVALID_ARGUMENT`: The body is not JSON/gm)).toHaveLength(1);
+      for (const { when } of Object.values(errors)) expect(description).toContain(when);
+    }
+  });
+
   it('describes every header of the transport', () => {
     const explained = new Set(found.flatMap(([, { headers }]) => schemaRows(headers, schemas).map(({ path }) => path)));
     for (const name of Object.values(HEADER)) expect(explained).toContain(name);

@@ -30,11 +30,15 @@ const COMMON: readonly (PossibleError & { appliesTo?: (message: AnyMessage) => b
   { status: 'INTERNAL', when: 'A bug. The log of the service has the reason, with the request id.' },
 ];
 
-/** The errors with which a message may be answered. */
+/** The errors with which a message may be answered, each status once. */
 export function errorsOf(message: AnyMessage): PossibleError[] {
-  const own = Object.entries(message.errors ?? {}).map(([status, { when }]) => ({ status: status as ErrorStatus, when }));
-  const common = COMMON.filter(({ appliesTo }) => appliesTo?.(message) ?? true).map(({ status, when }) => ({ status, when }));
-  return [...common.filter(({ status }) => !(status in (message.errors ?? {}))), ...own];
+  const { errors: own = {} } = message;
+  const common = COMMON.filter(({ appliesTo }) => appliesTo?.(message) ?? true).map(({ status, when }) => ({
+    status,
+    when: [when, ...(own[status] ? [own[status].when] : [])].join(' '),
+  }));
+  const others = (Object.keys(own) as ErrorStatus[]).filter((status) => !common.some((one) => one.status === status));
+  return [...common, ...others.map((status) => ({ status, when: own[status]!.when }))];
 }
 
 /** Statuses that occur with any message. */

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { basename, dirname, join, relative } from 'node:path';
 import { ROOT } from '../checkout/project.mjs';
 
-const FOLDERS = ['.', '.github', 'docs', 'libs/client'];
+const FOLDERS = ['.', '.github', 'docs', 'docs/runbooks', 'libs/client'];
 /** Names paths of versions that are gone. */
 const HISTORY = 'CHANGELOG.md';
 const PATH = /(?<![\w./-])(?:apps|libs|scripts|test|bench|docs|deploy|examples|\.ci|\.github)\/[\w./-]*\w\/?/;

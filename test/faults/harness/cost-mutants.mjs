@@ -6,12 +6,12 @@ export const COST_MUTANTS = [
   {
     name: 'one key in all places',
     edits: [[`${SERVER}/fair-schedule.ts`, 'running >= places / 2', 'running >= places']],
-    test: [`${SERVER}/fair-schedule.spec.ts`, 'gives one flow half of the places'],
+    test: [`${SERVER}/fair-schedule-rests.spec.ts`, 'gives one flow half of the places'],
   },
   {
     name: 'costs that many empty answers talk down',
     edits: [[`${SERVER}/expected-costs.ts`, 'Math.max(costs.recent, largestOf(costs, performance.now()))', 'costs.recent']],
-    test: [`${SERVER}/turns.spec.ts`, 'cannot be talked down'],
+    test: [`${SERVER}/query-turns.spec.ts`, 'cannot be talked down'],
   },
   {
     name: 'pages that do not pay for users who have left',

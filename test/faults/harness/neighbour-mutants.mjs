@@ -73,7 +73,7 @@ export const NEIGHBOUR_MUTANTS = [
   {
     name: 'heavy work that does not rest',
     edits: [[TURNS, '  rest: REST,\n', '']],
-    test: [`${SERVER}/turns.spec.ts`, 'does not halve'],
+    test: [`${SERVER}/query-turns.spec.ts`, 'does not halve'],
   },
   {
     name: 'events that rest beside calls',

@@ -1,0 +1,199 @@
+import { eventually } from '@app/testing/eventually';
+import { PLACES, rows, TurnsBench } from '../../test/turns-bench';
+import type { Delivery } from '../delivery/delivery';
+
+const INBOX = 'notifications.inbox.v1';
+const GET = 'notifications.get.v1';
+
+beforeEach(() => void jest.useFakeTimers({ doNotFake: ['setImmediate'] }));
+afterEach(() => void jest.useRealTimers());
+
+describe('QueryTurns', () => {
+  it('reports what starts after a rest', async () => {
+    const bench = new TurnsBench('queries');
+    bench.enter('expensive', INBOX, 1);
+    await bench.finish(1, large);
+    bench.enter('light', INBOX, 1);
+    bench.enter('expensive', INBOX, 2);
+    expect(await bench.reported()).toEqual([1, 2]);
+    await bench.finish(2, small);
+    await eventually(() => bench.isBusy);
+    expect(await bench.reported()).toEqual([0, 1]);
+  });
+
+  it("does not halve a tenant's heavy queries beside its own questions between the services, and those about credentials", async () => {
+    const bench = new TurnsBench('queries');
+    bench.enter('expensive', INBOX, 1);
+    await bench.finish(1, large);
+    const beside = async (apiKey: string, pattern: string) => {
+      bench.enter(apiKey, pattern, 1);
+      await bench.finish(1, small);
+      bench.enter('expensive', INBOX, 2);
+      const runs = bench.runs('expensive');
+      await bench.finish(runs);
+      while (bench.isBusy) await bench.finish(1);
+      return runs;
+    };
+    expect(await beside('', 'users.authenticate.v1')).toBe(2);
+    expect(await beside('expensive', 'memberships.list.v1')).toBe(2);
+    expect(await beside('light', 'memberships.list.v1')).toBe(1);
+  });
+
+  const answers = (bytes: number) => (delivery: Delivery) => {
+    delivery.answered();
+    delivery.encoded(bytes);
+  };
+  const small = answers(2);
+  const large = answers(4 * 1024 * 1024);
+
+  it('lets small answers pay for the rows that were looked at', async () => {
+    const bench = new TurnsBench('queries');
+    const looked = (delivery: Delivery) => {
+      small(delivery);
+      rows(12_000)(delivery);
+    };
+    bench.enter('expensive', INBOX, 100);
+    bench.enter('light', INBOX, 20);
+    // A query that looks at many rows rests in between.
+    while (bench.isBusy && bench.count('light') < 20) await bench.finish(1, looked);
+    expect(bench.count('light')).toBe(20);
+    expect(bench.count('expensive')).toBeLessThanOrEqual(PLACES + 8);
+  });
+
+  it('lets large answers pay for their bytes', async () => {
+    const bench = new TurnsBench('queries');
+    bench.enter('expensive', INBOX, 1);
+    await bench.finish(1, large);
+    bench.enter('expensive', INBOX, PLACES);
+    expect(bench.count('expensive', 1)).toBe(2);
+  });
+
+  it('finds out by the first query of a flow what the others cost', async () => {
+    const bench = new TurnsBench('queries');
+    bench.enter('expensive', INBOX, PLACES);
+    // One that is tried, and one beside it.
+    expect(bench.count('expensive')).toBeLessThanOrEqual(3);
+    bench.enter('light', INBOX, 1);
+    expect(bench.count('light')).toBe(1);
+    await bench.finish(bench.started.length, large);
+    expect(bench.count('expensive')).toBeLessThanOrEqual(PLACES);
+  });
+
+  it('asks for the cost again when a query that came early could start', async () => {
+    const bench = new TurnsBench('queries');
+    bench.enter('expensive', INBOX, 1);
+    await bench.finish(1, small);
+    bench.enter('expensive', INBOX, 3 * PLACES);
+    expect(bench.runs('expensive')).toBe(PLACES);
+    await bench.finish(PLACES, large);
+    expect(bench.runs('expensive')).toBe(2);
+  });
+
+  it('lets light queries pass the heavy ones of their own key, also those that waited to know their cost', async () => {
+    const bench = new TurnsBench('queries', 64);
+    bench.enter('key', GET, 1);
+    await bench.finish(1, large);
+    bench.enter('key', GET, 4);
+    bench.enter('key', INBOX, 5);
+    // Two pages, and the first inbox, which is tried.
+    expect(bench.runs('key')).toBe(3);
+    await bench.finishLast(small);
+    expect(bench.runs('key')).toBe(6);
+  });
+
+  it('cannot be talked down beside light queries of others, by many empty answers after a large one', async () => {
+    const bench = new TurnsBench('queries', 8);
+    bench.enter('expensive', INBOX, 1);
+    await bench.finish(1, large);
+    await bench.inTurn('expensive', INBOX, 20, small);
+    expect(await bench.atOnceBeside('light', INBOX, 'expensive', INBOX)).toBe(1);
+    jest.advanceTimersByTime(10_001);
+    await bench.inTurn('expensive', INBOX, 1, small);
+    expect(await bench.atOnceBeside('light', INBOX, 'expensive', INBOX)).toBe(1);
+    jest.advanceTimersByTime(10_001);
+    await bench.inTurn('expensive', INBOX, 1, small);
+    // Half of the places.
+    expect(await bench.atOnceBeside('light', INBOX, 'expensive', INBOX)).toBe(4);
+  });
+
+  it('lets a tenant alone have its light queries in all places after a large answer', async () => {
+    const bench = new TurnsBench('queries', 8);
+    bench.enter('expensive', INBOX, 1);
+    await bench.finish(1, large);
+    await bench.inTurn('expensive', INBOX, 12, small);
+    bench.enter('expensive', INBOX, 8);
+    expect(bench.runs('expensive')).toBe(8);
+  });
+
+  it('forgets by light answers what questions of the services have cost, which all tenants ask', async () => {
+    const bench = new TurnsBench('queries', 8);
+    bench.enter('expensive', 'users.exists.v1', 1);
+    await bench.finish(1, large);
+    await bench.inTurn('expensive', 'users.exists.v1', 20, small);
+    expect(await bench.atOnceBeside('light', INBOX, 'expensive', 'users.exists.v1')).toBe(4);
+  });
+
+  it('takes the time of queries that the database has cancelled', async () => {
+    const bench = new TurnsBench('queries', 8);
+    await bench.inTurn('expensive', INBOX, 1, small);
+    await bench.inTurn('expensive', INBOX, 1, (delivery) => (delivery.cancelledAfterMs = 2000));
+    bench.enter('expensive', INBOX, 8);
+    expect(bench.runs('expensive')).toBe(2);
+  });
+
+  it('lets a query that fails pay for the rows that it has looked at', async () => {
+    const bench = new TurnsBench('queries', 8);
+    await bench.inTurn('expensive', INBOX, 1, small);
+    await bench.inTurn('expensive', INBOX, 1, rows(100_000));
+    bench.enter('expensive', INBOX, 8);
+    expect(bench.runs('expensive')).toBe(2);
+  });
+
+  describe('with rows that the next one will hardly have', () => {
+    const question = (delivery: Delivery) => Object.assign(delivery.context, { rows: 4000, oneTimeRows: 4000 });
+    const asked = (delivery: Delivery) => void Object.assign(question(delivery), { rows: 4001 });
+
+    it('expects light ones, which pass the heavy pages of others', async () => {
+      const bench = new TurnsBench('queries', 8);
+      for (const apiKey of ['heavy', 'modest']) await bench.inTurn(apiKey, INBOX, 1, small);
+      await bench.inTurn('heavy', INBOX, 1, large);
+      await bench.inTurn('modest', INBOX, 1, asked);
+      bench.enter('heavy', INBOX, 8);
+      bench.enter('modest', INBOX, 1);
+      expect(bench.runs('modest')).toBe(1);
+    });
+
+    it('lets those of one tenant rest in half of the places beside light ones of others', async () => {
+      const bench = new TurnsBench('queries', 8);
+      for (const apiKey of ['light', 'curious']) await bench.inTurn(apiKey, INBOX, 1, small);
+      bench.enter('light', INBOX, 1);
+      bench.enter('curious', INBOX, 8);
+      expect(bench.runs('curious')).toBe(4);
+      jest.advanceTimersByTime(100);
+      await bench.finish(5, asked);
+      expect(bench.runs('curious')).toBe(0);
+      jest.advanceTimersByTime(100);
+      expect(bench.runs('curious')).toBe(4);
+    });
+
+    it('learns nothing from one that fails, and lets it pay', async () => {
+      const bench = new TurnsBench('queries', 8);
+      await bench.inTurn('expensive', INBOX, 1, large);
+      await bench.inTurn('expensive', INBOX, 20, (delivery) => void question(delivery));
+      bench.enter('expensive', INBOX, 8);
+      expect(bench.runs('expensive')).toBe(2);
+    });
+  });
+
+  it('learns nothing from queries that expire or fail', async () => {
+    const bench = new TurnsBench('queries');
+    bench.enter('expensive', INBOX, 1);
+    await bench.finish(1, large);
+    for (let time = 0; time < 20; time++) {
+      bench.enter('expensive', INBOX, 1);
+      await bench.finish(1);
+    }
+    bench.enter('expensive', INBOX, PLACES);
+    expect(bench.runs('expensive')).toBe(2);
+  });
+});

@@ -27,7 +27,7 @@ export const SHARED_MESSAGE_MUTANTS = [
   {
     name: 'a refused message that its first answer forgets',
     edits: [[COMMANDS, 'if (others?.delete(command) && others.size === 0)', 'if (others)']],
-    test: [COMMANDS_TEST, 'is sent again without a command that was answered'],
+    test: ['libs/amqp/src/calls/commands-failures.spec.ts', 'is sent again without a command that was answered'],
   },
   {
     name: 'large bodies that share messages with small ones',

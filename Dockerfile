@@ -18,7 +18,7 @@ FROM ${NODE_IMAGE} AS packages
 WORKDIR /app
 COPY package.json package-lock.json ./
 # Optional as well: it is the TypeScript compiler, a peer that only a build plugin of Nest wants.
-# Without the maps of packages, which --enable-source-maps would read at each start. Those of our own code stay.
+# Without the maps of packages, which --enable-source-maps would read at each start. The maps of our own code stay.
 RUN npm ci --omit=dev --omit=optional --ignore-scripts --no-audit --no-fund \
     && find node_modules -name '*.map' -delete
 

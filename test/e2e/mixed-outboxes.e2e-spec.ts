@@ -75,7 +75,7 @@ describe('events of two versions in the outboxes', () => {
     });
 
   const SCHEMAS = ['users', 'notifications'];
-  /** Until {@link release} no event leaves an outbox. What a process publishes from memory stays there, too, and is published again. */
+  /** Until {@link release} no event leaves an outbox. An event that a process publishes from memory stays there, too, and is published again. */
   const hold = async () => {
     await sql.query(`CREATE FUNCTION hold() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'held'; END $$`);
     for (const schema of SCHEMAS)

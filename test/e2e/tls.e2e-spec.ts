@@ -101,7 +101,7 @@ describe('a system over TLS', () => {
     onServers.write(await second.issue('localhost'));
     onClients.write(await second.issue('client'));
     await reload();
-    // A process keeps its connections. Those that no call has used for a second end here, and the calls below need more than are left. The pause
+    // A process keeps its connections. Connections that no call has used for a second end here, and the calls below need more than are left. The pause
     // lets the others become idle for so long.
     await eventually(
       async () => {

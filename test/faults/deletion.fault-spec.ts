@@ -197,7 +197,7 @@ describe('deletion', () => {
       if (!kill) times.push(performance.now() - from);
       deleted.push(...Object.keys(data));
       left.push(await recipients());
-      // What is stored after the first call stays.
+      // Notifications that are stored after the first call stay.
       await add(`later ${left.length}`);
       pageToken = next;
     } while (pageToken);

@@ -240,7 +240,7 @@ describe('erasure', () => {
       await heldFor(LONG_PUBLICATION_MS);
       await Promise.all([others, erased]);
       await eventually(() => ended().has(person.userId), 60_000);
-      // What the process was publishing may arrive after the end, if nothing waits for it.
+      // Events that the process was publishing may arrive after the end, if nothing waits for them.
       const order = () => eventsWith(`-of-${number}"`, person.userId);
       await eventually(() => order().length === expected.length, 5000).catch(() => undefined);
       return order();

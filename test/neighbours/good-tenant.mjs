@@ -30,7 +30,7 @@ async function main({ url, headers, organizationId, documentId, addsPerSecond, g
   /** @param {number} number */
   const toAll = (number) => ({ ...newNotification(number), notifyUsers: undefined, notifyAll: true });
   await store('add', 'notifications/add', toAll);
-  // What is stored in the other organization is read back at its end only.
+  // Notifications in the other organization are read back at its end only.
   const ofRemovals = `${organizationId}, users removed`;
   await store('other', 'notifications/add', (number) => ({ ...toAll(number), organizationId: ofRemovals }));
   const start = performance.now();

@@ -102,7 +102,7 @@ describe('bytes that do not become a request', () => {
     socket.write(`${CALL}NOT HTTP\r\n\r\n`);
     await Promise.all([started, once(server, 'clientError')]);
     socket.write('NOT HTTP\r\n\r\n');
-    // What arrived before this request on another connection is read before it, or never.
+    // Bytes that arrived before this request on another connection are read before it, or never.
     other.write('GET /health/live HTTP/1.1\r\nhost: x\r\n\r\n');
     await once(other, 'data');
     expect(errors).toBe(1);

@@ -1,6 +1,6 @@
 import type { ErrorStatus } from './error';
 
-/** The services that own messages. Each has the queues `<service>.commands` and `<service>.queries`. */
+/** The services that own messages. The names of their queues begin with theirs. */
 export type ServiceName = 'users' | 'notifications';
 
 /** The answer of a rule over several fields. */
@@ -72,7 +72,7 @@ export interface HttpOperation<Request, Result, P extends Path = Path> {
 export interface Message<Request, Result, P extends Path = Path> {
   readonly kind: 'command' | 'query';
   readonly service: ServiceName;
-  /** Routing key in exchange `commands`: `<service>.<operation>.v<major>`, or `<noun>.<operation>.v<major>` for a noun of the service. */
+  /** Routing key in exchange `calls` and in each lane: `<service>.<operation>.v<major>`, or `<noun>.<operation>.v<major>` for a noun of the service. */
   readonly pattern: string;
   readonly request: BodyClass<Request>;
   /** The class that describes a successful reply. */

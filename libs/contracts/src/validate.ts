@@ -108,7 +108,7 @@ function instantiate<T extends object>(type: new () => T, value: Values, isJudge
   for (const { name, nested, check } of fieldsOf(type)) {
     if (!Object.hasOwn(value, name)) continue;
     const given = value[name];
-    // What fails the check of its field has no further problems.
+    // A value that fails the check of its field has no further problems.
     if (!nested || check(given) !== undefined) set(name, given);
     else if (!Array.isArray(given)) set(name, instantiate(nested(), given as Values, isJudged, places));
     else {

@@ -155,7 +155,7 @@ export class Workload {
       const [user] = (thing.data.users ?? []) as { userId: string }[];
       this.changes.added(thing, user?.userId ?? id ?? '');
     }
-    // What is deleted must not come back.
+    // A deleted notification must not come back.
     const deleted = this.changed.get(thing.mark);
     if (deleted && thing.kind === 'deletion') this.asked.push(deleted);
     this.changed.delete(thing.mark);

@@ -53,7 +53,7 @@ describe(Connections.name, () => {
       client.write(`POST / HTTP/1.1\r\nhost: x\r\ncontent-length: ${size}\r\n\r\n`);
       await eventually(() => sockets.length === SERVER_LIMITS.maxOwed);
       client.write(Buffer.alloc(size, ' '));
-      // What the kernel takes without a reader is far less.
+      // The kernel takes far less without a reader.
       await expect(eventually(() => sockets[0].bytesRead > 32 * MEBIBYTE, 1000)).rejects.toThrow();
       expect(sockets[0].bytesRead).toBeLessThan(MEBIBYTE);
     } finally {

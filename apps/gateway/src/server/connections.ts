@@ -50,7 +50,7 @@ export class Connections {
   private readonly reading: ReadingInIteration;
   private isClosing = false;
   private hasStopped = false;
-  /** In an iteration in which a search for the largest connections found too few: the mean. What is below it stays. */
+  /** In an iteration in which a search for the largest connections found too few: the mean. Smaller ones stay. */
   private searchedMean?: number;
   private readonly forgetSearch = inNextIteration(() => (this.searchedMean = undefined));
 

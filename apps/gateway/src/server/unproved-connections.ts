@@ -69,7 +69,7 @@ export class UnprovedConnections {
 
   private readNext(take: () => Socket | undefined): void {
     let socket = take();
-    // Those that have proved a key, or have ended, do not wait any more.
+    // Connections that have proved a key, or have ended, do not wait any more.
     while (socket && !this.states.has(socket)) socket = take();
     if (!socket) return;
     this.next.push(socket);

@@ -48,7 +48,7 @@ export class UpdateNotificationsHandler {
     const done = await this.repeated(context, () =>
       this.readings.updateUpTo({ apiKey, organizationId, deadline, userId, readUpTo, messageId }),
     );
-    // What a question has looked at counts like documents.
+    // Rows that a question has looked at count like documents.
     context.rows = done.rows + Math.ceil(((context.rows ?? 0) + done.documents) / DOCUMENTS_LIKE_A_ROW);
     return { ...ANSWER, data: {}, readUpTo: done.readUpTo };
   }

@@ -73,7 +73,7 @@ interface Row {
 }
 
 /**
- * Deletes the oldest events that are old enough and that no other process has locked, but for those with one of these `seq`, and returns them. Those of
+ * Deletes the oldest events that are old enough and that no other process has locked, but for those with one of these `seq`, and returns them. Events of
  * notifications that are gone or deleted are dropped.
  */
 export async function takeEvents(

@@ -104,7 +104,7 @@ export class Members {
         return 'more' as const;
       });
     } finally {
-      // Who waits for the question of another read holds a place as long.
+      // A read that waits for the question of another one holds a place as long.
       context.rows = (context.rows ?? 0) + part.rows;
       // Other reads of the tenant stay light: those of users who are known.
       context.oneTimeRows = (context.oneTimeRows ?? 0) + part.rows;

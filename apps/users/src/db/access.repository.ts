@@ -59,7 +59,7 @@ export class AccessRepository {
   /**
    * Memberships of a user after a given one, in the order of levels and ids.
    *
-   * @param limit most memberships that are looked at. Those that have ended stay in the tables for 30 days, and are left out
+   * @param limit most memberships that are looked at. Ended ones stay in the tables for 30 days, and are left out
    * @returns `lookedTo` when there may be more after it
    */
   async memberships(

@@ -184,7 +184,7 @@ export class Queries {
   }
 
   private look(query: Query): void {
-    // What the standby queue has not confirmed was delivered to no consumer.
+    // A copy that the standby queue has not confirmed was delivered to no consumer.
     if (!this.has(query.correlationId) || query.standby === 'sent') return;
     query.looks++;
     if (!this.repetitions.take(query)) return this.watch(query);

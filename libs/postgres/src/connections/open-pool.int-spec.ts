@@ -38,7 +38,7 @@ describe(openPool.name, () => {
   });
 
   it('is called at the start of a service: each connection has the plans, and stays open when it is idle', async () => {
-    // Those of the pool are faked, and those of sockets are not.
+    // The timers of the pool are faked, and those of sockets are not.
     jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask', 'performance', 'Date'] });
     dataSource = sourceOf(database.url);
     await dataSource.initialize();

@@ -10,7 +10,7 @@ import { OutboxListener } from './outbox-listener';
 import { failures, oldestSeconds, outboxEvents, outboxEventsLimit, published } from '../metrics';
 import { LIMITS, NOTHING, StoredEvents, type Passed } from './stored-events';
 
-/** Between two batches that are not full, in milliseconds, after one of few events and after others: a batch costs much more than what it holds. */
+/** Pause in milliseconds after a batch that was not full: of few events, and of more. Events gather meanwhile, because a batch has a high fixed cost. */
 const GATHERING_MS = [20, 50] as const;
 const FEW = 10;
 /** How often it looks for what another process has written and not published, because that has ended. */

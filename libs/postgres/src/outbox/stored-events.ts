@@ -17,7 +17,7 @@ export interface Passed {
 export const NOTHING: Passed = { events: 0, full: false };
 
 export const LIMITS = { events: 200, bytes: 4 * 1024 * 1024 };
-/** Losing the deletion only means to publish again: the disk need not be waited for. To plan anew for each few events would cost more than they. */
+/** A crash that loses the deletion has the events published again, so it need not wait for the disk. Planning for each few events costs more than they. */
 const SETTINGS = Object.entries({ synchronous_commit: 'off', ...GENERIC_PLANS });
 const BEGIN = ['BEGIN', ...SETTINGS.map(([name, value]) => `SET LOCAL ${name} = ${value}`)].join('; ');
 

@@ -221,7 +221,7 @@ export class FairSchedule {
     return preference !== undefined && now - this.preferredAt <= preference.forMs;
   }
 
-  /** Whether its flow has all that one may have beside light work of others. What waits for a lock, and is no heavy work, would take all places. */
+  /** Whether its flow has all that one may have beside light work of others. Light work that waits for a lock would take all places. */
   private isCapped({ owner }: Work, { running }: Flow): boolean {
     const { places, rest } = this.options;
     return rest !== undefined && running >= places / 2 && this.lightWork.isBeside(owner, performance.now());

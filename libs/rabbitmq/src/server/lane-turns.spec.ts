@@ -59,7 +59,7 @@ function deliveryOf(kind: 'commands' | 'queries', exchange: ExchangeName, name: 
 
 describe('lanes', () => {
   beforeAll(() => Logger.overrideLogger(false));
-  // What they run beside calls rests for as long as it took: here for no time.
+  // Work of lanes beside calls rests for as long as it took: here for no time.
   beforeEach(() => void jest.useFakeTimers({ doNotFake: ['setImmediate'] }));
   afterEach(() => void jest.useRealTimers());
 

@@ -16,7 +16,7 @@ const MOST_TURN_MS = 100;
 
 /**
  * Turns of the letters of refused commands. Of the lanes few are written at a time, also while no call comes: another process may have calls. The
- * accounts take turns. What has no turn yet waits in this process, and behind it in its lane.
+ * accounts take turns. A letter without a turn waits in this process, and more behind it in its lane.
  */
 export class LetterTurns {
   private readonly schedule = new FairSchedule({

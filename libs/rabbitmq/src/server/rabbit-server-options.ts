@@ -6,8 +6,8 @@ import type { PublisherRules } from './publisher-rights';
 
 export interface RabbitServerOptions {
   /**
-   * Its name is a prefix of two connections: consuming and publishing are separate, because a broker short of memory blocks publishers. With several
-   * addresses there is a third one at another node, for the standby queries and their answers.
+   * Its name is a prefix of three connections: for publishing, because a broker short of memory blocks publishers; for lanes; and for everything else
+   * that is consumed. With several addresses a service with queries has one more at another node, for the standby queries and their answers.
    */
   connection: ConnectionOptions;
   service: ServiceName;

@@ -44,7 +44,7 @@ export class Solitude {
   async afterPause(ms: number): Promise<boolean> {
     const { signal } = this.stopping;
     await sleep(ms, undefined, { signal }).catch(() => undefined);
-    // What begins now was not at work when the suspect began: the suspect has not waited for it, and no pause of a consumer holds it up.
+    // Work that begins now was not there when the suspect began: the suspect has not waited for it, and no pause of a consumer holds it up.
     while (this.alone.size > 0 && !signal.aborted) await Promise.allSettled(this.alone);
     return !signal.aborted;
   }

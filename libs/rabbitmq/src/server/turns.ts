@@ -169,7 +169,7 @@ function flowOf({ exchange, context }: Delivery): string {
 /** Whether its flow is that of one tenant or account. */
 const isOfOne = ({ exchange, context }: Delivery): boolean => exchange !== 'calls' || OF_PROVED_KEYS.has(context.pattern);
 
-/** A tenant's own questions between the services are its own work. Those about credentials, and checks of the services, name no tenant. */
+/** A tenant's own questions between the services are its own work. Questions about credentials, and checks of the services, name no tenant. */
 function ownerOf({ exchange, context: { userId, apiKey } }: Delivery): string | undefined {
   if (exchange !== 'calls') return `account ${userId}`;
   return apiKey === '' ? undefined : `key ${apiKey}`;

@@ -163,7 +163,7 @@ describe('accounts of other services', () => {
     expect(lines.slice(2)).toEqual([
       'Publish to exchange commands.3: export COMMANDS_EXCHANGE=commands.3',
       `Listen to queue ${name}.events.`,
-      `It may act for no tenant yet: npm run keys -- grant <key> --publisher ${name}`,
+      `It acts for API keys that are granted to this name or to all accounts: npm run keys -- grant <key> --publisher ${name}`,
     ]);
     await expect(tool('create', name, '--operations', 'users.add.v1')).rejects.toThrow(AccountError);
     const listed = async () =>
@@ -184,7 +184,10 @@ describe('accounts of other services', () => {
     const model = await connectAs(rotated.url);
     const closed = new Promise((resolve) => model.once('close', resolve));
     expect(await tool('delete', name, '--queues')).toEqual({
-      lines: [`Account ${name} deleted, with 2 queues.`],
+      lines: [
+        `Account ${name} deleted, with 2 queues.`,
+        `Grants to its name stay, and a new account of this name has them: npm run keys -- withdraw <key> --publisher ${name}`,
+      ],
       data: { name, queues: [] },
     });
     await closed;

@@ -54,7 +54,11 @@ async function create(api: ManagementApi, amqpUrl: string, name: string, request
       `Account ${name} created. Its URL, shown this once:`,
       url,
       ...lines,
-      ...(request.operations.length > 0 ? [`It may act for no tenant yet: npm run keys -- grant <key> --publisher ${name}`] : []),
+      ...(request.operations.length > 0
+        ? [
+            `It acts for API keys that are granted to this name or to all accounts: npm run keys -- grant <key> --publisher ${name}`,
+          ]
+        : []),
     ],
     data: { ...data, url },
   };
@@ -152,13 +156,14 @@ async function list(api: ManagementApi): Promise<Output> {
 }
 
 async function remove(api: ManagementApi, name: string, queues: boolean): Promise<Output> {
+  const grants = `Grants to its name stay, and a new account of this name has them: npm run keys -- withdraw <key> --publisher ${name}`;
   await requireOurs(api, name);
   await api.delete(`users/${name}`);
   const left = await ownQueues(api, name);
   if (!queues && left.length > 0) {
     const names = left.map((queue) => queue.name).join(', ');
     return {
-      lines: [`Account ${name} deleted. Its queues stay with their messages: ${names}.`],
+      lines: [`Account ${name} deleted. Its queues stay with their messages: ${names}.`, grants],
       data: { name, queues: left.map((queue) => queue.name) },
     };
   }
@@ -166,7 +171,10 @@ async function remove(api: ManagementApi, name: string, queues: boolean): Promis
   const exchanges = ((await api.get<Named[]>(`exchanges/${api.vhost}`)) ?? []).filter((one) => one.name.startsWith(`${name}.`));
   for (const exchange of exchanges) await api.delete(`exchanges/${api.vhost}/${encodeURIComponent(exchange.name)}`);
   await unboundQueues(api, name);
-  return { lines: [`Account ${name} deleted${queues ? `, with ${left.length} queues` : ''}.`], data: { name, queues: [] } };
+  return {
+    lines: [`Account ${name} deleted${queues ? `, with ${left.length} queues` : ''}.`, grants],
+    data: { name, queues: [] },
+  };
 }
 
 async function setPassword(api: ManagementApi, amqpUrl: string, name: string): Promise<string> {

@@ -14,6 +14,16 @@ export const COST_MUTANTS = [
     test: [`${SERVER}/query-turns.spec.ts`, 'cannot be talked down'],
   },
   {
+    name: 'reads that are heavy because of one question to users',
+    edits: [[`${SERVER}/turns.ts`, 'costOf(rows - oneTimeRows)', 'costOf(rows)']],
+    test: [`${SERVER}/query-turns.spec.ts`, 'pass the heavy pages of others'],
+  },
+  {
+    name: 'light work that takes the place of what rests',
+    edits: [[`${SERVER}/fair-schedule.ts`, 'const keepsPlace = restMs > 0', 'const keepsPlace = restMs < 0']],
+    test: [`${SERVER}/query-turns.spec.ts`, 'rest in half of the places'],
+  },
+  {
     name: 'pages that do not pay for users who have left',
     edits: [['apps/users/src/queries/get-users.handler.ts', 'context.rows = rows;', 'context.rows = rows && 0;']],
     test: ['apps/users/src/queries/stated-rows.int-spec.ts', 'states the members'],

@@ -60,10 +60,10 @@ export class FairSchedule {
   /**
    * Call it once for each piece of work, when it has ended.
    *
-   * @param cost the actual cost
+   * @param cost the actual cost, and `again` the part of it that is expected of the next work, too
    * @param isNews whether waiting work of its flow has become heavy or light by this
    */
-  leave(work: Work, cost?: number, isNews = false): void {
+  leave(work: Work, cost?: number, isNews = false, again = cost): void {
     const { started } = work;
     if (!started) return;
     work.started = undefined;
@@ -77,10 +77,11 @@ export class FairSchedule {
     this.keepRoom(started, -1);
     const restMs = this.restAfter(work, started, known);
     if (known <= LIGHT) flow.lightAt = performance.now();
-    // The room of the next light work is a place: no budget holds it back.
-    const keepsPlace = restMs > 0 && started.cost <= LIGHT;
+    const resting = { ...started, cost: Math.max(again ?? started.cost, started.cost) };
+    // No budget holds the next work back when that is light, and heavy work of others needs the budget. So its place stays taken.
+    const keepsPlace = restMs > 0 && resting.cost <= LIGHT;
     if (!keepsPlace) flow.running--;
-    if (restMs > 0) this.rest({ ...started, cost: Math.max(known, started.cost) }, restMs, keepsPlace);
+    if (restMs > 0) this.rest(resting, restMs, keepsPlace);
     if (isNews) sortAgain(flow, this.costOf);
     if (this.waitingWork > 0) this.startWaiting();
   }

@@ -176,6 +176,19 @@ describe('QueryTurns', () => {
       expect(bench.runs('curious')).toBe(4);
     });
 
+    it('leaves the budget to the heavy pages of others while they rest', async () => {
+      const bench = new TurnsBench('queries', 8);
+      await bench.inTurn('heavy', INBOX, 1, large);
+      await bench.inTurn('curious', INBOX, 1, small);
+      bench.enter('light', INBOX, 1);
+      bench.enter('curious', INBOX, 4);
+      jest.advanceTimersByTime(100);
+      await bench.finish(5, asked);
+      bench.enter('curious', INBOX, 1);
+      bench.enter('heavy', INBOX, 1);
+      expect([bench.runs('curious'), bench.runs('heavy')]).toEqual([0, 1]);
+    });
+
     it('learns nothing from one that fails, and lets it pay', async () => {
       const bench = new TurnsBench('queries', 8);
       await bench.inTurn('expensive', INBOX, 1, large);

@@ -37,11 +37,8 @@ const QUERIES_BESIDE_CALLS = 2;
 /** Heavy work, and that of lanes beside calls, leaves its room unused for as long again as it has run: the rest of the machine is for the others. */
 export const REST = 1;
 
-interface ActualCost {
-  cost: number;
-  /** Whether deliveries that wait are heavy or light since it is known. */
-  isNews: boolean;
-}
+/** `isNews`: whether deliveries that wait are heavy or light since it is known. `again`: the part that is expected of the next one, too. */
+type ActualCost = Record<'cost' | 'again', number> & { isNews: boolean };
 
 type TurnsOptions = Pick<FairScheduleOptions, 'places' | 'heavyBudget' | 'preference' | 'rest'>;
 
@@ -79,8 +76,8 @@ export abstract class Turns {
       let isTried = false;
       const finish = () => {
         if (isTried) this.tried.delete(name);
-        const { cost, isNews } = this.costAfter(delivery) ?? {};
-        this.schedule.leave(work, cost, isNews);
+        const { cost, isNews, again } = this.costAfter(delivery) ?? {};
+        this.schedule.leave(work, cost, isNews, again);
         this.report();
       };
       const work: Work = {
@@ -143,7 +140,7 @@ export abstract class Turns {
 
   /** @param cost is now expected of the next one */
   protected expect(delivery: Delivery, cost: number): ActualCost {
-    return { cost, isNews: this.expected.add(expectationOf(delivery), cost) };
+    return { cost, isNews: this.expected.add(expectationOf(delivery), cost), again: cost };
   }
 
   private report(): void {
@@ -241,9 +238,10 @@ export class QueryTurns extends Turns {
     if (cancelledAfterMs !== undefined) return this.expect(delivery, Math.max(LIGHT, cancelledAfterMs / CANCELLED_MS));
     const { rows = 0, oneTimeRows = 0 } = context;
     const costOf = (looked: number) => Math.max(LIGHT, (replyBytes ?? 0) / ANSWER_PIECE_BYTES, looked / ROWS_LOOKED_AT);
+    const cost = costOf(rows);
     // One that had expired, or that failed before it looked at such rows, says nothing about the next one.
-    if (replyBytes === undefined && rows === oneTimeRows) return rows > 0 ? { cost: costOf(rows), isNews: false } : undefined;
-    return { ...this.expect(delivery, costOf(rows - oneTimeRows)), cost: costOf(rows) };
+    if (replyBytes === undefined && rows === oneTimeRows) return rows > 0 ? { cost, isNews: false, again: LIGHT } : undefined;
+    return { ...this.expect(delivery, costOf(rows - oneTimeRows)), cost };
   }
 }
 

@@ -4,6 +4,7 @@ import { BrokerLinks } from '@app/testing/broker/broker-links';
 import { eventually } from '@app/testing/eventually';
 import { RabbitChannel, type ChannelOptions } from './channel';
 import { RabbitConnection } from './connection';
+import { isClosed } from './open-connection';
 import { NotYet } from './opened-channel';
 import { silent } from './observer';
 
@@ -224,6 +225,25 @@ describe('a connection to one of several nodes', () => {
     // Three waits of 1 s between the first and the last. Each move itself takes some time, and on a busy machine the first one takes longest.
     expect(connectedAt[3] - connectedAt[0]).toBeGreaterThan(2000);
     expect(interruptions).toBe(0);
+  });
+
+  it('keeps the earlier connection for work of one channel, although another has no more to wait for', async () => {
+    let letGo!: () => void;
+    const gone = new Promise<void>((resolve) => (letGo = resolve));
+    const { connection, channel, node } = await opened({ drain: () => gone }, 100);
+    // As after a nack.
+    const other = channelOf(connection, { drain: () => Promise.reject(new Error('message nacked')) });
+    const isElsewhere = () => links.nodeOf(connection) !== node && channel.check() === undefined && other.check() === undefined;
+    links.kill(node);
+    await eventually(() => connection.state === 'up' && isElsewhere());
+    const { current: earlier } = channel;
+    const { current: model } = connection;
+    links.heal();
+    await eventually(() => links.nodeOf(connection) === node);
+    await earlier!.checkExchange('amq.topic');
+    letGo();
+    await eventually(() => isClosed(model!));
+    expect(channel.check()).toBeUndefined();
   });
 
   it('stays where it is while a channel cannot be set up at the node that has returned', async () => {

@@ -230,7 +230,7 @@ export class RabbitConnection extends EventEmitter<{ up: [ChannelModel]; state: 
     if (from) this.observer.connected(this.options.name, from.address, false);
     this.adopt(next, to);
     this.retired.add(model);
-    void within(DRAIN_TIMEOUT_MS, Promise.all(prepared.map((channel) => channel.takeOver()))).then(async () => {
+    void within(DRAIN_TIMEOUT_MS, Promise.allSettled(prepared.map((channel) => channel.takeOver()))).then(async () => {
       await within(CLOSE_TIMEOUT_MS, (async () => model.close())());
       this.retired.delete(model);
       destroySocket(model);

@@ -1,4 +1,4 @@
-import { once } from 'node:events';
+import { once, type EventEmitter } from 'node:events';
 import { Logger } from '@nestjs/common';
 import type { Channel, ChannelModel } from 'amqplib';
 import { Registry } from 'prom-client';
@@ -89,6 +89,27 @@ describe('recovery', () => {
     // Not at the deadline.
     expect(at - killedAt).toBeLessThan(CALL.timeoutMs / 2);
     letGo();
+    await callsWork();
+  });
+
+  it('a killed connection of the client: a query that comes in that moment is not asked twice', async () => {
+    handlers.authenticate = () => ({ known: true });
+    const { channel } = (client as unknown as { caller: { channel: EventEmitter } }).caller;
+    const askedAgain = async () => {
+      const { values } = await metrics.getSingleMetric('rabbitmq_queries_repeated_total')!.get();
+      return values.find(({ labels }) => labels.reason === 'lost')?.value ?? 0;
+    };
+    const before = await askedAgain();
+    // On a slow machine there may be no other connection in time.
+    await eventually(async () => {
+      const answer = once(channel, 'lost').then(() =>
+        client.call(Authenticate, { apiKey: 'key', tokenHash: 'a'.repeat(64) }, CALL),
+      );
+      answer.catch(() => undefined);
+      await killConnections('gateway calling');
+      return answer;
+    });
+    expect(await askedAgain()).toBe(before);
     await callsWork();
   });
 

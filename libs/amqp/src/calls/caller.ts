@@ -230,8 +230,10 @@ export class Caller {
 
   /** After a lost channel: the outcome of its commands is unknown, and its queries are asked again. */
   private async recover(): Promise<void> {
-    this.endCommands(this.calls.ids.filter((id) => !this.isUnsent(id)));
-    if (await this.waiting.untilReady()) this.queries.askAgain();
+    // What waits for the next channel is sent by itself.
+    const sent = this.calls.ids.filter((id) => !this.isUnsent(id));
+    this.endCommands(sent);
+    if (await this.waiting.untilReady()) this.queries.askAgain(sent);
     else this.queries.giveUp('the connection was lost');
   }
 

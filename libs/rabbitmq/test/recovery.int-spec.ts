@@ -250,6 +250,31 @@ describe('recovery', () => {
       }
     });
 
+    it('the time of an alarm says nothing about it', async () => {
+      const unconfirmedMs = 1000;
+      const writer = new RabbitClient({ connection: { url: links.url, name: 'writer', unconfirmedMs }, metrics });
+      const { connection } = writer as unknown as { connection: RabbitConnection };
+      try {
+        await writer.connect();
+        handlers.add = () => ({ fine: true });
+        await eventually(() => writer.call(AddUsers, BODY, CALL));
+        await suspend('users.calls');
+        await broker.order('memory alarm on');
+        // The queue has its command, and the broker blocks the connection. The alarm lasts longer than a queue may confirm nothing.
+        await failure(writer.call(AddUsers, BODY, { ...CALL, timeoutMs: 2 * unconfirmedMs }));
+        expect(writer.state).toBe('blocked');
+        const states: [string, number][] = [];
+        connection.on('state', (state) => states.push([state, performance.now()]));
+        await broker.order('memory alarm off');
+        await eventually(() => addressesOf('writer calling').length > 1);
+        const [[, endedAt], [state, leftAt]] = states;
+        expect(state).toBe('down');
+        expect(leftAt - endedAt).toBeGreaterThanOrEqual(unconfirmedMs);
+      } finally {
+        await writer.close();
+      }
+    });
+
     it('all connections of an idle service go to another node', async () => {
       const other = await startUsersStub(
         // Without queries no connection is at another node on purpose.

@@ -66,6 +66,12 @@ export class ConfirmedPublisher {
         if (error.code === ACCESS_REFUSED) this.refusal = error.message;
       });
     });
+    let wasBlocked = false;
+    channel.connection.on('state', (state) => {
+      // The broker took nothing until now, so the time before says nothing about its queues.
+      if (wasBlocked && state === 'up') for (const { confirms } of this.targets.values()) confirms.restart();
+      wasBlocked = state === 'blocked';
+    });
   }
 
   /** @throws NotWritten at once when the broker cannot take the message now, or AMQP cannot encode it (then with a `cause`) */

@@ -1,5 +1,6 @@
 import { RabbitConnection } from '@app/amqp/connection/connection';
 import { silent } from '@app/amqp/connection/observer';
+import { within } from '@app/amqp/connection/within';
 import { createTestBroker, type TestBroker } from '@app/testing/broker/broker';
 import { BrokerLinks } from '@app/testing/broker/broker-links';
 import { eventually } from '@app/testing/eventually';
@@ -53,6 +54,66 @@ describe('the consumer of a queue on one node', () => {
     await eventually(() => away.length > 1);
     expect([away, checks]).toEqual([[true, false], 1]);
     await eventually(() => consumer.check() === undefined);
+    await consumer.close();
+  });
+});
+
+describe('the consumer of a queue that moves to another node', () => {
+  const QUEUE = 'moving';
+  /** Far less than it waits for deliveries at work. */
+  const AT_ONCE_MS = 20_000;
+  let broker: TestBroker;
+  let links: BrokerLinks;
+  let connection: RabbitConnection;
+
+  beforeAll(async () => {
+    broker = await createTestBroker();
+    links = await BrokerLinks.to(broker.url, 2);
+  });
+  afterEach(() => connection?.close());
+  afterAll(async () => {
+    await links?.close();
+    await broker?.drop();
+  });
+
+  it.each([
+    [false, 'does not wait for a delivery at work'],
+    [true, 'waits for the one delivery that its process may have'],
+  ])('alone: %s. It %s', async (alone) => {
+    connection = new RabbitConnection({ url: links.url, name: 'test', moveEveryMs: 100, preference: 0 }, silent);
+    connection.start();
+    await eventually(() => connection.state === 'up');
+    const declaring = await connection.current!.createChannel();
+    await declaring.assertQueue(QUEUE);
+    // The ack of the last test may have been lost with its connection.
+    await declaring.purgeQueue(QUEUE);
+    let finish: (() => void) | undefined;
+    const consumer = new QueueConsumer(connection, {
+      queue: QUEUE,
+      prefetch: 1,
+      alone,
+      needs: [],
+      onDelivery: (message, acks) => (finish = () => acks.ack(message)),
+    });
+    await eventually(() => consumer.check() === undefined);
+    const node = links.nodeOf(connection);
+    links.kill(node);
+    await eventually(() => connection.state === 'up' && links.nodeOf(connection) !== node && consumer.check() === undefined);
+    const sending = await connection.current!.createChannel();
+    sending.sendToQueue(QUEUE, Buffer.from('at work'));
+    await eventually(() => finish !== undefined);
+    links.heal();
+    await eventually(() => links.nodeOf(connection) === node);
+    let isStopped = false;
+    const stopped = consumer.pause('suspect').then(() => (isStopped = true));
+    if (alone) {
+      // Over the connection that it has moved to.
+      await (await connection.current!.createChannel()).checkQueue(QUEUE);
+      expect(isStopped).toBe(false);
+      finish!();
+    }
+    expect(await within(AT_ONCE_MS, stopped)).toBe(true);
+    finish!();
     await consumer.close();
   });
 });

@@ -14,6 +14,8 @@ export interface QueueConsumerOptions {
   prefetch: number;
   /** Among the consumers of a queue that have room for a delivery, the one with the highest gets it. Absent: they take turns. */
   priority?: number;
+  /** Whether the process may have one delivery of the queue only, also while its consumer moves to another node. */
+  alone?: boolean;
   /** Queues that must exist before this one is consumed. */
   needs: readonly string[];
   /**
@@ -153,8 +155,7 @@ export class QueueConsumer {
   /** Cancels the consumer of a replaced channel. Its deliveries can still be settled. */
   private async leave(earlier: Consuming): Promise<void> {
     await cancel(earlier).catch(() => undefined);
-    // At most one delivery in the process means: not one of each channel.
-    if (this.options.prefetch === 1) await settled(earlier);
+    if (this.options.alone) await settled(earlier);
   }
 
   private async drain(channel: Channel): Promise<void> {

@@ -49,7 +49,7 @@ export class ServerConnections {
   }
 
   consumerOf(queue: ConsumedQueue, onDelivery: (part: Part) => void, onChannelEnd: () => void): QueueConsumer {
-    const { name, kind, exchange, prefetch } = queue;
+    const { name, kind, exchange, prefetch, alone } = queue;
     this.metrics.prefetch.set({ queue: name }, prefetch);
     // A rate misses the first event of a counter that appears with it.
     this.metrics.redeliveries.inc({ queue: name }, 0);
@@ -58,6 +58,7 @@ export class ServerConnections {
       queue: name,
       needs: kind === 'queries' ? [] : this.failing,
       prefetch,
+      alone,
       // One process takes what comes at a time, so that commands of one publisher that crash their consumer do not end all processes at once.
       ...(kind === 'commands' && exchange !== 'calls' && { priority: Math.floor(Math.random() * MOST_PRIORITY) }),
       onDelivery: (message, acks) => {

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { ConfirmChannel } from 'amqplib';
+import { errorOf } from '../connection/opened-channel';
 import { HEADER } from '../messages/headers';
 import type { Sender } from '../messages/message-properties';
 import { within } from '../connection/within';
@@ -7,6 +8,7 @@ import { writeMessage } from '../messages/write-message';
 
 /** Longest wait for the confirms. */
 const TIMEOUT_MS = 1000;
+const ACCESS_REFUSED = 403;
 /** Deadline of a first message, which has passed: consumers drop such a message unread. */
 export const PASSED = 1;
 
@@ -18,6 +20,7 @@ export const PASSED = 1;
  *
  * @param replyTo the caller's reply queue, which gets no reply
  * @returns false when a queue refused it, so that another channel is needed. true when all was confirmed, or no answer came within 1 s
+ * @throws Error of the broker when the account may not publish it
  */
 export async function warmUp(
   channel: ConfirmChannel,
@@ -53,5 +56,8 @@ export async function warmUp(
     );
   });
   await within(TIMEOUT_MS, Promise.all(confirms));
+  const closedBy = errorOf(channel);
+  // Another channel would not help, and a queue without a leader is not the reason.
+  if (closedBy?.code === ACCESS_REFUSED) throw closedBy;
   return !refused;
 }

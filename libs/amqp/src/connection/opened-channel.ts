@@ -29,20 +29,23 @@ export class NotYet extends Error {
 }
 
 const CLOSED = new WeakSet<Channel>();
+const ERRORS = new WeakMap<Channel, Error & { code?: number }>();
 
 /** Whether a channel that a {@link RabbitChannel} opened is gone. */
 export const isChannelClosed = (channel: Channel): boolean => CLOSED.has(channel);
+
+/** The error with which the broker closed the channel. A message that was not confirmed before does not have it. */
+export const errorOf = (channel: Channel): (Error & { code?: number }) | undefined => ERRORS.get(channel);
 
 /** Resolves when the channel closes, with the error that closed it if there was one. */
 export function endOf(channel: Channel, onListenerError: (error: Error, event: string) => void): Promise<Error | undefined> {
   // Each message whose commands wait for one another may add a listener.
   channel.setMaxListeners(0);
   return new Promise((resolve) => {
-    let cause: Error | undefined;
-    channel.on('error', (error) => (cause = error));
+    channel.on('error', (error: Error) => ERRORS.set(channel, error));
     channel.on('close', () => {
       CLOSED.add(channel);
-      resolve(cause);
+      resolve(errorOf(channel));
     });
     // Without this listener, an exception in any listener or consumer callback makes amqplib close the whole connection.
     channel.on('handler-error', onListenerError);

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { ConfirmChannel } from 'amqplib';
 import type { RabbitConnection } from '../connection/connection';
+import { errorOf } from '../connection/opened-channel';
 import type { ConfirmedPublisher } from './publisher';
 import { writeMessage } from '../messages/write-message';
 
@@ -24,7 +25,9 @@ export async function checkQuorum(channel: ConfirmChannel, { nodes }: RabbitConn
   if (nodes.count === 1) return;
   await new Promise<void>((resolve, reject) =>
     writeMessage(channel, { ...target, mandatory: false }, {}, Buffer.alloc(0), (error) =>
-      error ? reject(new Error(`queue ${target.routingKey} refuses messages: it has no leader yet`)) : resolve(),
+      error
+        ? reject(errorOf(channel) ?? new Error(`queue ${target.routingKey} refuses messages: it has no leader yet`))
+        : resolve(),
     ),
   );
 }

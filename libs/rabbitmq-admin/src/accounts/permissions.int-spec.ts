@@ -3,13 +3,15 @@ import { Registry } from 'prom-client';
 import { ALL_EVENTS } from '@app/contracts/all-events';
 import { ALL_MESSAGES } from '@app/contracts/all-messages';
 import type { CallerName } from '@app/contracts/message';
+import { AddUsers } from '@app/contracts/users.add';
 import { Authenticate } from '@app/contracts/users.authenticate';
 import { Exists } from '@app/contracts/users.exists';
 import { createTestBroker, type TestBroker } from '@app/testing/broker/broker';
+import { BrokerLinks } from '@app/testing/broker/broker-links';
 import { eventually } from '@app/testing/eventually';
 import { requiredEnv } from '@app/testing/required-env';
-import { startUsersStub } from '@app/testing/system/users-stub';
-import { ACCOUNTS, type Account } from './rights';
+import { startUsersStub, type UsersHandlers } from '@app/testing/system/users-stub';
+import { ACCOUNTS, RIGHTS, type Account } from './rights';
 import { consumedQueues } from '@app/rabbitmq/topology/consumed-queues';
 import { declareAccounts } from './declare-accounts';
 import { declareTopology } from '@app/rabbitmq/topology/declare-topology';
@@ -197,6 +199,31 @@ describe('the accounts', () => {
     expect(answer.parse()).toBeDefined();
     await client.close();
     await server.close();
+  });
+
+  it('a missing right is the reason why a process is not ready, and not its queues', async () => {
+    const managementUrl = requiredEnv('TEST_RABBITMQ_MANAGEMENT_URL');
+    const links = await BrokerLinks.to(urls.users, 2);
+    const metrics = new Registry();
+    const users = `users-${vhost}`;
+    const { configure, write, read } = RIGHTS.users;
+    // As after an upgrade without set-up: one operation is new, and one exchange.
+    const topic = { exchange: 'calls', write: '^users\\.authenticate\\.v1$', read: '^$' };
+    await broker.management.put(`topic-permissions/${vhost}/gateway-${vhost}`, topic);
+    await broker.management.put(`permissions/${vhost}/${users}`, { configure, write: write.replace('retry|', ''), read });
+    const calls = { as: 'gateway' as const, messages: [AddUsers] };
+    const client = new RabbitClient({ connection: { url: urls.gateway, name: 'gateway' }, calls, metrics });
+    await client.connect();
+    const server = await startUsersStub({ connection: { url: links.url, name: 'users' }, metrics }, {} as UsersHandlers);
+    try {
+      await eventually(() => client.check()?.includes("access to topic 'users.add.v1'"));
+      await eventually(() => server.check()?.includes("access to exchange 'retry'"));
+    } finally {
+      await declareAccounts({ managementUrl, amqpUrl: broker.url, accounts: urls });
+      await client.close();
+      await server.close();
+      await links.close();
+    }
   });
 
   it('reports why they cannot be created, without a password', async () => {

@@ -34,6 +34,12 @@ const ERRORS = new WeakMap<Channel, Error & { code?: number }>();
 /** Whether a channel that a {@link RabbitChannel} opened is gone. */
 export const isChannelClosed = (channel: Channel): boolean => CLOSED.has(channel);
 
+/** Closes a channel, and waits for its end. The promise of amqplib never settles when the connection ends first. */
+export async function closeChannel(channel: Channel): Promise<void> {
+  const ended = new Promise((resolve) => channel.once('close', resolve));
+  await Promise.race([ended, channel.close().catch(() => undefined)]);
+}
+
 /** The error with which the broker closed the channel. A message that was not confirmed before does not have it. */
 export const errorOf = (channel: Channel): (Error & { code?: number }) | undefined => ERRORS.get(channel);
 

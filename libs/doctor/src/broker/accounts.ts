@@ -1,6 +1,7 @@
 import type { ChannelModel, ConfirmChannel } from 'amqplib';
 import { checkExchanges } from '@app/amqp/connection/check-topology';
 import { destroySocket, openConnection } from '@app/amqp/connection/open-connection';
+import { closeChannel } from '@app/amqp/connection/opened-channel';
 import { within } from '@app/amqp/connection/within';
 import type { Account } from '@app/rabbitmq-admin/accounts/rights';
 import type { TlsFiles } from '@app/runtime/settings/tls-files';
@@ -13,6 +14,8 @@ const TOO_LARGE = 406;
 const MOST_MESSAGE_MIB = 5;
 /** A broker that is short of memory or disk does not answer a publisher at all. */
 const ANSWER_MS = 10_000;
+/** The end of a connection may be lost as well. */
+const CLOSE_MS = 2000;
 /** Nothing has this name, and nothing is bound with this key. */
 const NOTHING = 'doctor.tries';
 
@@ -47,7 +50,8 @@ export async function lookAtAccount(
     }
     await tryRights(findings, subject, account, model);
   } finally {
-    await model.close().catch(() => undefined);
+    await within(CLOSE_MS, model.close());
+    destroySocket(model);
   }
 }
 
@@ -81,7 +85,7 @@ async function tryRights(findings: Findings, subject: string, account: Account, 
   try {
     const channel = await openChannel(model);
     await checkExchanges(channel, NEEDED[account]);
-    await channel.close();
+    await closeChannel(channel);
   } catch (error) {
     return findings.problem(subject, (error as Error).message, 'run "npm run setup"');
   }
@@ -110,21 +114,24 @@ async function isAllowed(
   refusal = REFUSED,
 ): Promise<boolean> {
   const channel = await openChannel(model);
-  const refused = new Promise<Error & { code?: number }>((resolve) => channel.once('error', resolve));
+  const ended = new Promise<Error & { code?: number }>((resolve) => {
+    channel.once('error', resolve);
+    channel.once('close', () => resolve(new Error('the connection was lost')));
+  });
   const failed = await Promise.race([
     work(channel).then(
       () => undefined,
       (error: unknown) => error as Error & { code?: number },
     ),
-    refused,
+    ended,
   ]);
   if (!failed) {
-    await channel.close();
+    await closeChannel(channel);
     return true;
   }
   // The channel may end before its error arrives.
-  const { code } = failed.code === undefined ? await refused : failed;
-  if (code !== refusal) throw failed;
+  const reason = failed.code === undefined ? await ended : failed;
+  if (reason.code !== refusal) throw reason;
   return false;
 }
 

@@ -1,5 +1,6 @@
 import type { Channel, ChannelModel, ConfirmChannel, ConsumeMessage } from 'amqplib';
 import { checkQueues } from '@app/amqp/connection/check-topology';
+import { closeChannel } from '@app/amqp/connection/opened-channel';
 import { within } from '@app/amqp/connection/within';
 import { DeadLetterError } from './errors';
 
@@ -116,10 +117,10 @@ export class OpenedQueue {
     const back = this.held + this.arrived.length;
     // Under load the broker's channel process delays acks, and closing would lose them. It has processed them before its second answer.
     for (let answers = 0; answers < 2; answers++) await this.readyCount();
-    await this.channel.close();
+    await closeChannel(this.channel);
     const until = performance.now() + RETURN_TIMEOUT_MS;
     while (performance.now() < until && (await this.locking.checkQueue(this.name)).messageCount < back);
-    await this.locking.close();
+    await closeChannel(this.locking);
   }
 
   private reachedBound(until: number): string | undefined {
@@ -162,7 +163,7 @@ export async function countLetters(model: ChannelModel, names: readonly string[]
   await checkQueues(channel, names);
   const counts: number[] = [];
   for (const name of names) counts.push((await channel.checkQueue(name)).messageCount);
-  await channel.close();
+  await closeChannel(channel);
   return counts;
 }
 

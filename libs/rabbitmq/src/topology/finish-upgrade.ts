@@ -1,4 +1,5 @@
 import type { Channel, ChannelModel, ConfirmChannel, GetMessage, Options } from 'amqplib';
+import { closeChannel } from '@app/amqp/connection/opened-channel';
 import { EARLIER_BINDINGS, EARLIER_QUEUES } from './earlier-topology';
 import { BINDINGS } from './topology';
 
@@ -22,7 +23,7 @@ export async function finishUpgrade(model: ChannelModel): Promise<string[]> {
     if (messageCount > 0) left.push(name);
     else await channel.deleteQueue(name);
   }
-  await channel.close();
+  await closeChannel(channel);
   return left;
 }
 
@@ -32,7 +33,7 @@ export async function exists(model: ChannelModel, queue: string): Promise<boolea
   channel.on('error', () => undefined);
   try {
     await channel.checkQueue(queue);
-    await channel.close();
+    await closeChannel(channel);
     return true;
   } catch {
     return false;

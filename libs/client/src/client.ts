@@ -223,8 +223,13 @@ export class CollaborationClient {
     return {
       ...silent,
       log: (level, fields) => {
-        this.lastProblem = level === 'info' ? undefined : fields.msg;
-        this.options.logger?.[level](fields);
+        // A failed handler is no reason why the broker cannot be used.
+        if ('connection' in fields) this.lastProblem = level === 'info' ? undefined : fields.msg;
+        try {
+          this.options.logger?.[level](fields);
+        } catch {
+          // What a logger throws would end a connection, or leave an event unsettled.
+        }
       },
     };
   }

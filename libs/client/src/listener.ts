@@ -165,7 +165,7 @@ export class Listener {
         await handler(event);
         break;
       } catch (error) {
-        const reason = error instanceof Error ? error.message : String(error);
+        const reason = textOf(error);
         this.log('a handler failed', { type: event.type, id: event.id, tries, reason });
         if (tries >= this.tries) return this.bury(message, channel, reason, tries);
       }
@@ -216,6 +216,16 @@ function settle(channel: Channel, send: () => void): void {
     send();
   } catch {
     // The channel is closing; its close event follows.
+  }
+}
+
+/** A handler may throw anything, also what has no text. */
+function textOf(thrown: unknown): string {
+  try {
+    const message: unknown = (thrown as { message?: unknown } | null | undefined)?.message;
+    return typeof message === 'string' ? message : String(thrown);
+  } catch {
+    return 'the handler threw something without a text';
   }
 }
 

@@ -1,0 +1,93 @@
+import type { Channel, ChannelModel } from 'amqplib';
+import { openConnection } from '@app/amqp/connection/open-connection';
+import { createTestBroker, type TestBroker } from '@app/testing/broker/broker';
+import { eventually } from '@app/testing/eventually';
+import { CollaborationClient, type ApiError, type Logger } from './client';
+
+const QUEUE = 'billing.events';
+const TYPE = 'user.added.v1';
+const EVENT = { specversion: '1.0', id: 'e', source: '/users', type: TYPE, data: {} };
+
+describe('a listener of another service', () => {
+  let broker: TestBroker;
+  let model: ChannelModel;
+  let channel: Channel;
+  let client: CollaborationClient | undefined;
+
+  beforeAll(async () => {
+    broker = await createTestBroker();
+    model = await openConnection({ url: broker.url, name: 'test' });
+    channel = await model.createChannel();
+    for (const exchange of ['commands', 'events']) await channel.assertExchange(exchange, 'topic');
+  });
+  afterEach(() => client?.close(0));
+  afterAll(async () => {
+    await model?.close();
+    await broker?.drop();
+  });
+
+  const listen = (handler: () => unknown, options: { exchange?: string; logger?: Logger; tries?: number } = {}) => {
+    const { exchange, logger, tries = 1 } = options;
+    client = new CollaborationClient({ url: broker.url, name: 'billing', apiKey: 'key', exchange, logger });
+    return client.listen({ queue: QUEUE, handlers: { [TYPE]: handler }, tries });
+  };
+  const happen = () => channel.publish('events', TYPE, Buffer.from(JSON.stringify(EVENT)));
+  const reasonOfDeath = async () => {
+    const letter = await eventually(() => channel.get(`${QUEUE}.dead`, { noAck: true }));
+    return letter && (letter.properties.headers?.['x-dead-reason'] as unknown);
+  };
+  const loggerOf = (log: (fields: object) => void): Logger => ({ info: log, warn: log, error: log });
+
+  it.each([
+    ['an error', () => new Error('not now'), 'not now'],
+    ['a text', () => 'not now', 'not now'],
+    ['nothing', () => undefined, 'undefined'],
+    ['an object without a text', () => Object.create(null) as unknown, 'the handler threw something without a text'],
+    ['an error whose message is no text', () => Object.assign(new Error(), { message: { code: 7 } }), 'Error: [object Object]'],
+  ])('keeps an event as a letter when its handler throws %s', async (_, thrown, reason) => {
+    await listen(() => {
+      throw thrown();
+    });
+    happen();
+    expect(await reasonOfDeath()).toBe(reason);
+  });
+
+  it('goes on when its logger fails', async () => {
+    const logger = loggerOf(() => {
+      throw new Error('the disk is full');
+    });
+    await listen(
+      () => {
+        throw new Error('not now');
+      },
+      { logger },
+    );
+    happen();
+    expect(await reasonOfDeath()).toBe('not now');
+  });
+
+  it('does not make the failure of a handler the reason why commands cannot be published', async () => {
+    let refusal: Promise<ApiError> | undefined;
+    const logger = loggerOf((fields) => {
+      if ((fields as { msg: string }).msg !== 'a handler failed' || refusal) return;
+      const published = client!.publish('documents.set.v1', { organizationId: 'o', documentId: 'd' }, { timeoutMs: 1 });
+      refusal = published.then(
+        () => Promise.reject(new Error('it worked')),
+        (error: unknown) => error as ApiError,
+      );
+    });
+    await listen(
+      () => {
+        throw new Error('not now');
+      },
+      { exchange: 'missing', logger, tries: 20 },
+    );
+    await eventually(() => client!.check()?.includes('missing'));
+    happen();
+    await eventually(() => refusal !== undefined);
+    expect(await refusal).toMatchObject({
+      status: 'UNAVAILABLE',
+      message: expect.stringContaining('exchange missing does not exist') as string,
+    });
+  });
+});

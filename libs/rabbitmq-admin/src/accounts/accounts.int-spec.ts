@@ -196,6 +196,22 @@ describe('accounts of other services', () => {
     expect(await listed()).toBeUndefined();
   });
 
+  it('leave their queues when they are deleted without these, and a later run deletes them', async () => {
+    const name = `left-${suffix}`;
+    const own = async () => {
+      const { queues, exchanges } = await broker.management.definitions();
+      return [...queues, ...exchanges].map((one) => one.name).filter((one) => one.startsWith(`${name}.`));
+    };
+    await tool('create', name, '--events', 'user.added.v1');
+    const { data, lines } = await tool('delete', name);
+    expect(data).toEqual({ name, queues: expect.arrayContaining([`${name}.events`, `${name}.events.dead`]) as string[] });
+    expect(lines).toContain(`To delete them as well: npm run accounts -- delete ${name} --queues`);
+    expect(await own()).toHaveLength(3);
+    expect((await tool('delete', name, '--queues')).lines[0]).toBe(`Account ${name} deleted, with 2 queues.`);
+    expect(await own()).toEqual([]);
+    await expect(tool('delete', name, '--queues')).rejects.toThrow('There is no account');
+  });
+
   it('have their queues bound only to their events', async () => {
     const name = `bound-${suffix}`;
     const boundTo = async () =>

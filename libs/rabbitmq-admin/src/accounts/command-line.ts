@@ -17,7 +17,7 @@ Usage: npm run accounts -- <command> [options]
   change NAME       gives an account another purpose: rights that are not named again are withdrawn
   rotate NAME       a new password, printed once; the old one opens no new connection
   list              all accounts made by this tool
-  delete NAME       deletes the account and closes its connections; --queues also deletes its queues with their messages
+  delete NAME       deletes the account and closes its connections; --queues also deletes its queues with their messages, now or later
 
 Purpose (create, change):
   --operations LIST operations that it may publish, separated by commas: ${OPERATIONS.join(',\n                    ')}

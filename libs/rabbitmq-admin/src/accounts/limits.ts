@@ -58,6 +58,10 @@ export function boundQueues(api: ManagementApi, name: string): Promise<void> {
   return setPolicy(api, policyOf(name), pattern, { 'max-length': length, 'max-length-bytes': bytes });
 }
 
+/** Whether the queues of an account have limits by this tool. They have them as long as there is an account or one of its queues. */
+export const isBounded = async (api: ManagementApi, name: string): Promise<boolean> =>
+  (await api.get(`operator-policies/${api.vhost}/${encodeURIComponent(policyOf(name))}`)) !== undefined;
+
 export function unboundQueues(api: ManagementApi, name: string): Promise<void> {
   return api.delete(`operator-policies/${api.vhost}/${encodeURIComponent(policyOf(name))}`);
 }

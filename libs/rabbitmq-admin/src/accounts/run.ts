@@ -6,7 +6,7 @@ import type { ManagementApi } from '../management-api';
 import { LANES } from '@app/rabbitmq/topology/topology';
 import type { AccountRequest, Invocation } from './command-line';
 import { allPermissions, purposeOf, quietestLane, type Permissions } from './existing';
-import { boundQueues, DEFAULT_LIMITS, limitsOf, setLimits, unboundQueues } from './limits';
+import { boundQueues, DEFAULT_LIMITS, isBounded, limitsOf, setLimits, unboundQueues } from './limits';
 import { bindListenerQueue, declareListenerQueue, isRefusing, listenerQueues, ownQueues, queueName } from './listener-queues';
 import { isOurs, TAG, taggedAccounts, type User } from './tagged-accounts';
 
@@ -157,13 +157,19 @@ async function list(api: ManagementApi): Promise<Output> {
 
 async function remove(api: ManagementApi, name: string, queues: boolean): Promise<Output> {
   const grants = `Grants to its name stay, and a new account of this name has them: npm run keys -- withdraw <key> --publisher ${name}`;
-  await requireOurs(api, name);
+  // An earlier run has deleted the account first, and has left or not reached its queues.
+  const isDeleted = !(await api.get<User>(`users/${name}`)) && (await isBounded(api, name));
+  if (!isDeleted) await requireOurs(api, name);
   await api.delete(`users/${name}`);
   const left = await ownQueues(api, name);
   if (!queues && left.length > 0) {
     const names = left.map((queue) => queue.name).join(', ');
     return {
-      lines: [`Account ${name} deleted. Its queues stay with their messages: ${names}.`, grants],
+      lines: [
+        `Account ${name} deleted. Its queues stay with their messages, and still get events: ${names}.`,
+        `To delete them as well: npm run accounts -- delete ${name} --queues`,
+        grants,
+      ],
       data: { name, queues: left.map((queue) => queue.name) },
     };
   }

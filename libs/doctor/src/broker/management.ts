@@ -56,6 +56,7 @@ export async function lookByManagement(
   lookAtQueues(findings, new Map(queues.map((queue) => [queue.name, queue])));
   lookAtReplicas(findings, queues, nodes.filter(({ running }) => running).length);
   await lookAtConnections(findings, api);
+  await lookAtBindings(findings, api);
   for (const [account, url] of Object.entries(accounts) as [Account, string | undefined][])
     if (url) await lookAtRights(findings, api, account, parseBrokerUrl(url).username);
 }
@@ -115,6 +116,19 @@ function lookAtQueues(findings: Findings, found: ReadonlyMap<string, Queue>): vo
   }
   if (findings.all.length === before)
     findings.ok('queues', `all ${QUEUES.length} exist with their arguments, none is half full, and no letter waits`);
+}
+
+/** An account that waits for replies may make any number of these, and nobody else makes any. */
+async function lookAtBindings(findings: Findings, api: ManagementApi): Promise<void> {
+  const path = `exchanges/${api.vhost}/replies/bindings/source`;
+  const bindings = (await api.get<{ destination: string; destination_type: string }[]>(path)) ?? [];
+  const foreign = bindings.filter(({ destination_type: type }) => type === 'exchange').map(({ destination }) => destination);
+  if (foreign.length > 0)
+    findings.warning(
+      'exchange replies',
+      `is bound ${foreign.length} times to other exchanges, ${foreign[0]} for one, and this system never does that`,
+      'find the account in that lane, and delete the bindings: docs/security.md',
+    );
 }
 
 function lookAtReplicas(findings: Findings, queues: readonly Queue[], nodes: number): void {

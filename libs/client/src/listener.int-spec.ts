@@ -66,6 +66,24 @@ describe('a listener of another service', () => {
     expect(await reasonOfDeath()).toBe('not now');
   });
 
+  it('says that a queue does not exist, and not only that the account may not declare it', async () => {
+    const vhost = new URL(broker.url).pathname.slice(1);
+    const account = `reader-${vhost}`;
+    await broker.management.put(`users/${account}`, { password: 'secret', tags: '' });
+    await broker.management.put(`permissions/${vhost}/${account}`, { configure: '^$', write: '.*', read: '.*' });
+    const url = new URL(broker.url);
+    [url.username, url.password] = [account, 'secret'];
+    client = new CollaborationClient({ url: url.href, name: 'billing' });
+    try {
+      const listening = client.listen({ queue: 'billing.misspelt', handlers: { [TYPE]: () => undefined }, timeoutMs: 4000 });
+      await expect(listening).rejects.toThrow(
+        /: queue billing\.misspelt or exchange billing\.misspelt\.dead does not exist, .*ACCESS_REFUSED/,
+      );
+    } finally {
+      await broker.management.delete(`users/${account}`);
+    }
+  });
+
   it('does not make the failure of a handler the reason why commands cannot be published', async () => {
     let refusal: Promise<ApiError> | undefined;
     const logger = loggerOf((fields) => {

@@ -91,7 +91,7 @@ export class Listener {
   private async setUp(channel: Channel, prefetch: number, maxLength: number): Promise<void> {
     const { queue } = this.options;
     if (await this.isThere()) await this.bindAsFarAsAllowed();
-    else await this.declare(channel, maxLength);
+    else await this.declareIfAllowed(channel, maxLength);
     await channel.prefetch(prefetch);
     const { consumerTag } = await channel.consume(queue, (message) => {
       // The broker cancels consumers when the queue is deleted or moves to another node.
@@ -120,6 +120,18 @@ export class Listener {
   private async bind(channel: Channel): Promise<void> {
     const { queue, handlers } = this.options;
     for (const type of Object.keys(handlers)) await channel.bindQueue(queue, 'events', type);
+  }
+
+  private async declareIfAllowed(channel: Channel, maxLength: number): Promise<void> {
+    try {
+      await this.declare(channel, maxLength);
+    } catch (error) {
+      const { code, message } = error as Error & { code?: unknown };
+      if (code !== ACCESS_REFUSED) throw error;
+      const { queue } = this.options;
+      const missing = `queue ${queue} or exchange ${deadOf(queue)} does not exist`;
+      throw new Error(`${missing}, and the account may not declare it: ${message}`, { cause: error });
+    }
   }
 
   private async declare(channel: Channel, maxLength: number): Promise<void> {

@@ -2,9 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { Client } from 'pg';
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { createEmptyDatabase, type TestDatabase } from '@app/testing/database/server-databases';
+import { eventually } from '@app/testing/eventually';
 import { connectWhenReady, migrationObstacle } from '../connect';
 import { createDataSource } from '../connections/data-source';
-import { migrate, type MigrationSettings } from './migrate';
+import { migrate, MigrationFailed, TableHeld, type MigrationSettings } from './migrate';
 
 class First1795132800001 implements MigrationInterface {
   readonly name = 'First1795132800001';
@@ -23,6 +24,18 @@ class Third1795132800003 implements MigrationInterface {
   down = (runner: QueryRunner) => runner.query('DROP INDEX things_by_name');
 }
 
+class Fourth1795132800004 implements MigrationInterface {
+  readonly name = 'Fourth1795132800004';
+  up = (runner: QueryRunner) => runner.query('ALTER TABLE things ADD COLUMN colour text');
+  down = (runner: QueryRunner) => runner.query('ALTER TABLE things DROP COLUMN colour');
+}
+
+class Wrong1795132800005 implements MigrationInterface {
+  readonly name = 'Wrong1795132800005';
+  up = (runner: QueryRunner) => runner.query('ALTER TABLE nothing ADD COLUMN colour text');
+  down = () => Promise.resolve();
+}
+
 describe(migrate.name, () => {
   let database: TestDatabase;
   const suffix = randomBytes(4).toString('hex');
@@ -33,7 +46,8 @@ describe(migrate.name, () => {
   });
   afterAll(async () => {
     await onDatabase(database.url, async (client) => {
-      for (const schema of ['one', 'two']) await client.query(`DROP OWNED BY ${role(schema)}; DROP ROLE ${role(schema)}`);
+      for (const schema of ['one', 'two', 'three', 'held'])
+        await client.query(`DROP OWNED BY ${role(schema)}; DROP ROLE ${role(schema)}`);
     });
     await database.drop();
   });
@@ -53,10 +67,53 @@ describe(migrate.name, () => {
     await expect(migrate(settings('one'))).resolves.toEqual([]);
   });
 
+  it('names the migration that fails, and begins with it the next time', async () => {
+    const error = await migrate(settings('two', [First1795132800001, Wrong1795132800005])).catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(MigrationFailed);
+    expect(error).toMatchObject({ code: '42P01', message: expect.stringMatching(/^Wrong1795132800005: relation/) as string });
+    await expect(migrate(settings('two', [First1795132800001, Second1795132800002]))).resolves.toEqual(['Second1795132800002']);
+  });
+
   it('lets set-ups that wait keep no other from building an index beside calls', async () => {
     const migrations = [First1795132800001, Second1795132800002, Third1795132800003];
-    const ran = await Promise.all(Array.from({ length: 4 }, () => migrate(settings('two', migrations))));
+    const ran = await Promise.all(Array.from({ length: 4 }, () => migrate(settings('three', migrations))));
     expect(ran.flat()).toEqual(migrations.map(({ name }) => name));
+  });
+
+  it('lets calls go on while a transaction holds a table that a migration changes', async () => {
+    await migrate(settings('held'));
+    const newer = settings('held', [First1795132800001, Second1795132800002]);
+    await onDatabase(database.url, async (reader) => {
+      await reader.query('BEGIN; SELECT FROM held.things');
+      await expect(migrate({ ...newer, patienceMs: 0 })).rejects.toThrow(TableHeld);
+      const migrating = migrate(newer);
+      await onDatabase(newer.serviceUrl ?? '', async (client) => {
+        await client.query(`SET statement_timeout = '2s'`);
+        const isWaiting = async () =>
+          (await client.query(`SELECT FROM pg_locks WHERE NOT granted AND relation = 'held.things'::regclass`)).rowCount === 1;
+        for (let call = 0; call < 2; call++) {
+          await eventually(isWaiting);
+          await client.query(`INSERT INTO held.things (name) VALUES ('x')`);
+        }
+      });
+      await reader.query('COMMIT');
+      await expect(migrating).resolves.toEqual(['Second1795132800002']);
+    });
+  });
+
+  it('waits long enough for a table that PostgreSQL lets an autovacuum give up', async () => {
+    await migrate(settings('held'));
+    await onDatabase(database.url, async (vacuum) => {
+      await vacuum.query('BEGIN; SELECT FROM held.things');
+      const migrating = migrate(settings('held', [First1795132800001, Second1795132800002, Fourth1795132800004]));
+      await onDatabase(database.url, async (client) => {
+        const isOver = `SELECT FROM pg_locks WHERE NOT granted AND relation = 'held.things'::regclass
+          AND clock_timestamp() - waitstart > current_setting('deadlock_timeout')::interval`;
+        await eventually(async () => (await client.query(isOver)).rowCount === 1, 30_000, 50);
+      });
+      await vacuum.query('COMMIT');
+      await expect(migrating).resolves.toContain('Fourth1795132800004');
+    });
   });
 
   it('gives each role the rows of its own schema and nothing else', async () => {
@@ -72,7 +129,7 @@ describe(migrate.name, () => {
         'ALTER TABLE one.things ADD COLUMN extra text',
         `INSERT INTO one.migrations (timestamp, name) VALUES (1, 'x')`,
         'CREATE TABLE public.more (id int)',
-        'CREATE SCHEMA three',
+        'CREATE SCHEMA four',
       ]) {
         await expect(client.query(forbidden)).rejects.toThrow(/permission denied|must be owner/);
       }

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg, { type Client } from 'pg';
-import { DataSource, type MigrationInterface } from 'typeorm';
+import { DataSource, MigrationExecutor, type MigrationInterface } from 'typeorm';
 import type { TlsFiles } from '@app/runtime/settings/tls-files';
 import { DatabaseServers } from '../connections/database-servers';
-import { isDatabaseAway, isRefused } from '../errors';
+import { isDatabaseAway, isRefused, sqlState } from '../errors';
 import { FailoverPool } from '../connections/failover-pool';
 import { change, missingPrivileges, missingRoleAndSchema, serviceRoleOf } from './required-rights';
 import { WritableClient } from '../connections/writable-client';
@@ -18,17 +18,48 @@ export interface MigrationSettings {
   migrations: (new () => MigrationInterface)[];
   /** Tables of which the service may delete no rows, because others rely on it. */
   undeletable?: readonly string[];
+  /** Longest wait for a database that is still starting, and for the lock of a table. Default 60,000. */
+  patienceMs?: number;
 }
 
 const PATIENCE_MS = 60_000;
 const LOCK_EVERY_MS = 200;
+/**
+ * Longest waits of a migration for the lock of a table, in turn, and the pause after each. Calls wait behind it for at most 2 s, and go on in the pause.
+ * PostgreSQL ends an autovacuum of the table when something has waited for it for a second.
+ */
+const TABLE_LOCK_MS = [300, 300, 300, 1500];
+const WITHOUT_LOCK_MS = 700;
+const LOCK_NOT_AVAILABLE = '55P03';
+
+/** A migration failed. The message begins with its name. */
+export class MigrationFailed extends Error {
+  /** SQLSTATE, or empty. */
+  readonly code: string;
+  constructor(name: string, cause: unknown) {
+    super(`${name}: ${(cause as Error).message}`, { cause });
+    this.code = sqlState(cause);
+  }
+}
+
+/** A transaction has held a table that a migration changes. */
+export class TableHeld extends Error {
+  constructor(name: string, cause: unknown) {
+    super(
+      `${name} changes a table that a transaction holds, such as that of a backup. Wait for its end, or end it: "npm run doctor" counts long transactions`,
+      { cause },
+    );
+  }
+}
 
 /**
  * Brings one schema to the state of this build: schema, role, migrations, permissions. It changes only what differs. Safe to repeat and to run
- * concurrently: an advisory lock lets one run at a time. Waits up to 60 s for a database that is still starting.
+ * concurrently: an advisory lock lets one run at a time. Waits up to 60 s for a database that is still starting, and for a table that a
+ * transaction holds.
  *
  * @returns names of the migrations that ran
  * @throws MissingRights when the full-rights account may not make a change that is necessary
+ * @throws MigrationFailed, or TableHeld
  */
 export async function migrate(settings: MigrationSettings): Promise<string[]> {
   const servers = new DatabaseServers(settings.adminUrl);
@@ -61,7 +92,7 @@ async function lock(client: Client, schema: string): Promise<void> {
 }
 
 async function connect(settings: MigrationSettings, servers: DatabaseServers): Promise<Client> {
-  for (const deadline = Date.now() + PATIENCE_MS; ;) {
+  for (const deadline = Date.now() + (settings.patienceMs ?? PATIENCE_MS); ;) {
     try {
       return await servers.first(() => new WritableClient({ servers, tlsFiles: settings.tlsFiles }).connect());
     } catch (error) {
@@ -80,11 +111,40 @@ async function runMigrations(settings: MigrationSettings, servers: DatabaseServe
     migrations: settings.migrations,
     migrationsTableName: 'migrations',
     migrationsTransactionMode: 'each',
+    // The default one prints each failed attempt, also beside the result of --json.
+    logger: 'debug',
     extra: { options: `-c search_path=${settings.schema}`, max: 1, Client: WritableClient, servers, tlsFiles: settings.tlsFiles },
   }).initialize();
   try {
-    return (await dataSource.runMigrations()).map((migration) => migration.name);
+    const pending = await new MigrationExecutor(dataSource).getPendingMigrations();
+    await runPatiently(dataSource, settings.patienceMs ?? PATIENCE_MS);
+    return pending.map(({ name }) => name);
   } finally {
     await dataSource.destroy();
+  }
+}
+
+/** Every later statement on a table waits behind a migration that waits for its lock. Nothing waits behind one that is no transaction. */
+async function runPatiently(dataSource: DataSource, patienceMs: number): Promise<void> {
+  let attempt = 0;
+  let running = '';
+  for (const migration of dataSource.migrations) {
+    const up = migration.up.bind(migration);
+    migration.up = async (runner) => {
+      running = migration.name ?? migration.constructor.name;
+      const waitMs = TABLE_LOCK_MS[attempt % TABLE_LOCK_MS.length];
+      if (migration.transaction !== false) await runner.query(`SET LOCAL lock_timeout = ${waitMs}`);
+      await up(runner);
+    };
+  }
+  for (const until = Date.now() + patienceMs; ; attempt++) {
+    try {
+      await dataSource.runMigrations();
+      return;
+    } catch (error) {
+      if (sqlState(error) !== LOCK_NOT_AVAILABLE) throw new MigrationFailed(running, error);
+      if (Date.now() > until) throw new TableHeld(running, error);
+      await sleep(WITHOUT_LOCK_MS);
+    }
   }
 }

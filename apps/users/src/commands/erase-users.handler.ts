@@ -36,22 +36,25 @@ export class EraseUsersHandler {
         fingerprint: fingerprintOf(request),
       },
     };
-    await attempt(deadline, 'The erasure could not begin in time; nothing was changed.', () => this.tryOnce(erasure));
-    // Each is looked for in each organization, and has rows in it.
-    context.rows = erasure.userIds.length * (request.organizationIds?.length ?? 1);
+    const hidden = await attempt(deadline, 'The erasure could not begin in time; nothing was changed.', () =>
+      this.tryOnce(erasure),
+    );
+    // Each is looked for in each organization.
+    context.rows = Math.max(hidden, erasure.userIds.length * (request.organizationIds?.length ?? 1));
     this.loop.wake();
     return { status: 'success', message: 'Data deletion process has been initiated.', data: {} };
   }
 
-  private async tryOnce(erasure: NewErasure): Promise<true | undefined> {
+  /** @returns the number of rows that it has hidden */
+  private async tryOnce(erasure: NewErasure): Promise<number | undefined> {
     const { operation, key, fingerprint } = erasure.idempotency;
-    const outcome = await this.erasures.begin(erasure);
-    if (outcome === 'begun') return true;
-    if (outcome === 'unknownApiKey') throw new ApiError('UNAUTHENTICATED', 'The API key is unknown.');
-    if (outcome === 'tooMany') throw new ApiError('INVALID_ARGUMENT', TOO_MANY_PAIRS);
+    const begun = await this.erasures.begin(erasure);
+    if (begun.outcome === 'begun') return begun.pairs;
+    if (begun.outcome === 'unknownApiKey') throw new ApiError('UNAUTHENTICATED', 'The API key is unknown.');
+    if (begun.outcome === 'tooMany') throw new ApiError('INVALID_ARGUMENT', TOO_MANY_PAIRS);
     const earlier = await this.idempotencyKeys.find(erasure.apiKey, operation, key);
     if (!earlier) return undefined;
-    if (earlier.fingerprint.equals(fingerprint)) return true;
+    if (earlier.fingerprint.equals(fingerprint)) return 0;
     throw usedBefore();
   }
 }

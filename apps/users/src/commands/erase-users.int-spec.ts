@@ -2,6 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { EVENT_TYPES } from '@app/contracts/event-types';
 import type { EraseUsersRequest } from '@app/contracts/users.erase';
 import { eventually } from '@app/testing/eventually';
+import { queryPrepared } from '@app/postgres/connections/query-prepared';
+import { eraseEverywhere } from '../db/erase-users.sql';
 import { UsersErasureSteps } from '../db/erasure-steps';
 import { refusal, users, UsersOnDatabase, type Call } from '../../test/users';
 
@@ -83,6 +85,46 @@ it('leaves users of other tenants who leave while it goes on', async () => {
   const left = `SELECT api_key || '/' || name FROM users JOIN organizations ON id = organization WHERE user_id = 'amy'`;
   expect(await on.values(left)).toEqual(['two/Canary Amy']);
   expect(await on.values(`SELECT user_id FROM document_members WHERE user_id = 'amy'`)).toEqual(['amy']);
+});
+
+/** The user is a member of so many new organizations of a tenant. */
+const addEverywhere = (apiKey: string, organizations: number) =>
+  on.dataSource.query(
+    `WITH o AS (
+       INSERT INTO organizations (api_key, organization_id) SELECT $1, gen_random_uuid() FROM generate_series(1, $2::int) RETURNING id
+     ), u AS (
+       INSERT INTO users (organization, user_id, name, initial_generated) SELECT id, 'amy', 'Canary', true FROM o
+     )
+     INSERT INTO organization_members (organization, user_id) SELECT id, 'amy' FROM o`,
+    [apiKey, organizations],
+  );
+
+it('erases the users of a tenant among any number of those of others', async () => {
+  await addEverywhere('two', 6000);
+  await addEverywhere('one', 250);
+  await addEverywhere('two', 6);
+  await addAmy();
+  await erase({ userIds: ['grace', 'amy', 'amy-2'] });
+  await on.erased();
+  const left =
+    'SELECT api_key FROM users JOIN organizations ON id = organization JOIN organization_members USING (organization, user_id)';
+  expect(new Set(await on.values(left))).toEqual(new Set(['two']));
+  expect(await on.values(left)).toHaveLength(6006);
+  expect(await on.values(`SELECT user_id FROM users WHERE name IS NULL`)).toEqual([]);
+});
+
+it('hides the users of all organizations of a tenant and of no other, however many rows have their ids', async () => {
+  for (const apiKey of ['one', 'two']) await addEverywhere(apiKey, 20);
+  await addAmy();
+  for (const [index, most] of [10, 100].entries()) {
+    await on.dataSource.query(`UPDATE users SET name = 'Canary' WHERE user_id = 'amy'`);
+    const values = ['one', ['amy', 'nobody'], null, 'users.erase', `key ${index}`, Buffer.alloc(1), null];
+    const [begun] = await queryPrepared(on.dataSource, eraseEverywhere(most), values);
+    expect(begun).toEqual({ known: true, too_many: false, pairs: 21 });
+    const hidden = `SELECT DISTINCT api_key FROM users JOIN organizations ON id = organization WHERE user_id = 'amy' AND name IS NULL`;
+    expect(await on.values(hidden)).toEqual(['one']);
+    expect(await on.values(`SELECT user_id FROM users WHERE name IS NULL AND user_id = 'amy'`)).toHaveLength(21);
+  }
 });
 
 it('orders the erasure of a user who is not known: notifications may name it', async () => {

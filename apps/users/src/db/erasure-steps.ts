@@ -3,8 +3,9 @@ import type { DataSource, EntityManager } from 'typeorm';
 import { EVENT_TYPES } from '@app/contracts/event-types';
 import type { ErasureSteps, StepOutcome } from '@app/postgres/retention/erasure-loop';
 
-/** Users of one step, and memberships deleted from each table by it. */
+/** Users of one step, rows of one id that it looks through for them, and memberships deleted from each table by it. */
 const MOST_USERS = 100;
+const MOST_ROWS = 5000;
 const MOST_MEMBERSHIPS = 5000;
 
 const MEMBERSHIPS = ['organization_members', 'folder_members', 'document_members'] as const;
@@ -40,23 +41,41 @@ const TAKE = `
   WHERE api_key > $2 AND requested_at < $1::timestamptz AND coalesce(outbox_seq <= (SELECT min(seq) FROM outbox), true)
   ORDER BY api_key, id LIMIT 1 FOR UPDATE SKIP LOCKED`;
 
-/** The next users that the erasure has hidden, also those who have left again since. */
+/**
+ * Rows of `wanted` users behind the position ($5, $6), of all tenants, and whether they are of this one and hidden by the erasure. The plan does not know
+ * the limit, or it would read and sort all rows of a user.
+ */
+const hiddenRows = (wanted: string, most: number) => `
+    SELECT u.* FROM ${wanted} CROSS JOIN LATERAL (
+      SELECT u.user_id, u.organization, u.left_version >= $4::bigint AND (
+        SELECT o.api_key = $1 AND ($3::text[] IS NULL OR o.organization_id = ANY ($3)) FROM organizations o WHERE o.id = u.organization
+      ) AS is_hidden
+      FROM users u WHERE u.user_id = wanted.user_id AND (u.user_id, u.organization) > ($5, $6::bigint)
+      ORDER BY u.organization LIMIT (SELECT ${most})
+    ) u`;
+
+/**
+ * The next users that the erasure has hidden, also those who have left again since, in the order of the position. Other tenants may have users with the
+ * same ids, in any number of organizations. So few rows of each id are looked through, and more of the first id that has more: up to `looked_to`.
+ */
 const NEXT_USERS = `
-  SELECT u.organization, u.user_id FROM unnest($2::text[]) AS wanted(user_id) CROSS JOIN LATERAL (
-    SELECT u.organization, u.user_id FROM users u
-    WHERE u.user_id = wanted.user_id AND (u.user_id, u.organization) > ($5, $6::bigint) AND u.left_version >= $4::bigint
-      AND (SELECT o.api_key = $1 AND ($3::text[] IS NULL OR o.organization_id = ANY ($3)) FROM organizations o WHERE o.id = u.organization)
-    ORDER BY u.organization LIMIT ${MOST_USERS}
-  ) u
-  ORDER BY u.user_id COLLATE "C", u.organization LIMIT ${MOST_USERS}`;
+  WITH looked AS MATERIALIZED (${hiddenRows('unnest($2::text[]) AS wanted(user_id)', MOST_USERS)}
+  ), wanted AS MATERIALIZED (
+    SELECT user_id FROM looked GROUP BY user_id HAVING count(*) = ${MOST_USERS} ORDER BY user_id LIMIT 1
+  ), more AS MATERIALIZED (${hiddenRows('wanted', MOST_ROWS)}
+  ), next AS MATERIALIZED (
+    SELECT user_id, organization FROM (
+      SELECT * FROM looked WHERE (user_id < (SELECT user_id FROM wanted)) IS NOT FALSE UNION ALL SELECT * FROM more
+    ) behind WHERE is_hidden ORDER BY user_id, organization LIMIT ${MOST_USERS}
+  )
+  SELECT (SELECT coalesce(json_agg(json_build_object('organization', organization::text, 'user_id', user_id) ORDER BY user_id, organization), '[]')
+      FROM next) AS users,
+    (SELECT json_build_object('organization', max(organization)::text, 'user_id', user_id) FROM more GROUP BY user_id) AS looked_to`;
 
-/** Limits the index range to the named users: with a join alone a plan may read all users. */
-const NAMED = 'u.organization = ANY ($1::bigint[]) AND u.user_id = ANY ($2::text[])';
-
-/** A statement of its own: the next one sees what the holder of such a row has committed. */
+/** A statement of its own: the next one sees what the holder of such a row has committed. Users are looked up one by one, in this order, here and below. */
 const LOCK_USERS = `
-  SELECT FROM users u WHERE ${NAMED} AND (u.organization, u.user_id) IN (SELECT * FROM unnest($1::bigint[], $2::text[]))
-  ORDER BY u.organization, u.user_id FOR UPDATE`;
+  SELECT FROM (SELECT * FROM unnest($1::bigint[], $2::text[]) AS e(organization, user_id) ORDER BY organization, user_id COLLATE "C") e
+  CROSS JOIN LATERAL (SELECT FROM users u WHERE u.organization = e.organization AND u.user_id = e.user_id FOR UPDATE) u`;
 
 /** The rows stay as they are while their user is locked, and so do their ctids. */
 const DELETE_MEMBERSHIPS = `
@@ -75,9 +94,11 @@ const DELETE_MEMBERSHIPS = `
 
 /** A user who was added again has a membership. */
 const DELETE_USERS = `
-  DELETE FROM users u USING unnest($1::bigint[], $2::text[]) AS e(organization, user_id)
-  WHERE ${NAMED} AND u.organization = e.organization AND u.user_id = e.user_id
-    ${MEMBERSHIPS.map((table) => `AND NOT EXISTS (SELECT FROM ${table} m WHERE m.organization = e.organization AND m.user_id = e.user_id)`).join('\n    ')}`;
+  DELETE FROM users WHERE ctid = ANY (ARRAY(
+    SELECT u.ctid FROM unnest($1::bigint[], $2::text[]) AS e(organization, user_id) CROSS JOIN LATERAL (
+      SELECT u.ctid FROM users u WHERE u.organization = e.organization AND u.user_id = e.user_id OFFSET 0
+    ) u
+    WHERE ${MEMBERSHIPS.map((table) => `NOT EXISTS (SELECT FROM ${table} m WHERE m.organization = e.organization AND m.user_id = e.user_id)`).join('\n      AND ')}))`;
 
 /** All rows are gone. */
 const AWAIT_OUTBOX = `UPDATE erasures SET outbox_seq = nextval(pg_get_serial_sequence('outbox', 'seq')) WHERE id = $1`;
@@ -141,17 +162,22 @@ export class UsersErasureSteps implements ErasureSteps {
   private async eraseSome(manager: EntityManager, erasure: Erasure): Promise<StepOutcome> {
     const { id, api_key: apiKey, user_ids: userIds, organization_ids: organizationIds, version } = erasure;
     const position = [erasure.at_user_id, erasure.at_organization];
-    const users = await manager.query<User[]>(NEXT_USERS, [apiKey, userIds, organizationIds, version, ...position]);
-    const last = users.at(-1);
+    const [{ users, looked_to: lookedTo }] = await manager.query<[{ users: User[]; looked_to: User | null }]>(NEXT_USERS, [
+      ...[apiKey, userIds, organizationIds, version],
+      ...position,
+    ]);
+    const last = (users.length < MOST_USERS && lookedTo) || users.at(-1);
     if (!last) {
       await manager.query(AWAIT_OUTBOX, [id]);
       return 'done';
     }
-    const keys = [users.map(({ organization }) => organization), users.map(({ user_id: userId }) => userId)];
-    await manager.query(LOCK_USERS, keys);
-    const [{ more }] = await manager.query<[{ more: boolean }]>(DELETE_MEMBERSHIPS, [...keys, version]);
-    if (more) return 'done';
-    await manager.query(DELETE_USERS, keys);
+    if (users.length > 0) {
+      const keys = [users.map(({ organization }) => organization), users.map(({ user_id: userId }) => userId)];
+      await manager.query(LOCK_USERS, keys);
+      const [{ more }] = await manager.query<[{ more: boolean }]>(DELETE_MEMBERSHIPS, [...keys, version]);
+      if (more) return 'done';
+      await manager.query(DELETE_USERS, keys);
+    }
     await manager.query('UPDATE erasures SET at_user_id = $2, at_organization = $3 WHERE id = $1', [
       id,
       last.user_id,

@@ -16,12 +16,12 @@ export interface NewErasure {
 }
 
 /**
- * - `begun`: no statement shows anything of the users any more, and what is left of them is certain to be erased;
+ * - `begun`: no statement shows anything of the users any more, and what is left of them is certain to be erased. `pairs`: rows of users that were hidden;
  * - `tooMany`: the users are in more than 5000 organizations together. Nothing was changed;
  * - `unknownApiKey`: there is no such key;
  * - `missed`: too late, the key of the answer is taken, or a race was lost. Nothing was changed, and another attempt may succeed.
  */
-export type BegunErasure = 'begun' | 'tooMany' | 'unknownApiKey' | 'missed';
+export type BegunErasure = { outcome: 'begun'; pairs: number } | { outcome: 'tooMany' | 'unknownApiKey' | 'missed' };
 
 @Injectable()
 export class ErasuresRepository {
@@ -31,17 +31,17 @@ export class ErasuresRepository {
   async begin({ apiKey, userIds, organizationIds, deadline, idempotency }: NewErasure): Promise<BegunErasure> {
     const { operation, key, fingerprint } = idempotency;
     try {
-      const [begun] = await queryPrepared<{ known: boolean; too_many: boolean }>(
+      const [begun] = await queryPrepared<{ known: boolean; too_many: boolean; pairs: number }>(
         this.dataSource,
         organizationIds ? ERASE_IN_ORGANIZATIONS : ERASE_EVERYWHERE,
         [apiKey, userIds, deadline ?? null, operation, key, fingerprint, organizationIds ?? null],
         deadline,
       );
-      if (!begun) return 'missed';
-      if (!begun.known) return 'unknownApiKey';
-      return begun.too_many ? 'tooMany' : 'begun';
+      if (!begun) return { outcome: 'missed' };
+      if (!begun.known) return { outcome: 'unknownApiKey' };
+      return begun.too_many ? { outcome: 'tooMany' } : { outcome: 'begun', pairs: begun.pairs };
     } catch (error) {
-      if (violatedConstraint(error) === 'idempotency_keys_pkey' || hasLostRace(error)) return 'missed';
+      if (violatedConstraint(error) === 'idempotency_keys_pkey' || hasLostRace(error)) return { outcome: 'missed' };
       throw error;
     }
   }

@@ -3,7 +3,7 @@ import type { DataSource, QueryRunner } from 'typeorm';
 import { keepStatistics, planOf, touchedBy } from '@app/testing/database/plan';
 import type { TestDatabase } from '@app/testing/database/server-databases';
 import { AccessRepository } from './access.repository';
-import { ERASE_EVERYWHERE, ERASE_IN_ORGANIZATIONS } from './erase-users.sql';
+import { ERASE_EVERYWHERE, ERASE_IN_ORGANIZATIONS, eraseEverywhere } from './erase-users.sql';
 import { UsersErasureSteps } from './erasure-steps';
 import { ADD_MEMBERS } from './add-members.sql';
 import { SET_DOCUMENT } from './documents.repository';
@@ -31,6 +31,8 @@ const TABLES_OF_USERS = /\b(users|\w+_members)\b/;
 const TABLES = /^(users|(organization|folder|document)_members|organizations|folders|documents)$/;
 /** A page, its users, and the row that shows whether there are more. */
 const MOST = 3 * 51;
+/** Rows of one id that a step of an erasure looks through. */
+const MOST_OF_AN_ID = 5000;
 /** The same when nine in ten members have left. */
 const MOST_OF_LEFT = 11 * 51;
 
@@ -101,6 +103,24 @@ it.each(DISTRIBUTIONS)('members %s: a page of the memberships of a user is a ran
       const indexes = (await planOf(runner, execute)).flatMap((node) => node['Index Name'] ?? []);
       expect(indexes).toEqual(expect.arrayContaining(['document_members_by_user', 'folder_members_by_user']));
     }
+  }
+});
+
+it('an erasure looks at few of the users with the same id that other tenants have', async () => {
+  const begin = eraseEverywhere(1000);
+  const values = ['one', USERS, null, 'users.erase', randomUUID(), Buffer.alloc(1), null];
+  const planned = await prepared([{ ...begin, values }, ...(await erasureSteps(USERS))]);
+  await store(...DISTRIBUTIONS[0]);
+  await runner.query(`
+    WITH tenant AS (
+      INSERT INTO api_keys (key, name) VALUES ('two', '') RETURNING key
+    ), other AS (
+      INSERT INTO organizations (api_key, organization_id) SELECT key, n FROM tenant, generate_series(1, ${MANY}) n RETURNING id
+    )
+    INSERT INTO users (organization, user_id, initial_generated) SELECT id, 'u50', true FROM other`);
+  for (const statistics of ['of the empty tables', 'new']) {
+    if (statistics === 'new') await runner.query('ANALYZE');
+    expect([statistics, await problemsOf(planned, MOST_OF_AN_ID)]).toEqual([statistics, []]);
   }
 });
 
@@ -179,17 +199,17 @@ async function statements(): Promise<Statement[]> {
     const erased = ['one', USERS.slice(1), null, 'users.erase', randomUUID(), Buffer.alloc(1), ['org', 'unknown']];
     sent.push({ ...statement, values: erased });
   }
-  sent.push(...(await erasureSteps()));
+  sent.push(...(await erasureSteps(USERS.slice(1))));
   return sent;
 }
 
 /** The statements of one step of an erasure. */
-async function erasureSteps(): Promise<Statement[]> {
+async function erasureSteps(userIds: string[]): Promise<Statement[]> {
   const sent: Statement[] = [];
   const erasure = {
     id: '1',
     api_key: 'one',
-    user_ids: USERS.slice(1),
+    user_ids: userIds,
     organization_ids: null,
     version: '9000',
     outbox_seq: null,
@@ -197,7 +217,7 @@ async function erasureSteps(): Promise<Statement[]> {
   const answers = [
     [{ since: null }],
     [{ ...erasure, at_user_id: '', at_organization: '0' }],
-    USERS.slice(1).map((id) => ({ organization: '1', user_id: id })),
+    [{ users: userIds.map((id) => ({ organization: '1', user_id: id })), looked_to: null }],
   ];
   const query = (text: string, values: unknown[] = []) => {
     sent.push({ name: `step ${sent.length} of an erasure`, text, values });

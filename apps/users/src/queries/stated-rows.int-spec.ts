@@ -1,5 +1,9 @@
+import type { ErasureLoop } from '@app/postgres/retention/erasure-loop';
 import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
+import { EraseUsersHandler } from '../commands/erase-users.handler';
 import { AccessRepository } from '../db/access.repository';
+import { ErasuresRepository } from '../db/erasures.repository';
+import { IdempotencyKeysRepository } from '../db/idempotency-keys.repository';
 import { users, UsersOnDatabase } from '../../test/users';
 import { GetUsersHandler } from './get-users.handler';
 import { ListContactsHandler } from './list-contacts.handler';
@@ -11,9 +15,9 @@ beforeAll(async () => {
 afterAll(() => on.stop());
 
 /** The rows that a handler states. */
-async function stated(run: (context: DeliveryContext) => Promise<unknown>): Promise<number | undefined> {
+async function stated(run: (context: DeliveryContext) => Promise<unknown>, messageId = 'm'): Promise<number | undefined> {
   const context = new DeliveryContext({
-    ...{ apiKey: 'one', pattern: 'any', requestId: 'r', awaited: true, redelivered: false, attempt: 1 },
+    ...{ apiKey: 'one', pattern: 'any', requestId: 'r', messageId, awaited: true, redelivered: false, attempt: 1 },
   });
   await run(context);
   return context.rows;
@@ -36,4 +40,21 @@ it('states the members and the ids that were looked at, also those of users who 
   expect(await get({ documentId: 'none' })).toBe(0);
   expect(await get({ userIds: ['a', 'left 100', 'nobody'] })).toBe(3 + 2);
   expect(await on.getUsers({ organizationId: 'org', pageSize: 3 })).not.toHaveProperty('pageToken');
+});
+
+it('states the rows of users that an erasure hides, or the organizations in which it looks for them', async () => {
+  const loop = { wake: () => undefined } as unknown as ErasureLoop;
+  const { dataSource, outbox } = on;
+  const handler = new EraseUsersHandler(
+    new ErasuresRepository(dataSource),
+    new IdempotencyKeysRepository(dataSource),
+    outbox,
+    loop,
+  );
+  for (const organizationId of ['o1', 'o2', 'o3']) await on.add({ organizationId, users: users('amy', 'bob') });
+  const erase = (request: object, messageId: string) =>
+    stated((context) => handler.eraseUsers({ userIds: ['amy', 'bob', 'nobody'], ...request }, context), messageId);
+  expect(await erase({}, 'everywhere')).toBe(6);
+  expect(await erase({}, 'everywhere')).toBe(3);
+  expect(await erase({ organizationIds: ['o1', 'x', 'y'] }, 'in organizations')).toBe(9);
 });

@@ -153,6 +153,24 @@ it('keeps the rest of a notification', async () => {
   expect(size).toBe(JSON.stringify(content).length);
 });
 
+it('rewrites 8 MiB in one step at most, and the notification that exceeds it', async () => {
+  const large = naming().content;
+  large.displayBodyMessage = 'x'.repeat(1024 * 1024);
+  for (let n = 0; n < 12; n++) await store(aNotification({ id: `n${100 + n}`, content: large }));
+  await order();
+  const steps = stepsOf();
+  const rewritten: number[] = [];
+  for (let outcome, before = 12; outcome !== 'idle';) {
+    outcome = await steps.step();
+    if (outcome === 'waiting') await publishAll();
+    const named = await dataSource.query<unknown[]>(`SELECT FROM notifications WHERE content::text LIKE '%canary%'`);
+    rewritten.push(before - named.length);
+    before = named.length;
+  }
+  expect(Math.max(...rewritten)).toBeLessThanOrEqual(9);
+  expect(await traces()).toEqual([]);
+});
+
 it('leaves what is stored later', async () => {
   const upTo = Date.now() - 10_000;
   await storeAll('tenant', 'a');

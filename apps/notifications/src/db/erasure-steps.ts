@@ -12,9 +12,14 @@ import { SETTLED } from './readings.sql';
 /** Organizations of one step, and pairs of an organization and a user. */
 const MOST_ORGANIZATIONS = 50;
 const MOST_PAIRS = 2000;
-/** Least and most notifications, and most bytes of them, that one step looks through. */
+/** Least and most notifications that one step looks through. */
 const [LEAST, MOST] = [64, 20_000];
-const MOST_BYTES = 32 * 1024 * 1024;
+/**
+ * Most bytes of them, and bytes for each of their number: all may name the users, and are then in memory several times and rewritten by one
+ * statement.
+ */
+const MOST_BYTES = 8 * 1024 * 1024;
+const BYTES_OF_EACH = 16 * 1024;
 /** Target time of a step, in milliseconds. A longer one halves the number for the next step, a shorter one doubles it. */
 const GOOD_MS = 250;
 
@@ -114,7 +119,7 @@ export class NotificationsErasureSteps implements ErasureSteps {
 
   private async lookThrough(manager: EntityManager, erasure: Erasure): Promise<void> {
     const isOpen = erasure.at_notification !== null;
-    let left = { rows: this.batch, bytes: MOST_BYTES };
+    let left = { rows: this.batch, bytes: Math.min(MOST_BYTES, this.batch * BYTES_OF_EACH) };
     let position: [organization: string, notification: string | null] | undefined;
     for (const { name, id } of await nextOrganizations(manager, erasure, MOST_ORGANIZATIONS, isOpen)) {
       const after = isOpen && name === erasure.at_organization ? erasure.at_notification : '';

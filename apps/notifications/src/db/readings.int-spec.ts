@@ -1,8 +1,10 @@
-import type { DataSource } from 'typeorm';
+import type { DataSource, QueryRunner } from 'typeorm';
+import { createDataSource } from '@app/postgres/connections/data-source';
 import { eventually } from '@app/testing/eventually';
 import { InboxRepository } from './inbox.repository';
 import { InsertNotificationsRepository } from './insert-notifications.repository';
 import { ReadingsRepository } from './readings.repository';
+import { DATABASE } from './schema';
 import { aNotification, connectTestDatabase } from '../../test/notifications';
 
 const TENANT = { apiKey: 'tenant', organizationId: 'org' };
@@ -31,24 +33,29 @@ const unread = async () => {
   return notifications.map(({ id }) => id);
 };
 
+/** Begins to store a notification like the one that is stored. */
+async function storeLate(adding: QueryRunner): Promise<void> {
+  await adding.startTransaction();
+  const [{ now }] = await dataSource.query<[{ now: string }]>(
+    'SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now',
+  );
+  for (const [table, column] of [
+    ['notifications', 'id'],
+    ['recipients', 'notification_id'],
+  ])
+    await adding.query(
+      `INSERT INTO ${table} SELECT (r).* FROM (
+         SELECT jsonb_populate_record(t, jsonb_build_object('${column}', 'late', 'timestamp', $1::bigint)) AS r
+         FROM ${table} t) late`,
+      [now],
+    );
+}
+
 it('leaves unread what becomes visible while the moment of the call is kept', async () => {
   await store('seen');
   const [keeping, adding] = [dataSource.createQueryRunner(), dataSource.createQueryRunner()];
   try {
-    await adding.startTransaction();
-    const [{ now }] = await dataSource.query<[{ now: string }]>(
-      'SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now',
-    );
-    for (const [table, column] of [
-      ['notifications', 'id'],
-      ['recipients', 'notification_id'],
-    ])
-      await adding.query(
-        `INSERT INTO ${table} SELECT (r).* FROM (
-           SELECT jsonb_populate_record(t, jsonb_build_object('${column}', 'late', 'timestamp', $1::bigint)) AS r
-           FROM ${table} t) late`,
-        [now],
-      );
+    await storeLate(adding);
     // As a commit that waits for a standby.
     await keeping.startTransaction();
     await keeping.query(`INSERT INTO deletions VALUES ('tenant', 'update message', 0)`);
@@ -65,6 +72,27 @@ it('leaves unread what becomes visible while the moment of the call is kept', as
     await marked;
   } finally {
     await Promise.all([keeping.release(), adding.release()]);
+  }
+  expect(await unread()).toEqual(['late']);
+});
+
+it('marks what is visible, and nothing else, on a server that does not show its transactions', async () => {
+  await store('seen');
+  await dataSource.query(
+    `DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET track_activities = off', current_database()); END $$`,
+  );
+  const hidden = await createDataSource({ name: 'test', url: database.url, ...DATABASE, poolSize: 2 }).initialize();
+  const adding = hidden.createQueryRunner();
+  try {
+    await storeLate(adding);
+    const moment = Date.now() + 60_000;
+    await new ReadingsRepository(hidden).updateUpTo({ ...READER, readUpTo: moment });
+    expect(await unread()).toEqual([]);
+    await adding.commitTransaction();
+  } finally {
+    await adding.release();
+    await hidden.destroy();
+    await dataSource.query(`DO $$ BEGIN EXECUTE format('ALTER DATABASE %I RESET track_activities', current_database()); END $$`);
   }
   expect(await unread()).toEqual(['late']);
 });

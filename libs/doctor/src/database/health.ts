@@ -25,6 +25,7 @@ async function lookAtSettings(findings: Findings, client: ClientBase): Promise<v
     SELECT current_setting('server_version') AS version, current_setting('server_version_num') AS number,
       current_setting('fsync') AS fsync, current_setting('full_page_writes') AS pages,
       current_setting('synchronous_commit') AS commit, current_setting('autovacuum') AS autovacuum,
+      current_setting('track_activities') AS activities,
       pg_size_bytes(current_setting('shared_buffers'))::text AS buffers, current_setting('archive_mode') AS archive,
       current_setting('synchronous_standby_names') AS standbys,
       (SELECT count(*) FROM pg_stat_replication WHERE sync_state IN ('sync', 'quorum'))::text AS synchronous`);
@@ -37,6 +38,12 @@ async function lookAtSettings(findings: Findings, client: ClientBase): Promise<v
     findings.problem(subject, 'fsync or full_page_writes is off: a crash loses what was answered 200', 'switch both on');
   if (row.commit === 'off')
     findings.problem(subject, 'synchronous_commit is off: a crash loses the last answers 200', 'switch it on');
+  if (row.activities === 'off')
+    findings.problem(
+      subject,
+      'track_activities is off: no erasure ends, and "all read" marks at most 1000 notifications in each call',
+      'switch it on',
+    );
   if (row.autovacuum === 'off') findings.problem(subject, 'autovacuum is off', 'switch it on');
   if (Number(row.buffers) < LEAST_BUFFERS)
     findings.warning(

@@ -36,6 +36,19 @@ class Wrong1795132800005 implements MigrationInterface {
   down = () => Promise.resolve();
 }
 
+class Boxes1795132800006 implements MigrationInterface {
+  readonly name = 'Boxes1795132800006';
+  up = (runner: QueryRunner) => runner.query('CREATE TABLE boxes (id bigint)');
+  down = (runner: QueryRunner) => runner.query('DROP TABLE boxes');
+}
+
+class Both1795132800007 implements MigrationInterface {
+  readonly name = 'Both1795132800007';
+  up = (runner: QueryRunner) =>
+    runner.query('ALTER TABLE things ADD COLUMN box bigint; ALTER TABLE boxes ADD COLUMN colour text');
+  down = (runner: QueryRunner) => runner.query('ALTER TABLE things DROP COLUMN box; ALTER TABLE boxes DROP COLUMN colour');
+}
+
 describe(migrate.name, () => {
   let database: TestDatabase;
   const suffix = randomBytes(4).toString('hex');
@@ -98,6 +111,22 @@ describe(migrate.name, () => {
       });
       await reader.query('COMMIT');
       await expect(migrating).resolves.toEqual(['Second1795132800002']);
+    });
+  });
+
+  it('tries again when a transaction that holds a table wants one that it has changed', async () => {
+    await migrate(settings('held', [First1795132800001, Second1795132800002, Boxes1795132800006]));
+    const both = [First1795132800001, Second1795132800002, Boxes1795132800006, Both1795132800007];
+    await onDatabase(database.url, async (reader) => {
+      await reader.query('BEGIN; SELECT FROM held.boxes');
+      const migrating = migrate(settings('held', both));
+      await onDatabase(database.url, async (client) => {
+        // Longer than a short attempt: PostgreSQL looks for a deadlock after a second, first in what has waited longest.
+        const waits = `SELECT FROM pg_locks WHERE relation = 'held.boxes'::regclass AND clock_timestamp() - waitstart > '0.35 s'`;
+        await eventually(async () => (await client.query(waits)).rowCount === 1);
+      });
+      await reader.query('SELECT FROM held.things; COMMIT');
+      await expect(migrating).resolves.toEqual(['Both1795132800007']);
     });
   });
 

@@ -30,7 +30,8 @@ const LOCK_EVERY_MS = 200;
  */
 const TABLE_LOCK_MS = [300, 300, 300, 1500];
 const WITHOUT_LOCK_MS = 700;
-const LOCK_NOT_AVAILABLE = '55P03';
+/** lock_not_available, and deadlock_detected: a transaction that holds a table may want one that the migration has changed. */
+const TABLE_HELD: ReadonlySet<string> = new Set(['55P03', '40P01']);
 
 /** A migration failed. The message begins with its name. */
 export class MigrationFailed extends Error {
@@ -142,7 +143,7 @@ async function runPatiently(dataSource: DataSource, patienceMs: number): Promise
       await dataSource.runMigrations();
       return;
     } catch (error) {
-      if (sqlState(error) !== LOCK_NOT_AVAILABLE) throw new MigrationFailed(running, error);
+      if (!TABLE_HELD.has(sqlState(error))) throw new MigrationFailed(running, error);
       if (Date.now() > until) throw new TableHeld(running, error);
       await sleep(WITHOUT_LOCK_MS);
     }

@@ -14,7 +14,7 @@ const LOCK = `
         PERFORM set_config('lock_timeout', CASE attempt % 10 WHEN 0 THEN '1500ms' ELSE '100ms' END, true);
         LOCK TABLE users, ${TABLES.join(', ')} IN ACCESS EXCLUSIVE MODE;
         RETURN;
-      EXCEPTION WHEN lock_not_available THEN
+      EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
         PERFORM pg_sleep(0.1);
       END;
     END LOOP;

@@ -43,7 +43,7 @@ export const SHARED_MESSAGE_MUTANTS = [
   },
   {
     name: 'unsent commands whose outcome is called unknown',
-    edits: [[CALLER, 'const sent = this.calls.ids.filter((id) => !this.isUnsent(id));', 'const sent = this.calls.ids;']],
+    edits: [[CALLER, 'this.endCommands(sent);\n    if (await', 'this.endCommands(this.calls.ids);\n    if (await']],
     test: NEXT_CHANNEL,
   },
   {

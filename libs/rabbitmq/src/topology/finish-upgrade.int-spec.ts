@@ -6,6 +6,11 @@ import { eventually } from '@app/testing/eventually';
 import { startUsersStub } from '@app/testing/system/users-stub';
 import { declareTopology } from './declare-topology';
 import { EARLIER_BINDINGS, EARLIER_QUEUES } from './earlier-topology';
+import { finishUpgrade } from './finish-upgrade';
+import { FaultProxy } from '../../../../test/faults/harness/fault-proxy';
+
+/** A method frame of queue.declare: the numbers of its class and of the method. */
+const DECLARE = Buffer.from([0, 50, 0, 10]);
 
 const BODY = Buffer.from(JSON.stringify({ organizationId: 'org', users: [{ userId: 'u' }] }));
 /** As versions without lanes declared them. */
@@ -97,6 +102,21 @@ describe('an upgrade', () => {
         );
     } finally {
       await server.close();
+    }
+  });
+
+  it('is not finished when the connection is lost while it looks for the last queue', async () => {
+    await declareTopology(broker.url, { upgraded: true });
+    const { hostname: host, port } = new URL(broker.url);
+    const proxy = await FaultProxy.start({ host, port: Number(port) });
+    const last = EARLIER_QUEUES.at(-1)!.name;
+    proxy.inspector = (bytes, direction) =>
+      direction === 'toServer' && bytes.includes(DECLARE) && bytes.includes(last) ? 'cut' : 'pass';
+    try {
+      const lost = await openConnection({ url: proxy.through(broker.url), name: 'test' });
+      await expect(finishUpgrade(lost)).rejects.toThrow();
+    } finally {
+      await proxy.close();
     }
   });
 

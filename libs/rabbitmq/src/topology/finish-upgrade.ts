@@ -3,6 +3,8 @@ import { closeChannel } from '@app/amqp/connection/opened-channel';
 import { EARLIER_BINDINGS, EARLIER_QUEUES } from './earlier-topology';
 import { BINDINGS } from './topology';
 
+const NOT_FOUND = 404;
+
 /**
  * Removes the queues and bindings that only versions without lanes use. Call it when none of their processes runs any more. Messages in their
  * suspect queue move to the current one; messages in their retry queues expire into the earlier command queue.
@@ -27,7 +29,11 @@ export async function finishUpgrade(model: ChannelModel): Promise<string[]> {
   return left;
 }
 
-/** Whether the queue exists. Uses its own channel, because the broker closes the channel when the queue is missing. */
+/**
+ * Whether the queue exists. Uses its own channel, because the broker closes the channel when the queue is missing.
+ *
+ * @throws Error when the connection is lost, or the account may not look
+ */
 export async function exists(model: ChannelModel, queue: string): Promise<boolean> {
   const channel: Channel = await model.createChannel();
   channel.on('error', () => undefined);
@@ -35,8 +41,9 @@ export async function exists(model: ChannelModel, queue: string): Promise<boolea
     await channel.checkQueue(queue);
     await closeChannel(channel);
     return true;
-  } catch {
-    return false;
+  } catch (error) {
+    if ((error as { code?: number }).code === NOT_FOUND) return false;
+    throw error;
   }
 }
 

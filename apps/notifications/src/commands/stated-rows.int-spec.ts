@@ -107,6 +107,22 @@ it('states the documents of a user that an inbox has looked into, and the ids of
   expect(await stated(afterQuestion)).toBe(5 + ROWS_OF_QUESTION / 8);
 });
 
+it('states a question of a mark as documents also when the users service is away', async () => {
+  const [dataSource] = database.dataSources;
+  const member = { organizationId: 'marked', userId: 'reader' };
+  await new InsertNotificationsRepository(dataSource).insert([
+    aNotification({ organizationId: 'marked', notifyAll: true, to: [] }),
+  ]);
+  const call = () => Promise.reject(new Error('away'));
+  const away = { whenReady: () => Promise.resolve(false), call } as unknown as RabbitClient;
+  const asking = new Members(new MembersRepository(dataSource), away);
+  const repository = new ReadingsRepository(dataSource);
+  const mark = (context: DeliveryContext) =>
+    new UpdateNotificationsHandler(existence, asking, repository, outbox).update({ ...member, readUpTo: Date.now() }, context);
+  const refused = (context: DeliveryContext) => expect(mark(context)).rejects.toMatchObject({ status: 'UNAVAILABLE' });
+  expect(await stated(refused)).toBe(ROWS_OF_QUESTION / 8);
+});
+
 it('states the notifications that a count of unread ones looks through before the last of them', async () => {
   const [dataSource] = database.dataSources;
   const member = { organizationId: 'counted', userId: 'reader' };

@@ -41,15 +41,14 @@ export class UpdateNotificationsHandler {
     if (notifications) return this.updateEach(request, notifications, context);
     if (userId === undefined || readUpTo === undefined) throw new Error('The contract lets no such request through.');
     // A notification that is too young for the mark is marked one by one, and so has to be known.
-    await this.members.requireComplete(organizationId, userId, context);
+    await this.members.requireComplete(organizationId, userId, context).finally(() => countLikeDocuments(context));
     const { apiKey, deadline } = context;
     // No publisher is refused for an id that cannot be kept: then a redelivery is a call of its own.
     const messageId = identifierProblem(context.messageId) ? undefined : context.messageId;
     const done = await this.repeated(context, () =>
       this.readings.updateUpTo({ apiKey, organizationId, deadline, userId, readUpTo, messageId }),
     );
-    // Rows that a question has looked at count like documents.
-    context.rows = done.rows + Math.ceil(((context.rows ?? 0) + done.documents) / DOCUMENTS_LIKE_A_ROW);
+    context.rows = (context.rows ?? 0) + done.rows + Math.ceil(done.documents / DOCUMENTS_LIKE_A_ROW);
     return { ...ANSWER, data: {}, readUpTo: done.readUpTo };
   }
 
@@ -81,6 +80,14 @@ export class UpdateNotificationsHandler {
       if (done?.event) this.outbox.add([done.event], since);
       return done;
     });
+  }
+}
+
+/** What a question has looked at counts like documents, also when the command fails: other marks of the tenant are expected to cost as much. */
+function countLikeDocuments(context: DeliveryContext): void {
+  for (const field of ['rows', 'oneTimeRows'] as const) {
+    const rows = context[field];
+    if (rows !== undefined) context[field] = Math.ceil(rows / DOCUMENTS_LIKE_A_ROW);
   }
 }
 

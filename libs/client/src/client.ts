@@ -23,7 +23,10 @@ export type { Listener, ListenOptions } from './listener';
 export type { Commands, Operations, Queries } from './operations';
 export type { SendOptions } from './send-options';
 
-/** A logger such as console or pino. It gets lost connections and failed handlers; never payloads, tenants or connection strings. */
+/**
+ * A logger such as console or pino. It gets lost connections and failed handlers; never payloads, tenants or connection strings. Errors of the
+ * logger are ignored.
+ */
 export interface Logger {
   info(fields: object): void;
   warn(fields: object): void;
@@ -54,6 +57,9 @@ export interface ClientOptions {
 
 const MAX_NAME_BYTES = 200;
 
+/** Of a connection. */
+type Purpose = 'publishing' | 'listening';
+
 /**
  * Publishes commands, calls operations and listens to events, over connections that reconnect by themselves. One client for a process is enough. It
  * connects on first use.
@@ -69,7 +75,7 @@ export class CollaborationClient {
   private readonly publications = new Set<Promise<unknown>>();
   private readonly closing = new AbortController();
   private caller?: Caller;
-  private lastProblem?: string;
+  private readonly lastProblems: { [purpose in Purpose]?: string } = {};
   private closed?: Promise<void>;
 
   /** @throws Error when the URL is not a valid broker URL (without quoting it); RangeError for another invalid option */
@@ -77,7 +83,8 @@ export class CollaborationClient {
     const { url, name, caFile, certFile, keyFile } = options;
     if (name === '' || Buffer.byteLength(name) > MAX_NAME_BYTES) throw new RangeError('name must have 1 to 200 bytes.');
     const tlsFiles = { caFile, certFile, keyFile };
-    const connection = (purpose: string) => new RabbitConnection({ url, tlsFiles, name: `${name} ${purpose}` }, this.observer());
+    const connection = (purpose: Purpose) =>
+      new RabbitConnection({ url, tlsFiles, name: `${name} ${purpose}` }, this.observer(purpose));
     this.exchange = options.exchange ?? 'commands';
     this.publishing = connection('publishing');
     this.consuming = connection('listening');
@@ -165,7 +172,7 @@ export class CollaborationClient {
     } catch (error) {
       this.listeners.delete(listener);
       await listener.close(0);
-      throw this.explained(error as ApiError);
+      throw this.explained('listening', error as ApiError);
     }
   }
 
@@ -200,13 +207,14 @@ export class CollaborationClient {
       timeoutMs,
       signal: this.closing.signal,
       whenReady: (left) => channel.whenReady(left),
-      whyNot: () => this.explained(new ApiError('UNAVAILABLE', channel.check() ?? 'The client is closed; nothing was done.')),
+      whyNot: () =>
+        this.explained('publishing', new ApiError('UNAVAILABLE', channel.check() ?? 'The client is closed; nothing was done.')),
     };
   }
 
   /** Adds the broker's message, which names a missing permission or a wrong password. */
-  private explained(error: ApiError): ApiError {
-    const reason = this.lastProblem ?? (error.cause as Error | undefined)?.message ?? error.message;
+  private explained(purpose: Purpose, error: ApiError): ApiError {
+    const reason = this.lastProblems[purpose] ?? (error.cause as Error | undefined)?.message ?? error.message;
     return new ApiError(error.status, `The broker cannot be used; nothing was done: ${reason}`);
   }
 
@@ -219,17 +227,14 @@ export class CollaborationClient {
     }
   }
 
-  private observer(): Observer {
+  private observer(purpose: Purpose): Observer {
     return {
       ...silent,
       log: (level, fields) => {
         // A failed handler is no reason why the broker cannot be used.
-        if ('connection' in fields) this.lastProblem = level === 'info' ? undefined : fields.msg;
-        try {
-          this.options.logger?.[level](fields);
-        } catch {
-          // What a logger throws would end a connection, or leave an event unsettled.
-        }
+        if ('connection' in fields) this.lastProblems[purpose] = level === 'info' ? undefined : fields.msg;
+        // An error of the logger would end a connection or the process, or leave an event unsettled.
+        new Promise((resolve) => resolve(this.options.logger?.[level](fields))).catch(() => undefined);
       },
     };
   }

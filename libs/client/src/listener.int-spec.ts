@@ -36,7 +36,7 @@ describe('a listener of another service', () => {
     const letter = await eventually(() => channel.get(`${QUEUE}.dead`, { noAck: true }));
     return letter && (letter.properties.headers?.['x-dead-reason'] as unknown);
   };
-  const loggerOf = (log: (fields: object) => void): Logger => ({ info: log, warn: log, error: log });
+  const loggerOf = (log: (fields: object) => unknown): Logger => ({ info: log, warn: log, error: log });
 
   it.each([
     ['an error', () => new Error('not now'), 'not now'],
@@ -52,10 +52,16 @@ describe('a listener of another service', () => {
     expect(await reasonOfDeath()).toBe(reason);
   });
 
-  it('goes on when its logger fails', async () => {
-    const logger = loggerOf(() => {
-      throw new Error('the disk is full');
-    });
+  it.each([
+    [
+      'throws',
+      () => {
+        throw new Error('the disk is full');
+      },
+    ],
+    ['rejects', () => Promise.reject(new Error('the disk is full'))],
+  ])('goes on when its logger %s', async (_, log) => {
+    const logger = loggerOf(log);
     await listen(
       () => {
         throw new Error('not now');
@@ -66,19 +72,25 @@ describe('a listener of another service', () => {
     expect(await reasonOfDeath()).toBe('not now');
   });
 
-  it('says that a queue does not exist, and not only that the account may not declare it', async () => {
+  it('says why it does not listen, and why commands cannot be published, each with its own reason', async () => {
     const vhost = new URL(broker.url).pathname.slice(1);
     const account = `reader-${vhost}`;
     await broker.management.put(`users/${account}`, { password: 'secret', tags: '' });
     await broker.management.put(`permissions/${vhost}/${account}`, { configure: '^$', write: '.*', read: '.*' });
     const url = new URL(broker.url);
     [url.username, url.password] = [account, 'secret'];
-    client = new CollaborationClient({ url: url.href, name: 'billing' });
+    client = new CollaborationClient({ url: url.href, name: 'billing', apiKey: 'key', exchange: 'missing' });
+    const timeoutMs = 4000;
     try {
-      const listening = client.listen({ queue: 'billing.misspelt', handlers: { [TYPE]: () => undefined }, timeoutMs: 4000 });
-      await expect(listening).rejects.toThrow(
-        /: queue billing\.misspelt or exchange billing\.misspelt\.dead does not exist, .*ACCESS_REFUSED/,
-      );
+      await Promise.all([
+        // Not only that the account may not declare it.
+        expect(client.listen({ queue: 'billing.misspelt', handlers: { [TYPE]: () => undefined }, timeoutMs })).rejects.toThrow(
+          /: queue billing\.misspelt or exchange billing\.misspelt\.dead does not exist, .*ACCESS_REFUSED/,
+        ),
+        expect(client.publish('documents.set.v1', { organizationId: 'o', documentId: 'd' }, { timeoutMs })).rejects.toThrow(
+          'exchange missing does not exist',
+        ),
+      ]);
     } finally {
       await broker.management.delete(`users/${account}`);
     }

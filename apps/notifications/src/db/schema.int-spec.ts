@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { DataSource } from 'typeorm';
+import type { DataSource, MigrationInterface } from 'typeorm';
 import { migrate } from '@app/postgres/migrations/migrate';
 import { DATABASE } from './schema';
 import { connectTestDatabase } from '../../test/notifications';
@@ -47,5 +47,21 @@ describe('schema notifications', () => {
     expect(await tables()).toEqual([{ name: 'migrations' }]);
     await dataSource.runMigrations({ transaction: 'each' });
     expect(await tables()).toEqual(before);
+  });
+
+  // Each statement of such a migration stays when a later one is interrupted.
+  it('has the same indexes when each migration that is no transaction has begun before', async () => {
+    const indexes = () =>
+      dataSource.query<unknown[]>('SELECT indexdef FROM pg_indexes WHERE schemaname = $1 ORDER BY 1', [DATABASE.schema]);
+    const before = await indexes();
+    for (let step = 0; step < DATABASE.migrations.length; step++) await dataSource.undoLastMigration();
+    const runner = dataSource.createQueryRunner();
+    for (const Migration of DATABASE.migrations) {
+      const migration: MigrationInterface = new Migration();
+      if (migration.transaction === false) await migration.up(runner);
+      await migration.up(runner);
+    }
+    await runner.release();
+    expect(await indexes()).toEqual(before);
   });
 });

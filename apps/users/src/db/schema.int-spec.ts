@@ -1,4 +1,4 @@
-import type { DataSource } from 'typeorm';
+import type { DataSource, MigrationInterface } from 'typeorm';
 import type { TestDatabase } from '@app/testing/database/server-databases';
 import { connectTestDatabase } from '../../test/users';
 import { DATABASE } from './schema';
@@ -58,6 +58,20 @@ describe('schema', () => {
     for (let step = 0; step < DATABASE.migrations.length; step++) await dataSource.undoLastMigration({ transaction: 'each' });
     expect(await leftovers()).toEqual([]);
     await dataSource.runMigrations({ transaction: 'each' });
+    expect(await describeSchema()).toEqual(before);
+  });
+
+  // Each statement of such a migration stays when a later one is interrupted.
+  it('is the same when each migration that is no transaction has begun before', async () => {
+    const before = await describeSchema();
+    for (let step = 0; step < DATABASE.migrations.length; step++) await dataSource.undoLastMigration({ transaction: 'each' });
+    const runner = dataSource.createQueryRunner();
+    for (const Migration of DATABASE.migrations) {
+      const migration: MigrationInterface = new Migration();
+      if (migration.transaction === false) await migration.up(runner);
+      await migration.up(runner);
+    }
+    await runner.release();
     expect(await describeSchema()).toEqual(before);
   });
 });

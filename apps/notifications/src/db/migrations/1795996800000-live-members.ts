@@ -7,6 +7,8 @@ export class LiveMembers1795996800000 implements MigrationInterface {
   readonly transaction = false;
 
   async up(runner: QueryRunner): Promise<void> {
+    // An attempt that was interrupted leaves an index that is not valid.
+    await runner.query('DROP INDEX CONCURRENTLY IF EXISTS members_live');
     await runner.query(`
       CREATE INDEX CONCURRENTLY members_live ON members (organization, user_id, level, id, added) WHERE added > removed`);
   }

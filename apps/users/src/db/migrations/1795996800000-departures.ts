@@ -7,6 +7,8 @@ export class Departures1795996800000 implements MigrationInterface {
   readonly transaction = false;
 
   async up(runner: QueryRunner): Promise<void> {
+    // An attempt that was interrupted leaves an index that is not valid.
+    await runner.query('DROP INDEX CONCURRENTLY IF EXISTS users_departed');
     await runner.query('CREATE INDEX CONCURRENTLY users_departed ON users (organization, user_id) WHERE left_version >= 0');
   }
 

@@ -87,6 +87,16 @@ describe(migrate.name, () => {
     await expect(migrate(settings('two', [First1795132800001, Second1795132800002]))).resolves.toEqual(['Second1795132800002']);
   });
 
+  it('passes on an error from before the first migration', async () => {
+    const empty = await createEmptyDatabase();
+    await onDatabase(empty.url, async (client) => {
+      await client.query('CREATE SCHEMA one; CREATE SEQUENCE one.migrations');
+    });
+    const failing = migrate({ adminUrl: empty.url, schema: 'one', migrations: [First1795132800001] });
+    await expect(failing).rejects.toMatchObject({ code: '42P07', message: expect.stringMatching(/^relation/) as string });
+    await empty.drop();
+  });
+
   it('lets set-ups that wait keep no other from building an index beside calls', async () => {
     const migrations = [First1795132800001, Second1795132800002, Third1795132800003];
     const ran = await Promise.all(Array.from({ length: 4 }, () => migrate(settings('three', migrations))));

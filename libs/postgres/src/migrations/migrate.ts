@@ -25,8 +25,8 @@ export interface MigrationSettings {
 const PATIENCE_MS = 60_000;
 const LOCK_EVERY_MS = 200;
 /**
- * Longest waits of a migration for the lock of a table, in turn, and the pause after each. Calls wait behind it for at most 2 s, and go on in the pause.
- * PostgreSQL ends an autovacuum of the table when something has waited for it for a second.
+ * Longest waits of an attempt for the lock of each table, in turn, and the pause after it. Calls wait behind an attempt, which keeps the tables that it
+ * has, and go on in the pause. PostgreSQL ends an autovacuum of the table when something has waited for it for a second.
  */
 const TABLE_LOCK_MS = [300, 300, 300, 1500];
 const WITHOUT_LOCK_MS = 700;
@@ -143,6 +143,7 @@ async function runPatiently(dataSource: DataSource, patienceMs: number): Promise
       await dataSource.runMigrations();
       return;
     } catch (error) {
+      if (running === '') throw error;
       if (!TABLE_HELD.has(sqlState(error))) throw new MigrationFailed(running, error);
       if (Date.now() > until) throw new TableHeld(running, error);
       await sleep(WITHOUT_LOCK_MS);

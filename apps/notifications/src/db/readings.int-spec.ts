@@ -76,7 +76,7 @@ it('leaves unread what becomes visible while the moment of the call is kept', as
   expect(await unread()).toEqual(['late']);
 });
 
-it('marks what is visible, and nothing else, on a server that does not show its transactions', async () => {
+it.each(['all', 'earlier'])('marks what is visible, no more, when %s sessions hide their transactions', async (which) => {
   await store('seen');
   await dataSource.query(
     `DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET track_activities = off', current_database()); END $$`,
@@ -86,7 +86,7 @@ it('marks what is visible, and nothing else, on a server that does not show its 
   try {
     await storeLate(adding);
     const moment = Date.now() + 60_000;
-    await new ReadingsRepository(hidden).updateUpTo({ ...READER, readUpTo: moment });
+    await new ReadingsRepository(which === 'all' ? hidden : dataSource).updateUpTo({ ...READER, readUpTo: moment });
     expect(await unread()).toEqual([]);
     await adding.commitTransaction();
   } finally {

@@ -55,14 +55,14 @@ export const UPDATE_EACH = {
 /**
  * The moment before which everything that will ever be stored is visible, and now, both in epoch milliseconds. A notification has the time at
  * which its statement ran, and is visible after its commit. A statement that has begun and not committed has a transaction in this view, also
- * while its commit waits for a standby. The view includes the statement itself, so what begins later is later than the result. With `track_activities`
- * off it shows no transaction, and then nothing is settled.
+ * while its commit waits for a standby. The view includes the statement itself, so what begins later is later than the result. A session with
+ * `track_activities` off shows no transaction, and then nothing is settled. It may be older than the setting of this one.
  */
 export const SETTLED = {
   name: 'settled',
   text: `
-  SELECT CASE WHEN current_setting('track_activities')::boolean
-           THEN floor(extract(epoch FROM least(statement_timestamp(), min(xact_start))) * 1000)::bigint - 1 ELSE 0 END AS settled,
+  SELECT CASE WHEN bool_or(state = 'disabled') THEN 0
+           ELSE floor(extract(epoch FROM least(statement_timestamp(), min(xact_start))) * 1000)::bigint - 1 END AS settled,
          (extract(epoch FROM statement_timestamp()) * 1000)::bigint AS now
   FROM pg_stat_activity WHERE usename = current_user AND datname = current_database()`,
 };

@@ -27,9 +27,10 @@ interface User {
   user_id: string;
 }
 
-/** The oldest transaction of this service. */
+/** The start of the oldest transaction of this service. Null, which nothing is older than, while a session has `track_activities` off and shows none. */
 const OLDEST_TRANSACTION = `
-  SELECT min(xact_start)::text AS since FROM pg_stat_activity WHERE usename = current_user AND datname = current_database()`;
+  SELECT CASE WHEN bool_or(state = 'disabled') THEN NULL ELSE min(xact_start)::text END AS since
+  FROM pg_stat_activity WHERE usename = current_user AND datname = current_database()`;
 
 /**
  * The first erasure of the next API key after $2 that can go on. It begins when no transaction runs that began before it: that of a republication does

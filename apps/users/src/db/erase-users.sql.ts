@@ -54,32 +54,40 @@ const eraseUsers = (name: string, found: string) => ({
 
 /**
  * In all organizations of the tenant. Other tenants may have users with the same ids, in any number of organizations. With many such rows each
- * organization of the tenant is looked at instead, so that an erasure costs what its tenant has.
+ * organization of the tenant is looked at instead, so that an erasure costs what its tenant has. It is looked at for the ids only that have more than
+ * their share of the rows: all others together have at most `most`.
  *
  * @param most most rows that are looked through; other numbers than the default are for tests
  */
-export const eraseEverywhere = (most = MOST_OF_ALL_TENANTS) =>
-  eraseUsers(
+export const eraseEverywhere = (most = MOST_OF_ALL_TENANTS) => {
+  const share = `${most} / cardinality($2::text[])`;
+  const ofId = (limit: string) =>
+    `SELECT FROM users u WHERE u.user_id = wanted.user_id ORDER BY u.organization LIMIT (SELECT ${limit} + 1)`;
+  const common = 'ARRAY(SELECT user_id FROM common)';
+  return eraseUsers(
     most === MOST_OF_ALL_TENANTS ? 'erase-users' : `erase-users ${most}`,
     `WITH same_ids AS MATERIALIZED (
       SELECT count(*) > ${most} AS are_many FROM (
-        SELECT FROM unnest($2::text[]) AS wanted(user_id) CROSS JOIN LATERAL (
-          SELECT FROM users u WHERE u.user_id = wanted.user_id ORDER BY u.organization LIMIT (SELECT ${most + 1})
-        ) u LIMIT ${most + 1}
+        SELECT FROM unnest($2::text[]) AS wanted(user_id) CROSS JOIN LATERAL (${ofId(`${most}`)}) u LIMIT ${most + 1}
       ) bounded
+    ), common AS MATERIALIZED (
+      SELECT user_id FROM unnest($2::text[]) AS wanted(user_id)
+      WHERE (SELECT are_many FROM same_ids) AND (SELECT count(*) FROM (${ofId(share)}) bounded) > ${share}
     )
-    SELECT u.organization, u.user_id FROM tenant CROSS JOIN unnest($2::text[]) AS wanted(user_id) CROSS JOIN LATERAL (
+    SELECT u.organization, u.user_id FROM tenant CROSS JOIN (
+      SELECT user_id FROM unnest($2::text[]) AS wanted(user_id) WHERE user_id <> ALL (${common})
+    ) wanted CROSS JOIN LATERAL (
       SELECT u.organization, u.user_id FROM users u
-      WHERE NOT (SELECT are_many FROM same_ids) AND u.user_id = wanted.user_id
-        AND (SELECT o.api_key FROM organizations o WHERE o.id = u.organization) = tenant.key OFFSET 0
+      WHERE u.user_id = wanted.user_id AND (SELECT o.api_key FROM organizations o WHERE o.id = u.organization) = tenant.key OFFSET 0
     ) u
     UNION ALL
     SELECT u.organization, u.user_id FROM tenant CROSS JOIN LATERAL (
-      SELECT o.id FROM organizations o WHERE (SELECT are_many FROM same_ids) AND o.api_key = tenant.key OFFSET 0
+      SELECT o.id FROM organizations o WHERE EXISTS (SELECT FROM common) AND o.api_key = tenant.key OFFSET 0
     ) o CROSS JOIN LATERAL (
-      SELECT u.organization, u.user_id FROM users u WHERE u.organization = o.id AND u.user_id = ANY ($2::text[]) OFFSET 0
+      SELECT u.organization, u.user_id FROM users u WHERE u.organization = o.id AND u.user_id = ANY (${common}) OFFSET 0
     ) u`,
   );
+};
 
 export const ERASE_EVERYWHERE = eraseEverywhere();
 

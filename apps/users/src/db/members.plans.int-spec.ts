@@ -121,6 +121,11 @@ it('an erasure looks at few of the users with the same id that other tenants hav
   for (const statistics of ['of the empty tables', 'new']) {
     if (statistics === 'new') await runner.query('ANALYZE');
     expect([statistics, await problemsOf(planned, MOST_OF_AN_ID)]).toEqual([statistics, []]);
+    // The organizations of the tenant are looked at for this id only.
+    await runner.startTransaction();
+    const inOrganizations = (await planOf(runner, planned[0].execute)).filter((node) => node['Index Cond']?.includes('= ANY'));
+    await runner.rollbackTransaction();
+    expect([statistics, inOrganizations.map(touchedBy)]).toEqual([statistics, [1]]);
   }
 });
 

@@ -36,11 +36,12 @@ export class EraseUsersHandler {
         fingerprint: fingerprintOf(request),
       },
     };
+    // Each is looked for in each organization, also by a call that is refused.
+    context.rows = erasure.userIds.length * (request.organizationIds?.length ?? 1);
     const hidden = await attempt(deadline, 'The erasure could not begin in time; nothing was changed.', () =>
       this.tryOnce(erasure),
     );
-    // Each is looked for in each organization.
-    context.rows = Math.max(hidden, erasure.userIds.length * (request.organizationIds?.length ?? 1));
+    context.rows = Math.max(hidden, context.rows);
     this.loop.wake();
     return { status: 'success', message: 'Data deletion process has been initiated.', data: {} };
   }

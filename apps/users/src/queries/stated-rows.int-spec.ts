@@ -4,7 +4,7 @@ import { EraseUsersHandler } from '../commands/erase-users.handler';
 import { AccessRepository } from '../db/access.repository';
 import { ErasuresRepository } from '../db/erasures.repository';
 import { IdempotencyKeysRepository } from '../db/idempotency-keys.repository';
-import { users, UsersOnDatabase } from '../../test/users';
+import { refusal, users, UsersOnDatabase } from '../../test/users';
 import { GetUsersHandler } from './get-users.handler';
 import { ListContactsHandler } from './list-contacts.handler';
 
@@ -57,4 +57,10 @@ it('states the rows of users that an erasure hides, or the organizations in whic
   expect(await erase({}, 'everywhere')).toBe(6);
   expect(await erase({}, 'everywhere')).toBe(3);
   expect(await erase({ organizationIds: ['o1', 'x', 'y'] }, 'in organizations')).toBe(9);
+  await dataSource.query(`
+    WITH o AS (INSERT INTO organizations (api_key, organization_id) SELECT 'one', 'many ' || n FROM generate_series(1, 5001) n RETURNING id)
+    INSERT INTO users (organization, user_id, initial_generated) SELECT id, 'amy', true FROM o`);
+  const refused = async (context: DeliveryContext) =>
+    expect(await refusal(handler.eraseUsers({ userIds: ['amy', 'bob'] }, context))).toMatchObject({ status: 'INVALID_ARGUMENT' });
+  expect(await stated(refused, 'too many')).toBe(2);
 });

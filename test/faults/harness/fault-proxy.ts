@@ -142,7 +142,8 @@ export class Link {
     this.ended = true;
     for (const pipe of this.pipes) pipe.stop();
     for (const socket of [this.client, this.server]) {
-      if (how === 'reset' && !socket.connecting) socket.resetAndDestroy();
+      // A reset fails while the end of what was written is on its way. The handle then stays, and Node waits for it at its exit, without an end.
+      if (how === 'reset' && !socket.connecting && !socket.writableEnded) socket.resetAndDestroy();
       else socket.destroy();
     }
     this.onEnd?.();

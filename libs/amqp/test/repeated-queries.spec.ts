@@ -99,7 +99,7 @@ describe('queries without an answer', () => {
     ask('later', { timeoutMs: 60_000, apiKey: 'key' });
     queries.answered('later');
     await jest.advanceTimersByTimeAsync(10);
-    queries.askAgain();
+    queries.askAgain(['a', 'b', 'c', 'd']);
     await end('first a', 'confirmed');
     await jest.advanceTimersByTimeAsync(PATIENCE_MS);
     expect(sent().slice(9)).toEqual(['standby a~', 'standby b~']);

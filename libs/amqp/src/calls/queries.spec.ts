@@ -231,7 +231,7 @@ describe(Queries.name, () => {
     await jest.advanceTimersByTimeAsync(300);
     await end('first a', 'lost');
     expect(rejected).toEqual([]);
-    queries.askAgain();
+    queries.askAgain(['a', 'b']);
     expect(sent()).toEqual(['first a', 'first b', 'first a']);
     expect(copies.at(-1)!.timeoutMs).toBe(4700);
     queries.giveUp('no connection');
@@ -268,7 +268,7 @@ describe(Queries.name, () => {
     const { queries, ask, sent, end } = setUpQueries();
     ask('a');
     await jest.advanceTimersByTimeAsync(PATIENCE_MS);
-    queries.askAgain();
+    queries.askAgain(['a']);
     await end('first a', 'confirmed');
     queries.answered('a~');
     ask('b');

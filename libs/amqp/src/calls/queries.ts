@@ -85,8 +85,8 @@ export class Queries {
     this.take(correlationId);
   }
 
-  /** Asks queries again, on a new channel. Default: all of them. */
-  askAgain(correlationIds: readonly string[] = this.asked.keys()): void {
+  /** Asks queries again, on a new channel. Ids of calls that are no queries are ignored. */
+  askAgain(correlationIds: readonly string[]): void {
     for (const id of correlationIds) {
       const query = this.asked.get(id);
       if (!query) continue;

@@ -24,6 +24,16 @@ export const COST_MUTANTS = [
     test: [`${SERVER}/query-turns.spec.ts`, 'rest in half of the places'],
   },
   {
+    name: 'small heavy work that waits for large work',
+    edits: [[`${SERVER}/heavy-budget.ts`, 'return this.isSmall(cost) &&', 'return !this.isSmall(cost) &&']],
+    test: [`${SERVER}/heavy-budget.spec.ts`, 'beside the large work'],
+  },
+  {
+    name: 'small heavy work that keeps large work out',
+    edits: [[`${SERVER}/heavy-budget.ts`, "PART_OF_SMALL * this.half ? 'small'", "PART_OF_SMALL * this.half ? 'shared'"]],
+    test: [`${SERVER}/heavy-budget.spec.ts`, 'takes no shared room'],
+  },
+  {
     name: 'pages that do not pay for users who have left',
     edits: [['apps/users/src/queries/get-users.handler.ts', 'context.rows = rows;', 'context.rows = rows && 0;']],
     test: ['apps/users/src/queries/stated-rows.int-spec.ts', 'states the members'],

@@ -1,6 +1,7 @@
 import { busiestOf, flowOf, forgetIdle, inOrder, shareOf, sortAgain, sortFirst, takeFirst, takeOut, wait } from './flows';
+import { HeavyBudget } from './heavy-budget';
 import { LightWork } from './light-work';
-import { LIGHT, type FairScheduleOptions, type Flow, type Share, type Started, type Work } from './scheduled-work';
+import { LIGHT, type FairScheduleOptions, type Flow, type Room, type Share, type Started, type Work } from './scheduled-work';
 
 /** Time after which waiting work looks for room again when nothing has ended. */
 const LOOK_AFTER_MS = 1000;
@@ -21,11 +22,9 @@ const MAX_FLOWS = 10_000;
  */
 export class FairSchedule {
   private readonly shares = new Map<string, Share>();
-  private readonly heavyMost: number;
   private now = 0;
   private waitingWork = 0;
   private runningWork = 0;
-  private heavy = 0;
   /** Of the shares that leave room for the preferred one: running pieces, and running heavy ones. */
   private others = 0;
   private heavyOthers = 0;
@@ -34,11 +33,12 @@ export class FairSchedule {
   private opened = false;
   private restingWork = 0;
   private looking?: NodeJS.Timeout;
+  private readonly heavy: HeavyBudget;
   private readonly lightWork = new LightWork();
   private readonly costOf = (work: Work) => work.costNow(this.lightWork.isBeside(work.owner, performance.now()));
 
   constructor(private readonly options: FairScheduleOptions) {
-    this.heavyMost = options.heavyBudget / 2;
+    this.heavy = new HeavyBudget(options.heavyBudget);
   }
 
   /** Starts the work when it is its turn: at once when there is room and no work waits. */
@@ -51,7 +51,8 @@ export class FairSchedule {
     // Waiting light work has no place or may not start, and then neither may this: it passes heavy work only.
     const isNext = this.waitingWork === 0 || cost <= LIGHT;
     const mayStart = this.mayStart(share, cost) && !this.isCapped(work, flow);
-    if (isNext && mayStart && this.hasRoom(work, flow, cost)) return this.begin(share, flow, work, cost);
+    const room = isNext && mayStart ? this.roomFor(work, flow, cost) : undefined;
+    if (room) return this.begin(share, flow, work, cost, room);
     wait(share, flow, work, cost);
     this.waitingWork++;
     this.startWaiting();
@@ -77,7 +78,8 @@ export class FairSchedule {
     this.keepRoom(started, -1);
     const restMs = this.restAfter(work, started, known);
     if (known <= LIGHT) flow.lightAt = performance.now();
-    const resting = { ...started, cost: Math.max(again ?? started.cost, started.cost) };
+    const restingCost = Math.max(again ?? started.cost, started.cost);
+    const resting = { ...started, cost: restingCost, room: this.heavy.roomOf(restingCost, started.room) };
     // No budget holds the next work back when that is light, and heavy work of others needs the budget. So its place stays taken.
     const keepsPlace = restMs > 0 && resting.cost <= LIGHT;
     if (!keepsPlace) flow.running--;
@@ -152,9 +154,9 @@ export class FairSchedule {
 
   private startWaiting(): void {
     for (let next = this.next(); next; next = this.next()) {
-      const { share, flow, queue, cost } = next;
+      const { share, flow, queue, cost, room } = next;
       this.waitingWork--;
-      this.begin(share, flow, takeFirst(share, flow, queue), cost);
+      this.begin(share, flow, takeFirst(share, flow, queue), cost, room);
     }
     // Limits that count beside light work or calls of others end with time, also while all running work hangs.
     if (this.waitingWork === 0 || this.running >= this.options.places) return;
@@ -165,10 +167,10 @@ export class FairSchedule {
     }, LOOK_AFTER_MS).unref();
   }
 
-  /** The first of the queue whose turn it is and that fits. Work that does not fit keeps its turn: no other heavy work passes it. */
-  private next(): { share: Share; flow: Flow; queue: Work[]; cost: number } | undefined {
+  /** The first of the queue whose turn it is and that fits. Work that does not fit keeps its turn: no other heavy work takes the shared room. */
+  private next(): { share: Share; flow: Flow; queue: Work[]; cost: number; room: Room } | undefined {
     if (this.waitingWork === 0 || this.running >= this.options.places) return undefined;
-    let heavyMayStart = true;
+    let isTurnKept = false;
     for (const share of inOrder([...this.shares.values()].filter(({ waiting }) => waiting.size > 0))) {
       for (const flow of inOrder(share.waiting)) {
         sortFirst(flow, this.costOf);
@@ -178,21 +180,22 @@ export class FairSchedule {
           const cost = this.costOf(work);
           // Work that leaves room for the preferred share, or for other flows, has no turn to keep.
           if (!this.mayStart(share, cost) || this.isCapped(work, flow)) continue;
-          if ((cost <= LIGHT || heavyMayStart) && this.hasRoom(work, flow, cost)) return { share, flow, queue, cost };
-          heavyMayStart = false;
+          const room = this.roomFor(work, flow, cost, isTurnKept);
+          if (room) return { share, flow, queue, cost, room };
+          isTurnKept = true;
         }
       }
     }
     return undefined;
   }
 
-  private begin(share: Share, flow: Flow, work: Work, cost: number): void {
+  private begin(share: Share, flow: Flow, work: Work, cost: number, room = this.heavy.roomOf(cost)): void {
     this.now = Math.max(this.now, share.paidUntil);
     share.now = Math.max(share.now, flow.paidUntil);
     // An idle share or flow does not save up credit.
     share.paidUntil = this.now + cost / share.weight;
     flow.paidUntil = share.now + cost;
-    work.started = { share, flow, cost, at: performance.now() };
+    work.started = { share, flow, cost, room, at: performance.now() };
     if (cost <= LIGHT) this.lightWork.started(work.owner, work.started.at);
     this.runningWork++;
     flow.running++;
@@ -200,8 +203,10 @@ export class FairSchedule {
     work.start();
   }
 
-  private keepRoom({ share, cost }: Started, one: 1 | -1): void {
-    this.heavy += one * this.heavinessOf(cost);
+  private keepRoom({ share, flow, cost, room }: Started, one: 1 | -1): void {
+    if (one > 0) this.heavy.take(room, cost);
+    else this.heavy.give(room, cost);
+    if (room === 'shared') flow.sharing += one;
     if (!share.isOther) return;
     this.others += one;
     if (cost > LIGHT) this.heavyOthers += one;
@@ -228,23 +233,18 @@ export class FairSchedule {
     return rest !== undefined && running >= places / 2 && this.lightWork.isBeside(owner, performance.now());
   }
 
-  private hasRoom(work: Work, flow: Flow, cost: number): boolean {
-    const { places, heavyBudget, rest } = this.options;
-    if (this.running >= places) return false;
-    if (cost <= LIGHT) return true;
+  private roomFor(work: Work, flow: Flow, cost: number, isTurnKept = false): Room | undefined {
+    const { places, rest } = this.options;
+    if (this.running >= places) return undefined;
     const isHalved = rest !== undefined && this.isBesideLight(work, flow, cost, performance.now());
-    return this.heavy + this.heavinessOf(cost) <= (isHalved ? this.heavyMost : heavyBudget);
+    const room = this.heavy.roomFor(cost, isTurnKept ? 'nothing' : isHalved ? 'half' : 'all');
+    return room === 'small' && flow.sharing > 0 ? undefined : room;
   }
 
   /** Whether the work is heavy, and light work that is protected from it came just before. */
   private isBesideLight(work: Work, flow: Flow, cost: number, now: number): boolean {
     if (cost <= LIGHT) return false;
-    const isBesideOwn = cost >= this.heavyMost && now - flow.lightAt <= OWN_LIGHT_MS && work.givesWay();
+    const isBesideOwn = cost >= this.heavy.half && now - flow.lightAt <= OWN_LIGHT_MS && work.givesWay();
     return isBesideOwn || this.lightWork.isBeside(work.owner, now);
-  }
-
-  /** A whole number: sums of fractions would not return to 0, and what needs half of the budget would find no room. */
-  private heavinessOf(cost: number): number {
-    return cost <= LIGHT ? 0 : Math.min(Math.ceil(cost), this.heavyMost);
   }
 }

@@ -21,7 +21,7 @@ export function shareOf(shares: Map<string, Share>, name: string, { weights, pre
 
 export function flowOf(share: Share, name: string): Flow {
   let flow = share.flows.get(name);
-  if (!flow) share.flows.set(name, (flow = { paidUntil: 0, heavy: [], light: [], running: 0, lightAt: -Infinity }));
+  if (!flow) share.flows.set(name, (flow = { paidUntil: 0, heavy: [], light: [], running: 0, sharing: 0, lightAt: -Infinity }));
   return flow;
 }
 

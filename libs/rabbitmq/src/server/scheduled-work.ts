@@ -35,15 +35,21 @@ export interface Flow extends Account {
   readonly light: Work[];
   /** Number of pieces that have started and not ended, and of those that rest after they had started as light ones. */
   running: number;
+  /** Number of pieces that take the shared room for heavy work. */
+  sharing: number;
   /** When its latest light work ended, in milliseconds of `performance.now()`. */
   lightAt: number;
 }
+
+/** The room in the budget that a piece of work takes. Light work takes none. */
+export type Room = 'shared' | 'small' | 'none';
 
 /** Work that has started. */
 export interface Started {
   readonly share: Share;
   readonly flow: Flow;
   readonly cost: number;
+  readonly room: Room;
   /** In milliseconds of `performance.now()`. */
   readonly at: number;
 }
@@ -63,7 +69,10 @@ export interface Share extends Account {
 export interface FairScheduleOptions {
   /** Most pieces of work that run at once. */
   places: number;
-  /** Most total cost of running work that is not light. One piece counts for at most half of it, so that two always fit. */
+  /**
+   * Most total cost of running work that is not light. One piece counts for at most half of it, so that two always fit. Small pieces have some room
+   * beside it.
+   */
   heavyBudget: number;
   /** Weight by share, default 1. It matters only while several shares have waiting work. */
   weights?: Readonly<Record<string, number>>;

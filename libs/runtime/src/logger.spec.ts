@@ -26,12 +26,15 @@ const PROGRAM = programOf(`
     process.once('message', () => exitAfterLogging(logger, 3));
   });`);
 
+const children: ChildProcessByStdio<null, Readable, null>[] = [];
+
 function start() {
   const child = spawn(process.execPath, ['-e', PROGRAM], { stdio: ['ignore', 'pipe', 'inherit', 'ipc'] }) as ChildProcessByStdio<
     null,
     Readable,
     null
   >;
+  children.push(child);
   const logs = async (bytes: number) => {
     child.send(bytes);
     const [metric] = (await once(child, 'message')) as [{ values: { value: number }[] }];
@@ -40,16 +43,24 @@ function start() {
   const exit = async () => {
     const exited = once(child, 'exit');
     child.send('exit');
-    return ((await exited) as [number])[0];
+    const [code, signal] = (await exited) as [number | null, string | null];
+    return code ?? signal;
   };
   return { child, logs, exit };
 }
 
 describe('the log', () => {
+  afterEach(() => children.splice(0).forEach((child) => child.kill('SIGKILL')));
+
   it('does not block a process whose stdout is not read, and counts dropped lines', async () => {
-    const { child, logs } = start();
+    const { logs } = start();
     expect(await logs(2000)).toBeGreaterThan(1000);
-    child.kill('SIGKILL');
+  });
+
+  it('does not keep a process whose stdout is not read', async () => {
+    const { logs, exit } = start();
+    await logs(2000);
+    expect(await exit()).toBe('SIGKILL');
   });
 
   it('is complete and in order when the process exits', async () => {

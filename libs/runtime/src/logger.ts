@@ -31,8 +31,15 @@ export function createLogger(service: string, level: LogLevel): Logger {
   );
 }
 
-/** Ends the process after its last lines are written. */
-export const exitAfterLogging = (logger: Logger, code: number): void => logger.flush(() => process.exit(code));
+/** Longest wait for a reader of stdout at the end of the process, in milliseconds. */
+const LAST_LINES_MS = 2000;
+
+/** Ends the process after its last lines are written, within 2 s: by SIGKILL when stdout is not read. */
+export function exitAfterLogging(logger: Logger, code: number): void {
+  logger.flush(() => process.exit(code));
+  // An exit would wait for the thread that writes.
+  setTimeout(() => process.kill(process.pid, 'SIGKILL'), LAST_LINES_MS);
+}
 
 /** Passes everything that is logged through Nest's Logger to pino. The last string parameter is Nest's context. */
 export class NestLogger implements LoggerService {

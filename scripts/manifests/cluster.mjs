@@ -7,6 +7,7 @@ import { nameOf, podOf } from './overlays.mjs';
  * @typedef {object} Contents
  * @property {string} namespace
  * @property {Map<string, number[]>} services their ports by name
+ * @property {Map<string, number[]>} brokers their ports by the name of each in the headless Service
  * @property {Map<string, Record<string, string>>} secrets their values by name
  * @property {{ owner: string, labels: Record<string, string>, ports: (string | number)[] }[]} pods
  */
@@ -18,7 +19,7 @@ import { nameOf, podOf } from './overlays.mjs';
 export function contentsOf(manifests) {
   const namespace = manifests.find(({ kind }) => kind === 'Namespace')?.metadata.name ?? '';
   /** @type {Contents} */
-  const contents = { namespace, services: new Map(), secrets: new Map(), pods: [] };
+  const contents = { namespace, services: new Map(), brokers: new Map(), secrets: new Map(), pods: [] };
   for (const manifest of manifests) {
     const { kind, metadata, spec } = manifest;
     const { name } = metadata;
@@ -29,7 +30,7 @@ export function contentsOf(manifests) {
     if (kind === 'Secret') contents.secrets.set(name, valuesOf(manifest));
     const pod = podOf(manifest);
     if (pod) contents.pods.push({ owner: nameOf(manifest), labels: pod.metadata.labels, ports: portsOf(pod.spec) });
-    if (kind === 'RabbitmqCluster') addBrokers(contents, name);
+    if (kind === 'RabbitmqCluster') addBrokers(contents, name, spec.replicas ?? 1);
     if (kind === 'Cluster') addDatabases(contents, name, spec.bootstrap.initdb);
   }
   return contents;
@@ -50,11 +51,12 @@ const portsOf = ({ containers }) =>
 
 /**
  * The objects that the RabbitMQ Cluster Operator makes.
- * @param {Contents} contents @param {string} name
+ * @param {Contents} contents @param {string} name @param {number} replicas
  */
-function addBrokers({ namespace, services, secrets, pods }, name) {
+function addBrokers({ namespace, services, brokers, secrets, pods }, name, replicas) {
   services.set(name, [5672, 15672, 15692]);
   services.set(`${name}-nodes`, [4369, 25672]);
+  for (let number = 0; number < replicas; number++) brokers.set(`${name}-server-${number}.${name}-nodes`, [5672, 15672]);
   const [username, password, host, port] = ['default_user', 'secret', `${name}.${namespace}.svc`, '5672'];
   const connection_string = `amqp://${username}:${password}@${host}:${port}/`;
   secrets.set(`${name}-default-user`, { username, password, host, port, connection_string });
@@ -81,16 +83,22 @@ export const podsOf = (selector, { pods }) =>
   pods.filter(({ labels }) => Object.entries(selector).every(([key, value]) => labels[key] === value));
 
 /**
- * Why the address in a URL leads nowhere; undefined when a Service has it.
- * @param {string} text a URL, or the host and port of one
+ * Why an address in a URL leads nowhere; undefined when a Service or a broker has each of them.
+ * @param {string} text a URL, with one or several hosts
  * @param {Contents} contents
  */
-export function addressProblem(text, { services, namespace }) {
+export function addressProblem(text, contents) {
+  const [, start, hosts, rest] = /^\w+(:\/\/(?:[^/]*@)?)([^/]*)(.*)$/.exec(text) ?? ['', '://', text, ''];
   // Only for protocols of its own a URL keeps a port that is the default.
-  const { hostname, port } = new URL(text.replace(/^\w+:/, 'service:'));
+  const problems = hosts.split(',').map((host) => hostProblem(new URL(`service${start}${host}${rest}`), contents));
+  return problems.find(Boolean);
+}
+
+/** @param {URL} url @param {Contents} contents */
+function hostProblem({ hostname, port }, { services, brokers, namespace }) {
   const [name, ...rest] = hostname.split('.');
-  const ports = services.get(name);
   const inside = ['', namespace, `${namespace}.svc`, `${namespace}.svc.cluster.local`].includes(rest.join('.'));
-  if (!ports || !inside) return `no Service is called ${hostname}`;
+  const ports = brokers.get(hostname) ?? (inside ? services.get(name) : undefined);
+  if (!ports) return `no Service is called ${hostname}`;
   if (!ports.includes(Number(port))) return `Service ${name} has no port ${port}`;
 }

@@ -20,6 +20,7 @@ export function referenceProblems(manifests, contents) {
       ...selectorProblems(manifest, contents),
       ...targetProblems(manifest, exists),
       ...secretProblems(manifest, contents.secrets),
+      ...labelProblems(manifest, manifests),
       ...addressProblems(manifest, contents),
       ...(podOf(manifest) ? accountProblems(podOf(manifest)?.spec, exists) : []),
     ];
@@ -108,12 +109,37 @@ function secretProblems(manifest, secrets) {
     .map(([name, key]) => `Secret ${name} with key ${key} does not exist`);
 }
 
+/**
+ * Labels without which an operator refuses a Secret, or notices no new password in it.
+ * @param {Manifest} manifest @param {Manifest[]} manifests
+ */
+function labelProblems({ kind, spec }, manifests) {
+  const { importCredentialsSecret, managed } = spec ?? {};
+  /** @type {[label: string, references: { name: string }[]]} */
+  const [label, references] =
+    kind === 'User'
+      ? ['rabbitmq.com/topology-operator', importCredentialsSecret ? [importCredentialsSecret] : []]
+      : ['cnpg.io/reload', (managed?.roles ?? []).flatMap((/** @type {any} */ { passwordSecret }) => passwordSecret ?? [])];
+  const names = references.map(({ name }) => name);
+  return manifests
+    .filter(({ kind, metadata }) => kind === 'Secret' && names.includes(metadata.name) && metadata.labels?.[label] !== 'true')
+    .map(({ metadata }) => `Secret ${metadata.name} has no label ${label}`);
+}
+
+/** With one host a process knows no other broker. @param {string} url @param {Contents} contents */
+function brokerProblems(url, { brokers }) {
+  const missing = [...brokers.keys()].filter((broker) => !url.includes(`${broker}:`));
+  return url.startsWith('amqp') && missing.length > 0 ? [`its URL lacks ${missing.join(', ')}`] : [];
+}
+
 /** @param {Manifest} manifest @param {Contents} contents */
 function addressProblems({ kind, metadata, spec }, contents) {
   const found = kind === 'Secret' ? Object.values(contents.secrets.get(metadata.name) ?? {}) : [];
   const external = (spec?.triggers ?? []).flatMap((/** @type {any} */ { metadata: { serverAddress } }) => serverAddress ?? []);
   return [
-    ...found.filter((value) => value.includes('://')).flatMap((value) => addressProblem(value, contents) ?? []),
+    ...found
+      .filter((value) => value.includes('://'))
+      .flatMap((value) => [addressProblem(value, contents) ?? [], brokerProblems(value, contents)].flat()),
     ...external
       .filter((/** @type {string} */ url) => !OTHERS.includes(new URL(url).host))
       .map((/** @type {string} */ url) => `no Service is at ${url}`),

@@ -1,0 +1,30 @@
+import { execFileSync } from 'node:child_process';
+import { parseAllDocuments } from 'yaml';
+
+interface Secret {
+  metadata: { name: string; namespace: string };
+  stringData: { username: string; password: string; url: string };
+}
+
+const secrets = (...args: string[]) =>
+  parseAllDocuments(execFileSync('sh', ['deploy/kubernetes/production/secrets.sh', ...args], { encoding: 'utf8' })).map(
+    (document) => document.toJS() as Secret,
+  );
+
+describe('the Secrets of production', () => {
+  it('can be had one by one, each with a new password', () => {
+    const [first, second] = [secrets('cell-1', 'users-broker', 'users-database'), secrets('cell-1', 'users-broker')];
+    expect(first.map(({ metadata }) => metadata)).toMatchObject([
+      { name: 'users-broker', namespace: 'cell-1' },
+      { name: 'users-database', namespace: 'cell-1' },
+    ]);
+    expect(second.map(({ metadata }) => metadata.name)).toEqual(['users-broker']);
+    const passwords = [...first, ...second].map(({ stringData }) => stringData.password);
+    expect(new Set(passwords).size).toBe(passwords.length);
+  });
+
+  it('have the password in the URL', () => {
+    for (const { stringData } of secrets('cell-1', 'gateway-broker', 'notifications-database'))
+      expect(stringData.url).toContain(`://${stringData.username}:${stringData.password}@`);
+  });
+});

@@ -8,6 +8,8 @@ import { needPrometheus } from './servers/prometheus.mjs';
 
 /** Room for four writers. */
 const MAX_CONNECTIONS = 110;
+/** The loads of the test are chosen for one writer. */
+const FEWEST = 1;
 
 commandLine(
   {
@@ -28,10 +30,11 @@ try {
 }
 const scaled = overlayManifests('production').find(({ kind }) => kind === 'ScaledObject');
 const maxReplicaCount = mostWriters({ maxConnections: MAX_CONNECTIONS, users: 1, readers: 1 });
+const object = { ...scaled?.spec, minReplicaCount: FEWEST, maxReplicaCount };
 await runRowSuite({
   project: 'scaling',
   pattern: 'writers\\.scaling-spec',
-  env: { SCALING: JSON.stringify({ object: { ...scaled?.spec, maxReplicaCount }, maxConnections: MAX_CONNECTIONS }) },
+  env: { SCALING: JSON.stringify({ object, maxConnections: MAX_CONNECTIONS }) },
   columns: ['second', 'commands a second', 'backlog', 'age (s)', 'asked for', 'writers', 'connections', 'result'],
   missed: (_figures, failed) => failed,
 });

@@ -40,7 +40,7 @@ export function scalingProblems(manifests, namespace) {
     .filter(({ kind }) => kind === 'ScaledObject')
     .flatMap((scaled) => {
       const { minReplicaCount, maxReplicaCount, triggers } = scaled.spec;
-      const problems = minReplicaCount >= 1 ? [] : ['one writer at least must always run'];
+      const problems = minReplicaCount >= 2 ? [] : ['two writers at least must always run, for the loss of one'];
       const most = mostWriters({
         maxConnections: Number(find('Cluster', 'postgres')?.spec.postgresql.parameters.max_connections),
         users: find('Deployment', 'users')?.spec.replicas,

@@ -9,7 +9,10 @@ import { valueOf } from './harness/sources';
 
 const { SCALING, FAULT_REPORT } = process.env;
 if (!SCALING) throw new Error('SCALING is not set: run "npm run test:scaling".');
-/** The ScaledObject as rendered, except for its maximum, which follows from the connections of this test's database. */
+/**
+ * The ScaledObject as rendered, except for its minimum, because the loads are chosen for one writer, and for its maximum, which follows from the
+ * connections of this test's database.
+ */
 const { object, maxConnections } = JSON.parse(SCALING) as { object: ScaledObject; maxConnections: number };
 
 /** Commands a second: less and more than one writer of this test can do, which is about 350. */

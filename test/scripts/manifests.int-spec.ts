@@ -111,6 +111,7 @@ const CASES: Case[] = [
   ['a writable file system', 'try-out', '"readOnlyRootFilesystem":true', '"readOnlyRootFilesystem":false', /can be written/],
   ['a token', 'production', '"automountServiceAccountToken":false', '"automountServiceAccountToken":true', /token .* is mounted/],
   ['a queue that writers do not consume', 'production', 'notifications[.]calls|', '', /queueName must be/],
+  ['a single writer', 'production', '"minReplicaCount":2', '"minReplicaCount":1', /two writers at least/],
   [
     'fewer connections of the database',
     'production',

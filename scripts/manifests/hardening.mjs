@@ -14,6 +14,8 @@ export function hardeningProblems(manifests, project) {
     const spec = podOf(manifest)?.spec;
     const found = manifest.kind === 'ServiceAccount' ? tokenProblems(manifest) : [];
     if (spec) found.push(...podProblems(spec), ...(isOwn(manifest, project) ? ownProblems(manifest, manifests) : []));
+    // CloudNativePG makes one for its servers.
+    if (manifest.kind === 'RabbitmqCluster') found.push(...budgetProblems(manifest, manifests));
     return found.map((problem) => `${nameOf(manifest)}: ${problem}`);
   });
   const denies = manifests.some(
@@ -52,7 +54,11 @@ function ownProblems({ kind, metadata, spec }, manifests) {
   // One process by design: it may be away while it is replaced.
   if (spec.strategy?.type === 'Recreate') return problems;
   if (!spec.template.spec.topologySpreadConstraints) problems.push('its pods are not spread');
-  if (!manifests.some((one) => one.kind === 'PodDisruptionBudget' && one.metadata.name === metadata.name))
-    problems.push('it needs a PodDisruptionBudget of its name');
-  return problems;
+  return [...problems, ...budgetProblems({ metadata }, manifests)];
 }
+
+/** @param {Pick<Manifest, 'metadata'>} manifest @param {Manifest[]} manifests */
+const budgetProblems = ({ metadata }, manifests) =>
+  manifests.some((one) => one.kind === 'PodDisruptionBudget' && one.metadata.name === metadata.name)
+    ? []
+    : ['it needs a PodDisruptionBudget of its name'];

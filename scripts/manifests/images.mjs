@@ -10,6 +10,11 @@ import { nameOf, podOf } from './overlays.mjs';
 /** Settings of a broker of one's own that README.md asks for, and the name of each in a component. */
 const BROKER_SETTINGS = ['max_message_size', 'background_gc_enabled', 'background_gc_target_interval', 'raft.wal_max_size_bytes'];
 
+/** Settings of a cluster: a queue keeps the replicas of the brokers that were there when it was declared, without these. */
+const CLUSTER_SETTINGS = ['enabled = true', 'target_group_size = 3'].map(
+  (setting) => `quorum_queue.continuous_membership_reconciliation.${setting}`,
+);
+
 /**
  * Versions and settings that are those of docker-compose.yml and package.json.
  * @param {Manifest[]} manifests
@@ -43,7 +48,7 @@ function brokerProblems({ additionalConfig, advancedConfig }) {
   /** @param {string} file */
   const read = (file) => readFileSync(join(ROOT, 'deploy/compose', file), 'utf8').split('\n');
   const wanted = read('rabbitmq.conf').filter((line) => BROKER_SETTINGS.includes(line.split(' ')[0]));
-  const problems = wanted.filter((line) => !additionalConfig.includes(line));
+  const problems = [...wanted, ...CLUSTER_SETTINGS].filter((line) => !additionalConfig.includes(line));
   return [...problems, ...read('advanced.config').filter((line) => line.startsWith('[') && !advancedConfig.includes(line))].map(
     (line) => `its configuration lacks ${line}`,
   );

@@ -3,6 +3,7 @@
 import type { IObjectMeta } from '@kubernetes-models/apimachinery/apis/meta/v1/ObjectMeta';
 import type { IResourceRequirements } from 'kubernetes-models/v1/ResourceRequirements';
 import type { IAffinity } from 'kubernetes-models/v1/Affinity';
+import type { ITopologySpreadConstraint } from 'kubernetes-models/v1/TopologySpreadConstraint';
 import type { IHorizontalPodAutoscalerBehavior } from 'kubernetes-models/autoscaling/v2/HorizontalPodAutoscalerBehavior';
 
 interface Kind<ApiVersion extends string, Name extends string, Spec> {
@@ -27,6 +28,10 @@ export type RabbitmqCluster = Kind<
     resources?: IResourceRequirements;
     affinity?: IAffinity;
     terminationGracePeriodSeconds?: number;
+    // A StatefulSet that is merged with the operator's own. `containers` has to be there.
+    override?: {
+      statefulSet: { spec: { template: { spec: { containers: []; topologySpreadConstraints: ITopologySpreadConstraint[] } } } };
+    };
     tls?: { secretName?: string; caSecretName?: string; disableNonTLSListeners?: boolean };
     rabbitmq?: { additionalConfig?: string; advancedConfig?: string; additionalPlugins?: string[] };
   }
@@ -75,6 +80,7 @@ export type Cluster = Kind<
     storage: { size: string; storageClass?: string };
     walStorage?: { size: string; storageClass?: string };
     resources?: IResourceRequirements;
+    topologySpreadConstraints?: ITopologySpreadConstraint[];
     affinity?: { enablePodAntiAffinity?: boolean; topologyKey?: string; podAntiAffinityType?: 'preferred' | 'required' };
     bootstrap: { initdb: { database: string; owner: string } };
     managed?: {

@@ -113,6 +113,13 @@ const CASES: Case[] = [
   ['a queue that writers do not consume', 'production', 'notifications[.]calls|', '', /queueName must be/],
   ['a single writer', 'production', '"minReplicaCount":2', '"minReplicaCount":1', /two writers at least/],
   [
+    'brokers that may all be evicted',
+    'production',
+    '"kind":"PodDisruptionBudget","metadata":{"name":"rabbitmq"',
+    '"kind":"PodDisruptionBudget","metadata":{"name":"brokers"',
+    /RabbitmqCluster rabbitmq: it needs a PodDisruptionBudget/,
+  ],
+  [
     'fewer connections of the database',
     'production',
     '"max_connections":"200"',
@@ -148,6 +155,13 @@ const CASES: Case[] = [
     'max_message_size = 5',
     'max_message_size = 2',
     /its configuration lacks max_message_size/,
+  ],
+  [
+    'queues that keep one replica',
+    'production',
+    'reconciliation.enabled = true',
+    'reconciliation.enabled = false',
+    /its configuration lacks quorum_queue\.continuous_membership_reconciliation\.enabled/,
   ],
 ];
 const MISSPELT: Case[] = [

@@ -40,6 +40,8 @@ const serviceOf = (program) => APPS.find((service) => program === `dist/${servic
 
 /** @param {any} spec of a pod */
 function programProblems({ containers: [{ command }], terminationGracePeriodSeconds = 30, containers }) {
+  // A pod for kubectl exec.
+  if (command[0] !== 'node') return [];
   const program = programOf(command);
   const problems = existsSync(join(ROOT, program)) ? [] : [`the command names ${program}, which does not exist`];
   if (!serviceOf(program)) return problems;

@@ -35,7 +35,11 @@ interface Manifest {
   kind: string;
   metadata: { name: string };
   data?: Record<string, string>;
-  spec?: { selector?: Record<string, string>; template?: { metadata: { labels: Record<string, string> }; spec: PodSpec } };
+  spec?: {
+    replicas?: number;
+    selector?: Record<string, string>;
+    template?: { metadata: { labels: Record<string, string> }; spec: PodSpec };
+  };
 }
 
 export interface Pod {
@@ -49,10 +53,10 @@ export interface Pod {
 
 const manifests = parseAllDocuments(readFileSync(RENDERING, 'utf8')).map((document) => document.toJS() as Manifest);
 
-/** The pods of the rendered overlay that run the image of this project. */
+/** The pods of the rendered overlay that run the image of this project. The one for tools does not run by itself. */
 export function renderedPods(): Pod[] {
-  return manifests.flatMap(({ kind, metadata: { name }, spec: { template } = {} }) => {
-    if (!template?.spec.containers.some(({ image }) => OWN_IMAGE.test(image))) return [];
+  return manifests.flatMap(({ kind, metadata: { name }, spec: { replicas, template } = {} }) => {
+    if (replicas === 0 || !template?.spec.containers.some(({ image }) => OWN_IMAGE.test(image))) return [];
     const { labels } = template.metadata;
     const services = manifests.filter(
       ({ kind: one, spec }) =>

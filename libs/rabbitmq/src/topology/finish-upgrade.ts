@@ -21,9 +21,13 @@ export async function finishUpgrade(model: ChannelModel): Promise<string[]> {
   for (const { name, moveTo } of EARLIER_QUEUES) {
     if (!(await exists(model, name))) continue;
     if (moveTo !== undefined) await moveAll(channel, name, moveTo);
-    const { messageCount } = await channel.checkQueue(name);
-    if (messageCount > 0) left.push(name);
-    else await channel.deleteQueue(name);
+    // Not by its length: the broker says 0 as well while the leader of the queue does not answer.
+    const head = await channel.get(name);
+    if (!head) await channel.deleteQueue(name);
+    else {
+      channel.nack(head);
+      left.push(name);
+    }
   }
   await closeChannel(channel);
   return left;

@@ -1,0 +1,55 @@
+import type { ChannelModel, ConfirmChannel } from 'amqplib';
+import { openConnection } from '@app/amqp/connection/open-connection';
+import { eventually } from '@app/testing/eventually';
+import { PrivateServer } from '@app/testing/system/private-server';
+import { declareTopology } from './declare-topology';
+import { finishUpgrade } from './finish-upgrade';
+import { FaultProxy } from '../../../../test/faults/harness/fault-proxy';
+
+const EARLIER = 'users.commands.retry.5m';
+/** The process that leads it, by the name that the broker gives it. */
+const LEADER = `'%2F_${EARLIER}'`;
+/** Method frames: the numbers of class and method. */
+const GET = Buffer.from([0, 60, 0, 70]);
+const DELETE = Buffer.from([0, 50, 0, 40]);
+
+describe('the end of an upgrade beside a queue whose leader does not answer', () => {
+  let broker: PrivateServer;
+  let proxy: FaultProxy;
+  let model: ChannelModel;
+  let channel: ConfirmChannel;
+
+  beforeAll(async () => {
+    broker = await PrivateServer.start('rabbitmq');
+    await declareTopology(broker.url);
+    const { hostname: host, port } = new URL(broker.url);
+    proxy = await FaultProxy.start({ host, port: Number(port) });
+    model = await openConnection({ url: proxy.through(broker.url), name: 'test' });
+    channel = await model.createConfirmChannel();
+    await channel.assertQueue(EARLIER, { arguments: { 'x-queue-type': 'quorum' } });
+    channel.sendToQueue(EARLIER, Buffer.from('{}'), { persistent: true });
+    await channel.waitForConfirms();
+  });
+  afterAll(async () => {
+    await model?.close();
+    await proxy?.close();
+    await broker?.remove();
+  });
+
+  it('does not delete it with its commands', async () => {
+    const still = (doing: 'suspend' | 'resume') => broker.order(`rabbitmqctl eval sys:${doing}(whereis(${LEADER})).`);
+    await still('suspend');
+    // The broker says so meanwhile.
+    expect((await channel.checkQueue(EARLIER)).messageCount).toBe(0);
+    let decides = false;
+    proxy.inspector = (bytes) => {
+      decides ||= bytes.includes(EARLIER) && (bytes.includes(GET) || bytes.includes(DELETE));
+      return 'pass';
+    };
+    const finished = finishUpgrade(model);
+    await eventually(() => decides);
+    await still('resume');
+    expect(await finished).toEqual([EARLIER]);
+    await eventually(async () => (await channel.checkQueue(EARLIER)).messageCount === 1);
+  });
+});

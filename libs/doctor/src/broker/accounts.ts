@@ -48,7 +48,16 @@ export async function lookAtAccount(
       lookAtVersion(findings, version);
       return await lookAtMessageSize(findings, model);
     }
-    await tryRights(findings, subject, account, model);
+    const tried = tryRights(account, model);
+    if (!(await within(ANSWER_MS, tried)))
+      return findings.problem(
+        subject,
+        `connects, but the broker did not answer for ${ANSWER_MS / 1000} s`,
+        'see docs/runbooks/BrokerBlocked.md',
+      );
+    const wrong = await tried;
+    if (wrong === undefined) findings.ok(subject, 'connects, finds its exchanges, and is refused what it must not do');
+    else findings.problem(subject, wrong, 'run "npm run setup"');
   } finally {
     await within(CLOSE_MS, model.close());
     destroySocket(model);
@@ -81,20 +90,20 @@ async function lookAtMessageSize(findings: Findings, model: ChannelModel): Promi
   else findings.ok(subject, `the broker refuses messages of more than ${MOST_MESSAGE_MIB} MiB`);
 }
 
-async function tryRights(findings: Findings, subject: string, account: Account, model: ChannelModel): Promise<void> {
+/** @returns what is wrong with the rights; undefined when nothing is */
+async function tryRights(account: Account, model: ChannelModel): Promise<string | undefined> {
   try {
     const channel = await openChannel(model);
     await checkExchanges(channel, NEEDED[account]);
     await closeChannel(channel);
   } catch (error) {
-    return findings.problem(subject, (error as Error).message, 'run "npm run setup"');
+    return (error as Error).message;
   }
   const tooMuch: string[] = [];
   if (await isAllowed(model, (channel) => channel.assertQueue(NOTHING, { autoDelete: true, exclusive: true })))
     tooMuch.push('declares a queue');
   if (await isAllowed(model, publishToNothing)) tooMuch.push('publishes to the default exchange');
-  if (tooMuch.length > 0) findings.problem(subject, `${tooMuch.join(' and ')}, which it must not`, 'run "npm run setup"');
-  else findings.ok(subject, 'connects, finds its exchanges, and is refused what it must not do');
+  return tooMuch.length > 0 ? `${tooMuch.join(' and ')}, which it must not` : undefined;
 }
 
 const publishToNothing = async (channel: ConfirmChannel): Promise<void> => {

@@ -1,8 +1,11 @@
+import { within } from '@app/amqp/connection/within';
+import { declareTopology } from '@app/rabbitmq/topology/declare-topology';
 import { PrivateServer } from '@app/testing/system/private-server';
 import { Findings, type Finding } from '../finding';
 import { lookAtAccount } from './accounts';
 
 const MEBIBYTE = 1024 * 1024;
+const WAIT_MS = 20_000;
 
 describe('the look at the size of messages', () => {
   let broker: PrivateServer;
@@ -10,11 +13,12 @@ describe('the look at the size of messages', () => {
   beforeAll(async () => (broker = await PrivateServer.start('rabbitmq')));
   afterAll(() => broker?.remove());
 
-  const look = async (): Promise<Finding | undefined> => {
+  const lookAt = async (account: Parameters<typeof lookAtAccount>[1], subject: string): Promise<Finding | undefined> => {
     const findings = new Findings('broker');
-    await lookAtAccount(findings, 'full-rights', { url: broker.url, tlsFiles: {} });
-    return findings.all.find(({ subject }) => subject === 'message size');
+    await lookAtAccount(findings, account, { url: broker.url, tlsFiles: {} });
+    return findings.all.find((found) => found.subject === subject);
   };
+  const look = () => lookAt('full-rights', 'message size');
   /** As if the broker had started with it: it keeps the setting in one of these, by its version. */
   const allow = (bytes: number) =>
     broker.order(
@@ -31,9 +35,19 @@ describe('the look at the size of messages', () => {
     });
   });
 
-  it('does not wait for a broker that is short of memory', async () => {
+  it('does not wait for a broker that is short of memory, and neither does the look at the rights of an account', async () => {
+    await declareTopology(broker.url);
     await broker.order('memory alarm on');
-    expect(await look()).toMatchObject({ state: 'skipped' });
+    const looks = Promise.all([look(), lookAt('publisher', 'account publisher')]);
+    expect(await within(WAIT_MS, looks)).toBe(true);
+    expect(await looks).toMatchObject([
+      { state: 'skipped' },
+      {
+        state: 'problem',
+        found: 'connects, but the broker did not answer for 10 s',
+        action: 'see docs/runbooks/BrokerBlocked.md',
+      },
+    ]);
     await broker.order('memory alarm off');
   });
 });

@@ -13,7 +13,7 @@ import type { AuditedForm } from './audited';
 
 /** Letters of a queue that the page reads, from its head: they are in memory with their bodies. The command line has no such limit. */
 export const MOST_LETTERS = 100;
-const BOUNDS = { held: MOST_LETTERS, milliseconds: 20_000 };
+const BOUNDS = { held: MOST_LETTERS, milliseconds: 20_000, answerMs: 10_000 };
 const CLOSE_TIMEOUT_MS = 2000;
 
 /** Dead letters, by the functions of `npm run dead-letters`. Each use has a connection of its own, with the full-rights account. */
@@ -35,7 +35,7 @@ export class Letters {
   /** Number of letters in each queue. */
   async counts(): Promise<{ queue: LetterQueue; count: number }[]> {
     const names = LETTER_QUEUES.map(({ name }) => name);
-    const counts = await this.connected((model) => countLetters(model, names));
+    const counts = await this.connected((model) => countLetters(model, names, BOUNDS));
     return LETTER_QUEUES.map((queue, index) => ({ queue, count: counts[index] ?? 0 }));
   }
 

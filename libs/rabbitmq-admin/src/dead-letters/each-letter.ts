@@ -33,6 +33,7 @@ export async function eachLetter(model: ChannelModel, search: Search, visitor: L
   const counts = await countLetters(
     model,
     search.queues.map(({ name }) => name),
+    search.bounds,
   );
   for (const [index, from] of search.queues.entries()) {
     if (left <= 0 || search.signal.aborted) break;

@@ -9,10 +9,12 @@ export interface Bounds {
   /** Most held dead letters, which stay in the queue; also the prefetch. */
   held: number;
   milliseconds: number;
+  /** Longest wait for an answer about one letter, or about the length of the queue, in milliseconds. */
+  answerMs: number;
 }
 
 /** 25 minutes, because after 30 minutes the broker closes a channel with an unacknowledged message. */
-export const BOUNDS: Bounds = { held: 10_000, milliseconds: 25 * 60_000 };
+export const BOUNDS: Bounds = { held: 10_000, milliseconds: 25 * 60_000, answerMs: 30_000 };
 
 /** A delivered dead letter, and its position in the queue, 1 at its head. */
 export interface HeldMessage {
@@ -53,7 +55,7 @@ export class OpenedQueue {
     readonly channel: ConfirmChannel,
     /** Holds the lock, and is closed after the other channel. */
     private readonly locking: Channel,
-    private readonly bounds: Bounds,
+    readonly bounds: Bounds,
   ) {
     this.failed = new Promise((_, reject) => {
       this.fail = (error) => {
@@ -84,7 +86,7 @@ export class OpenedQueue {
    */
   async *letters(signal: AbortSignal, most = Infinity): AsyncGenerator<HeldMessage> {
     const until = performance.now() + this.bounds.milliseconds;
-    this.total = Math.min(most, await this.readyCount());
+    this.total = Math.min(most, await this.count());
     if (this.total === 0) return;
     await this.channel.prefetch(this.bounds.held);
     const { consumerTag } = await this.channel.consume(this.name, (message) => this.onDelivery(message));
@@ -111,12 +113,17 @@ export class OpenedQueue {
     this.held--;
   }
 
+  /** Gives the channel up, because the broker answers nothing over it. {@link close} does not wait for the broker then. */
+  giveUp(error: Error): void {
+    this.fail(error);
+  }
+
   /** Returns the messages that were not removed, in order, and waits until the queue has them, so that the next reader finds them. */
   async close(): Promise<void> {
     if (this.hasFailed) return this.failed;
     const back = this.held + this.arrived.length;
     // Under load the broker's channel process delays acks, and closing would lose them. It has processed them before its second answer.
-    for (let answers = 0; answers < 2; answers++) await this.readyCount();
+    for (let answers = 0; answers < 2; answers++) await this.answer();
     await closeChannel(this.channel);
     const until = performance.now() + RETURN_TIMEOUT_MS;
     while (performance.now() < until && (await this.locking.checkQueue(this.name)).messageCount < back);
@@ -141,28 +148,58 @@ export class OpenedQueue {
     // Two broker processes count and deliver: deliveries sent before the first zero have arrived after the second answer.
     for (let zeros = 0; this.arrived.length === 0 && zeros < 2;) {
       await within(QUIET_MS, new Promise<void>((resolve) => (this.onArrival = resolve)));
-      if (this.arrived.length === 0) zeros = (await this.readyCount()) === 0 ? zeros + 1 : 0;
+      if (this.arrived.length === 0) zeros = (await this.count()) === 0 ? zeros + 1 : 0;
     }
     return this.arrived.shift();
   }
 
-  private async readyCount(): Promise<number> {
-    const { messageCount } = await Promise.race([this.channel.checkQueue(this.name), this.failed]);
-    return messageCount;
+  private async count(): Promise<number> {
+    try {
+      return await Promise.race([lettersIn(this.channel, this.name, this.bounds.answerMs), this.failed]);
+    } catch (error) {
+      this.giveUp(error as Error);
+      throw error;
+    }
   }
+
+  private async answer(): Promise<void> {
+    await Promise.race([this.channel.checkQueue(this.name), this.failed]);
+  }
+}
+
+/**
+ * Number of messages that wait in a queue. The broker says 0 as well when the leader of the queue has not answered it within 250 ms. So a message
+ * is asked for then, which only the leader gives, and it comes with their number.
+ *
+ * @throws DeadLetterError when the leader does not answer
+ */
+async function lettersIn(channel: Channel, name: string, answerMs: number): Promise<number> {
+  const { messageCount } = await channel.checkQueue(name);
+  if (messageCount > 0) return messageCount;
+  const asked = channel.get(name);
+  if (!(await within(answerMs, asked)))
+    throw new DeadLetterError(`${name}: its leader in the broker did not answer for ${answerMs / 1000} s.`);
+  const head = await asked;
+  if (!head) return 0;
+  channel.nack(head);
+  return head.fields.messageCount + 1;
 }
 
 /**
  * Number of dead letters in each queue.
  *
- * @throws Error that names a missing queue
+ * @throws Error that names a missing queue; DeadLetterError when the leader of a queue does not answer
  */
-export async function countLetters(model: ChannelModel, names: readonly string[]): Promise<number[]> {
+export async function countLetters(
+  model: ChannelModel,
+  names: readonly string[],
+  { answerMs }: Pick<Bounds, 'answerMs'> = BOUNDS,
+): Promise<number[]> {
   const channel = await model.createChannel();
   channel.on('error', () => undefined);
   await checkQueues(channel, names);
   const counts: number[] = [];
-  for (const name of names) counts.push((await channel.checkQueue(name)).messageCount);
+  for (const name of names) counts.push(await lettersIn(channel, name, answerMs));
   await closeChannel(channel);
   return counts;
 }

@@ -8,8 +8,6 @@ import type { DeadLetter } from './dead-letter';
 import { DeadLetterError } from './errors';
 import type { OpenedQueue } from './opened-queue';
 
-const CONFIRM_TIMEOUT_MS = 30_000;
-
 /** Trusted broker accounts. */
 export interface Accounts {
   /** Account of this connection. The broker refuses any other `user_id`. */
@@ -90,27 +88,26 @@ function replayProperties(letter: DeadLetter, { own }: Accounts): Options.Publis
  * removed once the broker has confirmed that another queue has it.
  *
  * @returns undefined, or the reason why it must stay
- * @throws when the channel ended: the dead letter stays, and may be in the other queue too
+ * @throws when the channel ended or was given up: the dead letter stays, and may be in the other queue too
  */
 export async function replay(queue: OpenedQueue, letter: DeadLetter, accounts: Accounts): Promise<string | undefined> {
   return replayObstacle(letter, accounts) ?? (await publishAgain(queue, letter, accounts));
 }
 
-async function publishAgain(
-  { channel, failed }: OpenedQueue,
-  letter: DeadLetter,
-  accounts: Accounts,
-): Promise<string | undefined> {
+async function publishAgain(queue: OpenedQueue, letter: DeadLetter, accounts: Accounts): Promise<string | undefined> {
+  const { channel, failed, bounds } = queue;
   let returned = false;
   const onReturn = () => (returned = true);
   channel.once('return', onReturn);
-  let timer: NodeJS.Timeout | undefined;
-  const tooLong = new Promise<never>((_, reject) => {
-    const error = new DeadLetterError(`The broker has not confirmed ${letter.id} within ${CONFIRM_TIMEOUT_MS / 1000} s.`);
-    timer = setTimeout(() => reject(error), CONFIRM_TIMEOUT_MS);
-  });
+  // The broker reads nothing more of a connection that publishes while it is short of memory or disk, so not even the channel can be closed.
+  const timer = setTimeout(() => {
+    const time = `${bounds.answerMs / 1000} s`;
+    const doubt =
+      'it may be short of memory or disk, or the queue has no leader. The letter stays, and may have been published as well';
+    queue.giveUp(new DeadLetterError(`The broker has not confirmed ${letter.id} within ${time}: ${doubt}.`));
+  }, bounds.answerMs);
   try {
-    const nacked = await Promise.race([confirmation(channel, letter, accounts), failed, tooLong]);
+    const nacked = await Promise.race([confirmation(channel, letter, accounts), failed]);
     // The broker sends a return before the confirm, and only one message is in flight.
     if (returned) return 'no queue is bound for its operation';
     return nacked;

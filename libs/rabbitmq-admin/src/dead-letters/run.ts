@@ -126,7 +126,10 @@ function replayer({ as, dryRun, rate }: Invocation, { accounts, audit, note, sig
       await sleep(Math.max(0, nextAt - performance.now()), undefined, { signal }).catch(() => undefined);
       if (signal.aborted) return;
       nextAt = Math.max(nextAt, performance.now()) + 1000 / rate;
-      const obstacle = await replay(queue, letter, accounts);
+      const obstacle = await replay(queue, letter, accounts).catch((error: unknown) => {
+        tally.add(letter, 'kept', `it is not known whether it was published: ${(error as Error).message}`);
+        throw error;
+      });
       tally.add(letter, obstacle === undefined ? 'replayed' : 'kept', obstacle);
       if (obstacle === undefined) queue.remove(letter);
     },

@@ -207,6 +207,13 @@ describe('looking at dead letters', () => {
       expect(await box.takeIds(DEAD)).toEqual(many(5).flat());
     });
 
+    it('reaches a letter behind ten thousand that stay', async () => {
+      await box.bury(Array.from({ length: 10_001 }, (_, index) => [`m-${index}`]));
+      const { done, audited } = await box.tool('drop --id m-10000 --yes');
+      expect([done, audited.map(({ id }) => id)]).toEqual([true, ['m-10000']]);
+      expect(await box.ready(DEAD)).toBe(10_000);
+    });
+
     it('reports when there are more than it can hold; removed ones do not count', async () => {
       await box.bury(many(20));
       const bounds = { ...BOUNDS, held: 5 };

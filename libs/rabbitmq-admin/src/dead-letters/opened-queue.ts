@@ -13,8 +13,8 @@ export interface Bounds {
   answerMs: number;
 }
 
-/** 25 minutes, because after 30 minutes the broker closes a channel with an unacknowledged message. */
-export const BOUNDS: Bounds = { held: 10_000, milliseconds: 25 * 60_000, answerMs: 30_000 };
+/** A prefetch has 16 bits. 25 minutes, because after 30 minutes the broker closes a channel with an unacknowledged message. */
+export const BOUNDS: Bounds = { held: 65_000, milliseconds: 25 * 60_000, answerMs: 30_000 };
 
 /** A delivered dead letter, and its position in the queue, 1 at its head. */
 export interface HeldMessage {

@@ -90,6 +90,8 @@ describe("the operator's page", () => {
       );
     await openAndWait('/work', 'demo-key');
     await openAndWait('/queues', 'users.calls');
+    expect(await running.main()).toMatch(/Queues that the broker has named, for replies and for events of a process: [1-9]\d*\./);
+    expect(await running.main()).not.toContain('amq.gen');
     await running.picture('queues');
     await running.open('/work');
     await running.picture('work');

@@ -1,6 +1,5 @@
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { Agent, request as httpsRequest } from 'node:https';
-import { text } from 'node:stream/consumers';
 import { Backoff } from '@app/amqp/connection/backoff';
 import { parseBrokerUrl } from '@app/runtime/settings/broker-url';
 import { parseManagementUrl } from '@app/rabbitmq/management-url';
@@ -9,6 +8,11 @@ import { tlsOptions, tlsProblem, type TlsFiles } from '@app/runtime/settings/tls
 const REQUEST_TIMEOUT_MS = 10_000;
 const IDLE_TIMEOUT_MS = 5000;
 const NOT_FOUND = 404;
+/** Longest answer: other services may make any number of some objects, and an answer is in memory as a whole. */
+const MOST_MIB = 32;
+
+/** The answer is longer than what is read. */
+export class TooLong extends Error {}
 
 interface Answer {
   status: number;
@@ -54,7 +58,7 @@ export class ManagementApi {
     this.authorization = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
   }
 
-  /** @throws Error with the answered status, never with a password. The same holds for the other methods */
+  /** @throws Error with the answered status, never with a password; TooLong above 32 MiB. The same holds for the other methods */
   async put(path: string, body: unknown): Promise<void> {
     await this.request('PUT', path, body);
   }
@@ -90,6 +94,7 @@ export class ManagementApi {
         try {
           return await this.exchange(base, method, path, body);
         } catch (error) {
+          if (error instanceof TooLong) throw error;
           const { message, code } = error as NodeJS.ErrnoException;
           untrusted ??= tlsProblem(error);
           failures.push(`${new URL(base).host}: ${tlsProblem(error) ?? code ?? message}`);
@@ -118,6 +123,18 @@ export class ManagementApi {
         : httpRequest(base + path, options, resolve);
       request.on('error', reject).end(body);
     });
-    return { status: response.statusCode ?? 0, body: await text(response) };
+    return { status: response.statusCode ?? 0, body: await textOf(response, `${method} ${path}`) };
   }
+}
+
+/** @throws TooLong, and destroys the response */
+async function textOf(response: IncomingMessage, request: string): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > MOST_MIB * 1024 * 1024) throw new TooLong(`the management API answers more than ${MOST_MIB} MiB to ${request}`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString();
 }

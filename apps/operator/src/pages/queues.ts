@@ -29,6 +29,10 @@ export function queuesPage(app: FastifyInstance, watch: Watch, broker: BrokerQue
       live('problem', broker.problem !== undefined && html`<p class="problem">${broker.problem}.</p>`),
       live('charts', charts(watch, rows)),
       table(rows),
+      live(
+        'connections',
+        html`<p>Queues that the broker has named, for replies and for events of a process: ${number(broker.ofConnections)}.</p>`,
+      ),
       html`<p class="quiet">
         The age is the time from the publication of a command to its turn, which 99 % of those of the last 10 s did not exceed.
         Nobody can see the age of a message that still waits in a quorum queue: while nothing is consumed, the age is not known.

@@ -1,4 +1,5 @@
 import type { ManagementApi } from '@app/rabbitmq-admin/management-api';
+import { queuePage, queuesOfConnections } from '@app/rabbitmq-admin/queue-pages';
 
 const EVERY_MS = 6000;
 /** Most queues that are kept: also other services have some. */
@@ -26,9 +27,11 @@ export interface BrokerQueue {
   out: number;
 }
 
-/** Figures of all queues of the virtual host from the management API, every 6 s: its own figures are 5 s old. */
+/** Figures of all queues with a name of ours, from the management API, every 6 s: its own figures are 5 s old. */
 export class BrokerQueues {
   queues: BrokerQueue[] = [];
+  /** Number of the queues that the broker has named: those of replies, and of events for one process. NaN while it is not known. */
+  ofConnections = NaN;
   /** Why there is nothing to show. */
   problem: string | undefined;
   private timer?: NodeJS.Timeout;
@@ -52,13 +55,13 @@ export class BrokerQueues {
     if (!this.api || this.asking) return;
     this.asking = true;
     try {
-      // The parameter is for a broker that collects no figures: its answer has no lengths otherwise.
-      const answer = (await this.api.get<Answer[]>(`queues/${this.api.vhost}?enable_queue_totals=true`)) ?? [];
-      const lasting = answer.filter(({ exclusive }) => !exclusive);
-      this.queues = lasting.slice(0, MOST_QUEUES).map(queueOf);
-      this.problem = lasting.length > MOST_QUEUES ? `${lasting.length} queues exist, and ${MOST_QUEUES} are shown` : undefined;
+      const { items, filtered_count: exist } = await queuePage<Answer>(this.api, 1, MOST_QUEUES);
+      this.ofConnections = await queuesOfConnections(this.api);
+      this.queues = items.filter(({ exclusive }) => !exclusive).map(queueOf);
+      this.problem = exist > MOST_QUEUES ? `${exist} queues exist, and ${MOST_QUEUES} are shown` : undefined;
     } catch (error) {
       this.queues = [];
+      this.ofConnections = NaN;
       this.problem = (error as Error).message;
     } finally {
       this.asking = false;

@@ -40,25 +40,30 @@ export async function lookByManagement(
   api: ManagementApi,
   accounts: Partial<Record<Account, string>>,
 ): Promise<void> {
-  let nodes: Node[];
-  let queues: Queue[];
-  try {
-    nodes = (await api.get<Node[]>('nodes')) ?? [];
-    queues = await lastingQueues<Queue>(api);
-  } catch (error) {
-    return findings.problem(
-      'management API',
-      (error as Error).message,
-      'correct RABBITMQ_MANAGEMENT_URL and the login in AMQP_URL',
+  /** A question that the API does not answer is one finding, and no reason to leave out the others. */
+  const ask = (subject: string, look: () => Promise<void>) =>
+    look().catch((error: unknown) =>
+      findings.problem(
+        subject,
+        (error as Error).message,
+        'correct RABBITMQ_MANAGEMENT_URL and the login in AMQP_URL, which needs the tag "administrator"',
+      ),
     );
-  }
-  lookAtNodes(findings, nodes);
-  lookAtQueues(findings, new Map(queues.map((queue) => [queue.name, queue])));
-  lookAtReplicas(findings, queues, nodes.filter(({ running }) => running).length);
-  await lookAtConnections(findings, api);
-  await lookAtBindings(findings, api);
+  let nodes: Node[] = [];
+  await ask('management API', async () => {
+    nodes = (await api.get<Node[]>('nodes')) ?? [];
+    lookAtNodes(findings, nodes);
+  });
+  if (nodes.length === 0) return;
+  await ask('queues', async () => {
+    const queues = await lastingQueues<Queue>(api);
+    lookAtQueues(findings, new Map(queues.map((queue) => [queue.name, queue])));
+    lookAtReplicas(findings, queues, nodes.filter(({ running }) => running).length);
+  });
+  await ask('connections', () => lookAtConnections(findings, api));
+  await ask('exchange replies', () => lookAtBindings(findings, api));
   for (const [account, url] of Object.entries(accounts) as [Account, string | undefined][])
-    if (url) await lookAtRights(findings, api, account, parseBrokerUrl(url).username);
+    if (url) await ask(`rights of ${account}`, () => lookAtRights(findings, api, account, parseBrokerUrl(url).username));
 }
 
 function lookAtNodes(findings: Findings, nodes: readonly Node[]): void {

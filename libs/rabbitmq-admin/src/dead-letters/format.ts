@@ -17,7 +17,15 @@ const HEAD = [
   'REASON',
 ];
 
-/** One line for each dead letter, in columns; the reason is last, because it is the longest. A question mark marks an unproved value. */
+/** Longest texts of a publisher in a line of a list, in characters: one of them would make every line as wide. */
+const CELL = 80;
+const REASON = 500;
+const shortened = (text: string, most: number): string => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
+
+/**
+ * One line for each dead letter, in columns; the reason is last, because it is the longest. A question mark marks an unproved value. Long texts are
+ * shortened but for the id, by which the letter is shown with all of them.
+ */
 export function listLines(letters: readonly LetterSummary[]): string[] {
   const table = [HEAD, ...letters.map(row)];
   const widths = HEAD.map((_, column) => Math.max(...table.map((cells) => cells[column].length)));
@@ -35,21 +43,23 @@ function row(letter: LetterSummary): string[] {
   return [
     String(letter.position),
     word(letter.id),
-    claim('operation', letter.operation && word(letter.operation)),
-    claim('status', word(letter.status)),
-    word(letter.apiKey),
-    publisherOf(letter),
-    word(letter.app),
+    claim('operation', letter.operation && cell(letter.operation)),
+    claim('status', cell(letter.status)),
+    cell(letter.apiKey),
+    shortened(publisherOf(letter), CELL),
+    cell(letter.app),
     claim('attempts', letter.attempts?.toString()),
     claim('firstFailedAt', letter.firstFailedAt?.toISOString()),
-    word(letter.requestId),
+    cell(letter.requestId),
     String(letter.size),
-    letter.reason,
+    shortened(letter.reason, REASON),
   ];
 }
 
 /** Quotes a text with spaces: otherwise text of a publisher could look like further columns. */
 const word = (text: string | undefined): string => (text === undefined ? '-' : /[\s"]/.test(text) ? JSON.stringify(text) : text);
+
+const cell = (text: string | undefined): string => shortened(word(text), CELL);
 
 const publisherOf = ({ origin, account }: LetterSummary): string =>
   origin === 'unknown' ? 'origin unknown' : account === undefined ? 'none' : word(account);

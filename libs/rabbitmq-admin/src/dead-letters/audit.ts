@@ -1,6 +1,7 @@
 import { writeSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import type { LetterSummary } from './dead-letter';
+import { DeadLetterError } from './errors';
 
 export type Action = 'replay' | 'drop';
 
@@ -49,7 +50,7 @@ function operator(): string {
   }
 }
 
-/** Writes an audit line, before the action becomes final. */
+/** Writes an audit line, before the action becomes final. @throws DeadLetterError when it cannot be written */
 export type Audit = (line: AuditLine) => void;
 
 /** Prints every line, and appends it to an open file when there is one. */
@@ -57,6 +58,10 @@ export const auditTo =
   (print: (line: string) => void, file: number | undefined): Audit =>
   (line) => {
     const json = JSON.stringify(line);
-    if (file !== undefined) writeSync(file, `${json}\n`);
+    try {
+      if (file !== undefined) writeSync(file, `${json}\n`);
+    } catch (error) {
+      throw new DeadLetterError(`The audit cannot be written: ${(error as Error).message}. Letter ${line.id} stays.`);
+    }
     print(json);
   };

@@ -156,6 +156,13 @@ describe('npm run dead-letters', () => {
     expect(await ready()).toBe(IDS.length);
   });
 
+  it('keeps a letter whose line of audit finds no room on the disk, and says so', async () => {
+    const { code, stdout, stderr } = await runToEnd('drop --id m-0 --yes --audit /dev/full');
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toMatch(/^The audit cannot be written: ENOSPC.*\. Letter m-0 stays\.\n$/);
+    expect(await ready()).toBe(IDS.length);
+  });
+
   it('exits 2 when the command line is wrong, and 0 with --help', async () => {
     expect(await runToEnd('replay')).toEqual({
       code: 2,

@@ -10,29 +10,44 @@ export interface Found {
   problems: string[];
 }
 
-/**
- * Addresses of all processes. A name stands for its addresses of one family: a process has both, and would count twice.
- *
- * @param entries `host:port`
- */
-export async function addressesOf(entries: readonly string[], lookUp: typeof lookup = lookup): Promise<Found> {
-  const problems: string[] = [];
-  const addresses = await Promise.all(
-    entries.map(async (entry) => {
-      const { hostname, port } = new URL(`http://${entry}`);
-      // URL leaves the default port out.
-      const end = `:${port || 80}`;
-      try {
-        const all = await lookUp(hostname.replace(/^\[|\]$/g, ''), { all: true });
-        const family = all.some(({ family }) => family === 4) ? 4 : 6;
-        return all.filter((one) => one.family === family).map(({ address }) => (family === 6 ? `[${address}]` : address) + end);
-      } catch (error) {
-        problems.push(`${hostname} has no address (${(error as NodeJS.ErrnoException).code ?? 'unknown'})`);
-        return [];
-      }
-    }),
-  );
-  const all = [...new Set(addresses.map((some) => some.sort()).flat())];
-  if (all.length > MOST_PROCESSES) problems.push(`${all.length} processes were found, and only ${MOST_PROCESSES} are watched`);
-  return { addresses: all.slice(0, MOST_PROCESSES), problems };
+/** Addresses of all processes. A name that cannot be resolved stands for the addresses that it had before. */
+export class Addresses {
+  private readonly byEntry = new Map<string, string[]>();
+
+  /** @param entries `host:port` */
+  constructor(
+    private readonly entries: readonly string[],
+    private readonly lookUp: typeof lookup = lookup,
+  ) {}
+
+  /** Looks all names up. Never rejects. */
+  async find(): Promise<Found> {
+    const problems: string[] = [];
+    await Promise.all(
+      this.entries.map(async (entry) => {
+        const { hostname, port } = new URL(`http://${entry}`);
+        try {
+          const addresses = await this.addressesOf(hostname);
+          // URL leaves the default port out.
+          this.byEntry.set(
+            entry,
+            addresses.map((address) => `${address}:${port || 80}`),
+          );
+        } catch (error) {
+          problems.push(`${hostname} has no address (${(error as NodeJS.ErrnoException).code ?? 'unknown'})`);
+        }
+      }),
+    );
+    const all = [...new Set(this.entries.flatMap((entry) => this.byEntry.get(entry) ?? []))];
+    if (all.length > MOST_PROCESSES) problems.push(`${all.length} processes were found, and only ${MOST_PROCESSES} are watched`);
+    return { addresses: all.slice(0, MOST_PROCESSES), problems };
+  }
+
+  /** Addresses of one family: a process has both, and would count twice. */
+  private async addressesOf(hostname: string): Promise<string[]> {
+    const all = await this.lookUp(hostname.replace(/^\[|\]$/g, ''), { all: true });
+    const family = all.some((one) => one.family === 4) ? 4 : 6;
+    const some = all.filter((one) => one.family === family);
+    return some.map(({ address }) => (family === 6 ? `[${address}]` : address)).sort();
+  }
 }

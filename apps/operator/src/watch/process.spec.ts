@@ -1,7 +1,6 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { eventually } from '@app/testing/eventually';
-import { addressesOf } from './addresses';
 import { WatchedProcess } from './process';
 
 let server: Server;
@@ -66,32 +65,5 @@ it('does not read an answer without end', async () => {
   await eventually(() => {
     watched.ask();
     return watched.reason.includes('more than');
-  });
-});
-
-it('finds one address of each process behind a name', async () => {
-  const addresses = {
-    both: [
-      ['::1', 6],
-      ['127.0.0.1', 4],
-    ],
-    replicas: [
-      ['10.0.0.2', 4],
-      ['10.0.0.1', 4],
-    ],
-    six: [['fd00::1', 6]],
-  } as Record<string, [string, number][]>;
-  const lookUp = async (name: string) => {
-    const found = addresses[name];
-    if (!found) throw Object.assign(new Error('no'), { code: 'ENOTFOUND' });
-    return found.map(([address, family]) => ({ address, family }));
-  };
-  const found = await addressesOf(
-    ['both:1', 'replicas:80', 'six:2', 'nothing:3'],
-    lookUp as unknown as Parameters<typeof addressesOf>[1],
-  );
-  expect(found).toEqual({
-    addresses: ['127.0.0.1:1', '10.0.0.1:80', '10.0.0.2:80', '[fd00::1]:2'],
-    problems: ['nothing has no address (ENOTFOUND)'],
   });
 });

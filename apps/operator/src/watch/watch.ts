@@ -1,4 +1,4 @@
-import { addressesOf } from './addresses';
+import { Addresses } from './addresses';
 import { History, TICK_MS } from './history';
 import { measuresOf, tenantsOf } from './measures';
 import { WatchedProcess } from './process';
@@ -15,10 +15,13 @@ export class Watch {
   problems: string[] = [];
   private readonly byAddress = new Map<string, WatchedProcess>();
   private timers: NodeJS.Timeout[] = [];
+  private readonly names: Addresses;
   private lookingUp = false;
 
   /** @param entries `host:port` of operations ports */
-  constructor(private readonly entries: readonly string[]) {}
+  constructor(entries: readonly string[]) {
+    this.names = new Addresses(entries);
+  }
 
   /** All processes, in the order of their names. */
   get processes(): WatchedProcess[] {
@@ -38,12 +41,10 @@ export class Watch {
   private async lookUp(): Promise<void> {
     if (this.lookingUp) return;
     this.lookingUp = true;
-    const { addresses, problems } = await addressesOf(this.entries);
+    const { addresses, problems } = await this.names.find();
     this.lookingUp = false;
     this.problems = problems;
-    // While names cannot be resolved, what is known goes on being watched.
-    if (problems.length === 0)
-      for (const address of this.byAddress.keys()) if (!addresses.includes(address)) this.byAddress.delete(address);
+    for (const address of this.byAddress.keys()) if (!addresses.includes(address)) this.byAddress.delete(address);
     for (const address of addresses) {
       if (this.byAddress.has(address)) continue;
       const found = new WatchedProcess(address);

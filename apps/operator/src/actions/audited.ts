@@ -27,7 +27,7 @@ export class AuditedForm {
     const { session, ip } = this.request;
     const line = { batch: this.batch, operator: session.operator, address: ip, action: this.action, target, detail };
     const seq = await this.audit.begin(line).catch((error: unknown) => {
-      throw new Refusal(503, `The audit cannot be written (${reasonOf(error)}), so nothing was done.`);
+      throw new Refusal(503, `The audit cannot be written (${reasonOf(error)}), so nothing was done with ${target}.`);
     });
     logger.log({ msg: 'an operator acts', seq, ...line });
     try {

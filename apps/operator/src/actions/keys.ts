@@ -27,7 +27,8 @@ export class Keys {
 
   /** @throws Refusal 404 */
   async find(key: string): Promise<ListedKey> {
-    return known((await this.keys.list(key)).find((one) => one.key === key));
+    // The key itself comes before others that have it as a part.
+    return known((await this.keys.list(key, 1)).find((one) => one.key === key));
   }
 
   async create(form: AuditedForm, name: string, expiresIn: string): Promise<Secret> {

@@ -52,6 +52,7 @@ it('replays and drops the chosen letters, and writes who did what with which out
       endedAt: expect.any(Date),
     }),
     expect.objectContaining({ target: `${DEAD} c`, outcome: 'kept: its operation does not belong to this service' }),
+    expect.objectContaining({ target: `${DEAD} unknown`, outcome: 'not found among the first 100, or not reached in 20 s' }),
   ]);
   expect(await listed()).toEqual(['b', 'c']);
   await letters.act('drop', QUEUE, new Set(['b']), form());
@@ -69,6 +70,9 @@ it('finds one letter with its body', async () => {
 it('does nothing without a line of audit', async () => {
   const away = createDataSource({ name: 'away', url: 'postgres://u:p@127.0.0.1:1/x', poolSize: 1, ...DATABASE });
   const failing = form(new AuditRepository(away));
-  await expect(letters.act('drop', QUEUE, new Set(['a']), failing)).rejects.toMatchObject({ status: 503 });
+  await expect(letters.act('drop', QUEUE, new Set(['a']), failing)).rejects.toMatchObject({
+    status: 503,
+    message: expect.stringMatching(new RegExp(`nothing was done with ${DEAD} a\\.$`)) as string,
+  });
   expect(await listed()).toEqual(['a', 'b', 'c']);
 });

@@ -56,12 +56,12 @@ export class Letters {
     return found;
   }
 
-  /** Replays or drops the letters with these ids, each with an audit line. */
+  /** Replays or drops the letters with these ids, each with an audit line, also one that is not there any more. @throws Refusal 404 when none is */
   async act(action: 'replay' | 'drop', queue: LetterQueue, ids: ReadonlySet<string>, form: AuditedForm): Promise<void> {
-    let count = 0;
+    const left = new Set(ids);
     await this.visit(queue, async (opened, letter) => {
       if (!ids.has(letter.id)) return;
-      count++;
+      left.delete(letter.id);
       await form.run(`${queue.name} ${letter.id}`, describe(letter), async () => {
         const obstacle =
           action === 'replay' ? await replay(opened, letter, { own: this.own, services: this.services }) : undefined;
@@ -70,8 +70,10 @@ export class Letters {
         return { outcome: action === 'replay' ? 'replayed' : 'dropped', result: undefined };
       });
     });
-    if (count === 0)
+    if (left.size === ids.size)
       throw new Refusal(404, `None of these letters is among the first ${MOST_LETTERS} of ${queue.name} any more.`);
+    const outcome = `not found among the first ${MOST_LETTERS}, or not reached in ${BOUNDS.milliseconds / 1000} s`;
+    for (const id of left) await form.run(`${queue.name} ${id}`, '', async () => ({ outcome, result: undefined }));
   }
 
   /** Ends a running search after its current letter. */

@@ -14,7 +14,8 @@ export const HELP = `Creates broker accounts for other services, each with the l
 Usage: npm run accounts -- <command> [options]
 
   create NAME       a new account; prints its URL with a new password, once
-  change NAME       gives an account another purpose: rights that are not named again are withdrawn
+  change NAME       gives an account another purpose: rights that are not named again are withdrawn. A channel that is open
+                    and busy keeps them: rabbitmqctl close_all_user_connections NAME changed
   rotate NAME       a new password, printed once; the old one opens no new connection
   list              all accounts made by this tool
   delete NAME       deletes the account and closes its connections; --queues also deletes its queues with their messages, now or later

@@ -67,7 +67,13 @@ export const NEIGHBOUR_MUTANTS = [
   },
   {
     name: 'heavy work without a bound',
-    edits: [[`${SERVER}/heavy-budget.ts`, "if (cost <= LIGHT) return 'none';\n    const", "if (cost < Infinity) return 'none';\n    const"]],
+    edits: [
+      [
+        `${SERVER}/heavy-budget.ts`,
+        "if (cost <= LIGHT) return 'none';\n    const",
+        "if (cost < Infinity) return 'none';\n    const",
+      ],
+    ],
     test: [`${SERVER}/turns.spec.ts`, 'takes the size of a body'],
   },
   {

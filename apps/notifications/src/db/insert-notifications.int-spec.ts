@@ -78,6 +78,22 @@ describe(InsertNotificationsRepository.name, () => {
     expect(await rows('outbox')).toHaveLength(2);
   });
 
+  it('waits for no transaction that changes a notification with one of its ids', async () => {
+    await insert(aNotification());
+    const changing = dataSource.createQueryRunner();
+    try {
+      await changing.startTransaction();
+      await changing.query('UPDATE notifications SET size = size');
+      const known = aNotification({ id: 'known' });
+      expect(await insert(aNotification(), known)).toEqual({ stored: [1], by: INSERT_KNOWN.name });
+      const ofNewDocument = aNotification({ id: 'new', documentId: 'other' });
+      expect(await insert(aNotification(), ofNewDocument)).toEqual({ stored: [1], by: INSERT.name });
+      await changing.rollbackTransaction();
+    } finally {
+      await changing.release();
+    }
+  });
+
   it('remembers only what was stored', async () => {
     await insert(aNotification({ id: 'late', deadline: Date.now() - 1000 }));
     expect((await insert(aNotification())).by).toBe(INSERT.name);
@@ -140,8 +156,12 @@ describe(InsertNotificationsRepository.name, () => {
       await runner.query(
         `INSERT INTO documents SELECT id, 'd' || n FROM organizations, generate_series(0, 50) n WHERE id < 1000`,
       );
+      await runner.query(
+        `INSERT INTO notifications (organization, id, "timestamp", document_id, notify_all, size, fingerprint, content)
+         SELECT id, 'other ' || n, n, 'd', false, 2, 'x', '{}' FROM organizations, generate_series(0, 20) n WHERE id < 1000`,
+      );
       const nodes = await execute(1000);
-      expect(await rows('notifications')).toHaveLength(100);
+      expect(await dataSource.query(`SELECT FROM notifications WHERE id NOT LIKE 'other%'`)).toHaveLength(100);
       expect(Math.max(...nodes.map(touchedBy))).toBe(100);
     } finally {
       await runner.release();

@@ -19,6 +19,14 @@ const MOMENT = `
   )`;
 const IN_TIME = '(t.deadline IS NULL OR moment.latest_end <= t.deadline + 500)';
 
+/**
+ * The number of the organization, unless a notification with this id is visible. ON CONFLICT sees that as well, but it waits for a transaction that
+ * changes the row, such as a deletion or a step of an erasure, and with it all that share the statement. A value, because a condition would make the
+ * planner expect a single row.
+ */
+const unlessStored = (organization: string, id: string) =>
+  `CASE WHEN (SELECT true FROM notifications n WHERE n.organization = ${organization} AND n.id = ${id}) IS NULL THEN ${organization} END`;
+
 /** Stores what is in `located`: the notifications that may be stored, with the number of their organization. */
 const STORE = `
   inserted AS (
@@ -59,8 +67,10 @@ export const INSERT = {
     ON CONFLICT DO NOTHING
     RETURNING id, api_key, organization_id
   ), located AS MATERIALIZED (
-    SELECT i.*, o.id AS organization
-    FROM input i JOIN (SELECT * FROM known UNION ALL SELECT * FROM created) o USING (api_key, organization_id)
+    SELECT * FROM (
+      SELECT i.*, ${unlessStored('o.id', 'i.id')} AS organization
+      FROM input i JOIN (SELECT * FROM known UNION ALL SELECT * FROM created) o USING (api_key, organization_id) OFFSET 0
+    ) looked_up WHERE organization IS NOT NULL
   ), ${STORE}, named_documents AS (
     INSERT INTO documents (organization, document_id)
     SELECT DISTINCT organization, document_id FROM stored ORDER BY 1, 2
@@ -91,7 +101,7 @@ export const INSERT_KNOWN = {
   text: `
   WITH ${MOMENT}, located AS MATERIALIZED (
     SELECT * FROM (
-      SELECT t.*, (SELECT o.id FROM organizations o WHERE o.api_key = t.api_key AND o.organization_id = t.organization_id
+      SELECT t.*, (SELECT ${unlessStored('o.id', 't.id')} FROM organizations o WHERE o.api_key = t.api_key AND o.organization_id = t.organization_id
                    AND (SELECT true FROM documents d WHERE d.organization = o.id AND d.document_id = t.document_id)) AS organization
       FROM moment, unnest(${INPUT}) AS t(${COLUMNS})
       WHERE ${IN_TIME} OFFSET 0

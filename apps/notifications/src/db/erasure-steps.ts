@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Logger } from '@nestjs/common';
 import type { DataSource, EntityManager } from 'typeorm';
 import { EVENT_TYPES } from '@app/contracts/event-types';
+import { jsonTexts } from '@app/postgres/json-texts';
 import type { ErasureSteps, StepOutcome } from '@app/postgres/retention/erasure-loop';
 import type { OutboxEvent } from '@app/postgres/outbox/outbox-event';
 import { withoutUsers } from './erased-content';
@@ -191,8 +192,8 @@ async function lookAt(
   const [{ count }] = await manager.query<[{ count: number }]>(sql.REWRITE_NOTIFICATIONS, [
     organization,
     changes.map(({ id }) => id),
-    changes.map(({ content }) => content),
-    changes.map(({ next }) => next),
+    jsonTexts(changes.map(({ content }) => content)),
+    jsonTexts(changes.map(({ next }) => next)),
     userIds,
   ]);
   return count === changes.length ? found : 'changed';

@@ -4,6 +4,7 @@ import type { Span } from '@opentelemetry/api';
 import { LRUCache } from 'lru-cache';
 import { DataSource } from 'typeorm';
 import { queryPrepared } from '@app/postgres/connections/query-prepared';
+import { jsonTexts } from '@app/postgres/json-texts';
 import type { OutboxEvent } from '@app/postgres/outbox/outbox-event';
 import type { NotificationContent } from './entities/notification.entity';
 import { FIND_STORED, INSERT, INSERT_KNOWN, KEEP_ANSWERS } from './insert-notifications.sql';
@@ -85,7 +86,7 @@ export class InsertNotificationsRepository {
         batch.map(({ locationId }) => locationId ?? null),
         batch.map(({ notifyAll }) => notifyAll),
         batch.map(({ fingerprint }) => fingerprint),
-        batch.map(({ content }) => JSON.stringify(content)),
+        jsonTexts(batch.map(({ content }) => JSON.stringify(content))),
         batch.map(({ deadline }) => deadline ?? null),
         eventIds,
         batch.map(({ trace }) => trace ?? null),

@@ -32,6 +32,12 @@ describe(EventMemory.name, () => {
     expect([passed, lefts]).toEqual([['fits'], 1]);
   });
 
+  it('leaves no small event to the table because of a large one before it', async () => {
+    memory.add([anEvent('large', EVENT_MEMORY_BYTES + 1), anEvent('small')], performance.now());
+    await pass();
+    expect([passed, lefts]).toEqual([['small'], 1]);
+  });
+
   it('says so when an event is left to the table, because it is too old', async () => {
     memory.add([anEvent('old')], performance.now() - EVENT_MEMORY_MS);
     memory.add([anEvent('young')], performance.now());

@@ -34,12 +34,18 @@ export class EventMemory {
 
   /** @param since `performance.now()` before the statement that stored them */
   add(events: readonly OutboxEvent[], since: number): void {
+    let isLeft = false;
     for (const event of events) {
       const bytes = Buffer.byteLength(event.data);
-      if (this.bytes + bytes > EVENT_MEMORY_BYTES) return this.left();
+      // A large one must not leave the small ones behind it to the table, where they wait for seconds.
+      if (this.bytes + bytes > EVENT_MEMORY_BYTES) {
+        isLeft = true;
+        continue;
+      }
       this.change(bytes);
       this.waiting.push({ event, bytes, until: since + EVENT_MEMORY_MS });
     }
+    if (isLeft) this.left();
   }
 
   /**

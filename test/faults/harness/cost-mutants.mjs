@@ -10,7 +10,7 @@ export const COST_MUTANTS = [
   },
   {
     name: 'costs that many empty answers talk down',
-    edits: [[`${SERVER}/expected-costs.ts`, 'Math.max(costs.recent, largestOf(costs, performance.now()))', 'costs.recent']],
+    edits: [[`${SERVER}/expected-costs.ts`, 'Math.max(costs.recent, largestOf(costs, now))', 'costs.recent']],
     test: [`${SERVER}/query-turns.spec.ts`, 'cannot be talked down'],
   },
   {
@@ -22,6 +22,16 @@ export const COST_MUTANTS = [
     name: 'light work that takes the place of what rests',
     edits: [[`${SERVER}/fair-schedule.ts`, 'const keepsPlace = restMs > 0', 'const keepsPlace = restMs < 0']],
     test: [`${SERVER}/query-turns.spec.ts`, 'rest in half of the places'],
+  },
+  {
+    name: 'light costs that are known for ever',
+    edits: [[`${SERVER}/expected-costs.ts`, 'recent <= LIGHT && now - at', 'recent < 0 && now - at']],
+    test: [`${SERVER}/query-turns.spec.ts`, 'finds out anew'],
+  },
+  {
+    name: 'first queries of many tenants in all places',
+    edits: [[`${SERVER}/expected-costs.ts`, 'this.tried.size < MOST_TRIED ||', 'this.tried.size < Infinity ||']],
+    test: [`${SERVER}/query-turns.spec.ts`, 'leaves places to light queries'],
   },
   {
     name: 'small heavy work that waits for large work',

@@ -18,7 +18,7 @@ const LISTENERS = 'libs/rabbitmq/src/events/event.publisher.int-spec.ts';
 export const NEIGHBOUR_MUTANTS = [
   {
     name: 'deletions of unknown cost all at once',
-    edits: [[TURNS, 'this.tried.has(name) ? this.options.heavyBudget / 2 : LIGHT', 'LIGHT']],
+    edits: [[TURNS, 'this.expected.mayTry(name) ? LIGHT : this.options.heavyBudget / 2', 'LIGHT']],
     test: [`${SERVER}/turns.spec.ts`, 'finds out by the first deletion of a tenant'],
   },
   {

@@ -79,6 +79,51 @@ describe('QueryTurns', () => {
     expect(bench.count('expensive')).toBeLessThanOrEqual(PLACES);
   });
 
+  it('leaves places to light queries when the first ones of many tenants come at once, and those before were heavy', async () => {
+    const bench = new TurnsBench('queries', 8);
+    await bench.inTurn('light', INBOX, 1, small);
+    const keys = Array.from({ length: 20 }, (_, number) => `new ${number}`);
+    await bench.inTurn('first', INBOX, 1, large);
+    jest.advanceTimersByTime(1);
+    for (const key of keys) bench.enter(key, INBOX, 1);
+    bench.enter('light', INBOX, 1);
+    const running = () => keys.filter((key) => bench.runs(key) > 0).length;
+    // Three that are tried, and one beside them.
+    expect([running(), bench.runs('light')]).toEqual([4, 1]);
+    while (bench.isBusy) {
+      await bench.finish(1, large);
+      jest.advanceTimersByTime(1);
+      expect(running()).toBeLessThanOrEqual(4);
+    }
+    expect(bench.started).toHaveLength(23);
+  });
+
+  it('lets the first queries of many tenants have all places while they are light', async () => {
+    const bench = new TurnsBench('queries', 8);
+    const keys = Array.from({ length: 20 }, (_, number) => `new ${number}`);
+    await bench.inTurn('heavy', INBOX, 1, large);
+    jest.advanceTimersByTime(10_001);
+    for (const key of keys) bench.enter(key, INBOX, 1);
+    for (let left = 20; left > 0; left--) {
+      expect(keys.filter((key) => bench.runs(key) > 0)).toHaveLength(Math.min(8, left));
+      await bench.finish(1, small);
+    }
+  });
+
+  it('finds out anew what light queries of a flow cost 20 s later, beside light ones of others', async () => {
+    const bench = new TurnsBench('queries', 8);
+    await bench.inTurn('quiet', INBOX, 3, small);
+    expect(await bench.atOnceBeside('light', INBOX, 'quiet', INBOX)).toBe(4);
+    jest.advanceTimersByTime(20_001);
+    // One that is tried, and one beside it.
+    expect(await bench.atOnceBeside('light', INBOX, 'quiet', INBOX)).toBe(2);
+    await bench.inTurn('quiet', INBOX, 1, small);
+    expect(await bench.atOnceBeside('light', INBOX, 'quiet', INBOX)).toBe(4);
+    await bench.inTurn('quiet', INBOX, 1, large);
+    jest.advanceTimersByTime(20_001);
+    expect(await bench.atOnceBeside('light', INBOX, 'quiet', INBOX)).toBe(1);
+  });
+
   it('asks for the cost again when a query that came early could start', async () => {
     const bench = new TurnsBench('queries');
     bench.enter('expensive', INBOX, 1);

@@ -55,8 +55,6 @@ export abstract class Turns {
   private readonly running: { set(value: number): void };
   /** Expected cost of the next delivery, by flow and pattern. */
   private readonly expected = new ExpectedCosts();
-  /** Flows and patterns of unknown cost of which one delivery finds it out. */
-  private readonly tried = new Set<string>();
 
   constructor(
     kind: 'commands' | 'queries' | 'events',
@@ -75,8 +73,8 @@ export abstract class Turns {
       const name = expectationOf(delivery);
       let isTried = false;
       const finish = () => {
-        if (isTried) this.tried.delete(name);
         const { cost, isNews, again } = this.costAfter(delivery) ?? {};
+        if (isTried) this.expected.endTry(name);
         this.schedule.leave(work, cost, isNews, again);
         this.report();
       };
@@ -88,9 +86,7 @@ export abstract class Turns {
         givesWay: () => this.givesWay(delivery),
         isOnlyAnswered: delivery.mayBeRefused,
         start: () => {
-          // One that begins beside it may end first, and says nothing about it.
-          isTried = this.isExpected(delivery) && this.expected.recent(name) === undefined && !this.tried.has(name);
-          if (isTried) this.tried.add(name);
+          isTried = this.isExpected(delivery) && this.expected.try(name);
           void handle().finally(finish).then(resolve, reject);
         },
         dropIfOver: () => {
@@ -135,7 +131,7 @@ export abstract class Turns {
   protected costExpected(delivery: Delivery, isBesideLight: boolean): number {
     const name = expectationOf(delivery);
     const expected = isBesideLight && isOfOne(delivery) ? this.expected.largest(name) : this.expected.recent(name);
-    return expected ?? (this.tried.has(name) ? this.options.heavyBudget / 2 : LIGHT);
+    return expected ?? (this.expected.mayTry(name) ? LIGHT : this.options.heavyBudget / 2);
   }
 
   /** @param cost is now expected of the next one */

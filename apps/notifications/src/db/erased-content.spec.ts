@@ -1,4 +1,4 @@
-import { withoutUsers } from './erased-content';
+import { changesOf, withoutUsers } from './erased-content';
 
 const ada = { userId: 'ada', name: 'Ada' };
 const bob = { userId: 'bob', name: 'Bob' };
@@ -48,5 +48,22 @@ describe('withoutUsers', () => {
       new Set(['ada']),
     );
     expect(json).toContain('"displayHeadlineMessageTemplateData":{"__proto__":{"userId":"erased"},"b":1}');
+  });
+});
+
+describe('changesOf', () => {
+  const hit = (id: string, differences: object) => ({ id, content: JSON.stringify(content(differences)) });
+
+  it('has those that change, with what they were and will be', async () => {
+    const hits = [hit('named', { notifyUsers: [ada, bob] }), hit('other', {})];
+    expect(await changesOf(hits, new Set(['ada']))).toEqual([{ ...hits[0], next: JSON.stringify(content()) }]);
+  });
+
+  it('lets other work run between large contents', async () => {
+    const order: string[] = [];
+    setImmediate(() => order.push('other work'));
+    const large = hit('large', { displayBodyMessage: 'x'.repeat(128 * 1024) });
+    await changesOf([large, large], new Set(['ada'])).then(() => order.push('changes'));
+    expect(order).toEqual(['other work', 'changes']);
   });
 });

@@ -1,4 +1,30 @@
+import { setImmediate as immediate } from 'node:timers/promises';
 import type { NotificationContent } from './entities/notification.entity';
+
+/** Characters of content after which the event loop may run the calls of others: they wait some milliseconds, not the time of a whole step. */
+const CHARACTERS_AT_A_TIME = 128 * 1024;
+
+/** A stored notification. */
+export interface Hit {
+  id: string;
+  /** JSON text. */
+  content: string;
+}
+
+/** The notifications whose contents change, with the next content of each. Other work runs in between. */
+export async function changesOf(hits: readonly Hit[], userIds: ReadonlySet<string>): Promise<(Hit & { next: string })[]> {
+  const changes: (Hit & { next: string })[] = [];
+  let characters = 0;
+  for (const { id, content } of hits) {
+    const next = withoutUsers(content, userIds);
+    if (next !== undefined) changes.push({ id, content, next });
+    characters += content.length;
+    if (characters < CHARACTERS_AT_A_TIME) continue;
+    characters = 0;
+    await immediate();
+  }
+  return changes;
+}
 
 /** Replaces an erased user where a notification needs a user. */
 const ERASED = { userId: 'erased' };

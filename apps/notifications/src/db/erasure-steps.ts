@@ -5,7 +5,7 @@ import { EVENT_TYPES } from '@app/contracts/event-types';
 import { jsonTexts } from '@app/postgres/json-texts';
 import type { ErasureSteps, StepOutcome } from '@app/postgres/retention/erasure-loop';
 import type { OutboxEvent } from '@app/postgres/outbox/outbox-event';
-import { withoutUsers } from './erased-content';
+import { changesOf, type Hit } from './erased-content';
 import * as sql from './erasure.sql';
 import { UNDER_WAY_MS } from './outbox.repository';
 import { SETTLED } from './readings.sql';
@@ -54,7 +54,7 @@ interface Found {
   bytes: number;
   last: string | null;
   more: boolean;
-  hits: { id: string; content: string }[];
+  hits: Hit[];
 }
 
 /**
@@ -183,11 +183,7 @@ async function lookAt(
 ): Promise<Found | 'changed'> {
   const { strings, words } = sql.soughtIn(userIds);
   const [found] = await manager.query<[Found]>(sql.FIND_NOTIFICATIONS, [organization, after, rows, bytes, strings, upTo, words]);
-  const erased = new Set(userIds);
-  const changes = found.hits.flatMap(({ id, content }) => {
-    const next = withoutUsers(content, erased);
-    return next === undefined ? [] : [{ id, content, next }];
-  });
+  const changes = await changesOf(found.hits, new Set(userIds));
   if (changes.length === 0) return found;
   const [{ count }] = await manager.query<[{ count: number }]>(sql.REWRITE_NOTIFICATIONS, [
     organization,

@@ -1,72 +1,31 @@
-import { Registry } from 'prom-client';
 import { firstValueFrom } from 'rxjs';
 import { ApiError } from '@app/contracts/error';
 import { AddNotification } from '@app/contracts/notifications.add';
 import { AddUsers, type AddUsersRequest } from '@app/contracts/users.add';
 import { Authenticate } from '@app/contracts/users.authenticate';
 import { Exists } from '@app/contracts/users.exists';
-import { createTestBroker, type TestBroker } from '@app/testing/broker/broker';
-import { eventually } from '@app/testing/eventually';
-import { startUsersStub, type UsersHandlers } from '@app/testing/system/users-stub';
-import { declareTopology } from '../src/topology/declare-topology';
-import type { DeliveryContext } from '../src/delivery/delivery-context';
-import { RabbitClient, type CallOptions } from '../src/client/rabbit.client';
-import type { RabbitServer } from '../src/server/rabbit.server';
 import { Caller } from '@app/amqp/calls/caller';
 import { Reply } from '@app/amqp/messages/reply';
-import { within } from '@app/amqp/connection/within';
-
-const BODY: AddUsersRequest = { organizationId: 'o', users: [{ userId: 'u' }] };
-const OPTIONS: CallOptions = { apiKey: 'key', requestId: 'request-1', timeoutMs: 5000 };
-
-const unexpected = () => {
-  throw new Error('unexpected');
-};
-
-/** A promise that the test resolves, so that a handler runs for as long as the test wants. */
-function gate() {
-  let open!: () => void;
-  const opened = new Promise<void>((resolve) => (open = resolve));
-  return { open, opened };
-}
+import type { TestBroker } from '@app/testing/broker/broker';
+import { eventually } from '@app/testing/eventually';
+import type { UsersHandlers } from '@app/testing/system/users-stub';
+import type { RabbitClient } from '../src/client/rabbit.client';
+import type { DeliveryContext } from '../src/delivery/delivery-context';
+import { CallsBench, gate, OPTIONS } from './calls-bench';
+import { BODY, failure } from './stubbed-users';
 
 describe('calls', () => {
+  let bench: CallsBench;
   let broker: TestBroker;
   let client: RabbitClient;
-  let server: RabbitServer | undefined;
-  const handlers: UsersHandlers = { add: unexpected, authenticate: unexpected, exists: unexpected };
-  const metrics = new Registry();
-
-  const startServer = async (prefetch = 50) => {
-    server = await startUsersStub(
-      { connection: { url: broker.url, name: 'users' }, prefetch: { commands: prefetch, queries: prefetch }, metrics },
-      handlers,
-    );
-    await eventually(() => server?.check() === undefined);
-  };
+  let handlers: UsersHandlers;
 
   beforeAll(async () => {
-    broker = await createTestBroker();
-    await declareTopology(broker.url);
-    client = new RabbitClient({ connection: { url: broker.url, name: 'gateway' }, metrics, maxPending: 100 });
-    await client.connect();
-    await eventually(() => client.check() === undefined);
-    await startServer();
+    bench = await CallsBench.start();
+    ({ broker, client, handlers } = bench);
   });
-
-  afterAll(async () => {
-    await client?.close();
-    await server?.close();
-    await broker?.drop();
-  });
-
-  beforeEach(() => Object.assign(handlers, { add: unexpected, authenticate: unexpected, exists: unexpected }));
-
-  const failure = (call: Promise<unknown>) =>
-    call.then(
-      () => unexpected(),
-      (error: unknown) => error as ApiError,
-    );
+  afterAll(() => bench?.stop());
+  beforeEach(() => bench.reset());
 
   it('sends the results of commands that end together in one message, errors after their acks, and each reaches its call', async () => {
     const { open, opened } = gate();
@@ -199,117 +158,6 @@ describe('calls', () => {
     expect((await failure(client.call(AddUsers, BODY, OPTIONS))).status).toBe('UNAVAILABLE');
     open();
     await Promise.all(calls);
-  });
-
-  it('handles no more at once than the prefetch', async () => {
-    await server?.close();
-    await startServer(3);
-    let running = 0;
-    let most = 0;
-    const { open, opened } = gate();
-    handlers.add = async () => {
-      most = Math.max(most, ++running);
-      await opened;
-      running--;
-    };
-    const calls = Array.from({ length: 10 }, () => client.call(AddUsers, BODY, OPTIONS));
-    await eventually(() => running === 3);
-    // A query afterwards proves that the broker had the time to deliver more.
-    handlers.exists = () => ({});
-    await client.call(Exists, {}, OPTIONS);
-    expect(running).toBe(3);
-    open();
-    await Promise.all(calls);
-    expect(most).toBe(3);
-  });
-
-  it('handles a light command of another key while heavy ones wait that are more than there are places', async () => {
-    const PLACES = 4;
-    await server?.close();
-    await startServer(PLACES);
-    const { open, opened } = gate();
-    let running = 0;
-    handlers.add = async ({ users }) => {
-      if (users.length === 1) return { light: true };
-      running++;
-      await opened;
-      return {};
-    };
-    // So large that no two of them share a message.
-    const users = Array.from({ length: 800 }, (_, n) => ({ userId: String(n), name: 'n'.repeat(200) }));
-    const heavy = Array.from({ length: 2 * PLACES }, () => client.call(AddUsers, { ...BODY, users }, OPTIONS));
-    const inFlight = async () => (await metrics.getSingleMetric('rabbitmq_deliveries_in_flight')!.get()).values;
-    await eventually(async () =>
-      (await inFlight()).some(({ labels, value }) => labels.queue === 'users.calls' && value >= PLACES),
-    );
-    const answer = await client.call(AddUsers, BODY, { ...OPTIONS, apiKey: 'another key' });
-    expect(answer.parse()).toEqual({ light: true });
-    expect(running).toBeGreaterThan(0);
-    expect(running).toBeLessThan(PLACES);
-    open();
-    await Promise.all(heavy);
-  });
-
-  it('answers 504 at the deadline, and executes nothing after it', async () => {
-    await server?.close();
-    const executed: string[] = [];
-    handlers.add = (_, { messageId }) => executed.push(messageId ?? '');
-    handlers.exists = () => executed.push('query');
-    const started = performance.now();
-    const late = [
-      client.call(AddUsers, BODY, { ...OPTIONS, timeoutMs: 200, messageId: 'late' }),
-      client.call(Exists, {}, { ...OPTIONS, timeoutMs: 200 }),
-    ];
-    for (const error of await Promise.all(late.map(failure))) expect(error.status).toBe('DEADLINE_EXCEEDED');
-    expect(performance.now() - started).toBeGreaterThanOrEqual(198);
-
-    await startServer();
-    await client.call(AddUsers, BODY, { ...OPTIONS, messageId: 'in time' });
-    expect(executed).toEqual(['in time']);
-    const { values } = await metrics.getSingleMetric('rabbitmq_deliveries_total')!.get();
-    expect(values).toContainEqual(
-      expect.objectContaining({ value: 1, labels: { pattern: 'users.add.v1', outcome: 'expired', status: '' } }),
-    );
-  });
-
-  it('lets running handlers finish and their replies arrive when it closes', async () => {
-    const { open, opened } = gate();
-    const running = gate();
-    handlers.add = async () => {
-      running.open();
-      await opened;
-      return { done: true };
-    };
-    const call = client.call(AddUsers, BODY, OPTIONS);
-    await running.opened;
-    const closed = server?.close();
-    // The only sign of waiting is that close() has not resolved.
-    expect(await within(200, closed ?? Promise.resolve())).toBe(false);
-    open();
-    expect((await call).parse()).toEqual({ done: true });
-    await closed;
-
-    handlers.add = (_, { redelivered }) => ({ redelivered });
-    await startServer();
-    expect((await client.call(AddUsers, BODY, OPTIONS)).parse()).toEqual({ redelivered: false });
-  });
-
-  it('lets pending calls finish when the client closes, and refuses new ones', async () => {
-    const other = new RabbitClient({ connection: { url: broker.url, name: 'other' }, metrics });
-    await other.connect();
-    await eventually(() => other.check() === undefined);
-    const { open, opened } = gate();
-    handlers.add = async () => {
-      await opened;
-      return { done: true };
-    };
-    const call = other.call(AddUsers, BODY, OPTIONS);
-    const closed = other.close();
-    expect((await failure(other.call(AddUsers, BODY, OPTIONS))).status).toBe('UNAVAILABLE');
-    open();
-    expect((await call).parse()).toEqual({ done: true });
-    await closed;
-    expect(other.state).toBe('down');
   });
 
   it('is not slowed down by delayed acknowledgements of TCP', async () => {

@@ -1,95 +1,50 @@
 import { once, type EventEmitter } from 'node:events';
-import { Logger } from '@nestjs/common';
 import type { Channel, ChannelModel } from 'amqplib';
-import { Registry } from 'prom-client';
-import type { ApiError } from '@app/contracts/error';
-import { AddUsers, type AddUsersRequest } from '@app/contracts/users.add';
+import type { Registry } from 'prom-client';
+import { AddUsers } from '@app/contracts/users.add';
 import { Authenticate } from '@app/contracts/users.authenticate';
-import { BrokerLinks } from '@app/testing/broker/broker-links';
-import { eventually } from '@app/testing/eventually';
-import { PrivateServer } from '@app/testing/system/private-server';
-import { startUsersStub, type UsersHandlers } from '@app/testing/system/users-stub';
-import type { ConsumedQueue } from '../src/topology/consumed-queues';
-import { declareTopology } from '../src/topology/declare-topology';
 import type { RabbitConnection } from '@app/amqp/connection/connection';
 import { openConnection } from '@app/amqp/connection/open-connection';
+import { eventually } from '@app/testing/eventually';
+import type { PrivateServer } from '@app/testing/system/private-server';
+import type { UsersHandlers } from '@app/testing/system/users-stub';
 import { RabbitClient } from '../src/client/rabbit.client';
 import type { RabbitServer } from '../src/server/rabbit.server';
+import type { ConsumedQueue } from '../src/topology/consumed-queues';
+import { declareTopology } from '../src/topology/declare-topology';
+import { CALL, RecoveryBench } from './recovery-bench';
+import { BODY, failure } from './stubbed-users';
 
-const BODY: AddUsersRequest = { organizationId: 'o', users: [{ userId: 'u' }] };
 /** A client looks at its reply queue each second. The rest is for the next connection on a slow machine. */
 const NEXT_REPLY_QUEUE_MS = 5000;
 /** Far less than calls wait for the end of an alarm. */
 const AT_ONCE_MS = 1000;
-const CALL = { apiKey: 'key', requestId: 'r', timeoutMs: 8000 };
 
 describe('recovery', () => {
+  let bench: RecoveryBench;
   let broker: PrivateServer;
   let client: RabbitClient;
   let server: RabbitServer;
-  const handlers = {} as UsersHandlers;
-  const metrics = new Registry();
-
-  const ready = () => eventually(() => server.check() === undefined && client.check() === undefined);
-
-  const failure = (call: Promise<unknown>): Promise<ApiError> =>
-    call.then(
-      () => {
-        throw new Error('unexpected');
-      },
-      (error: unknown) => error as ApiError,
-    );
-
-  const killConnections = (name: string) => eventually(() => broker.management.killConnections(name));
-
-  /** Calls a command whose handler runs until `letGo` is called. */
-  const running = async (timeoutMs = CALL.timeoutMs) => {
-    let runs = 0;
-    let letGo!: () => void;
-    const gone = new Promise<void>((resolve) => (letGo = resolve));
-    handlers.add = async (_, { redelivered }) => {
-      runs++;
-      await gone;
-      return { redelivered };
-    };
-    const call = client.call(AddUsers, BODY, { ...CALL, timeoutMs });
-    call.catch(() => undefined);
-    await eventually(() => runs === 1);
-    return { call, letGo, runs: () => runs };
-  };
-
-  const callsWork = async () => {
-    handlers.add = () => ({ fine: true });
-    await ready();
-    expect((await client.call(AddUsers, BODY, CALL)).parse()).toEqual({ fine: true });
-  };
+  let handlers: UsersHandlers;
+  let metrics: Registry;
 
   beforeAll(async () => {
-    broker = await PrivateServer.start('rabbitmq', '--management');
-    await declareTopology(broker.url);
-    client = new RabbitClient({ connection: { url: broker.url, name: 'gateway' }, metrics });
-    await client.connect();
-    server = await startUsersStub({ connection: { url: broker.url, name: 'users' }, metrics }, handlers);
-    await ready();
+    bench = await RecoveryBench.start();
+    ({ broker, client, server, handlers, metrics } = bench);
   });
-
-  afterAll(async () => {
-    await client?.close();
-    await server?.close();
-    await broker?.remove();
-  });
+  afterAll(() => bench?.stop());
 
   it('a killed connection of the client: the outcome of its calls is unknown at once', async () => {
-    const { call, letGo } = await running();
+    const { call, letGo } = await bench.running();
     const outcome = failure(call).then((error) => ({ error, at: performance.now() }));
-    await killConnections('gateway calling');
+    await bench.killConnections('gateway calling');
     const killedAt = performance.now();
     const { error, at } = await outcome;
     expect(error.status).toBe('DEADLINE_EXCEEDED');
     // Not at the deadline.
     expect(at - killedAt).toBeLessThan(CALL.timeoutMs / 2);
     letGo();
-    await callsWork();
+    await bench.expectCallsWork();
   });
 
   it('a killed connection of the client: a query that comes in that moment is not asked twice', async () => {
@@ -106,35 +61,35 @@ describe('recovery', () => {
         client.call(Authenticate, { apiKey: 'key', tokenHash: 'a'.repeat(64) }, CALL),
       );
       answer.catch(() => undefined);
-      await killConnections('gateway calling');
+      await bench.killConnections('gateway calling');
       return answer;
     });
     expect(await askedAgain()).toBe(before);
-    await callsWork();
+    await bench.expectCallsWork();
   });
 
   it('a killed publishing connection of the service: the reply waits for the next one', async () => {
-    const { call, letGo } = await running();
+    const { call, letGo } = await bench.running();
     const { publishing } = (server as unknown as { connections: { publishing: RabbitConnection } }).connections;
     // In the event itself, because the connection may be back before the test can look.
     const lost = once(publishing, 'state').then(letGo);
-    await killConnections('users publishing');
+    await bench.killConnections('users publishing');
     await lost;
     expect((await call).parse()).toEqual({ redelivered: false });
-    await callsWork();
+    await bench.expectCallsWork();
   });
 
   it('a killed consuming connection of the service: the command is delivered again', async () => {
-    const { call, letGo, runs } = await running();
-    await killConnections('users consuming');
+    const { call, letGo, runs } = await bench.running();
+    await bench.killConnections('users consuming');
     await eventually(() => runs() === 2);
     letGo();
     await call;
-    await callsWork();
+    await bench.expectCallsWork();
   });
 
   it('a channel that the broker closes: the next channel consumes', async () => {
-    const { call, letGo, runs } = await running();
+    const { call, letGo, runs } = await bench.running();
     const connection = server.unwrap();
     const { consumers } = server as unknown as { consumers: Map<ConsumedQueue, { consuming: { acks: { channel: Channel } } }> };
     const [, consumer] = [...consumers].find(([{ name }]) => name === 'users.calls')!;
@@ -143,7 +98,7 @@ describe('recovery', () => {
     await eventually(() => runs() === 2);
     letGo();
     await call;
-    await callsWork();
+    await bench.expectCallsWork();
     // Only the channel was lost, not its connection.
     expect(server.unwrap()).toBe(connection);
   });
@@ -155,21 +110,21 @@ describe('recovery', () => {
     await eventually(() => server.check() === 'the queue users.calls does not exist in the broker: run "npm run setup"');
     expect(await failure(client.call(AddUsers, BODY, CALL))).toMatchObject({ status: 'UNAVAILABLE' });
     await declareTopology(broker.url);
-    await callsWork();
+    await bench.expectCallsWork();
 
     const { replyQueue } = (client as unknown as { caller: { replyQueue: string } }).caller;
-    const { call, letGo } = await running();
+    const { call, letGo } = await bench.running();
     // Only the connection that owns an exclusive queue may delete it.
     const own = await client.unwrap<ChannelModel>().createChannel();
     await own.deleteQueue(replyQueue);
     expect((await failure(call)).status).toBe('DEADLINE_EXCEEDED');
     letGo();
-    await callsWork();
+    await bench.expectCallsWork();
     await model.close();
   });
 
   it('a reply queue that the broker forgets without a word: calls work again', async () => {
-    const { call, letGo } = await running();
+    const { call, letGo } = await bench.running();
     const { caller } = client as unknown as { caller: { replyQueue: string } };
     const { replyQueue } = caller;
     // As a node of RabbitMQ 4.0 does with Khepri after a freeze. Version 3 takes the name, and 4 the queue. Tabs: an order ends at a space.
@@ -181,123 +136,7 @@ describe('recovery', () => {
     expect((await failure(call)).status).toBe('DEADLINE_EXCEEDED');
     // On a slow machine the deadline comes before the end of the connection.
     await eventually(() => caller.replyQueue !== replyQueue, NEXT_REPLY_QUEUE_MS);
-    await callsWork();
-  });
-
-  describe('a queue that confirms nothing, as at a node in a minority with Khepri', () => {
-    let links: BrokerLinks;
-    /** Name of each connection, and the address that it was made to. */
-    let connected: [string, string][];
-    let log: jest.SpyInstance;
-
-    const suspended: string[] = [];
-    const evaluate = (expression: string) => broker.order(`rabbitmqctl eval ${expression}.`);
-    /** The process of a queue: the leader of a quorum queue has a name. */
-    const processOf = (name: string) =>
-      name.endsWith('queries')
-        ? `amqqueue:get_pid(element(2,rabbit_amqqueue:lookup(rabbit_misc:r(<<"/">>,queue,<<"${name}">>))))`
-        : `{list_to_atom("%2F_${name}"),node()}`;
-    const suspend = async (name: string) => {
-      suspended.push(name);
-      await evaluate(`sys:suspend(${processOf(name)})`);
-    };
-    const resumeAll = async () => {
-      for (const name of suspended.splice(0)) await evaluate(`sys:resume(${processOf(name)})`);
-    };
-    const addressesOf = (name: string) => connected.filter(([connection]) => connection === name).map(([, address]) => address);
-
-    beforeEach(async () => {
-      links = await BrokerLinks.to(broker.url, 2);
-      connected = [];
-      log = jest.spyOn(Logger.prototype, 'log').mockImplementation((line: unknown) => {
-        const { msg, connection, address } = line as { msg: string; connection: string; address: string };
-        if (msg === 'connected to the broker') connected.push([connection, address]);
-      });
-    });
-    afterEach(async () => {
-      await resumeAll();
-      log.mockRestore();
-      await links.close();
-    });
-
-    it('calls go to another node, unless it is a queue of queries, which is on one node', async () => {
-      const [reader, writer] = ['reader', 'writer'].map(
-        (name, preference) => new RabbitClient({ connection: { url: links.url, name, preference }, metrics }),
-      );
-      const ask = () => reader.call(Authenticate, { apiKey: 'key', tokenHash: 'a'.repeat(64) }, CALL);
-      try {
-        await Promise.all([reader.connect(), writer.connect()]);
-        handlers.add = () => ({ fine: true });
-        handlers.authenticate = () => ({ known: true });
-        await eventually(() => writer.call(AddUsers, BODY, CALL));
-        await eventually(ask);
-        await suspend('users.calls.queries');
-        await ask();
-        await suspend('users.calls');
-        const sentAt = performance.now();
-        const outcome = failure(writer.call(AddUsers, BODY, { ...CALL, timeoutMs: 20_000 }));
-        await eventually(() => addressesOf('writer calling').length > 1);
-        // The default of 8 s; timers may be a millisecond early.
-        expect(performance.now() - sentAt).toBeGreaterThan(7900);
-        const [before, after] = addressesOf('writer calling');
-        expect(after).not.toBe(before);
-        expect(addressesOf('reader calling')).toHaveLength(1);
-        expect((await outcome).status).toBe('DEADLINE_EXCEEDED');
-        await resumeAll();
-        await eventually(() => writer.call(AddUsers, BODY, CALL));
-      } finally {
-        await Promise.all([reader.close(), writer.close()]);
-      }
-    });
-
-    it('the time of an alarm says nothing about it', async () => {
-      const unconfirmedMs = 1000;
-      const writer = new RabbitClient({ connection: { url: links.url, name: 'writer', unconfirmedMs }, metrics });
-      const { connection } = writer as unknown as { connection: RabbitConnection };
-      try {
-        await writer.connect();
-        handlers.add = () => ({ fine: true });
-        await eventually(() => writer.call(AddUsers, BODY, CALL));
-        await suspend('users.calls');
-        await broker.order('memory alarm on');
-        // The queue has its command, and the broker blocks the connection. The alarm lasts longer than a queue may confirm nothing.
-        await failure(writer.call(AddUsers, BODY, { ...CALL, timeoutMs: 2 * unconfirmedMs }));
-        expect(writer.state).toBe('blocked');
-        const states: [string, number][] = [];
-        connection.on('state', (state) => states.push([state, performance.now()]));
-        await broker.order('memory alarm off');
-        await eventually(() => addressesOf('writer calling').length > 1);
-        const [[, endedAt], [state, leftAt]] = states;
-        expect(state).toBe('down');
-        expect(leftAt - endedAt).toBeGreaterThanOrEqual(unconfirmedMs);
-      } finally {
-        await writer.close();
-      }
-    });
-
-    it('all connections of an idle service go to another node', async () => {
-      const other = await startUsersStub(
-        // Without queries no connection is at another node on purpose.
-        { connection: { url: links.url, name: 'other', unconfirmedMs: 1000 }, metrics, queues: ['commands'] },
-        handlers,
-      );
-      const addresses = () => ['other consuming', 'other publishing'].map(addressesOf);
-      try {
-        await eventually(() => other.check() === undefined);
-        const [[before]] = addresses();
-        expect(addresses()).toEqual([[before], [before]]);
-        await suspend('quorum.check');
-        // Each goes on to another one when the next is suspended, too.
-        await eventually(() => addresses().every(({ length }) => length >= 2));
-        const [[, after]] = addresses();
-        expect(after).not.toBe(before);
-        expect(addresses().map((all) => all.slice(0, 2))).toEqual(Array.from({ length: 2 }, () => [before, after]));
-        await resumeAll();
-        await eventually(() => other.check() === undefined);
-      } finally {
-        await other.close();
-      }
-    });
+    await bench.expectCallsWork();
   });
 
   it('a memory alarm of a moment: calls wait for its end, and are executed once', async () => {
@@ -345,7 +184,7 @@ describe('recovery', () => {
     expect(client.check()).toBe('the broker is short of memory or disk');
 
     await broker.order('memory alarm off');
-    await ready();
+    await bench.ready();
     await client.call(AddUsers, BODY, { ...CALL, messageId: 'afterwards' });
     expect(executed).toEqual(['afterwards']);
   });
@@ -361,12 +200,12 @@ describe('recovery', () => {
     // Before the silence of 8 s that ends the connection.
     expect(performance.now() - started).toBeLessThan(5000);
     await broker.order('resume');
-    await callsWork();
+    await bench.expectCallsWork();
   });
 
   it.each(['stop', 'kill'] as const)('a broker that ends (%s) and restarts', async (way) => {
     // A quorum queue that was declared a moment ago may come back without its leader.
-    const { call, letGo } = await running();
+    const { call, letGo } = await bench.running();
     const outcome = failure(call);
     await broker.order(way);
     expect((await outcome).status).toBe('DEADLINE_EXCEEDED');
@@ -378,11 +217,11 @@ describe('recovery', () => {
     expect(performance.now() - started).toBeLessThan(CALL.timeoutMs / 2);
     for (const one of [client, server]) expect(one.check()).toMatch(/^not connected to the broker: .*127\.0\.0\.1:\d+ \(.*ECONN/);
     await broker.order('start');
-    await callsWork();
+    await bench.expectCallsWork();
   });
 
   it('closes in time without a broker', async () => {
-    const { letGo } = await running(2000);
+    const { letGo } = await bench.running(2000);
     await broker.order('pause');
     const other = new RabbitClient({ connection: { url: broker.url, name: 'other' }, metrics });
     await other.connect();

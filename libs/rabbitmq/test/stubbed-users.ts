@@ -1,6 +1,7 @@
 import type { Channel, ChannelModel, GetMessage, Options } from 'amqplib';
 import { Registry } from 'prom-client';
 import { openConnection } from '@app/amqp/connection/open-connection';
+import type { ApiError } from '@app/contracts/error';
 import { AddUsers, type AddUsersRequest } from '@app/contracts/users.add';
 import { createTestBroker, type TestBroker } from '@app/testing/broker/broker';
 import { eventually } from '@app/testing/eventually';
@@ -13,6 +14,14 @@ export const BODY: AddUsersRequest = { organizationId: 'o', users: [{ userId: 'u
 export const CALL = { apiKey: 'key', requestId: 'request-1', timeoutMs: 5000 };
 export const DEAD = 'users.commands.dead';
 export const REFUSED = 'users.commands.refused';
+
+export const unexpected = () => {
+  throw new Error('unexpected');
+};
+
+/** The error of a call. @throws Error when the call does not fail */
+export const failure = (call: Promise<unknown>): Promise<ApiError> =>
+  call.then(unexpected, (error: unknown) => error as ApiError);
 
 type StubOptions = Omit<Parameters<typeof startUsersStub>[0], 'connection' | 'metrics'>;
 

@@ -49,17 +49,17 @@ export const GATEWAY_MUTANTS = [
   {
     name: 'heavy commands without turns at the gateway',
     edits: [[`${ADMISSION}/call-turns.ts`, 'MOST_ANSWER_BYTES : MOST_HEAVY_BYTES', 'MOST_ANSWER_BYTES : Infinity']],
-    test: [`${ADMISSION}/call-turns.spec.ts`, 'of heavy commands are as many as a process'],
+    test: [`${ADMISSION}/call-turns-heavy.spec.ts`, 'of heavy commands are as many as a process'],
   },
   {
     name: 'large pages without turns at the gateway',
     edits: [[`${ADMISSION}/call-turns.ts`, '? MOST_ANSWER_BYTES : MOST_HEAVY_BYTES', '? Infinity : MOST_HEAVY_BYTES']],
-    test: [`${ADMISSION}/call-turns.spec.ts`, 'of heavy queries are few, three quarters of them of a key'],
+    test: [`${ADMISSION}/call-turns-heavy.spec.ts`, 'of heavy queries are few, three quarters of them of a key'],
   },
   {
     name: 'any number of pages of unknown size at work',
     edits: [[`${ADMISSION}/call-turns.ts`, '{ most: MOST_UNKNOWN.ofAll, mostOfKey: MOST_UNKNOWN.ofKey }', '{ most: Infinity }']],
-    test: [`${ADMISSION}/call-turns.spec.ts`, 'of heavy queries are few for a key whose answers may have any size'],
+    test: [`${ADMISSION}/call-turns-heavy.spec.ts`, 'of heavy queries are few for a key whose answers may have any size'],
   },
   {
     name: 'a traced error for each aborted request',

@@ -46,7 +46,7 @@ export const NEIGHBOUR_MUTANTS = [
         'prefetch: Math.min(CALLS_PREFETCH, commands)',
       ],
     ],
-    test: ['libs/rabbitmq/test/calls.int-spec.ts', 'handles a light command of another key'],
+    test: ['libs/rabbitmq/test/calls-at-work.int-spec.ts', 'handles a light command of another key'],
   },
   {
     name: 'any number of questions to users of one key',
@@ -220,7 +220,7 @@ export const NEIGHBOUR_MUTANTS = [
         "if (state === 'here') this.commandTurns.close();",
       ],
     ],
-    test: ['libs/rabbitmq/test/failures.int-spec.ts', 'a new command with a caller is refused'],
+    test: ['libs/rabbitmq/test/database-away.int-spec.ts', 'a new command with a caller is refused'],
   },
   {
     name: 'bodies that are parsed before their turn',

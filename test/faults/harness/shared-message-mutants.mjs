@@ -55,7 +55,10 @@ export const SHARED_MESSAGE_MUTANTS = [
         'this.outbox.add([...inserted.values()], performance.now());',
       ],
     ],
-    test: ['apps/notifications/src/writer/notification-writer.int-spec.ts', 'gives the outbox the time before the statement'],
+    test: [
+      'apps/notifications/src/writer/notification-writer.slow-database.int-spec.ts',
+      'gives the outbox the time before the statement',
+    ],
   },
   {
     name: 'events that wait for the next sweep after a failure',

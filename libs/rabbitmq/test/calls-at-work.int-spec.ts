@@ -1,0 +1,134 @@
+import type { Registry } from 'prom-client';
+import { AddUsers } from '@app/contracts/users.add';
+import { Exists } from '@app/contracts/users.exists';
+import { within } from '@app/amqp/connection/within';
+import { eventually } from '@app/testing/eventually';
+import type { UsersHandlers } from '@app/testing/system/users-stub';
+import { RabbitClient } from '../src/client/rabbit.client';
+import { CallsBench, gate, OPTIONS } from './calls-bench';
+import { BODY, failure } from './stubbed-users';
+
+describe('calls at work', () => {
+  let bench: CallsBench;
+  let client: RabbitClient;
+  let handlers: UsersHandlers;
+  let metrics: Registry;
+
+  beforeAll(async () => {
+    bench = await CallsBench.start();
+    ({ client, handlers, metrics } = bench);
+  });
+  afterAll(() => bench?.stop());
+  beforeEach(() => bench.reset());
+
+  it('handles no more at once than the prefetch', async () => {
+    await bench.server?.close();
+    await bench.startServer(3);
+    let running = 0;
+    let most = 0;
+    const { open, opened } = gate();
+    handlers.add = async () => {
+      most = Math.max(most, ++running);
+      await opened;
+      running--;
+    };
+    const calls = Array.from({ length: 10 }, () => client.call(AddUsers, BODY, OPTIONS));
+    await eventually(() => running === 3);
+    // A query afterwards proves that the broker had the time to deliver more.
+    handlers.exists = () => ({});
+    await client.call(Exists, {}, OPTIONS);
+    expect(running).toBe(3);
+    open();
+    await Promise.all(calls);
+    expect(most).toBe(3);
+  });
+
+  it('handles a light command of another key while heavy ones wait that are more than there are places', async () => {
+    const PLACES = 4;
+    await bench.server?.close();
+    await bench.startServer(PLACES);
+    const { open, opened } = gate();
+    let running = 0;
+    handlers.add = async ({ users }) => {
+      if (users.length === 1) return { light: true };
+      running++;
+      await opened;
+      return {};
+    };
+    // So large that no two of them share a message.
+    const users = Array.from({ length: 800 }, (_, n) => ({ userId: String(n), name: 'n'.repeat(200) }));
+    const heavy = Array.from({ length: 2 * PLACES }, () => client.call(AddUsers, { ...BODY, users }, OPTIONS));
+    const inFlight = async () => (await metrics.getSingleMetric('rabbitmq_deliveries_in_flight')!.get()).values;
+    await eventually(async () =>
+      (await inFlight()).some(({ labels, value }) => labels.queue === 'users.calls' && value >= PLACES),
+    );
+    const answer = await client.call(AddUsers, BODY, { ...OPTIONS, apiKey: 'another key' });
+    expect(answer.parse()).toEqual({ light: true });
+    expect(running).toBeGreaterThan(0);
+    expect(running).toBeLessThan(PLACES);
+    open();
+    await Promise.all(heavy);
+  });
+
+  it('answers 504 at the deadline, and executes nothing after it', async () => {
+    await bench.server?.close();
+    const executed: string[] = [];
+    handlers.add = (_, { messageId }) => executed.push(messageId ?? '');
+    handlers.exists = () => executed.push('query');
+    const started = performance.now();
+    const late = [
+      client.call(AddUsers, BODY, { ...OPTIONS, timeoutMs: 200, messageId: 'late' }),
+      client.call(Exists, {}, { ...OPTIONS, timeoutMs: 200 }),
+    ];
+    for (const error of await Promise.all(late.map(failure))) expect(error.status).toBe('DEADLINE_EXCEEDED');
+    expect(performance.now() - started).toBeGreaterThanOrEqual(198);
+
+    await bench.startServer();
+    await client.call(AddUsers, BODY, { ...OPTIONS, messageId: 'in time' });
+    expect(executed).toEqual(['in time']);
+    const { values } = await metrics.getSingleMetric('rabbitmq_deliveries_total')!.get();
+    expect(values).toContainEqual(
+      expect.objectContaining({ value: 1, labels: { pattern: 'users.add.v1', outcome: 'expired', status: '' } }),
+    );
+  });
+
+  it('lets running handlers finish and their replies arrive when it closes', async () => {
+    const { open, opened } = gate();
+    const running = gate();
+    handlers.add = async () => {
+      running.open();
+      await opened;
+      return { done: true };
+    };
+    const call = client.call(AddUsers, BODY, OPTIONS);
+    await running.opened;
+    const closed = bench.server?.close();
+    // The only sign of waiting is that close() has not resolved.
+    expect(await within(200, closed ?? Promise.resolve())).toBe(false);
+    open();
+    expect((await call).parse()).toEqual({ done: true });
+    await closed;
+
+    handlers.add = (_, { redelivered }) => ({ redelivered });
+    await bench.startServer();
+    expect((await client.call(AddUsers, BODY, OPTIONS)).parse()).toEqual({ redelivered: false });
+  });
+
+  it('lets pending calls finish when the client closes, and refuses new ones', async () => {
+    const other = new RabbitClient({ connection: { url: bench.broker.url, name: 'other' }, metrics });
+    await other.connect();
+    await eventually(() => other.check() === undefined);
+    const { open, opened } = gate();
+    handlers.add = async () => {
+      await opened;
+      return { done: true };
+    };
+    const call = other.call(AddUsers, BODY, OPTIONS);
+    const closed = other.close();
+    expect((await failure(other.call(AddUsers, BODY, OPTIONS))).status).toBe('UNAVAILABLE');
+    open();
+    expect((await call).parse()).toEqual({ done: true });
+    await closed;
+    expect(other.state).toBe('down');
+  });
+});

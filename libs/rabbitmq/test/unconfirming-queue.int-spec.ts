@@ -1,0 +1,137 @@
+import { Logger } from '@nestjs/common';
+import type { Registry } from 'prom-client';
+import { AddUsers } from '@app/contracts/users.add';
+import { Authenticate } from '@app/contracts/users.authenticate';
+import type { RabbitConnection } from '@app/amqp/connection/connection';
+import { BrokerLinks } from '@app/testing/broker/broker-links';
+import { eventually } from '@app/testing/eventually';
+import type { PrivateServer } from '@app/testing/system/private-server';
+import { startUsersStub, type UsersHandlers } from '@app/testing/system/users-stub';
+import { RabbitClient } from '../src/client/rabbit.client';
+import { CALL, RecoveryBench } from './recovery-bench';
+import { BODY, failure } from './stubbed-users';
+
+describe('a queue that confirms nothing, as at a node in a minority with Khepri', () => {
+  let bench: RecoveryBench;
+  let broker: PrivateServer;
+  let handlers: UsersHandlers;
+  let metrics: Registry;
+  let links: BrokerLinks;
+  /** Name of each connection, and the address that it was made to. */
+  let connected: [string, string][];
+  let log: jest.SpyInstance;
+
+  const suspended: string[] = [];
+  const evaluate = (expression: string) => broker.order(`rabbitmqctl eval ${expression}.`);
+  /** The process of a queue: the leader of a quorum queue has a name. */
+  const processOf = (name: string) =>
+    name.endsWith('queries')
+      ? `amqqueue:get_pid(element(2,rabbit_amqqueue:lookup(rabbit_misc:r(<<"/">>,queue,<<"${name}">>))))`
+      : `{list_to_atom("%2F_${name}"),node()}`;
+  const suspend = async (name: string) => {
+    suspended.push(name);
+    await evaluate(`sys:suspend(${processOf(name)})`);
+  };
+  const resumeAll = async () => {
+    for (const name of suspended.splice(0)) await evaluate(`sys:resume(${processOf(name)})`);
+  };
+  const addressesOf = (name: string) => connected.filter(([connection]) => connection === name).map(([, address]) => address);
+
+  beforeAll(async () => {
+    bench = await RecoveryBench.start();
+    ({ broker, handlers, metrics } = bench);
+  });
+  afterAll(() => bench?.stop());
+  beforeEach(async () => {
+    links = await BrokerLinks.to(broker.url, 2);
+    connected = [];
+    log = jest.spyOn(Logger.prototype, 'log').mockImplementation((line: unknown) => {
+      const { msg, connection, address } = line as { msg: string; connection: string; address: string };
+      if (msg === 'connected to the broker') connected.push([connection, address]);
+    });
+  });
+  afterEach(async () => {
+    await resumeAll();
+    log.mockRestore();
+    await links.close();
+  });
+
+  it('calls go to another node, unless it is a queue of queries, which is on one node', async () => {
+    const [reader, writer] = ['reader', 'writer'].map(
+      (name, preference) => new RabbitClient({ connection: { url: links.url, name, preference }, metrics }),
+    );
+    const ask = () => reader.call(Authenticate, { apiKey: 'key', tokenHash: 'a'.repeat(64) }, CALL);
+    try {
+      await Promise.all([reader.connect(), writer.connect()]);
+      handlers.add = () => ({ fine: true });
+      handlers.authenticate = () => ({ known: true });
+      await eventually(() => writer.call(AddUsers, BODY, CALL));
+      await eventually(ask);
+      await suspend('users.calls.queries');
+      await ask();
+      await suspend('users.calls');
+      const sentAt = performance.now();
+      const outcome = failure(writer.call(AddUsers, BODY, { ...CALL, timeoutMs: 20_000 }));
+      await eventually(() => addressesOf('writer calling').length > 1);
+      // The default of 8 s; timers may be a millisecond early.
+      expect(performance.now() - sentAt).toBeGreaterThan(7900);
+      const [before, after] = addressesOf('writer calling');
+      expect(after).not.toBe(before);
+      expect(addressesOf('reader calling')).toHaveLength(1);
+      expect((await outcome).status).toBe('DEADLINE_EXCEEDED');
+      await resumeAll();
+      await eventually(() => writer.call(AddUsers, BODY, CALL));
+    } finally {
+      await Promise.all([reader.close(), writer.close()]);
+    }
+  });
+
+  it('the time of an alarm says nothing about it', async () => {
+    const unconfirmedMs = 1000;
+    const writer = new RabbitClient({ connection: { url: links.url, name: 'writer', unconfirmedMs }, metrics });
+    const { connection } = writer as unknown as { connection: RabbitConnection };
+    try {
+      await writer.connect();
+      handlers.add = () => ({ fine: true });
+      await eventually(() => writer.call(AddUsers, BODY, CALL));
+      await suspend('users.calls');
+      await broker.order('memory alarm on');
+      // The queue has its command, and the broker blocks the connection. The alarm lasts longer than a queue may confirm nothing.
+      await failure(writer.call(AddUsers, BODY, { ...CALL, timeoutMs: 2 * unconfirmedMs }));
+      expect(writer.state).toBe('blocked');
+      const states: [string, number][] = [];
+      connection.on('state', (state) => states.push([state, performance.now()]));
+      await broker.order('memory alarm off');
+      await eventually(() => addressesOf('writer calling').length > 1);
+      const [[, endedAt], [state, leftAt]] = states;
+      expect(state).toBe('down');
+      expect(leftAt - endedAt).toBeGreaterThanOrEqual(unconfirmedMs);
+    } finally {
+      await writer.close();
+    }
+  });
+
+  it('all connections of an idle service go to another node', async () => {
+    const other = await startUsersStub(
+      // Without queries no connection is at another node on purpose.
+      { connection: { url: links.url, name: 'other', unconfirmedMs: 1000 }, metrics, queues: ['commands'] },
+      handlers,
+    );
+    const addresses = () => ['other consuming', 'other publishing'].map(addressesOf);
+    try {
+      await eventually(() => other.check() === undefined);
+      const [[before]] = addresses();
+      expect(addresses()).toEqual([[before], [before]]);
+      await suspend('quorum.check');
+      // Each goes on to another one when the next is suspended, too.
+      await eventually(() => addresses().every(({ length }) => length >= 2));
+      const [[, after]] = addresses();
+      expect(after).not.toBe(before);
+      expect(addresses().map((all) => all.slice(0, 2))).toEqual(Array.from({ length: 2 }, () => [before, after]));
+      await resumeAll();
+      await eventually(() => other.check() === undefined);
+    } finally {
+      await other.close();
+    }
+  });
+});

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import type { DataSource, MigrationInterface } from 'typeorm';
+import type { DataSource } from 'typeorm';
 import { migrate } from '@app/postgres/migrations/migrate';
+import { describeSchema, migrateInterrupted, undoMigrations, withoutMigrations } from '@app/testing/database/schema';
 import { DATABASE } from './schema';
 import { connectTestDatabase } from '../../test/notifications';
 
@@ -37,31 +38,17 @@ describe('schema notifications', () => {
   });
 
   it('can be reverted and migrated again', async () => {
-    const tables = () =>
-      dataSource.query<{ name: string }[]>(
-        'SELECT table_name AS name FROM information_schema.tables WHERE table_schema = $1 ORDER BY 1',
-        [DATABASE.schema],
-      );
-    const before = await tables();
-    for (let step = 0; step < DATABASE.migrations.length; step++) await dataSource.undoLastMigration();
-    expect(await tables()).toEqual([{ name: 'migrations' }]);
+    const before = await describeSchema(dataSource);
+    await undoMigrations(dataSource);
+    expect(await withoutMigrations(dataSource)).toEqual([]);
     await dataSource.runMigrations({ transaction: 'each' });
-    expect(await tables()).toEqual(before);
+    expect(await describeSchema(dataSource)).toEqual(before);
   });
 
-  // Each statement of such a migration stays when a later one is interrupted.
-  it('has the same indexes when each migration that is no transaction has begun before', async () => {
-    const indexes = () =>
-      dataSource.query<unknown[]>('SELECT indexdef FROM pg_indexes WHERE schemaname = $1 ORDER BY 1', [DATABASE.schema]);
-    const before = await indexes();
-    for (let step = 0; step < DATABASE.migrations.length; step++) await dataSource.undoLastMigration();
-    const runner = dataSource.createQueryRunner();
-    for (const Migration of DATABASE.migrations) {
-      const migration: MigrationInterface = new Migration();
-      if (migration.transaction === false) await migration.up(runner);
-      await migration.up(runner);
-    }
-    await runner.release();
-    expect(await indexes()).toEqual(before);
+  it('is the same when each migration that is no transaction has begun before', async () => {
+    const before = await describeSchema(dataSource);
+    await undoMigrations(dataSource);
+    await migrateInterrupted(dataSource);
+    expect(await describeSchema(dataSource)).toEqual(before);
   });
 });

@@ -1,7 +1,7 @@
-import type { DataSource, MigrationInterface } from 'typeorm';
+import type { DataSource } from 'typeorm';
+import { describeSchema, migrateInterrupted, undoMigrations, withoutMigrations } from '@app/testing/database/schema';
 import type { TestDatabase } from '@app/testing/database/server-databases';
 import { connectTestDatabase } from '../../test/users';
-import { DATABASE } from './schema';
 
 let database: TestDatabase;
 let dataSource: DataSource;
@@ -14,27 +14,6 @@ afterAll(async () => {
   await dataSource?.destroy();
   await database?.drop();
 });
-
-/** Every column, constraint and index, as PostgreSQL prints them. */
-async function describeSchema(): Promise<unknown[]> {
-  return dataSource.query(`
-    SELECT 'column' AS kind, attrelid::regclass::text AS "table", attname AS name,
-      format_type(atttypid, atttypmod) || CASE WHEN attnotnull THEN ' not null' ELSE '' END AS definition
-    FROM pg_attribute JOIN pg_class c ON c.oid = attrelid
-    WHERE relnamespace = current_schema::regnamespace AND relkind = 'r' AND attnum > 0 AND NOT attisdropped
-    UNION ALL SELECT 'constraint', conrelid::regclass::text, conname, pg_get_constraintdef(oid)
-    FROM pg_constraint WHERE connamespace = current_schema::regnamespace
-    UNION ALL SELECT 'index', tablename, indexname, indexdef FROM pg_indexes WHERE schemaname = current_schema
-    ORDER BY 1, 2, 3`);
-}
-
-/** Tables and sequences other than TypeORM's table of migrations. */
-const leftovers = () =>
-  dataSource.query<unknown[]>(
-    `SELECT relname FROM pg_class LEFT JOIN pg_index ON indexrelid = oid
-     WHERE relnamespace = 'users'::regnamespace AND 'migrations' NOT IN (relname, coalesce(indrelid::regclass::text, ''))
-       AND relname <> 'migrations_id_seq'`,
-  );
 
 describe('schema', () => {
   // It compares columns (type, collation, nullability, default, identity, key), constraints and indexes by name, and the table that a
@@ -54,24 +33,17 @@ describe('schema', () => {
   });
 
   it('is gone after the migrations are reverted, and the same after they ran again', async () => {
-    const before = await describeSchema();
-    for (let step = 0; step < DATABASE.migrations.length; step++) await dataSource.undoLastMigration({ transaction: 'each' });
-    expect(await leftovers()).toEqual([]);
+    const before = await describeSchema(dataSource);
+    await undoMigrations(dataSource);
+    expect(await withoutMigrations(dataSource)).toEqual([]);
     await dataSource.runMigrations({ transaction: 'each' });
-    expect(await describeSchema()).toEqual(before);
+    expect(await describeSchema(dataSource)).toEqual(before);
   });
 
-  // Each statement of such a migration stays when a later one is interrupted.
   it('is the same when each migration that is no transaction has begun before', async () => {
-    const before = await describeSchema();
-    for (let step = 0; step < DATABASE.migrations.length; step++) await dataSource.undoLastMigration({ transaction: 'each' });
-    const runner = dataSource.createQueryRunner();
-    for (const Migration of DATABASE.migrations) {
-      const migration: MigrationInterface = new Migration();
-      if (migration.transaction === false) await migration.up(runner);
-      await migration.up(runner);
-    }
-    await runner.release();
-    expect(await describeSchema()).toEqual(before);
+    const before = await describeSchema(dataSource);
+    await undoMigrations(dataSource);
+    await migrateInterrupted(dataSource);
+    expect(await describeSchema(dataSource)).toEqual(before);
   });
 });

@@ -1,12 +1,11 @@
 import { openConnection } from '@app/amqp/connection/open-connection';
 import { within } from '@app/amqp/connection/within';
 import { createTestBroker, type TestBroker } from '@app/testing/broker/broker';
-import { FaultProxy } from '../../../../test/faults/harness/fault-proxy';
+import { CHANNEL_CLOSE_OK, FaultProxy } from '../../../../test/faults/harness/fault-proxy';
 import { Findings } from '../finding';
 import { lookAtAccount } from './accounts';
 
-/** Method frames: the numbers of class and method. */
-const CHANNEL_CLOSE_OK = Buffer.from([0, 20, 0, 41]);
+/** First bytes of method frames: class and number. */
 const CONNECTION_CLOSE = Buffer.from([0, 10, 0, 50]);
 const BASIC_PUBLISH = Buffer.from([0, 60, 0, 40]);
 const WAIT_MS = 20_000;

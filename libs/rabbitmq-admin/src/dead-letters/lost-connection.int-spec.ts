@@ -2,12 +2,10 @@ import { openConnection } from '@app/amqp/connection/open-connection';
 import { within } from '@app/amqp/connection/within';
 import { createTestBroker, type TestBroker } from '@app/testing/broker/broker';
 import { declareTopology } from '@app/rabbitmq/topology/declare-topology';
-import { FaultProxy } from '../../../../test/faults/harness/fault-proxy';
+import { CHANNEL_CLOSE_OK, FaultProxy } from '../../../../test/faults/harness/fault-proxy';
 import { readCommandLine } from './command-line';
 import { run } from './run';
 
-/** A method frame of channel.close-ok: the numbers of its class and of the method. */
-const CLOSE_OK = Buffer.from([0, 20, 0, 41]);
 const WAIT_MS = 20_000;
 
 describe('a connection that is lost while a channel closes', () => {
@@ -38,7 +36,7 @@ describe('a connection that is lost while a channel closes', () => {
   it.each([1, 2, 3])('ends the tool, at close %d', async (last) => {
     let closed = 0;
     proxy.inspector = (bytes, direction) =>
-      direction === 'toClient' && bytes.includes(CLOSE_OK) && ++closed === last ? 'cut' : 'pass';
+      direction === 'toClient' && bytes.includes(CHANNEL_CLOSE_OK) && ++closed === last ? 'cut' : 'pass';
     const model = await openConnection({ url: proxy.through(broker.url), name: 'test' });
     const outcome = list(model);
     expect(await within(WAIT_MS, outcome)).toBe(true);

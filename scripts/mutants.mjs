@@ -76,7 +76,7 @@ function run({ edits, test: [file, title] }) {
     // Where the system did not start, all the same, the test has not looked: what it found carries a seed.
     const output = `${stdout}${stderr}`;
     const hasLooked = file.endsWith('.ts') || /FAULT_SEED|"seed"/.test(output);
-    return { caught: status !== 0 && /Tests: .*[1-9] failed/.test(output) && hasLooked, output };
+    return { caught: status !== 0 && /Tests: .*[1-9]\d* failed/.test(output) && hasLooked, output };
   } finally {
     copy.remove();
   }

@@ -17,13 +17,12 @@ export class Noise {
 
   constructor(private readonly cluster: { gateway: Pick<Gateway, 'url'> }) {}
 
-  /** The longest delay since a time. */
-  since(from: number): number {
-    const now = performance.now();
+  /** The longest delay between two times. */
+  since(from: number, until = performance.now()): number {
     const waits = this.samples
       .slice(-LATEST)
-      .filter((sample) => !sample.failed && (sample.to ?? now) >= from)
-      .map((sample) => (sample.to ?? now) - sample.from);
+      .filter((sample) => !sample.failed && (sample.to ?? until) >= from && sample.from <= until)
+      .map((sample) => (sample.to ?? until) - sample.from);
     return Math.max(0, ...waits);
   }
 

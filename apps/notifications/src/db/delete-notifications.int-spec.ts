@@ -1,5 +1,4 @@
 import { planOf, touchedBy } from '@app/testing/database/plan';
-import { eventually } from '@app/testing/eventually';
 import { EVENT_TYPES } from '@app/contracts/event-types';
 import { DeleteNotificationsRepository, type Deletion } from './delete-notifications.repository';
 import { DELETE_BY_DOCUMENT, DELETE_BY_ID, DELETE_BY_LOCATION, MOST_DELETED, MOST_EVENTS } from './delete-notifications.sql';
@@ -235,28 +234,4 @@ it('reads the recipients of a notification where they lie side by side, and look
     await runner.query('DEALLOCATE deletion');
     await runner.release();
   }
-});
-
-it('leaves no recipient of a notification whose users were erased while the deletion waited for it', async () => {
-  const to = Array.from({ length: 1000 }, (_, n) => `u${n}`);
-  await store({ id: 'a', to }, { id: 'b', to });
-  await query(`UPDATE recipients SET location_id = 'moved to the end' WHERE notification_id = 'a' AND user_id = 'u500'`);
-  const erasing = database.dataSources[0].createQueryRunner();
-  try {
-    await erasing.startTransaction();
-    await erasing.query(
-      `UPDATE notifications SET content = jsonb_set(content::jsonb, '{notifyUsers}', (content::jsonb -> 'notifyUsers') - 1)::json WHERE id = 'a'`,
-    );
-    await erasing.query(`DELETE FROM recipients WHERE user_id = 'u1'`);
-    const deleted = run({ ids: ['a'] });
-    await eventually(async () => {
-      const waiting = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
-      return (await query(waiting)).length > 0;
-    });
-    await erasing.commitTransaction();
-    expect((await deleted)?.deleted).toEqual(['a']);
-  } finally {
-    await erasing.release();
-  }
-  expect(await query(`SELECT user_id FROM recipients WHERE notification_id = 'a'`)).toEqual([]);
 });

@@ -25,7 +25,7 @@ export interface Deletion {
 }
 
 export interface Deleted {
-  /** Notifications that are deleted, by this statement or, with ids, by an earlier one. */
+  /** Notifications that are deleted, by this statement or, with ids, by an earlier one or one at the same time. */
   deleted: string[];
   /** Notifications with a given id that match the filters and were left. */
   left: string[];
@@ -44,6 +44,7 @@ interface Row {
   more?: boolean;
   deleted_before?: string[];
   candidates?: string[];
+  chosen?: string[];
   seq: string | null;
   occurred_at: Date;
   body: string;
@@ -72,12 +73,13 @@ export class DeleteNotificationsRepository {
     try {
       const [row] = await queryPrepared<Row>(this.dataSource, statement, [...values, ...filters, trace], deadline);
       if (!row) return undefined;
-      const deleted = new Set(row.deleted);
+      // One that was chosen and could not be locked is deleted since.
+      const deleted = new Set([...row.deleted, ...(row.chosen ?? [])]);
       const left = (row.candidates ?? []).filter((id) => !deleted.has(id));
       return {
-        deleted: [...row.deleted, ...(row.deleted_before ?? [])],
+        deleted: [...deleted, ...(row.deleted_before ?? [])],
         left,
-        rows: deleted.size + row.recipients,
+        rows: row.deleted.length + row.recipients,
         ...(row.more && { next: Number(row.moment) }),
         ...(row.seq !== null &&
           !row.unpublished && {

@@ -126,5 +126,6 @@ export const DELETE_BY_ID = {
   ), candidates AS MATERIALIZED (
     SELECT organization, id, "timestamp", size, content FROM found WHERE is_matching AND NOT is_deleted
   ), ${deleteCandidates(`n.document_id <> '${DELETED.documentId}' AND ${FILTERED}`, 11)}
-  ${result(`ARRAY(SELECT id FROM found WHERE is_deleted) AS deleted_before, ARRAY(SELECT id FROM candidates) AS candidates`)}`,
+  ${result(`ARRAY(SELECT id FROM found WHERE is_deleted) AS deleted_before, ARRAY(SELECT id FROM candidates) AS candidates,
+    ARRAY(SELECT id FROM chosen) AS chosen`)}`,
 };

@@ -1,9 +1,11 @@
 import { connect, type ChannelModel } from 'amqplib';
 import type { CloudEvent } from '@app/contracts/event';
 import { eventually } from '@app/testing/eventually';
+import { Caller } from './harness/caller';
 import { Cluster } from './harness/cluster';
 import { Random, seedOfRun } from './harness/random';
-import { report } from './harness/run-fault';
+import { lasting, report } from './harness/run-fault';
+import { verify } from './harness/verify';
 import { Workload } from './harness/workload';
 
 interface User {
@@ -13,6 +15,8 @@ interface User {
 }
 
 const KILLS = 20;
+/** About as long as two calls that change the same users. */
+const LATEST_KILL_MS = 30;
 
 describe('events', () => {
   const seed = seedOfRun();
@@ -52,14 +56,16 @@ describe('events', () => {
     const workload = new Workload(cluster, random, 'events');
     workload.start();
     // A few users are changed repeatedly, so that versions could be mixed up.
-    const renamed = async (round: number) => {
+    const caller = new Caller(cluster);
+    const renamed = (round: number) => {
       const users = Array.from({ length: 5 }, (_, n) => ({ userId: `often ${n}`, name: `${round} ${random.word()}` }));
-      await workload.ask({ kind: 'user', tenant: 0, mark: `round ${round}`, data: { organizationId: 'often', users } });
+      return caller.untilDone('users/add', { organizationId: 'often', users });
     };
     for (let kill = 0; kill < KILLS; kill++) {
       const { process } = random.pick([...cluster.writers, cluster.users]);
       await workload.answers(random.between(5, 30));
       const changes = Promise.all([renamed(2 * kill), renamed(2 * kill + 1)]);
+      await lasting(random.between(0, LATEST_KILL_MS));
       await process.stop('SIGKILL');
       await process.start();
       await changes;
@@ -84,18 +90,29 @@ describe('events', () => {
       (await cluster.sql.query('SELECT FROM notifications.outbox UNION ALL SELECT FROM users.outbox')).rowCount;
     await eventually(async () => (await left()) === 0, 30_000).catch(() => undefined);
     expect(await left()).toBe(0);
+    const { lost, duplicated, unasked, late, malformed } = await verify(cluster, workload);
+    expect({ seed, lost, duplicated, unasked, late, malformed }).toEqual({
+      seed,
+      lost: [],
+      duplicated: [],
+      unasked: [],
+      late: [],
+      malformed: [],
+    });
+    const statuses = [...workload.statuses.map(({ status }) => status), ...caller.statuses];
+    const count = (status: number) => statuses.filter((one) => one === status).length;
     const repeated = [...received.values()].filter((times) => times > 1).length;
     report({
       fault: `events: SIGKILL of their publishers, ${KILLS} times (${repeated} published twice)`,
-      asked: workload.statuses.length,
-      200: workload.count(200),
-      503: workload.count(503),
-      504: workload.count(504),
-      'no answer': 0,
-      lost: 0,
-      duplicated: 0,
-      unasked: 0,
-      late: 0,
+      asked: statuses.length,
+      200: count(200),
+      503: count(503),
+      504: count(504),
+      'no answer': count(0),
+      lost: lost.length,
+      duplicated: duplicated.length,
+      unasked: unasked.length,
+      late: late.length,
     });
     workload.journal.remove();
   }, 600_000);

@@ -85,8 +85,8 @@ describe('memberships', () => {
     const loops = Promise.all(Array.from({ length: LOOPS }, (_, number) => loop(number)));
     for (let kill = 0; kill < KILLS; kill++) {
       const { process } = random.pick([...cluster.usersReplicas, ...cluster.writers]);
-      const before = caller.statuses.length;
-      await eventually(() => caller.statuses.length >= before + random.between(20, 60), 30_000);
+      const killedAfter = caller.statuses.length + random.between(20, 60);
+      await eventually(() => caller.statuses.length >= killedAfter, 30_000);
       await process.stop('SIGKILL');
       await process.start();
     }

@@ -206,6 +206,7 @@ export const pause = (
   go: (cluster: Cluster) => unknown,
 ): Fault => ({
   name: `SIGSTOP of ${name}, ${ms / 1000} s`,
+  expected: 504,
   async inject({ cluster }) {
     await stop(cluster);
     await lasting(ms);
@@ -235,6 +236,7 @@ export const stall = (
   stalledLinks: 'resume' | 'lose' = 'resume',
 ): Fault => ({
   name: `black hole between ${name}, ${ms / 1000} s${stalledLinks === 'lose' ? ', connections lost in it' : ''}`,
+  expected: 504,
   async inject({ cluster }) {
     for (const link of links(cluster)) link.stall();
     await lasting(ms);

@@ -6,7 +6,7 @@ import { connect, type ChannelModel, type ConfirmChannel } from 'amqplib';
 import type { CloudEvent } from '@app/contracts/event';
 import { eventually } from '@app/testing/eventually';
 import { Caller } from './harness/caller';
-import { Cluster } from './harness/cluster';
+import { Cluster, type Node } from './harness/cluster';
 import { Random, seedOfRun } from './harness/random';
 import { lasting } from './harness/run-fault';
 
@@ -15,6 +15,8 @@ const IN_A_ROUND = 10;
 /** Deliveries of each command before and after the call that deletes its notification. */
 const MOST_REPETITIONS = 25;
 const ORGANIZATION = 'deletions';
+/** From the first of the repeated adds that a process gets: not all are done then. */
+const LATEST_KILL_MS = 50;
 /** A document with 100,000 recipients. */
 const NOTIFICATIONS = 100;
 const MOST_RECIPIENTS = 1000;
@@ -109,10 +111,19 @@ describe('deletion', () => {
       const ids = Array.from({ length: IN_A_ROUND }, (_, n) => `${round} ${n}`);
       all.push(...ids);
       await Promise.all(ids.map((id) => call('add', commandOf(id))));
-      const { process } = random.pick(cluster.writers);
+      const atWork = new Set<Node>();
+      for (const writer of cluster.writers)
+        writer.toBroker.inspector = (bytes, direction) => {
+          if (direction === 'toClient' && bytes.includes('notifications.add.v1')) atWork.add(writer);
+          return 'pass';
+        };
       const repeated = repeat(ids);
       const deleted = call('delete', { notificationIds: ids });
+      await eventually(() => atWork.size > 0);
+      await lasting(random.between(0, LATEST_KILL_MS));
+      const { process } = random.pick([...atWork]);
       await process.stop('SIGKILL');
+      for (const { toBroker } of cluster.writers) toBroker.heal();
       await process.start();
       expect(Object.values(await deleted)).toEqual(ids.map(() => ({ success: true, message: 'Notification deleted.' })));
       await repeated;

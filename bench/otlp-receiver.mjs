@@ -1,8 +1,12 @@
-// Takes traces and drops them. Prints its port.
+// Takes traces and drops them. Prints its port. A GET is answered with the number of bytes so far.
 import { createServer } from 'node:http';
 
+let received = 0;
 const server = createServer((request, response) => {
-  request.resume().on('end', () => response.writeHead(200, { 'content-type': 'application/x-protobuf' }).end());
+  if (request.method === 'GET') return void response.end(String(received));
+  request
+    .on('data', ({ length }) => (received += length))
+    .on('end', () => response.writeHead(200, { 'content-type': 'application/x-protobuf' }).end());
 });
 server.listen(0, '127.0.0.1', () => {
   const address = server.address();

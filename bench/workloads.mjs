@@ -59,8 +59,15 @@ const WORKLOADS = {
       });
     };
   },
-  /** The given requests in turn. */
-  requests: (/** @type {Settings} */ { requests }) => fromPool(requests.length, (number) => body(requests[number])),
+  /** The given requests in turn, each once: a repetition would change nothing, and cost less. @throws Error when there are no more */
+  requests: (/** @type {Settings} */ { requests }) => {
+    const next = fromPool(requests.length, (number) => body(requests[number]));
+    let made = 0;
+    return () => {
+      if (made++ === requests.length) throw new Error(`there are no more than ${requests.length} requests`);
+      return next();
+    };
+  },
 };
 
 /**

@@ -35,8 +35,10 @@ export async function measureDeletions(laboratory, system, { seconds, deletedRec
   let stopped = false;
   /** @type {Promise<number[]> | undefined} */
   let deleting;
-  const during = await measure(laboratory, system, adds, () => (deleting = deleteUntil(system, () => stopped)));
-  stopped = true;
+  const during = await measure(laboratory, system, adds, () => {
+    deleting = deleteUntil(system, () => stopped);
+    deleting.catch(() => {}); // awaited below, when the adds are over
+  }).finally(() => (stopped = true));
   const beside = (await deleting) ?? [];
   const share = during.perSecond / before.perSecond;
   const slowest = alone.reduce((most, one) => (Math.max(...one.calls) > Math.max(...most.calls) ? one : most));

@@ -1,12 +1,9 @@
 import amqp from 'amqplib';
-
-const QUEUES = ['users', 'notifications']
-  .flatMap((service) => ['calls', 'calls.queries', 'commands', 'queries'].map((queue) => `${service}.${queue}`))
-  .concat('notifications.events');
+import { built } from './built.mjs';
 
 /**
  * @param {string} url
- * @returns {Promise<number>} in all queues of ours
+ * @returns {Promise<number>} in all queues of ours, with retries and dead letters
  */
 export async function messagesLeft(url) {
   const counts = await onQueues(url, (channel, queue) => channel.checkQueue(queue));
@@ -14,7 +11,7 @@ export async function messagesLeft(url) {
 }
 
 /**
- * The commands that a failed run has left must not be done during the next.
+ * What a failed run has left must not be done during the next.
  * @param {string} url
  */
 export const purge = (url) => onQueues(url, (channel, queue) => channel.purgeQueue(queue));
@@ -31,7 +28,8 @@ async function onQueues(url, work) {
     const channel = await connection.createChannel();
     /** @type {T[]} */
     const results = [];
-    for (const queue of QUEUES) results.push(await work(channel, queue));
+    const { QUEUES } = built('libs/rabbitmq/src/topology/topology');
+    for (const { name } of QUEUES) results.push(await work(channel, name));
     return results;
   } finally {
     await connection.close();

@@ -3,13 +3,16 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { ROOT } from '../../scripts/checkout/project.mjs';
 import { cpuTable } from '../lib/findings.mjs';
-import { measure } from '../lib/load.mjs';
+import { FailedRun, measure } from '../lib/load.mjs';
 import { spread, summaryOf, two, whole } from '../lib/statistics.mjs';
 
 export const title = 'traces of notifications/add';
 
 /** Most processor time of all processes of ours, broker and database, for an add, against that without traces. */
 const MOST_COST = { '1 %': 0.03, '100 %': 0.2 };
+
+/** @type {NodeJS.ProcessEnv} */
+const OFF = {};
 
 /** @typedef {import('../lib/load.mjs').Run} Run */
 
@@ -25,10 +28,12 @@ export async function run(laboratory, { rounds, seconds }) {
   const receiver = spawn(process.execPath, [join(ROOT, 'bench/otlp-receiver.mjs')], { stdio: ['pipe', 'pipe', 'inherit'] });
   try {
     const [port] = await once(receiver.stdout, 'data');
-    const on = { OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${String(port).trim()}` };
+    const url = `http://127.0.0.1:${String(port).trim()}`;
+    const received = async () => Number(await (await fetch(url)).text());
+    const on = { OTEL_EXPORTER_OTLP_ENDPOINT: url };
     /** @type {[string, NodeJS.ProcessEnv][]} */
     const kinds = [
-      ['off', {}],
+      ['off', OFF],
       ['1 %', { ...on, OTEL_TRACES_SAMPLER: 'parentbased_traceidratio', OTEL_TRACES_SAMPLER_ARG: '0.01' }],
       ['100 %', on],
     ];
@@ -39,7 +44,11 @@ export async function run(laboratory, { rounds, seconds }) {
         const [name, settings] = kinds[(round + turn) % kinds.length];
         // One at a time: they would take commands from the same queue.
         const system = await laboratory.freshSystem('ours', { settings });
+        const before = await received();
         runs[name].push(await measure(laboratory, system, load));
+        const bytes = (await received()) - before;
+        // The price of traces that nobody sends would be a good one.
+        if (bytes > 0 !== (settings !== OFF)) throw new FailedRun(`${title}, ${name}: ${bytes} bytes of them arrived`);
       }
     }
     await laboratory.stopSystem('ours');

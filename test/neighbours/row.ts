@@ -119,7 +119,9 @@ export async function runRow(system: NeighbourSystem, row: Row, quiet: Quiet): P
       ...(await crossed(system, good).catch((error: unknown) => [String(error)])),
       // Poison ends the writers, and one may be on its way back.
       ...(row.attacks.includes('poisonous messages')
-        ? []
+        ? deaths > Number(row.kill)
+          ? []
+          : ['poison has ended no writer']
         : [...exits(system), ...(deaths <= Number(row.kill) ? [] : [`${deaths} writers ended`])]),
     ];
     return outcome;

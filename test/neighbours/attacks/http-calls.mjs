@@ -1,6 +1,7 @@
 // Tenants that make as many and as expensive calls as they may.
 import { attackBy } from './broker-client.mjs';
 import { Calls, HEAVY, bodyOf, both, notification, prepareHeavyPages, unique } from './calls.mjs';
+import { store } from './lifecycle.mjs';
 import { commandOf } from './publisher.mjs';
 
 /** @param {number} inFlight @returns {import('./all.mjs').Attack} */
@@ -157,11 +158,7 @@ export const HTTP_CALLS = [
     name: 'reads of ever new users of one organization',
     seconds: 10,
     why: 'The first read for a user asks the users service for all memberships, because the organization has a notification to all.',
-    async prepare(target) {
-      const toAll = new Calls(target);
-      await toAll.call('notifications/add', target.tenant, bodyOf(notification({ notificationId: 'to all', notifyAll: true })));
-      toAll.stop();
-    },
+    prepare: (target) => store(target, [['notifications/add', notification({ notificationId: 'to all', notifyAll: true })]]),
     start(target) {
       const body = () => bodyOf({ organizationId: 'the attacker', userId: unique() });
       return new Calls(target).openLoop(400, () => ['notifications/get', target.tenant, body()]);

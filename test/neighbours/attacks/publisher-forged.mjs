@@ -21,9 +21,9 @@ const OPERATION = { 'x-routing-key': 'notifications.add.v1' };
 /** Forged headers of services, each with the key of a tenant for which the account has no grant. */
 const FORGERIES = [
   { 'x-origin-user': 'gateway' },
-  { ...OPERATION, 'x-origin-user': 'gateway', 'x-death': death('notifications.commands', 'retry', 'expired') },
-  { ...OPERATION, 'x-origin-user': 'gateway', 'x-death': death('notifications.commands.retry.1s', 'retry', 'expired') },
-  { ...OPERATION, 'x-origin-user': 'notifications', 'x-death': death('notifications.commands', 'commands', 'rejected') },
+  { ...OPERATION, 'x-origin-user': 'gateway', 'x-death': death('notifications.commands.0', 'retry', 'expired') },
+  { ...OPERATION, 'x-origin-user': 'gateway', 'x-death': death('notifications.retry.1s', 'retry', 'expired') },
+  { ...OPERATION, 'x-origin-user': 'notifications', 'x-death': death('notifications.commands.0', 'commands', 'rejected') },
   { 'x-origin-user': 'gateway', 'x-attempt': 3, ...OPERATION },
   {
     'x-origin-user': 'gateway',
@@ -34,11 +34,11 @@ const FORGERIES = [
   { 'x-origin-user': 'users', 'x-delivery-count': 7, 'x-acquired-count': 7 },
   {
     'x-first-death-exchange': 'retry',
-    'x-first-death-queue': 'notifications.commands.retry.1s',
+    'x-first-death-queue': 'notifications.retry.1s',
     'x-first-death-reason': 'expired',
   },
-  { 'x-origin-user': 'gateway', CC: ['notifications.commands', 'users.add.v1'] },
-  { 'x-origin-user': 'gateway', BCC: ['notifications.commands', 'documents.set.v1'] },
+  { 'x-origin-user': 'gateway', CC: ['notifications.commands.0', 'users.add.v1'] },
+  { 'x-origin-user': 'gateway', BCC: ['notifications.commands.0', 'documents.set.v1'] },
   {},
 ];
 /** Forged user_ids, besides the account itself. */

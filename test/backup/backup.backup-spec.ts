@@ -38,7 +38,7 @@ describe('a backup that is taken under load', () => {
   let chosen: Date;
   let killedAt: number;
 
-  const addTo = async (system: System, id: string): Promise<void> => {
+  const addTo = async (system: System, id: string): Promise<number> => {
     const sentAt = Date.now();
     const { status } = await system.call('notifications/add', {
       organizationId: 'org',
@@ -49,6 +49,7 @@ describe('a backup that is taken under load', () => {
       notifyAll: true,
     });
     added.push({ id, sentAt, answeredAt: Date.now(), status });
+    return status;
   };
 
   beforeAll(async () => {
@@ -133,7 +134,7 @@ describe('a backup that is taken under load', () => {
       await system.tool(['copy', 'rebuild']);
       await eventually(async () => (await seenBy('early')) === 1);
       const again = added.find(({ id }) => stored.has(id))!.id;
-      await addTo(system, again);
+      expect(await addTo(system, again)).toBe(200);
       expect((await idsIn(sql)).length).toBe(stored.size);
     });
   });

@@ -56,6 +56,8 @@ export class PrivateServer {
       stdio: ['pipe', 'pipe', 'inherit'],
       env: { ...process.env, ...env },
     });
+    // An order to a server that has ended fails because it has no answer.
+    child.stdin.on('error', () => undefined);
     const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
     const nextLine = async () => {
       const line = await lines.next();
@@ -86,7 +88,8 @@ export class PrivateServer {
 
   /** Stops the server and deletes its data. */
   async remove(): Promise<void> {
-    const exited = once(this.child, 'exit');
+    // It may have ended with its server.
+    const exited = this.child.exitCode === null && this.child.signalCode === null ? once(this.child, 'exit') : undefined;
     this.child.stdin?.end();
     await exited;
   }

@@ -37,6 +37,9 @@ function fromPool(size, make) {
   return () => pool[next++ % size];
 }
 
+/** @param {object[]} requests */
+const inTurn = (requests) => fromPool(requests.length, (number) => body(requests[number]));
+
 /** @typedef {{ name: string, recipients?: number, users?: number, seed?: string, requests?: object[] }} Workload */
 /** @typedef {Required<Omit<Workload, 'name'>>} Settings */
 
@@ -59,9 +62,11 @@ const WORKLOADS = {
       });
     };
   },
-  /** The given requests in turn, each once: a repetition would change nothing, and cost less. @throws Error when there are no more */
-  requests: (/** @type {Settings} */ { requests }) => {
-    const next = fromPool(requests.length, (number) => body(requests[number]));
+  /** The given requests in turn, again and again: a repeated read costs what the first one did. */
+  requests: (/** @type {Settings} */ { requests }) => inTurn(requests),
+  /** The same, each once: a repeated change would change nothing, and cost less. @throws Error when there are no more */
+  requestsOnce: (/** @type {Settings} */ { requests }) => {
+    const next = inTurn(requests);
     let made = 0;
     return () => {
       if (made++ === requests.length) throw new Error(`there are no more than ${requests.length} requests`);

@@ -79,7 +79,7 @@ export async function measureAll(laboratory, system, stored, mode) {
 function workloadOf(operation, round, stored) {
   const requestOf = REQUESTS[operation];
   if (!requestOf) return { name: 'addNotification', recipients: 2 };
-  return { name: 'requests', requests: Array.from({ length: CALLS }, (_, call) => requestOf(round * CALLS + call, stored)) };
+  return { name: 'requestsOnce', requests: Array.from({ length: CALLS }, (_, call) => requestOf(round * CALLS + call, stored)) };
 }
 
 /** @param {Record<string, import('../lib/load.mjs').Run[]>} runs */

@@ -46,7 +46,7 @@ export async function lookByManagement(
       findings.problem(
         subject,
         (error as Error).message,
-        'correct RABBITMQ_MANAGEMENT_URL and the login in AMQP_URL, which needs the tag "administrator"',
+        'look at the node, at RABBITMQ_MANAGEMENT_URL, and at the login in AMQP_URL, which needs the tag "administrator"',
       ),
     );
   let nodes: Node[] = [];

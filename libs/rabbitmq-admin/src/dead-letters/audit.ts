@@ -61,7 +61,9 @@ export const auditTo =
     try {
       if (file !== undefined) writeSync(file, `${json}\n`);
     } catch (error) {
-      throw new DeadLetterError(`The audit cannot be written: ${(error as Error).message}. Letter ${line.id} stays.`);
+      // A replayed letter is removed after its line, and the other queue has it already.
+      const isTwice = line.outcome === 'replayed' ? ', and was published as well' : '';
+      throw new DeadLetterError(`The audit cannot be written: ${(error as Error).message}. Letter ${line.id} stays${isTwice}.`);
     }
     print(json);
   };

@@ -1,5 +1,5 @@
 // npm run docs:generate: what the documentation says twice is written from the code. With --check: fails when it differs, when the Layout
-// of ARCHITECTURE.md is not the tree, and when a page names a page, a heading or a path that is not there.
+// of docs/code.md is not the tree, and when a page names a page, a heading or a path that is not there.
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

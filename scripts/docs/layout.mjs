@@ -2,13 +2,13 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from '../checkout/project.mjs';
 
-const PAGE = 'ARCHITECTURE.md';
+const PAGE = 'docs/code.md';
 /** Folders of tools, which are no part of the tree. A folder that .gitignore names is none either. */
 const FOREIGN = ['.git', '.idea', '.vscode'];
 /** In the Layout `<message>/` stands for every folder at its place. */
 const PLACEHOLDER = /^<.*>$/;
 
-/** @returns {string[]} the folders that the Layout of ARCHITECTURE.md lacks, and those that it shows and that are not there */
+/** @returns {string[]} the folders that the Layout of docs/code.md lacks, and those that it shows and that are not there */
 export function layoutProblems() {
   const shown = shownFolders(layoutOf(readFileSync(join(ROOT, PAGE), 'utf8')));
   const actual = actualFolders();

@@ -70,7 +70,7 @@ export const DATABASE = {
     EndedMembers1796688000000,
     OpenErasures1796774400000,
   ],
-  // Checks of existence rely on what was found once: see ARCHITECTURE.md.
+  // Checks of existence rely on what was found once: see docs/design.md.
   undeletable: ['organizations', 'documents'],
   // Allowed, because each statement has a matching index.
   genericPlans: true,

@@ -74,7 +74,7 @@ describe('an upgrade under load', () => {
         notifications: cluster.writers,
         gateway: cluster.gateways,
       };
-      // README.md asks for this while a service of such a version has to answer processes of this one.
+      // docs/operations.md asks for this while a service of such a version has to answer processes of this one.
       if (!HAS_LANES && order[0] === 'gateway')
         for (const { process } of [...cluster.gateways, ...cluster.writers]) process.env.CALLS_EXCHANGE = 'commands';
       const replaceAll = async (services: Service[], root: string, version: string) => {

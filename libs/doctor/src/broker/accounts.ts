@@ -10,7 +10,7 @@ import type { Findings } from '../finding';
 const LEAST_VERSION = [3, 10];
 const REFUSED = 403;
 const TOO_LARGE = 406;
-/** The value of max_message_size that README.md asks for. */
+/** The value of max_message_size that docs/servers.md asks for. */
 const MOST_MESSAGE_MIB = 5;
 /** A broker that is short of memory or disk does not answer a publisher at all. */
 const ANSWER_MS = 10_000;
@@ -85,7 +85,7 @@ async function lookAtMessageSize(findings: Findings, model: ChannelModel): Promi
     findings.warning(
       subject,
       `the broker takes messages of more than ${MOST_MESSAGE_MIB} MiB, which fill a queue and the memory of its consumers`,
-      `set max_message_size = ${MOST_MESSAGE_MIB * 1024 * 1024}: "The broker" in README.md`,
+      `set max_message_size = ${MOST_MESSAGE_MIB * 1024 * 1024}: "Settings of the broker" in docs/servers.md`,
     );
   else findings.ok(subject, `the broker refuses messages of more than ${MOST_MESSAGE_MIB} MiB`);
 }

@@ -85,7 +85,7 @@ function lookAtNodes(findings: Findings, nodes: readonly Node[]): void {
   if (!known)
     findings.skipped(
       'alarms of nodes and consumers of queues',
-      'the management API has no figures of them (docs/operations.md, "Figures")',
+      'the management API has no figures of them (docs/servers.md, "Figures")',
     );
   if (findings.all.every(({ state }, at) => at < before || state === 'skipped'))
     findings.ok('nodes', `${nodes.length} of ${nodes.length} run${known ? ', without an alarm' : ''}`);

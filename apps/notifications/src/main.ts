@@ -59,6 +59,7 @@ void runService('notifications', notificationsConfig, async (config, { logger, r
     isTransient,
     isTimeout,
     withoutScope: [AddNotification.pattern],
+    confirmReplies: true,
     publishers: { trusted: config.trustedPublishers, isGranted: publisherGrants(client) },
     probe: async () => {
       await dataSource.query('SELECT 1');

@@ -9,6 +9,11 @@ const NEXT_CHANNEL = ['libs/rabbitmq/test/shared-messages.int-spec.ts', 'are sen
 /** @type {import('./mutants.mjs').Mutant[]} */
 export const SHARED_MESSAGE_MUTANTS = [
   {
+    name: 'an ack that does not wait for the confirm of the reply',
+    edits: [['libs/rabbitmq/src/settle/reply-batcher.ts', 'confirmed && (await within(CONFIRM_MS, confirmed))', 'false as boolean']],
+    test: ['libs/rabbitmq/test/replies.int-spec.ts', 'a confirmed reply'],
+  },
+  {
     name: 'the last deadline for all commands of a message',
     edits: [[FORMAT, 'timeoutMs: timeLeft(request),', 'timeoutMs: Math.max(...requests.map(timeLeft)),']],
     test: FORMAT_TEST,

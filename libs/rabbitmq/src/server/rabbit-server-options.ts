@@ -30,6 +30,11 @@ export interface RabbitServerOptions {
    * other deliveries while it is there.
    */
   withoutScope?: readonly string[];
+  /**
+   * Whether the ack of a command waits until the broker has confirmed its reply. Then the end of a process loses no reply, but more often a command is
+   * delivered again that was answered. Only for a service whose commands take effect once, however often they are delivered. Default false.
+   */
+  confirmReplies?: boolean;
   /** Attempts of a command without a caller that waits, before it becomes a dead letter. Default 8, over 20 minutes. */
   maxAttempts?: number;
   /** How long a delivery waits that may have ended a process just now, in milliseconds. Default 5000. */

@@ -29,23 +29,23 @@ export class ServerConnections {
 
   /** @throws Error when the broker's URL is invalid */
   constructor(
-    { connection, service, queues }: RabbitServerOptions,
+    { connection, service, queues, confirmReplies = false }: RabbitServerOptions,
     private readonly metrics: TransportMetrics,
     held: HeldDeliveries,
   ) {
     const observer = observe(metrics);
-    const letterTurns = new LetterTurns(metrics);
     const named = (name: string, backwards = false) =>
       new RabbitConnection({ ...connection, name: `${connection.name} ${name}`, backwards }, observer);
     this.consuming = named('consuming');
     this.lanes = named('lanes');
     this.publishing = named('publishing');
-    this.settlement = new Settlement(service, this.publishing, metrics, held, letterTurns);
+    const settle = { service, confirmReplies, metrics, heldDeliveries: held, letterTurns: new LetterTurns(metrics) };
+    this.settlement = new Settlement(this.publishing, settle);
     const failing = [deadQueue, refusedQueue, suspectQueue].map((name) => name(service));
     this.failing = [...failing, ...RETRY_DELAYS.map((delay) => retryQueue(service, delay))];
     if (this.consuming.nodes.addresses.length === 1 || !queues.includes('queries')) return;
     const standby = named('standby', true);
-    this.apart = { connection: standby, settlement: new Settlement(service, standby, metrics, held, letterTurns) };
+    this.apart = { connection: standby, settlement: new Settlement(standby, settle) };
   }
 
   consumerOf(queue: ConsumedQueue, onDelivery: (part: Part) => void, onChannelEnd: () => void): QueueConsumer {

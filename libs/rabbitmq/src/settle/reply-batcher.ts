@@ -1,6 +1,8 @@
 import { once } from 'node:events';
 import type { Channel } from 'amqplib';
-import type { RabbitChannel } from '@app/amqp/connection/channel';
+import { RabbitChannel } from '@app/amqp/connection/channel';
+import { checkExchanges } from '@app/amqp/connection/check-topology';
+import type { RabbitConnection } from '@app/amqp/connection/connection';
 import { BATCH_TYPE, encodeBatch, type EncodedReply } from '@app/amqp/messages/reply-format';
 import { within } from '@app/amqp/connection/within';
 import { writeMessage, type Properties } from '@app/amqp/messages/write-message';
@@ -14,7 +16,11 @@ export const LARGE_REPLY_BYTES = 64 * 1024;
 /** Bytes of replies, beyond the frames below, that wait for the socket of a channel. Further replies are not written until it has taken all. */
 const MAX_UNTAKEN_BYTES = 8 * 1024 * 1024;
 /** Frames, of at most 128 KiB, that a channel takes before it says that the socket takes none. amqplib's default is 1024. */
-export const HIGH_WATER_MARK = 64;
+const HIGH_WATER_MARK = 64;
+/** Longest wait for the confirm of a reply. The queue of a caller may be on a node that stands still, and others need the place of its command. */
+const CONFIRM_MS = 1000;
+/** How often a reply is written whose channel ends without a confirm. */
+const MOST_WRITES = 3;
 
 interface Batch {
   replies: { correlationId: string; reply: EncodedReply }[];
@@ -28,26 +34,59 @@ export class ReplyBatcher {
   /** Keyed by the caller's queue. */
   private readonly batches = new Map<string, Batch>();
   private readonly untaken = new WeakMap<Channel, { bytes: number; taken: Promise<unknown> }>();
+  private readonly channel: RabbitChannel<Channel>;
 
-  constructor(private readonly channel: RabbitChannel<Channel>) {
+  /**
+   * @param isConfirmed whether the broker confirms the replies. An ack goes over another connection: a broker that has it may have lost the reply
+   * with this one.
+   */
+  constructor(
+    connection: RabbitConnection,
+    name: string,
+    private readonly isConfirmed: boolean,
+  ) {
+    const options = { highWaterMark: HIGH_WATER_MARK };
+    this.channel = new RabbitChannel<Channel>(connection, {
+      name,
+      open: (model) => (isConfirmed ? model.createConfirmChannel(options) : model.createChannel(options)),
+      setup: (channel) => checkExchanges(channel, ['replies']),
+      // An answer shows that the broker has every reply: amqplib may write the end of the connection before them.
+      drain: (channel) => checkExchanges(channel, ['replies']),
+    });
     const returned = new ReturnedReplies((...reply) => this.write(...reply));
-    channel.on('open', (opened) =>
+    this.channel.on('open', (opened) =>
       opened.on('return', (message) => {
-        channel.connection.observer.returned(message.fields.exchange);
+        connection.observer.returned(message.fields.exchange);
         returned.add(message);
       }),
     );
   }
 
+  check(): string | undefined {
+    return this.channel.check();
+  }
+
+  close(): Promise<void> {
+    return this.channel.close();
+  }
+
   /**
-   * Waits while the broker takes nothing.
+   * Waits while the broker takes nothing. A confirmed reply is written again when its channel ends first: its caller ignores a second one.
    *
-   * @param until by `performance.now()`
-   * @returns false when there is no channel any more, or the time is over
+   * @param patience how long the reply is of use, in milliseconds
+   * @returns false when the time is over, or the channel is closed for good
    * @throws Error when the channel is closing, or the protocol cannot carry the reply
    */
-  async publish(address: ReplyAddress, reply: EncodedReply, until: number): Promise<boolean> {
-    const { replyTo, correlationId, batches } = address;
+  async publish(address: ReplyAddress, reply: EncodedReply, patience: number): Promise<boolean> {
+    const until = performance.now() + patience;
+    for (let writes = 0; writes < MOST_WRITES; writes++) {
+      if (!(await this.channel.whenReady(until - performance.now()))) return false;
+      if (await this.add(address, reply, until)) return true;
+    }
+    return false;
+  }
+
+  private async add({ replyTo, correlationId, batches }: ReplyAddress, reply: EncodedReply, until: number): Promise<boolean> {
     // Again after each wait: the replies that waited together are written one after the other.
     for (let full = this.untakenNow(); full && full.bytes >= MAX_UNTAKEN_BYTES; full = this.untakenNow())
       if (!(await within(until - performance.now(), full.taken))) return false;
@@ -74,18 +113,32 @@ export class ReplyBatcher {
     return batch;
   }
 
-  private writeBatch(replyTo: string, { replies }: Batch): boolean {
+  private writeBatch(replyTo: string, { replies }: Batch): Promise<boolean> {
     const [only] = replies;
     if (replies.length > 1) return this.write(replyTo, { type: BATCH_TYPE, persistent: false }, encodeBatch(replies));
     return this.write(replyTo, { correlationId: only.correlationId, ...only.reply.properties }, only.reply.body);
   }
 
-  private write(replyTo: string, properties: Properties, body: Buffer): boolean {
+  /** @returns false when there is no channel, or it ends before the confirm */
+  private async write(replyTo: string, properties: Properties, body: Buffer): Promise<boolean> {
     const { current } = this.channel;
     if (!current) return false;
-    const taken = writeMessage(current, { exchange: 'replies', routingKey: replyTo, mandatory: true }, properties, body);
+    let onConfirm: ((error: Error | null) => void) | undefined;
+    const confirmed =
+      this.isConfirmed &&
+      new Promise<boolean>((resolve) => {
+        // A full queue of the caller nacks. The end of the channel is known an iteration later.
+        onConfirm = (error) => (error?.message === 'channel closed' ? setImmediate(resolve, false) : resolve(true));
+      });
+    const taken = writeMessage(
+      current,
+      { exchange: 'replies', routingKey: replyTo, mandatory: true },
+      properties,
+      body,
+      onConfirm,
+    );
     if (!taken) this.countUntaken(current, body.length);
-    return true;
+    return confirmed && (await within(CONFIRM_MS, confirmed)) ? confirmed : true;
   }
 
   private untakenNow() {

@@ -46,7 +46,9 @@ describe(Settlement.name, () => {
     registry = new Registry();
     const metrics = TransportMetrics.of(registry);
     const connection = new RabbitConnection({ url: 'amqp://users:secret@127.0.0.1:1', name: 'test' }, observe(metrics));
-    settlement = new Settlement('users', connection, metrics, new HeldDeliveries(new Map(), metrics), new LetterTurns(metrics));
+    const heldDeliveries = new HeldDeliveries(new Map(), metrics);
+    const letterTurns = new LetterTurns(metrics);
+    settlement = new Settlement(connection, { service: 'users', confirmReplies: false, metrics, heldDeliveries, letterTurns });
   });
   afterEach(async () => {
     settlement.stopWaiting();

@@ -1,5 +1,5 @@
 import { Logger } from '@nestjs/common';
-import type { Channel, ConfirmChannel } from 'amqplib';
+import type { ConfirmChannel } from 'amqplib';
 import type { ErrorBody } from '@app/contracts/error';
 import type { ServiceName } from '@app/contracts/message';
 import { INTERNAL, type Decision } from './ack-policy';
@@ -13,9 +13,10 @@ import type { TransportMetrics } from '../metrics';
 import { ConfirmedPublisher } from '@app/amqp/publishing/publisher';
 import { checkQuorum, keepChecking } from '@app/amqp/publishing/quorum-check';
 import { encodeReply, type EncodedReply } from '@app/amqp/messages/reply-format';
-import { HIGH_WATER_MARK, LARGE_REPLY_BYTES, ReplyBatcher } from './reply-batcher';
+import { LARGE_REPLY_BYTES, ReplyBatcher } from './reply-batcher';
 import { Republisher } from './republisher';
 import { endProcess } from '../spans';
+import type { QueueKind } from '../topology/consumed-queues';
 import { QUORUM_CHECK } from '../topology/topology';
 
 /** When a letter of a refused command may be written. */
@@ -23,15 +24,26 @@ export interface LetterTurns {
   run<T>(delivery: Delivery, write: () => Promise<T>): Promise<T>;
 }
 
+interface SettlementOptions {
+  service: ServiceName;
+  /** See {@link RabbitServerOptions.confirmReplies}. */
+  confirmReplies: boolean;
+  metrics: TransportMetrics;
+  /** Counts the deliveries that cannot be republished for now. */
+  heldDeliveries: HeldDeliveries;
+  letterTurns: LetterTurns;
+}
+
 /** Carries out what the ack policy decided: publishes, then acknowledges. */
 export class Settlement {
   private readonly logger = new Logger('RabbitMQ');
+  private readonly metrics: TransportMetrics;
+  private readonly letterTurns: LetterTurns;
   private readonly closing = new AbortController();
-  private readonly replyChannel: RabbitChannel<Channel>;
-  /** Channels of a connection take turns to write, so that small replies do not wait for the pages of 4 MiB that wait for the socket. */
-  private readonly largeReplyChannel: RabbitChannel<Channel>;
   private readonly replies: ReplyBatcher;
-  private readonly largeReplies: ReplyBatcher;
+  private readonly queryReplies: ReplyBatcher;
+  /** Channels of a connection take turns to write, so that small replies do not wait for the pages of 4 MiB that wait for the socket. */
+  private readonly largeQueryReplies: ReplyBatcher;
   private readonly confirms: RabbitChannel<ConfirmChannel>;
   private readonly republisher: Republisher;
   private readonly stopChecking: () => void;
@@ -39,19 +51,16 @@ export class Settlement {
 
   /**
    * @param connection for publishing only: a blocked one must not stop the consumers
-   * @param heldDeliveries counts the deliveries that cannot be republished for now
    */
   constructor(
-    service: ServiceName,
     connection: RabbitConnection,
-    private readonly metrics: TransportMetrics,
-    heldDeliveries: HeldDeliveries,
-    private readonly letterTurns: LetterTurns,
+    { service, confirmReplies, metrics, heldDeliveries, letterTurns }: SettlementOptions,
   ) {
-    this.replyChannel = replyChannel(connection, 'replies');
-    this.largeReplyChannel = replyChannel(connection, 'large replies');
-    this.replies = new ReplyBatcher(this.replyChannel);
-    this.largeReplies = new ReplyBatcher(this.largeReplyChannel);
+    this.metrics = metrics;
+    this.letterTurns = letterTurns;
+    this.replies = new ReplyBatcher(connection, 'replies', confirmReplies);
+    this.queryReplies = new ReplyBatcher(connection, 'replies to queries', false);
+    this.largeQueryReplies = new ReplyBatcher(connection, 'large replies to queries', false);
     this.confirms = new RabbitChannel(connection, {
       name: 'retries and dead letters',
       open: (model) => model.createConfirmChannel(),
@@ -68,7 +77,8 @@ export class Settlement {
   }
 
   check(): string | undefined {
-    return this.replyChannel.check() ?? this.largeReplyChannel.check() ?? this.confirms.check();
+    const replies = [this.replies, this.queryReplies, this.largeQueryReplies].map((channel) => channel.check());
+    return replies.find(Boolean) ?? this.confirms.check();
   }
 
   /** From now on no delivery waits for the broker to come back. */
@@ -79,7 +89,8 @@ export class Settlement {
   /** Flushes the publications and closes the channels. */
   async close(): Promise<void> {
     this.stopChecking();
-    await Promise.all([this.replyChannel.close(), this.largeReplyChannel.close(), this.confirms.close()]);
+    const channels = [this.replies, this.queryReplies, this.largeQueryReplies, this.confirms];
+    await Promise.all(channels.map((channel) => channel.close()));
   }
 
   /** @param knownPattern label of the metric: only patterns with a handler, because the number of others is unlimited */
@@ -148,30 +159,22 @@ export class Settlement {
     }
   }
 
-  private async reply({ address, context, patience }: Delivery, reply: EncodedReply) {
+  private async reply({ kind, address, context, patience }: Delivery, reply: EncodedReply) {
     let sent = false;
-    const until = performance.now() + patience;
-    const isLarge = reply.body.length > LARGE_REPLY_BYTES;
-    if (address && (await (isLarge ? this.largeReplyChannel : this.replyChannel).whenReady(patience))) {
-      try {
-        sent = await (isLarge ? this.largeReplies : this.replies).publish(address, reply, until);
-      } catch (error) {
-        this.logger.error({
-          msg: 'a reply could not be published',
-          requestId: context.requestId,
-          reason: (error as Error).message,
-        });
-      }
+    try {
+      sent = address !== undefined && (await this.repliesTo(kind, reply).publish(address, reply, patience));
+    } catch (error) {
+      this.logger.error({
+        msg: 'a reply could not be published',
+        requestId: context.requestId,
+        reason: (error as Error).message,
+      });
     }
     return { status: reply.status, sent };
   }
-}
 
-const replyChannel = (connection: RabbitConnection, name: string): RabbitChannel<Channel> =>
-  new RabbitChannel(connection, {
-    name,
-    open: (model) => model.createChannel({ highWaterMark: HIGH_WATER_MARK }),
-    setup: (channel) => checkExchanges(channel, ['replies']),
-    // An answer shows that the broker has every reply: amqplib may write the end of the connection before them.
-    drain: (channel) => checkExchanges(channel, ['replies']),
-  });
+  private repliesTo(kind: QueueKind, { body }: EncodedReply): ReplyBatcher {
+    if (kind !== 'queries') return this.replies;
+    return body.length > LARGE_REPLY_BYTES ? this.largeQueryReplies : this.queryReplies;
+  }
+}

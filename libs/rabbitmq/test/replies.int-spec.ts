@@ -1,0 +1,102 @@
+import { Registry } from 'prom-client';
+import { AddUsers } from '@app/contracts/users.add';
+import { createTestBroker, type TestBroker } from '@app/testing/broker/broker';
+import { eventually } from '@app/testing/eventually';
+import { startUsersStub, type UsersHandlers } from '@app/testing/system/users-stub';
+import { FaultProxy, type Link } from '../../../test/faults/harness/fault-proxy';
+import { RabbitClient } from '../src/client/rabbit.client';
+import type { RabbitServer } from '../src/server/rabbit.server';
+import { declareTopology } from '../src/topology/declare-topology';
+import { BODY, CALL } from './stubbed-users';
+
+const MARK = 'the reply that does not arrive';
+
+/** Replies and acks go over two connections: the broker may have the ack of a command whose reply it has lost. */
+describe('a confirmed reply to a command', () => {
+  let broker: TestBroker;
+  let proxy: FaultProxy;
+  let client: RabbitClient;
+  let server: RabbitServer;
+  const metrics = new Registry();
+  const handlers = { authenticate: () => ({}), exists: () => ({}) } as unknown as UsersHandlers;
+
+  beforeAll(async () => {
+    broker = await createTestBroker();
+    await declareTopology(broker.url);
+    const { hostname: host, port } = new URL(broker.url);
+    proxy = await FaultProxy.start({ host, port: Number(port) });
+    client = new RabbitClient({ connection: { url: broker.url, name: 'gateway' }, metrics: new Registry() });
+    await client.connect();
+    const connection = { url: proxy.through(broker.url), name: 'users' };
+    server = await startUsersStub({ connection, confirmReplies: true, metrics, drainTimeoutMs: 200 }, handlers);
+    await eventually(() => server.check() === undefined && client.check() === undefined);
+  });
+  beforeEach(() => eventually(() => server.check() === undefined));
+  afterEach(() => proxy.heal());
+  afterAll(async () => {
+    await client?.close();
+    await server?.close();
+    await proxy?.close();
+    await broker?.drop();
+  });
+
+  const inFlight = async () => {
+    const { values } = await metrics.getSingleMetric('rabbitmq_deliveries_in_flight')!.get();
+    return values.reduce((sum, { value }) => sum + value, 0);
+  };
+
+  /** Keeps the first reply and all that follows on its connection. @returns resolves with that connection */
+  const holdReply = () =>
+    new Promise<Link>((resolve) => {
+      let held: Link | undefined;
+      proxy.inspector = (bytes, direction, link) => {
+        if (held || direction !== 'toServer' || !bytes.includes(MARK)) return 'pass';
+        resolve((held = link));
+        return 'hold';
+      };
+    });
+
+  it('is written again when its connection ends before the broker has it', async () => {
+    let handled = 0;
+    handlers.add = () => ({ MARK, handled: ++handled });
+    const reply = holdReply();
+    const answer = client.call(AddUsers, BODY, CALL);
+    (await reply).end('reset');
+    expect((await answer).parse()).toEqual({ MARK, handled: 1 });
+  });
+
+  it('comes from another process when the first one ends before the broker has it', async () => {
+    handlers.add = () => ({ MARK });
+    const reply = holdReply();
+    const answer = client.call(AddUsers, BODY, CALL);
+    await reply;
+    // The broker has everything that was sent before this command is delivered.
+    let isDelivered!: () => void;
+    const delivered = new Promise<void>((resolve) => (isDelivered = resolve));
+    handlers.add = () => (isDelivered(), {});
+    const later = client.call(AddUsers, BODY, CALL);
+    await delivered;
+    proxy.refusing = true;
+    proxy.cut('reset');
+    const add: UsersHandlers['add'] = (_, { redelivered }) => ({ redelivered });
+    const options = { connection: { url: broker.url, name: 'other users' }, metrics: new Registry() };
+    const other = await startUsersStub(options, { ...handlers, add });
+    try {
+      expect((await answer).parse()).toEqual({ redelivered: true });
+      await later;
+    } finally {
+      await other.close();
+    }
+  });
+
+  it('keeps no place of its command for longer than a second while no confirm comes', async () => {
+    handlers.add = () => ({ MARK });
+    const reply = holdReply();
+    const answer = client.call(AddUsers, BODY, CALL);
+    await reply;
+    expect(await inFlight()).toBe(1);
+    await eventually(async () => (await inFlight()) === 0);
+    proxy.heal();
+    expect((await answer).parse()).toEqual({ MARK });
+  });
+});

@@ -10,7 +10,9 @@ const NEXT_CHANNEL = ['libs/rabbitmq/test/shared-messages.int-spec.ts', 'are sen
 export const SHARED_MESSAGE_MUTANTS = [
   {
     name: 'an ack that does not wait for the confirm of the reply',
-    edits: [['libs/rabbitmq/src/settle/reply-batcher.ts', 'confirmed && (await within(CONFIRM_MS, confirmed))', 'false as boolean']],
+    edits: [
+      ['libs/rabbitmq/src/settle/reply-batcher.ts', 'confirmed && (await within(CONFIRM_MS, confirmed))', 'false as boolean'],
+    ],
     test: ['libs/rabbitmq/test/replies.int-spec.ts', 'a confirmed reply'],
   },
   {

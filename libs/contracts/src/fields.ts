@@ -41,8 +41,9 @@ export const textProblem =
   (value) => {
     if (typeof value !== 'string') return ' must be a string';
     if (value.length < min) return ' must not be empty';
-    // A string has at most as many code points as UTF-16 units, so count exactly only above the limit.
-    if (value.length > max && Array.from(value).length > max) return ` must be at most ${max} characters`;
+    // A code point is one or two UTF-16 units, so count exactly only where it matters: a text may have a megabyte.
+    if (value.length > 2 * max || (value.length > max && Array.from(value).length > max))
+      return ` must be at most ${max} characters`;
     if (singleLine && CONTROL.test(value)) return ' must not contain control characters';
     return undefined;
   };

@@ -6,6 +6,7 @@ import { LIFECYCLE_MUTANTS } from './lifecycle-mutants.mjs';
 import { NEIGHBOUR_MUTANTS } from './neighbour-mutants.mjs';
 import { SHARED_MESSAGE_MUTANTS } from './shared-message-mutants.mjs';
 import { SUSPECT_MUTANTS } from './suspect-mutants.mjs';
+import { WRITER_MUTANTS } from './writer-mutants.mjs';
 
 const INSERTS = 'apps/notifications/src/db/insert-notifications.sql.ts';
 const SERVER = 'libs/rabbitmq/src/server/rabbit.server.ts';
@@ -100,6 +101,7 @@ export const MUTANTS = [
   ...COST_MUTANTS,
   ...SHARED_MESSAGE_MUTANTS,
   ...SUSPECT_MUTANTS,
+  ...WRITER_MUTANTS,
   {
     name: 'a message of commands that is acknowledged with its first one',
     edits: [['libs/rabbitmq/src/delivery/commands-of.ts', 'if (this.settled.size < this.count)', 'if (this.settled.size > 1)']],

@@ -8,6 +8,7 @@ import { MEMBERS } from './members.mjs';
 import { FORGERS } from './publisher-forged.mjs';
 import { PUBLISHERS } from './publisher.mjs';
 import { READERS } from './readers.mjs';
+import { WRITES } from './writes.mjs';
 
 /** @typedef {import('../neighbour-system.ts').Target} Target */
 
@@ -24,6 +25,7 @@ import { READERS } from './readers.mjs';
 /** @type {readonly Attack[]} */
 export const ATTACKS = [
   ...HTTP_CALLS,
+  ...WRITES,
   ...LIFECYCLE,
   ...READERS,
   ...MEMBERS,

@@ -15,6 +15,10 @@ describe('hostile and malformed messages', () => {
   afterAll(() => users?.close());
 
   const nextRefused = () => users.next(REFUSED);
+  const returned = async () => {
+    const { values } = await users.metrics.getSingleMetric('rabbitmq_returned_total')!.get();
+    return values.find(({ labels }) => labels.exchange === 'replies')?.value ?? 0;
+  };
 
   const headers = { 'x-api-key': 'key' };
   const cases: [string, unknown, Options.Publish, string?][] = [
@@ -101,10 +105,6 @@ describe('hostile and malformed messages', () => {
 
   it('writes a reply that found no queue again, three times', async () => {
     const { queue } = await users.channel.assertQueue('', { exclusive: true });
-    const returned = async () => {
-      const { values } = await users.metrics.getSingleMetric('rabbitmq_returned_total')!.get();
-      return values.find(({ labels }) => labels.exchange === 'replies')?.value ?? 0;
-    };
     handlers.add = () => ({});
     const ask = (replyTo: string) => users.publish(BODY, { replyTo, correlationId: 'late', headers });
     ask(queue);
@@ -117,6 +117,15 @@ describe('hostile and malformed messages', () => {
     const before = await returned();
     ask('nowhere');
     await eventually(async () => (await returned()) === before + 4);
+  });
+
+  it('writes all such replies to callers of this system again, more than to other services', async () => {
+    const before = await returned();
+    const body = Buffer.from(JSON.stringify(BODY));
+    const count = 150;
+    for (let number = 0; number < count; number++)
+      users.channel.publish('calls', 'users.add.v1', body, { replyTo: 'no-caller', correlationId: `${number}`, headers });
+    await eventually(async () => (await returned()) === before + 4 * count);
   });
 
   it('drops a query without reply_to', async () => {

@@ -100,6 +100,15 @@ export const PUBLISHERS = [
     start: (target) => attackBy(target.publisher, (client) => client.flood(100_000, () => rubbish(10))),
   },
   {
+    name: 'refusals to the address of nobody',
+    seconds: 10,
+    why: 'A refusal is a reply and leaves no letter. When its queue is not there the broker returns it, and the writer sends it again: as many as the broker takes.',
+    start: (target) =>
+      attackBy(target.publisher, (client) =>
+        client.flood(Infinity, () => [ADD, Buffer.from('not JSON'), { replyTo: 'amq.gen-nobody', correlationId: unique() }]),
+      ),
+  },
+  {
     name: 'oversized messages',
     why: 'The broker reads a body of 60 MiB before it refuses it and closes the channel: 12 bodies, each on a new connection.',
     start: (target) =>

@@ -33,6 +33,7 @@ interface Batch {
 export class ReplyBatcher {
   /** Keyed by the caller's queue. */
   private readonly batches = new Map<string, Batch>();
+  private readonly returned = new ReturnedReplies((...reply) => this.write(...reply));
   private readonly untaken = new WeakMap<Channel, { bytes: number; taken: Promise<unknown> }>();
   private readonly channel: RabbitChannel<Channel>;
 
@@ -53,11 +54,10 @@ export class ReplyBatcher {
       // An answer shows that the broker has every reply: amqplib may write the end of the connection before them.
       drain: (channel) => checkExchanges(channel, ['replies']),
     });
-    const returned = new ReturnedReplies((...reply) => this.write(...reply));
     this.channel.on('open', (opened) =>
       opened.on('return', (message) => {
         connection.observer.returned(message.fields.exchange);
-        returned.add(message);
+        this.returned.add(message);
       }),
     );
   }
@@ -74,10 +74,12 @@ export class ReplyBatcher {
    * Waits while the broker takes nothing. A confirmed reply is written again when its channel ends first: its caller ignores a second one.
    *
    * @param patience how long the reply is of use, in milliseconds
+   * @param isOwn whether a caller of this system waits
    * @returns false when the time is over, or the channel is closed for good
    * @throws Error when the channel is closing, or the protocol cannot carry the reply
    */
-  async publish(address: ReplyAddress, reply: EncodedReply, patience: number): Promise<boolean> {
+  async publish(address: ReplyAddress, reply: EncodedReply, patience: number, isOwn = false): Promise<boolean> {
+    if (isOwn) this.returned.know(address.replyTo);
     const until = performance.now() + patience;
     for (let writes = 0; writes < MOST_WRITES; writes++) {
       if (!(await this.channel.whenReady(until - performance.now()))) return false;

@@ -1,4 +1,5 @@
 import type { Message } from 'amqplib';
+import { LRUCache } from 'lru-cache';
 import type { Properties } from '@app/amqp/messages/write-message';
 
 /** Waits before a returned reply is written again, in milliseconds. A caller that is gone costs as many more messages. */
@@ -7,6 +8,10 @@ const WAITS_MS = [100, 200, 400];
 const LARGE_BYTES = 64 * 1024;
 /** Bytes of replies that wait. Further ones are dropped. */
 const MOST_BYTES = 8 * 1024 * 1024;
+/** Waiting replies to callers of other services. Any publisher may name the queue of nobody in each message, and a reply would cost four. */
+const MOST_FOREIGN = 100;
+/** Remembered reply queues of this system. Each channel of a caller has one. */
+const MAX_OWN = 1000;
 /** Header of a reply that was returned: how often. */
 const RETURNS = 'x-returns';
 
@@ -16,9 +21,16 @@ const RETURNS = 'x-returns';
  */
 export class ReturnedReplies {
   private bytes = 0;
+  private foreign = 0;
+  private readonly own = new LRUCache<string, true>({ max: MAX_OWN });
 
   /** @param write publishes a reply to a queue; throws while its channel is closing */
   constructor(private readonly write: (replyTo: string, properties: Properties, body: Buffer) => unknown) {}
+
+  /** A caller of this system waits for replies in this queue. */
+  know(queue: string): void {
+    if (!this.own.has(queue)) this.own.set(queue, true);
+  }
 
   /** Takes a message that the broker has returned. */
   add({ fields, properties, content }: Message): void {
@@ -26,11 +38,15 @@ export class ReturnedReplies {
     const returns = Number(headers[RETURNS] ?? 0);
     const waitMs = WAITS_MS[returns];
     if (waitMs === undefined || content.length > LARGE_BYTES || this.bytes + content.length > MOST_BYTES) return;
+    const isForeign = !this.own.has(fields.routingKey);
+    if (isForeign && this.foreign >= MOST_FOREIGN) return;
+    if (isForeign) this.foreign++;
     this.bytes += content.length;
     const { correlationId, contentType, type } = properties as Properties;
     const again = { persistent: false, correlationId, contentType, type, headers: { ...headers, [RETURNS]: returns + 1 } };
     setTimeout(() => {
       this.bytes -= content.length;
+      if (isForeign) this.foreign--;
       try {
         this.write(fields.routingKey, again, content);
       } catch {

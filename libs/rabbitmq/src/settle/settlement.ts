@@ -16,8 +16,9 @@ import { encodeReply, type EncodedReply } from '@app/amqp/messages/reply-format'
 import { LARGE_REPLY_BYTES, ReplyBatcher } from './reply-batcher';
 import { Republisher } from './republisher';
 import { endProcess } from '../spans';
-import type { QueueKind } from '../topology/consumed-queues';
 import { QUORUM_CHECK } from '../topology/topology';
+
+type FinalDecision = Exclude<Decision, { do: 'hold' }>;
 
 /** When a letter of a refused command may be written. */
 export interface LetterTurns {
@@ -40,27 +41,25 @@ export class Settlement {
   private readonly metrics: TransportMetrics;
   private readonly letterTurns: LetterTurns;
   private readonly closing = new AbortController();
+  private readonly confirmedReplies: ReplyBatcher;
   private readonly replies: ReplyBatcher;
-  private readonly queryReplies: ReplyBatcher;
   /** Channels of a connection take turns to write, so that small replies do not wait for the pages of 4 MiB that wait for the socket. */
-  private readonly largeQueryReplies: ReplyBatcher;
+  private readonly largeReplies: ReplyBatcher;
   private readonly confirms: RabbitChannel<ConfirmChannel>;
   private readonly republisher: Republisher;
   private readonly stopChecking: () => void;
   private readonly quota = new LetterQuota();
 
-  /**
-   * @param connection for publishing only: a blocked one must not stop the consumers
-   */
+  /** @param connection for publishing only: a blocked one must not stop the consumers */
   constructor(
     connection: RabbitConnection,
     { service, confirmReplies, metrics, heldDeliveries, letterTurns }: SettlementOptions,
   ) {
     this.metrics = metrics;
     this.letterTurns = letterTurns;
-    this.replies = new ReplyBatcher(connection, 'replies', confirmReplies);
-    this.queryReplies = new ReplyBatcher(connection, 'replies to queries', false);
-    this.largeQueryReplies = new ReplyBatcher(connection, 'large replies to queries', false);
+    this.confirmedReplies = new ReplyBatcher(connection, 'confirmed replies', confirmReplies);
+    this.replies = new ReplyBatcher(connection, 'replies', false);
+    this.largeReplies = new ReplyBatcher(connection, 'large replies', false);
     this.confirms = new RabbitChannel(connection, {
       name: 'retries and dead letters',
       open: (model) => model.createConfirmChannel(),
@@ -77,7 +76,7 @@ export class Settlement {
   }
 
   check(): string | undefined {
-    const replies = [this.replies, this.queryReplies, this.largeQueryReplies].map((channel) => channel.check());
+    const replies = [this.confirmedReplies, this.replies, this.largeReplies].map((channel) => channel.check());
     return replies.find(Boolean) ?? this.confirms.check();
   }
 
@@ -89,12 +88,12 @@ export class Settlement {
   /** Flushes the publications and closes the channels. */
   async close(): Promise<void> {
     this.stopChecking();
-    const channels = [this.replies, this.queryReplies, this.largeQueryReplies, this.confirms];
+    const channels = [this.confirmedReplies, this.replies, this.largeReplies, this.confirms];
     await Promise.all(channels.map((channel) => channel.close()));
   }
 
   /** @param knownPattern label of the metric: only patterns with a handler, because the number of others is unlimited */
-  async settle(delivery: Delivery, decision: Exclude<Decision, { do: 'hold' }>, knownPattern: string): Promise<void> {
+  async settle(delivery: Delivery, decision: FinalDecision, knownPattern: string): Promise<void> {
     const settled = (outcome: string, status = '') => {
       delivery.ack();
       this.metrics.deliveries.inc({ pattern: knownPattern, outcome, status });
@@ -111,7 +110,8 @@ export class Settlement {
         if (decision.do === 'ackThenReply' && !(await delivery.ackForGood())) return;
         const encoded = this.encode(delivery, decision.reply);
         delivery.encoded(encoded.body.length);
-        const { status, sent } = await this.reply(delivery, encoded);
+        const replies = this.repliesOf(decision, delivery, encoded);
+        const { status, sent } = await this.reply(delivery, encoded, replies);
         return settled(sent ? 'replied' : 'reply_lost', status);
       }
       case 'suspectThenAck':
@@ -159,10 +159,10 @@ export class Settlement {
     }
   }
 
-  private async reply({ kind, address, context, patience }: Delivery, reply: EncodedReply) {
+  private async reply({ address, context, patience, exchange }: Delivery, reply: EncodedReply, replies: ReplyBatcher) {
     let sent = false;
     try {
-      sent = address !== undefined && (await this.repliesTo(kind, reply).publish(address, reply, patience));
+      sent = address !== undefined && (await replies.publish(address, reply, patience, exchange === 'calls'));
     } catch (error) {
       this.logger.error({
         msg: 'a reply could not be published',
@@ -173,8 +173,9 @@ export class Settlement {
     return { status: reply.status, sent };
   }
 
-  private repliesTo(kind: QueueKind, { body }: EncodedReply): ReplyBatcher {
-    if (kind !== 'queries') return this.replies;
-    return body.length > LARGE_REPLY_BYTES ? this.largeQueryReplies : this.queryReplies;
+  private repliesOf({ do: order }: FinalDecision, { kind }: Delivery, { body }: EncodedReply): ReplyBatcher {
+    // A query is asked again. A refusal has been acknowledged already.
+    if (kind !== 'queries' && order === 'replyThenAck') return this.confirmedReplies;
+    return body.length > LARGE_REPLY_BYTES ? this.largeReplies : this.replies;
   }
 }

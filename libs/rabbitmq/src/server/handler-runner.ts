@@ -100,14 +100,19 @@ export class HandlerRunner {
         : await this.answerOf(handler, body, context);
       return { kind: 'result', value };
     } catch (error) {
-      const { message: reason, stack = reason } = (error ?? {}) as Partial<Error>;
+      const { message: reason, stack = reason, cause } = (error ?? {}) as Partial<Error>;
       if (this.isUnavailable(error)) {
         this.logger.warn({ msg: 'the database is away', reason, ...about(delivery) });
         return { kind: 'databaseAway' };
       }
       if (this.isTimeout(error)) delivery.cancelledAfterMs = performance.now() - since;
+      // The caller is told that nothing was done. Why is in this line only.
+      const transient = [error, cause].find((one) => this.isTransient(one));
+      if (transient) {
+        const { message } = transient as Error;
+        this.logger.warn({ msg: 'a transient error of the database', reason: message, ...about(delivery) });
+      }
       if (this.isTransient(error)) {
-        this.logger.warn({ msg: 'a transient error of the database', reason, ...about(delivery) });
         return { kind: 'failed', error: new ApiError('UNAVAILABLE', 'The service could not do it now. Nothing was executed.') };
       }
       // Never log the error object: database errors contain the values of the statement.

@@ -1,0 +1,55 @@
+import { Logger } from '@nestjs/common';
+import type { MessageHandler } from '@nestjs/microservices';
+import { ApiError } from '@app/contracts/error';
+import { aDelivery } from '../../test/a-delivery';
+import { HandlerRunner } from './handler-runner';
+
+const PATTERN = 'users.add.v1';
+
+describe(HandlerRunner.name, () => {
+  afterEach(() => jest.restoreAllMocks());
+
+  const full = new Error('could not extend file "base/16384/16397": No space left on device');
+  const refusal = new ApiError('UNAVAILABLE', 'The users could not be stored in time; nothing was changed.', undefined, {
+    cause: full,
+  });
+
+  const runnerOf = (thrown: Error) => {
+    const handler: MessageHandler = () => Promise.reject(thrown);
+    return new HandlerRunner(
+      new Map([[PATTERN, handler]]),
+      () => false,
+      (error) => error === full,
+    );
+  };
+
+  it.each([
+    ['a handler passes it on', full],
+    ['a handler answers that nothing was changed', refusal],
+  ])('writes why the database could not do it, with the request id, when %s', async (_, thrown) => {
+    const warn = jest.spyOn(Logger.prototype, 'warn').mockReturnValue();
+    const outcome = await runnerOf(thrown).outcomeOf(aDelivery({ pattern: PATTERN, requestId: 'r-1', userId: 'billing' }));
+    expect(outcome).toMatchObject({ kind: 'failed', error: { status: 'UNAVAILABLE' } });
+    expect(warn.mock.calls).toEqual([
+      [
+        expect.objectContaining({
+          msg: 'a transient error of the database',
+          reason: full.message,
+          requestId: 'r-1',
+          pattern: PATTERN,
+          publisher: 'billing',
+        }),
+      ],
+    ]);
+  });
+
+  it('writes nothing about a refusal that the database has not caused', async () => {
+    const warn = jest.spyOn(Logger.prototype, 'warn').mockReturnValue();
+    const refused = new ApiError('NOT_FOUND', 'There is no such document.', undefined, { cause: new Error('23503') });
+    await expect(runnerOf(refused).outcomeOf(aDelivery({ pattern: PATTERN }))).resolves.toEqual({
+      kind: 'failed',
+      error: refused,
+    });
+    expect(warn).not.toHaveBeenCalled();
+  });
+});

@@ -119,6 +119,14 @@ describe('an outbox that publishes from memory', () => {
     expect(performance.now() - stored).toBeLessThan(2 * EVENT_MEMORY_MS);
   });
 
+  it('lets no event wait for an older one of the future, after the clock of the database has gone back', async () => {
+    await sql.query(`INSERT INTO outbox (id, data, occurred_at) VALUES
+      ('ahead', '{}', clock_timestamp() + interval '10 minutes'), ('left', '{}', clock_timestamp() - interval '10 seconds')`);
+    relayTo(toList).start();
+    await eventually(() => published.includes('left'), EVENT_MEMORY_MS + 5000);
+    expect(await valueOf('outbox_oldest_seconds')).toBe(0);
+  });
+
   it('publishes again, with the same id, what could not be deleted', async () => {
     const relay = relayTo(toList);
     await sql.query('CREATE TRIGGER no_deletion BEFORE DELETE ON outbox FOR EACH ROW EXECUTE FUNCTION refuse()');

@@ -192,13 +192,15 @@ export class OutboxRelay {
         [maxEvents],
       );
       if (!found) return;
-      oldestSeconds.set(found.seconds);
+      // After the clock of the database has gone back the oldest event is of the future: younger ones must not wait for it.
+      const seconds = Math.max(0, found.seconds);
+      oldestSeconds.set(seconds);
       outboxEvents.set(found.events);
       const full = found.events === maxEvents;
       if (full && !this.full) this.logger.error({ msg: 'the outbox is full: commands wait', events: maxEvents });
       this.full = full;
       if (found.events === 0) return;
-      const oldestMs = found.seconds * 1000;
+      const oldestMs = seconds * 1000;
       const due = !fromMemory || oldestMs >= EVENT_MEMORY_MS;
       // The look that begins takes the oldest: the later one is for the others.
       if (fromMemory) this.later.want(due ? 0 : oldestMs);

@@ -141,6 +141,16 @@ describe('the doctor', () => {
     expect(JSON.stringify(found)).not.toContain('secret');
   });
 
+  it('tells a server without room for connections from one that is down', async () => {
+    const role = quoted(names[1]);
+    await admin.query(`ALTER ROLE ${role} CONNECTION LIMIT 0`);
+    const found = await problems();
+    await admin.query(`ALTER ROLE ${role} CONNECTION LIMIT -1`);
+    expect(found.map(({ subject, found: text, action }) => [subject, text, action])).toEqual([
+      ['role users', 'cannot connect (53300)', expect.stringContaining('max_connections')],
+    ]);
+  });
+
   it('sees rights that are too wide, a missing queue, another argument, letters, and a queue that nobody consumes', async () => {
     const connection = await connect(broker.url);
     const channel = await connection.createConfirmChannel();

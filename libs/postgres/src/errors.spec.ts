@@ -1,4 +1,4 @@
-import { isDatabaseAway } from './errors';
+import { hasNoRoom, isDatabaseAway, NoServer, ReadOnlyServer } from './errors';
 
 /** A connection that cannot be opened has executed nothing, so its commands wait instead of failing. */
 it.each([
@@ -13,4 +13,16 @@ it.each([
   [{ code: '42501', message: 'permission denied' }, false],
 ])('of %j the database is away: %j', (fields, away) => {
   expect(isDatabaseAway(Object.assign(new Error(fields.message), fields))).toBe(away);
+});
+
+const full = Object.assign(new Error('sorry, too many clients already'), { code: '53300' });
+const down = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
+
+it.each([
+  ['a server without room', full, true],
+  ['a primary without room beside its standby', new NoServer([], [full, new ReadOnlyServer()]), true],
+  ['a server that is down', down, false],
+  ['two servers that are', new NoServer([], [down, down]), false],
+])('tells %s from one that is away', (_, error, expected) => {
+  expect(hasNoRoom(error)).toBe(expected);
 });

@@ -39,6 +39,9 @@ const TRANSIENT = /^(40001|40P01|55P03|57014|53)/;
 
 const CANCELLED = '57014';
 
+/** too_many_connections: of the server, of the database, or of the role. */
+const NO_ROOM = '53300';
+
 const NETWORK = /^(ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH)$/;
 
 /** Messages of node-postgres, without a code, when a connection ends or cannot be opened. */
@@ -89,6 +92,11 @@ export function isDatabaseAway(error: unknown): boolean {
   if (AWAY.test(code) || NETWORK.test(code) || tlsProblem(driverError(error))) return true;
   if (error instanceof AggregateError) return error.errors.some(isDatabaseAway);
   return error instanceof Error && CONNECTION_LOST.test(error.message);
+}
+
+/** Whether the server works, and only takes no further connection. */
+export function hasNoRoom(error: unknown): boolean {
+  return codeOf(error) === NO_ROOM || (error instanceof NoServer && error.errors.some(hasNoRoom));
 }
 
 /** Message of node-postgres when all connections of the pool are in use for too long. */

@@ -90,7 +90,7 @@ export const poolConnections = new Gauge({
 
 export const poolConnectionsLimit = new Gauge({
   name: 'database_pool_connections_limit',
-  help: 'Most connections to PostgreSQL of this process: DATABASE_POOL_SIZE, and in users one more for the outbox.',
+  help: 'Most connections to PostgreSQL of this process: DATABASE_POOL_SIZE, and in users one more for the outbox. Fewer while the server has no room for them.',
   collect() {
     this.set(sum(({ options }) => options.max));
   },

@@ -1,18 +1,33 @@
+import { Logger } from '@nestjs/common';
 import { Pool, type PoolClient, type PoolConfig } from 'pg';
-import type { DatabaseServers } from './database-servers';
+import { hasNoRoom } from '../errors';
 import { pools } from '../metrics';
+import type { DatabaseServers } from './database-servers';
 
 type Done = (release?: Error | boolean) => void;
 type Callback = (error: Error | undefined, client: PoolClient | undefined, done: Done) => void;
 
-/** A pool whose connections lead to the server that accepts writes: when one cannot be opened, the next server is tried. */
+/** How long no further connection is opened to a server that had no room for one, in milliseconds. */
+const NO_ROOM_MS = 10_000;
+
+/**
+ * A pool whose connections lead to the server that accepts writes: when one cannot be opened, the next server is tried. A server without room for one
+ * more connection is not away: then a statement waits for one of those that are open.
+ */
 export class FailoverPool extends Pool {
+  private readonly logger = new Logger('Postgres');
   private readonly servers: DatabaseServers;
+  private readonly most: number;
+  private opened = 0;
+  private timer?: NodeJS.Timeout;
 
   /** @param config `Client` is a {@link WritableClient} */
   constructor(config: PoolConfig & { servers: DatabaseServers }) {
     super(config);
     this.servers = config.servers;
+    this.most = this.options.max;
+    this.on('connect', () => this.opened++);
+    this.on('remove', () => this.opened--);
     pools.add(this);
   }
 
@@ -20,6 +35,7 @@ export class FailoverPool extends Pool {
   override end(callback: () => void): void;
   override end(callback?: () => void): Promise<void> | void {
     pools.delete(this);
+    clearTimeout(this.timer);
     return callback ? super.end(callback) : super.end();
   }
 
@@ -27,10 +43,23 @@ export class FailoverPool extends Pool {
   override connect(callback: Callback): void;
   override connect(callback?: Callback): Promise<PoolClient> | void {
     const connected = this.servers.first(() => super.connect());
-    if (!callback) return connected;
-    connected.then(
-      (client) => callback(undefined, client, (release) => client.release(release)),
-      (error: unknown) => callback(error as Error, undefined, () => undefined),
-    );
+    if (!callback) return connected.catch((error: unknown) => this.openOne(error));
+    const pass = (client: PoolClient) => callback(undefined, client, (release) => client.release(release));
+    const fail = (error: unknown) => callback(error as Error, undefined, () => undefined);
+    connected.then(pass, (error: unknown) => this.openOne(error).then(pass, fail));
+  }
+
+  /** Waits for one of the open connections, as long as for any connection. @throws the error unless it is the want of room, or when none comes */
+  private async openOne(error: unknown): Promise<PoolClient> {
+    if (!hasNoRoom(error) || this.opened < 1) throw error;
+    if (!this.timer) this.logger.warn({ msg: 'the database has no room for more connections', open: this.opened, of: this.most });
+    this.options.max = this.opened;
+    this.timer ??= setTimeout(() => {
+      this.timer = undefined;
+      this.options.max = this.most;
+    }, NO_ROOM_MS).unref();
+    return super.connect().catch(() => {
+      throw error;
+    });
   }
 }

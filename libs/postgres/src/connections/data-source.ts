@@ -39,12 +39,20 @@ const CONNECT_TIMEOUT_MS = 2000;
 
 /** Idle time before TCP asks whether the other side is there. It finds lost connections, and keeps them in the tables of firewalls. */
 const KEEP_ALIVE_MS = 10_000;
+export const KEPT_ALIVE = { keepAlive: true, keepAliveInitialDelayMillis: KEEP_ALIVE_MS };
+
+/**
+ * The server asks, too, in seconds. It notices a lost machine only so, by itself after two hours. Until then the sessions of that machine count for
+ * `max_connections`, and keep what they have locked.
+ */
+export const MISSED_WHEN_LOST = { tcp_keepalives_idle: 10, tcp_keepalives_interval: 10, tcp_keepalives_count: 3 };
 
 /** Creates a data source without connecting: {@link connectWhenReady} connects, so a process can start before its database. */
 export function createDataSource(settings: DataSourceSettings): DataSource {
   const logger = new Logger('Postgres');
   const servers = new DatabaseServers(settings.url);
-  const parameters = { search_path: settings.schema, ...NOT_COMPILED, ...(settings.genericPlans && GENERIC_PLANS) };
+  const generic = settings.genericPlans && GENERIC_PLANS;
+  const parameters = { search_path: settings.schema, ...MISSED_WHEN_LOST, ...NOT_COMPILED, ...generic };
   return new DataSource({
     type: 'postgres',
     applicationName: settings.name,
@@ -65,13 +73,16 @@ export function createDataSource(settings: DataSourceSettings): DataSource {
       servers,
       statement_timeout: STATEMENT_TIMEOUT_MS,
       idle_in_transaction_session_timeout: 5000,
-      keepAlive: true,
-      keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
+      ...KEPT_ALIVE,
       // An idle connection stays open. To open one costs the server as much as some fifteen inserts, and a burst would open all of them at once.
       idleTimeoutMillis: 0,
-      options: Object.entries(parameters)
-        .map(([name, value]) => `-c ${name}=${value}`)
-        .join(' '),
+      options: optionsOf(parameters),
     },
   });
 }
+
+/** Settings of a connection, as the server takes them at its beginning. */
+export const optionsOf = (parameters: Record<string, string | number>): string =>
+  Object.entries(parameters)
+    .map(([name, value]) => `-c ${name}=${value}`)
+    .join(' ');

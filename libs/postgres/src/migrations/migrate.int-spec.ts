@@ -59,7 +59,7 @@ describe(migrate.name, () => {
   });
   afterAll(async () => {
     await onDatabase(database.url, async (client) => {
-      for (const schema of ['one', 'two', 'three', 'held'])
+      for (const schema of ['one', 'two', 'three', 'held', 'limited'])
         await client.query(`DROP OWNED BY ${role(schema)}; DROP ROLE ${role(schema)}`);
     });
     await database.drop();
@@ -101,6 +101,30 @@ describe(migrate.name, () => {
     const migrations = [First1795132800001, Second1795132800002, Third1795132800003];
     const ran = await Promise.all(Array.from({ length: 4 }, () => migrate(settings('three', migrations))));
     expect(ran.flat()).toEqual(migrations.map(({ name }) => name));
+  });
+
+  it('gives an index the time that it takes, whatever limits the account has', async () => {
+    await migrate(settings('limited'));
+    const waits = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'CREATE INDEX CONCURRENTLY%'
+      AND wait_event_type = 'Lock' AND clock_timestamp() - query_start > '0.3 s'`;
+    await onDatabase(database.url, async (writer) => {
+      const limited = `ALTER DATABASE ${writer.escapeIdentifier(writer.database ?? '')}`;
+      await writer.query(`BEGIN; INSERT INTO limited.things (name) VALUES ('x')`);
+      const end = async (client: Client) => {
+        await eventually(async () => (await client.query(waits)).rowCount === 1);
+        await writer.query('COMMIT');
+      };
+      await onDatabase(database.url, async (client) => {
+        await client.query(`${limited} SET statement_timeout = '100ms'`);
+        await client.query(`${limited} SET lock_timeout = '50ms'`);
+        try {
+          const migrating = migrate(settings('limited', [First1795132800001, Third1795132800003]));
+          await expect(Promise.all([migrating, end(client)])).resolves.toEqual([['Third1795132800003'], undefined]);
+        } finally {
+          await client.query(`${limited} RESET ALL`);
+        }
+      });
+    });
   });
 
   it('lets calls go on while a transaction holds a table that a migration changes', async () => {

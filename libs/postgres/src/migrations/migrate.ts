@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg, { type Client } from 'pg';
 import { DataSource, MigrationExecutor, type MigrationInterface } from 'typeorm';
 import type { TlsFiles } from '@app/runtime/settings/tls-files';
+import { KEPT_ALIVE, MISSED_WHEN_LOST, optionsOf } from '../connections/data-source';
 import { DatabaseServers } from '../connections/database-servers';
 import { isDatabaseAway, isRefused, sqlState } from '../errors';
 import { FailoverPool } from '../connections/failover-pool';
@@ -30,6 +31,11 @@ const LOCK_EVERY_MS = 200;
  */
 const TABLE_LOCK_MS = [300, 300, 300, 1500];
 const WITHOUT_LOCK_MS = 700;
+/**
+ * The account may have time limits of its own: at each repetition they would end the build of an index, or its wait for old transactions, and the
+ * session that has the lock of set-up.
+ */
+const PARAMETERS = { ...MISSED_WHEN_LOST, statement_timeout: 0, lock_timeout: 0, idle_session_timeout: 0 };
 /** lock_not_available, and deadlock_detected: a transaction that holds a table may want one that the migration has changed. */
 const TABLE_HELD: ReadonlySet<string> = new Set(['55P03', '40P01']);
 
@@ -92,10 +98,11 @@ async function lock(client: Client, schema: string): Promise<void> {
   }
 }
 
-async function connect(settings: MigrationSettings, servers: DatabaseServers): Promise<Client> {
-  for (const deadline = Date.now() + (settings.patienceMs ?? PATIENCE_MS); ;) {
+async function connect({ tlsFiles, patienceMs = PATIENCE_MS }: MigrationSettings, servers: DatabaseServers): Promise<Client> {
+  const options = optionsOf(PARAMETERS);
+  for (const deadline = Date.now() + patienceMs; ;) {
     try {
-      return await servers.first(() => new WritableClient({ servers, tlsFiles: settings.tlsFiles }).connect());
+      return await servers.first(() => new WritableClient({ servers, tlsFiles, options, ...KEPT_ALIVE }).connect());
     } catch (error) {
       if (isRefused(error) || !isDatabaseAway(error) || Date.now() > deadline) throw error;
       await new Promise((resolve) => setTimeout(resolve, 500));
@@ -114,7 +121,14 @@ async function runMigrations(settings: MigrationSettings, servers: DatabaseServe
     migrationsTransactionMode: 'each',
     // The default one prints each failed attempt, also beside the result of --json.
     logger: 'debug',
-    extra: { options: `-c search_path=${settings.schema}`, max: 1, Client: WritableClient, servers, tlsFiles: settings.tlsFiles },
+    extra: {
+      ...KEPT_ALIVE,
+      options: optionsOf({ ...PARAMETERS, search_path: settings.schema }),
+      max: 1,
+      Client: WritableClient,
+      servers,
+      tlsFiles: settings.tlsFiles,
+    },
   }).initialize();
   try {
     const pending = await new MigrationExecutor(dataSource).getPendingMigrations();

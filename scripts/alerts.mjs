@@ -56,7 +56,7 @@ try {
   promtool('check', 'rules', '--lint=all', '--lint-fatal', join(FOLDER, 'rules.yml'));
   promtool('check', 'rules', '--lint=none', panelsAsRules());
   promtool('check', 'config', join(FOLDER, 'prometheus.yml'));
-  promtool('test', 'rules', ...tests, linkTest());
+  promtool('test', 'rules', ...tests, linkTest(), backOffTest());
   report('ok      the rules for Prometheus');
   if (panels) {
     await prepare();
@@ -111,6 +111,27 @@ function linkTest() {
     ],
   };
   const file = join(reports.path, 'link.yml');
+  writeFileSync(file, JSON.stringify({ rule_files: [join(FOLDER, 'rules.yml')], evaluation_interval: '15s', tests: [test] }));
+  return file;
+}
+
+/**
+ * Whether the alert stays while a process ends a minute after each start, and a platform waits longer and longer before the next one, at last five
+ * minutes. @returns the file of the test
+ */
+function backOffTest() {
+  const waits = [1, 1, 2, 3, 5, 10, ...Array(15).fill(20)];
+  const starts = waits.map((wait, start) => `${start}+0x3 _x${wait}`);
+  const test = {
+    interval: '15s',
+    input_series: [{ series: 'process_start_time_seconds{job="users",instance="users-1"}', values: starts.join(' ') }],
+    promql_expr_test: Array.from({ length: 80 }, (_, minute) => ({
+      expr: 'group by (alertname) (ALERTS{alertname="ProcessRestarting",alertstate="firing"})',
+      eval_time: `${minute + 10}m`,
+      exp_samples: [{ labels: '{alertname="ProcessRestarting"}', value: 1 }],
+    })),
+  };
+  const file = join(reports.path, 'back-off.yml');
   writeFileSync(file, JSON.stringify({ rule_files: [join(FOLDER, 'rules.yml')], evaluation_interval: '15s', tests: [test] }));
   return file;
 }

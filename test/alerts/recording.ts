@@ -3,7 +3,7 @@ import { lasting } from '../faults/harness/run-fault';
 
 /** Seconds between two samples in the tests, as in Prometheus. */
 export const STEP_S = 15;
-/** Minutes of each phase in the tests. The last one is longer than the longest range of a rule. */
+/** Minutes of each phase in the tests. In the last one each alert ends. */
 export const MINUTES = { quiet: 10, fault: 10, after: 25 } as const;
 
 export type Phase = keyof typeof MINUTES;

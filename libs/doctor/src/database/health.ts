@@ -13,6 +13,7 @@ const LONG_ERASURE_S = 1800;
 /** Looks at the whole server with the full-rights role: settings, sessions, tables, outboxes, erasures, the copy. */
 export async function lookAtServer(findings: Findings, client: ClientBase): Promise<void> {
   await lookAtSettings(findings, client);
+  await lookAtArchive(findings, client);
   await lookAtSessions(findings, client);
   await lookAtTables(findings, client);
   for (const schema of SCHEMAS) await lookAtOutbox(findings, client, schema);
@@ -64,6 +65,26 @@ async function lookAtSettings(findings: Findings, client: ClientBase): Promise<v
       'bring it back, or empty synchronous_standby_names',
     );
   if (findings.all.length === before) findings.ok(subject, `PostgreSQL ${row.version} with settings that keep the promises`);
+}
+
+/** Whether the log is archived. While that fails the server keeps it, until its disk is full. Exported for its test. */
+export async function lookAtArchive(findings: Findings, client: ClientBase): Promise<void> {
+  const { rows } = await client.query<{ fails: boolean; seconds: number | null }>(
+    `SELECT coalesce(last_failed_time > coalesce(last_archived_time, '-infinity'), false) AS fails,
+       extract(epoch FROM clock_timestamp() - last_archived_time)::float8 AS seconds
+     FROM pg_stat_archiver WHERE current_setting('archive_mode') <> 'off'`,
+  );
+  const [archive] = rows;
+  if (!archive) return;
+  const { fails, seconds } = archive;
+  const last = seconds === null ? 'nothing was archived yet' : `the last piece was archived ${Math.round(seconds)} s ago`;
+  if (fails)
+    findings.problem(
+      'archive',
+      `archive_command or the library for it fails; ${last}`,
+      'look at the log of PostgreSQL: a restore lacks what is not archived, and the server keeps it until its disk is full',
+    );
+  else findings.ok('archive', last);
 }
 
 async function lookAtSessions(findings: Findings, client: ClientBase): Promise<void> {

@@ -1,0 +1,53 @@
+import { mkdtempSync, renameSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Client } from 'pg';
+import { eventually } from '@app/testing/eventually';
+import { PrivateServer } from '@app/testing/system/private-server';
+import { Findings } from '../finding';
+import { lookAtArchive } from './health';
+
+describe(lookAtArchive.name, () => {
+  let directory: string;
+  let server: PrivateServer;
+  let client: Client;
+
+  const found = async () => {
+    const findings = new Findings('database');
+    await lookAtArchive(findings, client);
+    return findings.all;
+  };
+  /** Ends a piece of the log, which is to be archived then. */
+  const endPiece = () => client.query(`SELECT pg_logical_emit_message(false, 'piece', 'end'); SELECT pg_switch_wal()`);
+  const finds = (state: string) =>
+    eventually(async () => {
+      const [archive] = await found();
+      return archive?.state === state && /archived \d+ s ago$/.test(archive.found);
+    }, 20_000);
+
+  beforeAll(async () => {
+    directory = mkdtempSync(join(tmpdir(), 'archive-'));
+    server = await PrivateServer.start('postgres', '--archive', directory);
+    client = new Client({ connectionString: server.url });
+    await client.connect();
+  }, 30_000);
+  afterAll(async () => {
+    await client?.end();
+    await server?.remove();
+    rmSync(directory, { recursive: true, force: true });
+  });
+
+  it('says for how long the log has not been archived, and that it fails, until it succeeds again', async () => {
+    await endPiece();
+    await finds('ok');
+    const [log, elsewhere] = [join(directory, 'wal'), join(directory, 'elsewhere')];
+    renameSync(log, elsewhere);
+    await endPiece();
+    await finds('problem');
+    const [problem] = await found();
+    expect(problem?.action).toContain('until its disk is full');
+    renameSync(elsewhere, log);
+    await endPiece();
+    await finds('ok');
+  });
+});

@@ -48,6 +48,12 @@ describe('the upgrade on Kubernetes', () => {
     expect(manifests.filter((manifest) => !runs(manifest) && !before.has(manifest)).map(nameOf)).toEqual([]);
   });
 
+  it('replaces no service when a step before has failed', () => {
+    const lines = commandsOfPage();
+    const steps = lines.slice(0, lines.findIndex((line) => line.includes('rollout')) - 1);
+    expect(steps.filter((line) => !line.endsWith(' &&'))).toEqual([]);
+  });
+
   it('replaces one service after the other, and the gateway last', () => {
     const steps = applied.map((step) => step.filter(runs).map(({ metadata }) => metadata.name));
     expect(steps.filter((names) => names.length > 0)).toEqual([

@@ -14,6 +14,7 @@ const LONG_ERASURE_S = 1800;
 export async function lookAtServer(findings: Findings, client: ClientBase): Promise<void> {
   await lookAtSettings(findings, client);
   await lookAtArchive(findings, client);
+  await lookAtSlots(findings, client);
   await lookAtSessions(findings, client);
   await lookAtTables(findings, client);
   for (const schema of SCHEMAS) await lookAtOutbox(findings, client, schema);
@@ -85,6 +86,20 @@ export async function lookAtArchive(findings: Findings, client: ClientBase): Pro
       'look at the log of PostgreSQL: a restore lacks what is not archived, and the server keeps it until its disk is full',
     );
   else findings.ok('archive', last);
+}
+
+/** Replication slots that nobody reads: the server keeps the log for them, without a limit by itself. Exported for its test. */
+export async function lookAtSlots(findings: Findings, client: ClientBase): Promise<void> {
+  const { rows } = await client.query<{ name: string; bytes: number }>(
+    `SELECT slot_name AS name, pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn)::float8 AS bytes
+     FROM pg_replication_slots WHERE NOT active AND restart_lsn IS NOT NULL ORDER BY bytes DESC`,
+  );
+  for (const { name, bytes } of rows)
+    findings.warning(
+      `replication slot ${name}`,
+      `nobody reads it, and the server keeps ${Math.round(bytes / MEBIBYTE)} MB of its log for it`,
+      `bring its standby back, or run SELECT pg_drop_replication_slot('${name}') before the disk is full`,
+    );
 }
 
 async function lookAtSessions(findings: Findings, client: ClientBase): Promise<void> {

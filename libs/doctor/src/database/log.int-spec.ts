@@ -5,9 +5,9 @@ import { Client } from 'pg';
 import { eventually } from '@app/testing/eventually';
 import { PrivateServer } from '@app/testing/system/private-server';
 import { Findings } from '../finding';
-import { lookAtArchive } from './health';
+import { lookAtArchive, lookAtSlots } from './health';
 
-describe(lookAtArchive.name, () => {
+describe('the look at the log of the database', () => {
   let directory: string;
   let server: PrivateServer;
   let client: Client;
@@ -49,5 +49,20 @@ describe(lookAtArchive.name, () => {
     renameSync(elsewhere, log);
     await endPiece();
     await finds('ok');
+  });
+
+  it('names a replication slot that nobody reads, as long as it is there', async () => {
+    const slots = async () => {
+      const findings = new Findings('database');
+      await lookAtSlots(findings, client);
+      return findings.all;
+    };
+    await client.query(`SELECT pg_create_physical_replication_slot('gone', true)`);
+    const [slot, ...others] = await slots();
+    expect(others).toEqual([]);
+    expect(slot).toMatchObject({ subject: 'replication slot gone', state: 'warning' });
+    expect(slot?.found).toMatch(/keeps \d+ MB of its log/);
+    await client.query(slot?.action?.match(/SELECT \S+/)?.[0] ?? '');
+    expect(await slots()).toEqual([]);
   });
 });

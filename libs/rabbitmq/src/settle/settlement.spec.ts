@@ -56,6 +56,15 @@ describe(Settlement.name, () => {
     jest.restoreAllMocks();
   });
 
+  it('tells of a call that came too late, and of no other', async () => {
+    jest.useFakeTimers({ doNotFake: ['performance'] });
+    await settle({ do: 'ack', because: 'acked' }).settled;
+    await settle({ do: 'ack', because: 'expired' }).settled;
+    jest.advanceTimersByTime(MINUTE_MS);
+    jest.useRealTimers();
+    expect(lines).toEqual([expect.objectContaining({ msg: expect.stringMatching('after their deadline') as string, calls: 1 })]);
+  });
+
   it('holds a refused command for 5 minutes while its letter cannot be published, then drops and counts it', async () => {
     const { settled, message } = settle(REFUSED);
     await eventually(() => lines.length > 0);

@@ -8,6 +8,7 @@ import { checkExchanges } from '@app/amqp/connection/check-topology';
 import type { RabbitConnection } from '@app/amqp/connection/connection';
 import { about, type Delivery } from '../delivery/delivery';
 import type { HeldDeliveries } from './held-deliveries';
+import { LateCalls } from './late-calls';
 import { LetterQuota } from './letter-quota';
 import type { TransportMetrics } from '../metrics';
 import { ConfirmedPublisher } from '@app/amqp/publishing/publisher';
@@ -49,6 +50,7 @@ export class Settlement {
   private readonly republisher: Republisher;
   private readonly stopChecking: () => void;
   private readonly quota = new LetterQuota();
+  private readonly late = new LateCalls();
 
   /** @param connection for publishing only: a blocked one must not stop the consumers */
   constructor(
@@ -102,6 +104,7 @@ export class Settlement {
     };
     switch (decision.do) {
       case 'ack':
+        if (decision.because === 'expired') this.late.count(delivery);
         return settled(decision.because);
       case 'ackThenReply':
       case 'replyThenAck': {

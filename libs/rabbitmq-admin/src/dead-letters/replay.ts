@@ -2,7 +2,7 @@ import type { ConfirmChannel, Options } from 'amqplib';
 import { OPEN_MESSAGES } from '@app/contracts/all-messages';
 import { HEADER } from '@app/amqp/messages/headers';
 import { patternsOf } from '@app/rabbitmq/server/handler-check';
-import { OURS, DROPPED_HEADERS } from '@app/rabbitmq/settle/republication';
+import { DROPPED_HEADERS } from '@app/rabbitmq/settle/republication';
 import { againQueue, LANES } from '@app/rabbitmq/topology/topology';
 import type { DeadLetter } from './dead-letter';
 import { DeadLetterError } from './errors';
@@ -47,7 +47,6 @@ export function replayObstacle(letter: DeadLetter, { services }: Accounts): stri
 const isOpenCommand = (operation: string) =>
   OPEN_MESSAGES.some(({ kind, pattern }) => kind === 'command' && pattern === operation);
 
-const NOT_ITS_OWN = [...DROPPED_HEADERS, ...Object.values(OURS), HEADER.lane, HEADER.deadSize, HEADER.deadHash];
 const OF_COMMANDS: readonly string[] = ['calls', ...LANES];
 
 /**
@@ -59,7 +58,7 @@ function replayProperties(letter: DeadLetter, { own }: Accounts): Options.Publis
   const { account, correlationId, exchange, operation } = letter;
   const { properties } = letter.message;
   const headers: Record<string, unknown> = { ...properties.headers };
-  for (const name of NOT_ITS_OWN) delete headers[name];
+  for (const name of DROPPED_HEADERS) delete headers[name];
   const { contentType, contentEncoding, type, messageId, appId, timestamp, priority } = properties as Options.Publish;
   const { replyTo } = properties as Options.Publish;
   return {
@@ -75,10 +74,10 @@ function replayProperties(letter: DeadLetter, { own }: Accounts): Options.Publis
     replyTo,
     headers: {
       ...headers,
-      [OURS.routingKey]: operation,
+      [HEADER.routingKey]: operation,
       [HEADER.lane]: exchange !== undefined && OF_COMMANDS.includes(exchange) ? exchange : LANES[0],
-      ...(account !== undefined && { [OURS.originUser]: account }),
-      ...(correlationId !== undefined && { [OURS.correlationId]: correlationId }),
+      ...(account !== undefined && { [HEADER.originUser]: account }),
+      ...(correlationId !== undefined && { [HEADER.correlationId]: correlationId }),
     },
   };
 }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { ErrorBody } from '@app/contracts/error';
 import type { Delivery } from '../delivery/delivery';
 import type { DeliveryContext } from '../delivery/delivery-context';
-import { HEADER } from '@app/amqp/messages/headers';
+import { HEADER, OURS } from '@app/amqp/messages/headers';
 import type { Publication } from '@app/amqp/publishing/publisher';
 import { headersOf } from '@app/tracing/tracing';
 
@@ -10,7 +10,7 @@ const MAX_REASON_CHARACTERS = 500;
 
 /**
  * Headers that must not be published again. CC and BCC would route copies into the dead letters of another service, or back without delay.
- * The x-death and x-delivery-count headers describe another queue.
+ * The x-death and x-delivery-count headers describe another queue, and our own another failure.
  */
 export const DROPPED_HEADERS = [
   'CC',
@@ -24,6 +24,7 @@ export const DROPPED_HEADERS = [
   'x-last-death-reason',
   'x-delivery-count',
   'x-acquired-count',
+  ...Object.values(OURS),
 ];
 
 export interface RepublicationOptions {
@@ -51,7 +52,7 @@ export function republication(
   const { message, context, address, exchange } = delivery;
   const kept = stub ? delivery.keepStub() : undefined;
   const original: Record<string, unknown> = withHeaders && !stub ? { ...message.properties.headers } : understood(context);
-  for (const name of [...DROPPED_HEADERS, ...Object.values(OURS)]) delete original[name];
+  for (const name of DROPPED_HEADERS) delete original[name];
   const firstFailedAt: unknown = context.attempt > 1 ? message.properties.headers?.[HEADER.firstFailedAt] : undefined;
 
   return {
@@ -73,16 +74,16 @@ export function republication(
         ...original,
         ...(context.span && NO_TRACE),
         ...headersOf(context.span),
-        [OURS.routingKey]: context.pattern,
-        [OURS.lane]: exchange,
-        [OURS.attempt]: attempt,
-        [OURS.correlationId]: address?.correlationId,
-        [OURS.originUser]: context.userId,
-        [OURS.firstFailedAt]: typeof firstFailedAt === 'number' ? firstFailedAt : Date.now(),
-        [OURS.deadStatus]: dead?.status,
-        [OURS.deadReason]: dead?.message.slice(0, MAX_REASON_CHARACTERS).toWellFormed(),
-        [OURS.deadSize]: kept?.bytes,
-        [OURS.deadHash]: kept?.sha256,
+        [HEADER.routingKey]: context.pattern,
+        [HEADER.lane]: exchange,
+        [HEADER.attempt]: attempt,
+        [HEADER.correlationId]: address?.correlationId,
+        [HEADER.originUser]: context.userId,
+        [HEADER.firstFailedAt]: typeof firstFailedAt === 'number' ? firstFailedAt : Date.now(),
+        [HEADER.deadStatus]: dead?.status,
+        [HEADER.deadReason]: dead?.message.slice(0, MAX_REASON_CHARACTERS).toWellFormed(),
+        [HEADER.deadSize]: kept?.bytes,
+        [HEADER.deadHash]: kept?.sha256,
       },
     },
   };
@@ -98,19 +99,6 @@ const understood = ({ apiKey, requestId, deadline, idempotencyKey }: DeliveryCon
   [HEADER.deadline]: deadline,
   [HEADER.idempotencyKey]: idempotencyKey,
 });
-
-export const OURS = {
-  routingKey: HEADER.routingKey,
-  lane: HEADER.lane,
-  attempt: HEADER.attempt,
-  correlationId: HEADER.correlationId,
-  originUser: HEADER.originUser,
-  firstFailedAt: HEADER.firstFailedAt,
-  deadStatus: HEADER.deadStatus,
-  deadReason: HEADER.deadReason,
-  deadSize: HEADER.deadSize,
-  deadHash: HEADER.deadHash,
-} as const;
 
 const seconds = (value: unknown) => (Number.isSafeInteger(value) ? (value as number) : undefined);
 const short = (value: unknown) => (typeof value === 'string' && Buffer.byteLength(value) <= 255 ? value : undefined);

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { ConfirmChannel } from 'amqplib';
-import { errorOf } from '../connection/opened-channel';
+import { refusalOf } from '../connection/opened-channel';
 import { HEADER } from '../messages/headers';
 import type { Sender } from '../messages/message-properties';
 import { within } from '../connection/within';
@@ -8,7 +8,6 @@ import { writeMessage } from '../messages/write-message';
 
 /** Longest wait for the confirms. */
 const TIMEOUT_MS = 1000;
-const ACCESS_REFUSED = 403;
 /** Deadline of a first message, which has passed: consumers drop such a message unread. */
 export const PASSED = 1;
 
@@ -56,8 +55,8 @@ export async function warmUp(
     );
   });
   await within(TIMEOUT_MS, Promise.all(confirms));
-  const closedBy = errorOf(channel);
+  const refusal = refusalOf(channel);
   // Another channel would not help, and a queue without a leader is not the reason.
-  if (closedBy?.code === ACCESS_REFUSED) throw closedBy;
+  if (refusal) throw refusal;
   return !refused;
 }

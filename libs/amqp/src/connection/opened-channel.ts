@@ -28,6 +28,7 @@ export class NotYet extends Error {
   readonly waitMs = 50;
 }
 
+const ACCESS_REFUSED = 403;
 const CLOSED = new WeakSet<Channel>();
 const ERRORS = new WeakMap<Channel, Error & { code?: number }>();
 
@@ -42,6 +43,12 @@ export async function closeChannel(channel: Channel): Promise<void> {
 
 /** The error with which the broker closed the channel. A message that was not confirmed before does not have it. */
 export const errorOf = (channel: Channel): (Error & { code?: number }) | undefined => ERRORS.get(channel);
+
+/** The same error when the account may not do what it did. */
+export function refusalOf(channel: Channel): Error | undefined {
+  const error = errorOf(channel);
+  return error?.code === ACCESS_REFUSED ? error : undefined;
+}
 
 /** Resolves when the channel closes, with the error that closed it if there was one. */
 export function endOf(channel: Channel, onListenerError: (error: Error, event: string) => void): Promise<Error | undefined> {

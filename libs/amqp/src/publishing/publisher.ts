@@ -2,6 +2,7 @@ import type { ConfirmChannel, Message } from 'amqplib';
 import type { RabbitChannel } from '../connection/channel';
 import { InFlight } from './in-flight';
 import { leaveNode } from '../connection/leave-node';
+import { refusalOf } from '../connection/opened-channel';
 import { QueueConfirms } from './queue-confirms';
 import { writeMessage, type Properties } from '../messages/write-message';
 
@@ -13,8 +14,6 @@ const MAX_UNCONFIRMED_BYTES = 64 * 1024 * 1024;
  * may have it. `forbidden`: the account may not publish it, and the channel ended.
  */
 export type PublishOutcome = 'confirmed' | 'returned' | 'nacked' | 'forbidden' | 'lost';
-
-const ACCESS_REFUSED = 403;
 
 /**
  * Longest time without a confirm of a quorum queue, while there is something to confirm. As long as for a silent node: with Khepri a node in a minority
@@ -53,19 +52,11 @@ export class ConfirmedPublisher {
   private unconfirmedBytes = 0;
   private readonly targets = new Map<string, Target>();
   private watching?: NodeJS.Timeout;
-  /** The broker's message when it closed the channel because of a missing permission. */
-  private refusal = '';
   readonly unconfirmedMs: number;
 
   constructor(private readonly channel: RabbitChannel<ConfirmChannel>) {
     this.unconfirmedMs = channel.connection.options.unconfirmedMs ?? UNCONFIRMED_MS;
-    channel.on('open', (opened) => {
-      this.refusal = '';
-      opened.on('return', (message) => this.onReturn(message));
-      opened.on('error', (error: Error & { code?: number }) => {
-        if (error.code === ACCESS_REFUSED) this.refusal = error.message;
-      });
-    });
+    channel.on('open', (opened) => opened.on('return', (message) => this.onReturn(message)));
     let wasBlocked = false;
     channel.connection.on('state', (state) => {
       // The broker took nothing until now, so the time before says nothing about its queues.
@@ -92,7 +83,7 @@ export class ConfirmedPublisher {
         if (!error && target) target.leftNodes = 0;
         const nacked = error?.message === 'message nacked';
         if (nacked) this.channel.connection.observer.nacked(exchange);
-        resolve(!error ? 'confirmed' : nacked ? 'nacked' : this.isRefused(exchange, routingKey) ? 'forbidden' : 'lost');
+        resolve(!error ? 'confirmed' : nacked ? 'nacked' : isForbidden(current, exchange, routingKey) ? 'forbidden' : 'lost');
       };
       try {
         writeMessage(current, { exchange, routingKey, mandatory }, properties, body, onConfirm);
@@ -133,13 +124,14 @@ export class ConfirmedPublisher {
     this.watchConfirms(Math.max(0, this.unconfirmedMs - Math.max(0, ...others)));
   }
 
-  /** Permissions belong to the account: all unconfirmed messages with this exchange or this routing key were refused. */
-  private isRefused(exchange: string, routingKey: string): boolean {
-    return [`exchange '${exchange}'`, `topic '${routingKey}'`].some((what) => this.refusal.includes(`access to ${what}`));
-  }
-
   private onReturn({ fields, properties }: Message): void {
     this.channel.connection.observer.returned(fields.exchange);
     this.unconfirmed.get(String(properties.correlationId))?.('returned');
   }
+}
+
+/** Permissions belong to the account: all unconfirmed messages with this exchange or this routing key were refused. */
+function isForbidden(channel: ConfirmChannel, exchange: string, routingKey: string): boolean {
+  const refusal = refusalOf(channel)?.message;
+  return [`exchange '${exchange}'`, `topic '${routingKey}'`].some((what) => refusal?.includes(`access to ${what}`));
 }

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import type { QueryConfig } from 'pg';
 import type { DataSource } from 'typeorm';
@@ -30,7 +31,7 @@ export async function connectWhenReady(
     }
     if (obstacle !== logged) logger.warn(`waiting: ${obstacle}`);
     logged = obstacle;
-    await pause(delay * (0.75 + Math.random() / 2), stopping);
+    await sleep(delay * (0.75 + Math.random() / 2), undefined, { signal: stopping }).catch(() => undefined);
   }
   return false;
 }
@@ -71,16 +72,4 @@ export async function databaseObstacle(dataSource: DataSource): Promise<string |
   } catch (error) {
     return sqlState(error) === READ_ONLY ? 'accepts no writes' : `is unreachable (${reasonOf(error)})`;
   }
-}
-
-function pause(ms: number, stopping: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      clearTimeout(timer);
-      stopping.removeEventListener('abort', done);
-      resolve();
-    };
-    const timer = setTimeout(done, ms);
-    stopping.addEventListener('abort', done);
-  });
 }

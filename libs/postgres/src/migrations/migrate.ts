@@ -105,7 +105,7 @@ async function connect({ tlsFiles, patienceMs = PATIENCE_MS }: MigrationSettings
       return await servers.first(() => new WritableClient({ servers, tlsFiles, options, ...KEPT_ALIVE }).connect());
     } catch (error) {
       if (isRefused(error) || !isDatabaseAway(error) || Date.now() > deadline) throw error;
-      await new Promise((resolve) => setTimeout(resolve, 500));
+      await sleep(500);
     }
   }
 }

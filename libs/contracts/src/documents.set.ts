@@ -1,5 +1,5 @@
 import { ACCESS_TYPES, type AccessType } from './access';
-import { Described, Identifier, Nested, OneOf } from './fields';
+import { Described, Identifier, Nested, OneOf, Success } from './fields';
 import { command } from './message';
 
 export class SetDocumentRequest {
@@ -42,10 +42,7 @@ export class StoredDocument {
 
 export class SetDocumentResult {
   // Optional, as all that was added later: services of an earlier version answer without it.
-  @Described(
-    { type: 'string', enum: ['success'], description: 'Always the same: a failed call is answered with an error.' },
-    { optional: true },
-  )
+  @Success(undefined, { optional: true })
   status?: 'success';
 
   @Described({ type: 'string', description: '`Document set successfully.`' }, { optional: true })

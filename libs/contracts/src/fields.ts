@@ -135,6 +135,10 @@ const IDENTIFIER_SCHEMA = {
 /** A field of a reply: documented, never checked. */
 export const Described = (schema: Schema, options?: FieldOptions) => Field(() => undefined, schema, options);
 
+/** The `status` of a result. */
+export const Success = (description = 'Always the same: a failed call is answered with an error.', options?: FieldOptions) =>
+  Described({ type: 'string', enum: ['success'], description }, options);
+
 /** The outcome for each of several notifications, by id. `success` and `message` describe the fields of one outcome. */
 export const DescribedOutcomes = (description: string, { success, message }: Record<'success' | 'message', string>) =>
   Described({

@@ -1,6 +1,7 @@
 import {
   Data,
   dataProblem,
+  Described,
   Field,
   Flag,
   Identifier,
@@ -9,9 +10,9 @@ import {
   Nested,
   NestedList,
   objectProblem,
+  Success,
   Text,
   textProblem,
-  Described,
 } from './fields';
 import { USED_BEFORE } from './idempotency';
 import { command } from './message';
@@ -132,7 +133,7 @@ export class AddedNotification {
 }
 
 export class AddNotificationResult {
-  @Described({ type: 'string', enum: ['success'], description: 'Always the same: a failed call is answered with an error.' })
+  @Success()
   status: 'success';
 
   @Described({ type: 'string', description: '`Notification added successfully.`' })

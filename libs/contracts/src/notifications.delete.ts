@@ -1,6 +1,6 @@
-import { Described, DescribedOutcomes, Field, Identifier, Identifiers, WholeNumber } from './fields';
+import { Described, DescribedOutcomes, Identifier, Identifiers, Success, WholeNumber } from './fields';
 import { command, type Naming, type Refusal } from './message';
-import { momentTokenProblem } from './page-token';
+import { decodeMomentToken, PageToken } from './page-token';
 
 const FILTERS = ['documentId', 'locationId', 'notificationIds'] as const;
 
@@ -33,11 +33,10 @@ export class DeleteNotificationsRequest {
   })
   pageSize?: number;
 
-  @Field(
-    momentTokenProblem,
-    { type: 'string', maxLength: 64, description: '`result.pageToken` of the previous call with the same filters. Opaque.' },
-    { optional: true },
-  )
+  @PageToken(decodeMomentToken, {
+    maxLength: 64,
+    description: '`result.pageToken` of the previous call with the same filters. Opaque.',
+  })
   pageToken?: string;
 
   /** A notification is deleted for all its users. So the filter of notifications/get by user is refused: ignored, it would delete too much. */
@@ -63,7 +62,7 @@ export class DeleteNotificationsRequest {
 }
 
 export class DeleteNotificationsResult {
-  @Described({ type: 'string', enum: ['success'], description: 'Always the same: a failed call is answered with an error.' })
+  @Success()
   status: 'success';
 
   @Described({ type: 'string', description: '`Notification(s) deleted successfully.`' })

@@ -1,6 +1,6 @@
-import { Field, Identifier, Identifiers, LIMITS, OneOf, WholeNumber, Described } from './fields';
+import { Described, Identifier, Identifiers, LIMITS, OneOf, Success, WholeNumber } from './fields';
 import { query, type Refusal } from './message';
-import { pageTokenProblem } from './page-token';
+import { decodePageToken, PageToken } from './page-token';
 
 const FILTERS = ['documentId', 'locationId', 'userId', 'notificationIds'] as const;
 
@@ -41,11 +41,7 @@ export class GetNotificationsRequest {
   @WholeNumber('Most notifications in a page; a page also ends at 4 MiB. Default 1000.', 1, LIMITS.listLength, { optional: true })
   pageSize?: number;
 
-  @Field(
-    pageTokenProblem,
-    { type: 'string', maxLength: 2200, description: '`result.pageToken` of the previous page. Opaque.' },
-    { optional: true },
-  )
+  @PageToken(decodePageToken)
   pageToken?: string;
 
   static refuse(request: GetNotificationsRequest): Refusal | undefined {
@@ -134,7 +130,7 @@ export class NotificationItem {
 }
 
 export class GetNotificationsResult {
-  @Described({ type: 'string', enum: ['success'], description: 'Always the same: a failed call is answered with an error.' })
+  @Success()
   status: 'success';
 
   @Described({ type: 'string', description: '`Notification(s) retrieved successfully.`' })

@@ -1,7 +1,7 @@
-import { Described, Field, Flag, Identifier, LIMITS, Nested, WholeNumber } from './fields';
+import { Described, Flag, Identifier, LIMITS, Nested, Success, WholeNumber } from './fields';
 import { query } from './message';
 import { NotificationItem } from './notifications.get';
-import { pageTokenProblem } from './page-token';
+import { decodePageToken, PageToken } from './page-token';
 
 export class InboxRequest {
   @Identifier('Organization to read. An unknown organization has no notifications.')
@@ -27,11 +27,7 @@ export class InboxRequest {
   )
   pageSize?: number;
 
-  @Field(
-    pageTokenProblem,
-    { type: 'string', maxLength: 2200, description: '`result.pageToken` of the previous page. Opaque.' },
-    { optional: true },
-  )
+  @PageToken(decodePageToken)
   pageToken?: string;
 }
 
@@ -52,7 +48,7 @@ export class UnreadCount {
 }
 
 export class InboxResult {
-  @Described({ type: 'string', enum: ['success'], description: 'Always the same: a failed call is answered with an error.' })
+  @Success()
   status: 'success';
 
   @Described({ type: 'string', description: '`Notification(s) retrieved successfully.`' })

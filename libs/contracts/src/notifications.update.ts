@@ -1,4 +1,4 @@
-import { Described, DescribedOutcomes, Identifier, Identifiers, LIMITS, NestedList, WholeNumber } from './fields';
+import { Described, DescribedOutcomes, Identifier, Identifiers, LIMITS, NestedList, Success, WholeNumber } from './fields';
 import { command, type Naming, type Refusal } from './message';
 
 /** Fields of a notification that an update does not change. */
@@ -103,7 +103,7 @@ function problemOf(
 }
 
 export class UpdateNotificationsResult {
-  @Described({ type: 'string', enum: ['success'], description: 'Always the same: a failed call is answered with an error.' })
+  @Success()
   status: 'success';
 
   @Described({ type: 'string', description: '`Notification(s) updated successfully.`' })

@@ -1,4 +1,7 @@
-import { identifierProblem, type Check } from './fields';
+import { Field, identifierProblem, type Check } from './fields';
+
+/** Characters. An identifier of 256 bytes grows at worst sixfold as JSON, and by a third as base64. */
+const MAX_LENGTH = 2200;
 
 /** Position after which a page starts: the last notification of the previous page. */
 export interface PagePosition {
@@ -40,8 +43,7 @@ const encode = (parts: unknown[]): string => Buffer.from(JSON.stringify(parts)).
 
 /** The parts of a token; empty when this system has not made the token. */
 function decode(token: string): unknown[] {
-  // An identifier of 256 bytes grows at worst sixfold as JSON, and by a third as base64.
-  if (token.length > 2200 || !/^[A-Za-z0-9_-]+$/.test(token)) return [];
+  if (token.length > MAX_LENGTH || !/^[A-Za-z0-9_-]+$/.test(token)) return [];
   try {
     const parts = JSON.parse(Buffer.from(token, 'base64url').toString('utf8')) as unknown;
     // base64 has several spellings of the same bytes: accept only the one that is returned.
@@ -60,8 +62,8 @@ const tokenProblem =
         ? undefined
         : ' must be a token that an earlier page of this operation returned';
 
-export const pageTokenProblem = tokenProblem(decodePageToken);
-
-export const userTokenProblem = tokenProblem(decodeUserToken);
-
-export const momentTokenProblem = tokenProblem(decodeMomentToken);
+/** The field of a request with the token of an earlier page. */
+export const PageToken = (
+  decoded: (token: string) => unknown,
+  { maxLength = MAX_LENGTH, description = '`result.pageToken` of the previous page. Opaque.' } = {},
+) => Field(tokenProblem(decoded), { type: 'string', maxLength, description }, { optional: true });

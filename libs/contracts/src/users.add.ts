@@ -1,5 +1,5 @@
 import { JSONSchema } from 'class-validator-jsonschema';
-import { Field, Identifier, LIMITS, NestedList, Described } from './fields';
+import { Described, Field, Identifier, LIMITS, NestedList, Success } from './fields';
 import { command } from './message';
 import { USED_BEFORE } from './idempotency';
 
@@ -71,11 +71,7 @@ export class AddedUser {
 }
 
 export class AddUsersResult {
-  @Described({
-    type: 'string',
-    enum: ['success'],
-    description: 'Always the same, also when some users failed: see their entries.',
-  })
+  @Success('Always the same, also when some users failed: see their entries.')
   status: 'success';
 
   @Described({ type: 'string', description: '`User(s) processed successfully.`, or the number of failed users.' })

@@ -1,5 +1,5 @@
 import { JSONSchema } from 'class-validator-jsonschema';
-import { Described, Identifier, Identifiers } from './fields';
+import { Described, Identifier, Identifiers, Success } from './fields';
 import { USED_BEFORE } from './idempotency';
 import { command } from './message';
 
@@ -27,11 +27,7 @@ export class DeletedUser {
 }
 
 export class DeleteUsersResult {
-  @Described({
-    type: 'string',
-    enum: ['success'],
-    description: 'Always the same, also when some users were not there: see their entries.',
-  })
+  @Success('Always the same, also when some users were not there: see their entries.')
   status: 'success';
 
   @Described({ type: 'string', description: 'Always `User(s) deleted successfully.`' })

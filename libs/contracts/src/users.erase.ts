@@ -1,4 +1,4 @@
-import { Described, Identifiers } from './fields';
+import { Described, Identifiers, Success } from './fields';
 import { USED_BEFORE } from './idempotency';
 import { command } from './message';
 
@@ -19,7 +19,7 @@ export class EraseUsersRequest {
 }
 
 export class EraseUsersResult {
-  @Described({ type: 'string', enum: ['success'], description: 'Always the same: a failed call is answered with an error.' })
+  @Success()
   status: 'success';
 
   @Described({ type: 'string', description: 'Always `Data deletion process has been initiated.`' })

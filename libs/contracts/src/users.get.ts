@@ -1,6 +1,6 @@
-import { Described, Field, Identifier, Identifiers, LIMITS, WholeNumber } from './fields';
+import { Described, Identifier, Identifiers, LIMITS, Success, WholeNumber } from './fields';
 import { query } from './message';
-import { userTokenProblem } from './page-token';
+import { decodeUserToken, PageToken } from './page-token';
 
 export class GetUsersRequest {
   @Identifier('Organization to read. An unknown organization has no users.')
@@ -19,11 +19,7 @@ export class GetUsersRequest {
   @WholeNumber('Most users in a page. Default 1000.', 1, LIMITS.listLength, { optional: true })
   pageSize?: number;
 
-  @Field(
-    userTokenProblem,
-    { type: 'string', maxLength: 2200, description: '`result.pageToken` of the previous page. Opaque.' },
-    { optional: true },
-  )
+  @PageToken(decodeUserToken)
   pageToken?: string;
 }
 
@@ -43,7 +39,7 @@ export class UserItem {
 }
 
 export class GetUsersResult {
-  @Described({ type: 'string', enum: ['success'], description: 'Always the same: a failed call is answered with an error.' })
+  @Success()
   status: 'success';
 
   @Described({ type: 'string', description: '`User(s) retrieved successfully.`' })

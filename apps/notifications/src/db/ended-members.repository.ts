@@ -1,5 +1,5 @@
 import type { DataSource } from 'typeorm';
-import type { Deleted } from '@app/postgres/retention/deletion-loop';
+import { deleteBy, type Deleted } from '@app/postgres/retention/deletion-loop';
 
 const TODAY = `(now() AT TIME ZONE 'UTC')::date`;
 /** The version of such a day, which was seen at any time of it, is 30 days old. */
@@ -71,17 +71,9 @@ export async function recordVersion(dataSource: DataSource): Promise<Deleted> {
  *
  * @param most most rows to delete
  */
-export async function deleteRemovedMembers(dataSource: DataSource, most: number): Promise<Deleted> {
-  const [done] = await dataSource.query<[Deleted]>(DELETE_REMOVED, [most]);
-  return done;
-}
+export const deleteRemovedMembers = (dataSource: DataSource, most: number): Promise<Deleted> =>
+  deleteBy(dataSource, DELETE_REMOVED, [most]);
 
-/**
- * The same for users who left the organization, with their departures.
- *
- * @param most most users to look at, and most memberships to delete
- */
-export async function deleteMembersWhoLeft(dataSource: DataSource, most: number): Promise<Deleted> {
-  const [done] = await dataSource.query<[Deleted]>(DELETE_LEFT, [most]);
-  return done;
-}
+/** The same for users who left the organization, with their departures. `most`: most users to look at, and most memberships to delete. */
+export const deleteMembersWhoLeft = (dataSource: DataSource, most: number): Promise<Deleted> =>
+  deleteBy(dataSource, DELETE_LEFT, [most]);

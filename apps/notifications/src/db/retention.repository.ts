@@ -1,5 +1,5 @@
 import type { DataSource, EntityManager } from 'typeorm';
-import type { Deleted } from '@app/postgres/retention/deletion-loop';
+import { deleteBy, type Deleted } from '@app/postgres/retention/deletion-loop';
 import { DELETED, KEEP_DELETED_MS } from './deleted-notification';
 import { recipientsOf } from './recipients-of.sql';
 
@@ -84,42 +84,18 @@ export async function deleteOld(manager: EntityManager, days: number, most: numb
   return { deleted: locked.length, more: locked.length === most };
 }
 
-/**
- * Frees the ids of the notifications that were deleted longest ago, and more than 25 hours ago.
- *
- * @param most most ids to free
- */
-export async function freeIdsOfDeleted(dataSource: DataSource, most: number): Promise<Deleted> {
-  const [done] = await dataSource.query<[Deleted]>(FREE_IDS, [most]);
-  return done;
-}
+/** Frees the ids of at most `most` notifications: those that were deleted longest ago, and more than 25 hours ago. */
+export const freeIdsOfDeleted = (dataSource: DataSource, most: number): Promise<Deleted> =>
+  deleteBy(dataSource, FREE_IDS, [most]);
 
-/**
- * Deletes the oldest read states, by the age of their notifications.
- *
- * @param most most rows to delete
- */
-export async function deleteReadingsOlderThan(dataSource: DataSource, days: number, most: number): Promise<Deleted> {
-  const [done] = await dataSource.query<[Deleted]>(DELETE_OLD_READINGS, [days * DAY_MS, most]);
-  return done;
-}
+/** Deletes at most `most` read states, the oldest by the age of their notifications. */
+export const deleteReadingsOlderThan = (dataSource: DataSource, days: number, most: number): Promise<Deleted> =>
+  deleteBy(dataSource, DELETE_OLD_READINGS, [days * DAY_MS, most]);
 
-/**
- * Forgets the users of erasures that were ordered more than a week ago and are complete.
- *
- * @param most most erasures to forget
- */
-export async function forgetErasures(dataSource: DataSource, most: number): Promise<Deleted> {
-  const [done] = await dataSource.query<[Deleted]>(FORGET_ERASURES, [most]);
-  return done;
-}
+/** Forgets the users of at most `most` erasures that were ordered more than a week ago and are complete. */
+export const forgetErasures = (dataSource: DataSource, most: number): Promise<Deleted> =>
+  deleteBy(dataSource, FORGET_ERASURES, [most]);
 
-/**
- * Forgets the moments of the commands that first ran more than 25 hours ago. A redelivery after that is a command of its own.
- *
- * @param most most commands to forget
- */
-export async function forgetFirstRuns(dataSource: DataSource, most: number): Promise<Deleted> {
-  const [done] = await dataSource.query<[Deleted]>(FORGET_FIRST_RUNS, [most]);
-  return done;
-}
+/** Forgets at most `most` commands that first ran more than 25 hours ago. A redelivery after that is a command of its own. */
+export const forgetFirstRuns = (dataSource: DataSource, most: number): Promise<Deleted> =>
+  deleteBy(dataSource, FORGET_FIRST_RUNS, [most]);

@@ -1,5 +1,5 @@
 import type { DataSource } from 'typeorm';
-import type { Deleted } from '@app/postgres/retention/deletion-loop';
+import { deleteBy, type Deleted } from '@app/postgres/retention/deletion-loop';
 
 /** Tables of memberships. */
 export const LEVELS = ['organization_members', 'folder_members', 'document_members'] as const;
@@ -87,15 +87,8 @@ export async function recordVersion(dataSource: DataSource): Promise<Deleted> {
   return { deleted: 0, more: false };
 }
 
-/**
- * Deletes memberships of one table that were removed more than 30 days ago, and at most 32.
- *
- * @param most most rows to delete
- */
-export async function deleteRemovedMembers(dataSource: DataSource, table: MembersTable, most: number): Promise<Deleted> {
-  const [done] = await dataSource.query<[Deleted]>(deleteRemoved(table, most));
-  return done;
-}
+/** Deletes at most `most` memberships of one table that were removed more than 30 days ago, and at most 32. */
+export const deleteRemovedMembers = (dataSource: DataSource, table: MembersTable, most: number): Promise<Deleted> => deleteBy(dataSource, deleteRemoved(table, most));
 
 /**
  * Deletes memberships of users who left their organization more than 30 days ago. After the last one a day is forgotten, so call this after
@@ -103,7 +96,4 @@ export async function deleteRemovedMembers(dataSource: DataSource, table: Member
  *
  * @param most most users to look at, and most rows of each table to delete
  */
-export async function deleteMembersWhoLeft(dataSource: DataSource, most: number): Promise<Deleted> {
-  const [done] = await dataSource.query<[Deleted]>(deleteLeft(most));
-  return done;
-}
+export const deleteMembersWhoLeft = (dataSource: DataSource, most: number): Promise<Deleted> => deleteBy(dataSource, deleteLeft(most));

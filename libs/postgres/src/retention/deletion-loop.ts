@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import type { Counter } from 'prom-client';
+import type { DataSource } from 'typeorm';
 import { isDatabaseAway, reasonOf } from '../errors';
 import { retentionFailures } from '../metrics';
 
@@ -15,6 +16,12 @@ export interface Deleted {
   deleted: number;
   /** Whether another statement would find more. */
   more: boolean;
+}
+
+/** Runs a statement that answers with one row, what it has deleted. */
+export async function deleteBy(dataSource: DataSource, statement: string, values?: unknown[]): Promise<Deleted> {
+  const [deleted] = await dataSource.query<[Deleted]>(statement, values);
+  return deleted;
 }
 
 /** One kind of rows that have become old. */

@@ -1,5 +1,5 @@
 import type { DataSource } from 'typeorm';
-import type { Deleted, OldRows } from './deletion-loop';
+import { deleteBy, type OldRows } from './deletion-loop';
 import { keysDeleted } from '../metrics';
 
 /** An hour more than promised, because created_at is the start of the statement. */
@@ -18,9 +18,6 @@ export const DELETE_EXPIRED_KEYS = `
 /** Expired Idempotency-Keys of a service. Calls with a key delete some too, and these are the rest when few calls come. */
 export const expiredKeys = (dataSource: DataSource): OldRows => ({
   name: 'idempotency keys',
-  deleteSome: async (most) => {
-    const [done] = await dataSource.query<[Deleted]>(DELETE_EXPIRED_KEYS, [most]);
-    return done;
-  },
+  deleteSome: (most) => deleteBy(dataSource, DELETE_EXPIRED_KEYS, [most]),
   counter: keysDeleted,
 });

@@ -1,9 +1,8 @@
 import type { DataSource } from 'typeorm';
 import { deleteBy, type Deleted } from '@app/postgres/retention/deletion-loop';
+import { MEMBER_TABLES } from './level';
 
-/** Tables of memberships. */
-export const LEVELS = ['organization_members', 'folder_members', 'document_members'] as const;
-export type MembersTable = (typeof LEVELS)[number];
+type MemberTable = (typeof MEMBER_TABLES)[number];
 
 const TODAY = `(now() AT TIME ZONE 'UTC')::date`;
 /** A version of this day, drawn at any time of it, is 30 days old. */
@@ -26,7 +25,7 @@ const RECORD = `
  *
  * @param most a number in the text, because a plan without values is for a tenth of all rows
  */
-export const deleteRemoved = (table: MembersTable, most: number) => `
+export const deleteRemoved = (table: MemberTable, most: number) => `
   WITH due AS MATERIALIZED (
     SELECT max(version) AS version FROM version_times WHERE ${DUE}
   ), found AS MATERIALIZED (
@@ -59,7 +58,7 @@ export const deleteLeft = (most: number) => `
     ) u
   ), locked AS MATERIALIZED (
     SELECT f.* FROM found f CROSS JOIN LATERAL (${LOCKED_USER}) u
-  ), ${LEVELS.map(
+  ), ${MEMBER_TABLES.map(
     (table) => `
   of_${table} AS MATERIALIZED (
     SELECT m.ctid FROM locked l CROSS JOIN LATERAL (
@@ -69,7 +68,7 @@ export const deleteLeft = (most: number) => `
     DELETE FROM ${table} WHERE ctid = ANY (ARRAY(SELECT ctid FROM of_${table})) AND added <= (SELECT version FROM due) RETURNING 1
   )`,
   ).join()}, looked AS MATERIALIZED (
-    SELECT greatest(${LEVELS.map((table) => `(SELECT count(*) FROM of_${table})`).join()}) = ${most} AS unfinished,
+    SELECT greatest(${MEMBER_TABLES.map((table) => `(SELECT count(*) FROM of_${table})`).join()}) = ${most} AS unfinished,
       (SELECT count(*) FROM found) = (SELECT count(*) FROM locked) AS at_all,
       (SELECT count(*) FROM found) < ${most} AS at_last
   ), moved AS (
@@ -78,7 +77,7 @@ export const deleteLeft = (most: number) => `
   ), ended AS (
     DELETE FROM version_times v USING due, looked WHERE v.day = due.day AND at_all AND NOT unfinished AND at_last
   )
-  SELECT (${LEVELS.map((table) => `(SELECT count(*) FROM from_${table})`).join(' + ')})::int AS deleted, unfinished OR at_all AND NOT at_last AS more
+  SELECT (${MEMBER_TABLES.map((table) => `(SELECT count(*) FROM from_${table})`).join(' + ')})::int AS deleted, unfinished OR at_all AND NOT at_last AS more
   FROM looked`;
 
 /** Keeps a version of today, once, and deletes nothing. In 30 days it shows which memberships had ended by today. */
@@ -88,7 +87,8 @@ export async function recordVersion(dataSource: DataSource): Promise<Deleted> {
 }
 
 /** Deletes at most `most` memberships of one table that were removed more than 30 days ago, and at most 32. */
-export const deleteRemovedMembers = (dataSource: DataSource, table: MembersTable, most: number): Promise<Deleted> => deleteBy(dataSource, deleteRemoved(table, most));
+export const deleteRemovedMembers = (dataSource: DataSource, table: MemberTable, most: number): Promise<Deleted> =>
+  deleteBy(dataSource, deleteRemoved(table, most));
 
 /**
  * Deletes memberships of users who left their organization more than 30 days ago. After the last one a day is forgotten, so call this after
@@ -96,4 +96,5 @@ export const deleteRemovedMembers = (dataSource: DataSource, table: MembersTable
  *
  * @param most most users to look at, and most rows of each table to delete
  */
-export const deleteMembersWhoLeft = (dataSource: DataSource, most: number): Promise<Deleted> => deleteBy(dataSource, deleteLeft(most));
+export const deleteMembersWhoLeft = (dataSource: DataSource, most: number): Promise<Deleted> =>
+  deleteBy(dataSource, deleteLeft(most));

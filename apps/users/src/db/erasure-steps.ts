@@ -2,13 +2,12 @@ import { Logger } from '@nestjs/common';
 import type { DataSource, EntityManager } from 'typeorm';
 import { EVENT_TYPES } from '@app/contracts/event-types';
 import type { ErasureSteps, StepOutcome } from '@app/postgres/retention/erasure-loop';
+import { MEMBER_TABLES } from './level';
 
 /** Users of one step, rows of one id that it looks through for them, and memberships deleted from each table by it. */
 const MOST_USERS = 100;
 const MOST_ROWS = 5000;
 const MOST_MEMBERSHIPS = 5000;
-
-const MEMBERSHIPS = ['organization_members', 'folder_members', 'document_members'] as const;
 
 interface Erasure {
   id: string;
@@ -81,7 +80,7 @@ const LOCK_USERS = `
 /** The rows stay as they are while their user is locked, and so do their ctids. */
 const DELETE_MEMBERSHIPS = `
   WITH erased AS MATERIALIZED (SELECT * FROM unnest($1::bigint[], $2::text[]) AS e(organization, user_id)),
-  ${MEMBERSHIPS.map(
+  ${MEMBER_TABLES.map(
     (table) => `
   of_${table} AS (
     DELETE FROM ${table} WHERE ctid = ANY (ARRAY(
@@ -91,7 +90,7 @@ const DELETE_MEMBERSHIPS = `
     RETURNING 1
   )`,
   ).join()}
-  SELECT greatest(${MEMBERSHIPS.map((table) => `(SELECT count(*) FROM of_${table})`).join()}) = ${MOST_MEMBERSHIPS} AS more`;
+  SELECT greatest(${MEMBER_TABLES.map((table) => `(SELECT count(*) FROM of_${table})`).join()}) = ${MOST_MEMBERSHIPS} AS more`;
 
 /** A user who was added again has a membership. */
 const DELETE_USERS = `
@@ -99,7 +98,7 @@ const DELETE_USERS = `
     SELECT u.ctid FROM unnest($1::bigint[], $2::text[]) AS e(organization, user_id) CROSS JOIN LATERAL (
       SELECT u.ctid FROM users u WHERE u.organization = e.organization AND u.user_id = e.user_id OFFSET 0
     ) u
-    WHERE ${MEMBERSHIPS.map((table) => `NOT EXISTS (SELECT FROM ${table} m WHERE m.organization = e.organization AND m.user_id = e.user_id)`).join('\n      AND ')}))`;
+    WHERE ${MEMBER_TABLES.map((table) => `NOT EXISTS (SELECT FROM ${table} m WHERE m.organization = e.organization AND m.user_id = e.user_id)`).join('\n      AND ')}))`;
 
 /** All rows are gone. */
 const AWAIT_OUTBOX = `UPDATE erasures SET outbox_seq = nextval(pg_get_serial_sequence('outbox', 'seq')) WHERE id = $1`;

@@ -1,7 +1,7 @@
 import { EVENT_TYPES } from '@app/contracts/event-types';
 import type { PreparedStatement } from '@app/postgres/connections/query-prepared';
 import { expiredCte } from './idempotency-keys.repository';
-import type { Level } from './level';
+import { MEMBER_TABLES, type Level } from './level';
 import { live } from './live.sql';
 import { admittedCte } from './organization.sql';
 
@@ -22,7 +22,7 @@ const hasLive = (table: string) =>
 const LEAVE = `
     UPDATE users u SET left_version = nextval('versions') FROM locked
     WHERE u.organization = locked.organization AND u.user_id = locked.user_id
-      AND (${['organization_members', 'folder_members', 'document_members'].map(hasLive).join(' OR ')})
+      AND (${MEMBER_TABLES.map(hasLive).join(' OR ')})
     RETURNING u.user_id, u.left_version AS version`;
 
 /**

@@ -9,9 +9,9 @@ import {
   deleteMembersWhoLeft,
   deleteRemoved,
   deleteRemovedMembers,
-  LEVELS,
   recordVersion,
 } from '../db/ended-members.repository';
+import { MEMBER_TABLES } from '../db/level';
 import { Retention } from './retention';
 
 let on: UsersOnDatabase;
@@ -39,7 +39,7 @@ async function pass(days: number): Promise<void> {
 
 async function deleteDue(most = MOST): Promise<void> {
   await recordVersion(dataSource);
-  for (const table of LEVELS) while ((await deleteRemovedMembers(dataSource, table, most)).more);
+  for (const table of MEMBER_TABLES) while ((await deleteRemovedMembers(dataSource, table, most)).more);
   while ((await deleteMembersWhoLeft(dataSource, most)).more);
 }
 

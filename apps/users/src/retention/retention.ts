@@ -2,14 +2,15 @@ import type { DataSource } from 'typeorm';
 import { DeletionLoop } from '@app/postgres/retention/deletion-loop';
 import { expiredKeys } from '@app/postgres/retention/expired-keys';
 import { membershipsDeleted } from '@app/postgres/metrics';
-import { deleteMembersWhoLeft, deleteRemovedMembers, LEVELS, recordVersion } from '../db/ended-members.repository';
+import { deleteMembersWhoLeft, deleteRemovedMembers, recordVersion } from '../db/ended-members.repository';
+import { MEMBER_TABLES } from '../db/level';
 
 /** Deletes memberships that ended more than 30 days ago, and expired Idempotency-Keys. */
 export class Retention extends DeletionLoop {
   constructor(dataSource: DataSource) {
     super([
       { name: 'versions', deleteSome: () => recordVersion(dataSource) },
-      ...LEVELS.map((table) => ({
+      ...MEMBER_TABLES.map((table) => ({
         name: table,
         deleteSome: (most: number) => deleteRemovedMembers(dataSource, table, most),
         counter: membershipsDeleted,

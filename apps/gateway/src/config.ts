@@ -37,5 +37,3 @@ export class GatewayConfig extends Settings({
     'How long known credentials are still accepted while the users service is away.',
   ),
 }) {}
-
-export const gatewayConfig = () => new GatewayConfig(process.env);

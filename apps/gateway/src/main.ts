@@ -11,11 +11,11 @@ import { brokerTlsFiles } from '@app/runtime/settings/tls-settings';
 import { Authenticator, MAX_FIRST_QUESTIONS } from './admission/authenticator';
 import { BusyKeys } from './admission/busy-keys';
 import { probeUsers } from './admission/probe-users';
-import { gatewayConfig } from './config';
+import { GatewayConfig } from './config';
 import { createGateway } from './create-gateway';
 import { listen } from './server/listen';
 
-void runService('gateway', gatewayConfig, async (config, { logger, readiness, reports }) => {
+void runService('gateway', GatewayConfig, async (config, { logger, readiness, reports }) => {
   const connection = { url: config.amqpUrl, tlsFiles: brokerTlsFiles(config), name: 'gateway' };
   const rabbit = new RabbitClient({
     connection,

@@ -53,7 +53,3 @@ export class NotificationsMigrationConfig extends Settings({
 
 /** Configuration of the tool that marks the copy of memberships as not trusted. */
 export class CopyConfig extends Settings({ ...databaseSettings('notifications') }) {}
-
-export const copyConfig = () => new CopyConfig(process.env);
-export const notificationsConfig = () => new NotificationsConfig(process.env);
-export const notificationsMigrationConfig = () => new NotificationsMigrationConfig(process.env);

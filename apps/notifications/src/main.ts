@@ -18,7 +18,7 @@ import { RabbitClient } from '@app/rabbitmq/client/rabbit.client';
 import { RabbitServer } from '@app/rabbitmq/server/rabbit.server';
 import { runService } from '@app/runtime/run-service';
 import { brokerTlsFiles, databaseTlsFiles } from '@app/runtime/settings/tls-settings';
-import { notificationsConfig } from './config';
+import { NotificationsConfig } from './config';
 import { NotificationsErasureSteps } from './db/erasure-steps';
 import { INSERT_NONE } from './db/insert-notifications.sql';
 import { takeEvents } from './db/outbox.repository';
@@ -27,7 +27,7 @@ import { NotificationsModule } from './notifications.module';
 import { publisherGrants } from './users-service/publisher-grants';
 import { Retention } from './retention/retention';
 
-void runService('notifications', notificationsConfig, async (config, { logger, readiness, stopping }) => {
+void runService('notifications', NotificationsConfig, async (config, { logger, readiness, stopping }) => {
   const dataSource = createDataSource({
     name: 'notifications',
     url: config.databaseUrl,

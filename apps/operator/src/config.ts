@@ -45,5 +45,3 @@ export class OperatorConfig extends Settings({
   databaseUrl: databaseUrl('DATABASE_URL', 'PostgreSQL with the full-rights account, for migrations.'),
   ...databaseTlsSettings,
 }) {}
-
-export const operatorConfig = () => new OperatorConfig(process.env);

@@ -7,7 +7,7 @@ import { runService } from '@app/runtime/run-service';
 import { brokerTlsFiles, databaseTlsFiles } from '@app/runtime/settings/tls-settings';
 import { Keys } from './actions/keys';
 import { Letters } from './actions/letters';
-import { operatorConfig } from './config';
+import { OperatorConfig } from './config';
 import { createServer } from './create-server';
 import { AuditRepository } from './db/audit.repository';
 import { Databases } from './db/databases';
@@ -20,7 +20,7 @@ import { workPage } from './pages/work';
 import { BrokerQueues } from './watch/broker-queues';
 import { Watch } from './watch/watch';
 
-void runService('operator', operatorConfig, async (config, { logger, readiness, stopping }) => {
+void runService('operator', OperatorConfig, async (config, { logger, readiness, stopping }) => {
   const tlsFiles = brokerTlsFiles(config);
   const watch = new Watch(config.processes);
   const { managementUrl, amqpUrl } = config;

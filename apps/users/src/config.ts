@@ -36,8 +36,3 @@ export class KeysConfig extends Settings({ ...databaseSettings('users') }) {}
 
 /** Configuration of the tool that publishes events again. */
 export class RepublishConfig extends Settings({ ...databaseSettings('users') }) {}
-
-export const usersConfig = () => new UsersConfig(process.env);
-export const usersMigrationConfig = () => new UsersMigrationConfig(process.env);
-export const republishConfig = () => new RepublishConfig(process.env);
-export const keysConfig = () => new KeysConfig(process.env);

@@ -15,14 +15,14 @@ import { PassThroughFilter } from '@app/rabbitmq/server/pass-through.filter';
 import { RabbitServer } from '@app/rabbitmq/server/rabbit.server';
 import { runService } from '@app/runtime/run-service';
 import { brokerTlsFiles, databaseTlsFiles } from '@app/runtime/settings/tls-settings';
-import { usersConfig } from './config';
+import { UsersConfig } from './config';
 import { UsersErasureSteps } from './db/erasure-steps';
 import { takeEvents } from './db/outbox.repository';
 import { DATABASE } from './db/schema';
 import { Retention } from './retention/retention';
 import { UsersModule } from './users.module';
 
-void runService('users', usersConfig, async (config, { logger, readiness, stopping }) => {
+void runService('users', UsersConfig, async (config, { logger, readiness, stopping }) => {
   const dataSource = createDataSource({
     name: 'users',
     url: config.databaseUrl,

@@ -36,5 +36,3 @@ export class DoctorConfig extends Settings({
   notificationsDatabaseUrl: roleOf('notifications'),
   ...databaseTlsSettings,
 }) {}
-
-export const doctorConfig = () => new DoctorConfig(process.env);

@@ -2,7 +2,7 @@ import '@app/runtime/stop-while-starting';
 import { readOptions, UsageError } from '@app/runtime/command-line';
 import { ConfigError } from '@app/runtime/settings/settings';
 import { ToolOutput } from '@app/runtime/tool-output';
-import { doctorConfig } from './config';
+import { DoctorConfig } from './config';
 import { Findings, lineOf, type Finding } from './finding';
 
 const HELP = `Says what is wrong with the configuration, the broker and the database, and what to do. Changes nothing.
@@ -46,7 +46,7 @@ async function main(args: string[]): Promise<void> {
 async function findAll(): Promise<Finding[]> {
   const findings = new Findings('configuration');
   try {
-    const config = doctorConfig();
+    const config = new DoctorConfig();
     // Most of the time of a start is for these packages: help and a wrong configuration do without.
     const { examine } = await import('./doctor.js');
     const found = await examine(config);

@@ -46,8 +46,3 @@ export class DeadLettersConfig extends Settings({
     'Broker accounts of all services, in addition to that of `AMQP_URL`. The headers that they write into dead letters are trusted.',
   ),
 }) {}
-
-export const topologyConfig = () => new TopologyConfig(process.env);
-export const otherAccountsConfig = () => new OtherAccountsConfig(process.env);
-export const accountsConfig = () => new AccountsConfig(process.env);
-export const deadLettersConfig = () => new DeadLettersConfig(process.env);

@@ -21,6 +21,8 @@ export interface ServiceConfig extends TracingConfig {
   shutdownDelayMs: number;
 }
 
+type ConfigClass<C> = new () => C;
+
 export interface ServiceContext {
   logger: NestLogger;
   readiness: Readiness;
@@ -40,12 +42,12 @@ export interface ServiceContext {
  */
 export async function runService<C extends ServiceConfig>(
   name: string,
-  readConfig: () => C,
+  Config: ConfigClass<C>,
   start: (config: C, context: ServiceContext) => Promise<() => Promise<void>>,
 ): Promise<void> {
   // Packages load without a turn of the event loop. A signal that came meanwhile ends the process in this turn.
   await setImmediate();
-  const config = configOrExit(readConfig);
+  const config = configOrExit(Config);
   const pino = createLogger(name, config.logLevel);
   const logger = new NestLogger(pino);
   // Libraries log through Nest's Logger before the app exists.
@@ -121,9 +123,9 @@ export async function runService<C extends ServiceConfig>(
 }
 
 /** Prints every problem of the configuration on stderr and exits 1. */
-function configOrExit<C>(readConfig: () => C): C {
+function configOrExit<C>(Config: ConfigClass<C>): C {
   try {
-    return readConfig();
+    return new Config();
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     process.stderr.write(`${error.message}\n`);

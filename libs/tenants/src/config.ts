@@ -11,5 +11,3 @@ export class TenantsConfig extends Settings({
   ),
   ...databaseTlsSettings,
 }) {}
-
-export const tenantsConfig = () => new TenantsConfig(process.env);

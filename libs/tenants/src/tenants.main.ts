@@ -3,7 +3,7 @@ import { databaseProblem } from '@app/postgres/tool';
 import { UsageError, readArguments } from '@app/runtime/command-line';
 import { databaseTlsFiles } from '@app/runtime/settings/tls-settings';
 import { ToolOutput } from '@app/runtime/tool-output';
-import { tenantsConfig } from './config';
+import { TenantsConfig } from './config';
 import { copyTenant, type Rows } from './copy-tenant';
 import { removeTenant } from './remove-tenant';
 import { TenantObstacle, onServer } from './tenant-database';
@@ -34,7 +34,7 @@ async function main(args: string[]): Promise<void> {
   const asked = readCommandLine(args);
   if (!asked) return console.log(HELP.trimEnd());
   const { command, apiKey } = asked;
-  const config = tenantsConfig();
+  const config = new TenantsConfig();
   const tls = databaseTlsFiles(config);
   const progress = (line: string) => output.progress(line);
   if (command === 'remove') {

@@ -5,7 +5,7 @@ import { createDataSource } from '@app/postgres/connections/data-source';
 import { databaseProblem, onDatabase } from '@app/postgres/tool';
 import { databaseTlsFiles } from '@app/runtime/settings/tls-settings';
 import { ToolOutput } from '@app/runtime/tool-output';
-import { copyConfig } from '../config';
+import { CopyConfig } from '../config';
 import { DistrustRepository, WALKS } from '../db/distrust.repository';
 import { DATABASE } from '../db/schema';
 import { FETCH_MS, TRUST_MS } from '../users-service/members';
@@ -19,7 +19,7 @@ const output = new ToolOutput();
  * adds missing memberships and ends wrong ones. The next event of a membership or a document is applied with any version.
  */
 async function main(): Promise<void> {
-  const config = copyConfig();
+  const config = new CopyConfig(process.env);
   const dataSource = createDataSource({
     name: 'notifications copy',
     url: config.databaseUrl,

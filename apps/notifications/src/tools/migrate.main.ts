@@ -3,13 +3,13 @@ import 'reflect-metadata';
 import { migrateAndReport } from '@app/postgres/migrations/migrate-main';
 import { ToolOutput } from '@app/runtime/tool-output';
 import { databaseTlsFiles } from '@app/runtime/settings/tls-settings';
-import { notificationsMigrationConfig } from '../config';
+import { NotificationsMigrationConfig } from '../config';
 import { DATABASE } from '../db/schema';
 
 const output = new ToolOutput();
 
 async function main() {
-  const config = notificationsMigrationConfig();
+  const config = new NotificationsMigrationConfig();
   return migrateAndReport(DATABASE, { ...config, tlsFiles: databaseTlsFiles(config) }, output);
 }
 

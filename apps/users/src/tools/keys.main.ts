@@ -4,7 +4,7 @@ import { createDataSource } from '@app/postgres/connections/data-source';
 import { databaseProblem, onDatabase } from '@app/postgres/tool';
 import { databaseTlsFiles } from '@app/runtime/settings/tls-settings';
 import { ToolOutput } from '@app/runtime/tool-output';
-import { keysConfig } from '../config';
+import { KeysConfig } from '../config';
 import { ApiKeysRepository } from '@app/api-keys/api-keys.repository';
 import { DATABASE } from '../db/schema';
 import { HELP, KeyError, readCommandLine, type Output } from './key-commands';
@@ -19,7 +19,7 @@ async function main(args: string[]): Promise<void> {
 }
 
 async function onKeys(run: (keys: ApiKeysRepository) => Promise<Output>): Promise<Output> {
-  const config = keysConfig();
+  const config = new KeysConfig(process.env);
   const dataSource = createDataSource({
     name: 'users keys',
     url: config.databaseUrl,

@@ -5,14 +5,14 @@ import { migrateAndReport } from '@app/postgres/migrations/migrate-main';
 import { ConfigError } from '@app/runtime/settings/settings';
 import { databaseTlsFiles } from '@app/runtime/settings/tls-settings';
 import { ToolOutput } from '@app/runtime/tool-output';
-import { usersMigrationConfig } from '../config';
+import { UsersMigrationConfig } from '../config';
 import { createDemoCredentials } from '../db/demo-credentials';
 import { DATABASE } from '../db/schema';
 
 const output = new ToolOutput();
 
 async function main() {
-  const config = usersMigrationConfig();
+  const config = new UsersMigrationConfig();
   const tlsFiles = databaseTlsFiles(config);
   const migrated = await migrateAndReport(DATABASE, { ...config, tlsFiles }, output);
   if (!migrated || !config.demoCredentials) return migrated;

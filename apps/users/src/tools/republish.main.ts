@@ -5,7 +5,7 @@ import { databaseProblem, onDatabase } from '@app/postgres/tool';
 import { readArguments, UsageError, wholeNumber } from '@app/runtime/command-line';
 import { databaseTlsFiles } from '@app/runtime/settings/tls-settings';
 import { ToolOutput } from '@app/runtime/tool-output';
-import { republishConfig } from '../config';
+import { RepublishConfig } from '../config';
 import { RepublishRepository } from '../db/republish.repository';
 import { DATABASE } from '../db/schema';
 import { republish } from './republish';
@@ -36,7 +36,7 @@ const output = new ToolOutput();
 async function main(args: string[]): Promise<void> {
   const rate = readRate(args);
   if (rate === undefined) return console.log(HELP.trimEnd());
-  const config = republishConfig();
+  const config = new RepublishConfig(process.env);
   const dataSource = createDataSource({
     name: 'users republish',
     url: config.databaseUrl,

@@ -4,7 +4,7 @@ import { brokerTlsFiles } from '@app/runtime/settings/tls-settings';
 import { ToolOutput } from '@app/runtime/tool-output';
 import { HELP, readCommandLine } from './command-line';
 import { run } from './run';
-import { otherAccountsConfig } from '@app/rabbitmq/config';
+import { OtherAccountsConfig } from '@app/rabbitmq/config';
 import { ManagementApi } from '../management-api';
 
 const output = new ToolOutput();
@@ -12,7 +12,7 @@ const output = new ToolOutput();
 async function main(args: string[]): Promise<void> {
   const invocation = readCommandLine(args);
   if (!invocation) return console.log(HELP.trimEnd());
-  const config = otherAccountsConfig();
+  const config = new OtherAccountsConfig();
   const { amqpUrl, managementUrl } = config;
   if (!managementUrl) throw new ConfigError(['RABBITMQ_MANAGEMENT_URL is not set']);
   const api = new ManagementApi(managementUrl, amqpUrl, { tlsFiles: brokerTlsFiles(config) });

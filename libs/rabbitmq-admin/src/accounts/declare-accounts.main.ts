@@ -4,7 +4,7 @@ import { brokerTlsFiles } from '@app/runtime/settings/tls-settings';
 import { ToolOutput } from '@app/runtime/tool-output';
 import { boundEverybody } from './limits';
 import type { Account } from './rights';
-import { accountsConfig, type AccountsConfig } from '@app/rabbitmq/config';
+import { AccountsConfig } from '@app/rabbitmq/config';
 import { declareAccounts } from './declare-accounts';
 import { ManagementApi } from '../management-api';
 import { parseBrokerUrl } from '@app/runtime/settings/broker-url';
@@ -13,7 +13,7 @@ const WAIT_MS = 60_000;
 const output = new ToolOutput();
 
 async function main() {
-  const config = accountsConfig();
+  const config = new AccountsConfig();
   const { amqpUrl, managementUrl } = config;
   const accounts = ownAccounts(config);
   if (Object.keys(accounts).length === 0)

@@ -3,7 +3,7 @@ import { existsSync, openSync } from 'node:fs';
 import { brokerTlsFiles } from '@app/runtime/settings/tls-settings';
 import { ToolOutput } from '@app/runtime/tool-output';
 import { ConfigError } from '@app/runtime/settings/settings';
-import { deadLettersConfig } from '@app/rabbitmq/config';
+import { DeadLettersConfig } from '@app/rabbitmq/config';
 import { auditTo } from './audit';
 import { readCommandLine, type Invocation } from './command-line';
 import { DeadLetterError } from './errors';
@@ -22,7 +22,7 @@ async function main(args: string[]): Promise<boolean> {
     console.log(HELP.trimEnd());
     return true;
   }
-  const config = deadLettersConfig();
+  const config = new DeadLettersConfig();
   const { amqpUrl, services } = config;
   const own = parseBrokerUrl(amqpUrl).username;
   const audit = auditTo((line) => console.log(line), auditFile(invocation));

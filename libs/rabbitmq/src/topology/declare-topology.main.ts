@@ -3,7 +3,7 @@ import { readOptions, UsageError } from '@app/runtime/command-line';
 import { brokerTlsFiles } from '@app/runtime/settings/tls-settings';
 import { ConfigError } from '@app/runtime/settings/settings';
 import { ToolOutput } from '@app/runtime/tool-output';
-import { topologyConfig } from '../config';
+import { TopologyConfig } from '../config';
 import { declareTopology } from './declare-topology';
 import { BINDINGS, EXCHANGES, QUEUES } from './topology';
 
@@ -15,7 +15,7 @@ async function main() {
   const read = readOptions('setup', { upgraded: 'switch', json: 'switch' } as const, process.argv.slice(2));
   if (!read) throw new UsageError('This is a step of npm run setup.');
   const { upgraded = false } = read.values;
-  const config = topologyConfig();
+  const config = new TopologyConfig();
   const away: string[] = [];
   const onAway = (queues: readonly string[]) => {
     away.push(...queues);

@@ -39,8 +39,8 @@ export class ConfigError extends Error {
 export function Settings<S extends SettingsOf>(settings: S) {
   class Base {
     static readonly settings: SettingsOf = settings;
-    /** @throws ConfigError naming every problem at once */
-    constructor(env: NodeJS.ProcessEnv) {
+    /** @param env other variables than those of the process @throws ConfigError naming every problem at once */
+    constructor(env: NodeJS.ProcessEnv = process.env) {
       const problems: string[] = [];
       for (const [key, setting] of Object.entries(settings)) {
         const { name, outcome } = readSetting(setting, env);
@@ -51,7 +51,7 @@ export function Settings<S extends SettingsOf>(settings: S) {
       if (problems.length > 0) throw new ConfigError(problems.concat(misspelt));
     }
   }
-  return Base as { readonly settings: SettingsOf; new (env: NodeJS.ProcessEnv): Values<S> };
+  return Base as { readonly settings: SettingsOf; new (env?: NodeJS.ProcessEnv): Values<S> };
 }
 
 const MAX_SECRET_BYTES = 64 * 1024;

@@ -1,22 +1,33 @@
 import type { DataSource } from 'typeorm';
 import { ConfigError } from '@app/runtime/settings/settings';
+import { databaseTlsFiles } from '@app/runtime/settings/tls-settings';
 import { migrationObstacle } from './connect';
+import { createDataSource, type DataSourceSettings } from './connections/data-source';
 import { reasonOf } from './errors';
 
 /** The schema does not match the tool: migrations have not run. */
 export class SchemaObstacle extends Error {}
 
+/** The schema, and the configuration of the tool. */
+type ToolSettings = Omit<DataSourceSettings, 'url' | 'tlsFiles' | 'poolSize'> & {
+  config: { readonly databaseUrl: string } & Parameters<typeof databaseTlsFiles>[0];
+};
+
 /**
- * Opens the database for a command line tool, and closes it after the work.
+ * Opens the database for a command line tool, with one connection, and closes it after the work.
  *
  * @throws SchemaObstacle with a message for the operator
  */
-export async function onDatabase<T>(dataSource: DataSource, work: () => Promise<T>): Promise<T> {
+export async function onDatabase<T>(
+  { config, ...settings }: ToolSettings,
+  work: (dataSource: DataSource) => Promise<T>,
+): Promise<T> {
+  const dataSource = createDataSource({ ...settings, url: config.databaseUrl, tlsFiles: databaseTlsFiles(config), poolSize: 1 });
   try {
     await dataSource.initialize();
     const obstacle = await migrationObstacle(dataSource);
     if (obstacle) throw new SchemaObstacle(obstacle);
-    return await work();
+    return await work(dataSource);
   } finally {
     if (dataSource.isInitialized) await dataSource.destroy();
   }

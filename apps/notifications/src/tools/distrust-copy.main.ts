@@ -1,9 +1,7 @@
 import '@app/runtime/stop-while-starting';
 import 'reflect-metadata';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createDataSource } from '@app/postgres/connections/data-source';
 import { databaseProblem, onDatabase } from '@app/postgres/tool';
-import { databaseTlsFiles } from '@app/runtime/settings/tls-settings';
 import { ToolOutput } from '@app/runtime/tool-output';
 import { CopyConfig } from '../config';
 import { DistrustRepository, WALKS } from '../db/distrust.repository';
@@ -19,15 +17,8 @@ const output = new ToolOutput();
  * adds missing memberships and ends wrong ones. The next event of a membership or a document is applied with any version.
  */
 async function main(): Promise<void> {
-  const config = new CopyConfig(process.env);
-  const dataSource = createDataSource({
-    name: 'notifications copy',
-    url: config.databaseUrl,
-    tlsFiles: databaseTlsFiles(config),
-    ...DATABASE,
-    poolSize: 1,
-  });
-  await onDatabase(dataSource, async () => {
+  const settings = { name: 'notifications copy', config: new CopyConfig(), ...DATABASE };
+  await onDatabase(settings, async (dataSource) => {
     const copy = new DistrustRepository(dataSource);
     // Each row is a user, who may have thousands of memberships.
     await copy.walk(WALKS.departures, PAGE_OF_USERS);

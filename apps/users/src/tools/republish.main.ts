@@ -1,9 +1,7 @@
 import '@app/runtime/stop-while-starting';
 import 'reflect-metadata';
-import { createDataSource } from '@app/postgres/connections/data-source';
 import { databaseProblem, onDatabase } from '@app/postgres/tool';
 import { readArguments, UsageError, wholeNumber } from '@app/runtime/command-line';
-import { databaseTlsFiles } from '@app/runtime/settings/tls-settings';
 import { ToolOutput } from '@app/runtime/tool-output';
 import { RepublishConfig } from '../config';
 import { RepublishRepository } from '../db/republish.repository';
@@ -36,17 +34,9 @@ const output = new ToolOutput();
 async function main(args: string[]): Promise<void> {
   const rate = readRate(args);
   if (rate === undefined) return console.log(HELP.trimEnd());
-  const config = new RepublishConfig(process.env);
-  const dataSource = createDataSource({
-    name: 'users republish',
-    url: config.databaseUrl,
-    tlsFiles: databaseTlsFiles(config),
-    ...DATABASE,
-    // The plan of a page depends on its size: without it PostgreSQL may sort all rows for each page.
-    genericPlans: false,
-    poolSize: 1,
-  });
-  await onDatabase(dataSource, async () => {
+  // The plan of a page depends on its size: without it PostgreSQL may sort all rows for each page.
+  const settings = { name: 'users republish', config: new RepublishConfig(), ...DATABASE, genericPlans: false };
+  await onDatabase(settings, async (dataSource) => {
     const written = await republish(new RepublishRepository(dataSource), { rate, print: (line) => output.progress(line) });
     output.result(written, [`${written.events} events were written; the users service publishes them.`]);
   });

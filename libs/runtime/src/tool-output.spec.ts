@@ -19,7 +19,7 @@ function written(args: string[], say: (output: ToolOutput) => void) {
 const work = (output: ToolOutput) => {
   output.progress('half');
   output.note('take care');
-  output.result({ done: 2 }, ['one', 'two']);
+  output.result({ data: { done: 2 }, lines: ['one', 'two'] });
 };
 
 describe('the output of a tool', () => {

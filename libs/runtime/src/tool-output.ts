@@ -1,5 +1,11 @@
 import { UsageError } from './command-line';
 
+/** What a command answers: lines for people, data for scripts (`--json`). */
+export interface Output {
+  lines: string[];
+  data: Record<string, unknown>;
+}
+
 /**
  * The output of a tool for operators. Without `--json` these are lines for people. With it stdout has the result as one JSON document, and each line of
  * stderr is a JSON object: `{ "note": … }` or `{ "error": … }`.
@@ -13,7 +19,7 @@ export class ToolOutput {
   readonly json: boolean;
 
   /** The result, once. */
-  result(data: object, lines: readonly string[]): void {
+  result({ data, lines }: Output): void {
     this.print(this.json ? JSON.stringify(data) : lines.join('\n'));
   }
 

@@ -39,14 +39,15 @@ async function main(args: string[]): Promise<void> {
   const progress = (line: string) => output.progress(line);
   if (command === 'remove') {
     const rows = await onServer(config.databaseUrl, tls, (client) => removeTenant(client, apiKey, progress));
-    return output.result({ rows }, [`${sum(rows)} rows of ${apiKey} were removed.`]);
+    return output.result({ data: { rows }, lines: [`${sum(rows)} rows of ${apiKey} were removed.`] });
   }
   const { targetUrl } = config;
   if (!targetUrl) throw new UsageError('copy needs TARGET_DATABASE_URL in the environment.');
   const rows = await onServer(config.databaseUrl, tls, (from) =>
     onServer(targetUrl, tls, (to) => copyTenant(from, to, apiKey, progress)),
   );
-  output.result({ rows }, [`${sum(rows)} rows of ${apiKey} were copied. Now run there: npm run keys -- enable ${apiKey}`]);
+  const lines = [`${sum(rows)} rows of ${apiKey} were copied. Now run there: npm run keys -- enable ${apiKey}`];
+  output.result({ data: { rows }, lines });
 }
 
 function readCommandLine(args: string[]): { command: 'copy' | 'remove'; apiKey: string } | undefined {

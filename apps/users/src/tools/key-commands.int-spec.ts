@@ -1,12 +1,13 @@
 import type { DataSource } from 'typeorm';
 import { ApiKeyRevoked, ApiKeyRevokedData } from '@app/contracts/events.users';
 import { validateBody } from '@app/contracts/validate';
+import type { Output } from '@app/runtime/tool-output';
 import type { TestDatabase } from '@app/testing/database/server-databases';
 import { connectTestDatabase } from '../../test/users';
 import { hashOf } from '@app/api-keys/credentials';
 import { ApiKeysRepository, type ListedKey } from '@app/api-keys/api-keys.repository';
 import { createDemoCredentials } from '../db/demo-credentials';
-import { readCommandLine, type Output } from './key-commands';
+import { readCommandLine } from './key-commands';
 import { AuthenticateHandler } from '../queries/authenticate.handler';
 
 let database: TestDatabase;

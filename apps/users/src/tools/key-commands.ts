@@ -1,14 +1,9 @@
 import { identifierProblem, LIMITS, textProblem } from '@app/contracts/fields';
 import { readArguments, UsageError, type ValuesOf } from '@app/runtime/command-line';
 import { milliseconds } from '@app/runtime/settings/duration';
+import type { Output } from '@app/runtime/tool-output';
 import { newApiKey, newToken } from '@app/api-keys/credentials';
 import { ANYBODY, type ApiKeysRepository, type ListedKey } from '@app/api-keys/api-keys.repository';
-
-/** Output of a command: lines for people, data for scripts (--json). */
-export interface Output {
-  lines: string[];
-  data: Record<string, unknown>;
-}
 
 /** The command cannot be executed: exit code 1. */
 export class KeyError extends Error {}

@@ -13,8 +13,7 @@ async function main(args: string[]): Promise<void> {
   const { run } = readCommandLine(args);
   if (!run) return console.log(HELP.trimEnd());
   const settings = { name: 'users keys', config: new KeysConfig(), ...DATABASE };
-  const { data, lines } = await onDatabase(settings, (dataSource) => run(new ApiKeysRepository(dataSource)));
-  output.result(data, lines);
+  output.result(await onDatabase(settings, (dataSource) => run(new ApiKeysRepository(dataSource))));
 }
 
 main(process.argv.slice(2)).catch((error: unknown) => {

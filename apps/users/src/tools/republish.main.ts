@@ -38,7 +38,7 @@ async function main(args: string[]): Promise<void> {
   const settings = { name: 'users republish', config: new RepublishConfig(), ...DATABASE, genericPlans: false };
   await onDatabase(settings, async (dataSource) => {
     const written = await republish(new RepublishRepository(dataSource), { rate, print: (line) => output.progress(line) });
-    output.result(written, [`${written.events} events were written; the users service publishes them.`]);
+    output.result({ data: written, lines: [`${written.events} events were written; the users service publishes them.`] });
   });
 }
 

@@ -16,8 +16,7 @@ async function main(args: string[]): Promise<void> {
   const { amqpUrl, managementUrl } = config;
   if (!managementUrl) throw new ConfigError(['RABBITMQ_MANAGEMENT_URL is not set']);
   const api = new ManagementApi(managementUrl, amqpUrl, { tlsFiles: brokerTlsFiles(config) });
-  const { lines, data } = await run(api, amqpUrl, invocation);
-  output.result(data, lines);
+  output.result(await run(api, amqpUrl, invocation));
 }
 
 main(process.argv.slice(2)).catch((error: unknown) => {

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { brokerUrlAs } from '@app/runtime/settings/broker-url';
+import type { Output } from '@app/runtime/tool-output';
 import { rightsFor, type AccountPurpose } from './rights';
 import { setRights } from './declare-accounts';
 import type { ManagementApi } from '../management-api';
@@ -12,12 +13,6 @@ import { isOurs, TAG, taggedAccounts, type User } from './tagged-accounts';
 
 /** The command cannot be executed: exit code 1. */
 export class AccountError extends Error {}
-
-/** Output of a command: lines for people, data for scripts (--json). */
-export interface Output {
-  lines: string[];
-  data: Record<string, unknown>;
-}
 
 interface Named {
   name: string;

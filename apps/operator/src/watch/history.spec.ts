@@ -6,7 +6,6 @@ it('keeps ten minutes of each series, with gaps, oldest first', () => {
   expect(history.points('even')).toHaveLength(POINTS);
   expect(history.last('even')).toBe(POINTS + 4);
   expect(history.points('even').slice(-3)).toEqual([POINTS + 2, NaN, POINTS + 4]);
-  expect(history.mean('even', 3)).toBe(POINTS + 3);
   expect(history.points('unknown')).toEqual([]);
 });
 

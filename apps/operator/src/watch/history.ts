@@ -41,14 +41,6 @@ export class History {
     return this.series.get(name)?.points[this.ticks % POINTS] ?? NaN;
   }
 
-  /** Mean of the last `count` points without gaps; NaN when there are only gaps. */
-  mean(name: string, count: number): number {
-    const points = this.points(name)
-      .slice(-count)
-      .filter((point) => !Number.isNaN(point));
-    return points.reduce((sum, point) => sum + point, 0) / points.length;
-  }
-
   private begin(name: string) {
     if (this.series.size >= this.most) {
       this.refused++;

@@ -22,9 +22,9 @@ export interface Reading {
   queues: { name: string; messages: number; consumers: number; limit: number }[];
   /** Time from publication to the turn, by queue. */
   ages: Map<string, Histogram>;
-  outbox?: { events: number; limit: number; oldestSeconds: number; published: number; failures: number };
+  outbox?: { events: number; oldestSeconds: number; published: number };
   writer?: { waiting: number; seconds: Histogram; batches: number; notifications: number };
-  pool?: { busy: number; limit: number; waiting: number };
+  pool?: { busy: number; limit: number };
 }
 
 const HISTOGRAMS = [
@@ -46,14 +46,11 @@ const WANTED: ReadonlySet<string> = new Set([
   'queue_consumers',
   'queue_messages_limit',
   'outbox_events',
-  'outbox_events_limit',
   'outbox_oldest_seconds',
   'outbox_published_total',
-  'outbox_failures_total',
   'notification_writer_waiting',
   'database_pool_connections',
   'database_pool_connections_limit',
-  'database_pool_waiting',
 ]);
 
 /** @param text answer of /metrics */
@@ -91,10 +88,8 @@ export function readingOf(text: string, at: number): Reading {
     ...(metrics.sum('outbox_events') !== undefined && {
       outbox: {
         events: sum('outbox_events'),
-        limit: sum('outbox_events_limit'),
         oldestSeconds: sum('outbox_oldest_seconds'),
         published: sum('outbox_published_total'),
-        failures: sum('outbox_failures_total'),
       },
     }),
     ...(metrics.sum('notification_writer_waiting') !== undefined && {
@@ -109,7 +104,6 @@ export function readingOf(text: string, at: number): Reading {
       pool: {
         busy: sum('database_pool_connections', ({ state }) => state === 'busy'),
         limit: sum('database_pool_connections_limit'),
-        waiting: sum('database_pool_waiting'),
       },
     }),
   };

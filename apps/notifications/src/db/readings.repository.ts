@@ -80,18 +80,8 @@ export class ReadingsRepository {
     const { apiKey, organizationId, userId, deadline, readUpTo, messageId } = update;
     const [moment] = await queryPrepared<{ settled: string; now: string }>(this.dataSource, SETTLED, [], deadline);
     const found = await this.run(update, updateUpTo(most), (eventId, trace) => [
-      ...[
-        apiKey,
-        organizationId,
-        userId,
-        deadline ?? null,
-        eventId,
-        readUpTo,
-        moment.settled,
-        trace,
-        moment.now,
-        messageId ?? null,
-      ],
+      ...[apiKey, organizationId, userId, deadline ?? null, eventId, readUpTo],
+      ...[moment.settled, trace, moment.now, messageId ?? null],
     ]);
     if (!found) return undefined;
     const { up_to: upTo, rows, documents } = found.row;

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import type { Kind } from './kinds';
+import { isQuery, type Kind } from './kinds';
 import { bytesWaiting, bytesWaitingLimit } from '../server/metrics';
 import { Shares, type Met } from './shares';
 
@@ -49,7 +49,7 @@ export class Answers {
    */
   putRight(kind: Kind, apiKey: string, expected: number, bytes: number): Met | undefined {
     if (bytes <= expected) this.shares.give(apiKey, expected - bytes);
-    else if (kind.endsWith('queries')) return this.shares.take(apiKey, bytes - expected);
+    else if (isQuery(kind)) return this.shares.take(apiKey, bytes - expected);
     else this.shares.add(apiKey, bytes - expected);
     return undefined;
   }
@@ -78,10 +78,10 @@ export class Answers {
     const before = this.expected.get(name);
     const expected = Math.max(bytes, Math.floor((before ?? 0) * KEPT), usualOf(kind));
     // Only queries have turns by their sizes. Other entries would push theirs out.
-    if (!kind.endsWith('queries') && expected === usualOf(kind)) this.expected.delete(name);
+    if (!isQuery(kind) && expected === usualOf(kind)) this.expected.delete(name);
     else if (expected !== before) this.expected.set(name, expected);
   }
 }
 
 const nameOf = (operation: string, apiKey: string) => `${operation} ${apiKey}`;
-const usualOf = (kind: Kind) => EXPECTED[kind.endsWith('queries') ? 'queries' : 'commands'];
+const usualOf = (kind: Kind) => EXPECTED[isQuery(kind) ? 'queries' : 'commands'];

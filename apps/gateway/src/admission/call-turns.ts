@@ -2,7 +2,7 @@ import { FairQueue } from '@app/amqp/calls/fair-queue';
 import { LightWork } from '@app/rabbitmq/server/light-work';
 import { CALLS_PREFETCH } from '@app/rabbitmq/topology/consumed-queues';
 import { callsWaiting } from '../server/metrics';
-import { KINDS, type Kind } from './kinds';
+import { isQuery, KINDS, type Kind } from './kinds';
 
 /**
  * Most queries of a kind at work: what one process of a service takes from its queue. It lets keys take turns among the queries that it has, but a
@@ -194,11 +194,11 @@ export class CallTurns {
   /** The latest calls, of any weight: they have one queue. */
   private readonly calls = ofKinds(() => new LightWork(BESIDE_MS));
   private readonly turns = ofKinds(
-    (kind) => new Turns(kind.endsWith('queries') ? { most: MOST_QUERIES } : { most: Infinity, calls: this.calls[kind] }),
+    (kind) => new Turns(isQuery(kind) ? { most: MOST_QUERIES } : { most: Infinity, calls: this.calls[kind] }),
   );
   /** Apart from light calls, which must not wait for them. */
   private readonly heavy = ofKinds(
-    (kind) => new Turns({ most: kind.endsWith('queries') ? MOST_ANSWER_BYTES : MOST_HEAVY_BYTES, heaviest: heaviestOf(kind) }),
+    (kind) => new Turns({ most: isQuery(kind) ? MOST_ANSWER_BYTES : MOST_HEAVY_BYTES, heaviest: heaviestOf(kind) }),
   );
   private readonly unknown = ofKinds(() => new Turns({ most: MOST_UNKNOWN.ofAll, mostOfKey: MOST_UNKNOWN.ofKey }));
 
@@ -233,7 +233,7 @@ export class CallTurns {
   }
 }
 
-const isHeavy = (kind: Kind, bytes: number): boolean => bytes >= (kind.endsWith('queries') ? HEAVY_ANSWER_BYTES : 1);
+const isHeavy = (kind: Kind, bytes: number): boolean => bytes >= (isQuery(kind) ? HEAVY_ANSWER_BYTES : 1);
 
 function weightOf({ kind, heavyBytes }: Turn): number {
   if (heavyBytes === undefined || !isHeavy(kind, heavyBytes)) return 1;
@@ -241,7 +241,7 @@ function weightOf({ kind, heavyBytes }: Turn): number {
 }
 
 function heaviestOf(kind: Kind): number {
-  return kind.endsWith('queries') ? LARGEST_ANSWER_BYTES : HEAVIEST_BYTES;
+  return isQuery(kind) ? LARGEST_ANSWER_BYTES : HEAVIEST_BYTES;
 }
 
 const ofKinds = <One>(oneOf: (kind: Kind) => One) =>

@@ -1,7 +1,7 @@
 import { LIGHT_COMMAND_BYTES } from '@app/amqp/messages/command-format';
 import type { Answers } from './answers';
 import type { CallTurns, Turn } from './call-turns';
-import type { Kind } from './kinds';
+import { isQuery, type Kind } from './kinds';
 import { LARGE_BYTES, type LargeBodies } from './large-bodies';
 import type { Places } from './places';
 import type { Limit } from './too-many-requests';
@@ -60,7 +60,7 @@ export class Hold {
 
   /** A body of this size has arrived, with a declared size or without. */
   bodyArrived(bytes: number): void {
-    if (this.kind.endsWith('commands') && bytes >= LIGHT_COMMAND_BYTES) this.heavyBytes = Math.max(this.heavyBytes, bytes);
+    if (!isQuery(this.kind) && bytes >= LIGHT_COMMAND_BYTES) this.heavyBytes = Math.max(this.heavyBytes, bytes);
   }
 
   /**
@@ -108,7 +108,7 @@ export class Hold {
     if (this.closed) return void this.answered(0, false);
     const { places, turns, answers } = this.capacity;
     const { kind, apiKey, operation } = this;
-    const heavyBytes = kind.endsWith('queries') ? answers.sizeOf(operation, apiKey) : this.heavyBytes;
+    const heavyBytes = isQuery(kind) ? answers.sizeOf(operation, apiKey) : this.heavyBytes;
     const turn = { kind, apiKey, heavyBytes, isSettled: places.isSettled(apiKey) };
     const since = performance.now();
     let hasWaited = false;

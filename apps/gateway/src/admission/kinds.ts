@@ -15,6 +15,8 @@ const CHANGING_ROWS = new Set<string>(HTTP_MESSAGES.filter(({ changesRows }) => 
 /** Whether the calls of a route are heavy commands, whatever the size of their bodies. */
 export const changesRows = (path = ''): boolean => CHANGING_ROWS.has(path);
 
+export const isQuery = (kind: Kind): boolean => kind.endsWith('queries');
+
 /** The kind of a call to this URL; undefined for other paths. */
 export function kindOf(url = ''): Kind | undefined {
   const known = KIND_OF_PATH.get(url);

@@ -36,8 +36,8 @@ export class Shares {
   }
 
   /** @returns the reason why there is no room; undefined when the amount was taken */
-  take(holder: string, amount: number, free?: number): Met | undefined {
-    const met = this.problem(holder, amount, free);
+  take(holder: string, amount: number): Met | undefined {
+    const met = this.problem(holder, amount);
     if (!met) this.add(holder, amount);
     return met;
   }

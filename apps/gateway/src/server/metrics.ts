@@ -102,5 +102,3 @@ export const connectionsClosed = new Counter({
   help: 'Connections closed while they owed answers: the client did not read them (unread), sent too many requests without waiting (pipelined), or sent a body in many small pieces without a proved API key, beside too many others (pieces). Or its requests took most memory when those of all together took too much (memory).',
   labelNames: ['reason'],
 });
-// A rate misses the first event of a counter that appears with it.
-for (const reason of ['unread', 'pipelined', 'pieces', 'memory']) connectionsClosed.inc({ reason }, 0);

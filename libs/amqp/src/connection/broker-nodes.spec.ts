@@ -6,7 +6,9 @@ const labels = async (nodes: BrokerNodes) => (await nodes.order()).nodes.map(({ 
 
 describe(BrokerNodes.name, () => {
   it('has as many orders as there are, each as often, so that the processes of a lost node spread over the others', async () => {
-    const orders = await Promise.all(Array.from({ length: 30 }, (_, number) => labels(new BrokerNodes(THREE, number))));
+    const orders = await Promise.all(
+      Array.from({ length: 30 }, (_, number) => labels(new BrokerNodes(THREE, { preference: number }))),
+    );
     const seen = new Map<string, number>();
     for (const order of orders) {
       expect(new Set(order)).toEqual(new Set(THREE.map(addressText)));
@@ -22,7 +24,7 @@ describe(BrokerNodes.name, () => {
 
   it('has another first node backwards, also when one node of the list has failed or is unknown', async () => {
     for (let number = 0; number < 6; number++) {
-      const [nodes, backwards] = [false, true].map((way) => new BrokerNodes(THREE, number, undefined, way));
+      const [nodes, backwards] = [false, true].map((way) => new BrokerNodes(THREE, { preference: number, backwards: way }));
       const order = await labels(nodes);
       expect(await labels(backwards)).toEqual(order.toReversed());
       expect((await backwards.preferred())?.label).toBe(order.at(-1));
@@ -52,7 +54,8 @@ describe(BrokerNodes.name, () => {
     };
     const first = await Promise.all(
       Array.from({ length: 30 }, async (_, number) => {
-        return (await new BrokerNodes(parseBrokerUrl('amqp://cluster').addresses, number, resolve).order()).nodes[0];
+        return (await new BrokerNodes(parseBrokerUrl('amqp://cluster').addresses, { preference: number }, resolve).order())
+          .nodes[0];
       }),
     );
     for (const ip of cluster) expect(first.filter((node) => node.ip === ip)).toHaveLength(10);
@@ -60,7 +63,7 @@ describe(BrokerNodes.name, () => {
     for (let round = 0; round < 2; round++) {
       const { nodes, failures } = await new BrokerNodes(
         parseBrokerUrl('amqp://cluster,unknown').addresses,
-        round,
+        { preference: round },
         resolve,
       ).order();
       expect(nodes.map(({ ip }) => ip).sort()).toEqual(cluster);

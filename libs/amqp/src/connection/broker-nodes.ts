@@ -45,14 +45,13 @@ export class BrokerNodes {
   private readonly failedAt = new Map<string, number>();
 
   /**
-   * @param preference number of the order of nodes. Default: one for the process
-   * @param backwards turns the order round: such a connection is at another node than the others while two nodes can be used
+   * @param options.preference number of the order of nodes. Default: one for the process
+   * @param options.backwards turns the order round: such a connection is at another node than the others while two nodes can be used
    */
   constructor(
     readonly addresses: readonly BrokerAddress[],
-    private readonly preference = PREFERENCE,
+    private readonly options: { preference?: number; backwards?: boolean } = {},
     private readonly resolve: Resolve = resolveAll,
-    private readonly backwards = false,
   ) {}
 
   /**
@@ -84,9 +83,10 @@ export class BrokerNodes {
 
   /** First by address, then by node, so that a name that is unknown for now changes nothing in the order of the others. */
   private inOrder(found: readonly BrokerNode[][]): BrokerNode[][] {
-    const [addresses, rest] = permuted(found, this.preference);
+    const { preference = PREFERENCE, backwards } = this.options;
+    const [addresses, rest] = permuted(found, preference);
     const ordered = addresses.map((nodes) => permuted(nodes, rest)[0]);
-    return this.backwards ? ordered.reverse().map((nodes) => nodes.reverse()) : ordered;
+    return backwards ? ordered.reverse().map((nodes) => nodes.reverse()) : ordered;
   }
 
   private async nodesOf({ host, port }: BrokerAddress, failures: Failure[]): Promise<BrokerNode[]> {

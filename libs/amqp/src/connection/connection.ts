@@ -73,7 +73,7 @@ export class RabbitConnection extends EventEmitter<{ up: [ChannelModel]; state: 
     super();
     const { username, addresses } = parseBrokerUrl(options.url);
     this.username = username;
-    this.nodes = new BrokerNodes(addresses, options.preference, undefined, options.backwards);
+    this.nodes = new BrokerNodes(addresses, options);
     // Each channel and each reply that waits for a channel adds a listener.
     this.setMaxListeners(0);
   }

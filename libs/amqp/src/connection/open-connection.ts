@@ -86,7 +86,7 @@ export class NoConnection extends Error {
 export async function openConnection(
   options: ConnectionOptions,
   log: Observer['log'] = () => undefined,
-  nodes = new BrokerNodes(parseBrokerUrl(options.url).addresses, options.preference, undefined, options.backwards),
+  nodes = new BrokerNodes(parseBrokerUrl(options.url).addresses, options),
   onAttempt: (node: BrokerNode) => void = () => undefined,
 ): Promise<ChannelModel> {
   const { nodes: candidates, failures } = await nodes.order();

@@ -1,5 +1,6 @@
 import type { ChannelModel, ConfirmChannel } from 'amqplib';
 import { openConnection } from '@app/amqp/connection/open-connection';
+import { allows, publish, type Action } from '@app/testing/broker/allows';
 import { createTestBroker, type TestBroker } from '@app/testing/broker/broker';
 import { requiredEnv } from '@app/testing/required-env';
 import { declareTopology } from '@app/rabbitmq/topology/declare-topology';
@@ -45,25 +46,7 @@ describe('accounts of other services', () => {
     await broker.drop();
   });
 
-  /** @returns whether the broker allows the action */
-  async function allowed(account: string, action: (channel: ConfirmChannel) => Promise<unknown>): Promise<boolean> {
-    const channel = await models.get(account)!.createConfirmChannel();
-    let refusal: { code?: number } | undefined;
-    const ended = new Promise<void>((resolve) => {
-      channel.once('error', (error: { code?: number }) => {
-        refusal = error;
-        resolve();
-      });
-    });
-    await Promise.race([action(channel).catch((error: unknown) => (refusal ??= error as { code?: number })), ended]);
-    if (!refusal) await channel.close();
-    else if (refusal.code !== 403) throw new Error('refused for another reason', { cause: refusal });
-    return refusal === undefined;
-  }
-  const publish = (exchange: string, key: string) => (channel: ConfirmChannel) => {
-    channel.publish(exchange, key, Buffer.from('{}'));
-    return channel.waitForConfirms();
-  };
+  const allowed = (account: string, action: Action) => allows(models.get(account)!, action);
   const ownQueue = (name: string) => (channel: ConfirmChannel) => channel.assertQueue(name, { durable: true });
   const listen = (queue: string) => async (channel: ConfirmChannel) => {
     await channel.checkQueue(queue);

@@ -25,11 +25,11 @@ async function main() {
     return { accounts: [], limited: null };
   }
   const tlsFiles = brokerTlsFiles(config);
-  const declared = await declareAccounts({ managementUrl, amqpUrl, accounts, tlsFiles, waitMs: WAIT_MS });
+  const patientApi = () => new ManagementApi(managementUrl, amqpUrl, { tlsFiles, waitUntil: performance.now() + WAIT_MS });
+  const declared = await declareAccounts(patientApi(), accounts);
   if (declared.length > 0)
     output.progress(`RabbitMQ has the accounts ${declared.join(', ')}, each with the rights that it needs.`);
-  const waitUntil = performance.now() + WAIT_MS;
-  const others = await boundEverybody(new ManagementApi(managementUrl, amqpUrl, { tlsFiles, waitUntil }));
+  const others = await boundEverybody(patientApi());
   output.progress(`RabbitMQ limits reply queues and the ${others} account(s) of other services.`);
   return { accounts: declared, limited: others };
 }

@@ -1,36 +1,16 @@
 import { parseBrokerUrl } from '@app/runtime/settings/broker-url';
 import { setMissingLimits } from './limits';
 import { RIGHTS, topicRights, type Account, type Rights } from './rights';
-import { ManagementApi } from '../management-api';
-import type { TlsFiles } from '@app/runtime/settings/tls-files';
-
-export interface AccountsOptions {
-  /** URL of the management API: `http://host:15672`. Without user and password it uses those of the broker's URL. */
-  managementUrl: string;
-  /** URL of the full-rights account, with the virtual host. */
-  amqpUrl: string;
-  /** URL with which each account will connect. The account gets its user name and password. */
-  accounts: Partial<Record<Account, string>>;
-  /** Files for `https:`. */
-  tlsFiles?: TlsFiles;
-  /** How long to wait for a broker that is not up yet, in milliseconds. Default 0. */
-  waitMs?: number;
-}
+import type { ManagementApi } from '../management-api';
 
 /**
  * Creates the accounts, or updates password and rights of existing ones.
  *
+ * @param accounts URL with which each account will connect. The account gets its user name and password
  * @returns the names of the accounts
  * @throws Error with the status of the management API, never with a password
  */
-export async function declareAccounts({
-  managementUrl,
-  amqpUrl,
-  accounts,
-  tlsFiles,
-  waitMs = 0,
-}: AccountsOptions): Promise<string[]> {
-  const api = new ManagementApi(managementUrl, amqpUrl, { tlsFiles, waitUntil: performance.now() + waitMs });
+export async function declareAccounts(api: ManagementApi, accounts: Partial<Record<Account, string>>): Promise<string[]> {
   const declared: string[] = [];
   for (const [account, url] of Object.entries(accounts) as [Account, string][]) {
     const { username, password } = parseBrokerUrl(url);

@@ -6,6 +6,7 @@ import type { CallerName } from '@app/contracts/message';
 import { AddUsers } from '@app/contracts/users.add';
 import { Authenticate } from '@app/contracts/users.authenticate';
 import { Exists } from '@app/contracts/users.exists';
+import { allows, publish, type Action } from '@app/testing/broker/allows';
 import { createTestBroker, type TestBroker } from '@app/testing/broker/broker';
 import { BrokerLinks } from '@app/testing/broker/broker-links';
 import { eventually } from '@app/testing/eventually';
@@ -14,6 +15,7 @@ import { startUsersStub, type UsersHandlers } from '@app/testing/system/users-st
 import { ACCOUNTS, RIGHTS, type Account } from './rights';
 import { consumedQueues } from '@app/rabbitmq/topology/consumed-queues';
 import { declareAccounts } from './declare-accounts';
+import { ManagementApi } from '../management-api';
 import { declareTopology } from '@app/rabbitmq/topology/declare-topology';
 import { openConnection } from '@app/amqp/connection/open-connection';
 import { RabbitClient } from '@app/rabbitmq/client/rabbit.client';
@@ -24,6 +26,7 @@ const KEYS = BINDINGS.filter(({ exchange }) => exchange === 'commands').map(({ r
 describe('the accounts', () => {
   let broker: TestBroker;
   let vhost: string;
+  let api: ManagementApi;
   const models = new Map<Account, ChannelModel>();
   const urls = {} as Record<Account, string>;
 
@@ -37,8 +40,8 @@ describe('the accounts', () => {
       url.password = 'p@ss word';
       urls[account] = url.href;
     }
-    const managementUrl = requiredEnv('TEST_RABBITMQ_MANAGEMENT_URL');
-    const declare = () => declareAccounts({ managementUrl, amqpUrl: broker.url, accounts: urls });
+    api = new ManagementApi(requiredEnv('TEST_RABBITMQ_MANAGEMENT_URL'), broker.url);
+    const declare = () => declareAccounts(api, urls);
     expect(await declare()).toEqual(ACCOUNTS.map((account) => `${account}-${vhost}`));
     await declare();
     for (const account of ACCOUNTS) models.set(account, await openConnection({ url: urls[account], name: account }));
@@ -49,21 +52,7 @@ describe('the accounts', () => {
     await broker.drop();
   });
 
-  /** @returns whether the broker allows the action */
-  async function allowed(account: Account, action: (channel: ConfirmChannel) => Promise<unknown>): Promise<boolean> {
-    const channel = await models.get(account)!.createConfirmChannel();
-    let refusal: { code?: number } | undefined;
-    const ended = new Promise<void>((resolve) => {
-      channel.once('error', (error: { code?: number }) => {
-        refusal = error;
-        resolve();
-      });
-    });
-    await Promise.race([action(channel).catch((error: unknown) => (refusal ??= error as { code?: number })), ended]);
-    if (!refusal) await channel.close();
-    else if (refusal.code !== 403) throw new Error('refused for another reason', { cause: refusal });
-    return refusal === undefined;
-  }
+  const allowed = (account: Account, action: Action) => allows(models.get(account)!, action);
 
   const allowedOf = async (
     account: Account,
@@ -75,11 +64,6 @@ describe('the accounts', () => {
       if (await allowed(account, async (channel) => action(channel, name))) found.push(name);
     }
     return found;
-  };
-
-  const publish = (exchange: string, key: string) => (channel: ConfirmChannel) => {
-    channel.publish(exchange, key, Buffer.from('{}'));
-    return channel.waitForConfirms();
   };
 
   /** Routing keys that the declarations give to a process. */
@@ -202,7 +186,6 @@ describe('the accounts', () => {
   });
 
   it('a missing right is the reason why a process is not ready, and not its queues', async () => {
-    const managementUrl = requiredEnv('TEST_RABBITMQ_MANAGEMENT_URL');
     const links = await BrokerLinks.to(urls.users, 2);
     const metrics = new Registry();
     const users = `users-${vhost}`;
@@ -219,7 +202,7 @@ describe('the accounts', () => {
       await eventually(() => client.check()?.includes("access to topic 'users.add.v1'"));
       await eventually(() => server.check()?.includes("access to exchange 'retry'"));
     } finally {
-      await declareAccounts({ managementUrl, amqpUrl: broker.url, accounts: urls });
+      await declareAccounts(api, urls);
       await client.close();
       await server.close();
       await links.close();
@@ -231,10 +214,10 @@ describe('the accounts', () => {
     wrong.password = 'hunter2';
     const managementUrl = new URL(requiredEnv('TEST_RABBITMQ_MANAGEMENT_URL'));
     managementUrl.username = managementUrl.password = '';
-    await expect(declareAccounts({ managementUrl: managementUrl.href, amqpUrl: wrong.href, accounts: urls })).rejects.toThrow(
+    await expect(declareAccounts(new ManagementApi(managementUrl.href, wrong.href), urls)).rejects.toThrow(
       new Error(`the management API answered 401 to PUT users/gateway-${vhost}`),
     );
-    await expect(declareAccounts({ managementUrl: 'http://127.0.0.1:1', amqpUrl: broker.url, accounts: urls })).rejects.toThrow(
+    await expect(declareAccounts(new ManagementApi('http://127.0.0.1:1', broker.url), urls)).rejects.toThrow(
       'the management API cannot be reached',
     );
   });

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { DataSource } from 'typeorm';
 import { migrate } from '@app/postgres/migrations/migrate';
-import { describeSchema, migrateInterrupted, undoMigrations, withoutMigrations } from '@app/testing/database/schema';
+import { testMigrations } from '@app/testing/database/schema';
 import { DATABASE } from './schema';
 import { connectTestDatabase } from '../../test/notifications';
 
@@ -14,11 +14,6 @@ describe('schema notifications', () => {
     [dataSource] = database.dataSources as [DataSource];
   });
   afterAll(() => database.close());
-
-  it('matches the entities', async () => {
-    const { upQueries } = await dataSource.driver.createSchemaBuilder().log();
-    expect(upQueries.map(({ query }) => query)).toEqual([]);
-  });
 
   it('lets the service delete no organization and no document, because others rely on them', async () => {
     const role = `service_${randomBytes(6).toString('hex')}`;
@@ -37,18 +32,5 @@ describe('schema notifications', () => {
     }
   });
 
-  it('can be reverted and migrated again', async () => {
-    const before = await describeSchema(dataSource);
-    await undoMigrations(dataSource);
-    expect(await withoutMigrations(dataSource)).toEqual([]);
-    await dataSource.runMigrations({ transaction: 'each' });
-    expect(await describeSchema(dataSource)).toEqual(before);
-  });
-
-  it('is the same when each migration that is no transaction has begun before', async () => {
-    const before = await describeSchema(dataSource);
-    await undoMigrations(dataSource);
-    await migrateInterrupted(dataSource);
-    expect(await describeSchema(dataSource)).toEqual(before);
-  });
+  testMigrations(() => dataSource);
 });

@@ -1,12 +1,10 @@
-import type { ConfirmChannel, ChannelModel, Options } from 'amqplib';
+import type { ConfirmChannel, Options } from 'amqplib';
 import { Registry } from 'prom-client';
-import { openConnection } from '@app/amqp/connection/open-connection';
 import { ApiError } from '@app/contracts/error';
 import { AddUsers, type AddUsersRequest } from '@app/contracts/users.add';
-import { createTestBroker, type TestBroker } from '@app/testing/broker/broker';
+import { createDeclaredBroker, type DeclaredBroker } from '@app/testing/broker/broker';
 import { eventually } from '@app/testing/eventually';
 import { startUsersStub, type UsersHandlers } from '@app/testing/system/users-stub';
-import { declareTopology } from '../src/topology/declare-topology';
 import { RabbitClient } from '../src/client/rabbit.client';
 import type { RabbitServer } from '../src/server/rabbit.server';
 import { LANES } from '../src/topology/topology';
@@ -18,8 +16,7 @@ const body = (organizationId: string): AddUsersRequest => ({ organizationId, use
 
 /** Several publishers of one service: none of them waits for the backlog of another. */
 describe('lanes', () => {
-  let broker: TestBroker;
-  let model: ChannelModel;
+  let broker: DeclaredBroker;
   let channel: ConfirmChannel;
   let client: RabbitClient;
   let server: RabbitServer;
@@ -27,10 +24,8 @@ describe('lanes', () => {
   const handlers = {} as UsersHandlers;
 
   beforeEach(async () => {
-    broker = await createTestBroker();
-    await declareTopology(broker.url);
-    model = await openConnection({ url: broker.url, name: 'test' });
-    channel = await model.createConfirmChannel();
+    broker = await createDeclaredBroker();
+    ({ channel } = broker);
     metrics = new Registry();
     handlers.add = handlers.authenticate = handlers.exists = () => ({});
     client = new RabbitClient({ connection: { url: broker.url, name: 'gateway' }, metrics });
@@ -44,7 +39,6 @@ describe('lanes', () => {
   afterEach(async () => {
     await client.close();
     await server.close();
-    await model.close();
     await broker.drop();
   });
 

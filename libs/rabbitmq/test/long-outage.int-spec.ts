@@ -1,12 +1,10 @@
-import type { Channel, ChannelModel, ConfirmChannel, ConsumeMessage } from 'amqplib';
+import type { Channel, ConfirmChannel, ConsumeMessage } from 'amqplib';
 import { Registry } from 'prom-client';
-import { openConnection } from '@app/amqp/connection/open-connection';
-import { createTestBroker, type TestBroker } from '@app/testing/broker/broker';
+import { createDeclaredBroker, type DeclaredBroker } from '@app/testing/broker/broker';
 import { eventually } from '@app/testing/eventually';
 import { patternsOf } from '../src/server/handler-check';
 import { RabbitServer } from '../src/server/rabbit.server';
 import type { ConsumedQueue } from '../src/topology/consumed-queues';
-import { declareTopology } from '../src/topology/declare-topology';
 import { callQueue, commandQueue, eventQueue, suspectQueue } from '../src/topology/topology';
 
 /** Of a consumer: its channel, and the tag while it consumes. */
@@ -17,8 +15,7 @@ interface Consuming {
 
 /** The broker ends a channel whose delivery is not settled in half an hour, and delivers again. That counts towards the limit of a queue. */
 describe('a long outage of the database', () => {
-  let broker: TestBroker;
-  let model: ChannelModel;
+  let broker: DeclaredBroker;
   let channel: ConfirmChannel;
   let server: RabbitServer;
   let metrics: Registry;
@@ -29,15 +26,12 @@ describe('a long outage of the database', () => {
   let gate: Promise<void>;
 
   beforeAll(async () => {
-    broker = await createTestBroker();
-    await declareTopology(broker.url);
-    model = await openConnection({ url: broker.url, name: 'test' });
-    channel = await model.createConfirmChannel();
+    broker = await createDeclaredBroker();
+    ({ channel } = broker);
   });
   beforeEach(() => start());
   afterEach(() => server.close());
   afterAll(async () => {
-    await model.close();
     await broker.drop();
   });
 
@@ -170,7 +164,7 @@ describe('a long outage of the database', () => {
     it('when others are lost whose commands wait for a process that has ended', async () => {
       await server.close();
       for (let one = 0; one < MANY; one++) await publish('commands.1', 'notifications.add.v1');
-      const victim = await model.createChannel();
+      const victim = await broker.model.createChannel();
       let delivered = 0;
       await victim.consume(QUEUE, () => delivered++);
       await eventually(() => delivered === MANY);

@@ -1,11 +1,9 @@
-import type { ChannelModel, ConfirmChannel } from 'amqplib';
+import type { ConfirmChannel } from 'amqplib';
 import { Registry } from 'prom-client';
-import { openConnection } from '@app/amqp/connection/open-connection';
-import { createTestBroker, type TestBroker } from '@app/testing/broker/broker';
+import { createDeclaredBroker, type DeclaredBroker } from '@app/testing/broker/broker';
 import { eventually } from '@app/testing/eventually';
 import { patternsOf } from '../src/server/handler-check';
 import { RabbitServer } from '../src/server/rabbit.server';
-import { declareTopology } from '../src/topology/declare-topology';
 
 const ADDED = 'user.added.v1';
 const REMOVED = 'user.removed.v1';
@@ -14,8 +12,7 @@ const ADD = 'notifications.add.v1';
 const HEAVY_BYTES = 64 * 1024;
 
 describe('events of a tenant that causes many large ones', () => {
-  let broker: TestBroker;
-  let model: ChannelModel;
+  let broker: DeclaredBroker;
   let channel: ConfirmChannel;
   let server: RabbitServer;
   /** Deliveries that have begun, by pattern. */
@@ -24,10 +21,8 @@ describe('events of a tenant that causes many large ones', () => {
   let open: () => void;
 
   beforeEach(async () => {
-    broker = await createTestBroker();
-    await declareTopology(broker.url);
-    model = await openConnection({ url: broker.url, name: 'test' });
-    channel = await model.createConfirmChannel();
+    broker = await createDeclaredBroker();
+    ({ channel } = broker);
     begun = new Map();
     const gate = new Promise<void>((resolve) => (open = resolve));
     server = new RabbitServer({
@@ -48,7 +43,6 @@ describe('events of a tenant that causes many large ones', () => {
   afterEach(async () => {
     open();
     await server.close();
-    await model.close();
     await broker.drop();
   });
 

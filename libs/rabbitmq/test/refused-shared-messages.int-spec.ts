@@ -15,7 +15,7 @@ describe('commands that share a message which is refused', () => {
   afterEach(() => bench.afterEach());
 
   it('are sent again one by one, when the consumer is of a version that cannot read them', async () => {
-    const earlier = await bench.model.createChannel();
+    const earlier = await bench.broker.model.createChannel();
     const types: unknown[] = [];
     await earlier.consume(CALLS, (message) => {
       if (!message) return;
@@ -36,7 +36,7 @@ describe('commands that share a message which is refused', () => {
     'are of unknown outcome, when each is answered %s after it was sent again',
     async (status) => {
       // Another consumer may have executed the shared message before it ended.
-      const earlier = await bench.model.createChannel();
+      const earlier = await bench.broker.model.createChannel();
       await earlier.consume(CALLS, (message) => {
         if (!message) return;
         const { correlationId, replyTo: to } = message.properties as unknown as Record<string, string>;

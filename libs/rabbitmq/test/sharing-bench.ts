@@ -1,16 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import type { ChannelModel, ConfirmChannel, ConsumeMessage, Options } from 'amqplib';
+import type { ConfirmChannel, ConsumeMessage, Options } from 'amqplib';
 import { Registry } from 'prom-client';
 import { commandMessage } from '@app/amqp/messages/command-format';
-import { openConnection } from '@app/amqp/connection/open-connection';
 import type { ApiError } from '@app/contracts/error';
 import { AddUsers, type AddUsersRequest } from '@app/contracts/users.add';
-import { createTestBroker, type TestBroker } from '@app/testing/broker/broker';
+import { createDeclaredBroker, type DeclaredBroker } from '@app/testing/broker/broker';
 import { eventually } from '@app/testing/eventually';
 import { startUsersStub, type UsersHandlers } from '@app/testing/system/users-stub';
 import { RabbitClient } from '../src/client/rabbit.client';
 import type { RabbitServer } from '../src/server/rabbit.server';
-import { declareTopology } from '../src/topology/declare-topology';
 import { callQueue } from '../src/topology/topology';
 
 export const CALLS = callQueue('users');
@@ -29,19 +27,15 @@ export class SharingBench {
   published: ConsumeMessage[] = [];
 
   private constructor(
-    readonly broker: TestBroker,
-    readonly model: ChannelModel,
-    readonly channel: ConfirmChannel,
+    readonly broker: DeclaredBroker,
     readonly replyTo: string,
   ) {}
 
   static async start(): Promise<SharingBench> {
-    const broker = await createTestBroker();
-    await declareTopology(broker.url);
-    const model = await openConnection({ url: broker.url, name: 'test' });
-    const channel = await model.createConfirmChannel();
+    const broker = await createDeclaredBroker();
+    const { channel } = broker;
     const { queue: replyTo } = await channel.assertQueue('', { exclusive: true });
-    const bench = new SharingBench(broker, model, channel, replyTo);
+    const bench = new SharingBench(broker, replyTo);
     await channel.bindQueue(replyTo, 'replies', replyTo);
     await channel.consume(replyTo, (message) => void (message && bench.replies.push(message)), { noAck: true });
     const { queue: copies } = await channel.assertQueue('', { exclusive: true });
@@ -53,7 +47,6 @@ export class SharingBench {
 
   async stop(): Promise<void> {
     await this.client.close();
-    await this.model.close();
     await this.broker.drop();
   }
 
@@ -67,6 +60,10 @@ export class SharingBench {
     await this.server?.close();
     this.server = undefined;
     await this.channel.purgeQueue(CALLS);
+  }
+
+  get channel(): ConfirmChannel {
+    return this.broker.channel;
   }
 
   get account(): string {
@@ -117,7 +114,7 @@ export class SharingBench {
 
   /** The remains of a killed consumer. */
   async crash(): Promise<void> {
-    const victim = await this.model.createChannel();
+    const victim = await this.broker.model.createChannel();
     await new Promise((resolve) => void victim.consume(CALLS, resolve));
     await victim.close();
     await eventually(async () => (await this.channel.checkQueue(CALLS)).messageCount === 1);

@@ -1,14 +1,12 @@
-import type { Channel, ChannelModel, GetMessage, Options } from 'amqplib';
+import type { ConfirmChannel, GetMessage, Options } from 'amqplib';
 import { Registry } from 'prom-client';
-import { openConnection } from '@app/amqp/connection/open-connection';
 import type { ApiError } from '@app/contracts/error';
 import { AddUsers, type AddUsersRequest } from '@app/contracts/users.add';
-import { createTestBroker, type TestBroker } from '@app/testing/broker/broker';
+import { createDeclaredBroker, type DeclaredBroker } from '@app/testing/broker/broker';
 import { eventually } from '@app/testing/eventually';
 import { startUsersStub, type UsersHandlers } from '@app/testing/system/users-stub';
 import { RabbitClient } from '../src/client/rabbit.client';
 import type { RabbitServer } from '../src/server/rabbit.server';
-import { declareTopology } from '../src/topology/declare-topology';
 
 export const BODY: AddUsersRequest = { organizationId: 'o', users: [{ userId: 'u' }] };
 export const CALL = { apiKey: 'key', requestId: 'request-1', timeoutMs: 5000 };
@@ -28,9 +26,7 @@ type StubOptions = Omit<Parameters<typeof startUsersStub>[0], 'connection' | 'me
 /** A users service with the handlers of a test, a client of it, and a channel of another publisher, on a broker of their own. */
 export class StubbedUsers {
   private constructor(
-    readonly broker: TestBroker,
-    private readonly model: ChannelModel,
-    readonly channel: Channel,
+    readonly broker: DeclaredBroker,
     readonly client: RabbitClient,
     readonly server: RabbitServer,
     readonly metrics: Registry,
@@ -38,21 +34,21 @@ export class StubbedUsers {
 
   static async start(handlers: UsersHandlers, options: StubOptions = {}): Promise<StubbedUsers> {
     const metrics = new Registry();
-    const broker = await createTestBroker();
-    await declareTopology(broker.url);
-    const model = await openConnection({ url: broker.url, name: 'test' });
-    const channel = await model.createChannel();
+    const broker = await createDeclaredBroker();
     const client = new RabbitClient({ connection: { url: broker.url, name: 'gateway' }, metrics });
     await client.connect();
     const server = await startUsersStub({ ...options, connection: { url: broker.url, name: 'users' }, metrics }, handlers);
     await eventually(() => server.check() === undefined && client.check() === undefined);
-    return new StubbedUsers(broker, model, channel, client, server, metrics);
+    return new StubbedUsers(broker, client, server, metrics);
+  }
+
+  get channel(): ConfirmChannel {
+    return this.broker.channel;
   }
 
   async close(): Promise<void> {
     await this.client.close();
     await this.server.close();
-    await this.model.close();
     await this.broker.drop();
   }
 

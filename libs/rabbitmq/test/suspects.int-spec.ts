@@ -1,12 +1,10 @@
-import type { ChannelModel, ConfirmChannel, Message, Options } from 'amqplib';
+import type { ConfirmChannel, Message, Options } from 'amqplib';
 import { Registry } from 'prom-client';
 import type { AddUsersRequest } from '@app/contracts/users.add';
-import { createTestBroker, type TestBroker } from '@app/testing/broker/broker';
+import { createDeclaredBroker, type DeclaredBroker } from '@app/testing/broker/broker';
 import { eventually } from '@app/testing/eventually';
 import { startUsersStub, type UsersHandlers } from '@app/testing/system/users-stub';
-import { declareTopology } from '../src/topology/declare-topology';
 import type { DeliveryContext } from '../src/delivery/delivery-context';
-import { openConnection } from '@app/amqp/connection/open-connection';
 import type { RabbitServer } from '../src/server/rabbit.server';
 import { crashedQueue, suspectQueue } from '../src/topology/topology';
 
@@ -18,21 +16,17 @@ const bodyOf = (organizationId: string) =>
 
 /** Commands whose consumers ended. For the broker, a channel closed with an unsettled delivery is the same as a crash. */
 describe('suspects', () => {
-  let broker: TestBroker;
-  let model: ChannelModel;
+  let broker: DeclaredBroker;
   let channel: ConfirmChannel;
   let server: RabbitServer | undefined;
   let metrics: Registry;
   let handlers: UsersHandlers;
 
   beforeAll(async () => {
-    broker = await createTestBroker();
-    await declareTopology(broker.url);
-    model = await openConnection({ url: broker.url, name: 'test' });
-    channel = await model.createConfirmChannel();
+    broker = await createDeclaredBroker();
+    ({ channel } = broker);
   });
   afterAll(async () => {
-    await model.close();
     await broker.drop();
   });
   beforeEach(() => {
@@ -59,7 +53,7 @@ describe('suspects', () => {
   const crash = async (queue: string, times: number) => {
     for (let time = 0; time < times; time++) {
       const { messageCount } = await channel.checkQueue(queue);
-      const victim = await model.createChannel();
+      const victim = await broker.model.createChannel();
       let delivered = 0;
       await victim.consume(queue, () => delivered++);
       await eventually(() => delivered === messageCount);

@@ -56,7 +56,7 @@ describe('looking at dead letters', () => {
     await box.channel.waitForConfirms();
     /** The remains of a killed consumer. */
     const crash = async (queue: string, deliveries: number) => {
-      const victim = await box.model.createChannel();
+      const victim = await box.broker.model.createChannel();
       let delivered = 0;
       await victim.consume(queue, () => delivered++);
       await eventually(() => delivered >= deliveries);

@@ -1,13 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import type { Channel, ChannelModel } from 'amqplib';
+import type { Channel } from 'amqplib';
 import { Registry } from 'prom-client';
-import { openConnection } from '@app/amqp/connection/open-connection';
 import { ALL_EVENTS } from '@app/contracts/all-events';
 import { ApiKeyRevoked } from '@app/contracts/events.users';
-import { createTestBroker, type TestBroker } from '@app/testing/broker/broker';
+import { createDeclaredBroker, type DeclaredBroker } from '@app/testing/broker/broker';
 import { eventually } from '@app/testing/eventually';
 import { TcpLink } from '@app/testing/tcp-link';
-import { declareTopology } from '../topology/declare-topology';
 import { EventPublisher, type PublishedEvent } from './event.publisher';
 import { EventSubscriber } from './event.subscriber';
 
@@ -15,18 +13,15 @@ const PATIENCE_MS = 1000;
 const REFUSING = { 'x-queue-type': 'classic', 'x-max-length': 1, 'x-overflow': 'reject-publish' };
 
 describe(EventPublisher.name, () => {
-  let broker: TestBroker;
-  let model: ChannelModel;
+  let broker: DeclaredBroker;
   let channel: Channel;
   let publisher: EventPublisher;
   let metrics: Registry;
   let subscriber: { close(): Promise<void> } | undefined;
 
   beforeEach(async () => {
-    broker = await createTestBroker();
-    await declareTopology(broker.url);
-    model = await openConnection({ url: broker.url, name: 'test' });
-    channel = await model.createChannel();
+    broker = await createDeclaredBroker();
+    ({ channel } = broker);
     metrics = new Registry();
     publisher = await start(PATIENCE_MS);
   });
@@ -34,7 +29,6 @@ describe(EventPublisher.name, () => {
     await subscriber?.close();
     subscriber = undefined;
     await publisher.close();
-    await model.close();
     await broker.drop();
   });
 

@@ -1,4 +1,7 @@
 import { randomBytes } from 'node:crypto';
+import type { ChannelModel, ConfirmChannel } from 'amqplib';
+import { openConnection } from '@app/amqp/connection/open-connection';
+import { declareTopology } from '@app/rabbitmq/topology/declare-topology';
 import { Management } from './management';
 import { requiredEnv } from '../required-env';
 
@@ -18,4 +21,21 @@ export async function createTestBroker(): Promise<TestBroker> {
   await management.put(`permissions/${vhost}/${url.username}`, { configure: '.*', write: '.*', read: '.*' });
   url.pathname = `/${vhost}`;
   return { url: url.href, management, drop: () => management.delete(`vhosts/${vhost}`) };
+}
+
+/** Such a virtual host with the exchanges and queues of the system, and a channel of the test itself. */
+export interface DeclaredBroker extends TestBroker {
+  model: ChannelModel;
+  channel: ConfirmChannel;
+}
+
+export async function createDeclaredBroker(): Promise<DeclaredBroker> {
+  const broker = await createTestBroker();
+  await declareTopology(broker.url);
+  const model = await openConnection({ url: broker.url, name: 'test' });
+  const drop = async () => {
+    await model.close();
+    await broker.drop();
+  };
+  return { ...broker, model, channel: await model.createConfirmChannel(), drop };
 }

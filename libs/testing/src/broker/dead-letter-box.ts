@@ -1,13 +1,12 @@
-import type { ChannelModel, ConfirmChannel, GetMessage, Options } from 'amqplib';
+import type { ConfirmChannel, GetMessage, Options } from 'amqplib';
 import { parseBrokerUrl } from '@app/runtime/settings/broker-url';
 import { openConnection } from '@app/amqp/connection/open-connection';
 import type { AuditLine } from '@app/rabbitmq-admin/dead-letters/audit';
 import { readCommandLine } from '@app/rabbitmq-admin/dead-letters/command-line';
 import type { Bounds } from '@app/rabbitmq-admin/dead-letters/opened-queue';
 import { run } from '@app/rabbitmq-admin/dead-letters/run';
-import { declareTopology } from '@app/rabbitmq/topology/declare-topology';
 import { QUEUES } from '@app/rabbitmq/topology/topology';
-import { createTestBroker, type TestBroker } from './broker';
+import { createDeclaredBroker, type DeclaredBroker } from './broker';
 import { eventually } from '../eventually';
 
 export const DEAD = 'users.commands.dead';
@@ -33,26 +32,25 @@ export type Burial = [id: string | undefined, headers?: Record<string, unknown>,
 /** A broker with dead letters in its queues, and the tool that inspects them. */
 export class DeadLetterBox {
   private constructor(
-    readonly broker: TestBroker,
-    readonly model: ChannelModel,
-    readonly channel: ConfirmChannel,
+    readonly broker: DeclaredBroker,
     /** Broker account of this box and the tool. */
     readonly account: string,
   ) {}
 
   static async create(): Promise<DeadLetterBox> {
-    const broker = await createTestBroker();
-    await declareTopology(broker.url);
-    const model = await openConnection({ url: broker.url, name: 'test' });
-    return new DeadLetterBox(broker, model, await model.createConfirmChannel(), parseBrokerUrl(broker.url).username);
+    const broker = await createDeclaredBroker();
+    return new DeadLetterBox(broker, parseBrokerUrl(broker.url).username);
   }
 
   get vhost(): string {
     return new URL(this.broker.url).pathname.slice(1);
   }
 
+  get channel(): ConfirmChannel {
+    return this.broker.channel;
+  }
+
   async drop(): Promise<void> {
-    await this.model.close();
     await this.broker.drop();
   }
 

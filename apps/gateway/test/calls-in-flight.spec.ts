@@ -5,10 +5,9 @@ import { runInNewContext } from 'node:vm';
 import { eventually } from '@app/testing/eventually';
 import { HEAVIEST_BYTES, MOST_HEAVY_BYTES } from '../src/admission/call-turns';
 import { CREDENTIALS, responsesIn, RunningGateway, textOf, type Received } from './running-gateway';
-import { BODY, head, LARGE, OTHER } from './sent-calls';
+import { BODY, CALL, head, LARGE, OTHER } from './sent-calls';
 
 const FILTERS = { data: { organizationId: 'acme', documentId: 'roadmap' } };
-const CALL = head(BODY.length) + BODY;
 const MEBIBYTE = 1024 * 1024;
 
 /** Bytes of the objects that are there after the work, its result included. */

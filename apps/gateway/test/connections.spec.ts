@@ -5,13 +5,7 @@ import { eventually } from '@app/testing/eventually';
 import { SERVER_LIMITS } from '../src/server/server-limits';
 import { UnprovedConnections } from '../src/server/unproved-connections';
 import { RunningGateway, textOf, responsesIn } from './running-gateway';
-
-const BODY = '{"data":{"organizationId":"acme","users":[{"userId":"ada"}]}}';
-const head = (length: number, more = '') =>
-  `POST /v1/users/add HTTP/1.1\r\nhost: x\r\nx-svc-api-key: demo-key\r\nx-svc-auth-token: demo-token\r\ncontent-type: application/json\r\ncontent-length: ${length}\r\n${more}\r\n`;
-const CALL = head(BODY.length) + BODY;
-/** A body above the size that is not counted. */
-const LARGE = BODY.padEnd(16 * 1024 + 1);
+import { BODY, CALL, head, LARGE } from './sent-calls';
 
 describe('bytes that do not become a request', () => {
   let gateway: RunningGateway;

@@ -1,8 +1,8 @@
 import { eventually } from '@app/testing/eventually';
 import { MAX_FIRST_QUESTIONS, MAX_WAITING_QUESTIONS } from '../src/admission/authenticator';
 import { RunningGateway } from './running-gateway';
+import { BODY } from './sent-calls';
 
-const BODY = '{"data":{"organizationId":"acme","users":[{"userId":"ada"}]}}';
 const STRANGERS = MAX_FIRST_QUESTIONS + MAX_WAITING_QUESTIONS;
 
 describe('while as many new credentials are checked as may be', () => {

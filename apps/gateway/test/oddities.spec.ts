@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { responsesIn, RunningGateway, textOf, type Received } from './running-gateway';
+import { BODY } from './sent-calls';
 
-const BODY = '{"data":{"organizationId":"acme","users":[{"userId":"ada"}]}}';
 const CREDENTIALS = 'x-svc-api-key: demo-key\r\nx-svc-auth-token: demo-token\r\n';
 const HEAD = `host: x\r\n${CREDENTIALS}content-type: application/json\r\n`;
 const LENGTH = `content-length: ${BODY.length}\r\n`;

@@ -1,7 +1,6 @@
 import { eventually } from '@app/testing/eventually';
 import { CREDENTIALS, RunningGateway, responsesIn, textOf } from './running-gateway';
-
-const BODY = '{"data":{"organizationId":"acme","users":[{"userId":"ada"}]}}';
+import { BODY } from './sent-calls';
 
 const chunked = (body: string) => `${body.replace(/[^]/g, '1\r\n$&\r\n')}0\r\n\r\n`;
 const head = (headers: object, path = '/v1/users/add') =>

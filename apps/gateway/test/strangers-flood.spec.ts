@@ -3,11 +3,11 @@ import type { Socket } from 'node:net';
 import { eventually } from '@app/testing/eventually';
 import { MOST_STRANGERS_WAITING } from '../src/admission/refuse-unread';
 import { CREDENTIALS, RunningGateway } from './running-gateway';
+import { BODY } from './sent-calls';
 
 const CONNECTIONS = 100;
 /** As many as one connection may begin without an answer. */
 const EACH = 8;
-const BODY = '{"data":{"organizationId":"acme","users":[{"userId":"ada"}]}}';
 const HEADERS = { host: 'gateway', ...CREDENTIALS, 'content-type': 'application/json', 'content-length': BODY.length };
 const HEAD = Object.entries(HEADERS).map(([name, value]) => `${name}: ${value}\r\n`);
 const KNOWN = `POST /v1/users/add HTTP/1.1\r\n${HEAD.join('')}\r\n${BODY}`;

@@ -23,17 +23,14 @@ export class Sessions {
   private readonly sent = new LRUCache<string, true>({ max: REMEMBERED, ttl: SESSION_MS });
   private readonly ended = new LRUCache<string, true>({ max: REMEMBERED, ttl: SESSION_MS });
 
-  constructor(
-    token: string,
-    private readonly now: () => number = Date.now,
-  ) {
+  constructor(token: string) {
     this.key = createHmac('sha256', token).update('sessions of the operator').digest();
   }
 
   /** Header `Set-Cookie` of a new session. @param isSecure false only for plain HTTP on the loopback address */
   begin(operator: string, isSecure: boolean): string {
     const content = Buffer.from(
-      JSON.stringify({ operator, id: randomBytes(16).toString('base64url'), until: this.now() + SESSION_MS }),
+      JSON.stringify({ operator, id: randomBytes(16).toString('base64url'), until: Date.now() + SESSION_MS }),
     ).toString('base64url');
     return cookie(`${content}.${this.mac('session', content)}`, SESSION_MS / 1000, isSecure);
   }
@@ -50,7 +47,7 @@ export class Sessions {
       const [, content, mac] = /^(?:__Host-)?operator-session=([\w-]+)\.([\w-]+)$/.exec(one) ?? [];
       if (content === undefined || mac === undefined || !this.isMac('session', content, mac)) continue;
       const { operator, id, until } = JSON.parse(Buffer.from(content, 'base64url').toString()) as Session & { until: number };
-      if (until > this.now() && !this.ended.has(id)) return { operator, id };
+      if (until > Date.now() && !this.ended.has(id)) return { operator, id };
     }
     return undefined;
   }

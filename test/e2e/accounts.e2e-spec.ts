@@ -3,6 +3,7 @@ import { ACCOUNTS } from '@app/rabbitmq-admin/accounts/rights';
 import { createTestBroker, type TestBroker } from '@app/testing/broker/broker';
 import { eventually } from '@app/testing/eventually';
 import { requiredEnv } from '@app/testing/required-env';
+import { notification } from '@app/testing/system/notification';
 import { System } from '@app/testing/system/system';
 
 /** Every process with its own broker account, as in production. */
@@ -47,15 +48,8 @@ describe('a system with least permissions', () => {
     await broker.drop();
   });
 
-  const notification = (notificationId: string) => ({
-    organizationId: 'org',
-    documentId: 'doc',
-    notificationId,
-    actionUser: { userId: 'robot' },
-    displayHeadlineMessageTemplate: 'Build finished',
-  });
   const publish = async (notificationId: string, apiKey: string, options: Options.Publish = {}) => {
-    const body = Buffer.from(JSON.stringify(notification(notificationId)));
+    const body = Buffer.from(JSON.stringify(notification({ notificationId })));
     channel.publish('commands', 'notifications.add.v1', body, { headers: { 'x-api-key': apiKey }, persistent: true, ...options });
     await channel.waitForConfirms();
   };
@@ -79,11 +73,11 @@ describe('a system with least permissions', () => {
   it('does all three operations', async () => {
     const users = { organizationId: 'org', users: [{ userId: 'ada' }] };
     expect((await system.call('users/add', users, tenant)).status).toBe(200);
-    expect((await system.call('notifications/add', notification('http'), tenant)).status).toBe(200);
+    expect((await system.call('notifications/add', notification({ notificationId: 'http' }), tenant)).status).toBe(200);
     expect(await ids(tenant)).toEqual(['http']);
     const ofUser = await system.call('notifications/get', { organizationId: 'org', userId: 'ada' }, tenant);
     expect(ofUser.body.result?.data).toHaveLength(1);
-    const missing = { ...notification('x'), documentId: 'none', createDocument: false };
+    const missing = notification({ notificationId: 'x', documentId: 'none', createDocument: false });
     expect((await system.call('notifications/add', missing, tenant)).status).toBe(404);
   });
 

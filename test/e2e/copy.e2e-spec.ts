@@ -7,6 +7,7 @@ import { Client } from 'pg';
 import { eventually } from '@app/testing/eventually';
 import { copiedMemberships, sourceMemberships } from '@app/testing/database/memberships';
 import { keepCalling } from '@app/testing/system/keep-calling';
+import { notification } from '@app/testing/system/notification';
 import { System } from '@app/testing/system/system';
 
 const USERS = Array.from({ length: 60 }, (_, index) => `u${index}`);
@@ -34,14 +35,8 @@ describe('the copy of memberships', () => {
     expect((await system.call('users/add', { organizationId: 'org', users, ...where })).status).toBe(200);
   };
   const notifyAll = async (documentId: string) => {
-    const { status } = await system.call('notifications/add', {
-      organizationId: 'org',
-      documentId,
-      notificationId: `to all of ${documentId}`,
-      actionUser: { userId: 'actor' },
-      displayHeadlineMessageTemplate: 'Hello',
-      notifyAll: true,
-    });
+    const toAll = notification({ documentId, notificationId: `to all of ${documentId}`, notifyAll: true });
+    const { status } = await system.call('notifications/add', toAll);
     expect(status).toBe(200);
   };
   const seen = async (userId: string) => {

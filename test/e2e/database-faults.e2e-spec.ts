@@ -1,6 +1,7 @@
 import { Client } from 'pg';
 import { createEmptyDatabase, type TestDatabase } from '@app/testing/database/server-databases';
 import { eventually } from '@app/testing/eventually';
+import { notification } from '@app/testing/system/notification';
 import { System, type HttpAnswer } from '@app/testing/system/system';
 import { TcpLink } from '@app/testing/tcp-link';
 
@@ -25,14 +26,7 @@ describe('when the database', () => {
     await database?.drop();
   });
 
-  const add = (id = `n${number++}`) =>
-    system.call('notifications/add', {
-      organizationId: 'org',
-      documentId: 'doc',
-      notificationId: id,
-      actionUser: { userId: 'actor' },
-      displayHeadlineMessageTemplate: 'Hello',
-    });
+  const add = (id = `n${number++}`) => system.call('notifications/add', notification({ notificationId: id }));
   const get = () => system.call('notifications/get', { organizationId: 'org', documentId: 'doc' });
   const users = () => system.call('users/add', { organizationId: 'org', users: [{ userId: 'u' }] });
   const failure = ({ status, body }: HttpAnswer) => [status, body.error?.status];

@@ -1,6 +1,7 @@
 import { eventually } from '@app/testing/eventually';
 import { keepCalling } from '@app/testing/system/keep-calling';
 import { PrivateServer } from '@app/testing/system/private-server';
+import { notification } from '@app/testing/system/notification';
 import { System, type HttpAnswer } from '@app/testing/system/system';
 
 const TIMEOUT_MS = 3000;
@@ -21,13 +22,7 @@ describe('when something is away', () => {
 
   const add = async (id = `n${number++}`): Promise<HttpAnswer & { id: string; ms: number }> => {
     const start = performance.now();
-    const answer = await system.call('notifications/add', {
-      organizationId: 'org',
-      documentId: 'doc',
-      notificationId: id,
-      actionUser: { userId: 'actor' },
-      displayHeadlineMessageTemplate: 'Hello',
-    });
+    const answer = await system.call('notifications/add', notification({ notificationId: id }));
     return { ...answer, id, ms: performance.now() - start };
   };
   /** Ids that are stored, each as often as a page has it. */
@@ -104,13 +99,8 @@ describe('when something is away', () => {
   it('the users service: adding notifications still works, and calls that need the users service get 503', async () => {
     await system.services.users.stop();
     expect((await add()).status).toBe(200);
-    const answer = await system.call('notifications/add', {
-      organizationId: 'never seen',
-      documentId: 'doc',
-      actionUser: { userId: 'actor' },
-      displayHeadlineMessageTemplate: 'Hello',
-      createOrganization: false,
-    });
+    const data = notification({ organizationId: 'never seen', createOrganization: false });
+    const answer = await system.call('notifications/add', data);
     expect([503, 504]).toContain(answer.status);
 
     // Without a call: an idle gateway notices both by itself.
@@ -124,15 +114,14 @@ describe('when something is away', () => {
 
   it('the users service: adds that need its answer get 503, and those of another key do not wait behind them', async () => {
     const other = await system.createKey();
-    const template = { organizationId: 'org', actionUser: { userId: 'actor' }, displayHeadlineMessageTemplate: 'Hello' };
     const ask = async () => {
       const start = performance.now();
-      const data = { ...template, documentId: `unknown ${number++}`, createDocument: false };
+      const data = notification({ documentId: `unknown ${number++}`, createDocument: false });
       return { ...(await system.call('notifications/add', data)), ms: performance.now() - start };
     };
     const addOfOther = async () => {
       const start = performance.now();
-      const { status } = await system.call('notifications/add', { ...template, documentId: 'doc' }, other);
+      const { status } = await system.call('notifications/add', notification(), other);
       return { status, ms: performance.now() - start };
     };
     expect((await addOfOther()).status).toBe(200);

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { connect } from 'node:net';
+import { notification } from '@app/testing/system/notification';
 import { System } from '@app/testing/system/system';
 import { ServiceProcess, type AppName } from '@app/testing/system/service-process';
 import { eventually } from '@app/testing/eventually';
@@ -21,18 +22,7 @@ describe('a service', () => {
   afterAll(() => system.stop());
 
   const add = (notificationId: string, baseUrl?: string) =>
-    system.call(
-      'notifications/add',
-      {
-        organizationId: 'org',
-        documentId: 'doc',
-        notificationId,
-        actionUser: { userId: 'actor' },
-        displayHeadlineMessageTemplate: 'Hello',
-      },
-      {},
-      baseUrl,
-    );
+    system.call('notifications/add', notification({ notificationId }), {}, baseUrl);
 
   it.each(APPS)('%s reports all problems of its configuration at once, without values, and exits 1', async (app) => {
     const broken = new ServiceProcess(app, {

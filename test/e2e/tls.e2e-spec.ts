@@ -14,6 +14,7 @@ import { Authority, PemDirectory } from '@app/testing/authority';
 import { eventually } from '@app/testing/eventually';
 import { keepCalling } from '@app/testing/system/keep-calling';
 import { PrivateServer } from '@app/testing/system/private-server';
+import { notification } from '@app/testing/system/notification';
 import { System } from '@app/testing/system/system';
 
 /** RabbitMQ, its management API and PostgreSQL take only TLS here, and only from clients with a certificate. */
@@ -137,14 +138,7 @@ describe('a system over TLS', () => {
     for (const service of Object.values(system.services)) expect(service.exitCode).toBeUndefined();
   });
 
-  const add = (notificationId: string) =>
-    system.call('notifications/add', {
-      organizationId: 'org',
-      documentId: 'doc',
-      notificationId,
-      actionUser: { userId: 'robot' },
-      displayHeadlineMessageTemplate: 'Hello',
-    });
+  const add = (notificationId: string) => system.call('notifications/add', notification({ notificationId }));
 
   const connections = async () => ((await management().get<{ name: string }[]>('connections')) ?? []).map(({ name }) => name);
 

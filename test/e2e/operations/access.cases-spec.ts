@@ -1,5 +1,6 @@
 import { connect, type ChannelModel, type ConfirmChannel } from 'amqplib';
 import { eventually } from '@app/testing/eventually';
+import { notification } from '@app/testing/system/notification';
 import type { System } from '@app/testing/system/system';
 
 /** An event that its process does not publish at once waits for 5 s, until another process looks at the outbox. */
@@ -26,14 +27,8 @@ export const notifyAllReaches = (running: () => System): void =>
       expect(status).toBe(200);
     };
     const notifyAll = async (organizationId: string, documentId: string) => {
-      const { status } = await system.call('notifications/add', {
-        organizationId,
-        documentId,
-        notificationId: `to all of ${documentId}`,
-        actionUser: { userId: 'actor' },
-        displayHeadlineMessageTemplate: 'Hello',
-        notifyAll: true,
-      });
+      const toAll = { organizationId, documentId, notificationId: `to all of ${documentId}`, notifyAll: true };
+      const { status } = await system.call('notifications/add', notification(toAll));
       expect(status).toBe(200);
     };
     const seen = async (

@@ -4,6 +4,7 @@ import type { ErrorBody } from '@app/contracts/error';
 import { eventually } from '@app/testing/eventually';
 import { PUBLISHED_OPERATIONS, exampleOf, problemsOf } from '@app/testing/broker/published-messages';
 import { requiredEnv } from '@app/testing/required-env';
+import { notification } from '@app/testing/system/notification';
 import { patternOf, type System } from '@app/testing/system/system';
 
 /** The account of all processes in this test, services included. */
@@ -25,14 +26,7 @@ export const directPublisher = (running: () => System): void =>
       await connection.close();
     });
 
-    const body = (differences: object = {}) =>
-      JSON.stringify({
-        organizationId: 'org',
-        documentId: 'direct',
-        actionUser: { userId: 'robot' },
-        displayHeadlineMessageTemplate: 'Build finished',
-        ...differences,
-      });
+    const body = (differences: object = {}) => JSON.stringify(notification({ documentId: 'direct', ...differences }));
     const publish = (content: string, options: Options.Publish = {}, key = 'notifications.add.v1') =>
       new Promise<void>((resolve, reject) =>
         channel.publish('commands', key, Buffer.from(content), { headers: { 'x-api-key': 'demo-key' }, ...options }, (error) =>

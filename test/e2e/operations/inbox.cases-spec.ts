@@ -1,4 +1,5 @@
 import { eventually } from '@app/testing/eventually';
+import { notification } from '@app/testing/system/notification';
 import type { System } from '@app/testing/system/system';
 
 interface Inbox {
@@ -17,10 +18,10 @@ export const inbox = (running: () => System): void =>
 
     const organizationId = 'inboxes';
     const add = (notificationId: string, more: object = {}) =>
-      system.call('notifications/add', {
-        ...{ organizationId, notificationId, documentId: 'doc', actionUser: { userId: 'actor' } },
-        ...{ displayHeadlineMessageTemplate: 'Hello', notifyUsers: [{ userId: 'reader' }], ...more },
-      });
+      system.call(
+        'notifications/add',
+        notification({ organizationId, notificationId, notifyUsers: [{ userId: 'reader' }], ...more }),
+      );
     const read = async (filters: object = {}) => {
       const { status, body } = await system.call('notifications/inbox', { organizationId, userId: 'reader', ...filters });
       expect([status, body.error]).toEqual([200, undefined]);

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { connect, type ChannelModel, type ConfirmChannel } from 'amqplib';
 import { Client } from 'pg';
 import { eventually } from '@app/testing/eventually';
+import { notification } from '@app/testing/system/notification';
 import type { System } from '@app/testing/system/system';
 
 const ORGANIZATION = { organizationId: 'ends' };
@@ -41,14 +42,7 @@ export const membershipsEnd = (running: () => System): void =>
       (await succeed('users/get', { ...ORGANIZATION, ...request })).data as { userId: string }[];
     const ids = async (request?: object) => (await get(request)).map(({ userId }) => userId);
     const notify = (documentId: string, more: object = {}) =>
-      succeed('notifications/add', {
-        ...ORGANIZATION,
-        documentId,
-        notificationId: documentId,
-        actionUser: { userId: 'actor' },
-        displayHeadlineMessageTemplate: 'Hello',
-        ...more,
-      });
+      succeed('notifications/add', notification({ ...ORGANIZATION, documentId, notificationId: documentId, ...more }));
     const seen = async (userId: string) =>
       ((await succeed('notifications/get', { ...ORGANIZATION, userId })).data as { id: string }[]).map(({ id }) => id).sort();
 

@@ -1,3 +1,4 @@
+import { notification } from '@app/testing/system/notification';
 import type { HttpAnswer, System } from '@app/testing/system/system';
 
 export const notificationsAdd = (running: () => System): void =>
@@ -7,13 +8,6 @@ export const notificationsAdd = (running: () => System): void =>
       system = running();
     });
 
-    const notification = (differences: object = {}) => ({
-      organizationId: 'org',
-      documentId: 'doc',
-      actionUser: { userId: 'actor' },
-      displayHeadlineMessageTemplate: 'Hello',
-      ...differences,
-    });
     const add = (data: object, headers?: Record<string, string>) => system.call('notifications/add', data, headers);
     const get = async (filters: object, headers?: Record<string, string>) =>
       (await system.call('notifications/get', { organizationId: 'org', ...filters }, headers)).body.result?.data as Record<

@@ -1,3 +1,4 @@
+import { notification } from '@app/testing/system/notification';
 import type { System } from '@app/testing/system/system';
 
 export const notificationsDelete = (running: () => System): void =>
@@ -15,10 +16,10 @@ export const notificationsDelete = (running: () => System): void =>
       return body.result as { data: Record<string, unknown>; pageToken?: string };
     };
     const add = (notificationId: string, documentId: string, more: object = {}) =>
-      call('add', {
-        ...{ notificationId, documentId, actionUser: { userId: 'actor' } },
-        ...{ displayHeadlineMessageTemplate: 'Hello', notifyUsers: [{ userId: 'reader' }], ...more },
-      });
+      call(
+        'add',
+        notification({ organizationId: 'deletions', notificationId, documentId, notifyUsers: [{ userId: 'reader' }], ...more }),
+      );
     const ids = async (filters: object) => {
       const { body } = await call('get', filters);
       return (body.result?.data as { id: string }[]).map(({ id }) => id).sort();

@@ -1,3 +1,4 @@
+import { notification } from '@app/testing/system/notification';
 import type { System } from '@app/testing/system/system';
 
 interface Item {
@@ -17,15 +18,10 @@ export const notificationsGet = (running: () => System): void =>
       for (const documentId of ['d1', 'd2']) {
         for (const locationId of [undefined, 'l1', 'l2']) {
           for (const to of ['u1', 'u2', 'all']) {
-            const answer = await system.call('notifications/add', {
-              organizationId: 'pages',
-              documentId,
-              locationId,
-              notificationId: `${documentId} ${locationId ?? '-'} ${to}`,
-              actionUser: { userId: 'actor' },
-              displayHeadlineMessageTemplate: 'Hello',
-              ...(to !== 'all' && { notifyUsers: [{ userId: to }] }),
-            });
+            const notificationId = `${documentId} ${locationId ?? '-'} ${to}`;
+            const named = to !== 'all' && { notifyUsers: [{ userId: to }] };
+            const data = notification({ organizationId: 'pages', documentId, locationId, notificationId, ...named });
+            const answer = await system.call('notifications/add', data);
             expect(answer.status).toBe(200);
           }
         }
@@ -123,16 +119,9 @@ export const notificationsGet = (running: () => System): void =>
       const displayHeadlineMessageTemplateData = { text: 'z'.repeat(60_000) };
       // One after the other: of forty large calls at once, a slow machine refuses some.
       for (let index = 0; index < 40; index++) {
-        const { status } = await system.call('notifications/add', {
-          organizationId: 'pages',
-          documentId: 'big',
-          notificationId: `big ${index}`,
-          actionUser: { userId: 'actor' },
-          displayHeadlineMessageTemplate: 'Hello',
-          displayBodyMessage,
-          notificationSourceData,
-          displayHeadlineMessageTemplateData,
-        });
+        const place = { organizationId: 'pages', documentId: 'big', notificationId: `big ${index}` };
+        const large = { displayBodyMessage, notificationSourceData, displayHeadlineMessageTemplateData };
+        const { status } = await system.call('notifications/add', notification({ ...place, ...large }));
         expect(status).toBe(200);
       }
       const first = await get({ documentId: 'big' });

@@ -111,9 +111,8 @@ export class CollaborationClient {
     options: SendOptions = {},
   ): Promise<{ messageId: string }> {
     const operation = { kind: KINDS[name], pattern: name };
-    const { timeoutMs, ...sent } = readOptions(operation, body, options, this.options);
+    const { timeoutMs, content, ...sent } = readOptions(operation, body, options, this.options);
     this.start(this.publishing);
-    const content = Buffer.from(JSON.stringify(body));
     const sender = { appId: this.options.name, userId: this.publishing.username };
     const publication = attempt(this.attempts(timeoutMs, this.channel), async (left) => {
       const properties = messageProperties(operation, sent, sender, randomUUID());
@@ -143,13 +142,13 @@ export class CollaborationClient {
     options: SendOptions = {},
   ): Promise<{ result: Operations[Name]['result']; messageId: string }> {
     const operation = { kind: KINDS[name], pattern: name };
-    const { timeoutMs, ...sent } = readOptions(operation, body, options, this.options);
+    const { timeoutMs, content, ...sent } = readOptions(operation, body, options, this.options);
     this.start(this.publishing);
     const { name: appId, maxPending } = this.options;
     const caller = (this.caller ??= new Caller(this.publishing, { appId, maxPending, exchange: this.exchange }));
     const answer = await this.tracked(
       attempt(this.attempts(timeoutMs, caller), (left) =>
-        caller.call<Operations[Name]['result']>(operation, body, { ...sent, timeoutMs: left }),
+        caller.call<Operations[Name]['result']>(operation, content, { ...sent, timeoutMs: left }),
       ),
     );
     return { result: answer.parse(), messageId: sent.messageId };

@@ -26,7 +26,10 @@ export interface SendOptions {
 const MAX_TIMEOUT_MS = 300_000;
 const MAX_PROPERTY_BYTES = 255;
 
-/** @throws ApiError INVALID_ARGUMENT when an option or the body cannot be sent */
+/**
+ * @returns with the body as bytes of its JSON, which stay as they are when the caller changes the body
+ * @throws ApiError INVALID_ARGUMENT when an option or the body cannot be sent
+ */
 export function readOptions(
   { kind, pattern }: Operation,
   body: unknown,
@@ -44,11 +47,10 @@ export function readOptions(
   const tenant = apiKey ?? client.apiKey;
   const time = timeoutMs ?? client.timeoutMs ?? 5000;
   if (typeof body !== 'object') throw refused(`The body of ${pattern} must be an object.`);
-  const json = JSON.stringify(body);
-  const bytes = Buffer.byteLength(json);
+  const content = jsonOf(pattern, body);
   const most = kind === 'query' ? MAX_QUERY_BYTES : MAX_BODY_BYTES;
-  if (bytes > most) throw refused(`The body of ${pattern} must be at most ${most} bytes as JSON.`);
-  if (bytes > MAX_VALUES && valuesOf(Buffer.from(json)) > MAX_VALUES)
+  if (content.length > most) throw refused(`The body of ${pattern} must be at most ${most} bytes as JSON.`);
+  if (content.length > MAX_VALUES && valuesOf(content) > MAX_VALUES)
     throw refused(`The body of ${pattern} must have at most ${MAX_VALUES} values.`);
   if (!tenant) throw refused('apiKey is missing: give it to the client or to the call.');
   if (!(time > 0 && time <= MAX_TIMEOUT_MS)) throw refused(`timeoutMs must be more than 0 and at most ${MAX_TIMEOUT_MS}.`);
@@ -58,7 +60,16 @@ export function readOptions(
   }
   if (!REQUEST_ID.test(requestId)) throw refused('requestId must be 1-128 printable ASCII characters.');
   const trace = traceparent === undefined ? undefined : { traceparent, tracestate };
-  return { apiKey: tenant, timeoutMs: time, messageId, idempotencyKey, requestId, trace };
+  return { content, apiKey: tenant, timeoutMs: time, messageId, idempotencyKey, requestId, trace };
 }
 
-const refused = (message: string) => new ApiError('INVALID_ARGUMENT', message);
+/** A cycle and a BigInt have no JSON, and neither has what a `toJSON()` makes undefined. */
+function jsonOf(pattern: string, body: unknown): Buffer {
+  try {
+    return Buffer.from(JSON.stringify(body));
+  } catch (cause) {
+    throw refused(`The body of ${pattern} cannot be written as JSON.`, { cause });
+  }
+}
+
+const refused = (message: string, options?: ErrorOptions) => new ApiError('INVALID_ARGUMENT', message, undefined, options);

@@ -116,6 +116,7 @@ export class Caller {
   /**
    * Publishes a message and waits for its reply.
    *
+   * @param body a value, or its JSON as bytes
    * @throws ApiError UNAVAILABLE: not executed, and never will be. DEADLINE_EXCEEDED: written, and the outcome is unknown. Any other status is
    *   the service's answer
    */
@@ -173,7 +174,7 @@ export class Caller {
     this.reportPending();
     const request: Request = {
       operation,
-      body: Buffer.from(JSON.stringify(body)),
+      body: Buffer.isBuffer(body) ? body : Buffer.from(JSON.stringify(body)),
       options: { ...options, messageId: options.messageId ?? newMessageId() },
       correlationId,
       deadline: performance.now() + timeoutMs,

@@ -1,0 +1,49 @@
+import type { Channel, ChannelModel } from 'amqplib';
+import { openConnection } from '@app/amqp/connection/open-connection';
+import { HEADER } from '@app/amqp/messages/headers';
+import { createTestBroker, type TestBroker } from '@app/testing/broker/broker';
+import { CollaborationClient } from './client';
+
+describe(CollaborationClient.name, () => {
+  let broker: TestBroker;
+  let model: ChannelModel;
+  let channel: Channel;
+  let client: CollaborationClient;
+
+  beforeAll(async () => {
+    broker = await createTestBroker();
+    model = await openConnection({ url: broker.url, name: 'test' });
+    channel = await model.createChannel();
+    for (const exchange of ['commands', 'events']) await channel.assertExchange(exchange, 'topic');
+    await channel.assertExchange('replies', 'direct');
+  });
+  beforeEach(() => {
+    client = new CollaborationClient({ url: broker.url, name: 'billing', apiKey: 'key' });
+  });
+  afterEach(() => client.close(0));
+  afterAll(async () => {
+    await model?.close();
+    await broker?.drop();
+  });
+
+  it('calls with the body of the moment of the call', async () => {
+    const bodies: unknown[] = [];
+    const { queue } = await channel.assertQueue('', { exclusive: true });
+    await channel.bindQueue(queue, 'commands', 'users.add.v1');
+    const { consumerTag } = await channel.consume(
+      queue,
+      (message) => {
+        bodies.push(JSON.parse(message!.content.toString()));
+        const { replyTo, correlationId } = message!.properties as { replyTo: string; correlationId: string };
+        channel.publish('replies', replyTo, Buffer.from('{}'), { correlationId, headers: { [HEADER.status]: 'OK' } });
+      },
+      { noAck: true },
+    );
+    const body = { organizationId: 'o', users: [{ userId: 'first' }] };
+    const first = client.call('users.add.v1', body, { timeoutMs: 30_000 });
+    body.users = [{ userId: 'second' }];
+    await Promise.all([first, client.call('users.add.v1', body, { timeoutMs: 30_000 })]);
+    await channel.cancel(consumerTag);
+    expect(bodies).toEqual(['first', 'second'].map((userId) => ({ organizationId: 'o', users: [{ userId }] })));
+  });
+});

@@ -2,6 +2,7 @@ import type { Channel, ChannelModel } from 'amqplib';
 import { openConnection } from '@app/amqp/connection/open-connection';
 import { HEADER } from '@app/amqp/messages/headers';
 import { createTestBroker, type TestBroker } from '@app/testing/broker/broker';
+import { eventually } from '@app/testing/eventually';
 import { CollaborationClient } from './client';
 
 describe(CollaborationClient.name, () => {
@@ -45,5 +46,18 @@ describe(CollaborationClient.name, () => {
     await Promise.all([first, client.call('users.add.v1', body, { timeoutMs: 30_000 })]);
     await channel.cancel(consumerTag);
     expect(bodies).toEqual(['first', 'second'].map((userId) => ({ organizationId: 'o', users: [{ userId }] })));
+  });
+
+  it('connects when it is asked whether it is ready', async () => {
+    expect(client.check()).toMatch(/^not connected to the broker/);
+    await eventually(() => client.check() === undefined);
+  });
+
+  it('stays ready when one of its listeners is closed', async () => {
+    const handlers = { 'user.added.v1': () => undefined };
+    const listener = await client.listen({ queue: 'billing.events', handlers });
+    await eventually(() => client.check() === undefined);
+    await listener.close(0);
+    expect(client.check()).toBeUndefined();
   });
 });

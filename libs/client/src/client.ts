@@ -11,7 +11,8 @@ import { ConfirmedPublisher, NotWritten } from '@app/amqp/publishing/publisher';
 import { within } from '@app/amqp/connection/within';
 import { ApiError } from '@app/contracts/error';
 import { attempt, type Attempts } from './attempts';
-import { Listener, type ListenOptions } from './listener';
+import type { ListenOptions } from './listen-options';
+import { Listener } from './listener';
 import { KINDS, type Commands, type Operations } from './operations';
 import { readOptions, type SendOptions } from './send-options';
 
@@ -19,7 +20,8 @@ export { ApiError } from '@app/contracts/error';
 export type { ErrorStatus, FieldProblem } from '@app/contracts/error';
 export type { CloudEvent } from '@app/contracts/event';
 export type { Events, EventType, Handlers } from './events';
-export type { Listener, ListenOptions } from './listener';
+export type { ListenOptions } from './listen-options';
+export type { Listener } from './listener';
 export type { Commands, Operations, Queries } from './operations';
 export type { SendOptions } from './send-options';
 
@@ -161,8 +163,7 @@ export class CollaborationClient {
    * @throws ApiError UNAVAILABLE with the reason when it does not consume in time; RangeError for an invalid option
    */
   async listen(options: ListenOptions): Promise<Listener> {
-    this.start(this.publishing);
-    this.start(this.consuming);
+    for (const connection of [this.publishing, this.consuming]) this.start(connection);
     const listener = new Listener(this.consuming, this.publisher, options);
     this.listeners.add(listener);
     try {
@@ -175,10 +176,13 @@ export class CollaborationClient {
     }
   }
 
-  /** For readiness: undefined when all connections used so far work, else a short reason without secrets. */
+  /** For readiness: undefined when all connections used so far work, else a short reason without secrets. It is a use, too. */
   check(): string | undefined {
-    const used = [this.channel, this.caller, ...this.listeners].filter((one) => one !== undefined);
-    return this.closing.signal.aborted ? 'closed' : used.map((one) => one.check()).find((problem) => problem !== undefined);
+    if (this.closing.signal.aborted) return 'closed';
+    // A process may get no work before it is ready, and would never connect.
+    this.publishing.start();
+    const listening = [...this.listeners].filter((listener) => !listener.isClosed);
+    return [this.channel, this.caller, ...listening].map((one) => one?.check()).find((problem) => problem !== undefined);
   }
 
   /** Accepts no new work, waits up to `drainTimeoutMs` milliseconds for running work, and disconnects. */

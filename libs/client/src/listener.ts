@@ -8,28 +8,10 @@ import type { RabbitConnection } from '@app/amqp/connection/connection';
 import { HEADER } from '@app/amqp/messages/headers';
 import { NotWritten, type ConfirmedPublisher } from '@app/amqp/publishing/publisher';
 import { within } from '@app/amqp/connection/within';
-import { readEvent, type EventType, type Handlers } from './events';
-
-export interface ListenOptions {
-  /**
-   * Its queue, as printed by `npm run accounts`: `billing.events`. An account created before version 0.2 may give a queue that does not exist, named
-   * `<account>.<word>`. Then it is created.
-   */
-  queue: string;
-  /** Handlers for the event types that the operator has bound to the queue. */
-  handlers: Handlers;
-  /** Most events handled at a time, 1 to 1000. Default 20; 1 keeps the order of arrival. */
-  prefetch?: number;
-  /** Attempts before an event becomes a dead letter, 1 to 20. Default 8: the waits between them take a minute in total. */
-  tries?: number;
-  /** Most waiting events in a queue that is created here. Above it the oldest become dead letters. Default 100,000. */
-  maxLength?: number;
-  /** How long to wait for the broker, in milliseconds. Default 10,000. */
-  timeoutMs?: number;
-}
+import { readEvent, type EventType } from './events';
+import { readListenOptions, type ListenOptions } from './listen-options';
 
 const MAX_BYTES = 256 * 1024 * 1024;
-const QUEUE_NAME = /^[A-Za-z0-9._-]{1,200}$/;
 const MAX_REASON_LENGTH = 500;
 const NOT_FOUND = 404;
 const ACCESS_REFUSED = 403;
@@ -53,18 +35,18 @@ export class Listener {
     private readonly publisher: ConfirmedPublisher,
     private readonly options: ListenOptions,
   ) {
-    const { queue, handlers, prefetch = 20, tries = 8, maxLength = 100_000 } = options;
-    if (!QUEUE_NAME.test(queue)) throw new RangeError('queue must be 1-200 letters, digits, dots, underscores and hyphens.');
-    if (Object.keys(handlers).length === 0) throw new RangeError('handlers must have at least one type of event.');
-    requireWhole('prefetch', prefetch, 1000);
-    requireWhole('tries', tries, 20);
-    requireWhole('maxLength', maxLength, 10_000_000);
+    const { queue, prefetch, tries, maxLength } = readListenOptions(options);
     this.tries = tries;
     this.channel = new RabbitChannel(connection, {
       name: `events to ${queue}`,
       open: (model) => model.createChannel(),
       setup: (channel) => this.setUp(channel, prefetch, maxLength),
     });
+  }
+
+  /** Whether it was closed on purpose. */
+  get isClosed(): boolean {
+    return this.closing.signal.aborted;
   }
 
   /** undefined when it consumes, else a short reason without secrets. */
@@ -239,9 +221,4 @@ function textOf(thrown: unknown): string {
   } catch {
     return 'the handler threw something without a text';
   }
-}
-
-function requireWhole(name: string, value: number, max: number): void {
-  if (!Number.isInteger(value) || value < 1 || value > max)
-    throw new RangeError(`${name} must be a whole number from 1 to ${max}.`);
 }

@@ -53,6 +53,32 @@ describe(CollaborationClient.name, () => {
     await eventually(() => client.check() === undefined);
   });
 
+  it('lets running handlers publish while it closes, and listens no more', async () => {
+    const handlers = { 'user.added.v1': () => undefined };
+    const { queue } = await channel.assertQueue('', { exclusive: true });
+    await channel.bindQueue(queue, 'commands', 'documents.set.v1');
+    let begin: () => void = () => undefined;
+    const begun = new Promise<void>((resolve) => (begin = resolve));
+    let go: () => void = () => undefined;
+    const gone = new Promise<void>((resolve) => (go = resolve));
+    const handler = async () => {
+      begin();
+      await gone;
+      await client.publish('documents.set.v1', { organizationId: 'o', documentId: 'd' });
+    };
+    await client.listen({ queue: 'closing.events', handlers: { 'user.added.v1': handler }, tries: 1 });
+    const event = { specversion: '1.0', id: 'e', source: '/users', type: 'user.added.v1', data: {} };
+    channel.publish('events', 'user.added.v1', Buffer.from(JSON.stringify(event)));
+    await begun;
+    const closed = client.close();
+    await expect(client.listen({ queue: 'billing.events', handlers })).rejects.toMatchObject({ status: 'UNAVAILABLE' });
+    go();
+    await closed;
+    expect(await channel.checkQueue(queue)).toMatchObject({ messageCount: 1 });
+    expect(await channel.checkQueue('closing.events')).toMatchObject({ messageCount: 0 });
+    expect(await channel.checkQueue('closing.events.dead')).toMatchObject({ messageCount: 0 });
+  });
+
   it('stays ready when one of its listeners is closed', async () => {
     const handlers = { 'user.added.v1': () => undefined };
     const listener = await client.listen({ queue: 'billing.events', handlers });

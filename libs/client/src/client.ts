@@ -178,30 +178,31 @@ export class CollaborationClient {
 
   /** For readiness: undefined when all connections used so far work, else a short reason without secrets. It is a use, too. */
   check(): string | undefined {
-    if (this.closing.signal.aborted) return 'closed';
+    if (this.closed) return 'closed';
     // A process may get no work before it is ready, and would never connect.
     this.publishing.start();
     const listening = [...this.listeners].filter((listener) => !listener.isClosed);
     return [this.channel, this.caller, ...listening].map((one) => one?.check()).find((problem) => problem !== undefined);
   }
 
-  /** Accepts no new work, waits up to `drainTimeoutMs` milliseconds for running work, and disconnects. */
+  /** Takes no more events and, when all handlers have ended, no other work. Waits up to `drainTimeoutMs` milliseconds for running work, and disconnects. */
   close(drainTimeoutMs = 10_000): Promise<void> {
     return (this.closed ??= this.drain(drainTimeoutMs));
   }
 
   private async drain(drainTimeoutMs: number): Promise<void> {
+    const until = performance.now() + drainTimeoutMs;
+    await Promise.all([...this.listeners].map((listener) => listener.close(drainTimeoutMs)));
+    // Not before: running handlers publish and call.
     this.closing.abort();
-    await Promise.all([
-      ...[...this.listeners].map((listener) => listener.close(drainTimeoutMs)),
-      within(drainTimeoutMs, Promise.allSettled(this.publications)),
-    ]);
+    await within(until - performance.now(), Promise.allSettled(this.publications));
     await Promise.all([this.caller?.close(0), this.channel.close()]);
     await Promise.all([this.publishing.close(), this.consuming.close()]);
   }
 
   private start(connection: RabbitConnection): void {
-    if (this.closing.signal.aborted) throw new ApiError('UNAVAILABLE', 'The client is closed; nothing was done.');
+    const isClosed = this.closing.signal.aborted || (this.closed && connection === this.consuming);
+    if (isClosed) throw new ApiError('UNAVAILABLE', 'The client is closed; nothing was done.');
     connection.start();
   }
 

@@ -2,11 +2,11 @@ import type { Channel, ChannelModel } from 'amqplib';
 import { openConnection } from '@app/amqp/connection/open-connection';
 import { createTestBroker, type TestBroker } from '@app/testing/broker/broker';
 import { eventually } from '@app/testing/eventually';
-import { CollaborationClient, type ApiError, type Logger } from './client';
+import { CollaborationClient, type ApiError, type CloudEvent, type Logger } from './client';
 
 const QUEUE = 'billing.events';
 const TYPE = 'user.added.v1';
-const EVENT = { specversion: '1.0', id: 'e', source: '/users', type: TYPE, data: {} };
+const EVENT = { specversion: '1.0', source: '/users', type: TYPE, data: {} };
 
 describe('a listener of another service', () => {
   let broker: TestBroker;
@@ -31,7 +31,7 @@ describe('a listener of another service', () => {
     client = new CollaborationClient({ url: broker.url, name: 'billing', apiKey: 'key', exchange, logger });
     return client.listen({ queue: QUEUE, handlers: { [TYPE]: handler }, tries });
   };
-  const happen = () => channel.publish('events', TYPE, Buffer.from(JSON.stringify(EVENT)));
+  const happen = (id = 'e') => channel.publish('events', TYPE, Buffer.from(JSON.stringify({ ...EVENT, id })));
   const reasonOfDeath = async () => {
     const letter = await eventually(() => channel.get(`${QUEUE}.dead`, { noAck: true }));
     return letter && (letter.properties.headers?.['x-dead-reason'] as unknown);
@@ -70,6 +70,32 @@ describe('a listener of another service', () => {
     );
     happen();
     expect(await reasonOfDeath()).toBe('not now');
+  });
+
+  it('does not handle an event twice that comes again while its handler runs', async () => {
+    const handled: string[] = [];
+    let end: () => void = () => undefined;
+    const ended = new Promise<void>((resolve) => (end = resolve));
+    const lines: string[] = [];
+    const logger = loggerOf((fields) => lines.push((fields as { msg: string }).msg));
+    client = new CollaborationClient({ url: broker.url, name: 'twice', apiKey: 'key', logger });
+    const slow = async ({ id }: CloudEvent<unknown>) => {
+      handled.push(id);
+      if (id === 'slow') await ended;
+    };
+    await client.listen({ queue: 'twice.events', handlers: { [TYPE]: slow }, prefetch: 2 });
+    happen('slow');
+    await eventually(() => handled.length > 0);
+    await eventually(async () => (await broker.management.killConnections('twice listening')) > 0, undefined, 100);
+    await eventually(() => lines.some((line) => line.startsWith('connection lost')));
+    await eventually(() => client!.check() === undefined);
+    // The broker delivers it after the other one.
+    happen('later');
+    await eventually(() => handled.includes('later'));
+    end();
+    await client.close();
+    expect(handled).toEqual(['slow', 'later']);
+    expect(await channel.checkQueue('twice.events')).toMatchObject({ messageCount: 0 });
   });
 
   it('says why it does not listen, and why commands cannot be published, each with its own reason', async () => {

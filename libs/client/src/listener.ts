@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import { setMaxListeners } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Channel, ConsumeMessage, Options } from 'amqplib';
 import { Backoff } from '@app/amqp/connection/backoff';
 import { unavailable } from '@app/amqp/calls/call-errors';
@@ -8,11 +10,15 @@ import type { RabbitConnection } from '@app/amqp/connection/connection';
 import { HEADER } from '@app/amqp/messages/headers';
 import { NotWritten, type ConfirmedPublisher } from '@app/amqp/publishing/publisher';
 import { within } from '@app/amqp/connection/within';
+import type { CloudEvent } from '@app/contracts/event';
 import { readEvent, type EventType } from './events';
 import { readListenOptions, type ListenOptions } from './listen-options';
+import { textOf } from './text-of';
 
 const MAX_BYTES = 256 * 1024 * 1024;
 const MAX_REASON_LENGTH = 500;
+/** Longest wait of an event that comes again for its handler that still runs: one that never ends must not keep the event. */
+const PATIENCE_MS = 60_000;
 const NOT_FOUND = 404;
 const ACCESS_REFUSED = 403;
 
@@ -25,6 +31,8 @@ export class Listener {
   private readonly channel: RabbitChannel<Channel>;
   private readonly closing = new AbortController();
   private readonly running = new Set<Promise<void>>();
+  /** Handlers at work, by the id of the event. After a lost connection the event comes again, and must not be handled twice at a time. */
+  private readonly atWork = new Map<string, Promise<boolean>>();
   private readonly tries: number;
   private tag?: string;
   private mayBind = true;
@@ -149,9 +157,32 @@ export class Listener {
 
   /** Handles and acknowledges an event. If it ends without an ack, the broker delivers the event again. */
   private async handle(message: ConsumeMessage, channel: Channel): Promise<void> {
-    const { signal } = this.closing;
     const event = readEvent(message.content);
     if (!event) return this.bury(message, channel, 'It is not a CloudEvent in JSON.', 1);
+    const earlier = this.atWork.get(event.id);
+    if (earlier && (await this.succeeds(earlier))) return settle(channel, () => channel.ack(message));
+    if (this.isClosed || isChannelClosed(channel)) return;
+    const work = this.work(event, message, channel);
+    this.atWork.set(event.id, work);
+    try {
+      if (await work) settle(channel, () => channel.ack(message));
+    } finally {
+      if (this.atWork.get(event.id) === work) this.atWork.delete(event.id);
+    }
+  }
+
+  /** Whether a handler succeeds that runs already, because a lost connection has left it. */
+  private succeeds(earlier: Promise<boolean>): Promise<boolean> {
+    const { signal } = this.closing;
+    // Node warns of eleven waits.
+    setMaxListeners(0, signal);
+    const tooLong = sleep(PATIENCE_MS, false, { signal, ref: false }).catch(() => false);
+    return Promise.race([earlier.catch(() => false), tooLong]);
+  }
+
+  /** @returns whether a handler has succeeded, or none is needed */
+  private async work(event: CloudEvent<unknown>, message: ConsumeMessage, channel: Channel): Promise<boolean> {
+    const { signal } = this.closing;
     const handler = this.options.handlers[event.type as EventType] as ((event: unknown) => unknown) | undefined;
     const backoff = new Backoff(500, 60_000);
     for (let tries = 1; handler; tries++) {
@@ -161,13 +192,16 @@ export class Listener {
       } catch (error) {
         const reason = textOf(error);
         this.log('a handler failed', { type: event.type, id: event.id, tries, reason });
-        if (tries >= this.tries) return this.bury(message, channel, reason, tries);
+        if (tries >= this.tries) {
+          await this.bury(message, channel, reason, tries);
+          return false;
+        }
       }
       await backoff.wait(signal);
       // The broker delivers it again: the channel is lost, or will be closed.
-      if (signal.aborted || isChannelClosed(channel)) return;
+      if (signal.aborted || isChannelClosed(channel)) return false;
     }
-    settle(channel, () => channel.ack(message));
+    return true;
   }
 
   private async bury(message: ConsumeMessage, channel: Channel, reason: string, tries: number): Promise<void> {
@@ -210,15 +244,5 @@ function settle(channel: Channel, send: () => void): void {
     send();
   } catch {
     // The channel is closing; its close event follows.
-  }
-}
-
-/** A handler may throw anything, also what has no text. */
-function textOf(thrown: unknown): string {
-  try {
-    const message: unknown = (thrown as { message?: unknown } | null | undefined)?.message;
-    return typeof message === 'string' ? message : String(thrown);
-  } catch {
-    return 'the handler threw something without a text';
   }
 }

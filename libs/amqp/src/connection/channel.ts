@@ -1,4 +1,4 @@
-import { EventEmitter, setMaxListeners } from 'node:events';
+import { EventEmitter } from 'node:events';
 import type { Channel, ChannelModel } from 'amqplib';
 import { Backoff } from './backoff';
 import type { RabbitConnection } from './connection';
@@ -7,7 +7,6 @@ import { endOf, isChannelClosed, NotYet, OPENING, SETTING_UP, TooSlow, type Open
 import { within } from './within';
 
 const CLOSE_TIMEOUT_MS = 1000;
-
 /** Longest time for the opening of a channel, and then for its setup. */
 const OPEN_TIMEOUT_MS = 10_000;
 
@@ -40,6 +39,8 @@ export class RabbitChannel<C extends Channel> extends EventEmitter<{ open: [C]; 
   private readonly closing = new AbortController();
   private readonly ended: Promise<void>;
   private channel?: C;
+  /** Callers that wait until it is usable. As listeners of an event, the end of each would search through all of them. */
+  private readonly waiting = new Set<(ready: boolean) => void>();
   private problem?: string;
   private notYet?: NotYet;
   /** The event that it waits for while it is not usable. */
@@ -54,8 +55,8 @@ export class RabbitChannel<C extends Channel> extends EventEmitter<{ open: [C]; 
   ) {
     super();
     this.setMaxListeners(0);
-    // Every reply that waits for the channel adds a listener.
-    setMaxListeners(0, this.closing.signal);
+    this.on('open', this.look);
+    connection.on('state', this.look);
     connection.channels.add(this);
     IN_USE.add(connection);
     this.ended = this.run();
@@ -81,17 +82,11 @@ export class RabbitChannel<C extends Channel> extends EventEmitter<{ open: [C]; 
     return new Promise((resolve) => {
       const finish = (ready: boolean) => {
         clearTimeout(timer);
-        this.off('open', look);
-        this.connection.off('state', look);
-        this.closing.signal.removeEventListener('abort', giveUp);
+        this.waiting.delete(finish);
         resolve(ready);
       };
-      const look = () => this.check() === undefined && finish(true);
-      const giveUp = () => finish(false);
-      const timer = setTimeout(giveUp, timeoutMs);
-      this.on('open', look);
-      this.connection.on('state', look);
-      this.closing.signal.addEventListener('abort', giveUp);
+      const timer = setTimeout(finish, timeoutMs, false);
+      this.waiting.add(finish);
     });
   }
 
@@ -119,12 +114,18 @@ export class RabbitChannel<C extends Channel> extends EventEmitter<{ open: [C]; 
   /** Closes after everything written before has reached the broker. Takes at most 1 s. */
   async close(): Promise<void> {
     this.closing.abort();
+    this.connection.off('state', this.look);
+    for (const finish of this.waiting) finish(false);
     this.connection.channels.delete(this);
     if (this.connection.channels.size === 0) IN_USE.delete(this.connection);
     this.connection.usable.delete(this);
     if (this.channel) closeQuietly(this.channel);
     await within(CLOSE_TIMEOUT_MS, this.ended);
   }
+
+  private readonly look = (): void => {
+    if (this.waiting.size > 0 && this.check() === undefined) for (const finish of this.waiting) finish(true);
+  };
 
   private async run(): Promise<void> {
     const { signal } = this.closing;

@@ -3,6 +3,11 @@ import amqp from 'amqplib';
 
 const url = process.env.BILLING_AMQP_URL;
 const connection = await amqp.connect(url);
+// amqplib takes it for no error when the broker stops: without this the program would end with exit code 0.
+connection.on('close', () => {
+  console.error('The connection is lost.');
+  process.exit(1);
+});
 const channel = await connection.createChannel();
 
 // The queue was declared and bound with the account. It keeps 100,000 events while this program is down; then the oldest become dead letters.

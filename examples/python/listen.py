@@ -22,3 +22,4 @@ def on_event(channel, method, _, body):
 channel.basic_consume("billing.events", on_event)
 print("listening", flush=True)
 channel.start_consuming()
+raise SystemExit("The queue was deleted.")

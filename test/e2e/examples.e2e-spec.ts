@@ -146,6 +146,21 @@ describe('the examples', () => {
     expect([response.status, await response.json()]).toEqual([200, {}]);
   });
 
+  it.each(LANGUAGES.filter((language) => ['node', 'python', 'go'].includes(language)))(
+    'listen, in %s, ends with an error when the broker closes its connection',
+    async (language) => {
+      const [command, args] = commandOf(language, 'listen');
+      const child = spawn(command, args, { env: { PATH: process.env.PATH, ...env }, stdio: ['ignore', 'pipe', 'ignore'] });
+      const exited = once(child, 'exit');
+      await once(createInterface({ input: child.stdout }), 'line');
+      await eventually(async () => {
+        await broker.management.killConnectionsOf(account);
+        return child.exitCode !== null;
+      });
+      expect(await exited).toEqual([1, null]);
+    },
+  );
+
   it.each(LANGUAGES)('listen, in %s, gets the event of a user', async (language) => {
     const [command, args] = commandOf(language, 'listen');
     const child = spawn(command, args, { env: { PATH: process.env.PATH, ...env }, stdio: ['ignore', 'pipe', 'inherit'] });

@@ -1,5 +1,6 @@
 interface Connection {
   name: string;
+  user: string;
   client_properties?: { connection_name?: string };
 }
 
@@ -52,10 +53,19 @@ export class Management {
 
   /** Ends the connections whose name begins so, as an operator or a failing network does. @returns how many there were */
   async killConnections(namePrefix: string): Promise<number> {
+    return this.killEach(({ client_properties: properties }) => properties?.connection_name?.startsWith(namePrefix) ?? false);
+  }
+
+  /** The same for the connections of an account, whose programs need not name them. */
+  async killConnectionsOf(account: string): Promise<number> {
+    return this.killEach(({ user }) => user === account);
+  }
+
+  private async killEach(isMeant: (connection: Connection) => boolean): Promise<number> {
     const connections = await this.get<Connection[]>(`vhosts/${this.vhost}/connections`);
-    const named = connections.filter(({ client_properties: properties }) => properties?.connection_name?.startsWith(namePrefix));
-    for (const { name } of named) await this.delete(`connections/${encodeURIComponent(name)}`);
-    return named.length;
+    const meant = connections.filter(isMeant);
+    for (const { name } of meant) await this.delete(`connections/${encodeURIComponent(name)}`);
+    return meant.length;
   }
 
   private async request<T>(method: string, path: string, body?: unknown): Promise<T> {

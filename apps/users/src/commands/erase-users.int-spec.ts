@@ -219,22 +219,6 @@ it('waits for a call that holds the user, whose membership it ends or leaves as 
   expect(await on.user('amy')).toMatchObject({ name: null });
 });
 
-it('erases a user whom an earlier call adds for the first time and commits later', async () => {
-  await on.add({ organizationId: 'org', users: users('grace') });
-  const call = { organizationId: 'org', documentId: 'd', users: [AMY] };
-  // The call has its versions, and waits for the document.
-  await on.holding(`INSERT INTO documents (organization, document_id) SELECT id, 'd' FROM organizations`, async (rival) => {
-    const added = on.add(call);
-    await rival.waiting(1);
-    expect(await erase()).toEqual(ANSWER);
-    await rival.query('COMMIT');
-    await added;
-  });
-  await on.erased();
-  expect(await tablesWith('amy')).toEqual([]);
-  expect(await on.values('SELECT user_id FROM users')).toEqual(['grace']);
-});
-
 it.each([
   ['transaction', 'SELECT'],
   ['transaction that is not shown', 'SET track_activities = off'],

@@ -42,13 +42,12 @@ const TAKE = `
   ORDER BY api_key, id LIMIT 1 FOR UPDATE SKIP LOCKED`;
 
 /**
- * Rows of `wanted` users behind the position ($5, $6), of all tenants, and whether they are of this one and hidden by the erasure. A new user with a
- * smaller version was not committed yet, so the erasure could not see it: listeners take it for erased. The plan does not know the limit, or it would
- * read and sort all rows of a user.
+ * Rows of `wanted` users behind the position ($5, $6), of all tenants, and whether they are of this one and hidden by the erasure. The plan does not know
+ * the limit, or it would read and sort all rows of a user.
  */
 const hiddenRows = (wanted: string, most: number) => `
     SELECT u.* FROM ${wanted} CROSS JOIN LATERAL (
-      SELECT u.user_id, u.organization, (u.left_version >= $4::bigint OR u.version < $4::bigint) AND (
+      SELECT u.user_id, u.organization, u.left_version >= $4::bigint AND (
         SELECT o.api_key = $1 AND ($3::text[] IS NULL OR o.organization_id = ANY ($3)) FROM organizations o WHERE o.id = u.organization
       ) AS is_hidden
       FROM users u WHERE u.user_id = wanted.user_id AND (u.user_id, u.organization) > ($5, $6::bigint)

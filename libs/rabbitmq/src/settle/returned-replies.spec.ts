@@ -10,7 +10,7 @@ describe(ReturnedReplies, () => {
   beforeEach(() => {
     jest.useFakeTimers();
     written = [];
-    replies = new ReturnedReplies((routingKey, { headers }, content) => written.push(aReply(routingKey, headers, content)));
+    replies = new ReturnedReplies(async (routingKey, { headers }, content) => written.push(aReply(routingKey, headers, content)));
   });
   afterEach(() => jest.useRealTimers());
 
@@ -30,6 +30,14 @@ describe(ReturnedReplies, () => {
   it('writes a reply again three times', () => {
     replies.add(aReply('a caller'));
     expect(returnAll()).toBe(3);
+  });
+
+  it('survives a channel that is closing', () => {
+    const refused = Promise.reject(new Error('Channel closing'));
+    const handled = jest.spyOn(refused, 'catch');
+    new ReturnedReplies(() => refused).add(aReply('a caller'));
+    jest.runAllTimers();
+    expect(handled).toHaveBeenCalled();
   });
 
   it('writes few of those again that are for nobody, time after time', () => {

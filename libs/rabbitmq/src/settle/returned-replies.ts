@@ -24,8 +24,8 @@ export class ReturnedReplies {
   private foreign = 0;
   private readonly own = new LRUCache<string, true>({ max: MAX_OWN });
 
-  /** @param write publishes a reply to a queue; throws while its channel is closing */
-  constructor(private readonly write: (replyTo: string, properties: Properties, body: Buffer) => unknown) {}
+  /** @param write publishes a reply to a queue; rejects while its channel is closing */
+  constructor(private readonly write: (replyTo: string, properties: Properties, body: Buffer) => Promise<unknown>) {}
 
   /** A caller of this system waits for replies in this queue. */
   know(queue: string): void {
@@ -47,11 +47,8 @@ export class ReturnedReplies {
     setTimeout(() => {
       this.bytes -= content.length;
       if (isForeign) this.foreign--;
-      try {
-        this.write(fields.routingKey, again, content);
-      } catch {
-        // The outcome of the call is unknown to its caller, as with every reply that is lost.
-      }
+      // Without it the outcome of the call is unknown to its caller, as with every reply that is lost.
+      this.write(fields.routingKey, again, content).catch(() => undefined);
     }, waitMs).unref();
   }
 }

@@ -1,4 +1,5 @@
 import { Logger } from '@nestjs/common';
+import { PASSED } from '@app/amqp/calls/warm-up';
 import { aDelivery } from '../../test/a-delivery';
 import { LateCalls } from './late-calls';
 
@@ -36,5 +37,11 @@ describe(LateCalls.name, () => {
     calls.count(late('d', 5));
     jest.advanceTimersByTime(MINUTE_MS);
     expect(warn.mock.calls.slice(1)).toEqual([[expect.objectContaining({ calls: 1, lateMs: 5, requestId: 'd' })]]);
+  });
+
+  it('does not count the first message of a channel', () => {
+    new LateCalls().count(aDelivery({ requestId: 'first', awaited: true, userId: 'gateway', deadline: PASSED }));
+    jest.advanceTimersByTime(MINUTE_MS);
+    expect(warn).not.toHaveBeenCalled();
   });
 });

@@ -1,4 +1,5 @@
 import { Logger } from '@nestjs/common';
+import { PASSED } from '@app/amqp/calls/warm-up';
 import { about, type Delivery } from '../delivery/delivery';
 
 const EVERY_MS = 60_000;
@@ -12,6 +13,8 @@ export class LateCalls {
   private latest?: object;
 
   count(delivery: Delivery): void {
+    // The first message of a caller's channel.
+    if (delivery.context.deadline === PASSED) return;
     if (this.calls === 0) setTimeout(() => this.report(), EVERY_MS).unref();
     this.calls++;
     const lateMs = Date.now() - (delivery.context.deadline ?? Infinity);

@@ -3,7 +3,7 @@ import { AddUsers } from '@app/contracts/users.add';
 import { createTestBroker, type TestBroker } from '@app/testing/broker/broker';
 import { eventually } from '@app/testing/eventually';
 import { startUsersStub, type UsersHandlers } from '@app/testing/system/users-stub';
-import { FaultProxy, type Link } from '../../../test/faults/harness/fault-proxy';
+import { BASIC_ACK, FaultProxy, type Link } from '../../../test/faults/harness/fault-proxy';
 import { RabbitClient } from '../src/client/rabbit.client';
 import type { RabbitServer } from '../src/server/rabbit.server';
 import { declareTopology } from '../src/topology/declare-topology';
@@ -43,6 +43,12 @@ describe('a confirmed reply to a command', () => {
   const inFlight = async () => {
     const { values } = await metrics.getSingleMetric('rabbitmq_deliveries_in_flight')!.get();
     return values.reduce((sum, { value }) => sum + value, 0);
+  };
+
+  /** Sum of the time that deliveries took. */
+  const seconds = async () => {
+    const { values } = await metrics.getSingleMetric('rabbitmq_delivery_seconds')!.get();
+    return values.find((one) => (one as { metricName?: string }).metricName?.endsWith('_sum'))?.value ?? 0;
   };
 
   /** Keeps the first reply and all that follows on its connection. @returns resolves with that connection */
@@ -98,5 +104,20 @@ describe('a confirmed reply to a command', () => {
     await eventually(async () => (await inFlight()) === 0);
     proxy.heal();
     expect((await answer).parse()).toEqual({ MARK });
+  });
+
+  it('is not waited for again at a queue that has just not confirmed one', async () => {
+    handlers.add = () => ({ MARK });
+    await client.call(AddUsers, BODY, CALL);
+    await eventually(async () => (await inFlight()) === 0);
+    let publishing: Link | undefined;
+    proxy.inspector = (bytes, direction, link) => {
+      if (direction === 'toServer' && bytes.includes(MARK)) publishing = link;
+      return link === publishing && direction === 'toClient' && bytes.includes(BASIC_ACK) ? 'hold' : 'pass';
+    };
+    const before = await seconds();
+    for (let call = 0; call < 3; call++) expect((await client.call(AddUsers, BODY, CALL)).parse()).toEqual({ MARK });
+    await eventually(async () => (await inFlight()) === 0);
+    expect((await seconds()) - before).toBeLessThan(2);
   });
 });

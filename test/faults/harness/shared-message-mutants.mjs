@@ -11,7 +11,11 @@ export const SHARED_MESSAGE_MUTANTS = [
   {
     name: 'an ack that does not wait for the confirm of the reply',
     edits: [
-      ['libs/rabbitmq/src/settle/reply-batcher.ts', 'confirmed && (await within(CONFIRM_MS, confirmed))', 'false as boolean'],
+      [
+        'libs/rabbitmq/src/settle/reply-batcher.ts',
+        '(await within(CONFIRM_MS, confirmed))) return confirmed || true',
+        '(true as boolean)) return true',
+      ],
     ],
     test: ['libs/rabbitmq/test/replies.int-spec.ts', 'a confirmed reply'],
   },

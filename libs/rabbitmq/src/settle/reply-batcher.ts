@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import type { Channel } from 'amqplib';
-import { RabbitChannel } from '@app/amqp/connection/channel';
+import { LRUCache } from 'lru-cache';
+import { closeQuietly, RabbitChannel } from '@app/amqp/connection/channel';
 import { checkExchanges } from '@app/amqp/connection/check-topology';
 import type { RabbitConnection } from '@app/amqp/connection/connection';
 import { BATCH_TYPE, encodeBatch, type EncodedReply } from '@app/amqp/messages/reply-format';
@@ -19,6 +20,10 @@ const MAX_UNTAKEN_BYTES = 8 * 1024 * 1024;
 const HIGH_WATER_MARK = 64;
 /** Longest wait for the confirm of a reply. The queue of a caller may be on a node that stands still, and others need the place of its command. */
 const CONFIRM_MS = 1000;
+/** Reply queues without a confirm that are remembered, and for how long. */
+const SILENT = { max: 1000, ttl: 60_000 };
+/** A channel keeps a place for each message behind one that is not confirmed. Another channel takes its place after this time. */
+const MOST_SILENT_MS = 10_000;
 /** How often a reply is written whose channel ends without a confirm. */
 const MOST_WRITES = 3;
 
@@ -36,6 +41,7 @@ export class ReplyBatcher {
   private readonly returned = new ReturnedReplies((...reply) => this.write(...reply));
   private readonly untaken = new WeakMap<Channel, { bytes: number; taken: Promise<unknown> }>();
   private readonly channel: RabbitChannel<Channel>;
+  private readonly silent = new LRUCache<string, true>(SILENT);
 
   /**
    * @param isConfirmed whether the broker confirms the replies. An ack goes over another connection: a broker that has it may have lost the reply
@@ -64,6 +70,11 @@ export class ReplyBatcher {
 
   check(): string | undefined {
     return this.channel.check();
+  }
+
+  /** Whether the broker did not confirm a reply to this queue in time just now. */
+  isSilent({ replyTo }: ReplyAddress): boolean {
+    return this.silent.has(replyTo);
   }
 
   close(): Promise<void> {
@@ -125,22 +136,25 @@ export class ReplyBatcher {
   private async write(replyTo: string, properties: Properties, body: Buffer): Promise<boolean> {
     const { current } = this.channel;
     if (!current) return false;
+    const target = { exchange: 'replies', routingKey: replyTo, mandatory: true };
     let onConfirm: ((error: Error | null) => void) | undefined;
-    const confirmed =
-      this.isConfirmed &&
-      new Promise<boolean>((resolve) => {
-        // A full queue of the caller nacks. The end of the channel is known an iteration later.
-        onConfirm = (error) => (error?.message === 'channel closed' ? setImmediate(resolve, false) : resolve(true));
-      });
-    const taken = writeMessage(
-      current,
-      { exchange: 'replies', routingKey: replyTo, mandatory: true },
-      properties,
-      body,
-      onConfirm,
-    );
+    const confirmed = this.isConfirmed && new Promise<boolean>((resolve) => (onConfirm = this.onConfirm(resolve)));
+    const taken = writeMessage(current, target, properties, body, onConfirm);
     if (!taken) this.countUntaken(current, body.length);
-    return confirmed && (await within(CONFIRM_MS, confirmed)) ? confirmed : true;
+    if (!confirmed || (await within(CONFIRM_MS, confirmed))) return confirmed || true;
+    this.silent.set(replyTo, true);
+    void within(MOST_SILENT_MS, confirmed).then((known) => known || closeQuietly(current));
+    return true;
+  }
+
+  private onConfirm(resolve: (isSent: boolean) => void) {
+    return (error: Error | null) => {
+      // Known to the channel an iteration later.
+      if (error?.message === 'channel closed') return void setImmediate(resolve, false);
+      // A full queue of the caller.
+      if (error) this.channel.connection.observer.nacked('replies');
+      resolve(true);
+    };
   }
 
   private untakenNow() {

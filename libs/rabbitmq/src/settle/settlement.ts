@@ -176,9 +176,10 @@ export class Settlement {
     return { status: reply.status, sent };
   }
 
-  private repliesOf({ do: order }: FinalDecision, { kind }: Delivery, { body }: EncodedReply): ReplyBatcher {
+  private repliesOf({ do: order }: FinalDecision, { kind, address }: Delivery, { body }: EncodedReply): ReplyBatcher {
     // A query is asked again. A refusal has been acknowledged already.
-    if (kind !== 'queries' && order === 'replyThenAck') return this.confirmedReplies;
+    const isConfirmed = kind !== 'queries' && order === 'replyThenAck' && address && !this.confirmedReplies.isSilent(address);
+    if (isConfirmed) return this.confirmedReplies;
     return body.length > LARGE_REPLY_BYTES ? this.largeReplies : this.replies;
   }
 }

@@ -42,10 +42,13 @@ const KEEP_ALIVE_MS = 10_000;
 export const KEPT_ALIVE = { keepAlive: true, keepAliveInitialDelayMillis: KEEP_ALIVE_MS };
 
 /**
- * The server asks, too, in seconds. It notices a lost machine only so, by itself after two hours. Until then the sessions of that machine count for
- * `max_connections`, and keep what they have locked.
+ * The server asks, too, in seconds. It notices a lost machine only so, by itself after two hours, and while it sends an answer after a quarter of an
+ * hour (milliseconds). Until then the sessions of that machine count for `max_connections`, and keep what they have locked.
  */
-export const MISSED_WHEN_LOST = { tcp_keepalives_idle: 10, tcp_keepalives_interval: 10, tcp_keepalives_count: 3 };
+export const MISSED_WHEN_LOST = {
+  ...{ tcp_keepalives_idle: 10, tcp_keepalives_interval: 10, tcp_keepalives_count: 3 },
+  tcp_user_timeout: 40_000,
+};
 
 /** Creates a data source without connecting: {@link connectWhenReady} connects, so a process can start before its database. */
 export function createDataSource(settings: DataSourceSettings): DataSource {

@@ -57,6 +57,17 @@ describe(FailoverPool.name, () => {
     expect(warn.mock.calls).toEqual([[{ msg: 'the database has no room for more connections', open: ROOM, of: POOL_SIZE }]]);
   });
 
+  it('says that the pool is full when none of the open connections is free in time', async () => {
+    const warn = jest.spyOn(Logger.prototype, 'warn').mockReturnValue();
+    const runners = Array.from({ length: ROOM }, () => dataSource.createQueryRunner());
+    await Promise.all(runners.map((runner) => runner.connect()));
+    const asked = dataSource.query('SELECT 1 AS one').catch((error: unknown) => (error as Error).message);
+    while (warn.mock.calls.length === 0) await new Promise(setImmediate);
+    await jest.advanceTimersByTimeAsync(2000);
+    await Promise.all(runners.map((runner) => runner.release()));
+    expect(await asked).toBe('timeout exceeded when trying to connect');
+  });
+
   it('opens more when there is room again', async () => {
     jest.spyOn(Logger.prototype, 'warn').mockReturnValue();
     await hold(ROOM);

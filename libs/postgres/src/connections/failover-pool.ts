@@ -49,17 +49,15 @@ export class FailoverPool extends Pool {
     connected.then(pass, (error: unknown) => this.openOne(error).then(pass, fail));
   }
 
-  /** Waits for one of the open connections, as long as for any connection. @throws the error unless it is the want of room, or when none comes */
+  /** Waits for one of the open connections, as long as for any connection. @throws the error unless it is the want of room; that of a full pool when none comes */
   private async openOne(error: unknown): Promise<PoolClient> {
     if (!hasNoRoom(error) || this.opened < 1) throw error;
     if (!this.timer) this.logger.warn({ msg: 'the database has no room for more connections', open: this.opened, of: this.most });
-    this.options.max = this.opened;
+    this.options.max = Math.min(this.most, this.opened);
     this.timer ??= setTimeout(() => {
       this.timer = undefined;
       this.options.max = this.most;
     }, NO_ROOM_MS).unref();
-    return super.connect().catch(() => {
-      throw error;
-    });
+    return super.connect();
   }
 }

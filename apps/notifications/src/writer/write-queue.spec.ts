@@ -66,6 +66,13 @@ it('bounds the recipients of large ones beside small ones of another API key, an
   expect(recipientsOf(taken(large, false))).toBe(4 * 110);
 });
 
+it('bounds them also when the first that waits is of the other API key', () => {
+  wait('other', 1, 1);
+  const large = wait('other', 1, 110);
+  wait('many', 64, 110);
+  expect(taken(large).length).toBeLessThan(10);
+});
+
 it('bounds no recipients of an API key that is alone', () => {
   expect(taken(wait('many', 64, 99), false)).toHaveLength(64);
 });

@@ -105,8 +105,8 @@ export class WriteQueue {
   }
 
   private get mostRecipients(): number {
-    const [first] = this.waiting;
-    return first && this.isBeside(first.notification.apiKey) ? MAX_RECIPIENTS_BESIDE : MAX_BATCH_RECIPIENTS;
+    const isBeside = this.waiting.some(({ notification: { apiKey } }) => this.isBeside(apiKey));
+    return isBeside ? MAX_RECIPIENTS_BESIDE : MAX_BATCH_RECIPIENTS;
   }
 }
 

@@ -92,8 +92,9 @@ describe('a listener of another service', () => {
     // The broker delivers it after the other one.
     happen('later');
     await eventually(() => handled.includes('later'));
+    const closed = client.close();
     end();
-    await client.close();
+    await closed;
     expect(handled).toEqual(['slow', 'later']);
     expect(await channel.checkQueue('twice.events')).toMatchObject({ messageCount: 0 });
   });

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Channel, ConsumeMessage, Options } from 'amqplib';
 import { Backoff } from '@app/amqp/connection/backoff';
@@ -159,8 +158,11 @@ export class Listener {
   private async handle(message: ConsumeMessage, channel: Channel): Promise<void> {
     const event = readEvent(message.content);
     if (!event) return this.bury(message, channel, 'It is not a CloudEvent in JSON.', 1);
-    const earlier = this.atWork.get(event.id);
-    if (earlier && (await this.succeeds(earlier))) return settle(channel, () => channel.ack(message));
+    // Again after each failure: of several copies that waited together one is handled at a time.
+    for (let earlier = this.atWork.get(event.id), last; earlier && earlier !== last; earlier = this.atWork.get(event.id)) {
+      if (await succeeds(earlier)) return settle(channel, () => channel.ack(message));
+      last = earlier;
+    }
     if (this.isClosed || isChannelClosed(channel)) return;
     const work = this.work(event, message, channel);
     this.atWork.set(event.id, work);
@@ -171,18 +173,8 @@ export class Listener {
     }
   }
 
-  /** Whether a handler succeeds that runs already, because a lost connection has left it. */
-  private succeeds(earlier: Promise<boolean>): Promise<boolean> {
-    const { signal } = this.closing;
-    // Node warns of eleven waits.
-    setMaxListeners(0, signal);
-    const tooLong = sleep(PATIENCE_MS, false, { signal, ref: false }).catch(() => false);
-    return Promise.race([earlier.catch(() => false), tooLong]);
-  }
-
   /** @returns whether a handler has succeeded, or none is needed */
   private async work(event: CloudEvent<unknown>, message: ConsumeMessage, channel: Channel): Promise<boolean> {
-    const { signal } = this.closing;
     const handler = this.options.handlers[event.type as EventType] as ((event: unknown) => unknown) | undefined;
     const backoff = new Backoff(500, 60_000);
     for (let tries = 1; handler; tries++) {
@@ -197,9 +189,9 @@ export class Listener {
           return false;
         }
       }
-      await backoff.wait(signal);
+      await backoff.wait(this.closing.signal);
       // The broker delivers it again: the channel is lost, or will be closed.
-      if (signal.aborted || isChannelClosed(channel)) return false;
+      if (this.isClosed || isChannelClosed(channel)) return false;
     }
     return true;
   }
@@ -236,6 +228,11 @@ export class Listener {
   private log(msg: string, fields: object): void {
     this.connection.observer.log('warn', { msg, queue: this.options.queue, ...fields });
   }
+}
+
+/** Whether a handler succeeds within a minute that runs already, because a lost connection has left it. */
+function succeeds(work: Promise<boolean>): Promise<boolean> {
+  return Promise.race([work.catch(() => false), sleep(PATIENCE_MS, false, { ref: false })]);
 }
 
 function settle(channel: Channel, send: () => void): void {

@@ -71,7 +71,7 @@ export class WritableClient extends TlsClient implements Endable {
     return this;
   }
 
-  private async check(): Promise<void> {
+  protected async check(): Promise<void> {
     const { rows } = await this.query<{ pid: number; readOnly: string }>(
       `SELECT pg_backend_pid() AS pid, current_setting('transaction_read_only') AS "readOnly"`,
     );

@@ -117,6 +117,7 @@ describe(migrate.name, () => {
       await onDatabase(database.url, async (client) => {
         await client.query(`${limited} SET statement_timeout = '100ms'`);
         await client.query(`${limited} SET lock_timeout = '50ms'`);
+        await client.query(`${limited} SET transaction_timeout = '100ms'`);
         try {
           const migrating = migrate(settings('limited', [First1795132800001, Third1795132800003]));
           await expect(Promise.all([migrating, end(client)])).resolves.toEqual([['Third1795132800003'], undefined]);

@@ -98,11 +98,19 @@ async function lock(client: Client, schema: string): Promise<void> {
   }
 }
 
+/** Without the limit of the account for transactions. As a parameter of the connection, servers before PostgreSQL 17 would refuse it. */
+class SetUpClient extends WritableClient {
+  protected override async check(): Promise<void> {
+    await super.check();
+    await this.query(`SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'transaction_timeout'`);
+  }
+}
+
 async function connect({ tlsFiles, patienceMs = PATIENCE_MS }: MigrationSettings, servers: DatabaseServers): Promise<Client> {
   const options = optionsOf(PARAMETERS);
   for (const deadline = Date.now() + patienceMs; ;) {
     try {
-      return await servers.first(() => new WritableClient({ servers, tlsFiles, options, ...KEPT_ALIVE }).connect());
+      return await servers.first(() => new SetUpClient({ servers, tlsFiles, options, ...KEPT_ALIVE }).connect());
     } catch (error) {
       if (isRefused(error) || !isDatabaseAway(error) || Date.now() > deadline) throw error;
       await sleep(500);
@@ -125,7 +133,7 @@ async function runMigrations(settings: MigrationSettings, servers: DatabaseServe
       ...KEPT_ALIVE,
       options: optionsOf({ ...PARAMETERS, search_path: settings.schema }),
       max: 1,
-      Client: WritableClient,
+      Client: SetUpClient,
       servers,
       tlsFiles: settings.tlsFiles,
     },

@@ -58,9 +58,13 @@ function codeOf(error: unknown): string {
   return typeof code === 'string' ? code : '';
 }
 
+/** Message of node-postgres when all connections of the pool are in use for too long. */
+const POOL_EXHAUSTED = 'timeout exceeded when trying to connect';
+
 /** Printable reason: only the code or name of an error of the driver, because its message may contain users and databases. */
 export function reasonOf(error: unknown): string {
   if (error instanceof ReadOnlyServer || error instanceof ConnectionPooler || error instanceof NoServer) return error.message;
+  if (isPoolExhausted(error)) return 'all connections of the pool are in use';
   const code = codeOf(error);
   if (REFUSED_LOGIN.test(code)) return `${code}: the server refuses the password or the certificate`;
   return tlsProblem(driverError(error)) ?? (code || (error as Error).name);
@@ -99,12 +103,10 @@ export function hasNoRoom(error: unknown): boolean {
   return codeOf(error) === NO_ROOM || (error instanceof NoServer && error.errors.some(hasNoRoom));
 }
 
-/** Message of node-postgres when all connections of the pool are in use for too long. */
-const POOL_EXHAUSTED = 'timeout exceeded when trying to connect';
-
 /** Whether the same statement may succeed when retried. It was rolled back or never sent. */
-export const isTransient = (error: unknown): boolean =>
-  TRANSIENT.test(codeOf(error)) || (error instanceof Error && error.message === POOL_EXHAUSTED);
+export const isTransient = (error: unknown): boolean => TRANSIENT.test(codeOf(error)) || isPoolExhausted(error);
+
+const isPoolExhausted = (error: unknown): boolean => error instanceof Error && error.message === POOL_EXHAUSTED;
 
 /**
  * Whether a statement was cancelled because it took too long, by itself or with its waits for locks. It may be the cause of the error that a

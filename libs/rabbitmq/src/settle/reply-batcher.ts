@@ -86,7 +86,7 @@ export class ReplyBatcher {
    *
    * @param patience how long the reply is of use, in milliseconds
    * @param isOwn whether a caller of this system waits
-   * @returns false when the time is over, or the channel is closed for good
+   * @returns false when the time is over, three channels have ended first, or the channel is closed for good
    * @throws Error when the channel is closing, or the protocol cannot carry the reply
    */
   async publish(address: ReplyAddress, reply: EncodedReply, patience: number, isOwn = false): Promise<boolean> {

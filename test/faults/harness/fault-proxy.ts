@@ -22,7 +22,8 @@ export type Inspector = (bytes: Buffer, direction: Direction, link: Link) => Ver
 
 /** First bytes of the AMQP method basic.ack on the wire: class and number. */
 export const BASIC_ACK = Buffer.from([0, 60, 0, 80]);
-/** The same of channel.close-ok. */
+/** The same of channel.close and channel.close-ok. */
+export const CHANNEL_CLOSE = Buffer.from([0, 20, 0, 40]);
 export const CHANNEL_CLOSE_OK = Buffer.from([0, 20, 0, 41]);
 
 const CLEAR: Weather = { latencyMs: 0, jitterMs: 0, sliceBytes: 0, stalled: false };

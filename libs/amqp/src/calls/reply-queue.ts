@@ -1,5 +1,5 @@
 import type { Channel, Message } from 'amqplib';
-import { closeQuietly } from '../connection/channel';
+import { closeQuietly } from '../connection/opened-channel';
 
 const ASK_EVERY_MS = 1000;
 

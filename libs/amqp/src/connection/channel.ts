@@ -3,7 +3,7 @@ import type { Channel, ChannelModel } from 'amqplib';
 import { Backoff } from './backoff';
 import type { RabbitConnection } from './connection';
 import { IN_USE } from './leave-node';
-import { endOf, isChannelClosed, NotYet, OPENING, SETTING_UP, TooSlow, type Opened } from './opened-channel';
+import { closeQuietly, endOf, isChannelClosed, NotYet, OPENING, SETTING_UP, TooSlow, type Opened } from './opened-channel';
 import { within } from './within';
 
 const CLOSE_TIMEOUT_MS = 1000;
@@ -111,6 +111,12 @@ export class RabbitChannel<C extends Channel> extends EventEmitter<{ open: [C]; 
     };
   }
 
+  /** Closes this channel and opens another one. It is no longer the current one: amqplib refuses messages to a channel that is closing. */
+  renew(channel: C): void {
+    if (channel === this.channel) this.lose();
+    closeQuietly(channel);
+  }
+
   /** Closes after everything written before has reached the broker. Takes at most 1 s. */
   async close(): Promise<void> {
     this.closing.abort();
@@ -181,12 +187,15 @@ export class RabbitChannel<C extends Channel> extends EventEmitter<{ open: [C]; 
     }
     const { error, latest } = await this.endOf(opened);
     if (error && !this.closing.signal.aborted) this.log('warn', `channel lost: ${error.message}`);
-    this.connection.usable.delete(this);
-    if (this.channel) {
-      this.channel = undefined;
-      this.emit('lost');
-    }
+    this.lose();
     return latest;
+  }
+
+  private lose(): void {
+    this.connection.usable.delete(this);
+    if (!this.channel) return;
+    this.channel = undefined;
+    this.emit('lost');
   }
 
   /** Waits for the end of a channel, or of the one that has replaced it. */
@@ -237,14 +246,5 @@ export class RabbitChannel<C extends Channel> extends EventEmitter<{ open: [C]; 
       connection: this.connection.options.name,
       address: this.connection.address,
     });
-  }
-}
-
-/** Closes without waiting: the answer never arrives when the connection ends first. */
-export function closeQuietly(channel: Channel): void {
-  try {
-    channel.close().catch(() => undefined);
-  } catch {
-    // It is closed already.
   }
 }

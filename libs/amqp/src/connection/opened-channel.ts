@@ -35,6 +35,15 @@ const ERRORS = new WeakMap<Channel, Error & { code?: number }>();
 /** Whether a channel that a {@link RabbitChannel} opened is gone. */
 export const isChannelClosed = (channel: Channel): boolean => CLOSED.has(channel);
 
+/** Closes without waiting: the answer never arrives when the connection ends first. */
+export function closeQuietly(channel: Channel): void {
+  try {
+    channel.close().catch(() => undefined);
+  } catch {
+    // It is closed already.
+  }
+}
+
 /** Closes a channel, and waits for its end. The promise of amqplib never settles when the connection ends first. */
 export async function closeChannel(channel: Channel): Promise<void> {
   const ended = new Promise((resolve) => channel.once('close', resolve));

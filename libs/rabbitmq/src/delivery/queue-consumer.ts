@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import type { Channel, ConsumeMessage } from 'amqplib';
-import { closeQuietly, RabbitChannel } from '@app/amqp/connection/channel';
+import { RabbitChannel } from '@app/amqp/connection/channel';
 import { checkQueues, explainMissing, NodeAway } from '@app/amqp/connection/check-topology';
-import { isChannelClosed } from '@app/amqp/connection/opened-channel';
+import { closeQuietly, isChannelClosed } from '@app/amqp/connection/opened-channel';
 import type { RabbitConnection } from '@app/amqp/connection/connection';
 import { within } from '@app/amqp/connection/within';
 import { AckBatcher } from './ack-batcher';

@@ -3,7 +3,7 @@ import type { Registry } from 'prom-client';
 import { ALL_EVENTS, HEARD_HERE } from '@app/contracts/all-events';
 import type { CloudEvent } from '@app/contracts/event';
 import type { ServiceName } from '@app/contracts/message';
-import { closeQuietly, RabbitChannel } from '@app/amqp/connection/channel';
+import { RabbitChannel } from '@app/amqp/connection/channel';
 import { checkExchanges } from '@app/amqp/connection/check-topology';
 import { RabbitConnection, type ConnectionOptions } from '@app/amqp/connection/connection';
 import { resetSocket } from '@app/amqp/connection/open-connection';
@@ -102,7 +102,7 @@ export class EventPublisher {
       const outcomes = await this.publishTo('events.own', own, until);
       if (outcomes.some(({ refused }) => refused)) {
         // Another channel may succeed where this one never will: see warm-up.ts.
-        if (this.channel.current) closeQuietly(this.channel.current);
+        if (this.channel.current) this.channel.renew(this.channel.current);
         throw new Error('an event was nacked');
       }
       for (const { id } of own) this.remember(id);

@@ -1,6 +1,6 @@
 import type { Channel } from 'amqplib';
 import type { RabbitConnection } from '@app/amqp/connection/connection';
-import { closeQuietly } from '@app/amqp/connection/channel';
+import { closeQuietly } from '@app/amqp/connection/opened-channel';
 import { within } from '@app/amqp/connection/within';
 import type { ServiceName } from '@app/contracts/message';
 import type { TransportMetrics } from '../metrics';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Server, type CustomTransportStrategy, type MessageHandler } from '@nestjs/microservices';
-import { closeQuietly } from '@app/amqp/connection/channel';
+import { closeQuietly } from '@app/amqp/connection/opened-channel';
 import { within } from '@app/amqp/connection/within';
 import { decide, HOLD, type Decision, type Outcome } from '../settle/ack-policy';
 import { consumedQueues, type ConsumedQueue } from '../topology/consumed-queues';

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { Channel } from 'amqplib';
 import { LRUCache } from 'lru-cache';
-import { closeQuietly, RabbitChannel } from '@app/amqp/connection/channel';
+import { RabbitChannel } from '@app/amqp/connection/channel';
 import { checkExchanges } from '@app/amqp/connection/check-topology';
 import type { RabbitConnection } from '@app/amqp/connection/connection';
 import { BATCH_TYPE, encodeBatch, type EncodedReply } from '@app/amqp/messages/reply-format';
@@ -143,7 +143,7 @@ export class ReplyBatcher {
     if (!taken) this.countUntaken(current, body.length);
     if (!confirmed || (await within(CONFIRM_MS, confirmed))) return confirmed || true;
     this.silent.set(replyTo, true);
-    void within(MOST_SILENT_MS, confirmed).then((known) => known || closeQuietly(current));
+    void within(MOST_SILENT_MS, confirmed).then((known) => known || this.channel.renew(current));
     return true;
   }
 

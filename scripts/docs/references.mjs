@@ -7,14 +7,24 @@ const FOLDERS = ['.', '.github', 'docs', 'docs/runbooks', 'libs/client'];
 const HISTORY = 'CHANGELOG.md';
 const PATH = /(?<![\w./-])(?:apps|libs|scripts|test|bench|docs|deploy|examples|\.ci|\.github)\/[\w./-]*\w\/?/;
 
-/** @returns {string[]} links to pages and headings that are not there, and code spans that name a file or a folder that is not there */
+/**
+ * @returns {string[]} links to pages and headings that are not there, code spans that name a file or a folder that is not there, and pages that
+ *   README.md does not list
+ */
 export function referenceProblems() {
-  return pages().flatMap((page) => {
+  const problems = pages().flatMap((page) => {
     const text = withoutBlocks(readFileSync(join(ROOT, page), 'utf8'));
     const links = [...text.matchAll(/\]\(([^)\s]+)\)/g)].map(([, target]) => linkProblem(page, target));
     const paths = page === HISTORY ? [] : [...text.matchAll(/`([^`\n]+)`/g)].map(([, span]) => pathProblem(span));
     return [...new Set([...links, ...paths])].filter(Boolean).map((problem) => `${page}: ${problem}.`);
   });
+  return [...problems, ...unlistedPages()];
+}
+
+function unlistedPages() {
+  const [, table = ''] = /^## Pages$([^]*?)^## /m.exec(readFileSync(join(ROOT, 'README.md'), 'utf8')) ?? [];
+  const unlisted = pages().filter((page) => dirname(page) === 'docs' && !table.includes(`(${page})`));
+  return unlisted.map((page) => `README.md: the table "Pages" has no ${page}.`);
 }
 
 function pages() {

@@ -1,5 +1,5 @@
 // npm run docs:generate: what the documentation says twice is written from the code. With --check: fails when it differs, when the Layout
-// of docs/code.md is not the tree, and when a page names a page, a heading or a path that is not there.
+// of docs/code.md is not the tree, when a page names a page, a heading or a path that is not there, and when an entry of CHANGELOG.md is long.
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,6 +17,7 @@ import { pageStatements } from './docs/page-statements.mjs';
 import { supportedVersions } from './docs/supported-versions.mjs';
 import { referenceProblems } from './docs/references.mjs';
 import { accountsTable, topologyTables } from './docs/topology.mjs';
+import { longEntries } from './release/changelog.mjs';
 import { commandLine } from './processes/command-line.mjs';
 import { prepare } from './checkout/prepare.mjs';
 import { ROOT } from './checkout/project.mjs';
@@ -88,7 +89,8 @@ for (const [file, generate] of Object.entries(TARGETS)) {
     problems.push(`${file} cannot be generated: ${error.message}`);
   }
 }
-if (check) problems.push(...layoutProblems(), ...referenceProblems());
+if (check)
+  problems.push(...layoutProblems(), ...referenceProblems(), ...longEntries(readFileSync(join(ROOT, 'CHANGELOG.md'), 'utf8')));
 if (problems.length > 0) {
   console.error(problems.join('\n'));
   process.exitCode = 1;

@@ -1,5 +1,7 @@
 const HEADING = /^## \[([^\]]+)\](?: - (.+))?$/gm;
 const DATE = /^\d{4}-\d\d-\d\d$/;
+/** An entry is a line or two for its reader. The reason and the details are in the commit, and in the page that it links to. */
+const MOST_CHARACTERS = 450;
 
 /** @typedef {{ name: string, date?: string, body: string }} Section */
 
@@ -25,6 +27,17 @@ export function changelogProblems(changelog, version) {
   else if (!/^- /m.test(unreleased.body)) problems.push('CHANGELOG.md has no entry under [Unreleased]');
   if (sections.some(({ name }) => name === version)) problems.push(`CHANGELOG.md has a section [${version}] already`);
   return problems;
+}
+
+/** @param {string} changelog @returns {string[]} entries of the section [Unreleased] that are too long for their readers */
+export function longEntries(changelog) {
+  const { body = '' } = sectionsOf(changelog).find(({ name }) => name === 'Unreleased') ?? {};
+  return [...body.matchAll(/^- .*(?:\n {2}.*)*/gm)]
+    .map(([entry]) => entry.replace(/\s+/g, ' '))
+    .filter(({ length }) => length > MOST_CHARACTERS)
+    .map(
+      (entry) => `CHANGELOG.md: the entry "${entry.slice(0, 60)}…" has ${entry.length} characters, more than ${MOST_CHARACTERS}.`,
+    );
 }
 
 /**

@@ -117,7 +117,14 @@ async function main({ url, headers, organizationId, documentId, addsPerSecond, g
     const answered = post(`${url}/v1/notifications/${kind}`, headers, JSON.stringify({ data }), agent).then((response) => {
       const until = performance.now();
       const { status, id, retryAfter, text } = response;
-      const answer = { status, id, retryAfter, ms: until - from, noiseMs: machine.between(from, until) };
+      const answer = {
+        status,
+        id,
+        retryAfter,
+        ms: until - from,
+        noiseMs: machine.between(from, until),
+        error: errorOf(response),
+      };
       const strange = kind === 'get' && status === 200 ? foreign(text) : 0;
       process.send?.({ kind, number, askedAt, lateMs: from - dueAt, answer, strange, ...(kind === 'add' && { data }) });
     });
@@ -135,6 +142,16 @@ async function main({ url, headers, organizationId, documentId, addsPerSecond, g
       (/** @type {{ displayHeadlineMessageTemplate: string }} */ item) =>
         !item.displayHeadlineMessageTemplate.startsWith(`${organizationId} mark `),
     ).length;
+  }
+}
+
+/** @param {{ status: number, text?: string }} response */
+function errorOf({ status, text = 'no answer' }) {
+  if (status === 200) return undefined;
+  try {
+    return String(JSON.parse(text).error.message);
+  } catch {
+    return text.slice(0, 200);
   }
 }
 

@@ -37,6 +37,8 @@ export interface Measured {
   asked: number;
   /** Answers by status; 0: no answer. */
   statuses: Record<string, number>;
+  /** Different texts of errors, by status. */
+  errors: Record<string, string[]>;
   addP99: number;
   getP99: number;
   /** For all answers, with the delay by the machine. */
@@ -104,6 +106,7 @@ export class GoodTenant {
     return {
       asked: answers.length,
       statuses: countsOf(answers.map(({ answer }) => answer.status)),
+      errors: errorsOf(answers),
       addP99: p99(of('add').map(own)),
       getP99: p99(of('get').map(own)),
       rawP99: p99(answers.map(({ answer }) => answer.ms)),
@@ -152,6 +155,13 @@ export class GoodTenant {
     const mark = `${this.organizationId} mark ${number}`;
     return { thing: { kind: kind === 'users' ? 'user' : 'notification', tenant: 0, mark, data }, askedAt, answer };
   }
+}
+
+function errorsOf(answers: readonly Answered[]): Record<string, string[]> {
+  const errors: Record<string, string[]> = {};
+  for (const { answer } of answers)
+    if (answer.error && !errors[answer.status]?.includes(answer.error)) (errors[answer.status] ??= []).push(answer.error);
+  return errors;
 }
 
 function countsOf(statuses: readonly number[]): Record<string, number> {

@@ -142,10 +142,10 @@ export async function tidyUp(system: NeighbourSystem, clean: boolean, writerEnv?
 }
 
 function judge({ measured, taken, recoveryMs, events }: Outcome, quiet: Quiet): string[] {
-  const { statuses, asked, addP99, getP99, removals } = measured;
+  const { statuses, errors, asked, addP99, getP99, removals } = measured;
   const others = Object.entries(statuses).filter(([status]) => status !== '200');
   return [
-    ...others.map(([status, count]) => `${count} of ${asked} answered ${status}`),
+    ...others.map(([status, count]) => `${count} of ${asked} answered ${status}: ${errors[status]?.slice(0, 3).join(' ')}`),
     addP99 > boundOf(quiet.add) && `adds: p99 ${addP99.toFixed()} ms`,
     getP99 > boundOf(quiet.get) && `gets: p99 ${getP99.toFixed()} ms`,
     taken.rss > MOST_RSS && `${taken.of}: ${taken.rss.toFixed()} MiB`,

@@ -31,4 +31,16 @@ describe(attempt.name, () => {
   ])('reports %s', async (_, statuses, outcome) => {
     expect(await outcomeOf(...statuses)).toBe(outcome);
   });
+
+  it('leaves nothing at the signal of the client, which lives as long as the process', async () => {
+    const { signal } = new AbortController();
+    let times = 0;
+    const once = () => (times++ < 2 ? Promise.reject(new ApiError('UNAVAILABLE', 'away')) : Promise.resolve('OK'));
+    expect(await attempt({ ...attempts, signal }, once)).toBe('OK');
+    // Node keeps listeners, and the signals that were made of this one, in collections of the signal.
+    const sizes = Object.getOwnPropertySymbols(signal).map(
+      (name) => (signal as unknown as Record<symbol, { size?: number }>)[name]?.size,
+    );
+    expect(sizes.filter(Boolean)).toEqual([]);
+  });
 });

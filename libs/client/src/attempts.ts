@@ -1,4 +1,5 @@
 import { Backoff } from '@app/amqp/connection/backoff';
+import { within } from '@app/amqp/connection/within';
 import { ApiError, PASSING } from '@app/contracts/error';
 
 export interface Attempts {
@@ -37,6 +38,7 @@ export async function attempt<T>({ timeoutMs, signal, whenReady, whyNot }: Attem
       }
     } else failure = whyNot();
     if (left() <= 0 || signal.aborted) throw unknown ?? failure;
-    await backoff.wait(AbortSignal.any([signal, AbortSignal.timeout(Math.max(1, Math.ceil(left())))]));
+    // No AbortSignal.any(): on Node 20 the client's signal would keep a part of each for ever.
+    await within(left(), backoff.wait(signal));
   }
 }

@@ -33,6 +33,7 @@ export class Listener {
   /** Handlers at work, by the id of the event. After a lost connection the event comes again, and must not be handled twice at a time. */
   private readonly atWork = new Map<string, Promise<boolean>>();
   private readonly tries: number;
+  private readonly timeoutMs: number;
   private tag?: string;
   private mayBind = true;
 
@@ -42,8 +43,9 @@ export class Listener {
     private readonly publisher: ConfirmedPublisher,
     private readonly options: ListenOptions,
   ) {
-    const { queue, prefetch, tries, maxLength } = readListenOptions(options);
+    const { queue, prefetch, tries, maxLength, timeoutMs } = readListenOptions(options);
     this.tries = tries;
+    this.timeoutMs = timeoutMs;
     this.channel = new RabbitChannel(connection, {
       name: `events to ${queue}`,
       open: (model) => model.createChannel(),
@@ -63,7 +65,7 @@ export class Listener {
 
   /** Waits until it consumes. @throws ApiError UNAVAILABLE with the reason when it does not consume in time */
   async ready(): Promise<void> {
-    if (!(await this.channel.whenReady(this.options.timeoutMs ?? 10_000))) {
+    if (!(await this.channel.whenReady(this.timeoutMs))) {
       throw unavailable(this.check() ?? 'closed');
     }
   }

@@ -4,7 +4,7 @@ import { Backoff } from './backoff';
 import type { RabbitConnection } from './connection';
 import { IN_USE } from './leave-node';
 import { closeQuietly, endOf, isChannelClosed, NotYet, OPENING, SETTING_UP, TooSlow, type Opened } from './opened-channel';
-import { within } from './within';
+import { LONGEST_MS, within } from './within';
 
 const CLOSE_TIMEOUT_MS = 1000;
 /** Longest time for the opening of a channel, and then for its setup. */
@@ -85,7 +85,7 @@ export class RabbitChannel<C extends Channel> extends EventEmitter<{ open: [C]; 
         this.waiting.delete(finish);
         resolve(ready);
       };
-      const timer = setTimeout(finish, timeoutMs, false);
+      const timer = setTimeout(finish, Math.min(timeoutMs, LONGEST_MS), false);
       this.waiting.add(finish);
     });
   }

@@ -12,16 +12,12 @@ import { within } from '@app/amqp/connection/within';
 import type { CloudEvent } from '@app/contracts/event';
 import { readEvent, type EventType } from './events';
 import { readListenOptions, type ListenOptions } from './listen-options';
+import { deadOf, ListenerQueue } from './listener-queue';
 import { textOf } from './text-of';
 
-const MAX_BYTES = 256 * 1024 * 1024;
 const MAX_REASON_LENGTH = 500;
 /** Longest wait of an event that comes again for its handler that still runs: one that never ends must not keep the event. */
 const PATIENCE_MS = 60_000;
-const NOT_FOUND = 404;
-const ACCESS_REFUSED = 403;
-
-const deadOf = (queue: string) => `${queue}.dead`;
 
 /**
  * Consumes a queue of events. A failed event is retried with growing waits, then published to `<queue>.dead` with the reason in `x-dead-reason`.
@@ -35,7 +31,6 @@ export class Listener {
   private readonly tries: number;
   private readonly timeoutMs: number;
   private tag?: string;
-  private mayBind = true;
 
   /** @throws RangeError for an invalid option */
   constructor(
@@ -43,13 +38,14 @@ export class Listener {
     private readonly publisher: ConfirmedPublisher,
     private readonly options: ListenOptions,
   ) {
-    const { queue, prefetch, tries, maxLength, timeoutMs } = readListenOptions(options);
+    const { queue, handlers, prefetch, tries, maxLength, timeoutMs } = readListenOptions(options);
     this.tries = tries;
     this.timeoutMs = timeoutMs;
+    const listened = new ListenerQueue(connection, queue, Object.keys(handlers), maxLength);
     this.channel = new RabbitChannel(connection, {
       name: `events to ${queue}`,
       open: (model) => model.createChannel(),
-      setup: (channel) => this.setUp(channel, prefetch, maxLength),
+      setup: (channel) => this.setUp(channel, listened, prefetch),
     });
   }
 
@@ -79,12 +75,10 @@ export class Listener {
     await this.channel.close();
   }
 
-  private async setUp(channel: Channel, prefetch: number, maxLength: number): Promise<void> {
-    const { queue } = this.options;
-    if (await this.isThere()) await this.bindAsFarAsAllowed();
-    else await this.declareIfAllowed(channel, maxLength);
+  private async setUp(channel: Channel, queue: ListenerQueue, prefetch: number): Promise<void> {
+    await queue.prepare(channel);
     await channel.prefetch(prefetch);
-    const { consumerTag } = await channel.consume(queue, (message) => {
+    const { consumerTag } = await channel.consume(this.options.queue, (message) => {
       // The broker cancels consumers when the queue is deleted or moves to another node.
       if (!message) return closeQuietly(channel);
       if (this.closing.signal.aborted) return;
@@ -92,68 +86,6 @@ export class Listener {
       this.running.add(work);
     });
     this.tag = consumerTag;
-  }
-
-  /** Whether the operator has declared the queue and its dead-letter exchange for this account. */
-  private isThere(): Promise<boolean> {
-    const { queue } = this.options;
-    return this.allowed(NOT_FOUND, async (channel) => {
-      await channel.checkQueue(queue);
-      await channel.checkExchange(deadOf(queue));
-    });
-  }
-
-  /** Binds the queue if the account may. Otherwise the operator has bound it. */
-  private async bindAsFarAsAllowed(): Promise<void> {
-    this.mayBind &&= await this.allowed(ACCESS_REFUSED, (channel) => this.bind(channel));
-  }
-
-  private async bind(channel: Channel): Promise<void> {
-    const { queue, handlers } = this.options;
-    for (const type of Object.keys(handlers)) await channel.bindQueue(queue, 'events', type);
-  }
-
-  private async declareIfAllowed(channel: Channel, maxLength: number): Promise<void> {
-    try {
-      await this.declare(channel, maxLength);
-    } catch (error) {
-      const { code, message } = error as Error & { code?: unknown };
-      if (code !== ACCESS_REFUSED) throw error;
-      const { queue } = this.options;
-      const missing = `queue ${queue} or exchange ${deadOf(queue)} does not exist`;
-      throw new Error(`${missing}, and the account may not declare it: ${message}`, { cause: error });
-    }
-  }
-
-  private async declare(channel: Channel, maxLength: number): Promise<void> {
-    const { queue } = this.options;
-    const dead = deadOf(queue);
-    const bounded = { 'x-queue-type': 'quorum', 'x-max-length': maxLength, 'x-max-length-bytes': MAX_BYTES };
-    await channel.assertExchange(dead, 'fanout', { durable: true });
-    await channel.assertQueue(dead, { durable: true, arguments: { ...bounded, 'x-overflow': 'drop-head' } });
-    await channel.bindQueue(dead, dead, '');
-    await channel.assertQueue(queue, {
-      durable: true,
-      // drop-head, because a full queue that rejects loses the newest events.
-      arguments: { ...bounded, 'x-overflow': 'drop-head', 'x-delivery-limit': 20, 'x-dead-letter-exchange': dead },
-    });
-    await this.bind(channel);
-  }
-
-  /** Runs an action on its own channel, because the broker closes the channel on a refusal. @returns false when refused with this code */
-  private async allowed(code: number, action: (channel: Channel) => Promise<void>): Promise<boolean> {
-    const model = this.connection.current;
-    if (!model) throw new Error('the connection was lost');
-    const channel = await model.createChannel();
-    channel.on('error', () => undefined);
-    try {
-      await action(channel);
-      closeQuietly(channel);
-      return true;
-    } catch (error) {
-      if ((error as { code?: unknown }).code !== code) throw error;
-      return false;
-    }
   }
 
   /** Handles and acknowledges an event. If it ends without an ack, the broker delivers the event again. */

@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import type { Channel, ChannelModel } from 'amqplib';
 import { openConnection } from '@app/amqp/connection/open-connection';
 import { HEADER } from '@app/amqp/messages/headers';
@@ -85,5 +87,21 @@ describe(CollaborationClient.name, () => {
     await eventually(() => client.check() === undefined);
     await listener.close(0);
     expect(client.check()).toBeUndefined();
+  });
+
+  it('keeps nothing of a closed listener', async () => {
+    setFlagsFromString('--expose-gc');
+    const collect = runInNewContext('gc') as () => void;
+    const listenOnce = async () => {
+      const handlers = { 'user.added.v1': () => undefined };
+      const listener = await client.listen({ queue: 'billing.events', handlers });
+      await listener.close(0);
+      return [new WeakRef(listener), new WeakRef(handlers)];
+    };
+    const closed = await listenOnce();
+    await eventually(() => {
+      collect();
+      return closed.every((one) => one.deref() === undefined);
+    });
   });
 });

@@ -164,13 +164,12 @@ export class CollaborationClient {
    */
   async listen(options: ListenOptions): Promise<Listener> {
     for (const connection of [this.publishing, this.consuming]) this.start(connection);
-    const listener = new Listener(this.consuming, this.publisher, options);
+    const listener = new Listener(this.consuming, this.publisher, options, () => this.listeners.delete(listener));
     this.listeners.add(listener);
     try {
       await listener.ready();
       return listener;
     } catch (error) {
-      this.listeners.delete(listener);
       await listener.close(0);
       throw this.explained('listening', error as ApiError);
     }

@@ -32,11 +32,15 @@ export class Listener {
   private readonly timeoutMs: number;
   private tag?: string;
 
-  /** @throws RangeError for an invalid option */
+  /**
+   * @param onClosed called when nothing of it runs any more
+   * @throws RangeError for an invalid option
+   */
   constructor(
     private readonly connection: RabbitConnection,
     private readonly publisher: ConfirmedPublisher,
     private readonly options: ListenOptions,
+    private readonly onClosed: () => void,
   ) {
     const { queue, handlers, prefetch, tries, maxLength, timeoutMs } = readListenOptions(options);
     this.tries = tries;
@@ -73,6 +77,7 @@ export class Listener {
     if (current && this.tag !== undefined) await within(1000, current.cancel(this.tag));
     await within(drainTimeoutMs, Promise.all(this.running));
     await this.channel.close();
+    this.onClosed();
   }
 
   private async setUp(channel: Channel, queue: ListenerQueue, prefetch: number): Promise<void> {

@@ -99,6 +99,21 @@ describe('a listener of another service', () => {
     expect(await channel.checkQueue('twice.events')).toMatchObject({ messageCount: 0 });
   });
 
+  it('gives each try the event as it was published', async () => {
+    const seen: unknown[] = [];
+    client = new CollaborationClient({ url: broker.url, name: 'changing', apiKey: 'key' });
+    const changing = ({ id, data }: CloudEvent<{ organizationId: string }>) => {
+      seen.push([id, { ...data }]);
+      data.organizationId = 'changed';
+      if (seen.length === 1) throw new Error('not now');
+    };
+    await client.listen({ queue: 'changing.events', handlers: { [TYPE]: changing } });
+    const event = { ...EVENT, id: 'changed', data: { organizationId: 'acme' } };
+    channel.publish('events', TYPE, Buffer.from(JSON.stringify(event)));
+    await eventually(() => seen.length === 2);
+    expect(seen[1]).toEqual(seen[0]);
+  });
+
   it('says why it does not listen, and why commands cannot be published, each with its own reason', async () => {
     const vhost = new URL(broker.url).pathname.slice(1);
     const account = `reader-${vhost}`;

@@ -97,32 +97,35 @@ export class Listener {
   private async handle(message: ConsumeMessage, channel: Channel): Promise<void> {
     const event = readEvent(message.content);
     if (!event) return this.bury(message, channel, 'It is not a CloudEvent in JSON.', 1);
+    const { id } = event;
     // Again after each failure: of several copies that waited together one is handled at a time.
-    for (let earlier = this.atWork.get(event.id), last; earlier && earlier !== last; earlier = this.atWork.get(event.id)) {
+    for (let earlier = this.atWork.get(id), last; earlier && earlier !== last; earlier = this.atWork.get(id)) {
       if (await succeeds(earlier)) return settle(channel, () => channel.ack(message));
       last = earlier;
     }
     if (this.isClosed || isChannelClosed(channel)) return;
     const work = this.work(event, message, channel);
-    this.atWork.set(event.id, work);
+    this.atWork.set(id, work);
     try {
       if (await work) settle(channel, () => channel.ack(message));
     } finally {
-      if (this.atWork.get(event.id) === work) this.atWork.delete(event.id);
+      if (this.atWork.get(id) === work) this.atWork.delete(id);
     }
   }
 
   /** @returns whether a handler has succeeded, or none is needed */
   private async work(event: CloudEvent<unknown>, message: ConsumeMessage, channel: Channel): Promise<boolean> {
-    const handler = this.options.handlers[event.type as EventType] as ((event: unknown) => unknown) | undefined;
+    const { id, type } = event;
+    const handler = this.options.handlers[type as EventType] as ((event: unknown) => unknown) | undefined;
     const backoff = new Backoff(500, 60_000);
     for (let tries = 1; handler; tries++) {
       try {
-        await handler(event);
+        // Read again for each further try: the one before may have changed it.
+        await handler(tries === 1 ? event : readEvent(message.content));
         break;
       } catch (error) {
         const reason = textOf(error);
-        this.log('a handler failed', { type: event.type, id: event.id, tries, reason });
+        this.log('a handler failed', { type, id, tries, reason });
         if (tries >= this.tries) {
           await this.bury(message, channel, reason, tries);
           return false;

@@ -1,4 +1,5 @@
 import type { Channel, ChannelModel } from 'amqplib';
+import { IN_USE, leaveNode } from '@app/amqp/connection/leave-node';
 import { openConnection } from '@app/amqp/connection/open-connection';
 import { createTestBroker, type TestBroker } from '@app/testing/broker/broker';
 import { eventually } from '@app/testing/eventually';
@@ -97,6 +98,24 @@ describe('a listener of another service', () => {
     await closed;
     expect(handled).toEqual(['slow', 'later']);
     expect(await channel.checkQueue('twice.events')).toMatchObject({ messageCount: 0 });
+  });
+
+  it('handles an event at once that comes again during the pause between two tries', async () => {
+    const failedAt: number[] = [];
+    const handled = new Promise<number>((resolve) => {
+      client = new CollaborationClient({ url: broker.url, name: 'pausing', apiKey: 'key' });
+      const failing = async () => {
+        if (failedAt.length === 5) return resolve(performance.now());
+        failedAt.push(performance.now());
+        throw new Error('not now');
+      };
+      void client.listen({ queue: 'pausing.events', handlers: { [TYPE]: failing }, prefetch: 1 }).then(() => happen());
+    });
+    await eventually(() => failedAt.length === 5);
+    const [before, latest] = failedAt.slice(-2);
+    for (const { address } of IN_USE) leaveNode(address, 'a test');
+    // The pause that has begun is at least as long as the one before.
+    expect((await handled) - latest).toBeLessThan(latest - before);
   });
 
   it('gives each try the event as it was published', async () => {

@@ -19,6 +19,13 @@ const MAX_REASON_LENGTH = 500;
 /** Longest wait of an event that comes again for its handler that still runs: one that never ends must not keep the event. */
 const PATIENCE_MS = 60_000;
 
+interface Delivery {
+  readonly message: ConsumeMessage;
+  readonly channel: Channel;
+  /** Ends the pauses between tries: when the channel is lost, the event comes again at once and waits for its first copy. */
+  readonly pauses: AbortSignal;
+}
+
 /**
  * Consumes a queue of events. A failed event is retried with growing waits, then published to `<queue>.dead` with the reason in `x-dead-reason`.
  */
@@ -30,6 +37,7 @@ export class Listener {
   private readonly atWork = new Map<string, Promise<boolean>>();
   private readonly tries: number;
   private readonly timeoutMs: number;
+  private pauses?: AbortController;
   private tag?: string;
 
   /**
@@ -73,6 +81,7 @@ export class Listener {
   /** Takes no more events, and waits up to `drainTimeoutMs` milliseconds for the running handlers. Unfinished events are delivered again. */
   async close(drainTimeoutMs = 10_000): Promise<void> {
     this.closing.abort();
+    this.pauses?.abort();
     const { current } = this.channel;
     if (current && this.tag !== undefined) await within(1000, current.cancel(this.tag));
     await within(drainTimeoutMs, Promise.all(this.running));
@@ -83,67 +92,69 @@ export class Listener {
   private async setUp(channel: Channel, queue: ListenerQueue, prefetch: number): Promise<void> {
     await queue.prepare(channel);
     await channel.prefetch(prefetch);
+    const pauses = (this.pauses = new AbortController());
+    channel.once('close', () => pauses.abort());
     const { consumerTag } = await channel.consume(this.options.queue, (message) => {
       // The broker cancels consumers when the queue is deleted or moves to another node.
       if (!message) return closeQuietly(channel);
-      if (this.closing.signal.aborted) return;
-      const work = this.handle(message, channel).finally(() => this.running.delete(work));
+      if (this.isClosed) return;
+      const work = this.handle({ message, channel, pauses: pauses.signal }).finally(() => this.running.delete(work));
       this.running.add(work);
     });
     this.tag = consumerTag;
   }
 
   /** Handles and acknowledges an event. If it ends without an ack, the broker delivers the event again. */
-  private async handle(message: ConsumeMessage, channel: Channel): Promise<void> {
-    const event = readEvent(message.content);
-    if (!event) return this.bury(message, channel, 'It is not a CloudEvent in JSON.', 1);
+  private async handle(delivery: Delivery): Promise<void> {
+    const event = readEvent(delivery.message.content);
+    if (!event) return this.bury(delivery, 'It is not a CloudEvent in JSON.', 1);
     const { id } = event;
     // Again after each failure: of several copies that waited together one is handled at a time.
     for (let earlier = this.atWork.get(id), last; earlier && earlier !== last; earlier = this.atWork.get(id)) {
-      if (await succeeds(earlier)) return settle(channel, () => channel.ack(message));
+      if (await succeeds(earlier)) return ack(delivery);
       last = earlier;
     }
-    if (this.isClosed || isChannelClosed(channel)) return;
-    const work = this.work(event, message, channel);
+    if (delivery.pauses.aborted) return;
+    const work = this.work(event, delivery);
     this.atWork.set(id, work);
     try {
-      if (await work) settle(channel, () => channel.ack(message));
+      if (await work) ack(delivery);
     } finally {
       if (this.atWork.get(id) === work) this.atWork.delete(id);
     }
   }
 
   /** @returns whether a handler has succeeded, or none is needed */
-  private async work(event: CloudEvent<unknown>, message: ConsumeMessage, channel: Channel): Promise<boolean> {
+  private async work(event: CloudEvent<unknown>, delivery: Delivery): Promise<boolean> {
     const { id, type } = event;
     const handler = this.options.handlers[type as EventType] as ((event: unknown) => unknown) | undefined;
     const backoff = new Backoff(500, 60_000);
     for (let tries = 1; handler; tries++) {
       try {
         // Read again for each further try: the one before may have changed it.
-        await handler(tries === 1 ? event : readEvent(message.content));
+        await handler(tries === 1 ? event : readEvent(delivery.message.content));
         break;
       } catch (error) {
         const reason = textOf(error);
         this.log('a handler failed', { type, id, tries, reason });
         if (tries >= this.tries) {
-          await this.bury(message, channel, reason, tries);
+          await this.bury(delivery, reason, tries);
           return false;
         }
       }
-      await backoff.wait(this.closing.signal);
+      await backoff.wait(delivery.pauses);
       // The broker delivers it again: the channel is lost, or will be closed.
-      if (this.isClosed || isChannelClosed(channel)) return false;
+      if (delivery.pauses.aborted) return false;
     }
     return true;
   }
 
-  private async bury(message: ConsumeMessage, channel: Channel, reason: string, tries: number): Promise<void> {
-    const { content } = message;
-    const { messageId, type, contentType, timestamp, appId } = message.properties as Options.Publish;
-    const headers: Record<string, unknown> = message.properties.headers ?? {};
+  private async bury(delivery: Delivery, reason: string, tries: number): Promise<void> {
+    const { content, properties } = delivery.message;
+    const { messageId, type, contentType, timestamp, appId } = properties as Options.Publish;
+    const headers: Record<string, unknown> = properties.headers ?? {};
     const backoff = new Backoff();
-    while (!isChannelClosed(channel)) {
+    while (!isChannelClosed(delivery.channel)) {
       try {
         const outcome = await this.publisher.publish({
           exchange: deadOf(this.options.queue),
@@ -156,14 +167,14 @@ export class Listener {
             headers: { ...headers, [HEADER.deadReason]: reason.slice(0, MAX_REASON_LENGTH), [HEADER.attempt]: tries },
           },
         });
-        if (outcome === 'confirmed') return settle(channel, () => channel.ack(message));
+        if (outcome === 'confirmed') return ack(delivery);
         this.log('a dead letter could not be published', { outcome });
       } catch (error) {
         if (!(error instanceof NotWritten)) throw error;
         this.log('a dead letter could not be published', { reason: error.message });
       }
-      if (this.closing.signal.aborted) return;
-      await backoff.wait(this.closing.signal);
+      if (delivery.pauses.aborted) return;
+      await backoff.wait(delivery.pauses);
     }
   }
 
@@ -177,10 +188,10 @@ function succeeds(work: Promise<boolean>): Promise<boolean> {
   return Promise.race([work.catch(() => false), sleep(PATIENCE_MS, false, { ref: false })]);
 }
 
-function settle(channel: Channel, send: () => void): void {
+function ack({ channel, message }: Delivery): void {
   if (isChannelClosed(channel)) return;
   try {
-    send();
+    channel.ack(message);
   } catch {
     // The channel is closing; its close event follows.
   }

@@ -24,28 +24,72 @@ export function accountsTable() {
   );
 }
 
-/** Exchanges, queues and bindings, from the same lists that are declared at set-up. */
+const SERVICE = '<service>';
+/** Of a message. Each service has its own. */
+const PATTERN = /\.v\d+$/;
+
+/** Exchanges, queues and bindings, from the same lists that are declared at set-up. Rows that differ in one cell are one row. */
 export function topologyTables() {
   const load = createRequire(import.meta.url);
   /** @type {typeof import('../../libs/rabbitmq/src/topology/topology.ts')} */
-  const { EXCHANGES, QUEUES, BINDINGS } = load(join(ROOT, 'dist/libs/rabbitmq/src/topology/topology.js'));
+  const { EXCHANGES, QUEUES, BINDINGS, SERVICES } = load(join(ROOT, 'dist/libs/rabbitmq/src/topology/topology.js'));
   /** @param {{ arguments: Record<string, string | number> }} queue */
   const argumentsOf = (queue) =>
     Object.entries(queue.arguments)
       .map(([name, value]) => code(`${name}: ${value}`))
       .join('<br>');
+  const queues = ofEachService(
+    SERVICES,
+    QUEUES.map((queue) => [code(queue.name), argumentsOf(queue)]),
+  );
+  const bindings = ofEachService(
+    SERVICES,
+    BINDINGS.map(({ exchange, routingKey, queue }) => [exchange, routingKey, queue].map(code)),
+    ([, key]) => !PATTERN.test(key.slice(1, -1)),
+  );
   return [
     table(
       ['Exchange', 'Type', 'Purpose'],
       EXCHANGES.map(({ name, type, purpose }) => [code(name), type, purpose]),
     ),
-    table(
-      ['Queue', 'Arguments'],
-      QUEUES.map((queue) => [code(queue.name), argumentsOf(queue)]),
-    ),
-    table(
-      ['Exchange', 'Routing key', 'Queue'],
-      BINDINGS.map(({ exchange, routingKey, queue }) => [exchange, routingKey, queue].map(code)),
-    ),
+    table(['Queues', 'Arguments'], joined(queues, 0, '<br>')),
+    table(['Exchange', 'Routing keys', 'Queue'], joined(bindings, 1, ', ')),
   ].join('\n\n');
+}
+
+/**
+ * One row in place of the rows that each service has, and that differ in its name alone.
+ * @param {readonly string[]} services
+ * @param {string[][]} rows
+ * @param {(row: string[]) => boolean} [mayBe]
+ */
+function ofEachService(services, rows, mayBe = () => true) {
+  const key = (/** @type {string[]} */ row) => row.join('\n');
+  const all = new Set(rows.map(key));
+  const named = (/** @type {string[]} */ row, /** @type {string} */ from, /** @type {string} */ to) =>
+    row.map((cell) => cell.replaceAll(new RegExp(`(?<![\\w.])${from}(?=\\.)`, 'g'), to));
+  const general = rows.map((row) => {
+    const service = services.find((one) => key(named(row, one, SERVICE)) !== key(row));
+    if (!service || !mayBe(row)) return row;
+    return services.every((other) => all.has(key(named(row, service, other)))) ? named(row, service, SERVICE) : row;
+  });
+  return [...new Map(general.map((row) => [key(row), row])).values()];
+}
+
+/**
+ * One row in place of those that differ in one cell alone.
+ * @param {string[][]} rows
+ * @param {number} cell
+ * @param {string} separator
+ */
+function joined(rows, cell, separator) {
+  /** @type {Map<string, string[]>} */
+  const found = new Map();
+  for (const row of rows) {
+    const key = row.toSpliced(cell, 1).join('\n');
+    const same = found.get(key);
+    if (same) same[cell] += separator + row[cell];
+    else found.set(key, [...row]);
+  }
+  return [...found.values()];
 }

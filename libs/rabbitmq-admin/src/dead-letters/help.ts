@@ -43,7 +43,7 @@ Options:
 A replay can repeat a command that was executed before. Within 24 hours of its first run nothing is stored twice, and nothing is deleted, removed
 or erased that came after that run, as long as the dead letter has a message_id. Later the command deletes, removes or erases what is there by
 then, and stores a deleted notification again. notifications.update.v1, users.add.v1 and documents.set.v1 overwrite later changes at any time.
-docs/messages.md has the effect of each operation.
+docs/integrating.md has the effect of each operation.
 The broker is that of AMQP_URL, with the full-rights account, else that of a running "npm start". TRUSTED_PUBLISHERS lists the accounts
 of the services: headers of a dead letter count only when the broker has checked that one of these accounts published it.
 Exit codes: 0 done, 1 failed or incomplete, 2 wrong usage.

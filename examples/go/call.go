@@ -21,6 +21,7 @@ type object = map[string]any
 type caller struct {
 	channel *amqp.Channel
 	replies <-chan amqp.Delivery
+	closed  <-chan *amqp.Error
 	queue   string
 	account string
 }
@@ -41,7 +42,8 @@ func main() {
 	must(channel.QueueBind(queue.Name, queue.Name, "replies", false, nil))
 	replies, err := channel.Consume(queue.Name, "", true, true, false, false, nil)
 	must(err)
-	calls := caller{channel, replies, queue.Name, account.Username}
+	closed := channel.NotifyClose(make(chan *amqp.Error, 1))
+	calls := caller{channel, replies, closed, queue.Name, account.Username}
 
 	var done struct{ Message string }
 	must(calls.call("users.add.v1", object{"organizationId": "acme", "users": []object{{"userId": "ada", "name": "Ada Lovelace"}}}, &done))
@@ -101,6 +103,7 @@ func (c caller) call(operation string, body object, result any) error {
 		MessageId:     newID(), // use the same id when you repeat the call
 		CorrelationId: correlationID,
 		ReplyTo:       c.queue,
+		Expiration:    fmt.Sprint(timeout.Milliseconds()),
 		UserId:        c.account, // your account; the broker checks it
 		Headers:       amqp.Table{"x-api-key": "demo-key", "x-deadline": deadline.UnixMilli()},
 		Body:          content,
@@ -112,7 +115,7 @@ func (c caller) call(operation string, body object, result any) error {
 		select {
 		case reply, open := <-c.replies:
 			if !open {
-				return errors.New("the connection is lost: the outcome is unknown")
+				return fmt.Errorf("the channel is closed, and the outcome is unknown: %v", <-c.closed)
 			}
 			if reply.CorrelationId != correlationID {
 				continue // of a call that was given up

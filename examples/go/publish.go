@@ -33,6 +33,7 @@ func main() {
 	must(err)
 	must(channel.Confirm(false))
 	returned := channel.NotifyReturn(make(chan amqp.Return, 1))
+	closed := channel.NotifyClose(make(chan *amqp.Error, 1))
 	// Before 1.8 the library can lose a deferred confirmation (rabbitmq/amqp091-go#182).
 	confirms := channel.NotifyPublish(make(chan amqp.Confirmation, 1))
 
@@ -47,13 +48,13 @@ func main() {
 		}))
 	select {
 	case confirm, open := <-confirms:
+		if !open {
+			log.Fatal("The channel is closed: ", <-closed) // the broker's reason, such as a missing right
+		}
 		select {
 		case <-returned: // comes before its confirm
 			log.Fatal("No queue is bound: the system is not set up.")
 		default:
-		}
-		if !open {
-			log.Fatal("The connection is lost: repeat it.")
 		}
 		if !confirm.Ack {
 			log.Fatal("The queue is full: repeat it later.")

@@ -93,12 +93,15 @@ public class Call {
             .messageId(UUID.randomUUID().toString()) // use the same id when you repeat the call
             .correlationId(correlationId)
             .replyTo(queue)
+            .expiration(String.valueOf(TIMEOUT_MS))
             .userId(account) // your account; the broker checks it
             .headers(Map.of("x-api-key", "demo-key", "x-deadline", deadline))
             .build();
     channel.basicPublish(System.getenv("COMMANDS_EXCHANGE"), operation, true, properties, JSON.writeValueAsBytes(body));
     while (true) {
       Delivery reply = replies.poll(deadline - System.currentTimeMillis(), TimeUnit.MILLISECONDS);
+      // The broker closes the channel when the account lacks a right.
+      if (reply == null && !channel.isOpen()) throw channel.getCloseReason();
       if (reply == null) throw new TimeoutException("DEADLINE_EXCEEDED: the outcome is unknown");
       // Another id is of a call that was given up.
       if (!correlationId.equals(reply.getProperties().getCorrelationId())) continue;

@@ -27,6 +27,7 @@ async function call(operation, body) {
     messageId: randomUUID(), // use the same id when you repeat the call
     correlationId,
     replyTo: queue,
+    expiration: TIMEOUT_MS,
     userId: decodeURIComponent(new URL(url).username),
     headers: { 'x-api-key': 'demo-key', 'x-deadline': Date.now() + TIMEOUT_MS },
   });

@@ -24,6 +24,7 @@ channel.basic_consume(
 
 def call(operation, body):
     correlation_id = str(uuid.uuid4())
+    replies.clear()  # late ones of calls that were given up
     channel.basic_publish(
         exchange=os.environ.get("COMMANDS_EXCHANGE", "commands"),
         routing_key=operation,
@@ -35,6 +36,7 @@ def call(operation, body):
             message_id=str(uuid.uuid4()),  # use the same id when you repeat the call
             correlation_id=correlation_id,
             reply_to=queue,
+            expiration=str(TIMEOUT_S * 1000),
             user_id=parameters.credentials.username,
             headers={"x-api-key": "demo-key", "x-deadline": int((time.time() + TIMEOUT_S) * 1000)},
         ),

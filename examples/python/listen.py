@@ -12,6 +12,7 @@ channel = connection.channel()
 channel.basic_qos(prefetch_count=20)
 
 
+# pika sends no heartbeats while this runs: work that takes a minute belongs in a thread, or the broker ends the connection.
 def on_event(channel, method, _, body):
     event = json.loads(body)
     users = ",".join(user["userId"] for user in event["data"]["users"])

@@ -12,5 +12,6 @@ await client.listen({
     },
   },
 });
+// Running handlers end first.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void client.close());
 console.log('listening');
-process.once('SIGINT', () => void client.close());

@@ -1,11 +1,13 @@
-import { execFile, spawn } from 'node:child_process';
+import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
+import type { Channel, ChannelModel } from 'amqplib';
 import { Client } from 'pg';
+import { openConnection } from '@app/amqp/connection/open-connection';
 import { createTestBroker, type TestBroker } from '@app/testing/broker/broker';
 import { eventually } from '@app/testing/eventually';
 import { requiredEnv } from '@app/testing/required-env';
@@ -25,6 +27,8 @@ const OPERATIONS = [
   ...['notifications.add.v1', 'notifications.inbox.v1', 'notifications.update.v1', 'notifications.delete.v1'],
 ].join();
 const LANGUAGES = ['node', 'typescript', ...(['python', 'shell', 'go', 'java'] as const).filter((language) => TOOLS[language])];
+/** amqp-publish waits for no confirm, and the shell calls over HTTP. */
+const WITH_CONFIRMS = LANGUAGES.filter((language) => language !== 'shell');
 
 /** The examples, run like by another team: with an account that the operator has created. */
 describe('the examples', () => {
@@ -32,6 +36,8 @@ describe('the examples', () => {
   let system: System;
   let account: string;
   let env: Record<string, string>;
+  let admin: ChannelModel;
+  let channel: Channel;
   const directory = mkdtempSync(join(tmpdir(), 'examples-'));
   const listening: { stop: () => Promise<void> }[] = [];
 
@@ -59,9 +65,12 @@ describe('the examples', () => {
     // The examples use this key.
     expect(queues).toEqual(['billing.events']);
     env = { BILLING_AMQP_URL: url, COMMANDS_EXCHANGE: exchange, GATEWAY_URL: system.services.gateway.url };
+    admin = await openConnection({ url: broker.url, name: 'test' });
+    channel = await admin.createChannel();
   });
   afterAll(async () => {
     await Promise.all(listening.map((one) => one.stop()));
+    await admin?.close();
     await system?.stop();
     if (account) await broker.management.delete(`users/${account}`);
     await broker?.drop();
@@ -85,10 +94,19 @@ describe('the examples', () => {
         return [process.execPath, [join(directory, `build/${example}.js`)]];
     }
   }
-  async function output(language: string, example: string): Promise<string[]> {
+  async function output(language: string, example: string, more: Record<string, string> = {}): Promise<string[]> {
     const [command, args] = commandOf(language, example);
-    const { stdout } = await run(command, args, { env: { PATH: process.env.PATH, ...env }, timeout: 20_000 });
+    const { stdout } = await run(command, args, { env: { PATH: process.env.PATH, ...env, ...more }, timeout: 20_000 });
     return stdout.trim().split('\n');
+  }
+  /** Starts an example that listens. @returns once it does, with how it will end */
+  async function listen(language: string): Promise<{ child: ChildProcess; exited: Promise<unknown[]> }> {
+    const [command, args] = commandOf(language, 'listen');
+    const child = spawn(command, args, { env: { PATH: process.env.PATH, ...env }, stdio: ['ignore', 'pipe', 'ignore'] });
+    const exited = once(child, 'exit');
+    const lines = createInterface({ input: child.stdout });
+    await new Promise<void>((resolve) => lines.on('line', (line) => line === 'listening' && resolve()));
+    return { child, exited };
   }
   const ids = async () => {
     const { body } = await system.call('notifications/get', { organizationId: 'acme', documentId: 'plan' });
@@ -106,6 +124,33 @@ describe('the examples', () => {
     await database.connect();
     const setByShell = `SELECT FROM users.documents WHERE document_id = 'shell' AND access = 'restricted'`;
     await eventually(async () => (await database.query(setByShell)).rowCount === 1).finally(() => database.end());
+  });
+
+  it.each(WITH_CONFIRMS)('publish, in %s, says that the account may not, and that there is no queue', async (language) => {
+    const failure = (given: Record<string, string>) =>
+      output(language, 'publish', given).then(
+        () => Promise.reject(new Error('it was published')),
+        (error: unknown) => (error as { stderr: string }).stderr,
+      );
+    const another = env.COMMANDS_EXCHANGE === 'commands.1' ? 'commands.2' : 'commands.1';
+    expect(await failure({ COMMANDS_EXCHANGE: another })).toMatch(/ACCESS_REFUSED|The broker account may not publish/);
+    const unbound = { BILLING_AMQP_URL: broker.url, COMMANDS_EXCHANGE: 'amq.topic' };
+    expect(await failure(unbound)).toMatch(/no queue is bound|UnroutableError/i);
+  });
+
+  it.each(WITH_CONFIRMS)('call, in %s, gives what waits a time to expire', async (language) => {
+    const { queue } = await channel.assertQueue('', { exclusive: true });
+    await channel.bindQueue(queue, env.COMMANDS_EXCHANGE, '#');
+    await output(language, 'call');
+    const { messageCount } = await channel.checkQueue(queue);
+    const expirations: unknown[] = [];
+    for (let message = 0; message < messageCount; message++) {
+      const got = await channel.get(queue, { noAck: true });
+      expirations.push(got && got.properties.expiration);
+    }
+    await channel.deleteQueue(queue);
+    expect(expirations.length).toBeGreaterThan(0);
+    expect(expirations).not.toContain(undefined);
   });
 
   it.each(LANGUAGES)('call, in %s, gets results and an error', async (language) => {
@@ -149,10 +194,7 @@ describe('the examples', () => {
   it.each(LANGUAGES.filter((language) => ['node', 'python', 'go'].includes(language)))(
     'listen, in %s, ends with an error when the broker closes its connection',
     async (language) => {
-      const [command, args] = commandOf(language, 'listen');
-      const child = spawn(command, args, { env: { PATH: process.env.PATH, ...env }, stdio: ['ignore', 'pipe', 'ignore'] });
-      const exited = once(child, 'exit');
-      await once(createInterface({ input: child.stdout }), 'line');
+      const { child, exited } = await listen(language);
       await eventually(async () => {
         await broker.management.killConnectionsOf(account);
         return child.exitCode !== null;
@@ -160,6 +202,22 @@ describe('the examples', () => {
       expect(await exited).toEqual([1, null]);
     },
   );
+
+  it.each(LANGUAGES.filter((language) => ['node', 'python', 'go', 'java'].includes(language)))(
+    'listen, in %s, ends with an error when its work fails',
+    async (language) => {
+      const { exited } = await listen(language);
+      channel.sendToQueue('billing.events', Buffer.from('no JSON'));
+      expect(await exited).toEqual([1, null]);
+      await eventually(async () => (await channel.purgeQueue('billing.events')).messageCount > 0);
+    },
+  );
+
+  it('listen, in typescript, ends its handlers when it is told to stop', async () => {
+    const { child, exited } = await listen('typescript');
+    child.kill('SIGTERM');
+    expect(await exited).toEqual([0, null]);
+  });
 
   it.each(LANGUAGES)('listen, in %s, gets the event of a user', async (language) => {
     const [command, args] = commandOf(language, 'listen');

@@ -3,6 +3,7 @@ import type { DataSource, EntityManager } from 'typeorm';
 import { EVENT_TYPES } from '@app/contracts/event-types';
 import type { ErasureSteps, StepOutcome } from '@app/postgres/retention/erasure-loop';
 import { MEMBER_TABLES } from './level';
+import { RENEW } from './renew-members.sql';
 
 /** Users of one step, rows of one id that it looks through for them, and memberships deleted from each table by it. */
 const MOST_USERS = 100;
@@ -26,6 +27,10 @@ interface User {
   user_id: string;
 }
 
+interface FoundUser extends User {
+  is_hidden: boolean;
+}
+
 /** The start of the oldest transaction of this service. Null, which nothing is older than, while a session has `track_activities` off and shows none. */
 const OLDEST_TRANSACTION = `
   SELECT CASE WHEN bool_or(state = 'disabled') THEN NULL ELSE min(xact_start)::text END AS since
@@ -42,34 +47,39 @@ const TAKE = `
   ORDER BY api_key, id LIMIT 1 FOR UPDATE SKIP LOCKED`;
 
 /**
- * Rows of `wanted` users behind the position ($5, $6), of all tenants, and whether they are of this one and hidden by the erasure. The plan does not know
- * the limit, or it would read and sort all rows of a user.
+ * Rows of `wanted` users behind the position ($5, $6), of all tenants, and whether they are of this one and the erasure has hidden them, or may not have
+ * seen them because they were not committed. These have versions from the day before its call on, which few rows of other tenants have. The plan does
+ * not know the limit, or it would read and sort all rows of a user.
  */
-const hiddenRows = (wanted: string, most: number) => `
+const rowsOf = (wanted: string, most: number) => `
     SELECT u.* FROM ${wanted} CROSS JOIN LATERAL (
-      SELECT u.user_id, u.organization, u.left_version >= $4::bigint AND (
-        SELECT o.api_key = $1 AND ($3::text[] IS NULL OR o.organization_id = ANY ($3)) FROM organizations o WHERE o.id = u.organization
-      ) AS is_hidden
+      SELECT u.user_id, u.organization, u.left_version >= $4::bigint AS is_hidden,
+        (u.left_version >= $4::bigint OR u.version > (SELECT version FROM older)) AND (
+          SELECT o.api_key = $1 AND ($3::text[] IS NULL OR o.organization_id = ANY ($3)) FROM organizations o WHERE o.id = u.organization
+        ) AS is_found
       FROM users u WHERE u.user_id = wanted.user_id AND (u.user_id, u.organization) > ($5, $6::bigint)
       ORDER BY u.organization LIMIT (SELECT ${most})
     ) u`;
 
 /**
- * The next users that the erasure has hidden, also those who have left again since, in the order of the position. Other tenants may have users with the
- * same ids, in any number of organizations. So few rows of each id are looked through, and more of the first id that has more: up to `looked_to`.
+ * The next users that the erasure has hidden, also those who have left again since, and those whom it could not see, in the order of the position. Other
+ * tenants may have users with the same ids, in any number of organizations. So few rows of each id are looked through, and more of the first id that has
+ * more: up to `looked_to`. $7 is the time of the call.
  */
 const NEXT_USERS = `
-  WITH looked AS MATERIALIZED (${hiddenRows('unnest($2::text[]) AS wanted(user_id)', MOST_USERS)}
+  WITH older AS MATERIALIZED (
+    SELECT coalesce(max(version), -1) AS version FROM version_times WHERE day < ($7::timestamptz AT TIME ZONE 'UTC')::date - 1
+  ), looked AS MATERIALIZED (${rowsOf('unnest($2::text[]) AS wanted(user_id)', MOST_USERS)}
   ), wanted AS MATERIALIZED (
     SELECT user_id FROM looked GROUP BY user_id HAVING count(*) = ${MOST_USERS} ORDER BY user_id LIMIT 1
-  ), more AS MATERIALIZED (${hiddenRows('wanted', MOST_ROWS)}
+  ), more AS MATERIALIZED (${rowsOf('wanted', MOST_ROWS)}
   ), next AS MATERIALIZED (
-    SELECT user_id, organization FROM (
+    SELECT user_id, organization, is_hidden FROM (
       SELECT * FROM looked WHERE (user_id < (SELECT user_id FROM wanted)) IS NOT FALSE UNION ALL SELECT * FROM more
-    ) behind WHERE is_hidden ORDER BY user_id, organization LIMIT ${MOST_USERS}
+    ) behind WHERE is_found ORDER BY user_id, organization LIMIT ${MOST_USERS}
   )
-  SELECT (SELECT coalesce(json_agg(json_build_object('organization', organization::text, 'user_id', user_id) ORDER BY user_id, organization), '[]')
-      FROM next) AS users,
+  SELECT (SELECT coalesce(json_agg(json_build_object('organization', organization::text, 'user_id', user_id, 'is_hidden', is_hidden)
+      ORDER BY user_id, organization), '[]') FROM next) AS users,
     (SELECT json_build_object('organization', max(organization)::text, 'user_id', user_id) FROM more GROUP BY user_id) AS looked_to`;
 
 /** A statement of its own: the next one sees what the holder of such a row has committed. Users are looked up one by one, in this order, here and below. */
@@ -77,7 +87,7 @@ const LOCK_USERS = `
   SELECT FROM (SELECT * FROM unnest($1::bigint[], $2::text[]) AS e(organization, user_id) ORDER BY organization, user_id COLLATE "C") e
   CROSS JOIN LATERAL (SELECT FROM users u WHERE u.organization = e.organization AND u.user_id = e.user_id FOR UPDATE) u`;
 
-/** The rows stay as they are while their user is locked, and so do their ctids. */
+/** Of hidden users. The rows stay as they are while their user is locked, and so do their ctids. */
 const DELETE_MEMBERSHIPS = `
   WITH erased AS MATERIALIZED (SELECT * FROM unnest($1::bigint[], $2::text[]) AS e(organization, user_id)),
   ${MEMBER_TABLES.map(
@@ -133,12 +143,13 @@ export class UsersErasureSteps implements ErasureSteps {
       const erasure = await this.take(manager);
       if (!erasure) return (await manager.query<unknown[]>('SELECT FROM erasures LIMIT 1')).length > 0 ? 'waiting' : 'idle';
       this.lastKey = erasure.api_key;
-      if (erasure.outbox_seq === null) return this.eraseSome(manager, erasure);
+      if (erasure.outbox_seq === null) return (await this.eraseSome(manager, erasure)) ? 'renewed' : 'done';
       await manager.query(COMPLETE, [erasure.id]);
       return erasure;
     });
-    if (typeof completed === 'string') return completed;
+    if (completed === 'waiting' || completed === 'idle' || completed === 'done') return completed;
     this.written();
+    if (completed === 'renewed') return 'done';
     const { id, user_ids: users, requested_at: since } = completed;
     const seconds = Math.round((Date.now() - since.getTime()) / 1000);
     this.logger.log({ msg: 'an erasure is complete in this service', erasure: id, users: users.length, seconds });
@@ -159,30 +170,49 @@ export class UsersErasureSteps implements ErasureSteps {
     return (await after(this.lastKey))[0] ?? (await after(''))[0];
   }
 
-  private async eraseSome(manager: EntityManager, erasure: Erasure): Promise<StepOutcome> {
+  /** @returns whether events were written */
+  private async eraseSome(manager: EntityManager, erasure: Erasure): Promise<boolean> {
     const { id, api_key: apiKey, user_ids: userIds, organization_ids: organizationIds, version } = erasure;
     const position = [erasure.at_user_id, erasure.at_organization];
-    const [{ users, looked_to: lookedTo }] = await manager.query<[{ users: User[]; looked_to: User | null }]>(NEXT_USERS, [
+    const [{ users, looked_to: lookedTo }] = await manager.query<[{ users: FoundUser[]; looked_to: User | null }]>(NEXT_USERS, [
       ...[apiKey, userIds, organizationIds, version],
       ...position,
+      erasure.requested_at,
     ]);
     const last = (users.length < MOST_USERS && lookedTo) || users.at(-1);
     if (!last) {
       await manager.query(AWAIT_OUTBOX, [id]);
-      return 'done';
+      return false;
     }
-    if (users.length > 0) {
-      const keys = [users.map(({ organization }) => organization), users.map(({ user_id: userId }) => userId)];
-      await manager.query(LOCK_USERS, keys);
-      const [{ more }] = await manager.query<[{ more: boolean }]>(DELETE_MEMBERSHIPS, [...keys, version]);
-      if (more) return 'done';
-      await manager.query(DELETE_USERS, keys);
-    }
-    await manager.query('UPDATE erasures SET at_user_id = $2, at_organization = $3 WHERE id = $1', [
-      id,
-      last.user_id,
-      last.organization,
-    ]);
-    return 'done';
+    const { isUnfinished, written } = await eraseOrRenew(manager, users, version);
+    if (!isUnfinished)
+      await manager.query('UPDATE erasures SET at_user_id = $2, at_organization = $3 WHERE id = $1', [
+        id,
+        last.user_id,
+        last.organization,
+      ]);
+    return written;
   }
 }
+
+/** @returns whether some of their memberships are left, and whether events were written */
+async function eraseOrRenew(
+  manager: EntityManager,
+  users: FoundUser[],
+  version: string,
+): Promise<{ isUnfinished: boolean; written: boolean }> {
+  if (users.length === 0) return { isUnfinished: false, written: false };
+  const everyone = keysOf(users);
+  const hidden = keysOf(users.filter((user) => user.is_hidden));
+  await manager.query(LOCK_USERS, everyone);
+  const [{ more }] = await manager.query<[{ more: boolean }]>(DELETE_MEMBERSHIPS, [...hidden, version]);
+  if (more) return { isUnfinished: true, written: false };
+  await manager.query(DELETE_USERS, hidden);
+  const [renewed] = await manager.query<[{ more: boolean; written: boolean }]>(RENEW, [...everyone, version]);
+  return { isUnfinished: renewed.more, written: renewed.written };
+}
+
+const keysOf = (users: readonly User[]) => [
+  users.map(({ organization }) => organization),
+  users.map(({ user_id: userId }) => userId),
+];

@@ -1,0 +1,169 @@
+import { EVENT_TYPES } from '@app/contracts/event-types';
+import type { AddUsersRequest } from '@app/contracts/users.add';
+import type { OutboxEvent } from '@app/postgres/outbox/outbox-event';
+import { users, UsersOnDatabase } from '../../test/users';
+
+let on: UsersOnDatabase;
+beforeAll(async () => {
+  on = await UsersOnDatabase.start();
+});
+afterEach(() => on.clear());
+afterAll(() => on?.stop());
+
+const AMY = { userId: 'amy', name: 'Canary Amy', email: 'canary@example.com' };
+const FIRST: AddUsersRequest = { organizationId: 'org', documentId: 'd', users: [AMY] };
+const erase = (organizationIds?: string[]) => on.erase({ userIds: ['amy'], organizationIds });
+
+interface Heard {
+  documentId?: string;
+  users: { userId: string; name?: string; version?: number; membership?: number }[];
+  version: number;
+}
+
+/** What a listener knows of the user in the end that follows the rules of docs/messages.md. */
+function known(events: readonly OutboxEvent[]): { documents: string[]; name?: string; version: number } {
+  let erased = -1;
+  let left = 0;
+  let details: { version: number; name?: string } = { version: 0 };
+  const [added, removed] = [new Map<string, number>(), new Map<string, number>()];
+  for (const { type, data } of events) {
+    const { documentId = '', users: changed = [], version } = JSON.parse(data) as Heard;
+    if (type === EVENT_TYPES.userErased) {
+      erased = Math.max(erased, version);
+      if (details.version <= erased) details = { version: 0 };
+    }
+    for (const { userId, name, version: ofDetails = 0, membership = 0 } of changed) {
+      if (userId !== 'amy') continue;
+      if (type === EVENT_TYPES.userAdded && membership > erased) {
+        added.set(documentId, Math.max(membership, added.get(documentId) ?? 0));
+        if (ofDetails > details.version) details = { version: ofDetails, name };
+      } else if (type === EVENT_TYPES.userRemoved && documentId)
+        removed.set(documentId, Math.max(ofDetails, removed.get(documentId) ?? 0));
+      else if (type === EVENT_TYPES.userRemoved) left = Math.max(left, ofDetails);
+    }
+  }
+  const isLive = ([id, version]: [string, number]) => version > Math.max(erased, left, removed.get(id) ?? 0);
+  return {
+    documents: [...added]
+      .filter(isLive)
+      .flatMap(([id]) => id)
+      .sort(),
+    ...details,
+  };
+}
+
+/** What the service and listeners know in the end, whatever the order of the events. */
+async function expectEverywhere(expected: { documents: string[]; name?: string }): Promise<void> {
+  await on.erased();
+  const { memberships } = await on.listMemberships('amy');
+  expect(memberships.map(({ id }) => id)).toEqual(expected.documents);
+  const [amy] = await on.dataSource.query<{ name: string | null; version: string }[]>(
+    `SELECT name, version FROM users WHERE user_id = 'amy'`,
+  );
+  expect(amy?.name ?? undefined).toBe(expected.name);
+  const everywhere = { documents: expected.documents, name: expected.name, version: Number(amy?.version ?? 0) };
+  expect([known(on.events), known(on.events.toReversed())]).toEqual([everywhere, everywhere]);
+}
+
+/** Adds the user for the first time, while an erasure begins and is answered. */
+async function addBesideErasure({
+  organizationIds,
+  apiKey,
+}: { organizationIds?: string[]; apiKey?: string } = {}): Promise<void> {
+  await on.add({ organizationId: 'org', users: users('grace') }, { apiKey });
+  // Versions of earlier days tell an erasure which users it need not look at.
+  await on.dataSource.query(`INSERT INTO version_times SELECT (now() AT TIME ZONE 'UTC')::date - 2, nextval('versions'), 0`);
+  // The call has its versions, and waits for the document.
+  await on.holding(`INSERT INTO documents (organization, document_id) SELECT id, 'd' FROM organizations`, async (rival) => {
+    const added = on.add(FIRST, { apiKey });
+    await rival.waiting(1);
+    await erase(organizationIds);
+    await rival.query('COMMIT');
+    await added;
+  });
+}
+
+it.each<[string, () => Promise<unknown>]>([
+  ['no further call', () => Promise.resolve()],
+  ['the same call again', () => on.add(FIRST)],
+  ['a change of the e-mail address', () => on.add({ ...FIRST, users: [{ ...AMY, email: 'new@example.com' }] })],
+])('keeps a user whom an earlier call adds for the first time and commits later: %s', async (_, then) => {
+  await addBesideErasure();
+  await then();
+  await expectEverywhere({ documents: ['d'], name: 'Canary Amy' });
+  expect(await on.values('SELECT user_id FROM users')).toEqual(['amy', 'grace']);
+});
+
+it('keeps such a user whom a later call adds to another document, too', async () => {
+  await addBesideErasure({ organizationIds: ['org', 'unknown'] });
+  await on.add({ ...FIRST, documentId: 'e', users: users('amy') });
+  await expectEverywhere({ documents: ['d', 'e'], name: 'Canary Amy' });
+});
+
+it('does not bring back what was removed before the erasure goes on', async () => {
+  await addBesideErasure();
+  await on.add({ ...FIRST, documentId: 'e', users: users('amy') });
+  await on.delete({ organizationId: 'org', documentId: 'd', userIds: ['amy'] });
+  await expectEverywhere({ documents: ['e'], name: 'Canary Amy' });
+});
+
+it('erases such a user who has left by then', async () => {
+  await addBesideErasure();
+  await on.delete({ organizationId: 'org', userIds: ['amy'] });
+  await expectEverywhere({ documents: [] });
+  expect(await on.values('SELECT user_id FROM users')).toEqual(['grace']);
+});
+
+it.each([{ organizationIds: ['other'] }, { apiKey: 'two' }])('renews nobody who is not erased: %j', async (outside) => {
+  await addBesideErasure(outside);
+  await on.erased();
+  const added = on.events
+    .filter(({ type }) => type === EVENT_TYPES.userAdded)
+    .map(({ data }) => (JSON.parse(data) as Heard).users);
+  expect(added).toMatchObject([[{ userId: 'grace' }], [{ userId: 'amy' }]]);
+});
+
+it('tells listeners nothing that was hidden while a call waited', async () => {
+  await on.add(FIRST);
+  await on.holding(`SELECT FROM users.users WHERE user_id = 'amy' FOR UPDATE`, async (rival) => {
+    const calls = [erase()];
+    await rival.waiting(1);
+    // It gets the row after the erasure, and began before.
+    const added = on.add({ ...FIRST, documentId: 'e', users: users('amy') });
+    await rival.waiting(2);
+    await rival.query('COMMIT');
+    await Promise.all([...calls, added]);
+  });
+  await expectEverywhere({ documents: ['e'] });
+});
+
+it('tells listeners of new details whose call has begun before the erasure', async () => {
+  await on.add({ ...FIRST, users: [...users('aaa'), AMY] });
+  await on.holding(`SELECT FROM users.users WHERE user_id = 'aaa' FOR UPDATE`, async (rival) => {
+    const changed = on.add({ ...FIRST, users: [...users('aaa'), { ...AMY, name: 'New' }] });
+    await rival.waiting(1);
+    await erase();
+    await on.add({ ...FIRST, users: users('amy') });
+    await rival.query('COMMIT');
+    await changed;
+  });
+  await expectEverywhere({ documents: ['d'], name: 'New' });
+});
+
+it('renews more memberships than one statement does', async () => {
+  await on.add({ organizationId: 'org', users: users('grace') });
+  await erase();
+  await on.dataSource.query(`
+    WITH amy AS (
+      INSERT INTO users (organization, user_id, name, initial_generated) SELECT id, 'amy', 'Canary Amy', true FROM organizations RETURNING organization
+    ), known AS (
+      INSERT INTO documents (organization, document_id) SELECT organization, lpad(n::text, 4, '0') FROM amy, generate_series(1, 600) n RETURNING *
+    )
+    INSERT INTO document_members (organization, document_id, user_id, added) SELECT organization, document_id, 'amy', 0 FROM known`);
+  const documents = await on.values('SELECT document_id FROM document_members');
+  expect(documents).toHaveLength(600);
+  await on.erased();
+  while ((await on.values('SELECT type FROM outbox')).length > 0) await on.published();
+  const expected = { documents, name: 'Canary Amy' };
+  expect([known(on.events), known(on.events.toReversed())]).toMatchObject([expected, expected]);
+});

@@ -184,6 +184,16 @@ describe(Members, () => {
     expect(await isComplete('slow')).toBe(true);
   });
 
+  it('stores no answer that has become old: its user may be erased by now', async () => {
+    users.memberships = documents(1);
+    members.answerMs = -1;
+    await expect(read('frozen')).rejects.toMatchObject({ status: 'UNAVAILABLE' });
+    expect([await copied('frozen'), await isComplete('frozen')]).toEqual([0, false]);
+    members.answerMs = 60_000;
+    await read('frozen');
+    expect([await copied('frozen'), await isComplete('frozen')]).toEqual([1, true]);
+  });
+
   it('ends no membership that has begun again since, also with a smaller version', async () => {
     const repository = new MembersRepository(dataSource);
     const [one] = documents(1);

@@ -19,6 +19,12 @@ export const TRUST_MS = 5000;
  */
 export const FETCH_MS = 15_000;
 
+/**
+ * Longest time from a question until its answer is about to be stored, in milliseconds. A process that stood still meanwhile must not bring back what was
+ * erased: an erasure ends 10 s after it.
+ */
+export const ANSWER_MS = 4000;
+
 /** Longest wait of one read. */
 const READ_MS = 2000;
 /** Part of the time until its deadline. A read keeps the rest for its own statement and its answer. */
@@ -54,6 +60,7 @@ export class Members {
   private readonly complete = new LRUCache<string, true>({ max: 100_000, ttl: TRUST_MS });
   /** Public for tests. */
   fetchMs = FETCH_MS;
+  answerMs = ANSWER_MS;
   shortMs = SHORT_MS;
   private readonly fetches = new LRUCache<string, Fetch>({ max: MAX_FETCHES });
   /** Parts at work, with their API keys. */
@@ -158,12 +165,14 @@ export class Members {
     // Read before the question: a membership copied by then and missing in the answer is wrong. A later one may come from an event.
     const known = await this.members.known(apiKey, organizationId, userId, { after, most: MEMBERSHIPS_PAGE });
     const request = { organizationId, userId, ...(after && { afterLevel: after.level, afterId: after.id }) };
+    const asked = performance.now();
     const answer = await askUsers(this.client, ListMemberships, request, context);
     looked(known.length + answer.memberships.length);
     const { end, ...part } = partOf(known, answer, MEMBERSHIPS_PAGE);
     const isEmpty = known.length === 0 && answer.memberships.length === 0 && answer.left === undefined;
     // The next read asks again. Memberships of earlier parts are copied.
     if (!end && isEmpty && !(await this.members.isKnown(apiKey, organizationId, userId))) return 'ofNobody';
+    if (performance.now() - asked > this.answerMs) throw notInTime();
     const isComplete = !end && !this.isOld(fetch);
     await this.members.complete(apiKey, organizationId, userId, { ...part, more: !isComplete });
     fetch.after = end;

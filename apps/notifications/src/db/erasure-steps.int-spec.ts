@@ -5,6 +5,8 @@ import { ErasuresRepository, type NewErasure } from './erasures.repository';
 import { InsertNotificationsRepository, type NewNotification } from './insert-notifications.repository';
 import { MembersRepository } from './members.repository';
 import { takeEvents } from './outbox.repository';
+import { forgetErasures } from './retention.repository';
+import { DAY_MS } from '../../test/days';
 import { aNotification, connectTestDatabase } from '../../test/notifications';
 
 const CANARY = 'canary "ada" \\ ü __proto__';
@@ -202,6 +204,23 @@ it('refuses older events about the user from the order on, and lets the next rea
   await members.add('tenant', 'org', DOCUMENT, [{ userId: CANARY, version: VERSION + 1 }]);
   await members.add('other', 'org', DOCUMENT, old);
   expect(await traces()).toEqual(['other/org members', 'tenant/org members']);
+});
+
+it('refuses older events also when it is forgotten', async () => {
+  await store(naming({ notifyAll: true }));
+  await order();
+  await erased();
+  await dataSource.query(`UPDATE erasures SET received_at = received_at - interval '7 days 1 minute'`);
+  await forgetErasures(dataSource, 10);
+  expect(await dataSource.query('SELECT FROM erased_users')).toEqual([]);
+  // She is back, and complete.
+  await members.complete('tenant', 'org', CANARY, {
+    memberships: [{ level: 'folder', id: 'f', version: VERSION + 1 }],
+    wrong: [],
+  });
+  await members.add('tenant', 'org', DOCUMENT, [{ userId: CANARY, version: VERSION }], Date.now() - 7 * DAY_MS);
+  expect((await members.known('tenant', 'org', CANARY, { most: 2 })).map(({ level }) => level)).toEqual(['folder']);
+  expect(await members.find('tenant', 'org', CANARY)).toMatchObject({ complete: false });
 });
 
 it('does nothing twice for a repeated order', async () => {

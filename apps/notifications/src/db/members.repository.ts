@@ -65,7 +65,7 @@ const columnsOf = (memberships: readonly CopiedMembership[]) => [
 export class MembersRepository {
   constructor(private readonly dataSource: DataSource) {}
 
-  /** @param at time of the event in epoch milliseconds. One of more than 29 days ago adds nobody, and the next read asks */
+  /** @param at time of the event in epoch milliseconds. One of more than 6 days ago adds nobody, and the next read asks */
   async add(
     apiKey: string,
     organizationId: string,

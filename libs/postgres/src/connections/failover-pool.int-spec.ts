@@ -1,5 +1,5 @@
 import { Logger } from '@nestjs/common';
-import { Client } from 'pg';
+import { Client, type PoolClient } from 'pg';
 import type { DataSource } from 'typeorm';
 import { createEmptyDatabase, type TestDatabase } from '@app/testing/database/server-databases';
 import { createDataSource } from './data-source';
@@ -66,6 +66,17 @@ describe(FailoverPool.name, () => {
     await jest.advanceTimersByTimeAsync(2000);
     await Promise.all(runners.map((runner) => runner.release()));
     expect(await asked).toBe('timeout exceeded when trying to connect');
+  });
+
+  it('does not wait for a connection that listens, which is never free', async () => {
+    const listening = dataSource.createQueryRunner();
+    const client = (await listening.connect()) as PoolClient;
+    client.on('notification', () => undefined);
+    await asAdministrator(`ALTER ROLE ${ROLE} CONNECTION LIMIT 1`);
+    await expect(dataSource.query('SELECT 1 AS one')).rejects.toMatchObject({ code: '53300' });
+    await asAdministrator(`ALTER ROLE ${ROLE} CONNECTION LIMIT ${ROOM}`);
+    await dataSource.query('SELECT 1 AS one');
+    await listening.release();
   });
 
   it('opens more when there is room again', async () => {

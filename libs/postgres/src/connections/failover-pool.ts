@@ -18,7 +18,7 @@ export class FailoverPool extends Pool {
   private readonly logger = new Logger('Postgres');
   private readonly servers: DatabaseServers;
   private readonly most: number;
-  private opened = 0;
+  private readonly opened = new Set<PoolClient>();
   private timer?: NodeJS.Timeout;
 
   /** @param config `Client` is a {@link WritableClient} */
@@ -26,8 +26,8 @@ export class FailoverPool extends Pool {
     super(config);
     this.servers = config.servers;
     this.most = this.options.max;
-    this.on('connect', () => this.opened++);
-    this.on('remove', () => this.opened--);
+    this.on('connect', (client) => this.opened.add(client));
+    this.on('remove', (client) => this.opened.delete(client));
     pools.add(this);
   }
 
@@ -51,9 +51,11 @@ export class FailoverPool extends Pool {
 
   /** Waits for one of the open connections, as long as for any connection. @throws the error unless it is the want of room; that of a full pool when none comes */
   private async openOne(error: unknown): Promise<PoolClient> {
-    if (!hasNoRoom(error) || this.opened < 1) throw error;
-    if (!this.timer) this.logger.warn({ msg: 'the database has no room for more connections', open: this.opened, of: this.most });
-    this.options.max = Math.min(this.most, this.opened);
+    // One that listens for NOTIFY is never free. With that one alone the database is away.
+    if (!hasNoRoom(error) || [...this.opened].every((client) => client.listenerCount('notification') > 0)) throw error;
+    const { size: open } = this.opened;
+    if (!this.timer) this.logger.warn({ msg: 'the database has no room for more connections', open, of: this.most });
+    this.options.max = Math.min(this.most, open);
     this.timer ??= setTimeout(() => {
       this.timer = undefined;
       this.options.max = this.most;

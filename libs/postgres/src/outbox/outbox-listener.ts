@@ -28,6 +28,7 @@ export class OutboxListener {
       await client.query(`LISTEN ${client.escapeIdentifier(channel)}`);
       return (this.listening = runner);
     } catch (error) {
+      this.ignore?.();
       await runner.release();
       throw error;
     }

@@ -151,6 +151,24 @@ describe('the doctor', () => {
     ]);
   });
 
+  it('looks at everything else beside a table that somebody has locked', async () => {
+    const holder = new Client({ connectionString: database.url });
+    await holder.connect();
+    await holder.query('BEGIN; LOCK TABLE users.outbox');
+    const found = await findings();
+    await holder.end();
+    const states = Object.fromEntries(found.map(({ subject, state }) => [subject, state]));
+    expect(states).toMatchObject({
+      'outbox of notifications': 'ok',
+      'erasures of users': 'ok',
+      'erasures of notifications': 'ok',
+    });
+    const held = found.filter(({ found: text }) => text === 'could not be looked at (55P03)');
+    expect(held.map(({ subject, action }) => [subject, action])).toEqual(
+      ['outbox of users', 'copy'].map((subject) => [subject, expect.stringContaining('PoolExhausted') as string]),
+    );
+  });
+
   it('sees rights that are too wide, a missing queue, another argument, letters, and a queue that nobody consumes', async () => {
     const connection = await connect(broker.url);
     const channel = await connection.createConfirmChannel();

@@ -6,7 +6,7 @@ import { lookAtAccount } from './broker/accounts';
 import { lookByManagement } from './broker/management';
 import type { DoctorConfig } from './config';
 import { lookAtServer } from './database/health';
-import { connectAs, lookAtRole, SCHEMAS } from './database/roles';
+import { lookAs, lookAtRole, SCHEMAS } from './database/roles';
 import { Findings, type Finding } from './finding';
 import { brokerServersOf, databaseServersOf, lookAtServers, managementServersOf } from './servers';
 
@@ -57,29 +57,10 @@ async function examineDatabase(config: DoctorConfig): Promise<Findings> {
   for (const schema of SCHEMAS) {
     const url = urls[schema];
     if (!url) findings.skipped(`role ${schema}`, 'its URL is not set');
-    else await withClient(findings, schema, { url, tlsFiles }, (client) => lookAtRole(findings, client, schema));
+    else await lookAs(findings, schema, { url, tlsFiles }, (client) => lookAtRole(findings, client, schema));
   }
   const { databaseUrl: url } = config;
   if (!url) findings.skipped('settings, sessions, tables, outboxes, erasures and the copy', 'DATABASE_URL is not set');
-  else await withClient(findings, 'full-rights', { url, tlsFiles }, (client) => lookAtServer(findings, client));
+  else await lookAs(findings, 'full-rights', { url, tlsFiles }, (client) => lookAtServer(findings, client));
   return findings;
-}
-
-async function withClient(
-  findings: Findings,
-  role: string,
-  connection: Parameters<typeof connectAs>[2],
-  look: (client: NonNullable<Awaited<ReturnType<typeof connectAs>>>) => Promise<void>,
-): Promise<void> {
-  const client = await connectAs(findings, role, connection);
-  if (!client) return;
-  try {
-    await look(client);
-  } catch (error) {
-    // The text of an error of the database may contain values of rows.
-    const { code = 'no SQLSTATE' } = error as { code?: string };
-    findings.problem(`role ${role}`, `could not look at everything (${code})`, 'run "npm run setup", and try again');
-  } finally {
-    await client.end();
-  }
 }

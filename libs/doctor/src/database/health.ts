@@ -1,6 +1,6 @@
 import type { ClientBase } from 'pg';
 import type { Findings } from '../finding';
-import { SCHEMAS } from './roles';
+import { SCHEMAS, tryToLook } from './roles';
 
 const LEAST_VERSION = 14;
 const MEBIBYTE = 1024 * 1024;
@@ -12,14 +12,15 @@ const LONG_ERASURE_S = 1800;
 
 /** Looks at the whole server with the full-rights role: settings, sessions, tables, outboxes, erasures, the copy. */
 export async function lookAtServer(findings: Findings, client: ClientBase): Promise<void> {
-  await lookAtSettings(findings, client);
-  await lookAtArchive(findings, client);
-  await lookAtSlots(findings, client);
-  await lookAtSessions(findings, client);
-  await lookAtTables(findings, client);
-  for (const schema of SCHEMAS) await lookAtOutbox(findings, client, schema);
-  for (const schema of SCHEMAS) await lookAtErasures(findings, client, schema);
-  await lookAtCopy(findings, client);
+  const ask = (subject: string, look: () => Promise<void>) => tryToLook(findings, subject, look);
+  await ask('settings', () => lookAtSettings(findings, client));
+  await ask('archive', () => lookAtArchive(findings, client));
+  await ask('replication slots', () => lookAtSlots(findings, client));
+  await ask('sessions', () => lookAtSessions(findings, client));
+  await ask('tables', () => lookAtTables(findings, client));
+  for (const schema of SCHEMAS) await ask(`outbox of ${schema}`, () => lookAtOutbox(findings, client, schema));
+  for (const schema of SCHEMAS) await ask(`erasures of ${schema}`, () => lookAtErasures(findings, client, schema));
+  await ask('copy', () => lookAtCopy(findings, client));
 }
 
 async function lookAtSettings(findings: Findings, client: ClientBase): Promise<void> {

@@ -2,7 +2,8 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ClientBase } from 'pg';
 import { DatabaseServers } from '@app/postgres/connections/database-servers';
-import { reasonOf } from '@app/postgres/errors';
+import { within } from '@app/amqp/connection/within';
+import { reasonOf, sqlState } from '@app/postgres/errors';
 import { missingPrivileges } from '@app/postgres/migrations/required-rights';
 import { WritableClient } from '@app/postgres/connections/writable-client';
 import type { TlsFiles } from '@app/runtime/settings/tls-files';
@@ -17,24 +18,53 @@ const DENIED = '42501';
 const UNDELETABLE: Record<Schema, readonly string[]> = { users: [], notifications: ['organizations', 'documents'] };
 /** Statements in one line. */
 const MOST_STATEMENTS = 5;
+/** Longest time of a statement at the server, and longest wait for a lock. */
+const LIMITS = `SET statement_timeout = '10s'; SET lock_timeout = '2s'`;
+/** Longest wait for the answer to a statement, in milliseconds: a server that has stopped does not keep its limits. */
+const ANSWER_MS = 12_000;
+const END_MS = 2000;
 /** Most milliseconds between the clocks of the database and this machine: deadlines of calls are compared with both. */
 const MOST_APART_MS = 500;
 
-/** Connects to the server that accepts writes. @returns undefined when that is impossible, which is a finding */
-export async function connectAs(
+/** Connects to the server that accepts writes, and looks at it. That no connection is possible, or no answer comes any more, is a finding. */
+export async function lookAs(
   findings: Findings,
   role: string,
   { url, tlsFiles }: { url: string; tlsFiles: TlsFiles },
-): Promise<(ClientBase & { end(): Promise<void> }) | undefined> {
+  look: (client: ClientBase) => Promise<void>,
+): Promise<void> {
   const servers = new DatabaseServers(url);
+  let client: WritableClient;
   try {
-    const client = await servers.first(() => new WritableClient({ servers, tlsFiles }).connect());
-    await client.query(`SET statement_timeout = '10s'`);
-    return client;
+    client = await servers.first(async () => {
+      const one = new WritableClient({ servers, tlsFiles, query_timeout: ANSWER_MS });
+      await one.connect();
+      return one;
+    });
   } catch (error) {
     const reason = reasonOf(error);
-    findings.problem(`role ${role}`, `cannot connect (${reason})`, connectAdvice(reason));
-    return undefined;
+    return findings.problem(`role ${role}`, `cannot connect (${reason})`, connectAdvice(reason));
+  }
+  try {
+    await client.query(LIMITS);
+    await tryToLook(findings, `role ${role}`, () => look(client));
+  } catch (error) {
+    const found = `the database does not answer any more (${(error as Error).message})`;
+    findings.problem(`role ${role}`, found, 'look at the server, and at the network');
+  } finally {
+    if (!(await within(END_MS, client.end()))) client.cutOff(new Error('the database did not end the connection'));
+  }
+}
+
+/** A look that fails is one finding, and no reason to leave out the others. @throws Error when the database does not answer any more */
+export async function tryToLook(findings: Findings, subject: string, look: () => Promise<void>): Promise<void> {
+  try {
+    await look();
+  } catch (error) {
+    // The text of an error of the database may contain values of rows.
+    const code = sqlState(error);
+    if (!code) throw error;
+    findings.problem(subject, `could not be looked at (${code})`, lookAdvice(code));
   }
 }
 
@@ -85,16 +115,14 @@ async function lookAtClock(findings: Findings, client: ClientBase, schema: Schem
 async function lookAtMigrations(findings: Findings, client: ClientBase, schema: Schema): Promise<void> {
   const folder = join(__dirname, '../../../..', 'apps', schema, 'src/db/migrations');
   const wanted = readdirSync(folder).flatMap((file) => /^(\d+)-.*\.(js|ts)$/.exec(file)?.[1] ?? []);
-  try {
+  const subject = `schema ${schema}`;
+  await tryToLook(findings, subject, async () => {
     const { rows } = await client.query<{ timestamp: string }>(`SELECT "timestamp" FROM ${schema}.migrations`);
     const done = new Set(rows.map(({ timestamp }) => timestamp));
     const missing = wanted.filter((timestamp) => !done.has(timestamp));
-    if (missing.length > 0)
-      findings.problem(`schema ${schema}`, `${missing.length} migrations have not run`, 'run "npm run setup"');
-    else findings.ok(`schema ${schema}`, `all ${wanted.length} migrations have run`);
-  } catch (error) {
-    findings.problem(`schema ${schema}`, `cannot be read (${reasonOf(error)})`, 'run "npm run setup"');
-  }
+    if (missing.length > 0) findings.problem(subject, `${missing.length} migrations have not run`, 'run "npm run setup"');
+    else findings.ok(subject, `all ${wanted.length} migrations have run`);
+  });
 }
 
 async function isDenied(client: ClientBase, statement: string): Promise<boolean> {
@@ -108,6 +136,13 @@ async function isDenied(client: ClientBase, statement: string): Promise<boolean>
   } finally {
     await client.query('ROLLBACK');
   }
+}
+
+function lookAdvice(code: string): string {
+  if (code === '55P03') return 'a session holds a lock on its table: see docs/runbooks/PoolExhausted.md';
+  if (code === '57014') return 'it took over 10 s: look for slow statements and a busy disk, and try again';
+  if (/^(42|3F)/.test(code)) return 'run "npm run setup", and try again';
+  return 'look at the log of PostgreSQL, and try again';
 }
 
 function connectAdvice(reason: string): string {

@@ -1,0 +1,38 @@
+import { PrivateServer } from '@app/testing/system/private-server';
+import { Findings } from '../finding';
+import { lookAs } from './roles';
+
+describe('the look at a database', () => {
+  let server: PrivateServer;
+
+  beforeAll(async () => {
+    server = await PrivateServer.start('postgres');
+  }, 30_000);
+  afterEach(async () => {
+    jest.useRealTimers();
+    await server.order('resume');
+  });
+  afterAll(() => server?.remove());
+
+  it('ends when the database answers nothing more', async () => {
+    // Those of sockets are not faked.
+    jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask', 'performance', 'Date'] });
+    const findings = new Findings('database');
+    let [paused, ended] = [false, false];
+    const looked = lookAs(findings, 'users', { url: server.url, tlsFiles: {} }, async (client) => {
+      await server.order('pause');
+      paused = true;
+      await client.query('SELECT 1');
+    }).finally(() => (ended = true));
+    while (!paused) await new Promise(setImmediate);
+    for (let second = 0; second < 60 && !ended; second++) {
+      await jest.advanceTimersByTimeAsync(1000);
+      await new Promise(setImmediate);
+    }
+    expect(ended).toBe(true);
+    await looked;
+    expect(findings.all).toMatchObject([
+      { subject: 'role users', state: 'problem', found: 'the database does not answer any more (Query read timeout)' },
+    ]);
+  });
+});

@@ -13,7 +13,7 @@ import { startPostgres } from './postgres/postgres.mjs';
 import { startPrometheus } from './prometheus.mjs';
 import { startRabbit } from './rabbitmq/rabbitmq.mjs';
 
-const { kind, management, fsync, tls, standbyOf, archive, restore, until, maxConnections, rules, password } = commandLine(
+const { kind, management, fsync, tls, standbyOf, archive, restore, until, setting, rules, password } = commandLine(
   {
     command: 'node scripts/servers/run.mjs',
     about: 'Runs one private server for a test that breaks it, until its input closes.',
@@ -26,7 +26,7 @@ const { kind, management, fsync, tls, standbyOf, archive, restore, until, maxCon
       restore: { value: 'DIRECTORY', help: 'a PostgreSQL with what such a directory has' },
       until: { value: 'TIME', help: 'not later than this' },
       'standby-of': { value: 'URL', help: 'a PostgreSQL that follows the one at this URL, on the same machine' },
-      'max-connections': { value: 'N', help: 'of PostgreSQL; 200 by itself' },
+      setting: { value: 'NAME=VALUE', help: 'one of PostgreSQL' },
       password: { help: 'PostgreSQL asks for passwords; that of its superuser is in its URL' },
       rules: { value: 'FILE', help: 'with rules for Prometheus' },
     },
@@ -36,7 +36,6 @@ const { kind, management, fsync, tls, standbyOf, archive, restore, until, maxCon
     kind: server,
     ...values,
     standbyOf: values['standby-of'],
-    maxConnections: values['max-connections'],
   }),
 );
 
@@ -80,7 +79,7 @@ const started = startServer();
 function startServer() {
   if (kind === 'prometheus') return startPrometheus({ directory, rules });
   if (kind === 'postgres') {
-    const settings = maxConnections ? [`max_connections=${maxConnections}`] : [];
+    const settings = setting ? [setting] : [];
     const restoreFrom = restore ? { archive: restore, until } : undefined;
     const secret = password ? newPassword() : undefined;
     return startPostgres({ directory, fsync: fsync ?? false, password: secret, tls, standbyOf, settings, archive, restoreFrom });

@@ -38,7 +38,7 @@ export class ScalingSystem {
   static async start(maxConnections: number): Promise<ScalingSystem> {
     const [broker, database, prometheus] = await Promise.all([
       PrivateServer.start('rabbitmq', '--management'),
-      PrivateServer.start('postgres', '--max-connections', String(maxConnections)),
+      PrivateServer.start('postgres', '--setting', `max_connections=${maxConnections}`),
       PrivateServer.start('prometheus'),
     ]);
     const { hostname, port } = new URL(database.url);

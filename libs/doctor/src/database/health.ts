@@ -7,6 +7,8 @@ const MEBIBYTE = 1024 * 1024;
 const LEAST_BUFFERS = 256 * MEBIBYTE;
 const OLD_EVENT_S = 30;
 const LONG_S = 60;
+/** A piece of the log is archived within seconds. */
+const LONG_WAIT_S = 300;
 /** The limit of the alert ErasureStuck. */
 const LONG_ERASURE_S = 1800;
 
@@ -69,24 +71,39 @@ async function lookAtSettings(findings: Findings, client: ClientBase): Promise<v
   if (findings.all.length === before) findings.ok(subject, `PostgreSQL ${row.version} with settings that keep the promises`);
 }
 
-/** Whether the log is archived. While that fails the server keeps it, until its disk is full. Exported for its test. */
+/** Whether the log is archived. While it is not, the server keeps it until its disk is full. Exported for its test. */
 export async function lookAtArchive(findings: Findings, client: ClientBase): Promise<void> {
-  const { rows } = await client.query<{ fails: boolean; seconds: number | null }>(
+  const { rows } = await client.query<{ fails: boolean; unset: boolean; seconds: number | null }>(
     `SELECT coalesce(last_failed_time > coalesce(last_archived_time, '-infinity'), false) AS fails,
+       current_setting('archive_command') = '' AND coalesce(current_setting('archive_library', true), '') = '' AS unset,
        extract(epoch FROM clock_timestamp() - last_archived_time)::float8 AS seconds
      FROM pg_stat_archiver WHERE current_setting('archive_mode') <> 'off'`,
   );
   const [archive] = rows;
   if (!archive) return;
-  const { fails, seconds } = archive;
+  const { fails, unset, seconds } = archive;
+  const waits = await longestWait(client);
   const last = seconds === null ? 'nothing was archived yet' : `the last piece was archived ${Math.round(seconds)} s ago`;
-  if (fails)
-    findings.problem(
-      'archive',
-      `archive_command or the library for it fails; ${last}`,
-      'look at the log of PostgreSQL: a restore lacks what is not archived, and the server keeps it until its disk is full',
-    );
+  const harm = 'a restore lacks what is not archived, and the server keeps it until its disk is full';
+  const bad = (what: string, action: string) => findings.problem('archive', `${what}; ${last}`, `${action}: ${harm}`);
+  if (unset) bad('archive_mode is on, and nothing says how to archive', 'set archive_command');
+  else if (fails) bad('archive_command or the library for it fails', 'look at the log of PostgreSQL');
+  else if (waits > LONG_WAIT_S)
+    bad(`a piece of the log has waited for ${Math.round(waits)} s`, 'end an archive_command that hangs, or make it faster');
   else findings.ok('archive', last);
+}
+
+/** Seconds that the oldest piece of the log has waited to be archived. 0 without one, and for an account that may not ask. */
+async function longestWait(client: ClientBase): Promise<number> {
+  const { rows: may } = await client.query<{ ask: boolean }>(
+    `SELECT has_function_privilege('pg_ls_archive_statusdir()', 'EXECUTE') AS ask`,
+  );
+  if (!may[0]?.ask) return 0;
+  const { rows } = await client.query<{ seconds: number }>(
+    `SELECT coalesce(extract(epoch FROM clock_timestamp() - min(modification)), 0)::float8 AS seconds
+     FROM pg_ls_archive_statusdir() WHERE name LIKE '%.ready'`,
+  );
+  return rows[0]?.seconds ?? 0;
 }
 
 /** Replication slots that nobody reads: the server keeps the log for them, without a limit by itself. Exported for its test. */

@@ -1,4 +1,5 @@
-import { mkdtempSync, renameSync, rmSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdtempSync, renameSync, rmSync, utimesSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
@@ -12,9 +13,9 @@ describe('the look at the log of the database', () => {
   let server: PrivateServer;
   let client: Client;
 
-  const found = async () => {
+  const found = async (asked = client) => {
     const findings = new Findings('database');
-    await lookAtArchive(findings, client);
+    await lookAtArchive(findings, asked);
     return findings.all;
   };
   /** Ends a piece of the log, which is to be archived then. */
@@ -50,6 +51,39 @@ describe('the look at the log of the database', () => {
     await endPiece();
     await finds('ok');
   });
+
+  it('sees a command that hangs, by the piece of the log that has waited longest', async () => {
+    const { rows } = await client.query<{ piece: string }>('SELECT pg_walfile_name(pg_current_wal_lsn()) AS piece');
+    const [{ piece = '' } = {}] = rows;
+    // The copy to it waits for a reader.
+    const copy = join(directory, 'wal', `${piece}.new`);
+    execFileSync('mkfifo', ['--mode=666', copy]);
+    await endPiece();
+    const waiting = join(server.directory, 'data/pg_wal/archive_status', `${piece}.ready`);
+    await eventually(() => existsSync(waiting));
+    expect(await found()).toMatchObject([{ state: 'ok' }]);
+    const anHourAgo = Date.now() / 1000 - 3600;
+    utimesSync(waiting, anHourAgo, anHourAgo);
+    const [problem] = await found();
+    expect(problem).toMatchObject({ state: 'problem', action: expect.stringContaining('hangs') as string });
+    expect(problem?.found).toMatch(/has waited for 36\d\d s/);
+    execFileSync('cat', [copy], { maxBuffer: Infinity });
+    await finds('ok');
+  });
+
+  it('sees that nothing says how to archive', async () => {
+    const other = await PrivateServer.start('postgres', '--setting', 'archive_mode=on');
+    const own = new Client({ connectionString: other.url });
+    try {
+      await own.connect();
+      expect(await found(own)).toMatchObject([
+        { state: 'problem', action: expect.stringMatching(/^set archive_command/) as string },
+      ]);
+    } finally {
+      await own.end();
+      await other.remove();
+    }
+  }, 30_000);
 
   it('names a replication slot that nobody reads, as long as it is there', async () => {
     const slots = async () => {

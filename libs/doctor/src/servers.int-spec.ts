@@ -43,17 +43,19 @@ describe('the look at servers', () => {
   };
   const files = () => ({ caFile: ours.tlsFiles.caFile });
 
-  it('says when a certificate ends, and warns in its last 30 days', async () => {
-    const [long, short] = await Promise.all([
+  it('says when a certificate ends, warns in its last 30 days, and finds a problem in its last week', async () => {
+    const [long, short, over] = await Promise.all([
       securely(await authority.issue('localhost', 40 * DAY_MS + 60_000)),
       securely(await authority.issue('localhost', 29 * DAY_MS + 60_000)),
+      securely(await authority.issue('localhost', 6 * DAY_MS + 60_000)),
     ]);
-    const url = `amqps://a:b@localhost:${long},localhost:${short}`;
+    const url = `amqps://a:b@localhost:${long},localhost:${short},localhost:${over}`;
     expect(await look(brokerServersOf(url, files()))).toEqual([
       expect.stringMatching(
         new RegExp(`^ok server localhost:${long}: its certificate ends in 40 days, and its name stands for .*127.0.0.1`),
       ),
       `warning server localhost:${short}: its certificate ends in 29 days`,
+      `problem server localhost:${over}: its certificate ends in 6 days`,
     ]);
     expect(await look(managementServersOf(`https://localhost:${short}`, files()))).toEqual([
       `warning server localhost:${short}: its certificate ends in 29 days`,
@@ -92,7 +94,7 @@ describe('the look at servers', () => {
     postgres = await PrivateServer.start('postgres', '--tls', onServer.path);
     const { port } = new URL(postgres.url);
     expect(await look(databaseServersOf(`${postgres.url}?sslmode=verify-full`, ours.tlsFiles))).toEqual([
-      `warning server localhost:${port}: its certificate ends in 3 days`,
+      `problem server localhost:${port}: its certificate ends in 3 days`,
     ]);
     expect(await look(databaseServersOf(postgres.url, {}))).toEqual([
       expect.stringMatching(new RegExp(`^ok server localhost:${port}: takes connections without TLS`)),

@@ -20,8 +20,8 @@ export interface Server {
 
 const MOST_MS = 5000;
 const DAY_MS = 86_400_000;
-/** Days before the end of a certificate from which on it is a warning. */
-const SOON_DAYS = 30;
+/** Days before the end of a certificate from which on it is a warning, and a problem. */
+const [SOON_DAYS, AT_ONCE_DAYS] = [30, 7];
 /** https://www.postgresql.org/docs/current/protocol-message-formats.html, "SSLRequest" */
 const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f]);
 
@@ -71,8 +71,10 @@ async function lookAtOne(findings: Findings, subject: string, server: Server): P
     if (!end) return findings.ok(subject, `takes connections without TLS${named}`);
     const days = Math.floor((end.getTime() - Date.now()) / DAY_MS);
     const found = `its certificate ends in ${days} days`;
+    const action = 'replace it: see "Rotate certificates" in docs/operations.md';
     if (days >= SOON_DAYS) findings.ok(subject, `${found}${named}`);
-    else findings.warning(subject, found, 'replace it: see "Rotate certificates" in docs/operations.md');
+    else if (days >= AT_ONCE_DAYS) findings.warning(subject, found, action);
+    else findings.problem(subject, found, action);
   } catch (error) {
     const untrusted = tlsProblem(error);
     if (untrusted)

@@ -40,6 +40,8 @@ export class OutboxRelay {
   private woken = false;
   private failed = 0;
   private full = false;
+  /** The oldest event at the last look, and when this process first saw it there, by `performance.now()`. */
+  private oldest: { seq: string | null; since: number } = { seq: null, since: 0 };
   private timer?: NodeJS.Timeout;
   private sweeping: Promise<void> = Promise.resolve();
   private readonly listener: OutboxListener;
@@ -185,16 +187,18 @@ export class OutboxRelay {
     try {
       const [found] = await (
         await this.listener.connection()
-      ).query<{ seconds: number; events: number }[]>(
-        `SELECT (SELECT coalesce(extract(epoch FROM clock_timestamp() - min(occurred_at)), 0)::float8
-                 FROM (SELECT occurred_at FROM outbox ORDER BY seq LIMIT 1) first) AS seconds,
-                (SELECT count(*)::int FROM (SELECT FROM outbox LIMIT $1) bounded) AS events`,
+      ).query<{ seq: string | null; seconds: number; events: number }[]>(
+        `SELECT seq, coalesce(extract(epoch FROM clock_timestamp() - occurred_at), 0)::float8 AS seconds, events
+         FROM (SELECT count(*)::int AS events FROM (SELECT FROM outbox LIMIT $1) bounded) counted
+         LEFT JOIN (SELECT seq, occurred_at FROM outbox ORDER BY seq LIMIT 1) first ON true`,
         [maxEvents],
       );
       if (!found) return;
       // After the clock of the database has gone back the oldest event is of the future: younger ones must not wait for it.
       const seconds = Math.max(0, found.seconds);
-      oldestSeconds.set(seconds);
+      const now = performance.now();
+      if (found.seq !== this.oldest.seq) this.oldest = { seq: found.seq, since: now };
+      oldestSeconds.set(found.seq === null ? 0 : Math.max(seconds, (now - this.oldest.since) / 1000));
       outboxEvents.set(found.events);
       const full = found.events === maxEvents;
       if (full && !this.full) this.logger.error({ msg: 'the outbox is full: commands wait', events: maxEvents });

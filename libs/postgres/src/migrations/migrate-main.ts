@@ -22,7 +22,8 @@ export async function migrateAndReport(
 ): Promise<{ schema: string; migrations: string[] } | undefined> {
   const { schema, migrations, undeletable } = database;
   try {
-    const ran = await migrate({ ...config, schema, migrations, undeletable });
+    const onWait = () => output.progress(`schema ${schema}: another set-up works on it, so this one waits`);
+    const ran = await migrate({ ...config, schema, migrations, undeletable, onWait });
     output.progress(`schema ${schema}: ${ran.length > 0 ? `ran ${ran.join(', ')}` : 'is current'}`);
     return { schema, migrations: ran };
   } catch (error) {

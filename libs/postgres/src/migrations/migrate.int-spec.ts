@@ -80,6 +80,20 @@ describe(migrate.name, () => {
     await expect(migrate(settings('one'))).resolves.toEqual([]);
   });
 
+  it('says once that it waits for another set-up', async () => {
+    let waited: () => void = () => undefined;
+    const waiting = new Promise<void>((resolve) => (waited = resolve));
+    const onWait = jest.fn(waited);
+    await onDatabase(database.url, async (other) => {
+      await other.query(`SELECT pg_advisory_lock(hashtext('migrate:one'))`);
+      const migrating = migrate({ ...settings('one'), onWait });
+      await waiting;
+      await other.query(`SELECT pg_advisory_unlock(hashtext('migrate:one'))`);
+      await expect(migrating).resolves.toEqual([]);
+    });
+    expect(onWait).toHaveBeenCalledTimes(1);
+  });
+
   it('names the migration that fails, and begins with it the next time', async () => {
     const error = await migrate(settings('two', [First1795132800001, Wrong1795132800005])).catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(MigrationFailed);

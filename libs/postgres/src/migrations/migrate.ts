@@ -21,6 +21,8 @@ export interface MigrationSettings {
   undeletable?: readonly string[];
   /** Longest wait for a database that is still starting, and for the lock of a table. Default 60,000. */
   patienceMs?: number;
+  /** Called once when another run works on the schema, and this one begins to wait for its end. */
+  onWait?: () => void;
 }
 
 const PATIENCE_MS = 60_000;
@@ -72,7 +74,7 @@ export async function migrate(settings: MigrationSettings): Promise<string[]> {
   const servers = new DatabaseServers(settings.adminUrl);
   const client = await connect(settings, servers);
   try {
-    await lock(client, settings.schema);
+    await lock(client, settings);
     const role = serviceRoleOf(settings.serviceUrl, settings.adminUrl, { tlsFiles: settings.tlsFiles });
     await change(client, () => missingRoleAndSchema(client, settings.schema, role));
     const ran = await runMigrations(settings, servers);
@@ -88,12 +90,13 @@ export async function migrate(settings: MigrationSettings): Promise<string[]> {
  * Asks for the lock again and again. A statement that waits for it would have a snapshot, and the run with the lock would wait for the end of that
  * snapshot in CREATE INDEX CONCURRENTLY: both for ever.
  */
-async function lock(client: Client, schema: string): Promise<void> {
-  for (;;) {
+async function lock(client: Client, { schema, onWait = () => undefined }: MigrationSettings): Promise<void> {
+  for (let attempt = 0; ; attempt++) {
     const { rows } = await client.query<{ locked: boolean }>('SELECT pg_try_advisory_lock(hashtext($1)) AS locked', [
       `migrate:${schema}`,
     ]);
     if (rows[0].locked) return;
+    if (attempt === 0) onWait();
     await sleep(LOCK_EVERY_MS);
   }
 }

@@ -3,7 +3,7 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { eventually } from '@app/testing/eventually';
 import { PrivateServer } from '@app/testing/system/private-server';
 import { migrate } from './migrate';
-import { MissingRights } from './required-rights';
+import { MissingRights, serviceRoleOf } from './required-rights';
 
 class Things1795132800001 implements MigrationInterface {
   readonly name = 'Things1795132800001';
@@ -120,6 +120,13 @@ describe('set-up with an owner without CREATEROLE', () => {
     expect(missing).toContain(`CREATE ROLE "service" LOGIN PASSWORD '<the password in the URL of the service>';`);
     expect(`${wrong}${missing}`).not.toMatch(/another one|quoted/);
     expect((await changes()).commands).toEqual([]);
+  });
+
+  it('says how a % in the URL of the service has to be written', () => {
+    const role = (password: string) =>
+      serviceRoleOf(`postgres://service:${password}@localhost/managed`, url('owner', 'owner'), {});
+    expect(() => role('50%')).toThrow('not written as %25');
+    expect(role('50%25')).toMatchObject({ name: 'service', password: '50%' });
   });
 
   it('says what is missing when the account may create no schema', async () => {

@@ -46,7 +46,15 @@ export function serviceRoleOf(
   const userOf = (url: string) => new URL(databaseServers(url)[0] ?? '');
   const { username, password } = userOf(serviceUrl);
   if (username === userOf(adminUrl).username) return undefined;
-  return { name: decodeURIComponent(username), password: decodeURIComponent(password), url: serviceUrl, connection };
+  return { name: decoded(username), password: decoded(password), url: serviceUrl, connection };
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw new Error('the URL of the service has a % in user or password that is not written as %25');
+  }
 }
 
 /**

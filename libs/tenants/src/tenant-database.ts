@@ -1,16 +1,16 @@
 import type { ClientBase } from 'pg';
 import { DatabaseServers } from '@app/postgres/connections/database-servers';
-import { WritableClient } from '@app/postgres/connections/writable-client';
+import { UnlimitedClient } from '@app/postgres/connections/unlimited-client';
 import type { TlsFiles } from '@app/runtime/settings/tls-files';
 import { SCHEMAS } from './tables';
 
 /** The tenant is not in a state that allows the work. The message is for the operator. */
 export class TenantObstacle extends Error {}
 
-/** Connects to the server that accepts writes, for the time of the work. */
+/** Connects to the server that accepts writes, for the time of the work, which may be hours. */
 export async function onServer<T>(url: string, tlsFiles: TlsFiles, work: (client: ClientBase) => Promise<T>): Promise<T> {
   const servers = new DatabaseServers(url);
-  const client = await servers.first(() => new WritableClient({ servers, tlsFiles, application_name: 'tenants' }).connect());
+  const client = await servers.first(() => new UnlimitedClient({ servers, tlsFiles, application_name: 'tenants' }).connect());
   try {
     return await work(client);
   } finally {

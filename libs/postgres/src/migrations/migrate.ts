@@ -2,12 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg, { type Client } from 'pg';
 import { DataSource, MigrationExecutor, type MigrationInterface } from 'typeorm';
 import type { TlsFiles } from '@app/runtime/settings/tls-files';
-import { KEPT_ALIVE, MISSED_WHEN_LOST, optionsOf } from '../connections/data-source';
 import { DatabaseServers } from '../connections/database-servers';
 import { isDatabaseAway, isRefused, sqlState } from '../errors';
 import { FailoverPool } from '../connections/failover-pool';
 import { change, missingPrivileges, missingRoleAndSchema, serviceRoleOf } from './required-rights';
-import { WritableClient } from '../connections/writable-client';
+import { UnlimitedClient } from '../connections/unlimited-client';
 
 export interface MigrationSettings {
   /** Connection string of the full-rights account, with one or several servers. */
@@ -33,11 +32,6 @@ const LOCK_EVERY_MS = 200;
  */
 const TABLE_LOCK_MS = [300, 300, 300, 1500];
 const WITHOUT_LOCK_MS = 700;
-/**
- * The account may have time limits of its own: at each repetition they would end the build of an index, or its wait for old transactions, and the
- * session that has the lock of set-up.
- */
-const PARAMETERS = { ...MISSED_WHEN_LOST, statement_timeout: 0, lock_timeout: 0, idle_session_timeout: 0 };
 /** lock_not_available, and deadlock_detected: a transaction that holds a table may want one that the migration has changed. */
 const TABLE_HELD: ReadonlySet<string> = new Set(['55P03', '40P01']);
 
@@ -101,19 +95,10 @@ async function lock(client: Client, { schema, onWait = () => undefined }: Migrat
   }
 }
 
-/** Without the limit of the account for transactions. As a parameter of the connection, servers before PostgreSQL 17 would refuse it. */
-class SetUpClient extends WritableClient {
-  protected override async check(): Promise<void> {
-    await super.check();
-    await this.query(`SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'transaction_timeout'`);
-  }
-}
-
 async function connect({ tlsFiles, patienceMs = PATIENCE_MS }: MigrationSettings, servers: DatabaseServers): Promise<Client> {
-  const options = optionsOf(PARAMETERS);
   for (const deadline = Date.now() + patienceMs; ;) {
     try {
-      return await servers.first(() => new SetUpClient({ servers, tlsFiles, options, ...KEPT_ALIVE }).connect());
+      return await servers.first(() => new UnlimitedClient({ servers, tlsFiles }).connect());
     } catch (error) {
       if (isRefused(error) || !isDatabaseAway(error) || Date.now() > deadline) throw error;
       await sleep(500);
@@ -133,10 +118,9 @@ async function runMigrations(settings: MigrationSettings, servers: DatabaseServe
     // The default one prints each failed attempt, also beside the result of --json.
     logger: 'debug',
     extra: {
-      ...KEPT_ALIVE,
-      options: optionsOf({ ...PARAMETERS, search_path: settings.schema }),
+      parameters: { search_path: settings.schema },
       max: 1,
-      Client: SetUpClient,
+      Client: UnlimitedClient,
       servers,
       tlsFiles: settings.tlsFiles,
     },

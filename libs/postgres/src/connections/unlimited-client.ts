@@ -1,0 +1,24 @@
+import { KEPT_ALIVE, MISSED_WHEN_LOST, optionsOf } from './data-source';
+import { WritableClient, type WritableClientConfig } from './writable-client';
+
+const NONE = {
+  ...{ statement_timeout: 0, lock_timeout: 0 },
+  ...{ idle_session_timeout: 0, idle_in_transaction_session_timeout: 0 },
+};
+
+/**
+ * A connection without the time limits that its account may have from `ALTER ROLE … SET`: they would end long work at each repetition. It is kept
+ * alive, because firewalls forget silent connections.
+ */
+export class UnlimitedClient extends WritableClient {
+  /** @param config of the connection @param parameters more settings of it */
+  constructor({ parameters, ...config }: WritableClientConfig & { parameters?: Record<string, string> }) {
+    super({ ...config, ...KEPT_ALIVE, options: optionsOf({ ...MISSED_WHEN_LOST, ...NONE, ...parameters }) });
+  }
+
+  /** As a parameter of the connection, servers before PostgreSQL 17 would refuse this limit. */
+  protected override async check(): Promise<void> {
+    await super.check();
+    await this.query(`SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'transaction_timeout'`);
+  }
+}

@@ -1,0 +1,35 @@
+import { Client } from 'pg';
+import { createEmptyDatabase, type TestDatabase } from '@app/testing/database/server-databases';
+import { onServer } from './tenant-database';
+
+const LIMITS = ['statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout', 'transaction_timeout'];
+
+describe('the work on a tenant', () => {
+  let database: TestDatabase;
+  let admin: Client;
+
+  beforeAll(async () => {
+    database = await createEmptyDatabase();
+    admin = new Client({ connectionString: database.url });
+    await admin.connect();
+  });
+  afterAll(async () => {
+    await admin.end();
+    await database.drop();
+  });
+
+  it('takes the time that it takes, whatever limits the account has', async () => {
+    const { rows: known } = await admin.query<{ name: string }>('SELECT name FROM pg_settings WHERE name = ANY ($1)', [LIMITS]);
+    const limited = `ALTER DATABASE ${admin.escapeIdentifier(admin.database ?? '')} SET`;
+    for (const { name } of known) await admin.query(`${limited} ${name} = '1min'`);
+    const settings = await onServer(database.url, {}, async (client) => {
+      const { rows } = await client.query<{ name: string; setting: string }>(
+        'SELECT name, setting FROM pg_settings WHERE name = ANY ($1)',
+        [LIMITS],
+      );
+      return rows;
+    });
+    expect(settings).toHaveLength(known.length);
+    expect(settings.filter(({ setting }) => setting !== '0')).toEqual([]);
+  });
+});

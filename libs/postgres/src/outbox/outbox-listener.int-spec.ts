@@ -1,8 +1,10 @@
-import type { PoolClient } from 'pg';
+import { Client, type PoolClient } from 'pg';
 import type { DataSource } from 'typeorm';
 import { createEmptyDatabase, type TestDatabase } from '@app/testing/database/server-databases';
 import { createDataSource } from '../connections/data-source';
 import { OutboxListener } from './outbox-listener';
+
+const ROLE = 'outbox_listener_test';
 
 describe(OutboxListener.name, () => {
   let database: TestDatabase;
@@ -10,7 +12,7 @@ describe(OutboxListener.name, () => {
 
   beforeAll(async () => {
     database = await createEmptyDatabase();
-    const settings = { name: 'test', url: database.url, schema: 'public', entities: [], migrations: [], poolSize: 1 };
+    const settings = { name: 'test', url: database.url, schema: 'public', entities: [], migrations: [], poolSize: 2 };
     dataSource = await createDataSource(settings).initialize();
   });
   afterAll(async () => {
@@ -25,5 +27,24 @@ describe(OutboxListener.name, () => {
     const client = (await runner.connect()) as PoolClient;
     expect(client.listenerCount('notification')).toBe(0);
     await runner.release();
+  });
+
+  it('leaves the only connection for which there is room to statements, and listens when there is room for two', async () => {
+    const admin = new Client({ connectionString: database.url });
+    await admin.connect();
+    await admin.query(`DROP ROLE IF EXISTS ${ROLE}; CREATE ROLE ${ROLE} LOGIN CONNECTION LIMIT 1`);
+    const url = Object.assign(new URL(database.url), { username: ROLE, password: '' }).href;
+    const settings = { name: ROLE, url, schema: 'public', entities: [], migrations: [], poolSize: 2 };
+    const limited = await createDataSource(settings).initialize();
+    const listener = new OutboxListener(limited, 'channel', () => undefined);
+    expect((await listener.connection()) === limited).toBe(true);
+    await limited.query('SELECT 1 AS one');
+    await admin.query(`ALTER ROLE ${ROLE} CONNECTION LIMIT 2`);
+    expect((await listener.connection()) === limited).toBe(false);
+    await limited.query('SELECT 1 AS one');
+    await listener.stop();
+    await limited.destroy();
+    await admin.query(`DROP ROLE ${ROLE}`);
+    await admin.end();
   });
 });

@@ -1,5 +1,6 @@
 import type { Notification, PoolClient } from 'pg';
 import type { DataSource, QueryRunner } from 'typeorm';
+import { hasNoRoom } from '../errors';
 
 /** The connection on which a relay looks at its table, and listens for NOTIFY when it has a channel. */
 export class OutboxListener {
@@ -13,7 +14,10 @@ export class OutboxListener {
     private readonly notified: () => void,
   ) {}
 
-  /** Each look asks on the connection that listens: one that was lost without a word is noticed, and the next look listens on another. */
+  /**
+   * Each look asks on the connection that listens: one that was lost without a word is noticed, and the next look listens on another. Where the server
+   * has room for one connection only, it is left to statements, and nothing listens.
+   */
   async connection(): Promise<Pick<DataSource, 'query'>> {
     const { channel } = this;
     if (channel === undefined) return this.dataSource;
@@ -25,12 +29,23 @@ export class OutboxListener {
       client.on('notification', onNotification);
       // The pool hands the connection on, with its listeners.
       this.ignore = () => client.off('notification', onNotification);
+      await this.openAnother();
       await client.query(`LISTEN ${client.escapeIdentifier(channel)}`);
       return (this.listening = runner);
     } catch (error) {
       this.ignore?.();
       await runner.release();
+      if (hasNoRoom(error)) return this.dataSource;
       throw error;
+    }
+  }
+
+  private async openAnother(): Promise<void> {
+    const another = this.dataSource.createQueryRunner();
+    try {
+      await another.connect();
+    } finally {
+      await another.release();
     }
   }
 

@@ -1,11 +1,10 @@
 import { once } from 'node:events';
 import type { Server } from 'node:http';
 import { connect } from 'node:net';
-import { eventually } from '@app/testing/eventually';
 import { SERVER_LIMITS } from '../src/server/server-limits';
 import { UnprovedConnections } from '../src/server/unproved-connections';
 import { RunningGateway, textOf, responsesIn } from './running-gateway';
-import { BODY, CALL, head, LARGE } from './sent-calls';
+import { BODY, CALL, head } from './sent-calls';
 
 describe('bytes that do not become a request', () => {
   let gateway: RunningGateway;
@@ -177,52 +176,5 @@ describe('the port', () => {
     const gateway = await RunningGateway.start();
     await expect(RunningGateway.start({ port: gateway.port })).rejects.toMatchObject({ code: 'EADDRINUSE' });
     await gateway.stop();
-  });
-});
-
-describe('close', () => {
-  it('finishes running requests, and does not wait for idle connections', async () => {
-    const gateway = await RunningGateway.start();
-    const idle = await gateway.connect();
-    idle.write(CALL);
-    await once(idle, 'data');
-    const neverUsed = await gateway.connect();
-    const { started, finish } = gateway.rabbit.hold();
-    const running = await gateway.connect();
-    const answers = textOf(running);
-    running.write(CALL);
-    await started;
-
-    gateway.readiness.draining = true;
-    let isClosed = false;
-    const closed = gateway.stop().then(() => (isClosed = true));
-    await Promise.all([once(idle.resume(), 'close'), once(neverUsed.resume(), 'close')]);
-    expect(isClosed).toBe(false);
-    finish();
-    const [received] = responsesIn(await answers);
-    expect([received.status, received.headers.connection]).toEqual([200, 'close']);
-    await closed;
-  });
-
-  it('cuts off a request whose rest does not arrive', async () => {
-    const gateway = await RunningGateway.start({ limits: { lastArrivalMs: 50 } });
-    const socket = await gateway.connect();
-    socket.write(head(100, 'expect: 100-continue\r\n'));
-    await once(socket, 'data');
-    await Promise.all([once(socket, 'close'), gateway.stop()]);
-  });
-
-  it('serves a request that has partly arrived', async () => {
-    const gateway = await RunningGateway.start();
-    const socket = await gateway.connect();
-    const answers = textOf(socket);
-    const call = head(LARGE.length) + LARGE;
-    socket.write(call.slice(0, -5));
-    await eventually(async () => (await gateway.metric('gateway_arriving_bytes')) === LARGE.length);
-    const closed = gateway.stop();
-    socket.write(call.slice(-5));
-    const [received] = responsesIn(await answers);
-    expect([received.status, received.headers.connection]).toEqual([200, 'close']);
-    await closed;
   });
 });

@@ -1,0 +1,51 @@
+import { once } from 'node:events';
+import { eventually } from '@app/testing/eventually';
+import { RunningGateway, responsesIn, textOf } from './running-gateway';
+import { CALL, head, LARGE } from './sent-calls';
+
+describe('close', () => {
+  it('finishes running requests, and does not wait for idle connections', async () => {
+    const gateway = await RunningGateway.start();
+    const idle = await gateway.connect();
+    idle.write(CALL);
+    await once(idle, 'data');
+    const neverUsed = await gateway.connect();
+    const { started, finish } = gateway.rabbit.hold();
+    const running = await gateway.connect();
+    const answers = textOf(running);
+    running.write(CALL);
+    await started;
+
+    gateway.readiness.draining = true;
+    let isClosed = false;
+    const closed = gateway.stop().then(() => (isClosed = true));
+    await Promise.all([once(idle.resume(), 'close'), once(neverUsed.resume(), 'close')]);
+    expect(isClosed).toBe(false);
+    finish();
+    const [received] = responsesIn(await answers);
+    expect([received.status, received.headers.connection]).toEqual([200, 'close']);
+    await closed;
+  });
+
+  it('cuts off a request whose rest does not arrive', async () => {
+    const gateway = await RunningGateway.start({ limits: { lastArrivalMs: 50 } });
+    const socket = await gateway.connect();
+    socket.write(head(100, 'expect: 100-continue\r\n'));
+    await once(socket, 'data');
+    await Promise.all([once(socket, 'close'), gateway.stop()]);
+  });
+
+  it('serves a request that has partly arrived', async () => {
+    const gateway = await RunningGateway.start();
+    const socket = await gateway.connect();
+    const answers = textOf(socket);
+    const call = head(LARGE.length) + LARGE;
+    socket.write(call.slice(0, -5));
+    await eventually(async () => (await gateway.metric('gateway_arriving_bytes')) === LARGE.length);
+    const closed = gateway.stop();
+    socket.write(call.slice(-5));
+    const [received] = responsesIn(await answers);
+    expect([received.status, received.headers.connection]).toEqual([200, 'close']);
+    await closed;
+  });
+});

@@ -81,6 +81,18 @@ describe('bytes that do not become a request', () => {
     expect(responsesIn(await text).map(({ status }) => status)).toEqual([200]);
   });
 
+  it('after several requests take no answer away, not even behind one that has not arrived whole', async () => {
+    for (const rest of ['NOT HTTP\r\n\r\n', `${head(0).replace('content-length: 0', 'transfer-encoding: chunked')}xyz\r\n`]) {
+      const { started, finish } = gateway.rabbit.hold(3);
+      const socket = await gateway.connect();
+      const text = textOf(socket);
+      socket.write(`${CALL.repeat(3)}${rest}`);
+      await started;
+      finish();
+      expect(responsesIn(await text).map(({ status }) => status)).toEqual([200, 200, 200]);
+    }
+  });
+
   it('after a request are not read any further', async () => {
     const { started, finish } = gateway.rabbit.hold();
     const server: Server = gateway.app.getHttpServer();

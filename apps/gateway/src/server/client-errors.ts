@@ -30,13 +30,15 @@ function refusalOf({ code }: ClientError): HttpError {
 export const answerClientErrors = (connections: Connections, lines: StrangerLines) => (error: ClientError, socket: Socket) => {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
 
-  const owed = connections.firstOwed(socket);
-  // The client would match this answer to an earlier request that is still running. Send that answer first, then close the connection.
-  if (owed?.req.complete) {
+  const owedBy = connections.owedBy(socket);
+  const whole = owedBy.findLast(({ req }) => req.complete);
+  // The client would match this answer to an earlier request that is still running. Send all those answers first, then close the connection.
+  if (whole) {
     // Each further read would be another error.
     neverReadOn(socket);
-    return void connections.onClosed(owed, () => socket.destroy());
+    return void connections.onClosed(whole, () => socket.destroy());
   }
+  const [owed] = owedBy;
   // The request was answered before all of it had arrived: the client would match a second answer to its next request.
   if (owed?.headersSent || (!owed && connections.isArriving(socket))) return void socket.destroy();
 
@@ -61,7 +63,7 @@ export const answerConnect =
       lines.write(status, { msg: 'refused', status, code: 'CONNECT', requestId });
       endWith(socket, { httpStatus: status, headers, status: error.status, message: error.message }, requestId);
     };
-    const before = connections.lastOwed(socket);
+    const before = connections.owedBy(socket).at(-1);
     if (before) connections.onClosed(before, refuse);
     else refuse();
   };

@@ -85,14 +85,9 @@ export class Connections {
     else callback();
   }
 
-  /** The first response that the connection owes, if any. */
-  firstOwed(socket: Socket): ServerResponse | undefined {
-    return this.open.get(socket)?.owed.at(0)?.response;
-  }
-
-  /** The last response that the connection owes, if any. */
-  lastOwed(socket: Socket): ServerResponse | undefined {
-    return this.open.get(socket)?.owed.at(-1)?.response;
+  /** The responses that the connection owes, in the order of their requests. */
+  owedBy(socket: Socket): ServerResponse[] {
+    return this.open.get(socket)?.owed.map(({ response }) => response) ?? [];
   }
 
   /** Whether the latest request of the connection is still arriving. */

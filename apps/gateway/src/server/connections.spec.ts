@@ -90,6 +90,28 @@ describe(Connections.name, () => {
     }
   });
 
+  it('closes what is idle after an answer that had begun before the close of the server', async () => {
+    const server = createServer();
+    const connections = new Connections(SERVER_LIMITS, new NestLogger(pino({ enabled: false })));
+    connections.watch(server);
+    const asked = once(server, 'request') as Promise<[IncomingMessage, ServerResponse]>;
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const client = connect((server.address() as AddressInfo).port, '127.0.0.1').resume();
+    try {
+      client.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n');
+      const [, response] = await asked;
+      response.setHeader('content-length', 2).write('a');
+      connections.closeIdle();
+      server.close();
+      await once(response.end('b'), 'close');
+      expect(response.req.socket.destroyed).toBe(false);
+      connections.closeSlow();
+      expect(response.req.socket.destroyed).toBe(true);
+    } finally {
+      client.destroy();
+    }
+  });
+
   describe('when the requests of all connections take much memory', () => {
     const REQUEST = 'GET / HTTP/1.1\r\nhost: x\r\n\r\n';
     const manyHeaders = REQUEST.replace('host', `${'ab: cd\r\n'.repeat(500)}host`);

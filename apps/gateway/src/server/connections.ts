@@ -105,9 +105,13 @@ export class Connections {
     for (const [socket, { owed }] of this.open) if (owed.length === 0) socket.destroy();
   }
 
-  /** Closes every connection whose request is still arriving, or whose client does not read its answers, from now on at each check. */
+  /**
+   * Closes every connection whose request is still arriving, or whose client does not read its answers, from now on at each check. Also those that owe
+   * nothing: an answer that began before the drain has told its client that the connection stays open.
+   */
   closeSlow(): void {
     this.isClosing = true;
+    this.closeIdle();
     for (const [socket, { progress }] of this.open) if (this.isArriving(socket) || progress.isWaiting) socket.destroy();
   }
 

@@ -27,6 +27,27 @@ describe('close', () => {
     await closed;
   });
 
+  it('sends all answers that a connection owes, and the last of them ends it', async () => {
+    const gateway = await RunningGateway.start({ config: { maxInFlight: 3 } });
+    const { started, finish } = gateway.rabbit.hold(2);
+    const socket = await gateway.connect();
+    const answers = textOf(socket);
+    socket.write(CALL.repeat(2));
+    await started;
+    const closed = gateway.stop();
+    await eventually(() => gateway.readiness.draining);
+    // Both arrive while the server closes, and the call finds no place.
+    const refused = async () => (await gateway.metric('gateway_rate_limited_total')) ?? 0;
+    const before = await refused();
+    socket.write(`GET /health/live HTTP/1.1\r\nhost: x\r\n\r\n${CALL}`);
+    await eventually(async () => (await refused()) === before + 1);
+    finish();
+    const responses = responsesIn(await answers);
+    expect(responses.map(({ status }) => status)).toEqual([200, 200, 200, 429]);
+    expect(responses.map(({ headers }) => headers.connection)).toEqual([...Array<string>(3).fill('keep-alive'), 'close']);
+    await closed;
+  });
+
   it('cuts off a request whose rest does not arrive', async () => {
     const gateway = await RunningGateway.start({ limits: { lastArrivalMs: 50 } });
     const socket = await gateway.connect();

@@ -10,10 +10,12 @@ import { SERVER_LIMITS } from '../server/server-limits';
 import { MOST_IN_ITERATION, TooManyRequests } from './too-many-requests';
 
 const logger = new NestLogger(pino({ enabled: false }));
+/** No connection is closed. */
+const open = { onClosed: () => undefined, mayEndWith: () => true };
 
 describe(TooManyRequests.name, () => {
   it('answers after the other sockets of the iteration, so that refused callers cannot starve timers and publishing', async () => {
-    const tooMany = new TooManyRequests(logger, new Readiness(), { onClosed: () => undefined });
+    const tooMany = new TooManyRequests(logger, new Readiness(), open);
     let answeredAtOnce: boolean | undefined;
     const server = createServer((_, response) => {
       tooMany.refuse(response, 'request', 'in_flight');
@@ -31,7 +33,7 @@ describe(TooManyRequests.name, () => {
   });
 
   it('writes nothing to a connection that was closed meanwhile', async () => {
-    const tooMany = new TooManyRequests(logger, new Readiness(), { onClosed: () => undefined });
+    const tooMany = new TooManyRequests(logger, new Readiness(), open);
     const server = createServer((_, response) => {
       tooMany.refuse(response, 'request', 'in_flight');
       response.req.socket.destroy();
@@ -49,7 +51,7 @@ describe(TooManyRequests.name, () => {
   });
 
   it(`answers at most ${MOST_IN_ITERATION} in one iteration of the event loop`, async () => {
-    const tooMany = new TooManyRequests(logger, new Readiness(), { onClosed: () => undefined });
+    const tooMany = new TooManyRequests(logger, new Readiness(), open);
     const responses: ServerResponse[] = [];
     const answered: number[] = [];
     const calls = 3 * MOST_IN_ITERATION + 1;

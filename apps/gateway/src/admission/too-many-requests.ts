@@ -86,7 +86,7 @@ export class TooManyRequests {
   constructor(
     private readonly logger: NestLogger,
     private readonly readiness: Readiness,
-    private readonly connections: Pick<Connections, 'onClosed'>,
+    private readonly connections: Pick<Connections, 'onClosed' | 'mayEndWith'>,
   ) {}
 
   /**
@@ -126,12 +126,13 @@ export class TooManyRequests {
   private answer(response: ServerResponse, requestId: string, limit: Limit, waitMs: number): void {
     // Node makes an error for each write to a closed connection, and a flood of them is left when its connections are closed.
     if (response.req.socket.destroyed) return;
+    const { draining } = this.readiness;
     response.writeHead(STATUS[limit] ?? TOO_MANY_REQUESTS, {
       'content-type': JSON_TYPE,
       'content-length': BODY[limit].length,
       'retry-after': String(Math.max(1, Math.ceil(waitMs / 1000))),
       'x-request-id': requestId,
-      ...(this.readiness.draining && { connection: 'close' }),
+      ...(draining && { connection: this.connections.mayEndWith(response) ? 'close' : 'keep-alive' }),
     });
     response.end(BODY[limit]);
   }

@@ -90,6 +90,11 @@ export class Connections {
     return this.open.get(socket)?.owed.map(({ response }) => response) ?? [];
   }
 
+  /** Whether the connection may end behind this response: no answer would be lost, or there is no time for more. */
+  mayEndWith(response: ServerResponse): boolean {
+    return this.isClosing || this.owedBy(response.req.socket).at(-1) === response;
+  }
+
   /** Whether the latest request of the connection is still arriving. */
   isArriving(socket: Socket): boolean {
     return this.latest.get(socket)?.complete === false;

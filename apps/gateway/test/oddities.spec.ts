@@ -53,6 +53,7 @@ describe('HTTP that two programs may interpret differently', () => {
     const close = 'connection: close\r\n';
     for (const bytes of [
       `POST /v1/users/add HTTP/1.0\r\n${HEAD}${LENGTH}\r\n${BODY}`,
+      `POST /v1/users/add HTTP/1.0\r\n${HEAD}${LENGTH}expect: 100-continue\r\n\r\n${BODY}`,
       `POST /v1/users/add HTTP/1.1\r\n${HEAD}${close}transfer-encoding: Chunked\r\n\r\n${CHUNKED}`,
     ])
       expect((await gateway.raw(bytes)).map(({ status }) => status)).toEqual([200]);

@@ -228,9 +228,9 @@ export class Admission {
   }
 }
 
-/** Asks the client for the body, which is read only after all checks on the headers. */
-function continueWith({ headers }: FastifyRequest, { raw }: FastifyReply): void {
-  if (/^100-continue$/i.test(headers.expect ?? '')) raw.writeContinue();
+/** Asks the client for the body, which is read only after all checks on the headers. A client of HTTP/1.0 would take this for the answer. */
+function continueWith({ headers, raw: { httpVersion } }: FastifyRequest, { raw }: FastifyReply): void {
+  if (httpVersion === '1.1' && /^100-continue$/i.test(headers.expect ?? '')) raw.writeContinue();
 }
 
 /** Closes the connection, because its further bytes cannot be interpreted safely. */

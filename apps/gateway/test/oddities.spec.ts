@@ -27,6 +27,7 @@ describe('HTTP that two programs may interpret differently', () => {
     ['HTTP/2.0 in its line', `POST /v1/users/add HTTP/2.0\r\n${HEAD}${LENGTH}\r\n${BODY}`],
     ['HTTP/0.9 in its line', `POST /v1/users/add HTTP/0.9\r\n${HEAD}${LENGTH}\r\n${BODY}`],
     ['gzip in its transfer encoding', `POST /v1/users/add HTTP/1.1\r\n${HEAD}transfer-encoding: gzip, chunked\r\n\r\n${CHUNKED}`],
+    ['a transfer encoding in HTTP/1.0', `POST /v1/users/add HTTP/1.0\r\n${HEAD}transfer-encoding: chunked\r\n\r\n${CHUNKED}`],
     ['chunked twice', `POST /v1/users/add HTTP/1.1\r\n${HEAD}transfer-encoding: chunked, chunked\r\n\r\n${CHUNKED}`],
     ['two Hosts, where there is nothing', 'GET /nothing HTTP/1.1\r\nhost: x\r\nhost: x\r\n\r\n'],
   ])('is answered 400 with %s, and the connection ends', async (_, bytes) => {

@@ -16,6 +16,8 @@ export function oddityOf({ httpVersion, headers, rawHeaders }: IncomingMessage):
   if (httpVersion === '1.1' && headers.host === undefined) return 'The header Host is missing.';
   const encoding = headers['transfer-encoding'];
   if (encoding !== undefined && encoding.toLowerCase() !== 'chunked') return 'The transfer encoding must be chunked.';
+  // A program of that version reads such a body up to the end of the connection, or not at all.
+  if (encoding !== undefined && httpVersion === '1.0') return 'HTTP/1.0 has no transfer encoding.';
   const repeated = repeatedOf(rawHeaders);
   return repeated && `The header ${repeated} must be sent once.`;
 }

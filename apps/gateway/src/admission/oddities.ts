@@ -22,6 +22,9 @@ export function oddityOf({ httpVersion, headers, rawHeaders }: IncomingMessage):
   return repeated && `The header ${repeated} must be sent once.`;
 }
 
+/** Whether the admission refuses the request because of {@link oddityOf}, or of its number of headers. */
+export const isAmbiguous = (request: IncomingMessage): boolean => hasTooManyHeaders(request) || oddityOf(request) !== undefined;
+
 /** @param rawHeaders names and values in turn, as received: elsewhere Node silently keeps only the first of repeated headers */
 function repeatedOf(rawHeaders: readonly string[]): string | undefined {
   let hosts = 0;

@@ -3,7 +3,7 @@ import { MOST_STRANGERS_WAITING, refuseUnread } from './refuse-unread';
 import type { TooManyRequests } from './too-many-requests';
 
 /** No connection is closed. */
-const open = { onClosed: () => undefined };
+const open = { onClosed: () => undefined, owedBy: () => [] };
 
 describe(refuseUnread.name, () => {
   /** Requests of unknown callers that begin in this iteration of the event loop and in the next one. */
@@ -65,7 +65,7 @@ describe(refuseUnread.name, () => {
     const left: (() => void)[] = [];
     const refused: string[] = [];
     const tooMany = { refuse: (_: unknown, __: unknown, limit: string) => refused.push(limit) } as unknown as TooManyRequests;
-    const connections = { onClosed: (_: unknown, leave: () => void) => void left.push(leave) };
+    const connections = { ...open, onClosed: (_: unknown, leave: () => void) => void left.push(leave) };
     refuseUnread(server, { refusalUnread: () => undefined, isKnown: () => false }, tooMany, connections);
     const ask = (count: number) => {
       for (let request = 0; request < count; request++)

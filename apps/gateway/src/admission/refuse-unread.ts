@@ -1,6 +1,7 @@
-import type { IncomingMessage, Server } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Limit, TooManyRequests } from './too-many-requests';
 import { isHealth, kindOf } from './kinds';
+import { isAmbiguous } from './oddities';
 import type { Connections } from '../server/connections';
 import { requestIdOf } from '../server/request-id';
 import { standBefore } from '../server/stand-before';
@@ -42,7 +43,7 @@ export function refuseUnread(
   server: Server,
   checks: UnreadChecks,
   tooMany: TooManyRequests,
-  connections: Pick<Connections, 'onClosed'>,
+  connections: Pick<Connections, 'onClosed' | 'owedBy'>,
 ): void {
   const strangers = new Pace(MOST_STRANGERS);
   const visitors = new Pace(MOST_VISITORS);
@@ -55,6 +56,9 @@ export function refuseUnread(
     if (!request.socket.destroyed) next();
   };
   standBefore(server, (request, response, next) => {
+    const ambiguous = ambiguousBefore(response, connections.owedBy(request.socket));
+    // Its answer ends the connection, but a refusal by a limit does not.
+    if (ambiguous) return connections.onClosed(ambiguous, () => request.socket.destroy());
     const { limit, apiKey } = checks.refusalUnread(request) ?? {};
     if (limit) return tooMany.refuse(response, requestIdOf(request), limit, { apiKey });
     const pace = kindOf(request.url) ? strangers : isHealth(request) ? health : visitors;
@@ -71,3 +75,7 @@ export function refuseUnread(
     });
   });
 }
+
+/** Another program could take the bytes of a request behind an ambiguous one for a part of that one. */
+const ambiguousBefore = (response: ServerResponse, owed: ServerResponse[]): ServerResponse | undefined =>
+  owed.length > 1 ? owed.slice(0, owed.indexOf(response)).find(({ req }) => isAmbiguous(req)) : undefined;

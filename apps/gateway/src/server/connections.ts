@@ -152,8 +152,8 @@ export class Connections {
     const connection = this.open.get(socket);
     const bytes = memoryOf(request);
     this.reading.arrived(bytes, this.open.keys());
-    // Node emits the requests that it has read of a connection that was just closed, too.
-    if (!connection || socket.destroyed) return;
+    // Node emits the requests that it has read of a connection that was just closed, or has sent its last answer, too.
+    if (!connection || !socket.writable) return;
     this.latest.set(socket, request);
     const owed: Owed = { response, callbacks: [], bytes };
     connection.owed.push(owed);
@@ -182,7 +182,7 @@ export class Connections {
       this.bytes -= owed.bytes;
     }
     for (const callback of owed.callbacks) callback();
-    if (connection.queued === 0) return;
+    if (connection.queued === 0 || !socket.writable) return;
     const next = connection.owed.find(({ begin }) => begin);
     const begin = next?.begin;
     if (!next || !begin) return;

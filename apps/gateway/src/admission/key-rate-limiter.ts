@@ -1,12 +1,14 @@
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
 
+const WINDOW_MS = 1000;
+
 /** Limits the calls per second of each API key, in this process. */
 export class KeyRateLimiter {
   private readonly limiter?: RateLimiterMemory;
 
   /** @param perSecond 0 switches the limit off */
   constructor(perSecond: number) {
-    if (perSecond > 0) this.limiter = new RateLimiterMemory({ points: perSecond, duration: 1 });
+    if (perSecond > 0) this.limiter = new RateLimiterMemory({ points: perSecond, duration: WINDOW_MS / 1000 });
   }
 
   /** Counts one call. @returns the milliseconds to wait when the key is above its limit; else undefined */
@@ -15,7 +17,8 @@ export class KeyRateLimiter {
       await this.limiter?.consume(apiKey);
       return undefined;
     } catch (refused) {
-      if (refused instanceof RateLimiterRes) return refused.msBeforeNext;
+      // It is computed from the clock of the machine, which may be set back. The window itself ends by a timer.
+      if (refused instanceof RateLimiterRes) return Math.min(refused.msBeforeNext, WINDOW_MS);
       throw refused;
     }
   }

@@ -55,6 +55,17 @@ describe('bytes that do not become a request', () => {
     await expectRefused(400, `${head(0).replace('content-length: 0', 'transfer-encoding: chunked')}xyz\r\n`);
   });
 
+  it('are counted as errors without a route, but not the end of a connection that was never used', async () => {
+    const counted = async () =>
+      (await gateway.metric('gateway_errors_total', { route: 'unknown', error: 'INVALID_ARGUMENT' })) ?? 0;
+    const before = await counted();
+    await expectRefused(400, 'BREW /coffee HTTP/1.1\r\n\r\n');
+    await expectRefused(408, 'POST /v1/users/add HTTP/1.1\r\nhost: x\r\n');
+    await gateway.raw('CONNECT x:1 HTTP/1.1\r\nhost: x\r\n\r\n');
+    await textOf(await impatient.connect());
+    expect((await counted()) - before).toBe(3);
+  });
+
   it('have proved their key before the body arrives', async () => {
     const left = jest.spyOn(UnprovedConnections.prototype, 'left');
     const socket = await gateway.connect();

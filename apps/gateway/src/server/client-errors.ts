@@ -6,6 +6,7 @@ import type { Connections } from './connections';
 import { errorEnvelope, JSON_TYPE } from './envelope';
 import { httpAnswerOf, refusal, type HttpError } from './http-error';
 import { connectNotServed } from './methods';
+import { countError } from './metrics';
 import { requestIdOf } from './request-id';
 import { neverReadOn } from './stop-reading';
 import type { StrangerLines } from './stranger-lines';
@@ -47,6 +48,7 @@ export const answerClientErrors = (connections: Connections, lines: StrangerLine
   // A connection that was never used ends in the same way; do not log it.
   if (socket.bytesRead > 0) {
     const status = refused.httpStatus;
+    countError('unknown', refused.status);
     lines.write(status, { msg: 'refused', status, code: error.code, requestId });
   }
   endWith(socket, refused, requestId);
@@ -60,6 +62,7 @@ export const answerConnect =
     const requestId = requestIdOf(request);
     const refuse = () => {
       const { status, headers, error } = httpAnswerOf(connectNotServed(fastify, request.url));
+      countError('unknown', error.status);
       lines.write(status, { msg: 'refused', status, code: 'CONNECT', requestId });
       endWith(socket, { httpStatus: status, headers, status: error.status, message: error.message }, requestId);
     };

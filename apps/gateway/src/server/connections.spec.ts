@@ -178,6 +178,24 @@ describe(Connections.name, () => {
       expect([hosts.includes('x'), hosts.some((host) => host.length === 15_000)]).toEqual([true, false]);
     });
 
+    it('counts requests that are answered until they have arrived', async () => {
+      await start({ maxOwedBytes: 100_000 });
+      const arriving = REQUEST.replace('\r\n\r\n', '\r\ncontent-length: 1\r\n\r\n');
+      const sockets = await open(60);
+      for (let sent = 0; sent < sockets.length; sent += 20) {
+        await send(sockets.slice(sent, sent + 20), arriving);
+        const unanswered = responses.slice(sent).filter(({ req }) => !req.socket.destroyed);
+        await Promise.all(unanswered.map((response) => once(response.end(), 'close')));
+      }
+      expect(areOpen()).toBeLessThan(50);
+      const left = responses.filter(({ req }) => !req.socket.destroyed);
+      const whole = left.map(({ req }) => once(req, 'close'));
+      for (const socket of sockets) socket.write('x');
+      await Promise.all(whole);
+      await send(await open(20), REQUEST);
+      expect(areOpen()).toBe(left.length + 20);
+    });
+
     it('closes none while answers make room', async () => {
       await start({ maxOwedBytes: 100_000 });
       const sockets = await open(20);

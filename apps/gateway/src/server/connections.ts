@@ -26,8 +26,10 @@ interface Connection {
   owed: Owed[];
   /** Requests that have arrived and are not started. While there are any, the connection is not read. */
   queued: number;
-  /** Memory of the requests of which the responses are owed. */
+  /** Memory of the requests that are arriving, or of which the responses are owed. */
   bytes: number;
+  /** Until it has arrived and is answered: the headers of ten thousand idle connections would fill the memory. */
+  latest?: IncomingMessage;
   progress: Progress;
 }
 
@@ -43,7 +45,6 @@ const KEPT_PART = 7 / 8;
  */
 export class Connections {
   private readonly open = new Map<Socket, Connection>();
-  private readonly latest = new WeakMap<Socket, IncomingMessage>();
   private readonly closed: ClosedConnections;
   private queued = 0;
   private bytes = 0;
@@ -97,7 +98,7 @@ export class Connections {
 
   /** Whether the latest request of the connection is still arriving. */
   isArriving(socket: Socket): boolean {
-    return this.latest.get(socket)?.complete === false;
+    return this.open.get(socket)?.latest?.complete === false;
   }
 
   /** A call on this connection has proved its key: it is read like those that were answered. */
@@ -110,12 +111,10 @@ export class Connections {
     for (const [socket, { owed }] of this.open) if (owed.length === 0) socket.destroy();
   }
 
-  /**
-   * Closes every connection whose request is still arriving, or whose client does not read its answers, from now on at each check. Also those that owe
-   * nothing: an answer that began before the drain has told its client that the connection stays open.
-   */
+  /** Closes every connection that is idle, whose request is still arriving, or whose client does not read its answers, from now on at each check. */
   closeSlow(): void {
     this.isClosing = true;
+    // An answer that began before the drain has told its client that the connection stays open.
     this.closeIdle();
     for (const [socket, { progress }] of this.open) if (this.isArriving(socket) || progress.isWaiting) socket.destroy();
   }
@@ -154,7 +153,7 @@ export class Connections {
     this.reading.arrived(bytes, this.open.keys());
     // Node emits the requests that it has read of a connection that was just closed, or has sent its last answer, too.
     if (!connection || !socket.writable) return;
-    this.latest.set(socket, request);
+    connection.latest = request;
     const owed: Owed = { response, callbacks: [], bytes };
     connection.owed.push(owed);
     connection.bytes += bytes;
@@ -176,11 +175,9 @@ export class Connections {
     const place = connection.owed.indexOf(owed);
     if (place < 0 || !this.open.has(socket)) return;
     connection.owed.splice(place, 1);
-    // Nothing of a connection that was just closed is counted any more.
-    if (connection.bytes > 0) {
-      connection.bytes -= owed.bytes;
-      this.bytes -= owed.bytes;
-    }
+    const { req } = owed.response;
+    if (req.complete) this.forget(connection, req, owed.bytes);
+    else req.once('close', () => this.forget(connection, req, owed.bytes));
     for (const callback of owed.callbacks) callback();
     if (connection.queued === 0 || !socket.writable) return;
     const next = connection.owed.find(({ begin }) => begin);
@@ -190,6 +187,14 @@ export class Connections {
     this.queued--;
     if (--connection.queued === 0) socket.resume();
     begin();
+  }
+
+  private forget(connection: Connection, request: IncomingMessage, bytes: number): void {
+    if (connection.latest === request) connection.latest = undefined;
+    // Nothing of a connection that was just closed is counted any more.
+    if (connection.bytes === 0) return;
+    connection.bytes -= bytes;
+    this.bytes -= bytes;
   }
 
   /** The connection with the most requests that wait: a few such connections must not cost another one its place. */

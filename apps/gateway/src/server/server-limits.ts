@@ -27,7 +27,10 @@ export interface ServerLimits {
   maxOwed: number;
   /** Requests above maxOwed, of all connections together. With one more the connection with the most of them is closed. */
   maxQueued: number;
-  /** Memory of all requests whose answers are owed, with their headers and without their bodies. Beyond it the connections with most of it are closed. */
+  /**
+   * Memory of all requests that are arriving, or whose answers are owed, with their headers and without their bodies. Beyond it the connections with
+   * most of it are closed.
+   */
   maxOwedBytes: number;
   /** The same of requests that are read in one iteration of the event loop. Then no connection is read until the next one. */
   maxReadBytes: number;

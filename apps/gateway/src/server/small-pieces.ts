@@ -21,8 +21,9 @@ const LOG_EVERY_MS = 1000;
 const MAX_KEYS = 20;
 
 interface Reader {
-  /** The latest one of its connection. */
-  request: IncomingMessage;
+  socket: Socket;
+  /** The latest one of its connection, while it waits. */
+  request?: IncomingMessage;
   /** Small pieces for which it has not waited yet. */
   unpaid: number;
   waitingSince?: number;
@@ -50,10 +51,11 @@ export class SmallPieces {
   arrived = (request: IncomingMessage, bytes: number): void => {
     if (bytes >= SMALL_BYTES) return;
     const { socket } = request;
-    const reader = this.readers.get(socket) ?? this.added(request);
-    reader.request = request;
+    const reader = this.readers.get(socket) ?? this.added(socket);
     if (reader.unpaid % PIECES_OF_REQUEST === 0) this.unproved.arrived(socket);
-    if (++reader.unpaid < MOST_UNPAID || reader.waitingSince !== undefined) return;
+    if (++reader.unpaid < MOST_UNPAID) return;
+    reader.request = request;
+    if (reader.waitingSince !== undefined) return;
     reader.waitingSince = performance.now();
     bodyPauses.inc();
     stopReading(socket);
@@ -65,7 +67,7 @@ export class SmallPieces {
   };
 
   private join(reader: Reader, owner: string): void {
-    const { socket } = reader.request;
+    const { socket } = reader;
     if (socket.destroyed) return;
     if (owner === '' && ++this.unprovedWaiting > MOST_UNPROVED) {
       this.unprovedWaiting--;
@@ -80,9 +82,8 @@ export class SmallPieces {
     reader.owner = undefined;
   }
 
-  private added(request: IncomingMessage): Reader {
-    const { socket } = request;
-    const reader: Reader = { request, unpaid: 0 };
+  private added(socket: Socket): Reader {
+    const reader: Reader = { socket, unpaid: 0 };
     this.readers.set(socket, reader);
     // Node resumes reading when the body is wanted, and after a write is flushed.
     socket.on('resume', () => reader.waitingSince !== undefined && stopReading(socket));
@@ -112,9 +113,10 @@ export class SmallPieces {
     if (performance.now() - (reader.waitingSince ?? 0) > LONG_WAIT_MS) this.count(apiKey);
     reader.unpaid = 0;
     reader.waitingSince = undefined;
-    const { request } = reader;
+    const { request, socket } = reader;
+    reader.request = undefined;
     // Else nobody wants its body yet, and Node resumes the socket when it is read.
-    if (request.complete || request.readableLength < request.readableHighWaterMark) request.socket.resume();
+    if (!request || request.complete || request.readableLength < request.readableHighWaterMark) socket.resume();
   }
 
   private count(apiKey: string): void {

@@ -172,6 +172,18 @@ describe(validateBody.name, () => {
     expect(problem?.details).toHaveLength(20);
   });
 
+  it('lists the keys of a body once, for any number of missing fields', () => {
+    const ownKeys = jest.fn<string[], [object]>(Object.keys);
+    const value = new Proxy({ organisationId: 'org', documentID: 'doc' }, { ownKeys });
+    expect(problemOf(AddNotificationRequest, value)?.details?.map(({ message }) => message)).toEqual([
+      'data.organizationId is required and must be a string; organisationId is not a field',
+      'data.documentId is required and must be a string; documentID is not a field',
+      'data.actionUser is required and must be an object',
+      'data.displayHeadlineMessageTemplate is required and must be a string',
+    ]);
+    expect(ownKeys).toHaveBeenCalledTimes(1);
+  });
+
   describe('a long list', () => {
     /** Entries that count how often they are looked at. */
     const watched = (isValid: (index: number) => boolean) => {

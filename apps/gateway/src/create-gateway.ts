@@ -1,6 +1,6 @@
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
-import type { FastifyReply } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { MAX_BODY_BYTES } from '@app/contracts/json';
 import type { RabbitClient } from '@app/rabbitmq/client/rabbit.client';
 import type { NestLogger } from '@app/runtime/logger';
@@ -9,7 +9,7 @@ import type { Authenticator } from './admission/authenticator';
 import type { GatewayConfig } from './config';
 import { GatewayModule } from './gateway.module';
 import { Admission } from './admission/admission';
-import { MAX_HEADERS } from './admission/oddities';
+import { ambiguityOf, MAX_HEADERS } from './admission/oddities';
 import { BusyKeys } from './admission/busy-keys';
 import { requestsInPieces } from './server/body-pieces';
 import { answerClientErrors, answerConnect } from './server/client-errors';
@@ -128,7 +128,8 @@ function createAdapter(
     genReqId: requestIdOf,
     bodyLimit: MAX_BODY_BYTES,
     // Fastify calls this, before any hook, for a path that cannot be decoded: answer it like any unknown path.
-    frameworkErrors: (_error: unknown, _request: unknown, reply: FastifyReply) => sendError(reply, nothingHere()),
+    frameworkErrors: (_error: unknown, { raw }: FastifyRequest, reply: FastifyReply) =>
+      sendError(reply, ambiguityOf(raw) ?? nothingHere()),
     clientErrorHandler: answerClientErrors(connections, strangers),
     // Requests that arrive on an open connection while the server closes are served: that is cheaper than a retry.
     return503OnClosing: false,

@@ -30,6 +30,7 @@ describe('HTTP that two programs may interpret differently', () => {
     ['a transfer encoding in HTTP/1.0', `POST /v1/users/add HTTP/1.0\r\n${HEAD}transfer-encoding: chunked\r\n\r\n${CHUNKED}`],
     ['chunked twice', `POST /v1/users/add HTTP/1.1\r\n${HEAD}transfer-encoding: chunked, chunked\r\n\r\n${CHUNKED}`],
     ['two Hosts, where there is nothing', 'GET /nothing HTTP/1.1\r\nhost: x\r\nhost: x\r\n\r\n'],
+    ['two Hosts, and a path that cannot be decoded', 'GET /v1/%zz HTTP/1.1\r\nhost: x\r\nhost: x\r\n\r\n'],
   ])('is answered 400 with %s, and the connection ends', async (_, bytes) => {
     const responses = await gateway.raw(bytes);
     expect(responses).toHaveLength(1);

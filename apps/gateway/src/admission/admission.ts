@@ -10,7 +10,6 @@ import type { BusyKeys } from './busy-keys';
 import { credentialsOf } from './credentials';
 import type { Connections } from '../server/connections';
 import { refuseContent } from './content';
-import { HttpError, refusal } from '../server/http-error';
 import { Answers } from './answers';
 import { CallTurns, HEAVIEST_BYTES } from './call-turns';
 import { Hold, limitOf, type Capacity } from './hold';
@@ -18,7 +17,7 @@ import { changesRows, isHealth, kindOf } from './kinds';
 import { LARGE_BYTES, LargeBodies } from './large-bodies';
 import { bytesArriving, bytesArrivingLimit } from '../server/metrics';
 import { notServed } from '../server/methods';
-import { hasTooManyHeaders, oddityOf } from './oddities';
+import { ambiguityOf } from './oddities';
 import type { UnreadRefusal } from './refuse-unread';
 import { Places } from './places';
 import type { KeyRateLimiter } from './key-rate-limiter';
@@ -171,9 +170,8 @@ export class Admission {
 
   /** @returns false when the request was answered with 429 */
   private async isAdmitted(request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
-    if (hasTooManyHeaders(request.raw)) throw closing(refusal(431, 'The headers are too large.'));
-    const oddity = oddityOf(request.raw);
-    if (oddity) throw closing(refusal(400, oddity));
+    const ambiguity = ambiguityOf(request.raw);
+    if (ambiguity) throw ambiguity;
     if (request.is404) throw notServed(request.server, request.raw.url);
     if (request.routeOptions.config.public) return true;
     const { apiKey, isDisabled } = await this.authenticate(request);
@@ -232,7 +230,3 @@ export class Admission {
 function continueWith({ headers, raw: { httpVersion } }: FastifyRequest, { raw }: FastifyReply): void {
   if (httpVersion === '1.1' && /^100-continue$/i.test(headers.expect ?? '')) raw.writeContinue();
 }
-
-/** Closes the connection, because its further bytes cannot be interpreted safely. */
-const closing = ({ httpStatus, status, message, headers }: HttpError) =>
-  new HttpError(httpStatus, status, message, { ...headers, connection: 'close' });

@@ -1,17 +1,18 @@
 import type { IncomingMessage } from 'node:http';
+import { HttpError, refusal } from '../server/http-error';
 
 /** Most headers of a request. The names and values of those that are still arriving take several times their bytes. */
 export const MAX_HEADERS = 128;
 
 /** Whether a request has more than {@link MAX_HEADERS}. Node has dropped further ones then, perhaps a repeated credential. */
-export const hasTooManyHeaders = ({ rawHeaders }: IncomingMessage): boolean => rawHeaders.length > 2 * MAX_HEADERS;
+const hasTooManyHeaders = ({ rawHeaders }: IncomingMessage): boolean => rawHeaders.length > 2 * MAX_HEADERS;
 
 /**
  * Finds requests that Node's parser accepts, but that a proxy in front of the gateway could interpret differently (request smuggling).
  *
  * @returns the problem as a sentence; undefined when there is none
  */
-export function oddityOf({ httpVersion, headers, rawHeaders }: IncomingMessage): string | undefined {
+function oddityOf({ httpVersion, headers, rawHeaders }: IncomingMessage): string | undefined {
   if (httpVersion !== '1.1' && httpVersion !== '1.0') return 'The version of HTTP must be 1.0 or 1.1.';
   if (httpVersion === '1.1' && headers.host === undefined) return 'The header Host is missing.';
   const encoding = headers['transfer-encoding'];
@@ -22,8 +23,15 @@ export function oddityOf({ httpVersion, headers, rawHeaders }: IncomingMessage):
   return repeated && `The header ${repeated} must be sent once.`;
 }
 
-/** Whether the admission refuses the request because of {@link oddityOf}, or of its number of headers. */
-export const isAmbiguous = (request: IncomingMessage): boolean => hasTooManyHeaders(request) || oddityOf(request) !== undefined;
+/** The refusal of a request that another program could read differently. It closes the connection: its further bytes cannot be read safely. */
+export function ambiguityOf(request: IncomingMessage): HttpError | undefined {
+  if (hasTooManyHeaders(request)) return closing(refusal(431, 'The headers are too large.'));
+  const oddity = oddityOf(request);
+  return oddity === undefined ? undefined : closing(refusal(400, oddity));
+}
+
+const closing = ({ httpStatus, status, message, headers }: HttpError) =>
+  new HttpError(httpStatus, status, message, { ...headers, connection: 'close' });
 
 /** @param rawHeaders names and values in turn, as received: elsewhere Node silently keeps only the first of repeated headers */
 function repeatedOf(rawHeaders: readonly string[]): string | undefined {

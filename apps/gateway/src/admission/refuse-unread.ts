@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Limit, TooManyRequests } from './too-many-requests';
 import { isHealth, kindOf } from './kinds';
-import { isAmbiguous } from './oddities';
+import { ambiguityOf } from './oddities';
 import type { Connections } from '../server/connections';
 import { requestIdOf } from '../server/request-id';
 import { standBefore } from '../server/stand-before';
@@ -78,4 +78,4 @@ export function refuseUnread(
 
 /** Another program could take the bytes of a request behind an ambiguous one for a part of that one. */
 const ambiguousBefore = (response: ServerResponse, owed: ServerResponse[]): ServerResponse | undefined =>
-  owed.length > 1 ? owed.slice(0, owed.indexOf(response)).find(({ req }) => isAmbiguous(req)) : undefined;
+  owed.length > 1 ? owed.slice(0, owed.indexOf(response)).find(({ req }) => ambiguityOf(req)) : undefined;

@@ -4,6 +4,7 @@ import { declareTopology } from '@app/rabbitmq/topology/declare-topology';
 import { RabbitClient } from '@app/rabbitmq/client/rabbit.client';
 import type { RabbitServer } from '@app/rabbitmq/server/rabbit.server';
 import { createTestBroker, type TestBroker } from '@app/testing/broker/broker';
+import { eventually } from '@app/testing/eventually';
 import { startUsersStub } from '@app/testing/system/users-stub';
 import { askUsers } from './ask-users';
 
@@ -24,6 +25,7 @@ describe(askUsers.name, () => {
       { connection: { url: broker.url, name: 'users' }, metrics },
       { add: unused, authenticate: unused, exists: () => FOUND },
     );
+    await eventually(() => users.check() === undefined);
   });
   beforeEach(() => {
     client = new RabbitClient({ connection: { url: broker.url, name: 'notifications' }, metrics });

@@ -71,25 +71,31 @@ describe('calls at work', () => {
   });
 
   it('answers 504 at the deadline, and executes nothing after it', async () => {
-    await bench.server?.close();
-    const executed: string[] = [];
-    handlers.add = (_, { messageId }) => executed.push(messageId ?? '');
-    handlers.exists = () => executed.push('query');
-    const started = performance.now();
-    const late = [
-      client.call(AddUsers, BODY, { ...OPTIONS, timeoutMs: 200, messageId: 'late' }),
-      client.call(Exists, {}, { ...OPTIONS, timeoutMs: 200 }),
-    ];
-    for (const error of await Promise.all(late.map(failure))) expect(error.status).toBe('DEADLINE_EXCEEDED');
-    expect(performance.now() - started).toBeGreaterThanOrEqual(198);
-
-    await bench.startServer();
-    await client.call(AddUsers, BODY, { ...OPTIONS, messageId: 'in time' });
-    expect(executed).toEqual(['in time']);
-    const { values } = await metrics.getSingleMetric('rabbitmq_deliveries_total')!.get();
-    expect(values).toContainEqual(
-      expect.objectContaining({ value: 1, labels: { pattern: 'users.add.v1', outcome: 'expired', status: '' } }),
-    );
+    const expired = async () => {
+      const { values } = await metrics.getSingleMetric('rabbitmq_deliveries_total')!.get();
+      return values.find(({ labels }) => labels.pattern === AddUsers.pattern && labels.outcome === 'expired')?.value;
+    };
+    const [executed, statuses, tookMs] = [new Set<string>(), new Set<string>(), [] as number[]];
+    handlers.add = (_, { messageId }) => executed.add(messageId ?? '');
+    handlers.exists = () => executed.add('query');
+    // Again when a busy machine starts the server after the broker has dropped the command, a second after its deadline.
+    await eventually(async () => {
+      await bench.server?.close();
+      const started = performance.now();
+      const late = [
+        client.call(AddUsers, BODY, { ...OPTIONS, timeoutMs: 200, messageId: 'late' }),
+        client.call(Exists, {}, { ...OPTIONS, timeoutMs: 200 }),
+      ];
+      for (const { status } of await Promise.all(late.map(failure))) statuses.add(status);
+      tookMs.push(performance.now() - started);
+      await bench.startServer();
+      await client.call(AddUsers, BODY, { ...OPTIONS, messageId: 'in time' });
+      return expired();
+    });
+    expect([...statuses]).toEqual(['DEADLINE_EXCEEDED']);
+    expect(Math.min(...tookMs)).toBeGreaterThanOrEqual(198);
+    expect([...executed]).toEqual(['in time']);
+    expect(await expired()).toBe(1);
   });
 
   it('lets running handlers finish and their replies arrive when it closes', async () => {

@@ -2,6 +2,7 @@ import { AddUsers } from '@app/contracts/users.add';
 import { Exists } from '@app/contracts/users.exists';
 import { eventually } from '@app/testing/eventually';
 import type { UsersHandlers } from '@app/testing/system/users-stub';
+import type { DeliveryContext } from '../src/delivery/delivery-context';
 import { BODY, CALL, DEAD, REFUSED, StubbedUsers } from './stubbed-users';
 
 class DatabaseAway extends Error {}
@@ -107,9 +108,9 @@ describe('without the database', () => {
 
   it('a restart goes unnoticed by a query', async () => {
     const database = restarting();
-    let runs = 0;
-    handlers.exists = () => {
-      runs++;
+    const runs: DeliveryContext[] = [];
+    handlers.exists = (_, context) => {
+      runs.push(context);
       if (!database.back) throw new DatabaseAway();
       return { fine: true };
     };
@@ -117,7 +118,8 @@ describe('without the database', () => {
     await eventually(() => users.server.check() === 'the database is away');
     database.comeBack();
     expect((await answer).parse()).toEqual({ fine: true });
-    expect(runs).toBe(2);
+    // On a busy machine the query may be asked again meanwhile, and that is another delivery.
+    await eventually(() => runs.filter((one) => one === runs[0]).length === 2);
   });
 
   it('for longer: answers queries that nothing was executed, and goes on consuming them', async () => {

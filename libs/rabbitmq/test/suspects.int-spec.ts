@@ -39,6 +39,8 @@ describe('suspects', () => {
     for (const queue of ['users.commands.0', SUSPECTS, CRASHED]) await channel.purgeQueue(queue);
   });
 
+  /** Long enough for a busy machine to publish something while a command waits. A wait takes up to twice as long. */
+  const PAUSE_MS = 3000;
   const startServer = async (crashPauseMs = 0) => {
     const options = { connection: { url: broker.url, name: 'users' }, metrics, drainTimeoutMs: 200, crashPauseMs };
     server = await startUsersStub(options, handlers);
@@ -114,7 +116,7 @@ describe('suspects', () => {
     await crash(SUSPECTS, 1);
     const handled: string[] = [];
     handlers.add = ({ organizationId }) => handled.push(organizationId);
-    await startServer(1000);
+    await startServer(PAUSE_MS);
     await publish('other');
     await eventually(() => handled.length === 2);
     expect(handled).toEqual(['other', 'suspect']);
@@ -126,7 +128,7 @@ describe('suspects', () => {
     await crash('users.commands.0', 2);
     const handled: string[] = [];
     handlers.add = ({ organizationId }) => handled.push(organizationId);
-    await startServer(1000);
+    await startServer(PAUSE_MS);
     await eventually(() => handled.length === 1);
     await publish('other');
     await eventually(() => handled.length === 3);
@@ -208,11 +210,11 @@ describe('suspects', () => {
     const { events, gates } = gated();
     await publish('waiting');
     await crash('users.commands.0', 1);
-    await startServer(500);
+    await startServer(PAUSE_MS);
     await publishSuspect('suspect');
     await eventually(() => gates.has('suspect'));
-    // Its wait is over within a second.
-    await expect(eventually(() => gates.has('waiting'), 1500)).rejects.toThrow();
+    // Its wait is over within this time.
+    await expect(eventually(() => gates.has('waiting'), 2 * PAUSE_MS + 500)).rejects.toThrow();
     gates.get('suspect')?.();
     await eventually(() => gates.has('waiting'));
     gates.get('waiting')?.();

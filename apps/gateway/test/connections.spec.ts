@@ -11,7 +11,8 @@ describe('bytes that do not become a request', () => {
   let impatient: RunningGateway;
   beforeAll(async () => {
     gateway = await RunningGateway.start();
-    impatient = await RunningGateway.start({ limits: { headersTimeoutMs: 150, requestTimeoutMs: 150, checkEveryMs: 20 } });
+    // Time for the headers on a busy machine.
+    impatient = await RunningGateway.start({ limits: { headersTimeoutMs: 1000, requestTimeoutMs: 1000, checkEveryMs: 20 } });
   });
   afterAll(async () => {
     await gateway.stop();

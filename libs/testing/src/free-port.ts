@@ -6,10 +6,14 @@ import { createServer } from 'node:net';
 const FIRST_PORT = 20_000;
 const LAST_PORT = 32_767;
 
-/** A port of 127.0.0.1 that no program listens on. An outgoing connection cannot take it meanwhile. */
+/** The server that a port was found for may not listen yet. */
+const given = new Set<number>();
+
+/** A port of 127.0.0.1 that no program listens on, another one each time. An outgoing connection cannot take it meanwhile. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = randomInt(FIRST_PORT, LAST_PORT + 1);
+    if (given.has(port)) continue;
     const server = createServer().listen({ port, host: '127.0.0.1', exclusive: true });
     const listening = await once(server, 'listening').then(
       () => true,
@@ -18,6 +22,7 @@ export async function freePort(): Promise<number> {
     if (!listening) continue;
     server.close();
     await once(server, 'close');
+    given.add(port);
     return port;
   }
 }

@@ -155,6 +155,7 @@ function judge({ measured, taken, recoveryMs, events }: Outcome, quiet: Quiet): 
     ...Object.entries(removals.statuses)
       .filter(([status]) => status !== '200')
       .map(([status, count]) => `${count} removals answered ${status}`),
+    Object.keys(removals.statuses).length === 0 && 'no user was removed',
     removals.missed > 0 && `${removals.missed} added users not found`,
     removals.longest > MOST_REMOVAL_MS && `a removal seen after ${removals.longest.toFixed()} ms`,
     events.missing > 0 && `${events.missing} events missing ${RECOVERY_MS / 1000} s after the end`,

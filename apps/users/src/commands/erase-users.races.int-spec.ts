@@ -18,6 +18,7 @@ interface Heard {
   documentId?: string;
   users: { userId: string; name?: string; version?: number; membership?: number }[];
   version: number;
+  republished?: boolean;
 }
 
 /** What a listener knows of the user in the end that follows the rules of docs/messages.md. */
@@ -135,6 +136,15 @@ it('tells listeners nothing that was hidden while a call waited', async () => {
     await Promise.all([...calls, added]);
   });
   await expectEverywhere({ documents: ['e'] });
+});
+
+it('marks an addition that it repeats: listeners send no second welcome', async () => {
+  await on.add(FIRST);
+  await erase();
+  await on.add(FIRST);
+  await on.erased();
+  const added = on.events.filter(({ type }) => type === EVENT_TYPES.userAdded);
+  expect(added.map(({ data }) => (JSON.parse(data) as Heard).republished)).toEqual([undefined, undefined, true]);
 });
 
 it('tells listeners of new details whose call has begun before the erasure', async () => {

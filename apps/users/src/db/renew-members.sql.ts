@@ -57,7 +57,7 @@ export const RENEW = `
   ), user_added AS (
     INSERT INTO outbox (type, api_key, organization_id, data)
     SELECT '${EVENT_TYPES.userAdded}', o.api_key, o.organization_id, json_strip_nulls(json_build_object('organizationId', o.organization_id,
-      'folderId', CASE a.level WHEN 'folder' THEN a.id END, 'documentId', CASE a.level WHEN 'document' THEN a.id END,
+      'folderId', CASE a.level WHEN 'folder' THEN a.id END, 'documentId', CASE a.level WHEN 'document' THEN a.id END, 'republished', true,
       'users', json_agg(json_build_object('userId', a.user_id, 'name', a.name, 'email', a.email, 'initial', a.initial,
         'version', CASE WHEN a.version <= $3::bigint THEN drawn.version ELSE a.version END, 'membership', a.added))))
     FROM announced a CROSS JOIN drawn CROSS JOIN LATERAL (SELECT * FROM organizations o WHERE o.id = a.organization OFFSET 0) o

@@ -31,13 +31,14 @@ function known(events: readonly OutboxEvent[]): { documents: string[]; name?: st
     const { documentId = '', users: changed = [], version } = JSON.parse(data) as Heard;
     if (type === EVENT_TYPES.userErased) {
       erased = Math.max(erased, version);
-      if (details.version <= erased) details = { version: 0 };
+      const isMember = [...added.values()].some((membership) => membership > erased);
+      if (!isMember || details.version <= erased) details = { version: 0 };
     }
     for (const { userId, name, version: ofDetails = 0, membership = 0 } of changed) {
       if (userId !== 'amy') continue;
       if (type === EVENT_TYPES.userAdded && membership > erased) {
         added.set(documentId, Math.max(membership, added.get(documentId) ?? 0));
-        if (ofDetails > details.version) details = { version: ofDetails, name };
+        if (ofDetails > Math.max(erased, details.version)) details = { version: ofDetails, name };
       } else if (type === EVENT_TYPES.userRemoved && documentId)
         removed.set(documentId, Math.max(ofDetails, removed.get(documentId) ?? 0));
       else if (type === EVENT_TYPES.userRemoved) left = Math.max(left, ofDetails);
@@ -62,7 +63,8 @@ async function expectEverywhere(expected: { documents: string[]; name?: string }
     `SELECT name, version FROM users WHERE user_id = 'amy'`,
   );
   expect(amy?.name ?? undefined).toBe(expected.name);
-  const everywhere = { documents: expected.documents, name: expected.name, version: Number(amy?.version ?? 0) };
+  const isMember = expected.documents.length > 0;
+  const everywhere = { documents: expected.documents, name: expected.name, version: isMember ? Number(amy?.version) : 0 };
   expect([known(on.events), known(on.events.toReversed())]).toEqual([everywhere, everywhere]);
 }
 
@@ -124,18 +126,41 @@ it.each([{ organizationIds: ['other'] }, { apiKey: 'two' }])('renews nobody who 
   expect(added).toMatchObject([[{ userId: 'grace' }], [{ userId: 'amy' }]]);
 });
 
-it('tells listeners nothing that was hidden while a call waited', async () => {
+it('gives such a user whose membership was ended newer details for a later one', async () => {
+  await addBesideErasure();
+  await on.delete({ organizationId: 'org', documentId: 'd', userIds: ['amy'] });
+  await on.erased();
+  await on.add({ ...FIRST, documentId: 'e', users: users('amy') });
+  await expectEverywhere({ documents: ['e'], name: 'Canary Amy' });
+});
+
+/** The call gets the row of the user after an erasure, and began before. */
+async function addBehindErasure(request: AddUsersRequest): Promise<void> {
   await on.add(FIRST);
   await on.holding(`SELECT FROM users.users WHERE user_id = 'amy' FOR UPDATE`, async (rival) => {
-    const calls = [erase()];
+    const calls: Promise<unknown>[] = [erase()];
     await rival.waiting(1);
-    // It gets the row after the erasure, and began before.
-    const added = on.add({ ...FIRST, documentId: 'e', users: users('amy') });
+    calls.push(on.add(request));
     await rival.waiting(2);
     await rival.query('COMMIT');
-    await Promise.all([...calls, added]);
+    await Promise.all(calls);
   });
+}
+
+it('tells listeners nothing that was hidden while a call waited', async () => {
+  await addBehindErasure({ ...FIRST, documentId: 'e', users: users('amy') });
   await expectEverywhere({ documents: ['e'] });
+});
+
+it('leaves listeners nothing that was hidden while a call waited of a user who has left by then', async () => {
+  await addBehindErasure({ ...FIRST, documentId: 'e', users: users('amy') });
+  await on.delete({ organizationId: 'org', userIds: ['amy'] });
+  await expectEverywhere({ documents: [] });
+});
+
+it('leaves listeners no new details of an erased user', async () => {
+  await addBehindErasure({ ...FIRST, users: [{ ...AMY, name: 'New' }] });
+  await expectEverywhere({ documents: [] });
 });
 
 it('marks an addition that it repeats: listeners send no second welcome', async () => {

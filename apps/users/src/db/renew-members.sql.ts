@@ -52,8 +52,9 @@ export const RENEW = `
     ) m
     WHERE (u.organization, u.user_id) NOT IN (SELECT organization, user_id FROM renewed)
   ), newer AS (
+    -- Also of a user who is no member now: listeners ignore the older version when the user is added again.
     UPDATE users SET version = (SELECT version FROM drawn)
-    WHERE ctid = ANY (ARRAY(SELECT place FROM announced WHERE version <= $3::bigint))
+    WHERE ctid = ANY (ARRAY(SELECT place FROM held WHERE version <= $3::bigint))
   ), user_added AS (
     INSERT INTO outbox (type, api_key, organization_id, data)
     SELECT '${EVENT_TYPES.userAdded}', o.api_key, o.organization_id, json_strip_nulls(json_build_object('organizationId', o.organization_id,

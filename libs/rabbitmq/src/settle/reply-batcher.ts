@@ -77,6 +77,19 @@ export class ReplyBatcher {
     return this.silent.has(replyTo);
   }
 
+  /** Whether a reply would be written at once. */
+  get isWritable(): boolean {
+    return this.check() === undefined && this.fullNow() === undefined;
+  }
+
+  /** Waits until a reply would be written at once. @returns false after `timeoutMs` milliseconds, or when the channel is closed for good */
+  async whenWritable(timeoutMs: number): Promise<boolean> {
+    const until = performance.now() + timeoutMs;
+    if (!(await this.channel.whenReady(timeoutMs))) return false;
+    const full = this.fullNow();
+    return !full || within(until - performance.now(), full.taken);
+  }
+
   close(): Promise<void> {
     return this.channel.close();
   }
@@ -101,7 +114,7 @@ export class ReplyBatcher {
 
   private async add({ replyTo, correlationId, batches }: ReplyAddress, reply: EncodedReply, until: number): Promise<boolean> {
     // Again after each wait: the replies that waited together are written one after the other.
-    for (let full = this.untakenNow(); full && full.bytes >= MAX_UNTAKEN_BYTES; full = this.untakenNow())
+    for (let full = this.fullNow(); full; full = this.fullNow())
       if (!(await within(until - performance.now(), full.taken))) return false;
     const isAlone = !batches || correlationId === undefined || reply.body.length > LARGE_REPLY_BYTES;
     if (isAlone) return this.write(replyTo, { correlationId, ...reply.properties }, reply.body);
@@ -157,9 +170,11 @@ export class ReplyBatcher {
     };
   }
 
-  private untakenNow() {
+  /** What waits for the socket, when it is so much that nothing more is written. */
+  private fullNow() {
     const { current } = this.channel;
-    return current && this.untaken.get(current);
+    const untaken = current && this.untaken.get(current);
+    return untaken && untaken.bytes >= MAX_UNTAKEN_BYTES ? untaken : undefined;
   }
 
   private countUntaken(channel: Channel, bytes: number): void {

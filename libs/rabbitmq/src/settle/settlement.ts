@@ -109,11 +109,16 @@ export class Settlement {
       case 'ackThenReply':
       case 'replyThenAck': {
         delivery.letGoOfBody();
-        // If the broker delivers it again, the answer is that of the redelivery.
-        if (decision.do === 'ackThenReply' && !(await delivery.ackForGood())) return;
         const encoded = this.encode(delivery, decision.reply);
         delivery.encoded(encoded.body.length);
         const replies = this.repliesOf(decision, delivery, encoded);
+        if (decision.do === 'ackThenReply') {
+          // With its place: the broker would deliver another one for each that waits here without.
+          if (!replies.isWritable && !(await delivery.whileKept(replies.whenWritable(delivery.patience))))
+            return this.republisher.isOver(delivery) ? undefined : settled('reply_lost', encoded.status);
+          // If the broker delivers it again, the answer is that of the redelivery.
+          if (!(await delivery.ackForGood())) return;
+        }
         const { status, sent } = await this.reply(delivery, encoded, replies);
         return settled(sent ? 'replied' : 'reply_lost', status);
       }

@@ -7,9 +7,11 @@ import { BASIC_ACK, FaultProxy, type Link } from '../../../test/faults/harness/f
 import { RabbitClient } from '../src/client/rabbit.client';
 import type { RabbitServer } from '../src/server/rabbit.server';
 import { declareTopology } from '../src/topology/declare-topology';
-import { BODY, CALL } from './stubbed-users';
+import { BODY, CALL, failure } from './stubbed-users';
 
 const MARK = 'the reply that does not arrive';
+/** Less than a queue counts as silent. */
+const SOON_MS = 15_000;
 
 /** Replies and acks go over two connections: the broker may have the ack of a command whose reply it has lost. */
 describe('a confirmed reply to a command', () => {
@@ -40,10 +42,11 @@ describe('a confirmed reply to a command', () => {
     await broker?.drop();
   });
 
-  const inFlight = async () => {
-    const { values } = await metrics.getSingleMetric('rabbitmq_deliveries_in_flight')!.get();
+  const counted = async (metric: string) => {
+    const { values } = await metrics.getSingleMetric(metric)!.get();
     return values.reduce((sum, { value }) => sum + value, 0);
   };
+  const inFlight = () => counted('rabbitmq_deliveries_in_flight');
 
   /** Sum of the time that deliveries took. */
   const seconds = async () => {
@@ -106,6 +109,41 @@ describe('a confirmed reply to a command', () => {
     expect((await answer).parse()).toEqual({ MARK });
   });
 
+  /** Whether the next command keeps its place until its reply is confirmed. */
+  const isWaitedFor = async () => {
+    const reply = holdReply();
+    const answer = client.call(AddUsers, BODY, CALL);
+    await reply;
+    const places = await inFlight();
+    proxy.heal();
+    await answer;
+    return places === 1;
+  };
+
+  it('is waited for again at a queue whose confirm was only late', async () => {
+    handlers.add = () => ({ MARK });
+    const reply = holdReply();
+    const answer = client.call(AddUsers, BODY, CALL);
+    await reply;
+    await eventually(async () => (await inFlight()) === 0);
+    proxy.heal();
+    await answer;
+    await eventually(isWaitedFor, SOON_MS);
+  });
+
+  it('is waited for again over the next connection', async () => {
+    handlers.add = () => ({ MARK });
+    const reply = holdReply();
+    const answer = failure(client.call(AddUsers, BODY, { ...CALL, timeoutMs: 2000 }));
+    const link = await reply;
+    await eventually(async () => (await inFlight()) === 0);
+    link.end('reset');
+    await eventually(() => server.check() !== undefined, undefined, 1);
+    await eventually(() => server.check() === undefined);
+    await eventually(isWaitedFor, SOON_MS);
+    await answer;
+  });
+
   it('is not waited for again at a queue that has just not confirmed one', async () => {
     handlers.add = () => ({ MARK });
     await client.call(AddUsers, BODY, CALL);
@@ -116,8 +154,10 @@ describe('a confirmed reply to a command', () => {
       return link === publishing && direction === 'toClient' && bytes.includes(BASIC_ACK) ? 'hold' : 'pass';
     };
     const before = await seconds();
-    for (let call = 0; call < 3; call++) expect((await client.call(AddUsers, BODY, CALL)).parse()).toEqual({ MARK });
-    await eventually(async () => (await inFlight()) === 0);
+    for (let call = 0; call < 3; call++) {
+      expect((await client.call(AddUsers, BODY, CALL)).parse()).toEqual({ MARK });
+      await eventually(async () => (await inFlight()) === 0);
+    }
     expect((await seconds()) - before).toBeLessThan(2);
   });
 });

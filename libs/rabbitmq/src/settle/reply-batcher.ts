@@ -66,6 +66,8 @@ export class ReplyBatcher {
         this.returned.add(message);
       }),
     );
+    // What was not confirmed over the connection before says little about its queue.
+    connection.on('up', () => this.silent.clear());
   }
 
   check(): string | undefined {
@@ -155,9 +157,15 @@ export class ReplyBatcher {
     const taken = writeMessage(current, target, properties, body, onConfirm);
     if (!taken) this.countUntaken(current, body.length);
     if (!confirmed || (await within(CONFIRM_MS, confirmed))) return confirmed || true;
-    this.silent.set(replyTo, true);
-    void within(MOST_SILENT_MS, confirmed).then((known) => known || this.channel.renew(current));
+    void this.waitLonger(replyTo, current, confirmed);
     return true;
+  }
+
+  /** The queue counts as silent until the confirm comes. */
+  private async waitLonger(replyTo: string, channel: Channel, confirmed: Promise<boolean>): Promise<void> {
+    this.silent.set(replyTo, true);
+    if (!(await within(MOST_SILENT_MS, confirmed))) this.channel.renew(channel);
+    else if (await confirmed) this.silent.delete(replyTo);
   }
 
   private onConfirm(resolve: (isSent: boolean) => void) {

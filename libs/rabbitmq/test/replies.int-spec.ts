@@ -1,4 +1,5 @@
 import { Registry } from 'prom-client';
+import { openConnection } from '@app/amqp/connection/open-connection';
 import { AddUsers } from '@app/contracts/users.add';
 import { createTestBroker, type TestBroker } from '@app/testing/broker/broker';
 import { eventually } from '@app/testing/eventually';
@@ -10,6 +11,7 @@ import { declareTopology } from '../src/topology/declare-topology';
 import { BODY, CALL, failure } from './stubbed-users';
 
 const MARK = 'the reply that does not arrive';
+const LATE = 'late.replies';
 /** Less than a queue counts as silent. */
 const SOON_MS = 15_000;
 
@@ -64,6 +66,34 @@ describe('a confirmed reply to a command', () => {
         return 'hold';
       };
     });
+
+  it('is written over the next channel when it was returned and the connection ends meanwhile', async () => {
+    handlers.add = () => ({ MARK });
+    let publishing: Link | undefined;
+    proxy.inspector = (bytes, direction, link) => {
+      if (direction === 'toServer' && bytes.includes(MARK)) publishing = link;
+      return 'pass';
+    };
+    const model = await openConnection({ url: broker.url, name: 'late caller' });
+    try {
+      const channel = await model.createChannel();
+      const properties = { persistent: true, headers: { 'x-api-key': CALL.apiKey }, correlationId: '1', replyTo: LATE };
+      const returned = await counted('rabbitmq_returned_total');
+      channel.publish('commands', AddUsers.pattern, Buffer.from(JSON.stringify(BODY)), properties);
+      await eventually(async () => (await counted('rabbitmq_returned_total')) > returned, undefined, 1);
+      proxy.refusing = true;
+      publishing!.end('reset');
+      await channel.assertQueue(LATE, { durable: false, arguments: { 'x-queue-type': 'classic' } });
+      await channel.bindQueue(LATE, 'replies', LATE);
+      // After these two waits it would have been written again.
+      const attempts = await counted('rabbitmq_reconnects_total');
+      await eventually(async () => (await counted('rabbitmq_reconnects_total')) > attempts + 1);
+      proxy.heal();
+      await eventually(async () => (await channel.checkQueue(LATE)).messageCount === 1, SOON_MS);
+    } finally {
+      await model.close();
+    }
+  });
 
   it('is written again when its connection ends before the broker has it', async () => {
     let handled = 0;

@@ -38,7 +38,10 @@ interface Batch {
 export class ReplyBatcher {
   /** Keyed by the caller's queue. */
   private readonly batches = new Map<string, Batch>();
-  private readonly returned = new ReturnedReplies((...reply) => this.write(...reply));
+  private readonly returned = new ReturnedReplies(
+    (...reply) => this.write(...reply),
+    (timeoutMs) => this.channel.whenReady(timeoutMs),
+  );
   private readonly untaken = new WeakMap<Channel, { bytes: number; taken: Promise<unknown> }>();
   private readonly channel: RabbitChannel<Channel>;
   private readonly silent = new LRUCache<string, true>(SILENT);

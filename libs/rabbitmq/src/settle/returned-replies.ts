@@ -12,6 +12,8 @@ const MOST_BYTES = 8 * 1024 * 1024;
 const MOST_FOREIGN = 100;
 /** Remembered reply queues of this system. Each channel of a caller has one. */
 const MAX_OWN = 1000;
+/** Longest wait for another channel, in milliseconds. */
+const CHANNEL_MS = 5000;
 /** Header of a reply that was returned: how often. */
 const RETURNS = 'x-returns';
 
@@ -24,8 +26,14 @@ export class ReturnedReplies {
   private foreign = 0;
   private readonly own = new LRUCache<string, true>({ max: MAX_OWN });
 
-  /** @param write publishes a reply to a queue; rejects while its channel is closing */
-  constructor(private readonly write: (replyTo: string, properties: Properties, body: Buffer) => Promise<unknown>) {}
+  /**
+   * @param write publishes a reply to a queue; rejects while its channel is closing
+   * @param whenReady waits until it can be written; false when it cannot within some milliseconds
+   */
+  constructor(
+    private readonly write: (replyTo: string, properties: Properties, body: Buffer) => Promise<unknown>,
+    private readonly whenReady: (timeoutMs: number) => Promise<boolean>,
+  ) {}
 
   /** A caller of this system waits for replies in this queue. */
   know(queue: string): void {
@@ -44,11 +52,14 @@ export class ReturnedReplies {
     this.bytes += content.length;
     const { correlationId, contentType, type } = properties as Properties;
     const again = { persistent: false, correlationId, contentType, type, headers: { ...headers, [RETURNS]: returns + 1 } };
-    setTimeout(() => {
+    const writeAgain = async () => {
+      // A node that returns replies may be about to end their connection.
+      const isReady = await this.whenReady(CHANNEL_MS);
       this.bytes -= content.length;
       if (isForeign) this.foreign--;
-      // Without it the outcome of the call is unknown to its caller, as with every reply that is lost.
-      this.write(fields.routingKey, again, content).catch(() => undefined);
-    }, waitMs).unref();
+      if (isReady) await this.write(fields.routingKey, again, content);
+    };
+    // Without it the outcome of the call is unknown to its caller, as with every reply that is lost.
+    setTimeout(() => void writeAgain().catch(() => undefined), waitMs).unref();
   }
 }

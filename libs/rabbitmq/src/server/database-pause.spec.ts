@@ -43,4 +43,14 @@ describe(DatabasePause.name, () => {
     expect(states).toEqual([]);
     pause.stop();
   });
+
+  it('does not say that the database is back when the process stops', async () => {
+    const { pause, states } = setUp();
+    const over = pause.begin();
+    pause.stop();
+    await jest.advanceTimersByTimeAsync(1000);
+    await over;
+    expect(pause.active).toBe(false);
+    expect(states).toEqual(['away']);
+  });
 });

@@ -91,7 +91,8 @@ export class DatabasePause {
   private async run(): Promise<void> {
     const { signal } = this.closing;
     this.onChange('away');
-    for (let back = false; !back && !signal.aborted;) {
+    let back = false;
+    while (!back && !signal.aborted) {
       await this.backoff.wait(signal);
       back = await this.probe().then(
         () => true,
@@ -100,6 +101,6 @@ export class DatabasePause {
     }
     this.backoff.succeeded();
     this.over = undefined;
-    this.onChange('here');
+    if (back) this.onChange('here');
   }
 }

@@ -246,6 +246,25 @@ describe('a connection to one of several nodes', () => {
     expect(channel.check()).toBeUndefined();
   });
 
+  it('closes at once while it connects again, also when an earlier connection is still needed', async () => {
+    let letGo!: () => void;
+    const gone = new Promise<void>((resolve) => (letGo = resolve));
+    const { connection, channel, node } = await opened({ drain: () => gone }, 100);
+    const elsewhere = links.proxies.filter((proxy) => proxy !== node);
+    links.kill(node);
+    await eventually(() => connection.state === 'up' && links.nodeOf(connection) !== node && channel.check() === undefined);
+    links.heal();
+    await eventually(() => links.nodeOf(connection) === node);
+    for (const proxy of elsewhere) links.kill(proxy);
+    node.stall();
+    node.cut('reset');
+    await eventually(() => channel.check()?.includes(`connecting to ${links.address(node)}`));
+    const since = performance.now();
+    await connection.close();
+    expect(performance.now() - since).toBeLessThan(5000);
+    letGo();
+  });
+
   it('stays where it is while a channel cannot be set up at the node that has returned', async () => {
     let attempts = 0;
     const { connection, channel, node } = await opened(

@@ -114,14 +114,12 @@ export class RabbitConnection extends EventEmitter<{ up: [ChannelModel]; state: 
   /** Closes the connection. Data written before is delivered, if that takes less than 1 s. */
   async close(): Promise<void> {
     this.closing.abort();
-    const models = [...this.retired, ...(this.model ? [this.model] : [])];
-    if (models.length > 0) {
-      // The promise of close() never settles when the connection ends in another way.
-      for (const model of models) model.close().catch(() => undefined);
-      const timer = setTimeout(() => models.forEach((model) => destroySocket(model)), CLOSE_TIMEOUT_MS);
-      await this.ended;
-      clearTimeout(timer);
-    }
+    const models = [...this.retired, ...(this.model ? [this.model] : [])].filter((model) => !isClosed(model));
+    const closed = models.map((model) => new Promise((resolve) => model.once('close', resolve)));
+    // The promise of close() never settles when the connection ends in another way.
+    for (const model of models) model.close().catch(() => undefined);
+    await within(CLOSE_TIMEOUT_MS, Promise.all(closed));
+    for (const model of models) destroySocket(model);
     // A running attempt to connect is not awaited: it closes its connection itself.
     await within(CLOSE_TIMEOUT_MS, this.ended);
   }

@@ -2,7 +2,7 @@ import type { Channel, ChannelModel } from 'amqplib';
 import { Registry } from 'prom-client';
 import { RabbitConnection } from '@app/amqp/connection/connection';
 import { silent } from '@app/amqp/connection/observer';
-import { openConnection } from '@app/amqp/connection/open-connection';
+import { destroySocket, openConnection } from '@app/amqp/connection/open-connection';
 import { eventually } from '@app/testing/eventually';
 import { PrivateServer } from '@app/testing/system/private-server';
 import { TransportMetrics } from '../metrics';
@@ -13,6 +13,8 @@ import { QueueLengths } from './queue-lengths';
 /** The queues that are on one broker node. */
 const ON_ONE_NODE = [callQueryQueue('users'), ...LANE_NUMBERS.map((lane) => queryQueue('users', lane))];
 const REFUSED = refusedQueue('users');
+/** Less than a queue is left alone. */
+const SOON_MS = 20_000;
 const OWN = QUEUES.map(({ name }) => name).filter((name) => name.startsWith('users.'));
 
 describe('the lengths of queues, while the queues on one node give no answer', () => {
@@ -84,5 +86,16 @@ describe('the lengths of queues, while the queues on one node give no answer', (
     });
     expect(Object.keys(given ?? {}).sort()).toEqual(OWN.filter((queue) => !ON_ONE_NODE.includes(queue)).sort());
     expect(given?.[REFUSED]).toBe(messages + 1);
+  });
+
+  it('are given again at once after a lost connection', async () => {
+    const lengths = await changed(60_000);
+    await lengths.look();
+    destroySocket(connection.current!);
+    await order('resume');
+    await eventually(async () => {
+      await lengths.look();
+      return Object.keys(await figures()).length === OWN.length;
+    }, SOON_MS);
   });
 });

@@ -48,6 +48,7 @@ export class QueueLengths {
 
   /** @param queues takes the first one away, again and again */
   private async lookAtEach(queues: string[]): Promise<void> {
+    const { current: model } = this.connection;
     let channel: Channel | undefined;
     for (let queue = queues.shift(); queue !== undefined; queue = queues.shift()) {
       channel ??= await this.open();
@@ -59,6 +60,8 @@ export class QueueLengths {
         this.metrics.queueMessages.set({ queue }, messageCount);
         this.metrics.queueConsumers.set({ queue }, consumerCount);
       } catch {
+        // The answers of all queues were lost with the connection.
+        if (this.connection.current !== model) return this.forgetAll();
         // It does not exist, or its only node is away. The broker has closed the channel, or does so when it gives up.
         closeQuietly(channel);
         channel = undefined;

@@ -6,6 +6,8 @@ import type { Channel, ChannelModel, ConfirmChannel } from 'amqplib';
 interface ConnectionInternals {
   /** True once the socket is closed, or about to be. */
   expectSocketClose: boolean;
+  /** Whether the broker has said that it takes no messages. */
+  blocked: boolean;
   stream: Socket;
   /** Received bytes that are not decoded yet. */
   rest: Buffer;

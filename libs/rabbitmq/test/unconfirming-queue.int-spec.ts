@@ -111,6 +111,31 @@ describe('a queue that confirms nothing, as at a node in a minority with Khepri'
     }
   });
 
+  it('an alarm is known after a move, although nothing was published over the connection before', async () => {
+    const mover = new RabbitClient({
+      connection: { url: links.url, name: 'mover', moveEveryMs: 100 },
+      calls: { as: 'gateway', messages: [AddUsers] },
+      metrics,
+    });
+    const { connection } = mover as unknown as { connection: RabbitConnection };
+    try {
+      await mover.connect();
+      await eventually(() => mover.check() === undefined);
+      const node = links.nodeOf(connection);
+      links.kill(node);
+      await eventually(() => mover.check() === undefined && links.nodeOf(connection) !== node);
+      await broker.order('memory alarm on');
+      expect(mover.state).toBe('up');
+      links.heal();
+      await eventually(() => links.nodeOf(connection) === node, undefined, 1);
+      expect(mover.state).toBe('blocked');
+      await broker.order('memory alarm off');
+      await eventually(() => mover.check() === undefined);
+    } finally {
+      await mover.close();
+    }
+  });
+
   it('all connections of an idle service go to another node', async () => {
     const other = await startUsersStub(
       // Without queries no connection is at another node on purpose.

@@ -8,6 +8,7 @@ import { Failures, reasonOf } from './failures';
 import type { Observer } from './observer';
 import {
   destroySocket,
+  isBlocked,
   isClosed,
   openAt,
   openConnection,
@@ -165,7 +166,7 @@ export class RabbitConnection extends EventEmitter<{ up: [ChannelModel]; state: 
     model.once('error', onEnd);
     for (const event of ['blocked', 'unblocked'] as const)
       model.on(event, () => this.model === model && this.setBlocked(event === 'blocked'));
-    this.setBlocked(false);
+    this.setBlocked(isBlocked(model));
     this.observer.connected(name, node.address, true);
     this.observer.log('info', { msg: 'connected to the broker', connection: name, address: node.label });
   }

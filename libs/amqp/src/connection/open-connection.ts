@@ -47,6 +47,9 @@ const MOST_SILENCE_S = 8;
 /** Whether the connection ended while it was opened: then its close event came before a listener could be added. */
 export const isClosed = (model: ChannelModel): boolean => internalsOfConnection(model).expectSocketClose;
 
+/** Whether the broker has said that it takes no messages: perhaps before a listener could be added. */
+export const isBlocked = (model: ChannelModel): boolean => internalsOfConnection(model).blocked;
+
 /**
  * Destroys the socket, and ends all channels that are still open. amqplib ends only its own half of the socket, and it notices the loss of a
  * socket only by an error.

@@ -42,6 +42,8 @@ export class FailoverPool extends Pool {
   override connect(): Promise<PoolClient>;
   override connect(callback: Callback): void;
   override connect(callback?: Callback): Promise<PoolClient> | void {
+    // With those alone that listen there is nothing to wait for.
+    if (this.options.max < this.most && this.isNoneForStatements) this.options.max = this.most;
     const connected = this.servers.first(() => super.connect());
     if (!callback) return connected.catch((error: unknown) => this.openOne(error));
     const pass = (client: PoolClient) => callback(undefined, client, (release) => client.release(release));
@@ -49,10 +51,14 @@ export class FailoverPool extends Pool {
     connected.then(pass, (error: unknown) => this.openOne(error).then(pass, fail));
   }
 
+  /** Whether no connection is open, or one that listens for NOTIFY alone, which is never free. Then a database without room is away. */
+  private get isNoneForStatements(): boolean {
+    return [...this.opened].every((client) => client.listenerCount('notification') > 0);
+  }
+
   /** Waits for one of the open connections, as long as for any connection. @throws the error unless it is the want of room; that of a full pool when none comes */
   private async openOne(error: unknown): Promise<PoolClient> {
-    // One that listens for NOTIFY is never free. With that one alone the database is away.
-    if (!hasNoRoom(error) || [...this.opened].every((client) => client.listenerCount('notification') > 0)) throw error;
+    if (!hasNoRoom(error) || this.isNoneForStatements) throw error;
     const { size: open } = this.opened;
     if (!this.timer) this.logger.warn({ msg: 'the database has no room for more connections', open, of: this.most });
     this.options.max = Math.min(this.most, open);

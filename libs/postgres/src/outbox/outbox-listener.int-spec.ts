@@ -1,3 +1,4 @@
+import { Logger } from '@nestjs/common';
 import { Client, type PoolClient } from 'pg';
 import type { DataSource } from 'typeorm';
 import { createEmptyDatabase, type TestDatabase } from '@app/testing/database/server-databases';
@@ -15,6 +16,7 @@ describe(OutboxListener.name, () => {
     const settings = { name: 'test', url: database.url, schema: 'public', entities: [], migrations: [], poolSize: 2 };
     dataSource = await createDataSource(settings).initialize();
   });
+  afterEach(() => jest.restoreAllMocks());
   afterAll(async () => {
     await dataSource.destroy();
     await database.drop();
@@ -37,6 +39,11 @@ describe(OutboxListener.name, () => {
     const settings = { name: ROLE, url, schema: 'public', entities: [], migrations: [], poolSize: 2 };
     const limited = await createDataSource(settings).initialize();
     const listener = new OutboxListener(limited, 'channel', () => undefined);
+    expect((await listener.connection()) === limited).toBe(true);
+    // The pool finds out that there is no room for the second one, and opens no other for a while.
+    const warned = jest.spyOn(Logger.prototype, 'warn').mockReturnValue();
+    await Promise.all([limited.query('SELECT 1 AS one'), limited.query('SELECT 1 AS one')]);
+    expect(warned).toHaveBeenCalledTimes(1);
     expect((await listener.connection()) === limited).toBe(true);
     await limited.query('SELECT 1 AS one');
     await admin.query(`ALTER ROLE ${ROLE} CONNECTION LIMIT 2`);

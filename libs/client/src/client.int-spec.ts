@@ -89,6 +89,29 @@ describe(CollaborationClient.name, () => {
     expect(client.check()).toBeUndefined();
   });
 
+  it('lets handlers publish while it closes that a closed listener has left at work', async () => {
+    const { queue } = await channel.assertQueue('', { exclusive: true });
+    await channel.bindQueue(queue, 'commands', 'documents.set.v1');
+    let go: () => void = () => undefined;
+    const gone = new Promise<void>((resolve) => (go = resolve));
+    let begin: () => void = () => undefined;
+    const begun = new Promise<void>((resolve) => (begin = resolve));
+    const handler = async () => {
+      begin();
+      await gone;
+      await client.publish('documents.set.v1', { organizationId: 'o', documentId: 'd' });
+    };
+    const listener = await client.listen({ queue: 'left.events', handlers: { 'user.added.v1': handler } });
+    const event = { specversion: '1.0', id: 'left', source: '/users', type: 'user.added.v1', data: {} };
+    channel.publish('events', 'user.added.v1', Buffer.from(JSON.stringify(event)));
+    await begun;
+    await listener.close(0);
+    const closed = client.close();
+    go();
+    await closed;
+    expect(await channel.checkQueue(queue)).toMatchObject({ messageCount: 1 });
+  });
+
   it('keeps nothing of a closed listener', async () => {
     setFlagsFromString('--expose-gc');
     const collect = runInNewContext('gc') as () => void;

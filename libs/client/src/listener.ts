@@ -41,7 +41,7 @@ export class Listener {
   private tag?: string;
 
   /**
-   * @param onClosed called when nothing of it runs any more
+   * @param onClosed called when it is closed and its last handler has ended, which may be after the drain
    * @throws RangeError for an invalid option
    */
   constructor(
@@ -86,7 +86,7 @@ export class Listener {
     if (current && this.tag !== undefined) await within(1000, current.cancel(this.tag));
     await within(drainTimeoutMs, Promise.all(this.running));
     await this.channel.close();
-    this.onClosed();
+    void Promise.allSettled(this.running).then(this.onClosed);
   }
 
   private async setUp(channel: Channel, queue: ListenerQueue, prefetch: number): Promise<void> {

@@ -96,7 +96,7 @@ export async function createGateway({
   fastify.addHook('onSend', (_request, reply, _payload, done) => {
     // While draining, clients must send their next request on a new connection, to another process.
     if (readiness.draining) {
-      if (connections.mayEndWith(reply.raw)) void reply.header('connection', 'close');
+      if (connections.endsBehind(reply.raw)) void reply.header('connection', 'close');
       // Fastify has said that it ends.
       else if (reply.raw.hasHeader('connection')) reply.raw.setHeader('connection', 'keep-alive');
     }

@@ -1,9 +1,13 @@
 import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
 import { eventually } from '@app/testing/eventually';
+import { Connections } from '../src/server/connections';
 import { RunningGateway, responsesIn, textOf } from './running-gateway';
 import { CALL, head, LARGE } from './sent-calls';
 
 describe('close', () => {
+  afterEach(() => jest.restoreAllMocks());
+
   it('finishes running requests, and does not wait for idle connections', async () => {
     const gateway = await RunningGateway.start();
     const idle = await gateway.connect();
@@ -45,6 +49,46 @@ describe('close', () => {
     const responses = responsesIn(await answers);
     expect(responses.map(({ status }) => status)).toEqual([200, 200, 200, 429]);
     expect(responses.map(({ headers }) => headers.connection)).toEqual([...Array<string>(3).fill('keep-alive'), 'close']);
+    await closed;
+  });
+
+  it('begins no request behind an answer that says that the connection ends', async () => {
+    const gateway = await RunningGateway.start();
+    const { started, finish } = gateway.rabbit.hold();
+    const responses: ServerResponse[] = [];
+    gateway.app.getHttpServer().on('request', (_: unknown, response: ServerResponse) => responses.push(response));
+    const socket = await gateway.connect();
+    const answers = textOf(socket);
+    socket.write(CALL);
+    await started;
+    gateway.readiness.draining = true;
+    // Its answer waits for that of the call.
+    socket.write('GET /health/live HTTP/1.1\r\nhost: x\r\n\r\n');
+    await eventually(() => responses[1]?.writableEnded);
+    socket.write(CALL);
+    await eventually(() => responses.length === 3);
+    finish();
+    expect(responsesIn(await answers).map(({ headers }) => headers.connection)).toEqual(['keep-alive', 'close']);
+    expect(gateway.rabbit.calls).toHaveLength(1);
+    await gateway.stop();
+  });
+
+  it('sends all answers that a connection owes when nothing more may arrive, and begins nothing more', async () => {
+    const gateway = await RunningGateway.start({ limits: { lastArrivalMs: 0 } });
+    const isOver = jest.spyOn(Connections.prototype, 'closeSlow');
+    const { started, finish } = gateway.rabbit.hold(2);
+    const socket = await gateway.connect();
+    const answers = textOf(socket);
+    socket.write(CALL.repeat(2));
+    await started;
+    const closed = gateway.stop();
+    await eventually(() => isOver.mock.calls.length > 0);
+    const arrived = once(gateway.app.getHttpServer(), 'request');
+    socket.write(CALL);
+    await arrived;
+    finish();
+    expect(responsesIn(await answers).map(({ status }) => status)).toEqual([200, 200]);
+    expect(gateway.rabbit.calls).toHaveLength(2);
     await closed;
   });
 

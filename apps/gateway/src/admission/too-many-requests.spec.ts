@@ -11,7 +11,7 @@ import { MOST_IN_ITERATION, TooManyRequests } from './too-many-requests';
 
 const logger = new NestLogger(pino({ enabled: false }));
 /** No connection is closed. */
-const open = { onClosed: () => undefined, mayEndWith: () => true };
+const open = { onClosed: () => undefined, endsBehind: () => true };
 
 describe(TooManyRequests.name, () => {
   it('answers after the other sockets of the iteration, so that refused callers cannot starve timers and publishing', async () => {

@@ -86,7 +86,7 @@ export class TooManyRequests {
   constructor(
     private readonly logger: NestLogger,
     private readonly readiness: Readiness,
-    private readonly connections: Pick<Connections, 'onClosed' | 'mayEndWith'>,
+    private readonly connections: Pick<Connections, 'onClosed' | 'endsBehind'>,
   ) {}
 
   /**
@@ -132,7 +132,7 @@ export class TooManyRequests {
       'content-length': BODY[limit].length,
       'retry-after': String(Math.max(1, Math.ceil(waitMs / 1000))),
       'x-request-id': requestId,
-      ...(draining && { connection: this.connections.mayEndWith(response) ? 'close' : 'keep-alive' }),
+      ...(draining && { connection: this.connections.endsBehind(response) ? 'close' : 'keep-alive' }),
     });
     response.end(BODY[limit]);
   }

@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import type { NestLogger } from '@app/runtime/logger';
 import { dropRestAfter } from './body-pieces';
 import { ClosedConnections, type CloseReason } from './closed-connections';
+import type { Connection, Owed } from './connection';
 import { inNextIteration } from './in-next-iteration';
 import { connectionsOpen, connectionsRefused } from './metrics';
 import { Progress } from './progress';
@@ -11,27 +12,6 @@ import { standBefore } from './stand-before';
 import type { ServerLimits } from './server-limits';
 import { stopReading } from './stop-reading';
 import { UnprovedConnections } from './unproved-connections';
-
-interface Owed {
-  response: ServerResponse;
-  callbacks: (() => void)[];
-  /** Memory of the request. */
-  bytes: number;
-  /** Starts handling the request; absent when that has started. */
-  begin?: () => void;
-}
-
-interface Connection {
-  /** Responses in the order of their requests. */
-  owed: Owed[];
-  /** Requests that have arrived and are not started. While there are any, the connection is not read. */
-  queued: number;
-  /** Memory of the requests that are arriving, or of which the responses are owed. */
-  bytes: number;
-  /** Until it has arrived and is answered: the headers of ten thousand idle connections would fill the memory. */
-  latest?: IncomingMessage;
-  progress: Progress;
-}
 
 /** Part of maxOwedBytes that stays when connections are closed, so that this is not needed for each request. */
 const KEPT_PART = 7 / 8;
@@ -91,9 +71,11 @@ export class Connections {
     return this.open.get(socket)?.owed.map(({ response }) => response) ?? [];
   }
 
-  /** Whether the connection may end behind this response: no answer would be lost, or there is no time for more. */
-  mayEndWith(response: ServerResponse): boolean {
-    return this.isClosing || this.owedBy(response.req.socket).at(-1) === response;
+  /** Ends the connection behind this response, if no later one is owed. It begins no further request then. @returns whether it ends there */
+  endsBehind(response: ServerResponse): boolean {
+    const connection = this.open.get(response.req.socket);
+    if (connection?.owed.at(-1)?.response !== response) return false;
+    return (connection.isEnding = true);
   }
 
   /** Whether the latest request of the connection is still arriving. */
@@ -126,7 +108,7 @@ export class Connections {
       socket.destroy();
       return;
     }
-    const connection: Connection = { owed: [], queued: 0, bytes: 0, progress: new Progress(socket) };
+    const connection: Connection = { owed: [], queued: 0, isEnding: false, bytes: 0, progress: new Progress(socket) };
     this.open.set(socket, connection);
     connectionsOpen.inc();
     this.unproved.opened(socket);
@@ -153,6 +135,8 @@ export class Connections {
     this.reading.arrived(bytes, this.open.keys());
     // Node emits the requests that it has read of a connection that was just closed, or has sent its last answer, too.
     if (!connection || !socket.writable) return;
+    // Its answer would be lost, or there is no time for it.
+    if (connection.isEnding || this.isClosing) return this.wait(socket, connection);
     connection.latest = request;
     const owed: Owed = { response, callbacks: [], bytes };
     connection.owed.push(owed);
@@ -166,6 +150,10 @@ export class Connections {
 
     // Node emits all requests of the bytes that it has read (about 64 KiB), even on a paused socket.
     owed.begin = begin;
+    this.wait(socket, connection);
+  }
+
+  private wait(socket: Socket, connection: Connection): void {
     connection.queued++;
     stopReading(socket);
     if (++this.queued > this.limits.maxQueued) this.close(this.longest(socket), 'pipelined');

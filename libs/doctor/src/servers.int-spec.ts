@@ -10,6 +10,7 @@ import { Findings } from './finding';
 import { brokerServersOf, databaseServersOf, lookAtServers, managementServersOf, type Server as Endpoint } from './servers';
 
 const DAY_MS = 86_400_000;
+const YEAR_MS = 365 * DAY_MS;
 
 /** Each line is about a server that really answers, or does not. */
 describe('the look at servers', () => {
@@ -45,9 +46,9 @@ describe('the look at servers', () => {
 
   it('says when a certificate ends, warns in its last 30 days, and finds a problem in its last week', async () => {
     const [long, short, over] = await Promise.all([
-      securely(await authority.issue('localhost', 40 * DAY_MS + 60_000)),
-      securely(await authority.issue('localhost', 29 * DAY_MS + 60_000)),
-      securely(await authority.issue('localhost', 6 * DAY_MS + 60_000)),
+      securely(await authority.issue('localhost', 40 * DAY_MS + 60_000, YEAR_MS)),
+      securely(await authority.issue('localhost', 29 * DAY_MS + 60_000, YEAR_MS)),
+      securely(await authority.issue('localhost', 6 * DAY_MS + 60_000, YEAR_MS)),
     ]);
     const url = `amqps://a:b@localhost:${long},localhost:${short},localhost:${over}`;
     expect(await look(brokerServersOf(url, files()))).toEqual([
@@ -59,6 +60,18 @@ describe('the look at servers', () => {
     ]);
     expect(await look(managementServersOf(`https://localhost:${short}`, files()))).toEqual([
       `warning server localhost:${short}: its certificate ends in 29 days`,
+    ]);
+  });
+
+  it('takes no certificate for old that is made for some days, before its last third', async () => {
+    const ports = await Promise.all(
+      [5, 7, 9].map(async (age) => securely(await authority.issue('localhost', (10 - age) * DAY_MS + 60_000, age * DAY_MS))),
+    );
+    const found = await look(ports.flatMap((port) => brokerServersOf(`amqps://localhost:${port}`, files())));
+    expect(found).toEqual([
+      expect.stringMatching(/^ok .* ends in 5 days/),
+      expect.stringMatching(/^warning .* ends in 3 days/),
+      expect.stringMatching(/^problem .* ends in 1 days/),
     ]);
   });
 
@@ -90,7 +103,7 @@ describe('the look at servers', () => {
   });
 
   it('asks PostgreSQL for TLS first', async () => {
-    onServer.write({ ca: authority.pem, ...(await authority.issue('localhost', 3 * DAY_MS + 60_000)) });
+    onServer.write({ ca: authority.pem, ...(await authority.issue('localhost', 3 * DAY_MS + 60_000, YEAR_MS)) });
     postgres = await PrivateServer.start('postgres', '--tls', onServer.path);
     const { port } = new URL(postgres.url);
     expect(await look(databaseServersOf(`${postgres.url}?sslmode=verify-full`, ours.tlsFiles))).toEqual([

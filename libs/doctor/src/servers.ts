@@ -20,8 +20,10 @@ export interface Server {
 
 const MOST_MS = 5000;
 const DAY_MS = 86_400_000;
-/** Days before the end of a certificate from which on it is a warning, and a problem. */
-const [SOON_DAYS, AT_ONCE_DAYS] = [30, 7];
+/** The last days and the last part of the life of a certificate: in both it is a warning. A program replaces one that is made for some days. */
+const SOON = { days: 30, part: 1 / 3 };
+/** In these it is a problem. */
+const AT_ONCE = { days: 7, part: 1 / 5 };
 /** https://www.postgresql.org/docs/current/protocol-message-formats.html, "SSLRequest" */
 const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f]);
 
@@ -67,14 +69,16 @@ async function lookAtOne(findings: Findings, subject: string, server: Server): P
   }
   const named = addresses && `, and its name stands for ${addresses}`;
   try {
-    const end = await endOfCertificate(server);
-    if (!end) return findings.ok(subject, `takes connections without TLS${named}`);
-    const days = Math.floor((end.getTime() - Date.now()) / DAY_MS);
+    const validity = await validityOf(server);
+    if (!validity) return findings.ok(subject, `takes connections without TLS${named}`);
+    const leftMs = validity.to - Date.now();
+    const days = Math.floor(leftMs / DAY_MS);
+    const isIn = (last: typeof SOON) => days < last.days && leftMs < last.part * (validity.to - validity.from);
     const found = `its certificate ends in ${days} days`;
     const action = 'replace it: see "Rotate certificates" in docs/operations.md';
-    if (days >= SOON_DAYS) findings.ok(subject, `${found}${named}`);
-    else if (days >= AT_ONCE_DAYS) findings.warning(subject, found, action);
-    else findings.problem(subject, found, action);
+    if (isIn(AT_ONCE)) findings.problem(subject, found, action);
+    else if (isIn(SOON)) findings.warning(subject, found, action);
+    else findings.ok(subject, `${found}${named}`);
   } catch (error) {
     const untrusted = tlsProblem(error);
     if (untrusted)
@@ -88,8 +92,8 @@ async function lookAtOne(findings: Findings, subject: string, server: Server): P
   }
 }
 
-/** @returns the end of the certificate that a client verifies; undefined without TLS */
-async function endOfCertificate({ host, port, tls, tlsFiles }: Server): Promise<Date | undefined> {
+/** @returns the times, in milliseconds, of the certificate that a client verifies; undefined without TLS */
+async function validityOf({ host, port, tls, tlsFiles }: Server): Promise<{ from: number; to: number } | undefined> {
   const socket = connectTcp({ host, port });
   socket.setTimeout(MOST_MS, () => socket.destroy(new Error(`no answer in ${MOST_MS / 1000} s`)));
   try {
@@ -103,7 +107,8 @@ async function endOfCertificate({ host, port, tls, tlsFiles }: Server): Promise<
     const secured = connectTls({ socket, host, servername: isIP(host) ? '' : host, ...tlsOptions(tlsFiles, () => undefined) });
     await once(secured, 'secureConnect');
     secured.on('error', () => undefined);
-    return new Date(secured.getPeerCertificate().valid_to);
+    const { valid_from: from, valid_to: to } = secured.getPeerCertificate();
+    return { from: Date.parse(from), to: Date.parse(to) };
   } finally {
     socket.on('error', () => undefined);
     socket.destroy();

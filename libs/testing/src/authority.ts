@@ -58,8 +58,9 @@ export class Authority {
   /**
    * @param name also the only host name in it
    * @param validMs how long it is valid from now on; negative: it has expired
+   * @param ageMs how long it has been valid
    */
-  async issue(name: string, validMs = HOUR_MS): Promise<Identity> {
+  async issue(name: string, validMs = HOUR_MS, ageMs = 2 * HOUR_MS): Promise<Identity> {
     const keys = await newKeys();
     const certificate = await X509CertificateGenerator.create({
       serialNumber: randomBytes(8).toString('hex'),
@@ -68,7 +69,7 @@ export class Authority {
       publicKey: keys.publicKey,
       signingKey: this.keys.privateKey,
       signingAlgorithm: KEYS,
-      notBefore: new Date(Date.now() - 2 * HOUR_MS),
+      notBefore: new Date(Date.now() - ageMs),
       notAfter: new Date(Date.now() + validMs),
       extensions: [
         new SubjectAlternativeNameExtension([{ type: 'dns', value: name }]),

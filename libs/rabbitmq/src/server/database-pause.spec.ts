@@ -1,3 +1,4 @@
+import type { Delivery } from '../delivery/delivery';
 import { DatabasePause } from './database-pause';
 
 describe(DatabasePause.name, () => {
@@ -52,5 +53,13 @@ describe(DatabasePause.name, () => {
     await over;
     expect(pause.active).toBe(false);
     expect(states).toEqual(['away']);
+  });
+
+  it('begins no pause in a process that stops: it would not end', async () => {
+    const { pause } = setUp();
+    pause.stop();
+    await pause.begin();
+    expect(pause.active).toBe(false);
+    expect(await pause.mayStart({ mayBeRefused: false } as Delivery)).toBe(true);
   });
 });

@@ -41,13 +41,13 @@ export class DatabasePause {
     return this.closing.signal.aborted;
   }
 
-  /** Starts a pause or joins the current one. Resolves when it is over, or at {@link stop}. */
+  /** Starts a pause or joins the current one. Resolves when it is over, or at {@link stop}: from then on there is none. */
   begin(): Promise<void> {
-    if (!this.over) {
+    if (!this.over && !this.stopped) {
       this.over = this.run();
       this.restart = this.watch(this.over);
     }
-    return this.over;
+    return this.over ?? Promise.resolve();
   }
 
   /**

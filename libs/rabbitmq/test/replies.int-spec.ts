@@ -139,6 +139,13 @@ describe('a confirmed reply to a command', () => {
     expect((await answer).parse()).toEqual({ MARK });
   });
 
+  /** Nothing is known of a queue over a new connection. */
+  const reconnect = async () => {
+    proxy.cut('reset');
+    await eventually(() => server.check() !== undefined, undefined, 1);
+    await eventually(() => server.check() === undefined);
+  };
+
   /** Whether the next command keeps its place until its reply is confirmed. */
   const isWaitedFor = async () => {
     const reply = holdReply();
@@ -152,6 +159,7 @@ describe('a confirmed reply to a command', () => {
 
   it('is waited for again at a queue whose confirm was only late', async () => {
     handlers.add = () => ({ MARK });
+    await reconnect();
     const reply = holdReply();
     const answer = client.call(AddUsers, BODY, CALL);
     await reply;
@@ -159,6 +167,23 @@ describe('a confirmed reply to a command', () => {
     proxy.heal();
     await answer;
     await eventually(isWaitedFor, SOON_MS);
+  });
+
+  it('is not waited for again at a queue whose confirm is late each time', async () => {
+    handlers.add = () => ({ MARK });
+    await reconnect();
+    for (let time = 0; time < 2; time++) {
+      const reply = holdReply();
+      const answer = client.call(AddUsers, BODY, CALL);
+      await reply;
+      await eventually(async () => (await inFlight()) === 0);
+      proxy.heal();
+      await answer;
+      if (time === 0) await eventually(isWaitedFor, SOON_MS);
+    }
+    // Written after the late confirm, over the same connection.
+    expect(await isWaitedFor()).toBe(false);
+    expect(await isWaitedFor()).toBe(false);
   });
 
   it('is waited for again over the next connection', async () => {

@@ -45,6 +45,8 @@ export class ReplyBatcher {
   private readonly untaken = new WeakMap<Channel, { bytes: number; taken: Promise<unknown> }>();
   private readonly channel: RabbitChannel<Channel>;
   private readonly silent = new LRUCache<string, true>(SILENT);
+  /** Reply queues whose confirm was late. */
+  private readonly late = new LRUCache<string, true>(SILENT);
 
   /**
    * @param isConfirmed whether the broker confirms the replies. An ack goes over another connection: a broker that has it may have lost the reply
@@ -70,7 +72,10 @@ export class ReplyBatcher {
       }),
     );
     // What was not confirmed over the connection before says little about its queue.
-    connection.on('up', () => this.silent.clear());
+    connection.on('up', () => {
+      this.silent.clear();
+      this.late.clear();
+    });
   }
 
   check(): string | undefined {
@@ -157,18 +162,24 @@ export class ReplyBatcher {
     const target = { exchange: 'replies', routingKey: replyTo, mandatory: true };
     let onConfirm: ((error: Error | null) => void) | undefined;
     const confirmed = this.isConfirmed && new Promise<boolean>((resolve) => (onConfirm = this.onConfirm(resolve)));
+    const wasLate = this.late.has(replyTo);
     const taken = writeMessage(current, target, properties, body, onConfirm);
     if (!taken) this.countUntaken(current, body.length);
     if (!confirmed || (await within(CONFIRM_MS, confirmed))) return confirmed || true;
-    void this.waitLonger(replyTo, current, confirmed);
+    void this.waitLonger(replyTo, current, confirmed, wasLate);
     return true;
   }
 
-  /** The queue counts as silent until the confirm comes. */
-  private async waitLonger(replyTo: string, channel: Channel, confirmed: Promise<boolean>): Promise<void> {
+  /**
+   * The queue counts as silent until the confirm comes. After another late one it counts longer: on a slow node each confirm may be late, and its
+   * replies would keep the places of the others.
+   */
+  private async waitLonger(replyTo: string, channel: Channel, confirmed: Promise<boolean>, wasLate: boolean): Promise<void> {
     this.silent.set(replyTo, true);
-    if (!(await within(MOST_SILENT_MS, confirmed))) this.channel.renew(channel);
-    else if (await confirmed) this.silent.delete(replyTo);
+    if (!(await within(MOST_SILENT_MS, confirmed))) return this.channel.renew(channel);
+    if (wasLate || !(await confirmed)) return;
+    this.late.set(replyTo, true);
+    this.silent.delete(replyTo);
   }
 
   private onConfirm(resolve: (isSent: boolean) => void) {

@@ -32,6 +32,16 @@ describe(attempt.name, () => {
     expect(await outcomeOf(...statuses)).toBe(outcome);
   });
 
+  it('makes no attempt after the time, which would hide why the one before has failed', async () => {
+    const times: number[] = [];
+    const once = (timeoutMs: number) => {
+      times.push(timeoutMs);
+      return Promise.reject(new ApiError(timeoutMs > 1 ? 'UNAVAILABLE' : 'DEADLINE_EXCEEDED', 'no queue is bound'));
+    };
+    await expect(attempt({ ...attempts, timeoutMs: 20 }, once)).rejects.toMatchObject({ status: 'UNAVAILABLE' });
+    expect(times.every((timeoutMs) => timeoutMs > 1)).toBe(true);
+  });
+
   it('leaves nothing at the signal of the client, which lives as long as the process', async () => {
     const { signal } = new AbortController();
     let times = 0;

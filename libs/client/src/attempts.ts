@@ -2,6 +2,9 @@ import { Backoff } from '@app/amqp/connection/backoff';
 import { within } from '@app/amqp/connection/within';
 import { ApiError, PASSING } from '@app/contracts/error';
 
+/** Time that a further attempt needs at least, in milliseconds. With less its outcome would be unknown, and hide why the one before has failed. */
+const LEAST_MS = 10;
+
 export interface Attempts {
   /** Time from now to the deadline, in milliseconds. */
   timeoutMs: number;
@@ -37,8 +40,8 @@ export async function attempt<T>({ timeoutMs, signal, whenReady, whyNot }: Attem
         failure = error;
       }
     } else failure = whyNot();
-    if (left() <= 0 || signal.aborted) throw unknown ?? failure;
     // No AbortSignal.any(): on Node 20 the client's signal would keep a part of each for ever.
     await within(left(), backoff.wait(signal));
+    if (left() < LEAST_MS || signal.aborted) throw unknown ?? failure;
   }
 }

@@ -5,6 +5,16 @@ import { Connections } from '../src/server/connections';
 import { RunningGateway, responsesIn, textOf } from './running-gateway';
 import { CALL, head, LARGE } from './sent-calls';
 
+/** A connection that owes the answers to two calls at work. */
+async function owingTwo(gateway: RunningGateway) {
+  const { started, finish } = gateway.rabbit.hold(2);
+  const socket = await gateway.connect();
+  const answers = textOf(socket);
+  socket.write(CALL.repeat(2));
+  await started;
+  return { socket, answers, finish };
+}
+
 describe('close', () => {
   afterEach(() => jest.restoreAllMocks());
 
@@ -33,11 +43,7 @@ describe('close', () => {
 
   it('sends all answers that a connection owes, and the last of them ends it', async () => {
     const gateway = await RunningGateway.start({ config: { maxInFlight: 3 } });
-    const { started, finish } = gateway.rabbit.hold(2);
-    const socket = await gateway.connect();
-    const answers = textOf(socket);
-    socket.write(CALL.repeat(2));
-    await started;
+    const { socket, answers, finish } = await owingTwo(gateway);
     const closed = gateway.stop();
     await eventually(() => gateway.readiness.draining);
     // Both arrive while the server closes, and the call finds no place.
@@ -76,11 +82,7 @@ describe('close', () => {
   it('sends all answers that a connection owes when nothing more may arrive, and begins nothing more', async () => {
     const gateway = await RunningGateway.start({ limits: { lastArrivalMs: 0 } });
     const isOver = jest.spyOn(Connections.prototype, 'closeSlow');
-    const { started, finish } = gateway.rabbit.hold(2);
-    const socket = await gateway.connect();
-    const answers = textOf(socket);
-    socket.write(CALL.repeat(2));
-    await started;
+    const { socket, answers, finish } = await owingTwo(gateway);
     const closed = gateway.stop();
     await eventually(() => isOver.mock.calls.length > 0);
     const arrived = once(gateway.app.getHttpServer(), 'request');

@@ -147,9 +147,12 @@ export class UsersErasureSteps implements ErasureSteps {
       await manager.query(COMPLETE, [erasure.id]);
       return erasure;
     });
-    if (completed === 'waiting' || completed === 'idle' || completed === 'done') return completed;
+    if (completed === 'renewed') {
+      this.written();
+      return 'done';
+    }
+    if (typeof completed === 'string') return completed;
     this.written();
-    if (completed === 'renewed') return 'done';
     const { id, user_ids: users, requested_at: since } = completed;
     const seconds = Math.round((Date.now() - since.getTime()) / 1000);
     this.logger.log({ msg: 'an erasure is complete in this service', erasure: id, users: users.length, seconds });

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Channel, ConsumeMessage } from 'amqplib';
 import { isChannelClosed } from '@app/amqp/connection/opened-channel';
-import { within } from '@app/amqp/connection/within';
+import { LONGEST_MS, within } from '@app/amqp/connection/within';
 import { traceFields } from '@app/tracing/tracing';
 import type { ConsumedQueue, QueueKind } from '../topology/consumed-queues';
 import type { DeliveryContext } from './delivery-context';
@@ -12,8 +12,6 @@ const SUSPECT_AFTER = 2;
 
 /** How long a reply without a deadline is of use, in milliseconds. */
 const REPLY_PATIENCE_MS = 5000;
-/** A timer of Node with a longer time ends at once, and a publisher may invent any deadline. */
-const MOST_PATIENCE_MS = 2 ** 31 - 1;
 
 /** Bytes of a malformed command's body that are kept. */
 export const STUB_BYTES = 1024;
@@ -172,7 +170,8 @@ export class Delivery {
   /** How long a reply is of use, in milliseconds. */
   get patience(): number {
     const { deadline } = this.context;
-    return deadline === undefined ? REPLY_PATIENCE_MS : Math.min(MOST_PATIENCE_MS, deadline - Date.now());
+    // A publisher may invent any deadline.
+    return deadline === undefined ? REPLY_PATIENCE_MS : Math.min(LONGEST_MS, deadline - Date.now());
   }
 
   /** The handler has returned a result. */

@@ -4,11 +4,11 @@ import { AddUsers } from '@app/contracts/users.add';
 import { createTestBroker, type TestBroker } from '@app/testing/broker/broker';
 import { eventually } from '@app/testing/eventually';
 import { startUsersStub, type UsersHandlers } from '@app/testing/system/users-stub';
-import { BASIC_ACK, FaultProxy, type Link } from '../../../test/faults/harness/fault-proxy';
-import { RabbitClient } from '../src/client/rabbit.client';
+import { BASIC_ACK, type FaultProxy, type Link } from '../../../test/faults/harness/fault-proxy';
+import type { RabbitClient } from '../src/client/rabbit.client';
 import type { RabbitServer } from '../src/server/rabbit.server';
-import { declareTopology } from '../src/topology/declare-topology';
 import { BODY, CALL, failure } from './stubbed-users';
+import { UsersBehindProxy } from './users-behind-proxy';
 
 const MARK = 'the reply that does not arrive';
 const LATE = 'late.replies';
@@ -18,6 +18,7 @@ const SOON_MS = 15_000;
 /** Replies and acks go over two connections: the broker may have the ack of a command whose reply it has lost. */
 describe('a confirmed reply to a command', () => {
   let broker: TestBroker;
+  let users: UsersBehindProxy;
   let proxy: FaultProxy;
   let client: RabbitClient;
   let server: RabbitServer;
@@ -26,21 +27,13 @@ describe('a confirmed reply to a command', () => {
 
   beforeAll(async () => {
     broker = await createTestBroker();
-    await declareTopology(broker.url);
-    const { hostname: host, port } = new URL(broker.url);
-    proxy = await FaultProxy.start({ host, port: Number(port) });
-    client = new RabbitClient({ connection: { url: broker.url, name: 'gateway' }, metrics: new Registry() });
-    await client.connect();
-    const connection = { url: proxy.through(broker.url), name: 'users' };
-    server = await startUsersStub({ connection, confirmReplies: true, metrics, drainTimeoutMs: 200 }, handlers);
-    await eventually(() => server.check() === undefined && client.check() === undefined);
+    users = await UsersBehindProxy.start(broker.url, handlers, { confirmReplies: true, metrics, drainTimeoutMs: 200 });
+    ({ proxy, client, server } = users);
   });
   beforeEach(() => eventually(() => server.check() === undefined));
   afterEach(() => proxy.heal());
   afterAll(async () => {
-    await client?.close();
-    await server?.close();
-    await proxy?.close();
+    await users?.close();
     await broker?.drop();
   });
 

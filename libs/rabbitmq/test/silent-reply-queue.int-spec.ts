@@ -4,22 +4,17 @@ import { openConnection } from '@app/amqp/connection/open-connection';
 import { AddUsers } from '@app/contracts/users.add';
 import { eventually } from '@app/testing/eventually';
 import { PrivateServer } from '@app/testing/system/private-server';
-import { startUsersStub } from '@app/testing/system/users-stub';
-import { CHANNEL_CLOSE, FaultProxy, type Link } from '../../../test/faults/harness/fault-proxy';
-import { RabbitClient } from '../src/client/rabbit.client';
-import type { RabbitServer } from '../src/server/rabbit.server';
-import { declareTopology } from '../src/topology/declare-topology';
+import { CHANNEL_CLOSE, type Link } from '../../../test/faults/harness/fault-proxy';
 import { BODY, CALL, unexpected } from './stubbed-users';
+import { UsersBehindProxy } from './users-behind-proxy';
 
 const SILENT = 'silent.replies';
 
 /** As on a node that stands still: the broker has the reply and confirms it never, while the connection goes on. */
 describe('a reply queue that confirms nothing', () => {
   let broker: PrivateServer;
-  let proxy: FaultProxy;
   let publisher: ChannelModel;
-  let client: RabbitClient;
-  let server: RabbitServer;
+  let users: UsersBehindProxy;
   let onAdd: (redelivered: boolean) => void = () => undefined;
 
   const still = (what: 'suspend' | 'resume') =>
@@ -29,24 +24,16 @@ describe('a reply queue that confirms nothing', () => {
 
   beforeAll(async () => {
     broker = await PrivateServer.start('rabbitmq');
-    await declareTopology(broker.url);
-    const { hostname: host, port } = new URL(broker.url);
-    proxy = await FaultProxy.start({ host, port: Number(port) });
     publisher = await openConnection({ url: broker.url, name: 'publisher' });
-    client = new RabbitClient({ connection: { url: broker.url, name: 'gateway' }, metrics: new Registry() });
-    await client.connect();
-    const connection = { url: proxy.through(broker.url), name: 'users' };
-    server = await startUsersStub(
-      { connection, confirmReplies: true, metrics: new Registry() },
+    users = await UsersBehindProxy.start(
+      broker.url,
       { authenticate: unexpected, exists: unexpected, add: (_, { redelivered }) => (onAdd(redelivered), {}) },
+      { confirmReplies: true, metrics: new Registry() },
     );
-    await eventually(() => server.check() === undefined && client.check() === undefined);
   });
   afterAll(async () => {
-    await client?.close();
-    await server?.close();
+    await users?.close();
     await publisher?.close();
-    await proxy?.close();
     await broker?.remove();
   });
 
@@ -57,7 +44,7 @@ describe('a reply queue that confirms nothing', () => {
     await still('suspend');
     const isClosing = new Promise<void>((resolve) => {
       let closing: Link | undefined;
-      proxy.inspector = (bytes, direction, link) => {
+      users.proxy.inspector = (bytes, direction, link) => {
         if (direction === 'toServer' && bytes.includes(CHANNEL_CLOSE)) resolve(void (closing = link));
         return link === closing && direction === 'toClient' ? 'hold' : 'pass';
       };
@@ -67,11 +54,11 @@ describe('a reply queue that confirms nothing', () => {
     await isClosing;
 
     const handled = new Promise<boolean>((resolve) => (onAdd = resolve));
-    const answer = client.call(AddUsers, BODY, CALL);
+    const answer = users.client.call(AddUsers, BODY, CALL);
     const redelivered = await handled;
     // Its reply is written in this turn of the event loop.
     await new Promise(setImmediate);
-    proxy.heal();
+    users.proxy.heal();
     expect((await answer).parse()).toEqual({});
     expect(redelivered).toBe(false);
     await still('resume');

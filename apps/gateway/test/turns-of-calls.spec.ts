@@ -99,6 +99,17 @@ describe('heavy commands of one key', () => {
     expect(await waiting()).toBe(0);
   });
 
+  it('are additions of many users in a body below 2 KiB, too', async () => {
+    const small = BODY.padEnd(2000);
+    const most = (MOST_OF_KEY * HEAVIEST_BYTES) / small.length;
+    held.finish();
+    await Promise.all(atWork);
+    held = gateway.rabbit.hold(Math.ceil(most));
+    atWork = call(Math.ceil(most) + 20, undefined, small);
+    await held.started;
+    await eventually(async () => (await waiting()) === 20);
+  });
+
   it('are those that change many rows, too', async () => {
     const calls = call(40, '/v1/notifications/delete', DELETION);
     await eventually(async () => (await waiting()) === 40 - MOST_OF_KEY);

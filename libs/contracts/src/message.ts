@@ -94,12 +94,14 @@ export interface Message<Request, Result, P extends Path = Path> {
   readonly tenantless?: boolean;
   /** Whether its work is not in its body, but in the rows that it finds. Its handler states how many. */
   readonly changesRows?: boolean;
+  /** A command with a smaller body is light. Default: 2 KiB. Less where few bytes are much work. */
+  readonly lightBytes?: number;
 }
 
 type Pattern = `${string}.${string}.v${number}`;
 type MessageOptions<Request, Result, P extends Path> = Pick<
   Message<Request, Result, P>,
-  'purpose' | 'example' | 'http' | 'errors' | 'replyHeaders' | 'tenantless' | 'changesRows'
+  'purpose' | 'example' | 'http' | 'errors' | 'replyHeaders' | 'tenantless' | 'changesRows' | 'lightBytes'
 > & {
   /** Default: the first word of the pattern. */
   service?: ServiceName;

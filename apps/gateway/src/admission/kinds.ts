@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { LIGHT_COMMAND_BYTES } from '@app/amqp/messages/command-format';
 import { HTTP_MESSAGES } from '@app/contracts/all-messages';
 
 /** Kind of a call: service and queue. If a queue is stuck, all calls of its kind are. */
@@ -14,6 +15,11 @@ const CHANGING_ROWS = new Set<string>(HTTP_MESSAGES.filter(({ changesRows }) => 
 
 /** Whether the calls of a route are heavy commands, whatever the size of their bodies. */
 export const changesRows = (path = ''): boolean => CHANGING_ROWS.has(path);
+
+const LIGHT_BYTES = new Map<string, number | undefined>(HTTP_MESSAGES.map(({ http, lightBytes }) => [http.path, lightBytes]));
+
+/** Calls of a route with a smaller body are light commands. */
+export const lightBytesOf = (path: string): number => LIGHT_BYTES.get(path) ?? LIGHT_COMMAND_BYTES;
 
 export const isQuery = (kind: Kind): boolean => kind.endsWith('queries');
 

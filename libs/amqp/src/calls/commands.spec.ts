@@ -154,6 +154,17 @@ describe(Commands.name, () => {
     expect(sent()).toEqual(['a b c', 'x']);
   });
 
+  it('takes a smaller body for heavy where the operation says so', async () => {
+    const { ask, sent } = setUpCommands();
+    const operation = { ...OPERATION, lightBytes: 512 };
+    ask('a b', { operation, bytes: 512 });
+    ask('x', { operation, bytes: 512, apiKey: 'other' });
+    ask('l', { operation, bytes: 511 });
+    ask('m', { operation, bytes: 511, apiKey: 'other' });
+    await nextTurn();
+    expect(sent().sort()).toEqual(['a b', 'l m', 'x']);
+  });
+
   it('sends light commands of all keys in one message, and heavy ones with those of their own key', async () => {
     const { ask, sent } = setUpCommands();
     const heavy = { bytes: LIGHT_COMMAND_BYTES };

@@ -86,7 +86,7 @@ export class Commands {
     this.asked.set(correlationId, command);
     this.waitingBytes += body.length;
     const { light, heavy, large } = this.routesOf(operation);
-    const isLight = body.length < LIGHT_COMMAND_BYTES && !operation.changesRows;
+    const isLight = body.length < (operation.lightBytes ?? LIGHT_COMMAND_BYTES) && !operation.changesRows;
     const route = body.length > LARGE_BYTES ? large : isLight ? light : heavy;
     route.waiting.add(options.apiKey ?? '', command);
     if (this.isSilent(route)) this.refuseWaiting(route);

@@ -7,7 +7,10 @@ export const COMMANDS_TYPE = 'commands';
 /** Most commands in one message. It multiplies the prefetch of their queue. */
 export const MOST_COMMANDS = 32;
 
-/** A consumer takes commands with a smaller body for light, and starts them at once. Of the others the gateway publishes few at a time. */
+/**
+ * A consumer takes commands with a smaller body for light, and starts them at once. Of the others the gateway publishes few at a time. Some
+ * operations have a smaller number of their own.
+ */
 export const LIGHT_COMMAND_BYTES = 2048;
 
 /** A command in such a message. The other properties are those of the message. */

@@ -23,6 +23,8 @@ export interface Operation {
   readonly service?: string;
   /** Whether its work is not in its body. */
   readonly changesRows?: boolean;
+  /** A command with a smaller body is light. Default: `LIGHT_COMMAND_BYTES`. */
+  readonly lightBytes?: number;
 }
 
 /** A command or query whose caller waits. */

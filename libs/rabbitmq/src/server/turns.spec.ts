@@ -180,6 +180,20 @@ describe('CommandTurns', () => {
     }
   });
 
+  it.each([
+    [100, 0],
+    [511, 0],
+    [512, 16],
+    [2000, 4],
+    [8 * 1024, 4],
+    [32 * 1024, 1],
+  ])('lets additions of users with %d bytes count like the recipients of a larger body: %d beside others', (bytes, most) => {
+    const bench = new TurnsBench('commands', 64);
+    bench.enter('light', ADD, 1);
+    bench.enter('expensive', 'users.add.v1', 20, bytes);
+    expect(bench.count('expensive')).toBe(most || 20);
+  });
+
   it('takes the size of a body where the handler states nothing', async () => {
     const bench = new TurnsBench('commands');
     bench.enter('large', ADD, PLACES, 1024 * 1024);

@@ -14,6 +14,9 @@ const WEIGHTS = { calls: 12 };
 
 /** Of a heavy body. A command with 1000 recipients costs half of the budget. */
 const COST_OF_KIBIBYTE = 4;
+/** Of the smallest heavy body. Up to {@link MOST_OF_SMALL} a larger one costs more in proportion. */
+const COST_OF_SMALLEST = 8;
+const MOST_OF_SMALL = 32;
 /** As many recipients cost 1 when they are added, too. */
 const CHANGED_ROWS = 8;
 /** What states rows has a statement and a commit of its own: 16 at a time use all connections of a process to the database. */
@@ -173,6 +176,10 @@ const CHANGING_ROWS: ReadonlySet<string> = new Set(
   ALL_MESSAGES.filter(({ changesRows }) => changesRows).map(({ pattern }) => pattern),
 );
 
+const LIGHT_BYTES: ReadonlyMap<string, number | undefined> = new Map(
+  ALL_MESSAGES.map(({ pattern, lightBytes }) => [pattern, lightBytes]),
+);
+
 export class CommandTurns extends Turns {
   constructor(metrics: TransportMetrics, places: number) {
     const { most, part } = COMMANDS_BESIDE_CALLS;
@@ -208,8 +215,12 @@ export class CommandTurns extends Turns {
   }
 }
 
-export function costOfBody({ message: { content } }: Delivery): number {
-  return content.length < LIGHT_COMMAND_BYTES ? LIGHT : Math.ceil(content.length / 1024) * COST_OF_KIBIBYTE;
+export function costOfBody({ message: { content }, context: { pattern } }: Delivery): number {
+  const bytes = content.length;
+  const lightBytes = LIGHT_BYTES.get(pattern) ?? LIGHT_COMMAND_BYTES;
+  if (bytes < lightBytes) return LIGHT;
+  const small = Math.min(MOST_OF_SMALL, (bytes / lightBytes) * COST_OF_SMALLEST);
+  return Math.max(small, Math.ceil(bytes / 1024) * COST_OF_KIBIBYTE);
 }
 
 export class QueryTurns extends Turns {

@@ -22,6 +22,11 @@ export const NEIGHBOUR_MUTANTS = [
     test: [`${SERVER}/turns.spec.ts`, 'finds out by the first deletion of a tenant'],
   },
   {
+    name: 'many users in few bytes that count as light',
+    edits: [['libs/contracts/src/users.add.ts', '  lightBytes: 512,\n', '']],
+    test: [`${SERVER}/turns.spec.ts`, 'lets additions of users with 2000 bytes'],
+  },
+  {
     name: 'keys without turns at the consumer',
     edits: [
       [

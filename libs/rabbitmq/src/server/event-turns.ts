@@ -1,6 +1,7 @@
 import type { Delivery } from '../delivery/delivery';
 import type { TransportMetrics } from '../metrics';
-import { COMMAND_BUDGET, costOfBody, Turns } from './turns';
+import { costOfBody } from './cost-of-body';
+import { COMMAND_BUDGET, Turns } from './turns';
 
 /** Leaves connections to the database for commands and queries. */
 const EVENT_PLACES = 8;

@@ -1,7 +1,7 @@
-import { LIGHT_COMMAND_BYTES } from '@app/amqp/messages/command-format';
 import { ALL_MESSAGES, OPEN_MESSAGES } from '@app/contracts/all-messages';
 import { ListMemberships } from '@app/contracts/memberships.list';
 import type { Delivery } from '../delivery/delivery';
+import { costOfBody } from './cost-of-body';
 import { ExpectedCosts } from './expected-costs';
 import { FairSchedule } from './fair-schedule';
 import type { TransportMetrics } from '../metrics';
@@ -12,11 +12,6 @@ import { WaitingReport } from './waiting-report';
 /** Calls get three quarters of the places when all four lanes (weight 1 each) are busy. */
 const WEIGHTS = { calls: 12 };
 
-/** Of a heavy body. A command with 1000 recipients costs half of the budget. */
-const COST_OF_KIBIBYTE = 4;
-/** Of the smallest heavy body. Up to {@link MOST_OF_SMALL} a larger one costs more in proportion. */
-const COST_OF_SMALLEST = 8;
-const MOST_OF_SMALL = 32;
 /** As many recipients cost 1 when they are added, too. */
 const CHANGED_ROWS = 8;
 /** What states rows has a statement and a commit of its own: 16 at a time use all connections of a process to the database. */
@@ -176,10 +171,6 @@ const CHANGING_ROWS: ReadonlySet<string> = new Set(
   ALL_MESSAGES.filter(({ changesRows }) => changesRows).map(({ pattern }) => pattern),
 );
 
-const LIGHT_BYTES: ReadonlyMap<string, number | undefined> = new Map(
-  ALL_MESSAGES.map(({ pattern, lightBytes }) => [pattern, lightBytes]),
-);
-
 export class CommandTurns extends Turns {
   constructor(metrics: TransportMetrics, places: number) {
     const { most, part } = COMMANDS_BESIDE_CALLS;
@@ -213,14 +204,6 @@ export class CommandTurns extends Turns {
     if (context.rows === undefined) return undefined;
     return this.expect(delivery, Math.max(least, context.rows / CHANGED_ROWS));
   }
-}
-
-export function costOfBody({ message: { content }, context: { pattern } }: Delivery): number {
-  const bytes = content.length;
-  const lightBytes = LIGHT_BYTES.get(pattern) ?? LIGHT_COMMAND_BYTES;
-  if (bytes < lightBytes) return LIGHT;
-  const small = Math.min(MOST_OF_SMALL, (bytes / lightBytes) * COST_OF_SMALLEST);
-  return Math.max(small, Math.ceil(bytes / 1024) * COST_OF_KIBIBYTE);
 }
 
 export class QueryTurns extends Turns {

@@ -1,6 +1,7 @@
 import type { PreparedStatement } from '@app/postgres/connections/query-prepared';
-import { PAGE_BYTES, visibleTo, type PageWindow } from './pages.repository';
-import { IS_SHOWN, isNamed, isOpen, isRead, MARK, MEMBER, ORGANIZATION, WHO } from './read-state.sql';
+import { PAGE_BYTES, type PageWindow } from './pages.repository';
+import { isRead, MARK, ORGANIZATION, USER, WHO } from './read-state.sql';
+import { isNamed, isOpen, isShown, MEMBER, visibleTo } from './visibility.sql';
 
 export interface InboxFilter {
   apiKey: string;
@@ -107,7 +108,7 @@ export function inboxQuery(
     ), to_all AS MATERIALIZED (${range(TO_ALL, budgets.toAll + 1, ABOVE_MARK, ITS_DOCUMENT)}
     ), in_documents AS MATERIALIZED (
       SELECT k.*, k.number > ${budgets.inDocument} AS cut FROM (
-        SELECT * FROM visible v WHERE NOT (${MEMBER} AND ${isOpen('v')})
+        SELECT * FROM visible v WHERE NOT (${MEMBER} AND ${isOpen('v', ORGANIZATION)})
       ) v CROSS JOIN LATERAL (
         SELECT *, row_number() OVER () AS number FROM (${range(IN_DOCUMENT, budgets.inDocument + 1, ABOVE_MARK, ITS_DOCUMENT)}) t
       ) k LIMIT ${budgets.inDocuments + 1}
@@ -115,9 +116,9 @@ export function inboxQuery(
     ), unread AS MATERIALIZED (
       SELECT part FROM (
         SELECT 1 AS part FROM named t WHERE NOT ${isRead('t')}
-        UNION ALL SELECT 2 FROM to_all t WHERE ${isOpen('t')} AND NOT ${isRead('t')} AND NOT ${isNamed('t')}
-        UNION ALL SELECT 3 FROM in_documents t WHERE NOT ${isRead('t')} AND NOT ${isNamed('t')}
-        UNION ALL SELECT 4 FROM marked t ${found('t')} WHERE n."timestamp" = t."timestamp" AND ${IS_SHOWN} ${filtered('n')}
+        UNION ALL SELECT 2 FROM to_all t WHERE ${isOpen('t', ORGANIZATION)} AND NOT ${isRead('t')} AND NOT ${isNamed('t', ORGANIZATION, USER)}
+        UNION ALL SELECT 3 FROM in_documents t WHERE NOT ${isRead('t')} AND NOT ${isNamed('t', ORGANIZATION, USER)}
+        UNION ALL SELECT 4 FROM marked t ${found('t')} WHERE n."timestamp" = t."timestamp" AND ${isShown('n', ORGANIZATION, USER)} ${filtered('n')}
       ) every LIMIT ${budgets.count + 1}
     ), reached AS MATERIALIZED (
       SELECT count(*) AS count, CASE WHEN count(*) > ${budgets.count} THEN max(part) ELSE ${PARTS.length + 1} END AS part FROM unread
@@ -150,12 +151,14 @@ export function inboxQuery(
   const arms = [
     keys(range(OF_USER, `${most} + 1`, wanted(OF_USER))),
     // Rows of a page of unread ones are filtered afterwards, so that each range is bounded by what it reads.
-    keys(range(TO_ALL, `${most} + 1`, `${unread ? '' : `AND ${isOpen('t')}`} ${wanted(TO_ALL)}`)),
+    keys(range(TO_ALL, `${most} + 1`, `${unread ? '' : `AND ${isOpen('t', ORGANIZATION)}`} ${wanted(TO_ALL)}`)),
     `(SELECT k."timestamp", k.id FROM visible v CROSS JOIN LATERAL (${range(IN_DOCUMENT, `${most} + 1`, wanted(IN_DOCUMENT))}) k
       ${NEWEST_FIRST} LIMIT ${most} + 1)`,
     ...(unread ? [keys(marked(`${most} + 1`, position ? `AND (r."timestamp", r.notification_id) < ${position}` : ''))] : []),
   ];
-  const shown = unread ? `WHERE n."timestamp" = t."timestamp" AND ${IS_SHOWN} AND NOT ${isRead('t')} ${filtered('n')}` : '';
+  const shown = unread
+    ? `WHERE n."timestamp" = t."timestamp" AND ${isShown('n', ORGANIZATION, USER)} AND NOT ${isRead('t')} ${filtered('n')}`
+    : '';
   const text = `
     ${beginning}, looked AS MATERIALIZED (
       ${arms.join(' UNION ')} ${NEWEST_FIRST} LIMIT ${most} + 1

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { queryPrepared, type PreparedStatement } from '@app/postgres/connections/query-prepared';
+import { isOpen, isShown, MEMBER, visibleTo } from './visibility.sql';
 
 /** Most bytes of content in a page, which has at least one notification. Limits both the read and the reply. */
 export const PAGE_BYTES = 4 * 1024 * 1024;
@@ -56,30 +57,6 @@ export class PagesRepository {
   }
 }
 
-/** Leaves out the memberships that have ended. */
-const LIVE = 'AND m.added > m.removed AND m.added > (SELECT version FROM departed)';
-
-/**
- * Documents that a user sees in addition to those of the organization: the user's documents, the documents of the user's folders, and public
- * ones. The rules are the same as in access.check of the users service.
- */
-export const visibleTo = (user: string, organization: string, document: string | undefined): string => `
-  departed AS MATERIALIZED (
-    SELECT coalesce((SELECT d.version FROM departures d WHERE d.organization = ${organization} AND d.user_id = ${user}), -1) AS version
-  ), of_organization AS MATERIALIZED (
-    SELECT EXISTS (SELECT FROM members m
-      WHERE m.organization = ${organization} AND m.user_id = ${user} AND m.level = 'organization' AND m.id = '' ${LIVE}) AS member
-  ), visible AS MATERIALIZED (
-    SELECT m.id AS document_id FROM members m
-    WHERE m.organization = ${organization} AND m.user_id = ${user} AND m.level = 'document' ${LIVE} ${document ? `AND m.id = ${document}` : ''}
-    UNION
-    SELECT a.document_id FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
-    WHERE m.organization = ${organization} AND m.user_id = ${user} AND m.level = 'folder' ${LIVE} ${document ? `AND a.document_id = ${document}` : ''}
-    UNION
-    SELECT a.document_id FROM document_access a
-    WHERE a.organization = ${organization} AND a.access = 'public' ${document ? `AND a.document_id = ${document}` : ''}
-  )`;
-
 /**
  * The statement for one set of filters. It consists of constant pieces; every value is a parameter. Prepared, because planning takes longer than
  * running: about thirty statements for each connection. Exported for the test of the plans.
@@ -104,27 +81,17 @@ export function pageQuery(filter: PageFilter, window: PageWindow): PreparedState
       ${position ? `AND (t."timestamp", t.${id}) ${window.newestFirst ? '<' : '>'} ${position}` : ''}
     ORDER BY t."timestamp" ${direction}, t.${id} ${direction} LIMIT ${limit}`;
 
-  const member = '(SELECT member FROM of_organization)';
-  // Not NOT EXISTS: the planner makes a join of it, estimates almost no rows, and reads and sorts all rows instead of a page.
-  const open = `coalesce((SELECT a.access FROM document_access a
-      WHERE a.organization = t.organization AND a.document_id = t.document_id), '') <> 'restricted'`;
-  // Not EXISTS either: for many ids the planner would read all notifications of the user into a hash table.
-  // document_id is redundant in the key: without it an index that contains it would be searched for each document of the user.
-  const named = `(SELECT true FROM recipients r WHERE r.organization = t.organization AND r.user_id = ${user}
-      AND r.document_id = t.document_id AND r."timestamp" = t."timestamp" AND r.notification_id = t.id) IS TRUE`;
-  const reached = `((t.notify_all AND (${member} AND ${open} OR t.document_id IN (SELECT document_id FROM visible))) OR ${named})`;
-
   let page: string;
   if (filter.ids) {
     // OFFSET 0 keeps the document filter out of the lookup: the by-document index would read all notifications of the document.
     const wanted = `(SELECT n.* FROM (SELECT DISTINCT unnest(${use(filter.ids)}::text[]) AS id) given CROSS JOIN LATERAL (
       SELECT * FROM notifications n WHERE n.organization = ${organization} AND n.id = given.id OFFSET 0) n)`;
-    page = keys(wanted, 'id', user ? `AND ${reached}` : '');
+    page = keys(wanted, 'id', user ? `AND ${isShown('t', 't.organization', user)}` : '');
   } else if (!user) page = keys('notifications', 'id', '');
   else {
     // Each part is one index range; the last part is one range for each document. UNION removes notifications found in two ways.
     page = `(${keys('recipients', 'notification_id', `AND t.user_id = ${user}`)})
-      UNION (${keys('notifications', 'id', `AND t.notify_all AND ${member} AND ${open}`)})
+      UNION (${keys('notifications', 'id', `AND t.notify_all AND ${MEMBER} AND ${isOpen('t', 't.organization')}`)})
       UNION (SELECT k.* FROM visible v CROSS JOIN LATERAL (${keys('notifications', 'id', 'AND t.notify_all AND t.document_id = v.document_id')}) k
         ORDER BY 1 ${direction}, 2 ${direction} LIMIT ${limit})
       ORDER BY 1 ${direction}, 2 ${direction} LIMIT ${limit}`;

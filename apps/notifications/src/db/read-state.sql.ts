@@ -9,7 +9,7 @@ export const WHO = `
 
 export const ORGANIZATION = '(SELECT organization FROM who)';
 export const MARK = '(SELECT mark FROM who)';
-export const MEMBER = '(SELECT member FROM of_organization)';
+export const USER = '$3::text';
 
 /**
  * Whether the user has read the notification with the `timestamp` and the id of an alias. "unread" is void once a later call has marked everything
@@ -21,17 +21,3 @@ export const isRead = (of: string, id = 'id') => `
     WHERE r.organization = ${ORGANIZATION} AND r.user_id = $3::text AND r."timestamp" = ${of}."timestamp" AND r.notification_id = ${of}.${id}
       AND (r.user_id, r."timestamp") >= ($3::text, ${of}."timestamp")),
     ${of}."timestamp" <= ${MARK})`;
-
-/** Whether all members of the organization may open the document of an alias. */
-export const isOpen = (of: string) => `
-  coalesce((SELECT a.access FROM document_access a
-    WHERE a.organization = ${ORGANIZATION} AND a.document_id = ${of}.document_id), '') <> 'restricted'`;
-
-/** Whether the notification of an alias names the user. */
-export const isNamed = (of: string) => `
-  (SELECT true FROM recipients x WHERE x.organization = ${ORGANIZATION} AND x.user_id = $3::text
-    AND x.document_id = ${of}.document_id AND x."timestamp" = ${of}."timestamp" AND x.notification_id = ${of}.id) IS TRUE`;
-
-/** Whether a notification `n` is shown to the user. */
-export const IS_SHOWN = `
-  ((n.notify_all AND (${MEMBER} AND ${isOpen('n')} OR n.document_id IN (SELECT document_id FROM visible))) OR ${isNamed('n')})`;

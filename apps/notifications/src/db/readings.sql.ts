@@ -1,8 +1,8 @@
 import { EVENT_TYPES } from '@app/contracts/event-types';
 import { DELETED } from './deleted-notification';
 import { firstRun, keptId } from './first-run.sql';
-import { visibleTo } from './pages.repository';
-import { isOpen, isRead, MEMBER, ORGANIZATION, WHO } from './read-state.sql';
+import { isRead, ORGANIZATION, WHO } from './read-state.sql';
+import { isOpen, MEMBER, visibleTo } from './visibility.sql';
 
 /** Most notifications that are too young for the mark and that one call marks one by one, and most rows without effect that it deletes. */
 export const MOST_YOUNG = 1000;
@@ -99,7 +99,7 @@ export const updateUpTo = (most: number) => {
     SELECT greatest(mark, least(${ASKED}, $7::bigint)) AS settled FROM who
   ), young AS MATERIALIZED (
     (${young('recipients', 'notification_id', 'AND t.user_id = $3::text')})
-    UNION (${young('notifications', 'id', `AND t.notify_all AND ${MEMBER} AND ${isOpen('t')}`)})
+    UNION (${young('notifications', 'id', `AND t.notify_all AND ${MEMBER} AND ${isOpen('t', ORGANIZATION)}`)})
     UNION (SELECT k.* FROM visible v CROSS JOIN LATERAL (${young('notifications', 'id', 'AND t.notify_all AND t.document_id = v.document_id')}) k
       ORDER BY 1, 2 LIMIT ${most + 1})
     ORDER BY 1, 2 LIMIT ${most + 1}

@@ -1,0 +1,46 @@
+/** The one rule which notifications a user is shown. It is that of access.check of the users service. */
+
+/** Leaves out the memberships that have ended. */
+const LIVE = 'AND m.added > m.removed AND m.added > (SELECT version FROM departed)';
+
+/**
+ * Documents that a user sees in addition to those of the organization: the user's documents, the documents of the user's folders, and public
+ * ones. {@link MEMBER} and {@link isShown} need these CTEs.
+ */
+export const visibleTo = (user: string, organization: string, document: string | undefined): string => `
+  departed AS MATERIALIZED (
+    SELECT coalesce((SELECT d.version FROM departures d WHERE d.organization = ${organization} AND d.user_id = ${user}), -1) AS version
+  ), of_organization AS MATERIALIZED (
+    SELECT EXISTS (SELECT FROM members m
+      WHERE m.organization = ${organization} AND m.user_id = ${user} AND m.level = 'organization' AND m.id = '' ${LIVE}) AS member
+  ), visible AS MATERIALIZED (
+    SELECT m.id AS document_id FROM members m
+    WHERE m.organization = ${organization} AND m.user_id = ${user} AND m.level = 'document' ${LIVE} ${document ? `AND m.id = ${document}` : ''}
+    UNION
+    SELECT a.document_id FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
+    WHERE m.organization = ${organization} AND m.user_id = ${user} AND m.level = 'folder' ${LIVE} ${document ? `AND a.document_id = ${document}` : ''}
+    UNION
+    SELECT a.document_id FROM document_access a
+    WHERE a.organization = ${organization} AND a.access = 'public' ${document ? `AND a.document_id = ${document}` : ''}
+  )`;
+
+export const MEMBER = '(SELECT member FROM of_organization)';
+
+/**
+ * Whether all members of the organization may open the document of an alias. Not NOT EXISTS: the planner makes a join of it, estimates almost no rows,
+ * and reads and sorts all rows instead of a page.
+ */
+export const isOpen = (of: string, organization: string): string => `coalesce((SELECT a.access FROM document_access a
+      WHERE a.organization = ${organization} AND a.document_id = ${of}.document_id), '') <> 'restricted'`;
+
+/**
+ * Whether the notification of an alias names the user. Not EXISTS: for many ids the planner would read all notifications of the user into a hash
+ * table. document_id is redundant in the key: without it an index that contains it would be searched for each document of the user.
+ */
+export const isNamed = (of: string, organization: string, user: string): string =>
+  `(SELECT true FROM recipients r WHERE r.organization = ${organization} AND r.user_id = ${user}
+      AND r.document_id = ${of}.document_id AND r."timestamp" = ${of}."timestamp" AND r.notification_id = ${of}.id) IS TRUE`;
+
+/** Whether the notification of an alias is shown to the user. */
+export const isShown = (of: string, organization: string, user: string): string =>
+  `((${of}.notify_all AND (${MEMBER} AND ${isOpen(of, organization)} OR ${of}.document_id IN (SELECT document_id FROM visible))) OR ${isNamed(of, organization, user)})`;

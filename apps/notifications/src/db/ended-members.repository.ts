@@ -1,13 +1,10 @@
 import type { DataSource } from 'typeorm';
-import { deleteBy, type Deleted } from '@app/postgres/retention/deletion-loop';
+import { deleteBy, deleteOldest, type Deleted } from '@app/postgres/retention/deletion-loop';
 
 const TODAY = `(now() AT TIME ZONE 'UTC')::date`;
 /** The version of such a day, which was seen at any time of it, is 30 days old. */
 const DUE_DAY = `day <= ${TODAY} - 31`;
-const DUE = `
-  due AS MATERIALIZED (
-    SELECT max(version) AS version FROM version_times WHERE ${DUE_DAY}
-  )`;
+const DUE = `(SELECT max(version) FROM version_times WHERE ${DUE_DAY})`;
 
 /**
  * The greatest version at which a known membership has ended is that of today, once for all processes. Versions before the one that is due are of no
@@ -27,14 +24,7 @@ export const RECORD = `
  * Deletes memberships that were removed. One that begins again meanwhile is locked, or has another version when it is compared under the lock.
  * Exported for the test of its plan.
  */
-export const DELETE_REMOVED = `
-  WITH ${DUE}, old AS MATERIALIZED (
-    SELECT ctid FROM members WHERE removed >= added AND removed <= (SELECT version FROM due)
-    ORDER BY removed LIMIT $1 FOR UPDATE SKIP LOCKED
-  ), deleted AS (
-    DELETE FROM members WHERE ctid = ANY (ARRAY(SELECT ctid FROM old))
-  )
-  SELECT count(*)::int AS deleted, count(*) = $1 AS more FROM old`;
+export const DELETE_REMOVED = deleteOldest('members', `removed >= added AND removed <= ${DUE}`, 'removed');
 
 const ENDED_BY = `m.organization = o.organization AND m.user_id = o.user_id AND m.added > m.removed AND m.added <= o.version`;
 
@@ -43,8 +33,8 @@ const ENDED_BY = `m.organization = o.organization AND m.user_id = o.user_id AND 
  * be live. Exported for the test of its plan.
  */
 export const DELETE_LEFT = `
-  WITH ${DUE}, old AS MATERIALIZED (
-    SELECT ctid, organization, user_id, version FROM departures WHERE version <= (SELECT version FROM due)
+  WITH old AS MATERIALIZED (
+    SELECT ctid, organization, user_id, version FROM departures WHERE version <= ${DUE}
     ORDER BY version LIMIT $1 FOR UPDATE SKIP LOCKED
   ), ended AS MATERIALIZED (
     SELECT m.ctid FROM old o CROSS JOIN LATERAL (

@@ -1,11 +1,12 @@
 import type { DataSource } from 'typeorm';
 import type { OutboxEvent } from '@app/postgres/outbox/outbox-event';
+import { deleteBy } from '@app/postgres/retention/deletion-loop';
 import { NotificationsErasureSteps } from './erasure-steps';
 import { ErasuresRepository, type NewErasure } from './erasures.repository';
 import { InsertNotificationsRepository, type NewNotification } from './insert-notifications.repository';
 import { MembersRepository } from './members.repository';
 import { takeEvents } from './outbox.repository';
-import { forgetErasures } from './retention.repository';
+import { FORGET_ERASURES } from './retention.repository';
 import { DAY_MS } from '../../test/days';
 import { aNotification, connectTestDatabase } from '../../test/notifications';
 
@@ -211,7 +212,7 @@ it('refuses older events also when it is forgotten', async () => {
   await order();
   await erased();
   await dataSource.query(`UPDATE erasures SET received_at = received_at - interval '7 days 1 minute'`);
-  await forgetErasures(dataSource, 10);
+  await deleteBy(dataSource, FORGET_ERASURES, [10]);
   expect(await dataSource.query('SELECT FROM erased_users')).toEqual([]);
   // She is back, and complete.
   await members.complete('tenant', 'org', CANARY, {

@@ -1,5 +1,6 @@
 import * as fc from 'fast-check';
 import type { DataSource, QueryRunner } from 'typeorm';
+import { deleteBy } from '@app/postgres/retention/deletion-loop';
 import { eventually } from '@app/testing/eventually';
 import { KEEP_DELETED_MS } from './deleted-notification';
 import { DeleteNotificationsRepository } from './delete-notifications.repository';
@@ -9,13 +10,12 @@ import { InsertNotificationsRepository } from './insert-notifications.repository
 import { MembersRepository } from './members.repository';
 import type { PageWindow } from './pages.repository';
 import { ReadingsRepository } from './readings.repository';
-import { deleteOlderThan, deleteReadingsOlderThan, freeIdsOfDeleted } from './retention.repository';
+import { DAY_MS, DELETE_OLD_READINGS, deleteOlderThan, FREE_IDS } from './retention.repository';
 import { DOCUMENTS, LEVELS, Model } from '../../test/inbox-model';
 import { aNotification, connectTestDatabase } from '../../test/notifications';
 
 /** A campaign has more: INBOX_RUNS=2000. */
 const RUNS = Number(process.env.INBOX_RUNS ?? 100);
-const DAY_MS = 24 * 60 * 60 * 1000;
 const USERS = ['u1', 'u2'];
 const LOCATIONS = [undefined, 'l1', 'l2'];
 const IDS = Array.from({ length: 10 }, (_, n) => `n${n}`);
@@ -138,11 +138,11 @@ async function execute(program: readonly Step[], organizationId: string, model: 
         ['readings', `notification_id = '${one.id}'`],
       ]);
       await deleteOlderThan(dataSource, 90, 1000);
-      await deleteReadingsOlderThan(dataSource, 90, 1000);
+      await deleteBy(dataSource, DELETE_OLD_READINGS, [1000, 90 * DAY_MS]);
       model.expire(one.id);
     } else if (one.act === 'free') {
       await makeOlder(organizationId, KEEP_DELETED_MS + 1000, [['notifications', `document_id = ''`]]);
-      await freeIdsOfDeleted(dataSource, 1000);
+      await deleteBy(dataSource, FREE_IDS, [1000]);
       model.free();
     } else if ('level' in one) {
       model[one.act](one.user, one.level);

@@ -173,7 +173,7 @@ describe(Retention.name, () => {
   });
 
   it.each([
-    ['read state', 'readings', DELETE_OLD_READINGS, '86400000, 64'],
+    ['read state', 'readings', DELETE_OLD_READINGS, '64, 86400000'],
     ['deleted notifications', 'notifications', FREE_IDS, '64'],
     ['moments of first runs', 'deletions', FORGET_FIRST_RUNS, '64'],
   ])('finds old %s by index', async (_, table, statement, values) => {

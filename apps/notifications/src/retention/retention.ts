@@ -1,14 +1,15 @@
 import type { DataSource } from 'typeorm';
-import { DeletionLoop, type OldRows } from '@app/postgres/retention/deletion-loop';
+import { deleteBy, DeletionLoop, type OldRows } from '@app/postgres/retention/deletion-loop';
 import { expiredKeys } from '@app/postgres/retention/expired-keys';
 import { membershipsDeleted } from '@app/postgres/metrics';
 import { deleteMembersWhoLeft, deleteRemovedMembers, recordVersion } from '../db/ended-members.repository';
 import {
+  DAY_MS,
+  DELETE_OLD_READINGS,
   deleteOlderThan,
-  deleteReadingsOlderThan,
-  forgetErasures,
-  forgetFirstRuns,
-  freeIdsOfDeleted,
+  FORGET_ERASURES,
+  FORGET_FIRST_RUNS,
+  FREE_IDS,
 } from '../db/retention.repository';
 import { retentionDeleted } from '../metrics';
 
@@ -22,12 +23,12 @@ export class Retention extends DeletionLoop {
   constructor(dataSource: DataSource, days: number) {
     const old: OldRows[] = [
       { name: 'notifications', deleteSome: (most) => deleteOlderThan(dataSource, days, most), counter: retentionDeleted },
-      { name: 'read states', deleteSome: (most) => deleteReadingsOlderThan(dataSource, days, most) },
+      { name: 'read states', deleteSome: (most) => deleteBy(dataSource, DELETE_OLD_READINGS, [most, days * DAY_MS]) },
     ];
     super([
-      { name: 'ids of deleted notifications', deleteSome: (most) => freeIdsOfDeleted(dataSource, most) },
-      { name: 'erasures', deleteSome: (most) => forgetErasures(dataSource, most) },
-      { name: 'moments of commands', deleteSome: (most) => forgetFirstRuns(dataSource, most) },
+      { name: 'ids of deleted notifications', deleteSome: (most) => deleteBy(dataSource, FREE_IDS, [most]) },
+      { name: 'erasures', deleteSome: (most) => deleteBy(dataSource, FORGET_ERASURES, [most]) },
+      { name: 'moments of commands', deleteSome: (most) => deleteBy(dataSource, FORGET_FIRST_RUNS, [most]) },
       { name: 'versions', deleteSome: () => recordVersion(dataSource) },
       {
         name: 'memberships',

@@ -18,6 +18,19 @@ export interface Deleted {
   more: boolean;
 }
 
+/**
+ * The statement that deletes the first $1 rows in the order of `by`. Several processes may run it at once: each takes different rows.
+ *
+ * @param key of the rows. By its ctid a row that was updated just before is counted and left for the next time
+ */
+export const deleteOldest = (table: string, condition: string, by: string, key = 'ctid') => `
+  WITH old AS MATERIALIZED (
+    SELECT ${key} FROM ${table} WHERE ${condition} ORDER BY ${by} LIMIT $1 FOR UPDATE SKIP LOCKED
+  ), deleted AS (
+    DELETE FROM ${table} WHERE ${key} = ANY (ARRAY(SELECT ${key} FROM old))
+  )
+  SELECT count(*)::int AS deleted, count(*) = $1 AS more FROM old`;
+
 /** Runs a statement that answers with one row, what it has deleted. */
 export async function deleteBy(dataSource: DataSource, statement: string, values?: unknown[]): Promise<Deleted> {
   const [deleted] = await dataSource.query<[Deleted]>(statement, values);

@@ -1,12 +1,9 @@
-import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { EVENT_TYPES } from '@app/contracts/event-types';
-import { hasLostRace } from '@app/postgres/errors';
 import type { OutboxEvent } from '@app/postgres/outbox/outbox-event';
-import { queryPrepared } from '@app/postgres/connections/query-prepared';
-import { activeTrace } from '@app/tracing/tracing';
 import { DELETE_BY_DOCUMENT, DELETE_BY_ID, DELETE_BY_LOCATION, MOST_DELETED } from './delete-notifications.sql';
+import { newEvent, writeEvent, type EventRow } from './write-event';
 
 export interface Deletion {
   apiKey: string;
@@ -37,7 +34,7 @@ export interface Deleted {
   event?: OutboxEvent;
 }
 
-interface Row {
+interface Row extends EventRow {
   moment: string;
   deleted: string[];
   recipients: number;
@@ -45,9 +42,6 @@ interface Row {
   deleted_before?: string[];
   candidates?: string[];
   chosen?: string[];
-  seq: string | null;
-  occurred_at: Date;
-  body: string;
   unpublished: boolean;
 }
 
@@ -62,42 +56,24 @@ export class DeleteNotificationsRepository {
    */
   async delete(deletion: Deletion): Promise<Deleted | undefined> {
     const { apiKey, organizationId, messageId, moment, documentId, locationId, ids, most = MOST_DELETED, deadline } = deletion;
-    const eventId = randomUUID();
-    const trace = activeTrace();
-    const values = [apiKey, organizationId, messageId, deadline ?? null, moment ?? null, eventId, most];
     const [statement, filters] = ids
       ? [DELETE_BY_ID, [documentId ?? null, locationId ?? null, [...new Set(ids)]]]
       : locationId === undefined
         ? [DELETE_BY_DOCUMENT, [documentId]]
         : [DELETE_BY_LOCATION, [documentId, locationId]];
-    try {
-      const [row] = await queryPrepared<Row>(this.dataSource, statement, [...values, ...filters, trace], deadline);
-      if (!row) return undefined;
-      // One that was chosen and could not be locked is deleted since.
-      const deleted = new Set([...row.deleted, ...(row.chosen ?? [])]);
-      const left = (row.candidates ?? []).filter((id) => !deleted.has(id));
-      return {
-        deleted: [...deleted, ...(row.deleted_before ?? [])],
-        left,
-        rows: row.deleted.length + row.recipients,
-        ...(row.more && { next: Number(row.moment) }),
-        ...(row.seq !== null &&
-          !row.unpublished && {
-            event: {
-              seq: row.seq,
-              id: eventId,
-              type: EVENT_TYPES.notificationDeleted,
-              apiKey,
-              organizationId,
-              occurredAt: row.occurred_at,
-              data: row.body,
-              trace,
-            },
-          }),
-      };
-    } catch (error) {
-      if (hasLostRace(error)) return undefined;
-      throw error;
-    }
+    const event = newEvent(EVENT_TYPES.notificationDeleted, deletion);
+    const values = [apiKey, organizationId, messageId, deadline ?? null, moment ?? null, event.id, most, ...filters, event.trace];
+    const done = await writeEvent<Row>(this.dataSource, statement, values, event, deadline);
+    if (!done) return undefined;
+    const { row } = done;
+    // One that was chosen and could not be locked is deleted since.
+    const deleted = new Set([...row.deleted, ...(row.chosen ?? [])]);
+    return {
+      deleted: [...deleted, ...(row.deleted_before ?? [])],
+      left: (row.candidates ?? []).filter((id) => !deleted.has(id)),
+      rows: row.deleted.length + row.recipients,
+      ...(row.more && { next: Number(row.moment) }),
+      ...(!row.unpublished && { event: done.event }),
+    };
   }
 }

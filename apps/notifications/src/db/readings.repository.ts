@@ -1,12 +1,10 @@
-import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { EVENT_TYPES } from '@app/contracts/event-types';
-import { hasLostRace } from '@app/postgres/errors';
 import type { OutboxEvent } from '@app/postgres/outbox/outbox-event';
 import { queryPrepared } from '@app/postgres/connections/query-prepared';
-import { activeTrace } from '@app/tracing/tracing';
 import { MOST_YOUNG, SETTLED, UPDATE_EACH, updateUpTo } from './readings.sql';
+import { newEvent, writeEvent, type EventRow } from './write-event';
 
 interface Tenant {
   apiKey: string;
@@ -41,14 +39,11 @@ export interface UpdatedUpTo {
   event?: OutboxEvent;
 }
 
-interface Row {
+interface Row extends EventRow {
   updated: string[];
   up_to: string;
   rows: number;
   documents: number;
-  seq: string | null;
-  occurred_at: Date;
-  body: string;
 }
 
 @Injectable()
@@ -62,10 +57,12 @@ export class ReadingsRepository {
    */
   async updateEach(update: UpdateEach): Promise<{ updated: string[]; event?: OutboxEvent } | undefined> {
     const { apiKey, organizationId, deadline, ids, documentId, locationId, pairs } = update;
-    const found = await this.run(update, UPDATE_EACH, (eventId, trace) => [
-      ...[apiKey, organizationId, ids, deadline ?? null, eventId, documentId ?? null, locationId ?? null],
-      ...[pairs.map(({ id }) => id), pairs.map(({ userId }) => userId), pairs.map(({ read }) => read), trace],
-    ]);
+    const event = newEvent(EVENT_TYPES.inboxChanged, update);
+    const values = [
+      ...[apiKey, organizationId, ids, deadline ?? null, event.id, documentId ?? null, locationId ?? null],
+      ...[pairs.map(({ id }) => id), pairs.map(({ userId }) => userId), pairs.map(({ read }) => read), event.trace],
+    ];
+    const found = await writeEvent<Row>(this.dataSource, UPDATE_EACH, values, event, deadline);
     return found && { updated: found.row.updated, event: found.event };
   }
 
@@ -79,31 +76,14 @@ export class ReadingsRepository {
   async updateUpTo(update: UpdateUpTo, most = MOST_YOUNG): Promise<UpdatedUpTo | undefined> {
     const { apiKey, organizationId, userId, deadline, readUpTo, messageId } = update;
     const [moment] = await queryPrepared<{ settled: string; now: string }>(this.dataSource, SETTLED, [], deadline);
-    const found = await this.run(update, updateUpTo(most), (eventId, trace) => [
-      ...[apiKey, organizationId, userId, deadline ?? null, eventId, readUpTo],
-      ...[moment.settled, trace, moment.now, messageId ?? null],
-    ]);
+    const event = newEvent(EVENT_TYPES.inboxChanged, update);
+    const values = [
+      ...[apiKey, organizationId, userId, deadline ?? null, event.id, readUpTo],
+      ...[moment.settled, event.trace, moment.now, messageId ?? null],
+    ];
+    const found = await writeEvent<Row>(this.dataSource, updateUpTo(most), values, event, deadline);
     if (!found) return undefined;
     const { up_to: upTo, rows, documents } = found.row;
     return { readUpTo: Number(upTo), rows, documents, event: found.event };
-  }
-
-  private async run(
-    { apiKey, organizationId, deadline }: Tenant,
-    statement: { name: string; text: string },
-    valuesOf: (eventId: string, trace: string | null) => unknown[],
-  ): Promise<{ row: Row; event?: OutboxEvent } | undefined> {
-    const id = randomUUID();
-    const trace = activeTrace();
-    try {
-      const [row] = await queryPrepared<Row>(this.dataSource, statement, valuesOf(id, trace), deadline);
-      if (!row) return undefined;
-      const { seq, occurred_at: occurredAt, body } = row;
-      if (seq === null) return { row };
-      return { row, event: { seq, id, type: EVENT_TYPES.inboxChanged, apiKey, organizationId, occurredAt, data: body, trace } };
-    } catch (error) {
-      if (hasLostRace(error)) return undefined;
-      throw error;
-    }
   }
 }

@@ -1,5 +1,5 @@
 import { once, type EventEmitter } from 'node:events';
-import type { Channel, ChannelModel } from 'amqplib';
+import type { Channel } from 'amqplib';
 import type { Registry } from 'prom-client';
 import { AddUsers } from '@app/contracts/users.add';
 import { Authenticate } from '@app/contracts/users.authenticate';
@@ -112,10 +112,11 @@ describe('recovery', () => {
     await declareTopology(broker.url);
     await bench.expectCallsWork();
 
-    const { replyQueue } = (client as unknown as { caller: { replyQueue: string } }).caller;
+    const { caller, connection } = client as unknown as { caller: { replyQueue: string }; connection: RabbitConnection };
+    const { replyQueue } = caller;
     const { call, letGo } = await bench.running();
     // Only the connection that owns an exclusive queue may delete it.
-    const own = await client.unwrap<ChannelModel>().createChannel();
+    const own = await connection.current!.createChannel();
     await own.deleteQueue(replyQueue);
     expect((await failure(call)).status).toBe('DEADLINE_EXCEEDED');
     letGo();

@@ -134,16 +134,6 @@ export class Caller {
     }
   }
 
-  /** Publishes a message without waiting for a reply. @throws NotWritten at once when the broker cannot take it now */
-  async publish(operation: Operation, body: unknown, options: Omit<SendOptions, 'timeoutMs'>): Promise<PublishOutcome> {
-    return this.publisher.publish({
-      exchange: this.exchange,
-      routingKey: operation.pattern,
-      body: Buffer.from(JSON.stringify(body)),
-      properties: messageProperties(operation, options, this.sender, randomUUID()),
-    });
-  }
-
   /** Refuses new calls, and waits up to `drainTimeoutMs` milliseconds for the pending ones. */
   async close(drainTimeoutMs: number): Promise<void> {
     this.closed = true;

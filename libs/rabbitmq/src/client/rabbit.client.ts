@@ -1,13 +1,9 @@
-import { randomUUID } from 'node:crypto';
-import { ClientProxy, type ReadPacket, type WritePacket } from '@nestjs/microservices';
 import type { Span } from '@opentelemetry/api';
 import type { Registry } from 'prom-client';
-import { notPublished } from '@app/amqp/calls/call-errors';
 import { Caller } from '@app/amqp/calls/caller';
 import { RabbitConnection, type ConnectionOptions, type ConnectionState } from '@app/amqp/connection/connection';
 import type { SendOptions } from '@app/amqp/messages/message-properties';
 import type { Answer } from '@app/amqp/messages/reply-format';
-import { ALL_MESSAGES } from '@app/contracts/all-messages';
 import { ApiError } from '@app/contracts/error';
 import type { CallerName, Message } from '@app/contracts/message';
 import type { TraceHeaders } from '@app/tracing/trace-context';
@@ -41,8 +37,8 @@ export interface RabbitClientOptions {
   metrics?: Registry;
 }
 
-/** Nest client that calls services over the broker. */
-export class RabbitClient extends ClientProxy {
+/** Calls services over the broker. */
+export class RabbitClient {
   private readonly metrics: TransportMetrics;
   private readonly connection: RabbitConnection;
   private readonly caller: Caller;
@@ -50,7 +46,6 @@ export class RabbitClient extends ClientProxy {
 
   /** @throws Error when the broker's URL is invalid, or the declaration of a message does not name the process among its callers */
   constructor(readonly options: RabbitClientOptions) {
-    super();
     const { connection, maxPending = MAX_PENDING, exchange = 'calls', calls } = options;
     if (calls) requireRights(calls);
     this.metrics = TransportMetrics.of(options.metrics);
@@ -117,28 +112,6 @@ export class RabbitClient extends ClientProxy {
     }
   }
 
-  unwrap<T>(): T {
-    return this.connection.current as T;
-  }
-
-  /** Nest's `send()`. It sends no tenant, so it works only for messages that need none; use {@link call} for the others. */
-  protected publish({ pattern, data }: ReadPacket, callback: (packet: WritePacket) => void): () => void {
-    this.call(messageOf(pattern), data as object, { requestId: randomUUID(), timeoutMs: 5000 })
-      .then((answer) => answer.parse())
-      .then(
-        (response) => callback({ response, isDisposed: true }),
-        (err: unknown) => callback({ err, isDisposed: true }),
-      );
-    return () => undefined;
-  }
-
-  /** Nest's `emit()`: resolves when the broker has the message. The same limits as `send()`. */
-  protected async dispatchEvent<T>({ pattern, data }: ReadPacket): Promise<T> {
-    const error = notPublished(await this.caller.publish(messageOf(pattern), data, { requestId: randomUUID() }));
-    if (error) throw error;
-    return undefined as T;
-  }
-
   private requireDeclared({ pattern }: { pattern: string }): void {
     const { calls } = this.options;
     if (calls && !calls.messages.some((message) => message.pattern === pattern))
@@ -166,10 +139,4 @@ function requireRights({ as, messages }: NonNullable<RabbitClientOptions['calls'
 /** The queries of a service have one queue, and so have its commands. */
 function oneForEachQueue(messages: readonly Message<object, object>[]): Message<object, object>[] {
   return [...new Map(messages.map((message) => [`${message.service} ${message.kind}`, message])).values()];
-}
-
-function messageOf(pattern: unknown): Message<object, object> {
-  const message = ALL_MESSAGES.find((candidate) => candidate.pattern === pattern);
-  if (!message) throw new Error(`There is no message ${String(pattern)}.`);
-  return message;
 }

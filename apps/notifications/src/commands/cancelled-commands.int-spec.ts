@@ -47,7 +47,7 @@ beforeAll(async () => {
     [UpdateNotifications.pattern, update.update.bind(update) as MessageHandler],
     [DeleteNotifications.pattern, deletion.delete.bind(deletion) as MessageHandler],
   ]);
-  runner = new HandlerRunner(handlers, isDatabaseAway, isTransient, undefined, undefined, isTimeout);
+  runner = new HandlerRunner(handlers, { isUnavailable: isDatabaseAway, isTransient, isTimeout });
   await new InsertNotificationsRepository(dataSource).insert([aNotification({ id: 'a', to: ['reader'] })]);
   blocking = dataSource.createQueryRunner();
 });

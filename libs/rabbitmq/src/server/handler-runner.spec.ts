@@ -16,11 +16,7 @@ describe(HandlerRunner.name, () => {
 
   const runnerOf = (thrown: Error) => {
     const handler: MessageHandler = () => Promise.reject(thrown);
-    return new HandlerRunner(
-      new Map([[PATTERN, handler]]),
-      () => false,
-      (error) => error === full,
-    );
+    return new HandlerRunner(new Map([[PATTERN, handler]]), { isTransient: (error) => error === full });
   };
 
   it.each([

@@ -11,6 +11,7 @@ import { RefusalLines } from '../settle/refusal-lines';
 import { about, type Delivery } from '../delivery/delivery';
 import type { DeliveryContext } from '../delivery/delivery-context';
 import type { PublisherRights } from './publisher-rights';
+import type { RabbitServerOptions } from './rabbit-server-options';
 
 const EVENTS: ReadonlySet<string> = new Set(ALL_EVENTS.map(({ type }) => type));
 /** An event can only come from the event queue or from a retry queue: no lane has a binding for it. */
@@ -31,11 +32,8 @@ export class HandlerRunner {
 
   constructor(
     private readonly handlers: ReadonlyMap<string, MessageHandler>,
-    private readonly isUnavailable: (error: unknown) => boolean = () => false,
-    private readonly isTransient: (error: unknown) => boolean = () => false,
-    private readonly publishers?: PublisherRights,
-    private readonly withoutScope: ReadonlySet<string> = new Set(),
-    private readonly isTimeout: (error: unknown) => boolean = () => false,
+    private readonly options: Pick<RabbitServerOptions, 'isUnavailable' | 'isTransient' | 'isTimeout' | 'withoutScope'>,
+    private readonly rights?: PublisherRights,
   ) {}
 
   async outcomeOf(delivery: Delivery): Promise<Outcome> {
@@ -91,28 +89,29 @@ export class HandlerRunner {
   }
 
   private async run(handler: MessageHandler, body: unknown, delivery: Delivery): Promise<Outcome> {
+    const { isUnavailable, isTransient, isTimeout, withoutScope } = this.options;
     const since = performance.now();
     try {
       const { context } = delivery;
-      const hasScope = context.span?.isRecording() && !this.withoutScope.has(context.pattern);
+      const hasScope = context.span?.isRecording() && !withoutScope?.includes(context.pattern);
       const value = hasScope
         ? await runIn(context.span, () => this.answerOf(handler, body, context))
         : await this.answerOf(handler, body, context);
       return { kind: 'result', value };
     } catch (error) {
       const { message: reason, stack = reason, cause } = (error ?? {}) as Partial<Error>;
-      if (this.isUnavailable(error)) {
+      if (isUnavailable?.(error)) {
         this.logger.warn({ msg: 'the database is away', reason, ...about(delivery) });
         return { kind: 'databaseAway' };
       }
-      if (this.isTimeout(error)) delivery.cancelledAfterMs = performance.now() - since;
+      if (isTimeout?.(error)) delivery.cancelledAfterMs = performance.now() - since;
       // The caller is told that nothing was done. Why is in this line only.
-      const transient = [error, cause].find((one) => this.isTransient(one));
+      const transient = [error, cause].find((one) => isTransient?.(one));
       if (transient) {
         const { message } = transient as Error;
         this.logger.warn({ msg: 'a transient error of the database', reason: message, ...about(delivery) });
       }
-      if (this.isTransient(error)) {
+      if (isTransient?.(error)) {
         return { kind: 'failed', error: new ApiError('UNAVAILABLE', 'The service could not do it now. Nothing was executed.') };
       }
       // Never log the error object: database errors contain the values of the statement.
@@ -123,7 +122,7 @@ export class HandlerRunner {
 
   private async answerOf(handler: MessageHandler, body: unknown, context: DeliveryContext): Promise<unknown> {
     // A message without a tenant proves its rights in its body.
-    if (context.apiKey) await this.publishers?.require(context);
+    if (context.apiKey) await this.rights?.require(context);
     const answer: unknown = await handler(body, context);
     return isObservable(answer) ? lastValueFrom(answer, { defaultValue: undefined }) : answer;
   }

@@ -49,7 +49,7 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
   /** @throws Error when the broker's URL is invalid, or `probe` is missing */
   constructor(readonly options: RabbitServerOptions) {
     super();
-    const { service, prefetch, isUnavailable, isTransient, probe, publishers } = options;
+    const { service, prefetch, isUnavailable, probe, publishers } = options;
     if (isUnavailable && !probe) throw new Error('isUnavailable needs a probe: without it a pause would never end.');
     this.metrics = TransportMetrics.of(options.metrics);
     this.held = new HeldDeliveries(this.consumers, this.metrics);
@@ -61,14 +61,8 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
     this.commandTurns = new CommandTurns(this.metrics, prefetch.commands);
     this.queryTurns = new QueryTurns(this.metrics, prefetch.queries);
     this.eventTurns = new EventTurns(this.metrics);
-    this.runner = new HandlerRunner(
-      this.messageHandlers,
-      isUnavailable,
-      isTransient,
-      publishers && new PublisherRights(publishers, consuming.username),
-      new Set(options.withoutScope),
-      options.isTimeout,
-    );
+    const rights = publishers && new PublisherRights(publishers, consuming.username);
+    this.runner = new HandlerRunner(this.messageHandlers, options, rights);
     this.pause = new DatabasePause(probe ?? (async () => undefined), (state) => this.onDatabase(state));
   }
 

@@ -1,4 +1,5 @@
 import type { ConsumeMessage, MessageProperties } from 'amqplib';
+import { Authenticate } from '@app/contracts/users.authenticate';
 import { readEnvelope } from './envelope';
 
 const message = (properties: Partial<MessageProperties>, fields: Partial<ConsumeMessage['fields']> = {}): ConsumeMessage => ({
@@ -7,7 +8,7 @@ const message = (properties: Partial<MessageProperties>, fields: Partial<Consume
   properties: { headers: { 'x-api-key': 'key' }, ...properties } as MessageProperties,
 });
 
-const read = (...args: Parameters<typeof message>) => readEnvelope(message(...args), (pattern) => pattern === 'tenantless');
+const read = (...args: Parameters<typeof message>) => readEnvelope(message(...args));
 
 describe('readEnvelope', () => {
   it('needs an API key and nothing else', () => {
@@ -19,8 +20,8 @@ describe('readEnvelope', () => {
   });
 
   it('needs no API key where the message says so, but takes no bad one', () => {
-    expect(read({ headers: {} }, { routingKey: 'tenantless' }).problem).toBeUndefined();
-    expect(read({ headers: { 'x-api-key': '' } }, { routingKey: 'tenantless' }).problem).toBeDefined();
+    expect(read({ headers: {} }, { routingKey: Authenticate.pattern }).problem).toBeUndefined();
+    expect(read({ headers: { 'x-api-key': '' } }, { routingKey: Authenticate.pattern }).problem).toBeDefined();
     expect(read({ headers: undefined }).problem?.message).toBe('The header x-api-key must be a string.');
   });
 

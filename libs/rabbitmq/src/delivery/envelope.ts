@@ -34,10 +34,8 @@ const QUEUE_NAME = /^[A-Za-z0-9._-]{1,255}$/;
 /**
  * Reads the envelope of a delivery. Nothing in it is trusted: for example, invalid UTF-8 grows when it is decoded, beyond the size limit of a
  * property. Our own headers count only when the message was published to `retry`, to which only services and the operator may publish.
- *
- * @param isTenantless whether messages of this pattern need no API key
  */
-export function readEnvelope({ fields, properties }: ConsumeMessage, isTenantless: (pattern: string) => boolean): Envelope {
+export function readEnvelope({ fields, properties }: ConsumeMessage): Envelope {
   const headers = properties.headers ?? {};
   const retried = fields.exchange === 'retry';
   const problems: string[] = [];
@@ -77,7 +75,7 @@ export function readEnvelope({ fields, properties }: ConsumeMessage, isTenantles
   if (deadline !== undefined && !validDeadline) problems.push(`The header ${HEADER.deadline} must be whole epoch milliseconds.`);
 
   const apiKey: unknown = headers[HEADER.apiKey];
-  const tenantProblem = apiKey === undefined && isTenantless(pattern) ? undefined : identifierProblem(apiKey);
+  const tenantProblem = apiKey === undefined && TENANTLESS.has(pattern) ? undefined : identifierProblem(apiKey);
   if (tenantProblem) problems.push(`The header ${HEADER.apiKey}${tenantProblem}.`);
 
   const idempotencyKey: unknown = headers[HEADER.idempotencyKey];
@@ -113,6 +111,5 @@ const isString = (value: unknown): value is string => typeof value === 'string';
 const isOfCommands = (value: unknown): value is string => value === 'calls' || (LANES as readonly unknown[]).includes(value);
 const isAttempt = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) > 0;
 
+/** Messages that need no API key. */
 const TENANTLESS = new Set(ALL_MESSAGES.filter(({ tenantless }) => tenantless).map(({ pattern }) => pattern));
-/** Whether messages of this pattern need no API key. */
-export const isTenantless = (pattern: string) => TENANTLESS.has(pattern);

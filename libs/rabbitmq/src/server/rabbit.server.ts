@@ -6,7 +6,7 @@ import { decide, HOLD, type Decision, type Outcome } from '../settle/ack-policy'
 import { consumedQueues, type ConsumedQueue } from '../topology/consumed-queues';
 import type { Part } from '../delivery/commands-of';
 import { about, Delivery } from '../delivery/delivery';
-import { isTenantless, readEnvelope } from '../delivery/envelope';
+import { readEnvelope } from '../delivery/envelope';
 import { checkHandlers } from './handler-check';
 import { HandlerRunner, isEvent } from './handler-runner';
 import { HeldDeliveries } from '../settle/held-deliveries';
@@ -124,7 +124,7 @@ export class RabbitServer extends Server implements CustomTransportStrategy {
     const arrivedAt = performance.now();
     let delivery: Delivery | undefined;
     try {
-      delivery = new Delivery(queue, message, readEnvelope(message, isTenantless), acks, shared);
+      delivery = new Delivery(queue, message, readEnvelope(message), acks, shared);
       const pattern = this.messageHandlers.has(delivery.context.pattern) ? delivery.context.pattern : 'unknown';
       delivery.context.span = startProcess(message, pattern, queue.name);
       if (await this.carryOut(delivery, pattern))

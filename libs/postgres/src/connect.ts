@@ -2,11 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import type { QueryConfig } from 'pg';
 import type { DataSource } from 'typeorm';
+import { waitAfter } from '@app/runtime/wait-after';
 import { openPool } from './connections/open-pool';
 import { connectionPooler, READ_ONLY, reasonOf, sqlState } from './errors';
-
-const FIRST_DELAY_MS = 200;
-const LONGEST_DELAY_MS = 5000;
 
 /**
  * Connects, and waits without limit until the database is reachable and every migration of this build has run. A service that starts on an old
@@ -23,7 +21,7 @@ export async function connectWhenReady(
 ): Promise<boolean> {
   const logger = new Logger('Postgres');
   let logged = '';
-  for (let delay = FIRST_DELAY_MS; !stopping.aborted; delay = Math.min(delay * 2, LONGEST_DELAY_MS)) {
+  for (let failures = 1; !stopping.aborted; failures++) {
     const obstacle = await obstacleTo(dataSource);
     if (!obstacle) {
       await openPool(dataSource, statements, stopping);
@@ -31,7 +29,7 @@ export async function connectWhenReady(
     }
     if (obstacle !== logged) logger.warn(`waiting: ${obstacle}`);
     logged = obstacle;
-    await sleep(delay * (0.75 + Math.random() / 2), undefined, { signal: stopping }).catch(() => undefined);
+    await sleep(waitAfter(failures), undefined, { signal: stopping }).catch(() => undefined);
   }
   return false;
 }

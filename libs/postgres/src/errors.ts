@@ -53,7 +53,8 @@ function driverError(error: unknown): { code?: unknown; constraint?: string } | 
   return (error instanceof QueryFailedError ? error.driverError : error) as { code?: unknown; constraint?: string } | null;
 }
 
-function codeOf(error: unknown): string {
+/** SQLSTATE of a failed statement, or the code of another error, or an empty string. */
+export function sqlState(error: unknown): string {
   const code = driverError(error)?.code;
   return typeof code === 'string' ? code : '';
 }
@@ -65,7 +66,7 @@ const POOL_EXHAUSTED = 'timeout exceeded when trying to connect';
 export function reasonOf(error: unknown): string {
   if (error instanceof ReadOnlyServer || error instanceof ConnectionPooler || error instanceof NoServer) return error.message;
   if (isPoolExhausted(error)) return 'all connections of the pool are in use';
-  const code = codeOf(error);
+  const code = sqlState(error);
   if (REFUSED_LOGIN.test(code)) return `${code}: the server refuses the password or the certificate`;
   return tlsProblem(driverError(error)) ?? (code || (error as Error).name);
 }
@@ -73,17 +74,16 @@ export function reasonOf(error: unknown): string {
 /** Whether waiting cannot help: a connection pooler, or a password or certificate that is refused. */
 export function isRefused(error: unknown): boolean {
   if (error instanceof NoServer) return error.errors.every(isRefused);
-  return error instanceof ConnectionPooler || REFUSED_LOGIN.test(codeOf(error)) || tlsProblem(error) !== undefined;
+  return error instanceof ConnectionPooler || REFUSED_LOGIN.test(sqlState(error)) || tlsProblem(error) !== undefined;
 }
 
 /** The connection pooler among the reasons why no connection could be opened. */
 export function connectionPooler(error: unknown): ConnectionPooler | undefined {
-  const errors: unknown[] = error instanceof NoServer ? error.errors : [error];
-  return errors.find((one) => one instanceof ConnectionPooler);
+  return errorsOf(error).find((one) => one instanceof ConnectionPooler);
 }
 
-/** SQLSTATE of a failed statement, or an empty string. */
-export const sqlState = codeOf;
+/** The errors of all servers, or the only one. */
+export const errorsOf = (error: unknown): unknown[] => (error instanceof NoServer ? error.errors : [error]);
 
 /** Name of the constraint that a statement violated. */
 export function violatedConstraint(error: unknown): string | undefined {
@@ -92,7 +92,7 @@ export function violatedConstraint(error: unknown): string | undefined {
 
 /** Whether the database cannot be reached or does not accept work. All other statements fail too until it is back. */
 export function isDatabaseAway(error: unknown): boolean {
-  const code = codeOf(error);
+  const code = sqlState(error);
   if (AWAY.test(code) || NETWORK.test(code) || tlsProblem(driverError(error))) return true;
   if (error instanceof AggregateError) return error.errors.some(isDatabaseAway);
   return error instanceof Error && CONNECTION_LOST.test(error.message);
@@ -100,11 +100,11 @@ export function isDatabaseAway(error: unknown): boolean {
 
 /** Whether the server works, and only takes no further connection. */
 export function hasNoRoom(error: unknown): boolean {
-  return codeOf(error) === NO_ROOM || (error instanceof NoServer && error.errors.some(hasNoRoom));
+  return sqlState(error) === NO_ROOM || (error instanceof NoServer && error.errors.some(hasNoRoom));
 }
 
 /** Whether the same statement may succeed when retried. It was rolled back or never sent. */
-export const isTransient = (error: unknown): boolean => TRANSIENT.test(codeOf(error)) || isPoolExhausted(error);
+export const isTransient = (error: unknown): boolean => TRANSIENT.test(sqlState(error)) || isPoolExhausted(error);
 
 const isPoolExhausted = (error: unknown): boolean => error instanceof Error && error.message === POOL_EXHAUSTED;
 
@@ -113,10 +113,10 @@ const isPoolExhausted = (error: unknown): boolean => error instanceof Error && e
  * caller is told.
  */
 export const isTimeout = (error: unknown): boolean =>
-  codeOf(error) === CANCELLED || codeOf((error as Error | null | undefined)?.cause) === CANCELLED;
+  sqlState(error) === CANCELLED || sqlState((error as Error | null | undefined)?.cause) === CANCELLED;
 
 /** Whether it is a deadlock or a serialization failure: the statement was rolled back, and the competing one has committed. */
-export const hasLostRace = (error: unknown): boolean => /^(40P01|40001)$/.test(codeOf(error));
+export const hasLostRace = (error: unknown): boolean => /^(40P01|40001)$/.test(sqlState(error));
 
 /** Whether the statement can never succeed with these values. Others in the same batch may succeed. */
-export const isRejectedByValue = (error: unknown): boolean => /^(22|23|54)/.test(codeOf(error));
+export const isRejectedByValue = (error: unknown): boolean => /^(22|23|54)/.test(sqlState(error));

@@ -1,7 +1,7 @@
 import type { ClientBase } from 'pg';
 import { databaseServers } from '@app/runtime/settings/database-url';
 import { DatabaseServers } from '../connections/database-servers';
-import { NoServer, sqlState } from '../errors';
+import { errorsOf, sqlState } from '../errors';
 import type { TlsClientConfig } from '../connections/tls-client';
 import { WritableClient } from '../connections/writable-client';
 
@@ -108,8 +108,7 @@ async function isPasswordWrong({ url, connection }: ServiceRole): Promise<boolea
     await client.end();
     return false;
   } catch (error) {
-    const errors: unknown[] = error instanceof NoServer ? error.errors : [error];
-    return errors.some((one) => sqlState(one) === WRONG_PASSWORD);
+    return errorsOf(error).some((one) => sqlState(one) === WRONG_PASSWORD);
   }
 }
 

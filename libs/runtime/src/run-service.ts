@@ -1,7 +1,7 @@
 import { leaveSignalsToOthers } from './stop-while-starting';
 import { startTracing } from '@app/tracing/start-tracing';
 import type { TracingConfig } from '@app/tracing/tracing-config';
-import { setImmediate } from 'node:timers/promises';
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import { collectDefaultMetrics } from 'prom-client';
 import { SHUTDOWN_LIMIT_MS } from './settings/common-settings';
@@ -72,7 +72,7 @@ export async function runService<C extends ServiceConfig>(
   const sendLastSpans = await startTracing({ name, version: ownVersion() }, config);
   let starting: Promise<() => Promise<void>> = Promise.resolve(async () => undefined);
 
-  const stop = (signal: string) => {
+  const stop = async (signal: string): Promise<void> => {
     if (stopping.signal.aborted) return;
     stopping.abort();
     readiness.draining = true;
@@ -81,25 +81,21 @@ export async function runService<C extends ServiceConfig>(
       pino.error(`the drain took longer than ${SHUTDOWN_LIMIT_MS} ms`);
       exit(1);
     }, config.shutdownDelayMs + SHUTDOWN_LIMIT_MS).unref();
-    setTimeout(() => {
+    await sleep(config.shutdownDelayMs);
+    try {
       // A running start notices the signal. Then its resources are closed as usual.
-      starting
-        .then((close) => close())
-        .then(sendLastSpans)
-        .then(
-          () => {
-            pino.info('stopped');
-            exit(0);
-          },
-          (err: unknown) => {
-            pino.error({ err }, 'the drain failed');
-            exit(1);
-          },
-        );
-    }, config.shutdownDelayMs);
+      const close = await starting;
+      await close();
+      await sendLastSpans();
+      pino.info('stopped');
+      exit(0);
+    } catch (err) {
+      pino.error({ err }, 'the drain failed');
+      exit(1);
+    }
   };
-  process.on('SIGTERM', stop);
-  process.on('SIGINT', stop);
+  process.on('SIGTERM', (signal) => void stop(signal));
+  process.on('SIGINT', (signal) => void stop(signal));
   leaveSignalsToOthers();
 
   try {

@@ -24,7 +24,7 @@ import { INSERT_NONE } from './db/insert-notifications.sql';
 import { takeEvents } from './db/outbox.repository';
 import { DATABASE } from './db/schema';
 import { NotificationsModule } from './notifications.module';
-import { publisherGrants } from './users-service/publisher-grants';
+import { askUsers } from './users-service/ask-users';
 import { Retention } from './retention/retention';
 
 void runService('notifications', NotificationsConfig, async (config, { logger, readiness, stopping }) => {
@@ -60,7 +60,11 @@ void runService('notifications', NotificationsConfig, async (config, { logger, r
     isTimeout,
     withoutScope: [AddNotification.pattern],
     confirmReplies: true,
-    publishers: { trusted: config.trustedPublishers, isGranted: publisherGrants(client) },
+    publishers: {
+      trusted: config.trustedPublishers,
+      isGranted: async (publisher, apiKey, context) =>
+        (await askUsers(client, Authorize, { publisher }, { ...context, apiKey })).granted,
+    },
     probe: async () => {
       await dataSource.query('SELECT 1');
       outbox.requireRoom();

@@ -3,7 +3,6 @@ import { DataSource } from 'typeorm';
 import { EVENT_TYPES } from '@app/contracts/event-types';
 import { queryPrepared } from '@app/postgres/connections/query-prepared';
 import type { NewToken } from './credentials';
-import { WRITTEN_ELSEWHERE } from './users-outbox';
 
 export interface ListedToken {
   id: string;
@@ -21,6 +20,9 @@ export interface ListedKey {
   /** Broker accounts that may publish for it. */
   publishers: string[];
 }
+
+/** NOTIFY on it wakes the relays of the running users service, for a program that writes events into its outbox and has no relay. */
+export const WRITTEN_ELSEWHERE = 'users_outbox_written_elsewhere';
 
 const LIVE = 't.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > now())';
 

@@ -1,7 +1,7 @@
 import type { DataSource } from 'typeorm';
 import { EVENT_TYPES } from '@app/contracts/event-types';
 import { live } from './live.sql';
-import { WRITTEN_ELSEWHERE } from '@app/api-keys/users-outbox';
+import { WRITTEN_ELSEWHERE } from '@app/api-keys/api-keys.repository';
 
 /** Kinds of republished rows, in this order: listeners must know the access type of a document before its members. */
 export const KINDS = ['documents', 'organization members', 'folder members', 'document members', 'departures'] as const;

@@ -21,39 +21,36 @@ import { GetUsersHandler } from './queries/get-users.handler';
 import { ListContactsHandler } from './queries/list-contacts.handler';
 import { ListMembershipsHandler } from './queries/list-memberships.handler';
 
-@Module({
-  controllers: [
-    AddUsersHandler,
-    DeleteUsersHandler,
-    EraseUsersHandler,
-    SetDocumentHandler,
-    AuthenticateHandler,
-    AuthorizeHandler,
-    ExistsHandler,
-    GetUsersHandler,
-    CheckAccessHandler,
-    ListContactsHandler,
-    ListMembershipsHandler,
-  ],
-  providers: [
-    AccessRepository,
-    ApiKeysRepository,
-    DocumentsRepository,
-    ErasuresRepository,
-    IdempotencyKeysRepository,
-    MembersRepository,
-    OrganizationsRepository,
-  ],
-})
+@Module({})
 export class UsersModule {
   /** The service on a data source. The creator of the data source must close it. */
   static with(dataSource: DataSource, outbox: OutboxRelay, erasures: ErasureLoop): DynamicModule {
     return {
       module: UsersModule,
+      controllers: [
+        AddUsersHandler,
+        DeleteUsersHandler,
+        EraseUsersHandler,
+        SetDocumentHandler,
+        AuthenticateHandler,
+        AuthorizeHandler,
+        ExistsHandler,
+        GetUsersHandler,
+        CheckAccessHandler,
+        ListContactsHandler,
+        ListMembershipsHandler,
+      ],
       providers: [
         { provide: DataSource, useValue: dataSource },
         { provide: OutboxRelay, useValue: outbox },
         { provide: ErasureLoop, useValue: erasures },
+        AccessRepository,
+        ApiKeysRepository,
+        DocumentsRepository,
+        ErasuresRepository,
+        IdempotencyKeysRepository,
+        MembersRepository,
+        OrganizationsRepository,
       ],
     };
   }

@@ -9,6 +9,13 @@ export interface CopiedMembership {
   id: string;
 }
 
+/** The level at which users were added or removed. */
+export function levelOf({ documentId, folderId }: { documentId?: string; folderId?: string }): CopiedMembership {
+  if (documentId !== undefined) return { level: 'document', id: documentId };
+  if (folderId !== undefined) return { level: 'folder', id: folderId };
+  return { level: 'organization', id: '' };
+}
+
 export interface CopiedDocument {
   documentId: string;
   folderId?: string;

@@ -3,8 +3,7 @@ import { Ctx, MessagePattern, Payload } from '@nestjs/microservices';
 import { UserAdded } from '@app/contracts/events.users';
 import { UserAddedEvent } from '@app/contracts/handled-events';
 import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
-import { levelOf } from '../db/level';
-import { MembersRepository } from '../db/members.repository';
+import { levelOf, MembersRepository } from '../db/members.repository';
 import { observeCopied } from '../metrics';
 
 /** Copies the memberships of added users. */

@@ -3,8 +3,7 @@ import { Ctx, MessagePattern, Payload } from '@nestjs/microservices';
 import { UserRemoved } from '@app/contracts/events.users';
 import { UserRemovedEvent } from '@app/contracts/handled-events';
 import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
-import { levelOf } from '../db/level';
-import { MembersRepository } from '../db/members.repository';
+import { levelOf, MembersRepository } from '../db/members.repository';
 import { observeCopied } from '../metrics';
 
 /** Ends the copied memberships of removed users. */

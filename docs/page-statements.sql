@@ -339,10 +339,12 @@
     SELECT a.document_id FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
     WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'folder' AND m.added > m.removed AND m.added > (SELECT version FROM departed)
+      AND (a.access = 'restricted' OR NOT (SELECT member FROM of_organization))
     UNION
     SELECT a.document_id FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND a.access = 'public'
+      AND NOT (SELECT member FROM of_organization)
   ), page AS MATERIALIZED ((
     SELECT t."timestamp", t.notification_id AS id FROM recipients t
     WHERE t.organization = (SELECT o.id FROM organizations o
@@ -389,10 +391,12 @@
     SELECT a.document_id FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
     WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'folder' AND m.added > m.removed AND m.added > (SELECT version FROM departed)
+      AND (a.access = 'restricted' OR NOT (SELECT member FROM of_organization))
     UNION
     SELECT a.document_id FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND a.access = 'public'
+      AND NOT (SELECT member FROM of_organization)
   ), page AS MATERIALIZED ((
     SELECT t."timestamp", t.notification_id AS id FROM recipients t
     WHERE t.organization = (SELECT o.id FROM organizations o
@@ -442,10 +446,12 @@
     SELECT a.document_id FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
     WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'folder' AND m.added > m.removed AND m.added > (SELECT version FROM departed)
+      AND (a.access = 'restricted' OR NOT (SELECT member FROM of_organization))
     UNION
     SELECT a.document_id FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND a.access = 'public'
+      AND NOT (SELECT member FROM of_organization)
   ), page AS MATERIALIZED ((
     SELECT t."timestamp", t.notification_id AS id FROM recipients t
     WHERE t.organization = (SELECT o.id FROM organizations o
@@ -492,10 +498,12 @@
     SELECT a.document_id FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
     WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'folder' AND m.added > m.removed AND m.added > (SELECT version FROM departed)
+      AND (a.access = 'restricted' OR NOT (SELECT member FROM of_organization))
     UNION
     SELECT a.document_id FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND a.access = 'public'
+      AND NOT (SELECT member FROM of_organization)
   ), page AS MATERIALIZED ((
     SELECT t."timestamp", t.notification_id AS id FROM recipients t
     WHERE t.organization = (SELECT o.id FROM organizations o
@@ -545,10 +553,12 @@
     SELECT a.document_id FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
     WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'folder' AND m.added > m.removed AND m.added > (SELECT version FROM departed)
+      AND (a.access = 'restricted' OR NOT (SELECT member FROM of_organization))
     UNION
     SELECT a.document_id FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND a.access = 'public'
+      AND NOT (SELECT member FROM of_organization)
   ), page AS MATERIALIZED (
     SELECT t."timestamp", t.id AS id FROM (SELECT n.* FROM (SELECT DISTINCT unnest($5::text[]) AS id) given CROSS JOIN LATERAL (
       SELECT * FROM notifications n WHERE n.organization = (SELECT o.id FROM organizations o
@@ -586,10 +596,12 @@
     SELECT a.document_id FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
     WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'folder' AND m.added > m.removed AND m.added > (SELECT version FROM departed)
+      AND (a.access = 'restricted' OR NOT (SELECT member FROM of_organization))
     UNION
     SELECT a.document_id FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND a.access = 'public'
+      AND NOT (SELECT member FROM of_organization)
   ), page AS MATERIALIZED (
     SELECT t."timestamp", t.id AS id FROM (SELECT n.* FROM (SELECT DISTINCT unnest($7::text[]) AS id) given CROSS JOIN LATERAL (
       SELECT * FROM notifications n WHERE n.organization = (SELECT o.id FROM organizations o
@@ -628,10 +640,12 @@
     SELECT a.document_id FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
     WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'folder' AND m.added > m.removed AND m.added > (SELECT version FROM departed)
+      AND (a.access = 'restricted' OR NOT (SELECT member FROM of_organization))
     UNION
     SELECT a.document_id FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND a.access = 'public'
+      AND NOT (SELECT member FROM of_organization)
   ), page AS MATERIALIZED (
     SELECT t."timestamp", t.id AS id FROM (SELECT n.* FROM (SELECT DISTINCT unnest($5::text[]) AS id) given CROSS JOIN LATERAL (
       SELECT * FROM notifications n WHERE n.organization = (SELECT o.id FROM organizations o
@@ -669,10 +683,12 @@
     SELECT a.document_id FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
     WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $4 AND m.level = 'folder' AND m.added > m.removed AND m.added > (SELECT version FROM departed)
+      AND (a.access = 'restricted' OR NOT (SELECT member FROM of_organization))
     UNION
     SELECT a.document_id FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND a.access = 'public'
+      AND NOT (SELECT member FROM of_organization)
   ), page AS MATERIALIZED (
     SELECT t."timestamp", t.id AS id FROM (SELECT n.* FROM (SELECT DISTINCT unnest($7::text[]) AS id) given CROSS JOIN LATERAL (
       SELECT * FROM notifications n WHERE n.organization = (SELECT o.id FROM organizations o
@@ -711,10 +727,12 @@
     SELECT a.document_id FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
     WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'folder' AND m.added > m.removed AND m.added > (SELECT version FROM departed) AND a.document_id = $4
+      AND (a.access = 'restricted' OR NOT (SELECT member FROM of_organization))
     UNION
     SELECT a.document_id FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND a.access = 'public' AND a.document_id = $4
+      AND NOT (SELECT member FROM of_organization)
   ), page AS MATERIALIZED ((
     SELECT t."timestamp", t.notification_id AS id FROM recipients t
     WHERE t.organization = (SELECT o.id FROM organizations o
@@ -764,10 +782,12 @@
     SELECT a.document_id FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
     WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'folder' AND m.added > m.removed AND m.added > (SELECT version FROM departed) AND a.document_id = $4
+      AND (a.access = 'restricted' OR NOT (SELECT member FROM of_organization))
     UNION
     SELECT a.document_id FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND a.access = 'public' AND a.document_id = $4
+      AND NOT (SELECT member FROM of_organization)
   ), page AS MATERIALIZED ((
     SELECT t."timestamp", t.notification_id AS id FROM recipients t
     WHERE t.organization = (SELECT o.id FROM organizations o
@@ -820,10 +840,12 @@
     SELECT a.document_id FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
     WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'folder' AND m.added > m.removed AND m.added > (SELECT version FROM departed) AND a.document_id = $4
+      AND (a.access = 'restricted' OR NOT (SELECT member FROM of_organization))
     UNION
     SELECT a.document_id FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND a.access = 'public' AND a.document_id = $4
+      AND NOT (SELECT member FROM of_organization)
   ), page AS MATERIALIZED ((
     SELECT t."timestamp", t.notification_id AS id FROM recipients t
     WHERE t.organization = (SELECT o.id FROM organizations o
@@ -873,10 +895,12 @@
     SELECT a.document_id FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
     WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'folder' AND m.added > m.removed AND m.added > (SELECT version FROM departed) AND a.document_id = $4
+      AND (a.access = 'restricted' OR NOT (SELECT member FROM of_organization))
     UNION
     SELECT a.document_id FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND a.access = 'public' AND a.document_id = $4
+      AND NOT (SELECT member FROM of_organization)
   ), page AS MATERIALIZED ((
     SELECT t."timestamp", t.notification_id AS id FROM recipients t
     WHERE t.organization = (SELECT o.id FROM organizations o
@@ -929,10 +953,12 @@
     SELECT a.document_id FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
     WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'folder' AND m.added > m.removed AND m.added > (SELECT version FROM departed)
+      AND (a.access = 'restricted' OR NOT (SELECT member FROM of_organization))
     UNION
     SELECT a.document_id FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND a.access = 'public'
+      AND NOT (SELECT member FROM of_organization)
   ), page AS MATERIALIZED ((
     SELECT t."timestamp", t.notification_id AS id FROM recipients t
     WHERE t.organization = (SELECT o.id FROM organizations o
@@ -982,10 +1008,12 @@
     SELECT a.document_id FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
     WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'folder' AND m.added > m.removed AND m.added > (SELECT version FROM departed)
+      AND (a.access = 'restricted' OR NOT (SELECT member FROM of_organization))
     UNION
     SELECT a.document_id FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND a.access = 'public'
+      AND NOT (SELECT member FROM of_organization)
   ), page AS MATERIALIZED ((
     SELECT t."timestamp", t.notification_id AS id FROM recipients t
     WHERE t.organization = (SELECT o.id FROM organizations o
@@ -1038,10 +1066,12 @@
     SELECT a.document_id FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
     WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'folder' AND m.added > m.removed AND m.added > (SELECT version FROM departed)
+      AND (a.access = 'restricted' OR NOT (SELECT member FROM of_organization))
     UNION
     SELECT a.document_id FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND a.access = 'public'
+      AND NOT (SELECT member FROM of_organization)
   ), page AS MATERIALIZED ((
     SELECT t."timestamp", t.notification_id AS id FROM recipients t
     WHERE t.organization = (SELECT o.id FROM organizations o
@@ -1091,10 +1121,12 @@
     SELECT a.document_id FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
     WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $5 AND m.level = 'folder' AND m.added > m.removed AND m.added > (SELECT version FROM departed)
+      AND (a.access = 'restricted' OR NOT (SELECT member FROM of_organization))
     UNION
     SELECT a.document_id FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND a.access = 'public'
+      AND NOT (SELECT member FROM of_organization)
   ), page AS MATERIALIZED ((
     SELECT t."timestamp", t.notification_id AS id FROM recipients t
     WHERE t.organization = (SELECT o.id FROM organizations o
@@ -1147,10 +1179,12 @@
     SELECT a.document_id FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
     WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $6 AND m.level = 'folder' AND m.added > m.removed AND m.added > (SELECT version FROM departed) AND a.document_id = $4
+      AND (a.access = 'restricted' OR NOT (SELECT member FROM of_organization))
     UNION
     SELECT a.document_id FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND a.access = 'public' AND a.document_id = $4
+      AND NOT (SELECT member FROM of_organization)
   ), page AS MATERIALIZED ((
     SELECT t."timestamp", t.notification_id AS id FROM recipients t
     WHERE t.organization = (SELECT o.id FROM organizations o
@@ -1203,10 +1237,12 @@
     SELECT a.document_id FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
     WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $6 AND m.level = 'folder' AND m.added > m.removed AND m.added > (SELECT version FROM departed) AND a.document_id = $4
+      AND (a.access = 'restricted' OR NOT (SELECT member FROM of_organization))
     UNION
     SELECT a.document_id FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND a.access = 'public' AND a.document_id = $4
+      AND NOT (SELECT member FROM of_organization)
   ), page AS MATERIALIZED ((
     SELECT t."timestamp", t.notification_id AS id FROM recipients t
     WHERE t.organization = (SELECT o.id FROM organizations o
@@ -1262,10 +1298,12 @@
     SELECT a.document_id FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
     WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $6 AND m.level = 'folder' AND m.added > m.removed AND m.added > (SELECT version FROM departed) AND a.document_id = $4
+      AND (a.access = 'restricted' OR NOT (SELECT member FROM of_organization))
     UNION
     SELECT a.document_id FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND a.access = 'public' AND a.document_id = $4
+      AND NOT (SELECT member FROM of_organization)
   ), page AS MATERIALIZED ((
     SELECT t."timestamp", t.notification_id AS id FROM recipients t
     WHERE t.organization = (SELECT o.id FROM organizations o
@@ -1318,10 +1356,12 @@
     SELECT a.document_id FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
     WHERE m.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND m.user_id = $6 AND m.level = 'folder' AND m.added > m.removed AND m.added > (SELECT version FROM departed) AND a.document_id = $4
+      AND (a.access = 'restricted' OR NOT (SELECT member FROM of_organization))
     UNION
     SELECT a.document_id FROM document_access a
     WHERE a.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND a.access = 'public' AND a.document_id = $4
+      AND NOT (SELECT member FROM of_organization)
   ), page AS MATERIALIZED ((
     SELECT t."timestamp", t.notification_id AS id FROM recipients t
     WHERE t.organization = (SELECT o.id FROM organizations o

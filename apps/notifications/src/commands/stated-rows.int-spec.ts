@@ -107,6 +107,24 @@ it('states the documents of a user that an inbox has looked into, and the ids of
   expect(await stated(afterQuestion)).toBe(5 + ROWS_OF_QUESTION / 8);
 });
 
+it.each([
+  ['a guest', 'folder', 'f', 41],
+  ['a member of the organization', 'organization', '', 1],
+] as const)('looks into no document that the organization sees: %s', async (organizationId, level, id, expected) => {
+  const memberships = new MembersRepository(database.dataSources[0]);
+  const set = (documentId: string, access: string, folderId?: string) =>
+    memberships.setDocument('tenant', organizationId, { documentId, access, folderId, version: 1 });
+  for (let number = 0; number < 20; number++) {
+    await set(`public ${number}`, 'public');
+    await set(`in folder ${number}`, 'organizationPrivate', 'f');
+  }
+  await set('restricted', 'restricted', 'f');
+  for (const one of [{ level: 'folder', id: 'f' } as const, { level, id }])
+    await memberships.add('tenant', organizationId, one, [{ userId: 'reader', version: 1 }]);
+  const count = (context: DeliveryContext) => inbox.get({ organizationId, userId: 'reader', pageSize: 0 }, context);
+  expect(await stated(count)).toBe(expected);
+});
+
 it('states a question of a mark as documents also when the users service is away', async () => {
   const [dataSource] = database.dataSources;
   const member = { organizationId: 'marked', userId: 'reader' };

@@ -59,6 +59,9 @@ describe(PagesRepository.name, () => {
         await add('u4', 'folder', 'open');
         await members.leave(apiKey, organizationId, [{ userId: 'u4', version: 4 }]);
         await add('u4', 'document', 'doc3', 5);
+        await add('u5', 'organization');
+        await add('u5', 'folder', 'secret');
+        await add('u5', 'folder', 'open');
         const document = (documentId: string, access: string, folderId?: string) =>
           members.setDocument(apiKey, organizationId, { documentId, access, folderId, version: 2 });
         await document('doc2', 'organizationPrivate', 'open');
@@ -73,7 +76,10 @@ describe(PagesRepository.name, () => {
 
   const canSee = (userId: string, { apiKey, documentId }: NewNotification): boolean =>
     (apiKey === 'other tenant' && documentId === 'doc1') ||
-    ({ u1: ['doc1', 'doc2'], u2: ['doc1', 'doc3'], u3: ['doc2'], u4: ['doc3'] }[userId]?.includes(documentId) ?? false);
+    ({ u1: ['doc1', 'doc2'], u2: ['doc1', 'doc3'], u3: ['doc2'], u4: ['doc3'], u5: ['doc1', 'doc2', 'doc3'] }[userId]?.includes(
+      documentId,
+    ) ??
+      false);
 
   /** A model of the contract: the notifications that a filter selects, newest first, then by id. */
   function expected(filter: PageFilter): string[] {
@@ -111,9 +117,9 @@ describe(PagesRepository.name, () => {
       const filters = fc.record({
         apiKey: fc.constantFrom('tenant', 'other tenant'),
         organizationId: fc.constantFrom('org', 'other org', 'unknown'),
-        documentId: fc.constantFrom('doc1', 'doc2', 'unknown'),
+        documentId: fc.constantFrom('doc1', 'doc2', 'doc3', 'unknown'),
         locationId: fc.constantFrom('loc1', 'loc2', 'unknown'),
-        userId: fc.constantFrom('u1', 'u2', 'u3', 'u4', 'unknown'),
+        userId: fc.constantFrom('u1', 'u2', 'u3', 'u4', 'u5', 'unknown'),
         ids: fc.array(fc.constantFrom(...all.map(({ id }) => id), 'unknown'), { maxLength: 200 }),
       });
       await fc.assert(

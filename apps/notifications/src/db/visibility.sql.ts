@@ -3,9 +3,12 @@
 /** Leaves out the memberships that have ended. */
 const LIVE = 'AND m.added > m.removed AND m.added > (SELECT version FROM departed)';
 
+export const MEMBER = '(SELECT member FROM of_organization)';
+
 /**
  * Documents that a user sees in addition to those of the organization: the user's documents, the documents of the user's folders, and public
- * ones. {@link MEMBER} and {@link isShown} need these CTEs.
+ * ones. Each document costs a look into it, so the last two parts leave out what a member of the organization sees anyway: an organization may have any
+ * number of public documents. {@link MEMBER} and {@link isShown} need these CTEs.
  */
 export const visibleTo = (user: string, organization: string, document: string | undefined): string => `
   departed AS MATERIALIZED (
@@ -19,12 +22,12 @@ export const visibleTo = (user: string, organization: string, document: string |
     UNION
     SELECT a.document_id FROM members m JOIN document_access a ON a.organization = m.organization AND a.folder_id = m.id
     WHERE m.organization = ${organization} AND m.user_id = ${user} AND m.level = 'folder' ${LIVE} ${document ? `AND a.document_id = ${document}` : ''}
+      AND (a.access = 'restricted' OR NOT ${MEMBER})
     UNION
     SELECT a.document_id FROM document_access a
     WHERE a.organization = ${organization} AND a.access = 'public' ${document ? `AND a.document_id = ${document}` : ''}
+      AND NOT ${MEMBER}
   )`;
-
-export const MEMBER = '(SELECT member FROM of_organization)';
 
 /**
  * Whether all members of the organization may open the document of an alias. Not NOT EXISTS: the planner makes a join of it, estimates almost no rows,

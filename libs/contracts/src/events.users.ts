@@ -35,7 +35,7 @@ export class UserOfEvent {
   version?: number;
 
   @WholeNumber(
-    'Version of the membership. The user is a member while it is greater than every `version` in `user.removed.v1` for the same level, and for the whole organization. Absent counts as 0: another call adds the user at the same time, and its event has it.',
+    'Version of the membership. The user is a member while it is greater than every `version` in `user.removed.v1` for the same level, and for the whole organization. Absent counts as 0: the event comes from an earlier version.',
     0,
     Number.MAX_SAFE_INTEGER,
     { optional: true },

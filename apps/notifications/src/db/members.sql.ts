@@ -32,9 +32,9 @@ const NOT_ERASED = 'WHERE u.user_id NOT IN (SELECT user_id FROM erased)';
 const IS_NEW = `to_timestamp($7::bigint / 1000.0) > now() - interval '6 days'`;
 
 /**
- * The greatest version counts, so that order and repetition do not matter. An addition without a version, of an earlier process of users or of two
- * calls at the same time, may be newer than a known removal. One that began before an erasure may have been committed after it. The removal or
- * the erasure that ended an old one may be deleted already. In these cases the next read asks the users service. OFFSET 0 keeps each look-up separate.
+ * The greatest version counts, so that order and repetition do not matter. An addition without a version, of an earlier process of users, may be newer
+ * than a known removal. One that began before an erasure may have been committed after it. The removal or the erasure that ended an old one may be
+ * deleted already. In these cases the next read asks the users service. OFFSET 0 keeps each look-up separate.
  */
 export const ADD = {
   name: 'copy-members',

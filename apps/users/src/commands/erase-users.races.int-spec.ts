@@ -1,7 +1,7 @@
 import { EVENT_TYPES } from '@app/contracts/event-types';
 import type { AddUsersRequest } from '@app/contracts/users.add';
 import type { OutboxEvent } from '@app/postgres/outbox/outbox-event';
-import { users, UsersOnDatabase } from '../../test/users';
+import { messages, users, UsersOnDatabase } from '../../test/users';
 
 let on: UsersOnDatabase;
 beforeAll(async () => {
@@ -183,6 +183,28 @@ it('tells listeners of new details whose call has begun before the erasure', asy
     await changed;
   });
   await expectEverywhere({ documents: ['d'], name: 'New' });
+});
+
+it.each([
+  ['', 'User updated.'],
+  [`UPDATE users SET left_version = nextval('versions') WHERE user_id = 'amy'`, 'User added.'],
+])('tells listeners of the details of the later one of two calls that add an erased user again %s', async (then, message) => {
+  await on.add({ ...FIRST, users: [AMY, ...users('grace')] });
+  await erase();
+  await on.erased();
+  const other = `
+    WITH added AS (
+      INSERT INTO users (organization, user_id, name, initial_generated, version)
+      SELECT id, 'amy', 'Other', true, nextval('versions') FROM organizations RETURNING organization
+    )
+    INSERT INTO document_members (organization, document_id, user_id) SELECT organization, 'd', 'amy' FROM added`;
+  await on.holding(`${other}; ${then}`, async (rival) => {
+    const added = on.add(FIRST);
+    await rival.waiting(1);
+    await rival.query('COMMIT');
+    expect(messages(await added)).toEqual({ amy: message });
+  });
+  await expectEverywhere({ documents: ['d'], name: 'Canary Amy' });
 });
 
 it('renews more memberships than one statement does', async () => {

@@ -9,7 +9,8 @@ const OPERATION = OPERATIONS.add;
 
 /**
  * Returns no row and changes nothing when `organization` is empty, or when the Idempotency-Key has its answer already. (If another transaction
- * is writing that answer, the statement waits and then fails.)
+ * is writing that answer, the statement waits and then fails.) Also fails when another call began the membership of a changed user while this one waited:
+ * it is invisible here, and without its version a listener that knows an erasure of the user ignores the change. So the data of the event are null.
  *
  * Rows of `users` are locked first, in the order of their ids, also by the statements that remove members. The holder of a user's row is
  * the only one that changes memberships of the user. So two statements cannot deadlock, and versions are drawn in the order in which
@@ -67,7 +68,6 @@ const addMembers = (of: Level['of']): PreparedStatement => {
     WHERE NOT (SELECT ${live()} FROM users u WHERE u.organization = m.organization AND u.user_id = m.user_id)
     RETURNING user_id, added
   ), outboxed AS MATERIALIZED (
-    -- A membership that another call began while this one waited is invisible here: the event of that call has its version.
     SELECT t.*, coalesce(a.added, (SELECT m.added FROM ${table} m
       WHERE m.organization = (SELECT id FROM organization) ${sameId} AND m.user_id = t.user_id)) AS membership
     FROM stored t LEFT JOIN added a USING (user_id)
@@ -78,9 +78,10 @@ const addMembers = (of: Level['of']): PreparedStatement => {
     WHERE NOT EXISTS (SELECT FROM stored WHERE stored.user_id = s.user_id)
   ), user_added AS (
     INSERT INTO outbox (type, api_key, organization_id, data, trace)
-    SELECT '${EVENT_TYPES.userAdded}', $1::text, $2::text, json_strip_nulls(json_build_object('organizationId', $2::text, ${level}
+    SELECT '${EVENT_TYPES.userAdded}', $1::text, $2::text, CASE WHEN count(*) = count(membership) THEN json_strip_nulls(json_build_object(
+      'organizationId', $2::text, ${level}
       'users', json_agg(json_build_object('userId', user_id, 'name', name, 'email', email, 'initial', initial, 'version', version,
-        'membership', membership)))), $${trace}::text
+        'membership', membership)))) END, $${trace}::text
     FROM outboxed HAVING count(*) > 0
   ), ${expiredCte('$1', `'${OPERATION}'`, '$9')}, answered AS (
     INSERT INTO idempotency_keys (api_key, operation, key, fingerprint, answer)

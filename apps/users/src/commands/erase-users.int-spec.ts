@@ -226,15 +226,34 @@ it.each([
   await addAmy();
   await on.published();
   const steps = new UsersErasureSteps(on.dataSource, () => undefined);
-  const outcomes = async () => [await steps.step(), await steps.step(), await steps.step()];
+  const outcomes = async () => [await steps.step(), await steps.step(), await steps.step(), await steps.step()];
   await on.holding(older, async () => {
     await erase();
-    expect(await outcomes()).toEqual(['waiting', 'waiting', 'waiting']);
+    expect(await outcomes()).toEqual(['waiting', 'waiting', 'waiting', 'waiting']);
   });
   await on.dataSource.query(`INSERT INTO outbox (type, api_key, organization_id, data) VALUES ('later.v1', 'one', 'org', '{}')`);
-  expect(await outcomes()).toEqual(['done', 'done', 'waiting']);
+  expect(await outcomes()).toEqual(['done', 'done', 'done', 'waiting']);
   await on.dataSource.query('TRUNCATE outbox');
-  expect(await outcomes()).toEqual(['done', 'idle', 'idle']);
+  expect(await outcomes()).toEqual(['done', 'idle', 'idle', 'idle']);
+});
+
+it('does not complete while a transaction runs that has begun before the call was committed', async () => {
+  await addAmy();
+  await on.published();
+  const kept = `INSERT INTO idempotency_keys (api_key, operation, key, fingerprint, answer) VALUES ('one', 'users.erase', 'k', '', '{}')`;
+  const steps = new UsersErasureSteps(on.dataSource, () => undefined);
+  const outcomes = async () => [await steps.step(), await steps.step(), await steps.step(), await steps.step()];
+  await on.holding(kept, async (rival) => {
+    const call = erase({}, { idempotencyKey: 'k' });
+    // The call has its time, and is not committed.
+    await rival.waiting(1);
+    await on.holding('SELECT', async () => {
+      await rival.query('ROLLBACK');
+      await call;
+      expect(await outcomes()).toEqual(['done', 'done', 'waiting', 'waiting']);
+    });
+  });
+  expect(await outcomes()).toEqual(['done', 'done', 'idle', 'idle']);
 });
 
 it('lets the erasures of API keys take turns', async () => {
@@ -259,7 +278,7 @@ it('does not let an erasure that waits for events hold up one that does not', as
     return (await on.values(`SELECT pid::text FROM pg_stat_activity WHERE ${older}`)).length === 0;
   });
   const steps = new UsersErasureSteps(on.dataSource, () => undefined);
-  for (let step = 0; step < 2; step++) await steps.step();
+  for (let step = 0; step < 4; step++) await steps.step();
   await on.dataSource.query(`UPDATE erasures SET outbox_seq = outbox_seq + 1000 WHERE api_key = 'one'`);
   await on.dataSource.query(`INSERT INTO outbox (type, api_key, organization_id, data) VALUES ('later.v1', 'one', 'org', '{}')`);
   expect(await steps.step()).toBe('done');

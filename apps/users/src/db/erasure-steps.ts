@@ -19,6 +19,7 @@ interface Erasure {
   requested_at: Date;
   at_user_id: string;
   at_organization: string;
+  walked_at: Date | null;
   outbox_seq: string | null;
 }
 
@@ -37,13 +38,14 @@ const OLDEST_TRANSACTION = `
   FROM pg_stat_activity WHERE usename = current_user AND datname = current_database()`;
 
 /**
- * The first erasure of the next API key after $2 that can go on. It begins when no transaction runs that began before it: that of a republication does
- * not lock users. So all events that may have data of the users have smaller numbers than `outbox_seq`, and it ends when these are published. $1 is the
- * start of the oldest transaction.
+ * The first erasure of the next API key after $2 that can go on. It begins when no transaction runs that began before it: what these add has to be seen.
+ * After the last user it waits once more, for those that began before `walked_at`: a republication does not lock users, and while the call was committed
+ * one may have begun that does not see it. So all events that may have data of the users have smaller numbers than `outbox_seq`, and the erasure ends
+ * when these are published. $1 is the start of the oldest transaction.
  */
 const TAKE = `
   SELECT * FROM erasures
-  WHERE api_key > $2 AND requested_at < $1::timestamptz AND coalesce(outbox_seq <= (SELECT min(seq) FROM outbox), true)
+  WHERE api_key > $2 AND coalesce(walked_at, requested_at) < $1::timestamptz AND coalesce(outbox_seq <= (SELECT min(seq) FROM outbox), true)
   ORDER BY api_key, id LIMIT 1 FOR UPDATE SKIP LOCKED`;
 
 /**
@@ -111,6 +113,9 @@ const DELETE_USERS = `
     WHERE ${MEMBER_TABLES.map((table) => `NOT EXISTS (SELECT FROM ${table} m WHERE m.organization = e.organization AND m.user_id = e.user_id)`).join('\n      AND ')}))`;
 
 /** All rows are gone. */
+const END_WALK = `UPDATE erasures SET walked_at = clock_timestamp() WHERE id = $1`;
+
+/** No transaction runs any more that does not see the erasure. */
 const AWAIT_OUTBOX = `UPDATE erasures SET outbox_seq = nextval(pg_get_serial_sequence('outbox', 'seq')) WHERE id = $1`;
 
 const COMPLETE = `
@@ -184,7 +189,7 @@ export class UsersErasureSteps implements ErasureSteps {
     ]);
     const last = (users.length < MOST_USERS && lookedTo) || users.at(-1);
     if (!last) {
-      await manager.query(AWAIT_OUTBOX, [id]);
+      await manager.query(erasure.walked_at ? AWAIT_OUTBOX : END_WALK, [id]);
       return false;
     }
     const { isUnfinished, written } = await eraseOrRenew(manager, users, version);

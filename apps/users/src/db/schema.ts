@@ -25,6 +25,7 @@ import { Statistics1796860800000 } from './migrations/1796860800000-statistics';
 import { UsersKey1796947200000 } from './migrations/1796947200000-users-key';
 import { ReversedKey1797033600000 } from './migrations/1797033600000-reversed-key';
 import { OneUsersKey1797120000000 } from './migrations/1797120000000-one-users-key';
+import { ErasureWalks1797206400000 } from './migrations/1797206400000-erasure-walks';
 import { PublisherGrantEntity } from './entities/publisher-grant.entity';
 import { TokenEntity } from './entities/token.entity';
 import { UserEntity } from './entities/user.entity';
@@ -67,6 +68,7 @@ export const DATABASE = {
     UsersKey1796947200000,
     ReversedKey1797033600000,
     OneUsersKey1797120000000,
+    ErasureWalks1797206400000,
   ],
   // Allowed, because each statement has a matching index. Otherwise PostgreSQL plans a call with few users each time, which takes longer than the rest.
   genericPlans: true,

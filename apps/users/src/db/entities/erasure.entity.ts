@@ -35,7 +35,11 @@ export class ErasureEntity {
   @Column('bigint', { name: 'at_organization', default: 0 })
   atOrganization: string;
 
-  /** Set when all rows are gone: events with a smaller `seq` may still have data of the users. */
+  /** Set when all rows are gone. */
+  @Column('timestamptz', { name: 'walked_at', nullable: true })
+  walkedAt: Date | null;
+
+  /** Set when no transaction runs that began before `walked_at`: events with a smaller `seq` may still have data of the users. */
   @Column('bigint', { name: 'outbox_seq', nullable: true })
   outboxSeq: string | null;
 }

@@ -5,7 +5,7 @@ import { eventually } from '@app/testing/eventually';
 import { queryPrepared } from '@app/postgres/connections/query-prepared';
 import { eraseEverywhere } from '../db/erase-users.sql';
 import { UsersErasureSteps } from '../db/erasure-steps';
-import { refusal, users, UsersOnDatabase, type Call } from '../../test/users';
+import { numbered, refusal, users, UsersOnDatabase, type Call } from '../../test/users';
 
 let on: UsersOnDatabase;
 beforeAll(async () => {
@@ -254,6 +254,25 @@ it('does not complete while a transaction runs that has begun before the call wa
     });
   });
   expect(await outcomes()).toEqual(['done', 'done', 'idle', 'idle']);
+});
+
+it('goes on with fewer users after a step that took too long', async () => {
+  await on.add({ organizationId: 'org', users: numbered(40) });
+  await on.dataSource.query(`
+    CREATE FUNCTION refuse_many() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+      IF (SELECT count(*) FROM gone) > 10 THEN RAISE query_canceled; END IF;
+      RETURN NULL;
+    END $$;
+    CREATE TRIGGER slow AFTER DELETE ON organization_members REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION refuse_many()`);
+  try {
+    await erase({ userIds: numbered(40).map(({ userId }) => userId) });
+    const steps = new UsersErasureSteps(on.dataSource, () => undefined);
+    const left = () => on.values('SELECT user_id FROM users');
+    for (let step = 0; step < 100 && (await left()).length > 0; step++) await steps.step().catch(() => undefined);
+    expect(await left()).toEqual([]);
+  } finally {
+    await on.dataSource.query('DROP FUNCTION refuse_many CASCADE');
+  }
 });
 
 it('lets the erasures of API keys take turns', async () => {

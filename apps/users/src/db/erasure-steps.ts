@@ -9,6 +9,8 @@ import { RENEW } from './renew-members.sql';
 const MOST_USERS = 100;
 const MOST_ROWS = 5000;
 const MOST_MEMBERSHIPS = 5000;
+/** Target time of a step, in milliseconds. A longer one halves the number of users for the next step, a shorter one with all of them doubles it. */
+const GOOD_MS = 250;
 
 interface Erasure {
   id: string;
@@ -136,6 +138,8 @@ export class UsersErasureSteps implements ErasureSteps {
   private readonly logger = new Logger('Erasure');
   /** API key of the last step: API keys take turns. */
   private lastKey = '';
+  /** Most users of the next step, which reads all their memberships: each may have any number. */
+  private most = MOST_USERS;
 
   /** @param written called after an event was committed to the outbox */
   constructor(
@@ -144,6 +148,15 @@ export class UsersErasureSteps implements ErasureSteps {
   ) {}
 
   async step(): Promise<StepOutcome> {
+    try {
+      return await this.stepOf();
+    } catch (error) {
+      this.most = Math.max(1, this.most >> 1);
+      throw error;
+    }
+  }
+
+  private async stepOf(): Promise<StepOutcome> {
     const completed = await this.dataSource.transaction(async (manager) => {
       const erasure = await this.take(manager);
       if (!erasure) return (await manager.query<unknown[]>('SELECT FROM erasures LIMIT 1')).length > 0 ? 'waiting' : 'idle';
@@ -187,12 +200,16 @@ export class UsersErasureSteps implements ErasureSteps {
       ...position,
       erasure.requested_at,
     ]);
-    const last = (users.length < MOST_USERS && lookedTo) || users.at(-1);
+    const some = users.slice(0, this.most);
+    const last = (users.length < MOST_USERS && some.length === users.length && lookedTo) || some.at(-1);
     if (!last) {
       await manager.query(erasure.walked_at ? AWAIT_OUTBOX : END_WALK, [id]);
       return false;
     }
-    const { isUnfinished, written } = await eraseOrRenew(manager, users, version);
+    const since = performance.now();
+    const { isUnfinished, written } = await eraseOrRenew(manager, some, version);
+    if (performance.now() - since > GOOD_MS) this.most = Math.max(1, this.most >> 1);
+    else if (some.length === this.most) this.most = Math.min(MOST_USERS, this.most << 1);
     if (!isUnfinished)
       await manager.query('UPDATE erasures SET at_user_id = $2, at_organization = $3 WHERE id = $1', [
         id,

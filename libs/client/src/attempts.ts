@@ -1,5 +1,5 @@
 import { Backoff } from '@app/amqp/connection/backoff';
-import { within } from '@app/amqp/connection/within';
+import { within } from '@app/runtime/within';
 import { ApiError, PASSING } from '@app/contracts/error';
 
 /** Time that a further attempt needs at least, in milliseconds. With less its outcome would be unknown, and hide why the one before has failed. */

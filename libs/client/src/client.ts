@@ -8,7 +8,7 @@ import { RabbitConnection } from '@app/amqp/connection/connection';
 import { messageProperties } from '@app/amqp/messages/message-properties';
 import { silent, type Observer } from '@app/amqp/connection/observer';
 import { ConfirmedPublisher, NotWritten } from '@app/amqp/publishing/publisher';
-import { within } from '@app/amqp/connection/within';
+import { within } from '@app/runtime/within';
 import { ApiError } from '@app/contracts/error';
 import { attempt, type Attempts } from './attempts';
 import type { ListenOptions } from './listen-options';

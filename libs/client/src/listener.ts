@@ -8,7 +8,7 @@ import { closeQuietly, isChannelClosed } from '@app/amqp/connection/opened-chann
 import type { RabbitConnection } from '@app/amqp/connection/connection';
 import { HEADER } from '@app/amqp/messages/headers';
 import { NotWritten, type ConfirmedPublisher } from '@app/amqp/publishing/publisher';
-import { within } from '@app/amqp/connection/within';
+import { within } from '@app/runtime/within';
 import type { CloudEvent } from '@app/contracts/event';
 import { readEvent, type EventType } from './events';
 import { readListenOptions, type ListenOptions } from './listen-options';

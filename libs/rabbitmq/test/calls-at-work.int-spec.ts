@@ -1,7 +1,7 @@
 import type { Registry } from 'prom-client';
 import { AddUsers } from '@app/contracts/users.add';
 import { Exists } from '@app/contracts/users.exists';
-import { within } from '@app/amqp/connection/within';
+import { within } from '@app/runtime/within';
 import { eventually } from '@app/testing/eventually';
 import type { UsersHandlers } from '@app/testing/system/users-stub';
 import { RabbitClient } from '../src/client/rabbit.client';

@@ -3,7 +3,7 @@ import type { Channel, ChannelModel } from 'amqplib';
 import { Registry } from 'prom-client';
 import type { RabbitConnection } from '@app/amqp/connection/connection';
 import { openConnection } from '@app/amqp/connection/open-connection';
-import { within } from '@app/amqp/connection/within';
+import { within } from '@app/runtime/within';
 import { AddUsers } from '@app/contracts/users.add';
 import { Authenticate } from '@app/contracts/users.authenticate';
 import { Exists } from '@app/contracts/users.exists';

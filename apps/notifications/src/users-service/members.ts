@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
-import { within } from '@app/amqp/connection/within';
+import { within } from '@app/runtime/within';
 import { ApiError } from '@app/contracts/error';
 import { ListMemberships, MEMBERSHIPS_PAGE } from '@app/contracts/memberships.list';
 import type { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';

@@ -1,6 +1,6 @@
 import type { ChannelModel } from 'amqplib';
 import { destroySocket, openConnection, type ConnectionOptions } from '@app/amqp/connection/open-connection';
-import { within } from '@app/amqp/connection/within';
+import { within } from '@app/runtime/within';
 import type { DeadLetter, LetterSummary } from '@app/rabbitmq-admin/dead-letters/dead-letter';
 import { eachLetter } from '@app/rabbitmq-admin/dead-letters/each-letter';
 import { DeadLetterError } from '@app/rabbitmq-admin/dead-letters/errors';

@@ -15,7 +15,7 @@ import { Queries } from './queries';
 import { decodeReply, repliesIn, type Answer, type ReceivedReply } from '../messages/reply-format';
 import { isChannelClosed } from '../connection/opened-channel';
 import { WaitingCalls } from './waiting-calls';
-import { within } from '../connection/within';
+import { within } from '@app/runtime/within';
 
 export interface CallerOptions {
   /** The `app_id` of every message. */

@@ -3,7 +3,7 @@ import type { ConfirmChannel } from 'amqplib';
 import { refusalOf } from '../connection/opened-channel';
 import { HEADER } from '../messages/headers';
 import type { Sender } from '../messages/message-properties';
-import { within } from '../connection/within';
+import { within } from '@app/runtime/within';
 import { writeMessage } from '../messages/write-message';
 
 /** Longest wait for the confirms. */

@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto';
 import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import { addressText, type BrokerAddress } from '@app/runtime/settings/broker-url';
-import { within } from './within';
+import { within } from '@app/runtime/within';
 
 /** One IP address of one address of the list. */
 export interface BrokerNode {

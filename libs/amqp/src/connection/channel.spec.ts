@@ -2,7 +2,7 @@ import type { Channel } from 'amqplib';
 import { RabbitChannel } from './channel';
 import { RabbitConnection } from './connection';
 import { silent } from './observer';
-import { LONGEST_MS } from './within';
+import { LONGEST_MS } from '@app/runtime/within';
 
 /** A channel that is never ready, because its connection is never started. */
 function neverReady() {

@@ -4,7 +4,7 @@ import { Backoff } from './backoff';
 import type { RabbitConnection } from './connection';
 import { IN_USE } from './leave-node';
 import { closeQuietly, endOf, isChannelClosed, NotYet, OPENING, SETTING_UP, TooSlow, type Opened } from './opened-channel';
-import { LONGEST_MS, within } from './within';
+import { LONGEST_MS, within } from '@app/runtime/within';
 
 const CLOSE_TIMEOUT_MS = 1000;
 /** Longest time for the opening of a channel, and then for its setup. */

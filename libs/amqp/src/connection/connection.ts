@@ -15,7 +15,7 @@ import {
   SHORT_CONNECT_TIMEOUT_MS,
   type ConnectionOptions,
 } from './open-connection';
-import { within } from './within';
+import { within } from '@app/runtime/within';
 
 export type { ConnectionOptions } from './open-connection';
 

@@ -2,7 +2,7 @@ import type { ChannelModel, ConfirmChannel } from 'amqplib';
 import { checkExchanges } from '@app/amqp/connection/check-topology';
 import { destroySocket, openConnection } from '@app/amqp/connection/open-connection';
 import { closeChannel } from '@app/amqp/connection/opened-channel';
-import { within } from '@app/amqp/connection/within';
+import { within } from '@app/runtime/within';
 import type { Account } from '@app/rabbitmq-admin/accounts/rights';
 import type { TlsFiles } from '@app/runtime/settings/tls-files';
 import type { Findings } from '../finding';

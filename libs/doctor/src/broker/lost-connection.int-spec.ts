@@ -1,5 +1,5 @@
 import { openConnection } from '@app/amqp/connection/open-connection';
-import { within } from '@app/amqp/connection/within';
+import { within } from '@app/runtime/within';
 import { createTestBroker, type TestBroker } from '@app/testing/broker/broker';
 import { CHANNEL_CLOSE_OK, FaultProxy } from '../../../../test/faults/harness/fault-proxy';
 import { Findings } from '../finding';

@@ -1,4 +1,4 @@
-import { within } from '@app/amqp/connection/within';
+import { within } from '@app/runtime/within';
 import { declareTopology } from '@app/rabbitmq/topology/declare-topology';
 import { PrivateServer } from '@app/testing/system/private-server';
 import { Findings, type Finding } from '../finding';

@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ClientBase } from 'pg';
 import { DatabaseServers } from '@app/postgres/connections/database-servers';
-import { within } from '@app/amqp/connection/within';
+import { within } from '@app/runtime/within';
 import { reasonOf, sqlState } from '@app/postgres/errors';
 import { missingPrivileges } from '@app/postgres/migrations/required-rights';
 import { WritableClient } from '@app/postgres/connections/writable-client';

@@ -11,7 +11,7 @@ import { HELP } from './help';
 import { run } from './run';
 import { parseBrokerUrl } from '@app/runtime/settings/broker-url';
 import { destroySocket, openConnection } from '@app/amqp/connection/open-connection';
-import { within } from '@app/amqp/connection/within';
+import { within } from '@app/runtime/within';
 
 const CLOSE_TIMEOUT_MS = 2000;
 const output = new ToolOutput();

@@ -1,7 +1,7 @@
 import type { Channel, ChannelModel, ConfirmChannel, ConsumeMessage } from 'amqplib';
 import { checkQueues } from '@app/amqp/connection/check-topology';
 import { closeChannel } from '@app/amqp/connection/opened-channel';
-import { within } from '@app/amqp/connection/within';
+import { within } from '@app/runtime/within';
 import { DeadLetterError } from './errors';
 
 /** Limits of one run on one queue. If a limit is reached, the rest stays, and the run reports it. */

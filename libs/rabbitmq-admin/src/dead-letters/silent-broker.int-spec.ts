@@ -1,6 +1,6 @@
 import type { ChannelModel, ConfirmChannel } from 'amqplib';
 import { destroySocket, openConnection } from '@app/amqp/connection/open-connection';
-import { within } from '@app/amqp/connection/within';
+import { within } from '@app/runtime/within';
 import { declareTopology } from '@app/rabbitmq/topology/declare-topology';
 import { parseBrokerUrl } from '@app/runtime/settings/broker-url';
 import { eventually } from '@app/testing/eventually';

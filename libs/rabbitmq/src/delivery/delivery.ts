@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Channel, ConsumeMessage } from 'amqplib';
 import { isChannelClosed } from '@app/amqp/connection/opened-channel';
-import { LONGEST_MS, within } from '@app/amqp/connection/within';
+import { LONGEST_MS, within } from '@app/runtime/within';
 import { traceFields } from '@app/tracing/tracing';
 import type { ConsumedQueue, QueueKind } from '../topology/consumed-queues';
 import type { DeliveryContext } from './delivery-context';

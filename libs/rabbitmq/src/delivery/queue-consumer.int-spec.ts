@@ -1,6 +1,6 @@
 import { RabbitConnection } from '@app/amqp/connection/connection';
 import { silent } from '@app/amqp/connection/observer';
-import { within } from '@app/amqp/connection/within';
+import { within } from '@app/runtime/within';
 import { createTestBroker, type TestBroker } from '@app/testing/broker/broker';
 import { BrokerLinks } from '@app/testing/broker/broker-links';
 import { eventually } from '@app/testing/eventually';

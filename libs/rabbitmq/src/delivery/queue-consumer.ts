@@ -5,7 +5,7 @@ import { RabbitChannel } from '@app/amqp/connection/channel';
 import { checkQueues, explainMissing, NodeAway } from '@app/amqp/connection/check-topology';
 import { closeQuietly, isChannelClosed } from '@app/amqp/connection/opened-channel';
 import type { RabbitConnection } from '@app/amqp/connection/connection';
-import { within } from '@app/amqp/connection/within';
+import { within } from '@app/runtime/within';
 import { AckBatcher } from './ack-batcher';
 
 export interface QueueConsumerOptions {

@@ -13,7 +13,7 @@ import { TransportMetrics } from '../metrics';
 import { observe } from '../observe';
 import { ConfirmedPublisher } from '@app/amqp/publishing/publisher';
 import { checkQuorum, keepChecking } from '@app/amqp/publishing/quorum-check';
-import { within } from '@app/amqp/connection/within';
+import { within } from '@app/runtime/within';
 import { readStoredTrace, traceHeaders } from '@app/tracing/trace-context';
 import { endFailed } from '@app/tracing/tracing';
 import { startEvent } from '../spans';

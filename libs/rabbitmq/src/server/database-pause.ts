@@ -1,5 +1,5 @@
 import { Backoff } from '@app/amqp/connection/backoff';
-import { within } from '@app/amqp/connection/within';
+import { within } from '@app/runtime/within';
 import type { Delivery } from '../delivery/delivery';
 
 /** A restart of the database takes less, in milliseconds: callers need not notice it. */

@@ -1,4 +1,4 @@
-import { within } from '@app/amqp/connection/within';
+import { within } from '@app/runtime/within';
 import type { Delivery } from '../delivery/delivery';
 import type { TransportMetrics } from '../metrics';
 import { publisherOf } from '../settle/letter-quota';

@@ -1,7 +1,7 @@
 import type { Channel } from 'amqplib';
 import type { RabbitConnection } from '@app/amqp/connection/connection';
 import { closeQuietly } from '@app/amqp/connection/opened-channel';
-import { within } from '@app/amqp/connection/within';
+import { within } from '@app/runtime/within';
 import type { ServiceName } from '@app/contracts/message';
 import type { TransportMetrics } from '../metrics';
 import { LANE_NUMBERS, QUEUES } from '../topology/topology';

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Server, type CustomTransportStrategy, type MessageHandler } from '@nestjs/microservices';
 import { closeQuietly } from '@app/amqp/connection/opened-channel';
-import { within } from '@app/amqp/connection/within';
+import { within } from '@app/runtime/within';
 import { decide, HOLD, type Decision, type Outcome } from '../settle/ack-policy';
 import { consumedQueues, type ConsumedQueue } from '../topology/consumed-queues';
 import type { Part } from '../delivery/commands-of';

@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { setImmediate as immediate, setTimeout as sleep } from 'node:timers/promises';
-import { within } from '@app/amqp/connection/within';
+import { within } from '@app/runtime/within';
 import type { Delivery } from '../delivery/delivery';
 import type { QueueConsumer } from '../delivery/queue-consumer';
 import type { ConsumedQueue } from '../topology/consumed-queues';

@@ -5,7 +5,7 @@ import { RabbitChannel } from '@app/amqp/connection/channel';
 import { checkExchanges } from '@app/amqp/connection/check-topology';
 import type { RabbitConnection } from '@app/amqp/connection/connection';
 import { BATCH_TYPE, encodeBatch, type EncodedReply } from '@app/amqp/messages/reply-format';
-import { within } from '@app/amqp/connection/within';
+import { within } from '@app/runtime/within';
 import { writeMessage, type Properties } from '@app/amqp/messages/write-message';
 import type { ReplyAddress } from '../delivery/envelope';
 import { ReturnedReplies } from './returned-replies';

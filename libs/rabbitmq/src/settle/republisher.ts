@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
 import type { ServiceName } from '@app/contracts/message';
 import { Backoff } from '@app/amqp/connection/backoff';
-import { within } from '@app/amqp/connection/within';
+import { within } from '@app/runtime/within';
 import { NotWritten, type ConfirmedPublisher, type Publication, type PublishOutcome } from '@app/amqp/publishing/publisher';
 import type { Decision } from './ack-policy';
 import type { Delivery } from '../delivery/delivery';

@@ -7,7 +7,7 @@ import { destroySocket, isClosed, NoConnection, openConnection } from '@app/amqp
 import { EARLIER_LANE_ZERO, REMOVED_BINDINGS, SIGN_OF_UPGRADE } from './earlier-topology';
 import { exists, finishUpgrade } from './finish-upgrade';
 import { BINDINGS, EXCHANGES, LANES, QUEUES, type BindingDeclaration, type QueueDeclaration } from './topology';
-import { within } from '@app/amqp/connection/within';
+import { within } from '@app/runtime/within';
 import type { TlsFiles } from '@app/runtime/settings/tls-files';
 
 const PRECONDITION_FAILED = 406;

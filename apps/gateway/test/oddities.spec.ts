@@ -46,18 +46,21 @@ describe('HTTP that two programs may interpret differently', () => {
     expect(gateway.rabbit.calls).toHaveLength(1);
   });
 
-  it('ends the connection with its answer, also when it is refused by a limit', async () => {
-    const full = await RunningGateway.start({ config: { maxInFlight: 1 } });
-    const { started, finish } = full.rabbit.hold();
-    const first = full.post('/v1/users/add', BODY);
-    await started;
-    const call = `POST /v1/users/add HTTP/1.1\r\n${HEAD}${LENGTH}\r\n${BODY}`;
-    const responses = await full.raw(call.replace('host: x', 'host: x\r\nhost: x') + call);
-    expect(responses.map(({ status }) => status)).toEqual([429]);
-    finish();
-    expect((await first).status).toBe(200);
-    await full.stop();
-  });
+  it.each(['at once', 'never'])(
+    'ends the connection when it is refused by a limit and the next request comes %s',
+    async (next) => {
+      const full = await RunningGateway.start({ config: { maxInFlight: 1 } });
+      const { started, finish } = full.rabbit.hold();
+      const first = full.post('/v1/users/add', BODY);
+      await started;
+      const call = `POST /v1/users/add HTTP/1.1\r\n${HEAD}${LENGTH}\r\n${BODY}`;
+      const responses = await full.raw(call.replace('host: x', 'host: x\r\nhost: x') + (next === 'never' ? '' : call));
+      expect(responses.map(({ status, headers }) => [status, headers.connection])).toEqual([[429, 'close']]);
+      finish();
+      expect((await first).status).toBe(200);
+      await full.stop();
+    },
+  );
 
   it('is served with 128 headers, and answered 431 with more, of which Node drops some', async () => {
     // With the length of the body, and without the credentials of the last one.

@@ -56,9 +56,8 @@ export function refuseUnread(
     if (!request.socket.destroyed) next();
   };
   standBefore(server, (request, response, next) => {
-    const ambiguous = ambiguousBefore(response, connections.owedBy(request.socket));
-    // Its answer ends the connection, but a refusal by a limit does not.
-    if (ambiguous) return connections.onClosed(ambiguous, () => request.socket.destroy());
+    // The answer to that one ends the connection.
+    if (isBehindAmbiguous(response, connections.owedBy(request.socket))) return;
     const { limit, apiKey } = checks.refusalUnread(request) ?? {};
     if (limit) return tooMany.refuse(response, requestIdOf(request), limit, { apiKey });
     const pace = kindOf(request.url) ? strangers : isHealth(request) ? health : visitors;
@@ -77,5 +76,5 @@ export function refuseUnread(
 }
 
 /** Another program could take the bytes of a request behind an ambiguous one for a part of that one. */
-const ambiguousBefore = (response: ServerResponse, owed: ServerResponse[]): ServerResponse | undefined =>
-  owed.length > 1 ? owed.slice(0, owed.indexOf(response)).find(({ req }) => ambiguityOf(req)) : undefined;
+const isBehindAmbiguous = (response: ServerResponse, owed: ServerResponse[]): boolean =>
+  owed.length > 1 && owed.slice(0, owed.indexOf(response)).some(({ req }) => ambiguityOf(req));

@@ -7,6 +7,7 @@ import { errorEnvelope, JSON_TYPE } from '../server/envelope';
 import type { Connections } from '../server/connections';
 import { countError, rateLimited } from '../server/metrics';
 import { NOT_CHECKED } from './authenticator';
+import { ambiguityOf } from './oddities';
 import { Pace } from './pace';
 
 /**
@@ -133,6 +134,7 @@ export class TooManyRequests {
       'retry-after': String(Math.max(1, Math.ceil(waitMs / 1000))),
       'x-request-id': requestId,
       ...(draining && { connection: this.connections.endsBehind(response) ? 'close' : 'keep-alive' }),
+      ...(ambiguityOf(response.req) && { connection: 'close' }),
     });
     response.end(BODY[limit]);
   }

@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import type { IncomingMessage, Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { eventually } from '@app/testing/eventually';
 import { RunningGateway, responsesIn, textOf } from './running-gateway';
@@ -58,6 +59,17 @@ describe('answers that are not read', () => {
     const socket = await unread(script.repeat(100));
     await eventually(async () => (await closed('unread')) === before + 1);
     await eventually(async () => (await gateway.metric('gateway_waiting_bytes')) === 0);
+    socket.destroy();
+  });
+
+  it('end a connection that Node has given up for CONNECT', async () => {
+    gateway = await RunningGateway.start({ limits: { unreadTimeoutMs: 100, checkEveryMs: 20 } });
+    // Earlier answers would fill the buffers as well, but for a few bytes.
+    const server: Server = gateway.app.getHttpServer();
+    server.prependListener('connect', (request: IncomingMessage) => request.socket.write(Buffer.alloc(LARGE)));
+    const before = (await closed('unread')) ?? 0;
+    const socket = await unread('CONNECT x:1 HTTP/1.1\r\nhost: x\r\n\r\n');
+    await eventually(async () => (await closed('unread')) === before + 1);
     socket.destroy();
   });
 

@@ -218,8 +218,8 @@ export class Connections {
 
   private closeUnread(): void {
     const now = performance.now();
-    for (const [socket, { owed, progress }] of this.open)
-      if (owed.length > 0 && !progress.isEnough(now, this.limits)) this.close(socket, 'unread');
+    // Also of one that owes no response: Node takes the answer to CONNECT for none, and gives that connection no timeout.
+    for (const [socket, { progress }] of this.open) if (!progress.isEnough(now, this.limits)) this.close(socket, 'unread');
   }
 
   close(socket: Socket, reason: CloseReason): void {

@@ -67,6 +67,21 @@ describe('bytes that do not become a request', () => {
     expect((await counted()) - before).toBe(3);
   });
 
+  it.each([
+    ['are counted as no error when their client has gone', 'resetAndDestroy', 0],
+    ['are counted as one error when their client may still read the answer', 'destroy', 1],
+  ] as const)('%s', async (_, end, errors) => {
+    const before = (await gateway.metric('gateway_errors_total')) ?? 0;
+    const socket = await gateway.connect();
+    socket.write(head(BODY.length, `x-request-id: ${end}\r\nexpect: 100-continue\r\n`));
+    await once(socket, 'data');
+    socket[end]();
+    await gateway.log.line({ msg: 'request', requestId: end, status: 499 });
+    // The request fails after its connection has closed.
+    for (let iteration = 0; iteration < 2; iteration++) await new Promise(setImmediate);
+    expect(await gateway.metric('gateway_errors_total')).toBe(before + errors);
+  });
+
   it('have proved their key before the body arrives', async () => {
     const left = jest.spyOn(UnprovedConnections.prototype, 'left');
     const socket = await gateway.connect();

@@ -9,7 +9,9 @@ export function sendError(reply: FastifyReply, thrown: unknown): void {
   const { status, headers, error } = httpAnswerOf(thrown);
   reply.request.failure = thrown;
   reply.request.errorStatus = error.status;
-  countError(reply.request.routeOptions.url ?? 'unknown', error.status);
+  const { raw, routeOptions } = reply.request;
+  // Nobody gets an answer to a request that ended with its connection.
+  if (raw.complete || !raw.socket.destroyed) countError(routeOptions.url ?? 'unknown', error.status);
   // Fastify would close the connection after a body that it cannot parse. Instead the rest is read and dropped, within the request timeout:
   // otherwise a client that is still sending would not see the answer. Small pieces of it are read slowly.
   if (reply.hasHeader('connection')) reply.removeHeader('connection');

@@ -130,6 +130,33 @@ describe('connections whose node has returned', () => {
     links.heal();
   });
 
+  it('get the answers of the earlier node also when the next one ends before them', async () => {
+    let runs = 0;
+    let finish!: () => void;
+    const finished = new Promise<void>((resolve) => (finish = resolve));
+    handlers.add = async () => {
+      runs++;
+      await finished;
+      return { fine: true };
+    };
+    const { connection } = client as unknown as { connection: RabbitConnection };
+    await gatherAt('server');
+    const call = client.call(AddUsers, BODY, CALL);
+    call.catch(() => undefined);
+    await eventually(() => runs === 1);
+    const [next] = links.proxies;
+    await eventually(() => links.nodeOf(connection) === next);
+    await ready();
+    // The client goes on at a third node, or at the earlier one.
+    links.kill(next);
+    await eventually(() => client.check() !== undefined, undefined, 1);
+    await ready();
+    finish();
+    expect((await call).parse()).toEqual({ fine: true });
+    expect(runs).toBe(1);
+    links.heal();
+  });
+
   it('stay open at the earlier node for work that runs, which is executed once and answered', async () => {
     let runs = 0;
     let finish!: () => void;

@@ -54,7 +54,7 @@ export const SHARED_MESSAGE_MUTANTS = [
   },
   {
     name: 'unsent commands whose outcome is called unknown',
-    edits: [[CALLER, 'this.endCommands(sent);\n    if (await', 'this.endCommands(this.calls.ids);\n    if (await']],
+    edits: [[CALLER, ' && !this.isUnsent(id));', ');']],
     test: NEXT_CHANNEL,
   },
   {

@@ -43,6 +43,8 @@ export class Caller {
   private readonly queries: Queries;
   private readonly commands: Commands;
   private readonly waiting: WaitingCalls;
+  /** Calls over channels that others have replaced, and that are still open. */
+  private readonly earlier = new Set<readonly string[]>();
   private closed = false;
 
   constructor(
@@ -61,7 +63,7 @@ export class Caller {
     this.channel.on('lost', () => {
       this.waiting.lost();
       // Deferred, so that calls that were certainly refused are rejected with that reason first.
-      setImmediate(() => void this.recover());
+      setImmediate(() => void this.recover(this.sent()));
       for (const command of this.commands.takeUnsent()) void this.waiting.add(command);
     });
     this.waiting = new WaitingCalls(
@@ -204,34 +206,30 @@ export class Caller {
     return outcome;
   }
 
-  /** Waits for the answers over a channel that another one has replaced. When it ends before them, its queries are asked again over the other one. */
+  /** Calls that were written over the latest channel. What waits for the next one is sent by itself. */
+  private sent(): string[] {
+    const earlier = new Set([...this.earlier].flat());
+    return this.calls.ids.filter((id) => !earlier.has(id) && !this.isUnsent(id));
+  }
+
+  /** Waits for the answers over a channel that another one has replaced, or for its end. */
   private async drain(earlier: Channel): Promise<void> {
-    const sent = this.calls.ids.filter((id) => !this.isUnsent(id));
-    const onEnd = () =>
-      setImmediate(() => {
-        this.endCommands(sent);
-        // Without a channel all queries wait for the next one.
-        if (this.channel.current) this.queries.askAgain(sent);
-      });
+    const sent = this.sent();
+    this.earlier.add(sent);
+    const onEnd = () => setImmediate(() => void (this.earlier.delete(sent) && this.recover(sent)));
     earlier.once('close', onEnd);
     if (isChannelClosed(earlier)) onEnd();
     await this.calls.endOf(sent);
     earlier.off('close', onEnd);
+    this.earlier.delete(sent);
   }
 
-  /** After a lost channel: the outcome of its commands is unknown, and its queries are asked again. */
-  private async recover(): Promise<void> {
-    // What waits for the next channel is sent by itself.
-    const sent = this.calls.ids.filter((id) => !this.isUnsent(id));
-    this.endCommands(sent);
-    if (await this.waiting.untilReady()) this.queries.askAgain(sent);
-    else this.queries.giveUp('the connection was lost');
-  }
-
-  /** @param sent calls of a channel that has ended */
-  private endCommands(sent: readonly string[]): void {
+  /** After the end of a channel: the outcome of its commands is unknown, and its queries are asked again. */
+  private async recover(sent: readonly string[]): Promise<void> {
     for (const id of sent)
       if (!this.queries.has(id)) this.calls.reject(id, outcomeUnknown('the connection was lost before the answer came'));
+    if (await this.waiting.untilReady()) this.queries.askAgain(sent);
+    else this.queries.giveUp(sent, 'the connection was lost');
   }
 
   private reportPending(): void {

@@ -88,7 +88,7 @@ describe(Queries.name, () => {
     await jest.advanceTimersByTimeAsync(PATIENCE_MS);
     expect(sent().slice(11)).toEqual(['standby e~', 'standby f~']);
     // All of them end without an answer.
-    queries.giveUp('stopped');
+    queries.giveUp(['a', 'c', 'd', 'e', 'f', 'g', 'x'], 'stopped');
     for (const id of ['h', 'i', 'j']) ask(id, { timeoutMs: 5000, apiKey: 'slow' });
     await jest.advanceTimersByTimeAsync(PATIENCE_MS);
     expect(sent().slice(16)).toEqual(['standby h~', 'standby i~']);
@@ -234,7 +234,7 @@ describe(Queries.name, () => {
     queries.askAgain(['a', 'b']);
     expect(sent()).toEqual(['first a', 'first b', 'first a']);
     expect(copies.at(-1)!.timeoutMs).toBe(4700);
-    queries.giveUp('no connection');
+    queries.giveUp(['a', 'a command'], 'no connection');
     expect(rejected).toEqual([['a', expect.objectContaining({ status: 'UNAVAILABLE' })]]);
     expect(queries.has('a')).toBe(false);
   });

@@ -97,9 +97,9 @@ export class Queries {
     }
   }
 
-  /** Gives every query up: nothing was changed, and the caller may ask again. */
-  giveUp(reason: string): void {
-    for (const { correlationId } of this.all()) this.fail(correlationId, unavailable(reason));
+  /** Gives queries up: nothing was changed, and the caller may ask again. Ids of calls that are no queries are ignored. */
+  giveUp(correlationIds: readonly string[], reason: string): void {
+    for (const id of correlationIds) if (this.has(id)) this.fail(id, unavailable(reason));
   }
 
   /** The broker takes messages again after an alarm. */

@@ -176,7 +176,10 @@ export class ReplyBatcher {
    */
   private async waitLonger(replyTo: string, channel: Channel, confirmed: Promise<boolean>, wasLate: boolean): Promise<void> {
     this.silent.set(replyTo, true);
-    if (!(await within(MOST_SILENT_MS, confirmed))) return this.channel.renew(channel);
+    const isBlocked = () => this.channel.connection.state === 'blocked';
+    // A blocked connection confirms nothing to anybody, and opens no channel: after a while it would be given up, with what is written to it.
+    for (let wasBlocked = isBlocked(); !(await within(MOST_SILENT_MS, confirmed)); wasBlocked = isBlocked())
+      if (!wasBlocked && !isBlocked()) return this.channel.renew(channel);
     if (wasLate || !(await confirmed)) return;
     this.late.set(replyTo, true);
     this.silent.delete(replyTo);

@@ -47,6 +47,17 @@ describe(ReturnedReplies, () => {
     expect(await returnAll()).toBe(3);
   });
 
+  it('waits for a broker that takes nothing for as long as a call of the gateway may take', async () => {
+    const waits: number[] = [];
+    const waiting = new ReturnedReplies(
+      async () => undefined,
+      async (timeoutMs) => waits.push(timeoutMs) > 0,
+    );
+    waiting.add(aReply('a caller'));
+    await jest.runAllTimersAsync();
+    expect(waits).toEqual([60_000]);
+  });
+
   it('writes nothing without a channel, and keeps no count of what it drops', async () => {
     ready = Promise.resolve(false);
     flood();

@@ -12,8 +12,8 @@ const MOST_BYTES = 8 * 1024 * 1024;
 const MOST_FOREIGN = 100;
 /** Remembered reply queues of this system. Each channel of a caller has one. */
 const MAX_OWN = 1000;
-/** Longest wait for another channel, in milliseconds. */
-const CHANNEL_MS = 5000;
+/** Longest wait for a channel that the broker takes messages from, in milliseconds: a call of the gateway takes no longer. */
+const CHANNEL_MS = 60_000;
 /** Header of a reply that was returned: how often. */
 const RETURNS = 'x-returns';
 

@@ -11,6 +11,8 @@ import { FaultProxy } from '../../../../test/faults/harness/fault-proxy';
 
 /** A method frame of queue.declare: the numbers of its class and of the method. */
 const DECLARE = Buffer.from([0, 50, 0, 10]);
+/** The same of basic.publish. */
+const PUBLISH = Buffer.from([0, 60, 0, 40]);
 
 const BODY = Buffer.from(JSON.stringify({ organizationId: 'org', users: [{ userId: 'u' }] }));
 /** As versions without lanes declared them. */
@@ -118,6 +120,32 @@ describe('an upgrade', () => {
     } finally {
       await proxy.close();
     }
+  });
+
+  it('fails, and keeps a suspect, when the queue for it loses its binding meanwhile', async () => {
+    await send('users.commands.suspects');
+    await declareTopology(broker.url);
+    const { hostname: host, port } = new URL(broker.url);
+    const proxy = await FaultProxy.start({ host, port: Number(port) });
+    const upgrading = await openConnection({ url: proxy.through(broker.url), name: 'test' });
+    try {
+      const published = new Promise<void>((resolve) => {
+        proxy.inspector = (bytes, direction) => {
+          if (direction !== 'toServer' || !bytes.includes(PUBLISH)) return 'pass';
+          resolve();
+          return 'hold';
+        };
+      });
+      const failed = expect(finishUpgrade(upgrading)).rejects.toThrow('users.suspects');
+      await published;
+      await channel.unbindQueue('users.suspects', 'retry', 'users.suspects');
+      proxy.heal();
+      await failed;
+    } finally {
+      await upgrading.close();
+      await proxy.close();
+    }
+    await eventually(async () => (await channel.checkQueue('users.commands.suspects')).messageCount === 1);
   });
 
   it('lets the earlier queue dead-letter where nothing is refused', async () => {

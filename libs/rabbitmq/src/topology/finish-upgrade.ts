@@ -51,7 +51,10 @@ export async function exists(model: ChannelModel, queue: string): Promise<boolea
   }
 }
 
+/** @throws Error when a message could not be moved: it stays where it is */
 async function moveAll(channel: ConfirmChannel, from: string, to: string): Promise<void> {
+  let isReturned = false;
+  channel.on('return', () => (isReturned = true));
   for (let message = await channel.get(from); message; message = await channel.get(from)) {
     const { content } = message;
     const { properties } = message as { properties: Options.Publish } & GetMessage;
@@ -59,6 +62,8 @@ async function moveAll(channel: ConfirmChannel, from: string, to: string): Promi
     const { 'x-delivery-count': _, ...headers } = (properties.headers ?? {}) as Record<string, unknown>;
     channel.publish('retry', to, content, { ...properties, persistent: true, headers, mandatory: true });
     await channel.waitForConfirms();
+    // The broker confirms it nevertheless.
+    if (isReturned) throw new Error(`queue ${to} is not bound to exchange retry any more`);
     channel.ack(message);
   }
 }

@@ -17,4 +17,8 @@ describe(Delivery.name, () => {
     onAcked(true);
     expect(await waited).toBe(isForGood);
   });
+
+  it('waits less than the broker does for an ack (30 minutes), whatever deadline its publisher has invented', () => {
+    expect(aDelivery({ awaited: true, deadline: Date.now() + 2 ** 40 }).patience).toBe(900_000);
+  });
 });

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Channel, ConsumeMessage } from 'amqplib';
 import { isChannelClosed } from '@app/amqp/connection/opened-channel';
-import { LONGEST_MS, within } from '@app/runtime/within';
+import { within } from '@app/runtime/within';
 import { traceFields } from '@app/tracing/tracing';
 import type { ConsumedQueue, QueueKind } from '../topology/consumed-queues';
 import type { DeliveryContext } from './delivery-context';
@@ -12,6 +12,9 @@ const SUSPECT_AFTER = 2;
 
 /** How long a reply without a deadline is of use, in milliseconds. */
 const REPLY_PATIENCE_MS = 5000;
+
+/** Most of it. The broker ends a channel with a delivery that is not settled in half an hour, and delivers all of its deliveries again. */
+const MOST_PATIENCE_MS = 15 * 60_000;
 
 /** Bytes of a malformed command's body that are kept. */
 export const STUB_BYTES = 1024;
@@ -171,7 +174,7 @@ export class Delivery {
   get patience(): number {
     const { deadline } = this.context;
     // A publisher may invent any deadline.
-    return deadline === undefined ? REPLY_PATIENCE_MS : Math.min(LONGEST_MS, deadline - Date.now());
+    return deadline === undefined ? REPLY_PATIENCE_MS : Math.min(MOST_PATIENCE_MS, deadline - Date.now());
   }
 
   /** The handler has returned a result. */

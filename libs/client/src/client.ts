@@ -14,6 +14,7 @@ import { attempt, type Attempts } from './attempts';
 import type { ListenOptions } from './listen-options';
 import { Listener } from './listener';
 import { KINDS, type Commands, type Operations } from './operations';
+import { RunningWork } from './running-work';
 import { readOptions, type SendOptions } from './send-options';
 
 export { ApiError } from '@app/contracts/error';
@@ -74,7 +75,7 @@ export class CollaborationClient {
   private readonly publisher: ConfirmedPublisher;
   private readonly exchange: string;
   private readonly listeners = new Set<Listener>();
-  private readonly publications = new Set<Promise<unknown>>();
+  private readonly running = new RunningWork();
   private readonly closing = new AbortController();
   private caller?: Caller;
   private readonly lastProblems: { [purpose in Purpose]?: string } = {};
@@ -116,7 +117,7 @@ export class CollaborationClient {
     const { timeoutMs, content, ...sent } = readOptions(operation, body, options, this.options);
     this.start(this.publishing);
     const sender = { appId: this.options.name, userId: this.publishing.username };
-    const publication = attempt(this.attempts(timeoutMs, this.channel), async (left) => {
+    const once = async (left: number) => {
       const properties = messageProperties(operation, sent, sender, randomUUID());
       let error: ApiError | undefined = outcomeUnknown('the broker has not confirmed it in time');
       const confirm = this.publisher
@@ -125,8 +126,8 @@ export class CollaborationClient {
         .then((found) => (error = found));
       await within(left, confirm);
       if (error) throw error;
-    });
-    await this.tracked(publication);
+    };
+    await this.running.add(content, () => attempt(this.attempts(timeoutMs, this.channel), once));
     return { messageId: sent.messageId };
   }
 
@@ -148,7 +149,7 @@ export class CollaborationClient {
     this.start(this.publishing);
     const { name: appId, maxPending } = this.options;
     const caller = (this.caller ??= new Caller(this.publishing, { appId, maxPending, exchange: this.exchange }));
-    const answer = await this.tracked(
+    const answer = await this.running.add(content, () =>
       attempt(this.attempts(timeoutMs, caller), (left) =>
         caller.call<Operations[Name]['result']>(operation, content, { ...sent, timeoutMs: left }),
       ),
@@ -194,7 +195,7 @@ export class CollaborationClient {
     await Promise.all([...this.listeners].map((listener) => listener.close(drainTimeoutMs)));
     // Not before: running handlers publish and call.
     this.closing.abort();
-    await within(until - performance.now(), Promise.allSettled(this.publications));
+    await within(until - performance.now(), this.running.ended());
     await Promise.all([this.caller?.close(0), this.channel.close()]);
     await Promise.all([this.publishing.close(), this.consuming.close()]);
   }
@@ -219,15 +220,6 @@ export class CollaborationClient {
   private explained(purpose: Purpose, error: ApiError): ApiError {
     const reason = this.lastProblems[purpose] ?? (error.cause as Error | undefined)?.message ?? error.message;
     return new ApiError(error.status, `The broker cannot be used; nothing was done: ${reason}`);
-  }
-
-  private async tracked<T>(work: Promise<T>): Promise<T> {
-    this.publications.add(work);
-    try {
-      return await work;
-    } finally {
-      this.publications.delete(work);
-    }
   }
 
   private observer(purpose: Purpose): Observer {

@@ -1,4 +1,4 @@
-import { hasNoRoom, isDatabaseAway, NoServer, ReadOnlyServer } from './errors';
+import { hasNoRoom, isDatabaseAway, NoServer, ReadOnlyServer, reasonOf } from './errors';
 
 /** A connection that cannot be opened has executed nothing, so its commands wait instead of failing. */
 it.each([
@@ -25,4 +25,12 @@ it.each([
   ['two servers that are', new NoServer([], [down, down]), false],
 ])('tells %s from one that is away', (_, error, expected) => {
   expect(hasNoRoom(error)).toBe(expected);
+});
+
+it.each([
+  ['Connection terminated: a statement has no answer', 'Connection terminated: a statement has no answer'],
+  ['timeout expired', 'timeout expired'],
+  ['database "secret" does not exist', 'Error'],
+])("gives for the driver's %j without a code the reason %j", (message, reason) => {
+  expect(reasonOf(new Error(message))).toBe(reason);
 });

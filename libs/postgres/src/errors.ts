@@ -44,7 +44,7 @@ const NO_ROOM = '53300';
 
 const NETWORK = /^(ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH)$/;
 
-/** Messages of node-postgres, without a code, when a connection ends or cannot be opened. */
+/** Messages of node-postgres, without a code, when a connection ends or cannot be opened. They are fixed texts, and name nobody. */
 const CONNECTION_LOST =
   /Connection terminated|SSL connection|timeout expired|not queryable|Client has encountered a connection error|Driver not Connected|is not established/i;
 
@@ -62,13 +62,14 @@ export function sqlState(error: unknown): string {
 /** Message of node-postgres when all connections of the pool are in use for too long. */
 const POOL_EXHAUSTED = 'timeout exceeded when trying to connect';
 
-/** Printable reason: only the code or name of an error of the driver, because its message may contain users and databases. */
+/** Printable reason: of other errors of the driver only the code or name, because their messages may contain users and databases. */
 export function reasonOf(error: unknown): string {
   if (error instanceof ReadOnlyServer || error instanceof ConnectionPooler || error instanceof NoServer) return error.message;
   if (isPoolExhausted(error)) return 'all connections of the pool are in use';
   const code = sqlState(error);
   if (REFUSED_LOGIN.test(code)) return `${code}: the server refuses the password or the certificate`;
-  return tlsProblem(driverError(error)) ?? (code || (error as Error).name);
+  const { name, message } = error as Error;
+  return tlsProblem(driverError(error)) ?? (code || (CONNECTION_LOST.test(message) ? message : name));
 }
 
 /** Whether waiting cannot help: a connection pooler, or a password or certificate that is refused. */

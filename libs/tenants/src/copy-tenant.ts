@@ -94,7 +94,8 @@ async function copyTable(from: ClientBase, to: ClientBase, apiKey: string, schem
     if (rows.length === 0) break;
     const given = [rows.map((one) => one.organization), rows.map(({ row }) => row)];
     const { rowCount } = await to.query(insert, table.by === 'organization' ? [...given, apiKey] : given);
-    if (rowCount !== rows.length) throw new Error(`${rowCount} of ${rows.length} rows of ${name} were inserted`);
+    if (rowCount !== rows.length)
+      throw new TenantObstacle(`Nothing was copied: the target took ${rowCount} of ${rows.length} rows of ${name}.`);
     copied += rows.length;
   }
   await from.query('CLOSE copied');

@@ -1,6 +1,6 @@
 import { Client } from 'pg';
 import { createEmptyDatabase, type TestDatabase } from '@app/testing/database/server-databases';
-import { onServer } from './tenant-database';
+import { onServer, TenantObstacle } from './tenant-database';
 
 const LIMITS = ['statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout', 'transaction_timeout'];
 
@@ -22,7 +22,7 @@ describe('the work on a tenant', () => {
     const { rows: known } = await admin.query<{ name: string }>('SELECT name FROM pg_settings WHERE name = ANY ($1)', [LIMITS]);
     const limited = `ALTER DATABASE ${admin.escapeIdentifier(admin.database ?? '')} SET`;
     for (const { name } of known) await admin.query(`${limited} ${name} = '1min'`);
-    const settings = await onServer(database.url, {}, async (client) => {
+    const settings = await onServer('DATABASE_URL', { url: database.url, tlsFiles: {} }, async (client) => {
       const { rows } = await client.query<{ name: string; setting: string }>(
         'SELECT name, setting FROM pg_settings WHERE name = ANY ($1)',
         [LIMITS],
@@ -31,5 +31,14 @@ describe('the work on a tenant', () => {
     });
     expect(settings).toHaveLength(known.length);
     expect(settings.filter(({ setting }) => setting !== '0')).toEqual([]);
+  });
+
+  it('names the variable of a database that cannot be used', async () => {
+    const elsewhere = { url: 'postgres://nobody@127.0.0.1:1/none', tlsFiles: {} };
+    const failure: unknown = await onServer('TARGET_DATABASE_URL', elsewhere, async () => undefined).catch(
+      (error: unknown) => error,
+    );
+    expect(failure).toBeInstanceOf(TenantObstacle);
+    expect(failure).toHaveProperty('message', 'The database of TARGET_DATABASE_URL cannot be used (ECONNREFUSED).');
   });
 });

@@ -1,16 +1,32 @@
+import { Logger } from '@nestjs/common';
 import type { ClientBase } from 'pg';
 import { DatabaseServers } from '@app/postgres/connections/database-servers';
 import { UnlimitedClient } from '@app/postgres/connections/unlimited-client';
+import { reasonOf } from '@app/postgres/errors';
 import type { TlsFiles } from '@app/runtime/settings/tls-files';
 import { SCHEMAS } from './tables';
 
 /** The tenant is not in a state that allows the work. The message is for the operator. */
 export class TenantObstacle extends Error {}
 
-/** Connects to the server that accepts writes, for the time of the work, which may be hours. */
-export async function onServer<T>(url: string, tlsFiles: TlsFiles, work: (client: ClientBase) => Promise<T>): Promise<T> {
+/**
+ * Connects to the server that accepts writes, for the time of the work, which may be hours.
+ *
+ * @param variable that has the URL, for the operator
+ * @throws TenantObstacle when it cannot connect
+ */
+export async function onServer<T>(
+  variable: string,
+  { url, tlsFiles }: { url: string; tlsFiles: TlsFiles },
+  work: (client: ClientBase) => Promise<T>,
+): Promise<T> {
+  // As for other tools: stdout belongs to the result.
+  Logger.overrideLogger(false);
   const servers = new DatabaseServers(url);
-  const client = await servers.first(() => new UnlimitedClient({ servers, tlsFiles, application_name: 'tenants' }).connect());
+  const connect = () => new UnlimitedClient({ servers, tlsFiles, application_name: 'tenants' }).connect();
+  const client = await servers.first(connect).catch((error: unknown) => {
+    throw new TenantObstacle(`The database of ${variable} cannot be used (${reasonOf(error)}).`, { cause: error });
+  });
   try {
     return await work(client);
   } finally {

@@ -35,16 +35,17 @@ async function main(args: string[]): Promise<void> {
   if (!asked) return console.log(HELP.trimEnd());
   const { command, apiKey } = asked;
   const config = new TenantsConfig();
-  const tls = databaseTlsFiles(config);
+  const tlsFiles = databaseTlsFiles(config);
+  const source = { url: config.databaseUrl, tlsFiles };
   const progress = (line: string) => output.progress(line);
   if (command === 'remove') {
-    const rows = await onServer(config.databaseUrl, tls, (client) => removeTenant(client, apiKey, progress));
+    const rows = await onServer('DATABASE_URL', source, (client) => removeTenant(client, apiKey, progress));
     return output.result({ data: { rows }, lines: [`${sum(rows)} rows of ${apiKey} were removed.`] });
   }
   const { targetUrl } = config;
   if (!targetUrl) throw new UsageError('copy needs TARGET_DATABASE_URL in the environment.');
-  const rows = await onServer(config.databaseUrl, tls, (from) =>
-    onServer(targetUrl, tls, (to) => copyTenant(from, to, apiKey, progress)),
+  const rows = await onServer('DATABASE_URL', source, (from) =>
+    onServer('TARGET_DATABASE_URL', { url: targetUrl, tlsFiles }, (to) => copyTenant(from, to, apiKey, progress)),
   );
   const lines = [`${sum(rows)} rows of ${apiKey} were copied. Now run there: npm run keys -- enable ${apiKey}`];
   output.result({ data: { rows }, lines });

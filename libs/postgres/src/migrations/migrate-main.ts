@@ -1,3 +1,4 @@
+import { Logger } from '@nestjs/common';
 import type { TlsFiles } from '@app/runtime/settings/tls-files';
 import type { ToolOutput } from '@app/runtime/tool-output';
 import { connectionPooler } from '../errors';
@@ -21,6 +22,8 @@ export async function migrateAndReport(
   output: ToolOutput,
 ): Promise<{ schema: string; migrations: string[] } | undefined> {
   const { schema, migrations, undeletable } = database;
+  // As for other tools: stdout belongs to the result.
+  Logger.overrideLogger(false);
   try {
     const onWait = () => output.progress(`schema ${schema}: another set-up works on it, so this one waits`);
     const ran = await migrate({ ...config, schema, migrations, undeletable, onWait });

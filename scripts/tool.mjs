@@ -9,6 +9,7 @@ import { ROOT, STACK_ENV } from './checkout/project.mjs';
 import { exitCode } from './processes/command.mjs';
 import { UsageError, aside, commandLine, unknown, wholeNumber } from './processes/command-line.mjs';
 
+const SIGNALS = /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP']);
 const REPUBLISH = 'dist/apps/users/src/tools/republish.main.js';
 
 /**
@@ -157,7 +158,14 @@ async function run({
     createRequire(import.meta.url)(path);
     return undefined;
   }
-  const code = await exitCode(spawn(process.execPath, [path, ...args(process.argv.slice(2))], { stdio: 'inherit' }));
+  const child = spawn(process.execPath, [path, ...args(process.argv.slice(2))], { stdio: 'inherit' });
+  // One that reaches this process alone must not leave the work to go on behind it.
+  const passOn = (/** @type {NodeJS.Signals} */ signal) => child.kill(signal);
+  for (const signal of SIGNALS) process.on(signal, passOn);
+  const code = await exitCode(child);
+  for (const signal of SIGNALS) process.off(signal, passOn);
   advise(code);
-  return typeof code === 'number' ? code : 1;
+  if (typeof code === 'number') return code;
+  aside('error', `The tool was ended by ${code}.`, json);
+  return 1;
 }

@@ -1,5 +1,7 @@
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { cpSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -41,6 +43,21 @@ it.each([
     .map((line) => JSON.parse(line) as { error?: string; note?: string });
   expect([code, stdout, note]).toEqual([1, '', `Run npm start in another terminal, or set ${names}.`]);
   expect(error).toContain('is required');
+});
+
+it('ends its work when a signal reaches the tool alone', async () => {
+  const database = createServer().listen(0, '127.0.0.1');
+  await once(database, 'listening');
+  const { port } = database.address() as AddressInfo;
+  const tool = spawn(process.execPath, ['scripts/tool.mjs', 'keys', 'list'], {
+    env: { PATH: process.env.PATH, DATABASE_URL: `postgres://u:p@127.0.0.1:${port}/name` },
+    stdio: 'ignore',
+  });
+  const ended = once(tool, 'exit');
+  await once(database, 'connection');
+  tool.kill('SIGTERM');
+  expect(await ended).toEqual([143, null]);
+  database.close();
 });
 
 it.each(['scripts/tool.mjs keys list', 'scripts/setup.mjs'])('%s refuses a Node that is too old in one line', async (command) => {

@@ -3,8 +3,8 @@ import './processes/stop-at-once.mjs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { configurationProblems } from './checkout/configuration.mjs';
-import { aside, commandLine } from './processes/command-line.mjs';
-import { nodeProblem } from './checkout/machine.mjs';
+import { UsageError, aside, commandLine } from './processes/command-line.mjs';
+import { buildProblem, nodeProblem } from './checkout/machine.mjs';
 import { ROOT } from './checkout/project.mjs';
 
 const STEPS = {
@@ -35,18 +35,19 @@ const { wanted, json } = commandLine(
     ],
     examples: { '': 'everything', 'users notifications': 'the schemas of the database', '--upgraded': 'the end of an upgrade' },
   },
-  ({ words, values }) => ({ wanted: words, json: Boolean(values.json) }),
+  ({ words, values }) => {
+    if (values.upgraded && words.length > 0 && !words.includes('topology'))
+      throw new UsageError('--upgraded is for the step topology.');
+    return { wanted: words, json: Boolean(values.json) };
+  },
 );
 
-const tooOld = nodeProblem();
-if (tooOld) {
-  aside('error', tooOld, json);
-  process.exit(1);
-}
-
 const chosen = Object.entries(STEPS).filter(([name]) => wanted.length === 0 || wanted.includes(name));
-// Before the first step: each would name its own problems only.
-const problems = configurationProblems(Object.assign({}, ...chosen.map(([name]) => CONFIGURATIONS[name])), process.env);
+const problems =
+  nodeProblem() ??
+  buildProblem(`dist/${STEPS.topology}`) ??
+  // Before the first step: each would name its own problems only.
+  configurationProblems(Object.assign({}, ...chosen.map(([name]) => CONFIGURATIONS[name])), process.env);
 if (problems) {
   aside('error', problems, json);
   process.exit(1);

@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { nodeProblem } from './checkout/machine.mjs';
+import { buildProblem, nodeProblem } from './checkout/machine.mjs';
 import { ROOT, STACK_ENV } from './checkout/project.mjs';
 import { exitCode } from './processes/command.mjs';
 import { UsageError, aside, commandLine, unknown, wholeNumber } from './processes/command-line.mjs';
@@ -141,11 +141,12 @@ async function run({
   names = database ? [database, 'DATABASE_URL'] : ['AMQP_URL'],
   args = (given) => given,
 }) {
-  const path = join(ROOT, program);
-  if (!existsSync(path)) {
-    aside('error', 'The project is not built yet: run npm start once, or npm run build.', json);
+  const problem = buildProblem(program);
+  if (problem) {
+    aside('error', problem, json);
     return 1;
   }
+  const path = join(ROOT, program);
   const named = () => names.some(isSet);
   if (!named() && existsSync(STACK_ENV)) process.loadEnvFile(STACK_ENV);
   const advise = (/** @type {number | string} */ code) => {

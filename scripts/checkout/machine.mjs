@@ -1,4 +1,5 @@
-import { accessSync, constants } from 'node:fs';
+import { accessSync, constants, existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { ROOT } from './project.mjs';
 
 /** A condition that the user can mend: shown as its message alone, without a stack. */
@@ -12,6 +13,10 @@ export function nodeProblem() {
     ? undefined
     : `Node ${process.versions.node} is not supported; install Node 20.19 or later, 22.13 or later, or 24.11 or later.`;
 }
+
+/** @param {string} program below the checkout @returns {string | undefined} why it cannot be run */
+export const buildProblem = (program) =>
+  existsSync(join(ROOT, program)) ? undefined : 'The project is not built yet: run npm start once, or npm run build.';
 
 /** Throws when this Node, this system or this checkout cannot run the project. */
 export function checkMachine() {

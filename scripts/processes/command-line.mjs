@@ -99,6 +99,7 @@ function argumentsOf({ words, passedOn, options }, args) {
     if (option.value && (!token.value || (!token.inlineValue && token.value.startsWith('-'))))
       throw new UsageError(`${token.rawName} needs a value: ${token.rawName} ${option.value}.`);
     if (!option.value && token.value !== undefined) throw new UsageError(`${token.rawName} takes no value.`);
+    if (option.value && Object.hasOwn(values, token.name)) throw new UsageError(`${token.rawName} is given twice.`);
     values[token.name] = token.value ?? true;
   }
   checkWords(words, positionals);
@@ -157,7 +158,7 @@ export function secondsOf(option, text) {
 /** @param {string} option @param {string} text @param {number} most @returns {number} from 1 on */
 export function wholeNumber(option, text, most) {
   const number = Number(text);
-  if (/^\d+$/.test(text) && number >= 1 && number <= most) return number;
+  if (/^[1-9]\d*$/.test(text) && number <= most) return number;
   throw new UsageError(`${option} must be a whole number from 1 to ${most}.`);
 }
 

@@ -66,6 +66,7 @@ const REFUSED = {
   '--colour': '--colour needs a value: --colour NAME.',
   '--colour --dry': '--colour needs a value: --colour NAME.',
   '--dry=yes': '--dry takes no value.',
+  '--colour red --colour=blue': '--colour is given twice.',
   '--dry --colour red': '--dry has no colour.',
 };
 

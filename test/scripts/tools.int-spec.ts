@@ -60,6 +60,11 @@ it('ends its work when a signal reaches the tool alone', async () => {
   database.close();
 });
 
+it('refuses a wrong rate of copy rebuild before its first step', async () => {
+  const { code, stderr } = await run(['scripts/tool.mjs', 'copy', 'rebuild', '--rate', '0500']);
+  expect([code, stderr]).toEqual([2, expect.stringMatching(/^--rate must be a whole number from 1 to 9999999\. See .*\n$/)]);
+});
+
 it.each(['scripts/tool.mjs keys list', 'scripts/setup.mjs'])('%s refuses a Node that is too old in one line', async (command) => {
   const node18 = `data:text/javascript,Object.defineProperty(process.versions, 'node', { value: '18.20.8' })`;
   const { code, stderr } = await run(command.split(' '), { NODE_OPTIONS: `--import "${node18}"` });
@@ -69,6 +74,21 @@ it.each(['scripts/tool.mjs keys list', 'scripts/setup.mjs'])('%s refuses a Node 
 it.each(['build-client', 'lint-containers', 'lint-manifests'])('%s has a help, and does nothing else then', async (script) => {
   const { code, stdout, stderr } = await run([`scripts/${script}.mjs`, '--help'], {});
   expect([code, stdout, stderr]).toEqual([0, expect.stringMatching(/^(Makes|Checks) [\s\S]*\nExamples:\n/), '']);
+});
+
+it.each(['tool.mjs keys list', 'setup.mjs'])('%s says that nothing is built', async (command) => {
+  const folder = mkdtempSync(join(tmpdir(), 'checkout-'));
+  cpSync('scripts', join(folder, 'scripts'), { recursive: true });
+  const [script = '', ...words] = command.split(' ');
+  const { code, stderr } = await run([join(folder, 'scripts', script), ...words, '--json']);
+  rmSync(folder, { recursive: true });
+  const { error } = JSON.parse(stderr) as { error: string };
+  expect([code, error]).toEqual([1, expect.stringMatching(/^The project is not built yet/)]);
+});
+
+it('takes --upgraded of the set-up for no step that has nothing of it', async () => {
+  const { code, stderr } = await run(['scripts/setup.mjs', 'users', '--upgraded']);
+  expect([code, stderr]).toEqual([2, expect.stringMatching(/^--upgraded is for the step topology\. See /)]);
 });
 
 it('names every problem of all steps of the set-up at once, and begins none', async () => {

@@ -37,6 +37,7 @@ describe('the command line of a tool', () => {
     ['--name needs a value.', 'create --name'],
     ['--name needs a value.', 'create --name --json'],
     ['--json takes no value.', 'list --json=yes'],
+    ['--name is given twice.', 'create --name one --name=two'],
   ])('is refused with %j: %j', (message, line) => {
     expect(() => read(line)).toThrow(new UsageError(message));
   });

@@ -89,6 +89,7 @@ function valuesIn<O extends Options>(
     if (takesValue && (value === undefined || (!inlineValue && value.startsWith('-'))))
       throw new UsageError(`${rawName} needs a value.`);
     if (!takesValue && value !== undefined) throw new UsageError(`${rawName} takes no value.`);
+    if (takesValue && Object.hasOwn(values, name)) throw new UsageError(`${rawName} is given twice.`);
     values[name] = value ?? true;
   }
   return values as ValuesOf<O>;

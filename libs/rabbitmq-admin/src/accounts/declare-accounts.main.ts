@@ -3,11 +3,9 @@ import { ConfigError } from '@app/runtime/settings/settings';
 import { brokerTlsFiles } from '@app/runtime/settings/tls-settings';
 import { ToolOutput } from '@app/runtime/tool-output';
 import { boundEverybody } from './limits';
-import type { Account } from './rights';
 import { AccountsConfig } from '@app/rabbitmq/config';
-import { declareAccounts } from './declare-accounts';
+import { declareAccounts, ownAccounts } from './declare-accounts';
 import { ManagementApi } from '../management-api';
-import { parseBrokerUrl } from '@app/runtime/settings/broker-url';
 
 const WAIT_MS = 60_000;
 const output = new ToolOutput();
@@ -32,13 +30,6 @@ async function main() {
   const others = await boundEverybody(patientApi());
   output.progress(`RabbitMQ limits reply queues and the ${others} account(s) of other services.`);
   return { accounts: declared, limited: others };
-}
-
-/** Accounts that differ from the full-rights account. */
-function ownAccounts({ amqpUrl, gateway, users, notifications, publisher }: AccountsConfig): Partial<Record<Account, string>> {
-  const { username: admin } = parseBrokerUrl(amqpUrl);
-  const urls = Object.entries({ gateway, users, notifications, publisher });
-  return Object.fromEntries(urls.filter(([, url]) => url !== undefined && parseBrokerUrl(url).username !== admin));
 }
 
 /** Set-up waits for it before its next step. */

@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { requiredEnv } from '@app/testing/required-env';
 import { createTestBroker } from '@app/testing/broker/broker';
 import { ManagementApi } from './management-api';
@@ -16,5 +19,22 @@ describe(ManagementApi.name, () => {
     await expect(api.get('users')).rejects.toThrow(
       /^the management API cannot be reached: 127\.0\.0\.1:2: ECONNREFUSED; 127\.0\.0\.2:2: ECONNREFUSED$/,
     );
+  });
+
+  it('finds no list at another path of the same server', async () => {
+    const broker = await createTestBroker();
+    const api = new ManagementApi(`${requiredEnv('TEST_RABBITMQ_MANAGEMENT_URL')}/api`, broker.url);
+    await expect(api.list('users')).rejects.toThrow('the management API answered 404 to GET users');
+    await broker.drop();
+  });
+
+  it('says that a server answers something else', async () => {
+    const server = createServer((_, response) => response.end('<html>')).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const api = new ManagementApi(`http://127.0.0.1:${port}`, 'amqp://user:secret@127.0.0.1');
+    await expect(api.list('users')).rejects.toThrow('the management API answered no JSON to GET users');
+    server.closeAllConnections();
+    server.close();
   });
 });

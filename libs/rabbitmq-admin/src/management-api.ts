@@ -75,7 +75,19 @@ export class ManagementApi {
   /** @returns undefined when it does not exist */
   async get<T>(path: string): Promise<T | undefined> {
     const { status, body } = await this.request('GET', path, undefined, NOT_FOUND);
-    return status === NOT_FOUND ? undefined : (JSON.parse(body) as T);
+    if (status === NOT_FOUND) return undefined;
+    try {
+      return JSON.parse(body) as T;
+    } catch {
+      throw new Error(`the management API answered no JSON to GET ${path}`);
+    }
+  }
+
+  /** A list that is there on each broker, perhaps empty. @throws Error also when it does not exist: then the URL does not lead to the API */
+  async list<T>(path: string): Promise<T[]> {
+    const found = await this.get<T[]>(path);
+    if (!found) throw new Error(`the management API answered ${NOT_FOUND} to GET ${path}`);
+    return found;
   }
 
   private async request(method: string, path: string, body?: unknown, expected?: number): Promise<Answer> {

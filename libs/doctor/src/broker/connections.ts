@@ -12,7 +12,7 @@ interface Limits {
 
 /** Compares the open connections with the limits of accounts and of the virtual host: over them the broker refuses new ones. */
 export async function lookAtConnections(findings: Findings, api: ManagementApi): Promise<void> {
-  const open = (await api.get<{ user: string; vhost: string }[]>('connections?columns=user,vhost')) ?? [];
+  const open = await api.list<{ user: string; vhost: string }>('connections?columns=user,vhost');
   const before = findings.all.length;
   const compare = (subject: string, used: number, most: number | undefined, action: string) => {
     // A negative limit is none.

@@ -51,7 +51,7 @@ export async function lookByManagement(
     );
   let nodes: Node[] = [];
   await ask('management API', async () => {
-    nodes = (await api.get<Node[]>('nodes')) ?? [];
+    nodes = await api.list<Node>('nodes');
     lookAtNodes(findings, nodes);
   });
   if (nodes.length === 0) return;

@@ -33,4 +33,12 @@ describe('the look by a management API that refuses some questions', () => {
     expect(refused?.found).toMatch(/^the management API answered 401 to GET permissions/);
     expect(refused?.action).toContain('administrator');
   });
+
+  it('takes an address at which there is no API for a problem', async () => {
+    const findings = new Findings('broker');
+    await lookByManagement(findings, new ManagementApi(`${requiredEnv('TEST_RABBITMQ_MANAGEMENT_URL')}/api`, broker.url), {});
+    expect(findings.all).toMatchObject([
+      { state: 'problem', subject: 'management API', found: 'the management API answered 404 to GET nodes' },
+    ]);
+  });
 });

@@ -16,7 +16,7 @@ export interface Permissions {
 
 /** Permissions by account. */
 export async function allPermissions(api: ManagementApi): Promise<Map<string, Permissions>> {
-  const all = (await api.get<(Permissions & { user: string })[]>(`vhosts/${api.vhost}/permissions`)) ?? [];
+  const all = await api.list<Permissions & { user: string }>(`vhosts/${api.vhost}/permissions`);
   return new Map(
     all.map(({ user, configure, write, read }) => {
       const written = namesIn(write);

@@ -28,7 +28,7 @@ export async function listenerQueues(api: ManagementApi, account: string): Promi
 
 /** Every queue that is named after the account. */
 export async function ownQueues(api: ManagementApi, account: string): Promise<ListenerQueue[]> {
-  const all = (await api.get<ListenerQueue[]>(`queues/${api.vhost}?columns=name,arguments`)) ?? [];
+  const all = await api.list<ListenerQueue>(`queues/${api.vhost}?columns=name,arguments`);
   return all.filter(({ name }) => name.startsWith(`${account}.`));
 }
 

@@ -169,7 +169,7 @@ async function remove(api: ManagementApi, name: string, queues: boolean): Promis
     };
   }
   for (const queue of left) await api.delete(`queues/${api.vhost}/${encodeURIComponent(queue.name)}`);
-  const exchanges = ((await api.get<Named[]>(`exchanges/${api.vhost}`)) ?? []).filter((one) => one.name.startsWith(`${name}.`));
+  const exchanges = (await api.list<Named>(`exchanges/${api.vhost}`)).filter((one) => one.name.startsWith(`${name}.`));
   for (const exchange of exchanges) await api.delete(`exchanges/${api.vhost}/${encodeURIComponent(exchange.name)}`);
   await unboundQueues(api, name);
   return {

@@ -13,5 +13,5 @@ export const isOurs = ({ tags }: User) => (Array.isArray(tags) ? tags : tags.spl
 
 /** The names of all accounts that the tool has created. */
 export async function taggedAccounts(api: ManagementApi): Promise<string[]> {
-  return ((await api.get<User[]>('users')) ?? []).filter(isOurs).map(({ name }) => name);
+  return (await api.list<User>('users')).filter(isOurs).map(({ name }) => name);
 }

@@ -107,7 +107,7 @@ describe('accounts of other services', () => {
       'x-delivery-limit': 20,
       'x-dead-letter-exchange': `${queue}.dead`,
     });
-    expect(queues.find(({ name }) => name === `${queue}.dead`)?.arguments).toEqual(limits);
+    expect(queues.find(({ name }) => name === `${queue}.dead`)?.arguments).toEqual({ ...limits, 'x-delivery-limit': 1_000_000 });
     expect(bindings.filter(({ destination }) => destination === queue)).toMatchObject([
       { source: 'events', routing_key: 'user.added.v1' },
     ]);

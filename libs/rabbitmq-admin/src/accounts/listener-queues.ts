@@ -12,6 +12,8 @@ export const LISTENER_LIMITS = {
   'x-overflow': 'drop-head',
 } as const;
 const DELIVERY_LIMIT = 20;
+/** Explicit, because RabbitMQ 4 has a limit of 20 by default: a dead letter that was looked at more often would be lost. */
+const NEVER = 1_000_000;
 
 export interface ListenerQueue {
   name: string;
@@ -32,11 +34,12 @@ export async function ownQueues(api: ManagementApi, account: string): Promise<Li
   return all.filter(({ name }) => name.startsWith(`${account}.`));
 }
 
-/** Declares a missing queue with its dead-letter queue. */
+/** Declares a missing queue with its dead-letter queue. One that is there stays: an earlier version may have declared it with other arguments. */
 export async function declareListenerQueue(api: ManagementApi, queue: string): Promise<void> {
   const dead = encodeURIComponent(deadName(queue));
   await api.put(`exchanges/${api.vhost}/${dead}`, { type: 'fanout', durable: true });
-  await api.put(`queues/${api.vhost}/${dead}`, { durable: true, arguments: LISTENER_LIMITS });
+  if (!(await api.get(`queues/${api.vhost}/${dead}`)))
+    await api.put(`queues/${api.vhost}/${dead}`, { durable: true, arguments: { ...LISTENER_LIMITS, 'x-delivery-limit': NEVER } });
   await api.post(`bindings/${api.vhost}/e/${dead}/q/${dead}`, { routing_key: '' });
   await api.put(`queues/${api.vhost}/${encodeURIComponent(queue)}`, {
     durable: true,

@@ -179,6 +179,20 @@ describe('accounts of other services', () => {
     expect(await listed()).toBeUndefined();
   });
 
+  it('say what is there already when they are created by half', async () => {
+    const name = `half-${suffix}`;
+    const nowhere = new URL(broker.url);
+    nowhere.pathname = '/nowhere';
+    const elsewhere = new ManagementApi(requiredEnv('TEST_RABBITMQ_MANAGEMENT_URL'), nowhere.href);
+    const create = readCommandLine(['create', name, '--operations', 'users.add.v1'])!;
+    await expect(run(elsewhere, nowhere.href, create)).rejects.toThrow(
+      `The account ${name} is there already, and not complete: delete it, and create it again.`,
+    );
+    await tool('delete', name);
+    await tool('create', name, '--operations', 'users.add.v1');
+    await tool('delete', name);
+  });
+
   it('leave their queues when they are deleted without these, and a later run deletes them', async () => {
     const name = `left-${suffix}`;
     const own = async () => {

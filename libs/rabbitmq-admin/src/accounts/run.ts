@@ -43,7 +43,10 @@ async function create(api: ManagementApi, amqpUrl: string, name: string, request
   if (await api.get<User>(`users/${name}`))
     throw new AccountError(`The account ${name} exists already: change, rotate or delete it.`);
   const url = await setPassword(api, amqpUrl, name);
-  const { lines, data } = await settle(api, name, request);
+  const { lines, data } = await settle(api, name, request).catch((error: unknown) => {
+    const left = `The account ${name} is there already, and not complete: delete it, and create it again`;
+    throw new AccountError(`${(error as Error).message}. ${left}.`, { cause: error });
+  });
   return {
     lines: [
       `Account ${name} created. Its URL, shown this once:`,

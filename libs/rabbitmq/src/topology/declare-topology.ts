@@ -5,7 +5,7 @@ import { parseBrokerUrl } from '@app/runtime/settings/broker-url';
 import { isNodeAway } from '@app/amqp/connection/check-topology';
 import { destroySocket, isClosed, NoConnection, openConnection } from '@app/amqp/connection/open-connection';
 import { EARLIER_LANE_ZERO, REMOVED_BINDINGS, SIGN_OF_UPGRADE } from './earlier-topology';
-import { exists, finishUpgrade } from './finish-upgrade';
+import { exists, finishUpgrade, type Answered } from './finish-upgrade';
 import { BINDINGS, EXCHANGES, LANES, QUEUES, type BindingDeclaration, type QueueDeclaration } from './topology';
 import { within } from '@app/runtime/within';
 import type { TlsFiles } from '@app/runtime/settings/tls-files';
@@ -90,7 +90,7 @@ async function declareOver(model: ChannelModel, { node, stepMs, upgraded, onAway
     await declareOn(channel, bindings, answered);
     const away = await Promise.all(QUEUES.filter(isOnOneNode).map((queue) => declareOnOneNode(model, queue, bindings, answered)));
     if (away.some(Boolean)) onAway(away.filter((name) => name !== undefined));
-    const left = upgraded ? await finishUpgrade(model) : [];
+    const left = upgraded ? await finishUpgrade(model, answered) : [];
     await within(CLOSE_TIMEOUT_MS, model.close());
     return left;
   } catch (error) {
@@ -101,9 +101,6 @@ async function declareOver(model: ChannelModel, { node, stepMs, upgraded, onAway
     destroySocket(model);
   }
 }
-
-/** Waits for an answer of the broker. @throws NotAnswered when it takes too long */
-type Answered = <T>(what: string, answer: Promise<T>) => Promise<T>;
 
 const answeredWithin =
   (stepMs: number): Answered =>

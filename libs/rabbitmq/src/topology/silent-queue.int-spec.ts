@@ -52,4 +52,17 @@ describe('the end of an upgrade beside a queue whose leader does not answer', ()
     expect(await finished).toEqual([EARLIER]);
     await eventually(async () => (await channel.checkQueue(EARLIER)).messageCount === 1);
   });
+
+  it('gives up beside an alarm of the broker, and leaves the messages where they are', async () => {
+    const suspects = 'users.commands.suspects';
+    await channel.assertQueue(suspects, { arguments: { 'x-queue-type': 'quorum' } });
+    channel.sendToQueue(suspects, Buffer.from('{}'), { persistent: true });
+    await channel.waitForConfirms();
+    await broker.order('memory alarm on');
+    await expect(declareTopology(broker.url, { upgraded: true, stepMs: 2000 })).rejects.toThrow(
+      /the confirm of a message for queue \S+ took over 2 s/,
+    );
+    await eventually(async () => (await channel.checkQueue(suspects)).messageCount === 1);
+    await broker.order('memory alarm off');
+  });
 });

@@ -5,7 +5,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ROOT } from './checkout/project.mjs';
-import { prepare } from './checkout/prepare.mjs';
+import { orEnd, prepare } from './checkout/prepare.mjs';
 import { commandLine } from './processes/command-line.mjs';
 
 const APPS = ['users', 'notifications', 'operator'];
@@ -30,7 +30,7 @@ const all = commandLine(
   },
   ({ values }) => values.all,
 );
-await prepare();
+await orEnd(prepare);
 
 const directory = mkdtempSync(join(tmpdir(), 'migrations-'));
 try {

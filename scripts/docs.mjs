@@ -19,7 +19,7 @@ import { referenceProblems } from './docs/references.mjs';
 import { accountsTable, topologyTables } from './docs/topology.mjs';
 import { longEntries } from './release/changelog.mjs';
 import { commandLine } from './processes/command-line.mjs';
-import { prepare } from './checkout/prepare.mjs';
+import { orEnd, prepare } from './checkout/prepare.mjs';
 import { ROOT } from './checkout/project.mjs';
 
 const ASYNCAPI = 'dist/libs/api-docs/src/asyncapi/print.main.js';
@@ -71,7 +71,7 @@ const check = commandLine(
   },
   ({ values }) => values.check,
 );
-await prepare();
+await orEnd(prepare);
 
 const problems = [];
 for (const [file, generate] of Object.entries(TARGETS)) {

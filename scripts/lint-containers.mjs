@@ -5,7 +5,7 @@ import { composeProblems } from './containers/compose.mjs';
 import { dockerfileProblems } from './containers/dockerfile.mjs';
 import { versionProblems } from './containers/versions.mjs';
 import { commandLine } from './processes/command-line.mjs';
-import { prepare } from './checkout/prepare.mjs';
+import { orEnd, prepare } from './checkout/prepare.mjs';
 import { APPS, ROOT } from './checkout/project.mjs';
 import { bundleProblems } from './checkout/packages.mjs';
 
@@ -17,7 +17,7 @@ commandLine(
   },
   () => undefined,
 );
-await prepare();
+await orEnd(prepare);
 
 const dockerfile = readFileSync(join(ROOT, 'Dockerfile'), 'utf8');
 const composeFile = readFileSync(join(ROOT, 'docker-compose.yml'), 'utf8');

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { commandLine } from './processes/command-line.mjs';
-import { prepare } from './checkout/prepare.mjs';
+import { orEnd, prepare } from './checkout/prepare.mjs';
 import { ROOT } from './checkout/project.mjs';
 import { renderingDrift, writtenDrift } from './manifests/drift.mjs';
 import { hasKubectl } from './manifests/kubectl.mjs';
@@ -18,7 +18,7 @@ commandLine(
   },
   () => undefined,
 );
-await prepare();
+await orEnd(prepare);
 
 const project = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
 const overlays = Object.fromEntries(OVERLAYS.map((overlay) => [overlay, overlayManifests(overlay)]));

@@ -199,6 +199,7 @@ async function leave(code) {
     if (Date.now() - leavingSince < 1_000) return;
     await Promise.all(services.map((service) => service.kill()));
     await servers?.kill();
+    if (servers) removeStackEnv();
     process.exit(130);
   }
   leavingSince = Date.now();

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { LOCAL } from '../checkout/project.mjs';
 
@@ -33,5 +33,7 @@ export function readStackSecrets() {
 /** @param {ReturnType<typeof readStackSecrets>} secrets */
 export function writeStackSecrets(secrets) {
   mkdirSync(LOCAL, { recursive: true });
-  writeFileSync(FILE, `${JSON.stringify(secrets, null, 2)}\n`, { mode: 0o600 });
+  // On a full disk the earlier file stays: without it the data of the servers cannot be read any more.
+  writeFileSync(`${FILE}.new`, `${JSON.stringify(secrets, null, 2)}\n`, { mode: 0o600 });
+  renameSync(`${FILE}.new`, FILE);
 }

@@ -37,7 +37,7 @@ Examples:
   npm run keys -- rotate key_0123456789abcdef01234567 --grace 1h
   npm run keys -- revoke --token 3f9c0a71be
   npm run keys -- grant key_0123456789abcdef01234567 --publisher billing
-  npm run keys -- list --json
+  npm run --silent keys -- list --json
 `;
 
 const nameProblem = textProblem(LIMITS.nameLength, { singleLine: true });

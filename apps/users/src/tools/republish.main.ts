@@ -25,7 +25,7 @@ Exit codes: 0 done, 1 it cannot be done, 2 wrong usage.
 
 Examples:
   npm run events -- republish
-  npm run events -- republish --rate 500 --json
+  npm run --silent events -- republish --rate 500 --json
 `;
 
 const DEFAULT_RATE = '5000';

@@ -9,6 +9,7 @@ import { BINDINGS, LANES } from '@app/rabbitmq/topology/topology';
 import { UsageError } from '@app/runtime/command-line';
 import { readCommandLine } from './command-line';
 import { AccountError, run } from './run';
+import { TAG, tagsOf, type User } from './tagged-accounts';
 
 const KEYS = BINDINGS.filter(({ exchange }) => exchange === 'commands').map(({ routingKey }) => routingKey);
 
@@ -177,6 +178,13 @@ describe('accounts of other services', () => {
     const { queues, exchanges } = await broker.management.definitions();
     expect([...queues, ...exchanges].map((one) => one.name).filter((one) => one.startsWith(`${name}.`))).toEqual([]);
     expect(await listed()).toBeUndefined();
+  });
+
+  it('keep what an operator has added to them, when they get a new password', async () => {
+    await broker.management.put(`users/${caller}`, { password: 'secret', tags: `${TAG},monitoring` });
+    await tool('rotate', caller);
+    const user = await api.get<User>(`users/${caller}`);
+    expect(tagsOf(user!).toSorted()).toEqual([TAG, 'monitoring']);
   });
 
   it('say what is there already when they are created by half', async () => {

@@ -9,7 +9,7 @@ import type { AccountRequest, Invocation } from './command-line';
 import { allPermissions, purposeOf, quietestLane, type Permissions } from './existing';
 import { boundQueues, DEFAULT_LIMITS, isBounded, limitsOf, setLimits, unboundQueues } from './limits';
 import { bindListenerQueue, declareListenerQueue, isRefusing, listenerQueues, ownQueues, queueName } from './listener-queues';
-import { isOurs, TAG, taggedAccounts, type User } from './tagged-accounts';
+import { isOurs, TAG, taggedAccounts, tagsOf, type User } from './tagged-accounts';
 
 /** The command cannot be executed: exit code 1. */
 export class AccountError extends Error {}
@@ -125,8 +125,8 @@ async function settleQueues(api: ManagementApi, name: string, { events, queues }
 }
 
 async function rotate(api: ManagementApi, amqpUrl: string, name: string): Promise<Output> {
-  await requireOurs(api, name);
-  const url = await setPassword(api, amqpUrl, name);
+  const tags = tagsOf(await requireOurs(api, name));
+  const url = await setPassword(api, amqpUrl, name, tags);
   return { lines: [`Account ${name} has a new password. Its URL, shown this once:`, url], data: { name, url } };
 }
 
@@ -181,14 +181,15 @@ async function remove(api: ManagementApi, name: string, queues: boolean): Promis
   };
 }
 
-async function setPassword(api: ManagementApi, amqpUrl: string, name: string): Promise<string> {
+async function setPassword(api: ManagementApi, amqpUrl: string, name: string, tags: readonly string[] = [TAG]): Promise<string> {
   const password = randomBytes(24).toString('hex');
-  await api.put(`users/${name}`, { password, tags: TAG });
+  await api.put(`users/${name}`, { password, tags: tags.join(',') });
   return brokerUrlAs(amqpUrl, name, password);
 }
 
-async function requireOurs(api: ManagementApi, name: string): Promise<void> {
+async function requireOurs(api: ManagementApi, name: string): Promise<User> {
   const user = await api.get<User>(`users/${name}`);
   if (!user) throw new AccountError(`There is no account ${name}.`);
   if (!isOurs(user)) throw new AccountError(`The account ${name} was not made by this tool: it is left alone.`);
+  return user;
 }

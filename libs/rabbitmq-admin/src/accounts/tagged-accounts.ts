@@ -9,7 +9,9 @@ export interface User {
   tags: string[] | string;
 }
 
-export const isOurs = ({ tags }: User) => (Array.isArray(tags) ? tags : tags.split(',')).includes(TAG);
+export const tagsOf = ({ tags }: User): string[] => (Array.isArray(tags) ? tags : tags.split(','));
+
+export const isOurs = (user: User) => tagsOf(user).includes(TAG);
 
 /** The names of all accounts that the tool has created. */
 export async function taggedAccounts(api: ManagementApi): Promise<string[]> {

@@ -21,6 +21,15 @@ describe(ManagementApi.name, () => {
     );
   });
 
+  it('says once that it waits for a node', async () => {
+    const onWait = jest.fn();
+    const options = { waitUntil: performance.now() + 500, onWait };
+    const api = new ManagementApi('http://127.0.0.1:2', 'amqp://user:secret@127.0.0.1', options);
+    const reason = 'the management API cannot be reached: 127.0.0.1:2: ECONNREFUSED';
+    await expect(api.get('users')).rejects.toThrow(reason);
+    expect(onWait.mock.calls).toEqual([[reason]]);
+  });
+
   it('finds no list at another path of the same server', async () => {
     const broker = await createTestBroker();
     const api = new ManagementApi(`${requiredEnv('TEST_RABBITMQ_MANAGEMENT_URL')}/api`, broker.url);

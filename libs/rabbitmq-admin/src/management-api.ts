@@ -24,6 +24,8 @@ export interface ManagementOptions {
   tlsFiles?: TlsFiles;
   /** Time of `performance.now()` until which it waits for a broker that is not up yet. Default: it does not wait. */
   waitUntil?: number;
+  /** Called once when it begins to wait. */
+  onWait?: (reason: string) => void;
 }
 
 /** The broker's management API, with the full-rights account. */
@@ -99,7 +101,7 @@ export class ManagementApi {
   }
 
   private async send(method: string, path: string, body: string): Promise<Answer> {
-    for (;;) {
+    for (let attempt = 0; ; attempt++) {
       const failures: string[] = [];
       let untrusted: string | undefined;
       for (const base of [...this.bases]) {
@@ -114,8 +116,9 @@ export class ManagementApi {
           this.bases.push(...this.bases.splice(this.bases.indexOf(base), 1));
         }
       }
-      if (untrusted || performance.now() > (this.options.waitUntil ?? 0))
-        throw new Error(`the management API cannot be reached: ${failures.join('; ')}`);
+      const reason = `the management API cannot be reached: ${failures.join('; ')}`;
+      if (untrusted || performance.now() > (this.options.waitUntil ?? 0)) throw new Error(reason);
+      if (attempt === 0) this.options.onWait?.(reason);
       await this.backoff.wait(AbortSignal.timeout(REQUEST_TIMEOUT_MS));
     }
   }

@@ -25,7 +25,7 @@ export async function migrateAndReport(
   // As for other tools: stdout belongs to the result.
   Logger.overrideLogger(false);
   try {
-    const onWait = () => output.progress(`schema ${schema}: another set-up works on it, so this one waits`);
+    const onWait = (reason: string) => output.progress(`schema ${schema}: waiting, because ${reason}`);
     const ran = await migrate({ ...config, schema, migrations, undeletable, onWait });
     output.progress(`schema ${schema}: ${ran.length > 0 ? `ran ${ran.join(', ')}` : 'is current'}`);
     return { schema, migrations: ran };

@@ -83,7 +83,7 @@ describe(migrate.name, () => {
   it('says once that it waits for another set-up', async () => {
     let waited: () => void = () => undefined;
     const waiting = new Promise<void>((resolve) => (waited = resolve));
-    const onWait = jest.fn(waited);
+    const onWait = jest.fn((_: string) => waited());
     await onDatabase(database.url, async (other) => {
       await other.query(`SELECT pg_advisory_lock(hashtext('migrate:one'))`);
       const migrating = migrate({ ...settings('one'), onWait });
@@ -91,7 +91,14 @@ describe(migrate.name, () => {
       await other.query(`SELECT pg_advisory_unlock(hashtext('migrate:one'))`);
       await expect(migrating).resolves.toEqual([]);
     });
-    expect(onWait).toHaveBeenCalledTimes(1);
+    expect(onWait.mock.calls).toEqual([['another set-up works on it']]);
+  });
+
+  it('says once that it waits for a database that is not up', async () => {
+    const onWait = jest.fn();
+    const adminUrl = 'postgres://nobody@127.0.0.1:1/none';
+    await expect(migrate({ adminUrl, schema: 'one', migrations: [], patienceMs: 1200, onWait })).rejects.toThrow('ECONNREFUSED');
+    expect(onWait.mock.calls).toEqual([['the database cannot be used (ECONNREFUSED)']]);
   });
 
   it('names the migration that fails, and begins with it the next time', async () => {
@@ -148,7 +155,8 @@ describe(migrate.name, () => {
     await onDatabase(database.url, async (reader) => {
       await reader.query('BEGIN; SELECT FROM held.things');
       await expect(migrate({ ...newer, patienceMs: 0 })).rejects.toThrow(TableHeld);
-      const migrating = migrate(newer);
+      const onWait = jest.fn();
+      const migrating = migrate({ ...newer, onWait });
       await onDatabase(newer.serviceUrl ?? '', async (client) => {
         await client.query(`SET statement_timeout = '2s'`);
         const isWaiting = async () =>
@@ -160,6 +168,7 @@ describe(migrate.name, () => {
       });
       await reader.query('COMMIT');
       await expect(migrating).resolves.toEqual(['Second1795132800002']);
+      expect(onWait.mock.calls).toEqual([['a transaction holds a table that Second1795132800002 changes']]);
     });
   });
 

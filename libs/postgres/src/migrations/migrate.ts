@@ -3,7 +3,7 @@ import pg, { type Client } from 'pg';
 import { DataSource, MigrationExecutor, type MigrationInterface } from 'typeorm';
 import type { TlsFiles } from '@app/runtime/settings/tls-files';
 import { DatabaseServers } from '../connections/database-servers';
-import { isDatabaseAway, isRefused, sqlState } from '../errors';
+import { isDatabaseAway, isRefused, reasonOf, sqlState } from '../errors';
 import { FailoverPool } from '../connections/failover-pool';
 import { change, missingPrivileges, missingRoleAndSchema, serviceRoleOf } from './required-rights';
 import { UnlimitedClient } from '../connections/unlimited-client';
@@ -20,9 +20,11 @@ export interface MigrationSettings {
   undeletable?: readonly string[];
   /** Longest wait for a database that is still starting, and for the lock of a table. Default 60,000. */
   patienceMs?: number;
-  /** Called once when another run works on the schema, and this one begins to wait for its end. */
-  onWait?: () => void;
+  /** Called once for each reason why it waits. */
+  onWait?: (reason: string) => void;
 }
+
+type Waiting = Omit<MigrationSettings, 'onWait'> & Required<Pick<MigrationSettings, 'onWait'>>;
 
 const PATIENCE_MS = 60_000;
 const LOCK_EVERY_MS = 200;
@@ -64,7 +66,13 @@ export class TableHeld extends Error {
  * @throws MissingRights when the full-rights account may not make a change that is necessary
  * @throws MigrationFailed, or TableHeld
  */
-export async function migrate(settings: MigrationSettings): Promise<string[]> {
+export async function migrate({ onWait = () => undefined, ...given }: MigrationSettings): Promise<string[]> {
+  const said = new Set<string>();
+  const sayOnce = (reason: string) => {
+    if (!said.has(reason)) onWait(reason);
+    said.add(reason);
+  };
+  const settings = { ...given, onWait: sayOnce };
   const servers = new DatabaseServers(settings.adminUrl);
   const client = await connect(settings, servers);
   try {
@@ -84,29 +92,30 @@ export async function migrate(settings: MigrationSettings): Promise<string[]> {
  * Asks for the lock again and again. A statement that waits for it would have a snapshot, and the run with the lock would wait for the end of that
  * snapshot in CREATE INDEX CONCURRENTLY: both for ever.
  */
-async function lock(client: Client, { schema, onWait = () => undefined }: MigrationSettings): Promise<void> {
-  for (let attempt = 0; ; attempt++) {
+async function lock(client: Client, { schema, onWait }: Waiting): Promise<void> {
+  for (;;) {
     const { rows } = await client.query<{ locked: boolean }>('SELECT pg_try_advisory_lock(hashtext($1)) AS locked', [
       `migrate:${schema}`,
     ]);
     if (rows[0].locked) return;
-    if (attempt === 0) onWait();
+    onWait('another set-up works on it');
     await sleep(LOCK_EVERY_MS);
   }
 }
 
-async function connect({ tlsFiles, patienceMs = PATIENCE_MS }: MigrationSettings, servers: DatabaseServers): Promise<Client> {
+async function connect({ tlsFiles, patienceMs = PATIENCE_MS, onWait }: Waiting, servers: DatabaseServers): Promise<Client> {
   for (const deadline = Date.now() + patienceMs; ;) {
     try {
       return await servers.first(() => new UnlimitedClient({ servers, tlsFiles }).connect());
     } catch (error) {
       if (isRefused(error) || !isDatabaseAway(error) || Date.now() > deadline) throw error;
+      onWait(`the database cannot be used (${reasonOf(error)})`);
       await sleep(500);
     }
   }
 }
 
-async function runMigrations(settings: MigrationSettings, servers: DatabaseServers): Promise<string[]> {
+async function runMigrations(settings: Waiting, servers: DatabaseServers): Promise<string[]> {
   const dataSource = await new DataSource({
     type: 'postgres',
     driver: { ...pg, Pool: FailoverPool },
@@ -127,7 +136,7 @@ async function runMigrations(settings: MigrationSettings, servers: DatabaseServe
   }).initialize();
   try {
     const pending = await new MigrationExecutor(dataSource).getPendingMigrations();
-    await runPatiently(dataSource, settings.patienceMs ?? PATIENCE_MS);
+    await runPatiently(dataSource, settings);
     return pending.map(({ name }) => name);
   } finally {
     await dataSource.destroy();
@@ -135,7 +144,7 @@ async function runMigrations(settings: MigrationSettings, servers: DatabaseServe
 }
 
 /** Every later statement on a table waits behind a migration that waits for its lock. Nothing waits behind one that is no transaction. */
-async function runPatiently(dataSource: DataSource, patienceMs: number): Promise<void> {
+async function runPatiently(dataSource: DataSource, { patienceMs = PATIENCE_MS, onWait }: Waiting): Promise<void> {
   let attempt = 0;
   let running = '';
   for (const migration of dataSource.migrations) {
@@ -155,6 +164,7 @@ async function runPatiently(dataSource: DataSource, patienceMs: number): Promise
       if (running === '') throw error;
       if (!TABLE_HELD.has(sqlState(error))) throw new MigrationFailed(running, error);
       if (Date.now() > until) throw new TableHeld(running, error);
+      onWait(`a transaction holds a table that ${running} changes`);
       await sleep(WITHOUT_LOCK_MS);
     }
   }

@@ -23,7 +23,9 @@ async function main() {
     return { accounts: [], limited: null };
   }
   const tlsFiles = brokerTlsFiles(config);
-  const patientApi = () => new ManagementApi(managementUrl, amqpUrl, { tlsFiles, waitUntil: performance.now() + WAIT_MS });
+  const onWait = (reason: string) => output.progress(`RabbitMQ: waiting, because ${reason}.`);
+  const patientApi = () =>
+    new ManagementApi(managementUrl, amqpUrl, { tlsFiles, waitUntil: performance.now() + WAIT_MS, onWait });
   const declared = await declareAccounts(patientApi(), accounts);
   if (declared.length > 0)
     output.progress(`RabbitMQ has the accounts ${declared.join(', ')}, each with the rights that it needs.`);

@@ -21,7 +21,8 @@ async function main() {
     away.push(...queues);
     output.progress(`These queues are on a broker node that is away, and keep their settings: ${queues.join(', ')}.`);
   };
-  const options = { tlsFiles: brokerTlsFiles(config), waitMs: WAIT_MS, upgraded, onAway };
+  const onWait = (reason: string) => output.progress(`RabbitMQ: waiting, because it cannot be used (${reason}).`);
+  const options = { tlsFiles: brokerTlsFiles(config), waitMs: WAIT_MS, upgraded, onWait, onAway };
   const left = await declareTopology(config.amqpUrl, options);
   output.progress(`RabbitMQ has our ${EXCHANGES.length} exchanges, ${QUEUES.length} queues and ${BINDINGS.length} bindings.`);
   if (upgraded)

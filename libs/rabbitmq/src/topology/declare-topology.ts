@@ -30,6 +30,8 @@ export interface DeclareOptions {
   stepMs?: number;
   /** No process of a version without lanes runs any more: remove the queues and bindings that only those use. Default false. */
   upgraded?: boolean;
+  /** Called once when it begins to wait. */
+  onWait?: (reason: string) => void;
   /** Called with the queues that exist on a broker node that is away. They are not compared with the topology. */
   onAway?: (queues: readonly string[]) => void;
 }
@@ -45,12 +47,19 @@ export interface DeclareOptions {
  */
 export async function declareTopology(
   url: string,
-  { tlsFiles, waitMs = 0, stepMs = STEP_TIMEOUT_MS, upgraded = false, onAway = () => undefined }: DeclareOptions = {},
+  {
+    tlsFiles,
+    waitMs = 0,
+    stepMs = STEP_TIMEOUT_MS,
+    upgraded = false,
+    onWait = () => undefined,
+    onAway = () => undefined,
+  }: DeclareOptions = {},
 ): Promise<string[]> {
   const nodes = new BrokerNodes(parseBrokerUrl(url).addresses);
   const until = performance.now() + waitMs;
   const backoff = new Backoff();
-  for (;;) {
+  for (let attempt = 0; ; attempt++) {
     let node: BrokerNode | undefined;
     try {
       const model = await openConnection({ url, tlsFiles, name: 'topology' }, undefined, nodes, (tried) => (node = tried));
@@ -58,6 +67,7 @@ export async function declareTopology(
     } catch (error) {
       if (performance.now() > until || !mayPass(error)) throw error;
       if (error instanceof NotAnswered && node) nodes.failed(node);
+      if (attempt === 0) onWait((error as Error).message);
       await backoff.wait(AbortSignal.timeout(Math.max(1, Math.ceil(until - performance.now()))));
     }
   }

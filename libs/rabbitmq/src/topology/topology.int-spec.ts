@@ -78,9 +78,13 @@ describe('a broker that is not up', () => {
     await new Promise((resolve) => forwarder.close(resolve));
     await expect(declareTopology(url.href)).rejects.toThrow('ECONNREFUSED');
 
-    const declared = declareTopology(url.href, { waitMs: 20_000 });
+    const reasons: string[] = [];
+    const onWait = (reason: string) => reasons.push(reason);
+    const declared = declareTopology(url.href, { waitMs: 20_000, onWait });
+    await eventually(() => reasons.length > 0);
     await listen(forwarder, Number(url.port));
     await declared;
+    expect(reasons).toEqual([expect.stringContaining('ECONNREFUSED')]);
     await new Promise((resolve) => forwarder.close(resolve));
     await broker.drop();
   });

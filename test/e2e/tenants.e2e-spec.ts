@@ -208,6 +208,20 @@ describe('a tenant', () => {
     await eventually(async () => !(await seen('gone')).includes('to all'));
   });
 
+  it('is not removed when it is enabled while its removal waits', async () => {
+    const rows = await rowsOf(sql.from, apiKey);
+    await sql.from.query('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM users.users LIMIT 1');
+    const refused = refusal('remove', apiKey, '--yes');
+    const waits = `SELECT FROM pg_stat_activity WHERE query LIKE 'CREATE INDEX CONCURRENTLY users_of_%' AND wait_event_type = 'Lock'`;
+    await eventually(async () => (await sql.to.query(waits)).rowCount === 1);
+    await from.keys('enable', apiKey);
+    await sql.from.query('COMMIT');
+    expect(await refused).toMatch(/^1: API key key_\w+ is enabled\. /);
+    expect(await rowsOf(sql.from, apiKey)).toEqual(rows);
+    await from.keys('disable', apiKey);
+    await settledRowsOf(sql.from, apiKey);
+  });
+
   it('leaves nothing where it was removed, and others as they are', async () => {
     await addStrangers();
     const touched = await usersTouched();

@@ -25,6 +25,8 @@ export async function removeTenant(client: ClientBase, apiKey: string, progress:
   progress('an index of the users of all tenants, for the time of the removal');
   try {
     await client.query(`CREATE INDEX CONCURRENTLY ${index} ON users.users (organization)`);
+    // The index has waited for transactions that may take hours, and the tenant may be in use again.
+    await requireQuiet(client, apiKey);
     return await emptyTables(client, apiKey, progress);
   } finally {
     await dropIndex();

@@ -47,6 +47,11 @@ describe('openapi.json', () => {
     expect(posts.map(([path]) => path)).toEqual(expect.arrayContaining(three));
   });
 
+  it('names an operation after its whole path, because generated clients have a function of this name', () => {
+    const named = document.paths['/v1/users/data/delete'] as { post: { operationId: string } };
+    expect(named.post.operationId).toBe('usersDataDelete');
+  });
+
   it('has exactly the schemas that it refers to', () => {
     const text = JSON.stringify(document);
     const referred = new Set([...text.matchAll(/#\/components\/schemas\/(\w+)/g)].map(([, name]) => name));

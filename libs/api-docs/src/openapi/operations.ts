@@ -8,10 +8,10 @@ type HttpMessage = (typeof HTTP_MESSAGES)[number];
 /** The Path Item of one operation. */
 export function pathItemOf(message: HttpMessage): object {
   const { path, summary, description, idempotent, examples } = message.http;
-  const [resource, operation] = path.slice('/v1/'.length).split('/');
+  const [resource, ...rest] = path.slice('/v1/'.length).split('/');
   return {
     post: {
-      operationId: `${resource}${capitalized(operation)}`,
+      operationId: [resource, ...rest.map(capitalized)].join(''),
       tags: [capitalized(resource)],
       summary,
       description,

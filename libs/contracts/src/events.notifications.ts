@@ -46,7 +46,8 @@ export class NotificationAddedData {
 }
 
 export const NotificationAdded = event('notifications', EVENT_TYPES.notificationAdded, NotificationAddedData, {
-  purpose: 'A notification was stored. With `notifyUsers` the event has all data that an e-mail or push service needs.',
+  purpose:
+    'A notification was stored. Each user in `notifyUsers` has the name and the e-mail address that were sent; `users.get.v1` reads those that were not.',
   example: {
     notificationId: 'release-1.0',
     organizationId: 'acme',

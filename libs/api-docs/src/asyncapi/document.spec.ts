@@ -8,6 +8,7 @@ import { ALL_MESSAGES } from '@app/contracts/all-messages';
 import { MAX_QUERY_BYTES } from '@app/contracts/json';
 import { validateBody } from '@app/contracts/validate';
 import { HEADER } from '@app/amqp/messages/headers';
+import { messageProperties } from '@app/amqp/messages/message-properties';
 import { BINDINGS, LANES, QUEUES } from '@app/rabbitmq/topology/topology';
 import { asyncApiDocument } from './document';
 import { schemaRows } from './schema-rows';
@@ -143,6 +144,17 @@ describe('asyncapi.json', () => {
   it('describes every header of the transport', () => {
     const explained = new Set(found.flatMap(([, { headers }]) => schemaRows(headers, schemas).map(({ path }) => path)));
     for (const name of Object.values(HEADER)) expect(explained).toContain(name);
+  });
+
+  it('describes every property that a caller sets', () => {
+    const sent = messageProperties(ALL_MESSAGES[0], { requestId: 'r' }, { appId: 'a', userId: 'u' }, 'c', {
+      replyTo: 'q',
+      timeoutMs: 1000,
+    });
+    const names = Object.keys(sent).map((name) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`));
+    const described = Object.keys((schemas.CommandProperties as Sized).properties!);
+    // `persistent` is the delivery mode.
+    expect(names.filter((name) => !described.includes(name)).sort()).toEqual(['headers', 'persistent']);
   });
 
   it('names the exchanges of every operation, and the queues that are bound there, as declared', () => {

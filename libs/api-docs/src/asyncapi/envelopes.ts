@@ -78,6 +78,8 @@ const PROPERTIES = {
   ),
 };
 
+const EXPIRATION = { type: 'string', pattern: '^[0-9]+$' };
+
 const QUERY_PROPERTIES: FieldsSchema = {
   type: 'object',
   required: ['reply_to'],
@@ -85,8 +87,7 @@ const QUERY_PROPERTIES: FieldsSchema = {
     ...PROPERTIES,
     reply_to: { ...PROPERTIES.reply_to, description: 'Your queue, bound to exchange `replies` by its own name.' },
     expiration: {
-      type: 'string',
-      pattern: '^[0-9]+$',
+      ...EXPIRATION,
       description: 'Milliseconds that you wait, as text (an AMQP rule). An expired query is not executed.',
     },
   },
@@ -104,6 +105,11 @@ const COMMAND_PROPERTIES: FieldsSchema = {
       'Identity of the effect. When the message is published again with the same id within 24 hours, a notification is not stored twice, and nothing is deleted, removed or erased that came after the first run. A notification without `notificationId` needs it, and uses it as its id. `users.delete.v1` and `users.erase.v1` need it without `x-idempotency-key`, and `notifications.delete.v1` always.',
     ),
     ...PROPERTIES,
+    expiration: {
+      ...EXPIRATION,
+      description:
+        'Milliseconds after which the broker drops a command that still waits in its queue, as text (an AMQP rule). Only with `reply_to`: otherwise nobody learns of it.',
+    },
   },
 };
 

@@ -1,5 +1,6 @@
 import { Described, DescribedOutcomes, Identifier, Identifiers, Success, WholeNumber } from './fields';
 import { command, type Naming, type Refusal } from './message';
+import { refuseMisspelt } from './misspelt';
 import { decodeMomentToken, PageToken } from './page-token';
 
 const FILTERS = ['documentId', 'locationId', 'notificationIds'] as const;
@@ -57,7 +58,7 @@ export class DeleteNotificationsRequest {
     }
     return request.notificationIds && request.pageToken !== undefined
       ? { message: `${named('pageToken')} is not allowed together with notificationIds`, fields: ['pageToken'] }
-      : undefined;
+      : refuseMisspelt(DeleteNotificationsRequest, sent, named);
   }
 }
 

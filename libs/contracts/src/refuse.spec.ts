@@ -2,6 +2,8 @@ import type { ApiError } from './error';
 import type { BodyClass } from './message';
 import { DeleteNotificationsRequest } from './notifications.delete';
 import { UpdateNotificationsRequest } from './notifications.update';
+import { DeleteUsersRequest } from './users.delete';
+import { EraseUsersRequest } from './users.erase';
 import { validateBody } from './validate';
 
 const EITHER = 'must have either notifications, or userId and readUpTo';
@@ -51,6 +53,27 @@ const CASES: [BodyClass<object>, object, string, string, string[]][] = [
     'data.pageToken is not allowed together with notificationIds',
     'pageToken is not allowed together with notificationIds',
     ['pageToken'],
+  ],
+  [
+    DeleteNotificationsRequest,
+    { documentId: 'd', notificationId: 'a' },
+    'data.notificationId is not a field; did you mean notificationIds?',
+    'notificationId is not a field; did you mean notificationIds?',
+    ['notificationId'],
+  ],
+  [
+    DeleteUsersRequest,
+    { userIds: ['u'], document_id: 'd' },
+    'data.document_id is not a field; did you mean documentId?',
+    'document_id is not a field; did you mean documentId?',
+    ['document_id'],
+  ],
+  [
+    EraseUsersRequest,
+    { userIds: ['u'] },
+    'data.organizationId is not a field; did you mean organizationIds?',
+    'organizationId is not a field; did you mean organizationIds?',
+    ['organizationId'],
   ],
 ];
 

@@ -1,7 +1,8 @@
 import { JSONSchema } from 'class-validator-jsonschema';
 import { Described, Identifier, Identifiers, Success } from './fields';
 import { USED_BEFORE } from './idempotency';
-import { command } from './message';
+import { command, type Naming, type Refusal } from './message';
+import { refuseMisspelt } from './misspelt';
 
 export class DeleteUsersRequest {
   @Identifier('Organization of the users.')
@@ -15,6 +16,10 @@ export class DeleteUsersRequest {
 
   @Identifiers('Users to remove. A userId that occurs twice counts once.', { min: 1 })
   userIds: string[];
+
+  static refuse(_: DeleteUsersRequest, sent: Readonly<Record<string, unknown>>, named: Naming): Refusal | undefined {
+    return refuseMisspelt(DeleteUsersRequest, sent, named);
+  }
 }
 
 @JSONSchema({ description: 'Outcome for one user.' })

@@ -1,6 +1,7 @@
 import { Described, Identifiers, Success } from './fields';
 import { USED_BEFORE } from './idempotency';
-import { command } from './message';
+import { command, type Naming, type Refusal } from './message';
+import { refuseMisspelt } from './misspelt';
 
 /** Most users of one call. Each is searched for in all notifications of the tenant. */
 export const MOST_ERASED = 100;
@@ -16,6 +17,10 @@ export class EraseUsersRequest {
 
   @Identifiers('Only in these organizations. Absent: in all organizations of the API key.', { min: 1, optional: true })
   organizationIds?: string[];
+
+  static refuse(_: EraseUsersRequest, sent: Readonly<Record<string, unknown>>, named: Naming): Refusal | undefined {
+    return refuseMisspelt(EraseUsersRequest, sent, named);
+  }
 }
 
 export class EraseUsersResult {

@@ -1,15 +1,10 @@
 import { validateSync, type ValidationError } from 'class-validator';
-import { distance } from 'fastest-levenshtein';
 import { ApiError, type FieldProblem } from './error';
 import { fieldsOf, objectProblem } from './fields';
 import type { BodyClass, Refusal } from './message';
+import { misspeltIn } from './misspelt';
 
 const MAX_DETAILS = 20;
-
-/** Letters by which a misspelt name may differ from a field's. */
-const MISSPELT = 2;
-/** Unknown fields that are compared with a missing one. */
-const MAX_COMPARED = 100;
 
 /**
  * Turns parsed JSON into an instance of a contract class: the same check in the gateway and in every consumer. Unknown fields are dropped, because
@@ -147,8 +142,10 @@ function problemsOf(
     const field = Array.isArray(value) ? `${path}[${key}]` : named(path, property);
     const given = (value as Values)[key];
     const own = constraints?.field;
-    if (own !== undefined) problems.push(fieldProblem(field, own + misspelt(property)));
-    else if (children?.length) {
+    if (own !== undefined) {
+      const sent = misspelt(property);
+      problems.push(fieldProblem(field, sent === undefined ? own : `${own}; ${sent} is not a field`));
+    } else if (children?.length) {
       // The entries of a list have the type of the list.
       const inner =
         fieldsOf(type)
@@ -159,21 +156,6 @@ function problemsOf(
     if (problems.length >= MAX_DETAILS) break;
   }
   return problems.slice(0, MAX_DETAILS);
-}
-
-/** Names the unknown field that a missing one may be, because unknown fields are dropped in silence. */
-function misspeltIn(type: new () => object, value: Values): (missing: string) => string {
-  // Once for all missing fields: a body may have a hundred thousand keys, and to list them takes 15 ms.
-  let unknown: string[] | undefined;
-  return (missing) => {
-    if (value[missing] !== undefined) return '';
-    const known = fieldsOf(type).map(({ name }) => name);
-    unknown ??= Object.keys(value)
-      .slice(0, MAX_COMPARED)
-      .filter((key) => !known.includes(key));
-    const near = unknown.find((key) => key.length <= missing.length + MISSPELT && distance(key, missing) <= MISSPELT);
-    return near === undefined ? '' : `; ${near} is not a field`;
-  };
 }
 
 /** A check may name an inner place (`[3] must be …`, `.actionUser must be …`), so the path ends at the first space. */

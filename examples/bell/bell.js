@@ -38,7 +38,7 @@ function showCount({ count, more }) {
 /** The template names its data in braces. A value may be a user. Data without a place in the template is not shown. */
 function headlineOf({ displayHeadlineMessageTemplate, displayHeadlineMessageTemplateData = {}, actionUser }) {
   const data = { actionUser, ...displayHeadlineMessageTemplateData };
-  return displayHeadlineMessageTemplate.replace(/\{(\w+)\}/g, (all, name) => {
+  return displayHeadlineMessageTemplate.replace(/\{([^{}]+)\}/g, (all, name) => {
     const value = Object.hasOwn(data, name) ? data[name] : undefined;
     return typeof value === 'object' ? value?.name || value?.userId || all : (value ?? all);
   });
@@ -59,6 +59,7 @@ function rowOf(item) {
   mark.type = 'button';
   mark.dataset.id = item.id;
   mark.textContent = item.read ? 'Mark as unread' : 'Mark as read';
+  mark.setAttribute('aria-label', `${mark.textContent}: ${headline.textContent}`);
   mark.addEventListener('click', () => shown(() => markOne(item)));
   row.append(text, mark);
   return row;
@@ -73,7 +74,7 @@ function showList() {
       .querySelector(`[data-id="${CSS.escape(focused)}"]`)
       ?.focus();
   element('older').hidden = pageToken === undefined;
-  if (items.size === 0) element('status').textContent = 'There are no notifications.';
+  element('empty').hidden = items.size > 0;
 }
 
 /** The newest page, in place of everything that is shown: newcomers come in, and what was deleted goes. */

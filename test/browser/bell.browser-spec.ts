@@ -45,13 +45,13 @@ describe('the bell', () => {
     const { status } = await system.call(operation, { organizationId: ORGANIZATION, ...data });
     expect(status).toBe(200);
   }
-  const add = (notificationId: string, headline = 'Number {number}') =>
+  const add = (notificationId: string, headline = 'Number {its-number}') =>
     call('notifications/add', {
       notificationId,
       documentId: 'roadmap',
       actionUser: { userId: 'ada', name: 'Ada Lovelace' },
       displayHeadlineMessageTemplate: headline,
-      displayHeadlineMessageTemplateData: { number: notificationId },
+      displayHeadlineMessageTemplateData: { 'its-number': notificationId },
       notifyUsers: [{ userId: 'grace' }],
     });
   const badge = () => page.locator('#badge').innerText();
@@ -68,6 +68,9 @@ describe('the bell', () => {
     await page.goto(url);
     await page.getByText('Sign in first').waitFor({ state: 'attached' });
     failures.length = 0;
+    await page.goto(`${url}/sign-in?as=newcomer`);
+    await button('Notifications, none unread').click();
+    await page.getByText('There are no notifications.').waitFor();
     await call('users/add', { users: [{ userId: 'grace' }] });
     for (let number = 1; number <= 12; number++) await add(String(number));
     await page.goto(`${url}/sign-in?as=grace`);
@@ -75,6 +78,7 @@ describe('the bell', () => {
     await button('Notifications, 12 unread').click();
     await eventually(async () => (await headlines()).length === 10);
     expect((await headlines())[0]).toBe('Number 12');
+    expect(await page.getByText('There are no notifications.').isVisible()).toBe(false);
     await picture('bell');
     await button('Older ones').click();
     await eventually(async () => (await headlines()).length === 12);
@@ -82,7 +86,7 @@ describe('the bell', () => {
   });
 
   it('marks one as read and as unread again, with the keyboard alone', async () => {
-    await button('Mark as read').first().focus();
+    await button('Mark as read: Number 12').focus();
     await page.keyboard.press('Enter');
     await eventually(async () => (await badge()) === '11');
     await page.keyboard.press('Enter');

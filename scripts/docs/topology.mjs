@@ -24,7 +24,10 @@ export function accountsTable() {
   );
 }
 
-const SERVICE = '<service>';
+/** @param {string} name in front of a queue's name */
+const ofService = (name) => new RegExp(`(?<![\\w.])${name}(?=\\.)`, 'g');
+/** @param {string} number behind the name of an exchange or a queue */
+const ofLane = (number) => new RegExp(`(?<=\\.)${number}\\b`, 'g');
 /** Of a message. Each service has its own. */
 const PATTERN = /\.v\d+$/;
 
@@ -32,21 +35,22 @@ const PATTERN = /\.v\d+$/;
 export function topologyTables() {
   const load = createRequire(import.meta.url);
   /** @type {typeof import('../../libs/rabbitmq/src/topology/topology.ts')} */
-  const { EXCHANGES, QUEUES, BINDINGS, SERVICES } = load(join(ROOT, 'dist/libs/rabbitmq/src/topology/topology.js'));
+  const { EXCHANGES, QUEUES, BINDINGS, LANE_NUMBERS, SERVICES } = load(join(ROOT, 'dist/libs/rabbitmq/src/topology/topology.js'));
   /** @param {{ arguments: Record<string, string | number> }} queue */
   const argumentsOf = (queue) =>
     Object.entries(queue.arguments)
       .map(([name, value]) => code(`${name}: ${value}`))
       .join('<br>');
-  const queues = ofEachService(
-    SERVICES,
+  const queues = ofEach(
+    { names: SERVICES, name: '<service>', pattern: ofService },
     QUEUES.map((queue) => [code(queue.name), argumentsOf(queue)]),
   );
-  const bindings = ofEachService(
-    SERVICES,
+  const ofServices = ofEach(
+    { names: SERVICES, name: '<service>', pattern: ofService },
     BINDINGS.map(({ exchange, routingKey, queue }) => [exchange, routingKey, queue].map(code)),
     ([, key]) => !PATTERN.test(key.slice(1, -1)),
   );
+  const bindings = ofEach({ names: LANE_NUMBERS.slice(1).map(String), name: '<lane>', pattern: ofLane }, ofServices);
   return [
     table(
       ['Exchange', 'Type', 'Purpose'],
@@ -58,20 +62,20 @@ export function topologyTables() {
 }
 
 /**
- * One row in place of the rows that each service has, and that differ in its name alone.
- * @param {readonly string[]} services
+ * One row in place of the rows that each service or lane has, and that differ in its name alone.
+ * @param {{ names: readonly string[], name: string, pattern: (name: string) => RegExp }} of
  * @param {string[][]} rows
  * @param {(row: string[]) => boolean} [mayBe]
  */
-function ofEachService(services, rows, mayBe = () => true) {
+function ofEach({ names, name, pattern }, rows, mayBe = () => true) {
   const key = (/** @type {string[]} */ row) => row.join('\n');
   const all = new Set(rows.map(key));
   const named = (/** @type {string[]} */ row, /** @type {string} */ from, /** @type {string} */ to) =>
-    row.map((cell) => cell.replaceAll(new RegExp(`(?<![\\w.])${from}(?=\\.)`, 'g'), to));
+    row.map((cell) => cell.replaceAll(pattern(from), to));
   const general = rows.map((row) => {
-    const service = services.find((one) => key(named(row, one, SERVICE)) !== key(row));
-    if (!service || !mayBe(row)) return row;
-    return services.every((other) => all.has(key(named(row, service, other)))) ? named(row, service, SERVICE) : row;
+    const found = names.find((one) => key(named(row, one, name)) !== key(row));
+    if (!found || !mayBe(row)) return row;
+    return names.every((other) => all.has(key(named(row, found, other)))) ? named(row, found, name) : row;
   });
   return [...new Map(general.map((row) => [key(row), row])).values()];
 }

@@ -1,6 +1,6 @@
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -270,6 +270,9 @@ describe('the examples', () => {
       await client.call('notifications.get.v1', { organizationId: 'a', locationId: 'l' });`;
     const errors = await compile(directory, 'wrong.ts', wrong);
     expect(errors.match(/wrong\.ts\(\d/g)).toEqual(['wrong.ts(3', 'wrong.ts(4', 'wrong.ts(5', 'wrong.ts(7']);
+    const call = readFileSync(join(EXAMPLES, 'typescript/call.ts'), 'utf8');
+    // Types of Node do not pass this option.
+    expect(await compile(directory, 'exact.ts', call, ['--exactOptionalPropertyTypes', '--skipLibCheck'])).toBe('');
   });
 });
 
@@ -307,12 +310,12 @@ async function packAndInstall(directory: string): Promise<string> {
   return stdout;
 }
 
-/** Compiles the examples, or a text, with `strict` and with library checks. @returns the output of the compiler */
-async function compile(directory: string, file?: string, text?: string): Promise<string> {
+/** Compiles the examples, or a text, with `strict`, with library checks and with more options. @returns the output of the compiler */
+async function compile(directory: string, file?: string, text?: string, more: string[] = []): Promise<string> {
   if (file && text) writeFileSync(join(directory, file), text);
   const sources = file ? [file] : ['publish', 'call', 'listen'].map((name) => `src/${name}.ts`);
   const types = ['--typeRoots', join(process.cwd(), 'node_modules/@types'), '--types', 'node'];
-  const options = ['--strict', '--target', 'es2023', '--module', 'nodenext', '--ignoreConfig', ...types];
+  const options = ['--strict', '--target', 'es2023', '--module', 'nodenext', '--ignoreConfig', ...types, ...more];
   const out = file ? ['--noEmit'] : ['--outDir', 'build', '--rootDir', 'src'];
   const tsc = join(process.cwd(), 'node_modules/@typescript/native/bin/tsc');
   return run(process.execPath, [tsc, ...options, ...out, ...sources], { cwd: directory }).then(

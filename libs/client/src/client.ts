@@ -40,22 +40,22 @@ export interface ClientOptions {
   /** RabbitMQ with the account of your service: `amqp:`, or `amqps:` for TLS. */
   url: string;
   /** PEM file of the authorities that sign the broker's certificate. Default: the authorities of the system. Read for each connection. */
-  caFile?: string;
+  caFile?: string | undefined;
   /** PEM files of the own certificate and its key, for a broker that demands them. Read for each connection. */
-  certFile?: string;
-  keyFile?: string;
+  certFile?: string | undefined;
+  keyFile?: string | undefined;
   /** Name of your service: the `app_id` of every message, and part of the connection names in the broker. At most 200 bytes. */
   name: string;
   /** Default tenant. */
-  apiKey?: string;
+  apiKey?: string | undefined;
   /** Default time from a call to its deadline, in milliseconds. Default 5000. */
-  timeoutMs?: number;
+  timeoutMs?: number | undefined;
   /** Exchange for commands and calls, as printed by the operator's tool when it created the account. Default `commands`. */
-  exchange?: string;
+  exchange?: string | undefined;
   /** Most calls waiting for their reply; more fail with UNAVAILABLE. Default 1000. */
-  maxPending?: number;
+  maxPending?: number | undefined;
   /** Default: no logger. */
-  logger?: Logger;
+  logger?: Logger | undefined;
 }
 
 const MAX_NAME_BYTES = 200;

@@ -9,13 +9,13 @@ export interface ListenOptions {
   /** Handlers for all event types that the operator has bound to the queue. An event of another type is acknowledged. */
   handlers: Handlers;
   /** Most events handled at a time, 1 to 1000. Default 20. With 1 and one process they are handled in the order of arrival, but for letters. */
-  prefetch?: number;
+  prefetch?: number | undefined;
   /** Attempts before an event becomes a dead letter, 1 to 20. Default 8: the waits between them take a minute in total. */
-  tries?: number;
+  tries?: number | undefined;
   /** Most waiting events in a queue that is created here. Above it the oldest become dead letters. Default 100,000. */
-  maxLength?: number;
+  maxLength?: number | undefined;
   /** How long to wait for the broker, in milliseconds; Infinity: as long as it takes. Default 10,000. */
-  timeoutMs?: number;
+  timeoutMs?: number | undefined;
 }
 
 const QUEUE_NAME = /^[A-Za-z0-9._-]{1,200}$/;

@@ -8,19 +8,19 @@ import { MAX_BODY_BYTES, MAX_QUERY_BYTES, MAX_VALUES, valuesOf } from '@app/cont
 /** Options of one command or query. */
 export interface SendOptions {
   /** The tenant. Default: that of the client. */
-  apiKey?: string;
+  apiKey?: string | undefined;
   /** Time from now to the deadline, in milliseconds, at most 5 minutes. Default: that of the client. */
-  timeoutMs?: number;
+  timeoutMs?: number | undefined;
   /** Identity of the effect, 1-255 bytes. A notification sent twice with the same id is stored once. Default: a UUID of version 7. */
-  messageId?: string;
+  messageId?: string | undefined;
   /** 1-255 printable ASCII characters. The first answer is stored for 24 hours, and returned to a repetition. */
-  idempotencyKey?: string;
+  idempotencyKey?: string | undefined;
   /** Id in all logs of this command, 1-128 printable ASCII characters. Default: a random UUID. */
-  requestId?: string;
+  requestId?: string | undefined;
   /** Your W3C trace context: with tracing on, your trace goes on in this system. An invalid one is ignored there. */
-  traceparent?: string;
+  traceparent?: string | undefined;
   /** At most 512 characters. */
-  tracestate?: string;
+  tracestate?: string | undefined;
 }
 
 const MAX_TIMEOUT_MS = 300_000;

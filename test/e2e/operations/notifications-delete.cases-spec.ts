@@ -70,6 +70,7 @@ export const notificationsDelete = (running: () => System): void =>
       [{}, 'This combination of filters is not supported.'],
       [{ locationId: 'l' }, 'This combination of filters is not supported.'],
       [{ documentId: 'd', userId: 'u' }, 'This combination of filters is not supported.'],
+      [{ documentId: 'd', notificationId: 'a' }, 'data.notificationId is not a field; did you mean notificationIds?'],
       [{ notificationIds: ['a'], pageToken: 'WzFd' }, 'data.pageToken is not allowed together with notificationIds'],
       [{ documentId: 'd', pageToken: 'WzFdAA' }, 'data.pageToken must be a token'],
       [{ documentId: 'd', pageSize: 0 }, 'data.pageSize must be a whole number from 1 to 256'],

@@ -2,6 +2,7 @@ import { connect } from 'amqplib';
 import { CollaborationClient, type ApiError, type CloudEvent, type Events, type Handlers } from '@app/client/client';
 import { createTestBroker, type TestBroker } from '@app/testing/broker/broker';
 import { eventually } from '@app/testing/eventually';
+import { gate } from '@app/testing/gate';
 import { keepCalling } from '@app/testing/system/keep-calling';
 import { requiredEnv } from '@app/testing/required-env';
 import { System } from '@app/testing/system/system';
@@ -218,8 +219,7 @@ describe('the client of other services', () => {
 
     it('finishes the running handlers when it closes, and leaves the other events', async () => {
       const seen: string[] = [];
-      let letGo: () => void = () => undefined;
-      const held = new Promise<void>((resolve) => (letGo = resolve));
+      const { open: letGo, opened: held } = gate();
       const { queue, listening } = await listen(async (event) => {
         seen.push(userOf(event));
         await held;

@@ -3,6 +3,7 @@ import { connect } from 'amqplib';
 import { commandMessage } from '@app/amqp/messages/command-format';
 import type { Request } from '@app/amqp/messages/message-properties';
 import { eventually } from '@app/testing/eventually';
+import { gate } from '@app/testing/gate';
 import type { Cluster } from './harness/cluster';
 import { cutAnywhere, cutAfterCommit, cutAfterPublish, cutBeforeAck, dropReplies, killWriters } from './harness/faults';
 import { describeFaults, type Fault } from './harness/run-fault';
@@ -80,8 +81,7 @@ const poisonInMessage: Fault = {
     const { queue: replyTo } = await channel.assertQueue('', { exclusive: true });
     await channel.bindQueue(replyTo, 'replies', replyTo);
     const requests: Request[] = [];
-    let confirm: () => void = () => undefined;
-    const confirmed = new Promise<void>((resolve) => (confirm = resolve));
+    const { open: confirm, opened: confirmed } = gate();
     const add = (body: Buffer, messageId: string, { 'x-api-key': apiKey, ...headers }: Record<string, string | undefined>) => {
       const options = { apiKey, requestId: messageId, timeoutMs: PATIENCE_MS, messageId };
       const idempotencyKey = headers['x-idempotency-key'];

@@ -1,4 +1,5 @@
 import { eventually } from '@app/testing/eventually';
+import { gate } from '@app/testing/gate';
 import { CREDENTIALS, RunningGateway } from './running-gateway';
 import { answer } from './stub-rabbit';
 
@@ -35,8 +36,8 @@ describe('a call', () => {
 
   it('has the time that the look at its credentials has left', async () => {
     gateway.rabbit.keys.add('late-key');
-    let letGo = (): void => undefined;
-    gateway.rabbit.checking = new Promise((resolve) => (letGo = resolve));
+    const { open: letGo, opened } = gate();
+    gateway.rabbit.checking = opened;
     const misses = async () => (await gateway.metric('gateway_authentications_total', { source: 'miss' })) ?? 0;
     const before = await misses();
     const first = gateway.post('/v1/users/add', { data: USERS }, { 'x-svc-api-key': 'late-key' });

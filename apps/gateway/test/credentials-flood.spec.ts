@@ -1,4 +1,5 @@
 import { eventually } from '@app/testing/eventually';
+import { gate } from '@app/testing/gate';
 import { MAX_FIRST_QUESTIONS, MAX_WAITING_QUESTIONS } from '../src/admission/authenticator';
 import { RunningGateway } from './running-gateway';
 import { BODY } from './sent-calls';
@@ -13,8 +14,8 @@ describe('while as many new credentials are checked as may be', () => {
 
   it('answers further ones with 503 before Fastify, in one log line, and known ones as ever', async () => {
     expect((await add()).status).toBe(200);
-    let finish = (): void => undefined;
-    gateway.rabbit.checking = new Promise((resolve) => (finish = resolve));
+    const { open: finish, opened } = gate();
+    gateway.rabbit.checking = opened;
     const strangers = Array.from({ length: STRANGERS }, (_, index) => add({ 'x-svc-auth-token': `wrong-${index}` }));
     await eventually(
       async () => ((await gateway.metric('gateway_authentications_total', { source: 'miss' })) ?? 0) >= 1 + STRANGERS,

@@ -2,6 +2,7 @@ import { ApiError } from '@app/contracts/error';
 import type { Message } from '@app/contracts/message';
 import { Authenticate, type AuthenticateRequest, type Verdict } from '@app/contracts/users.authenticate';
 import type { Answer, CallOptions } from '@app/rabbitmq/client/rabbit.client';
+import { gate } from '@app/testing/gate';
 
 export const UNAVAILABLE = new ApiError('UNAVAILABLE', 'The broker is not connected. Nothing was done.');
 
@@ -36,8 +37,7 @@ export class StubRabbit {
 
   /** Keeps calls waiting. @returns `started` resolves after `calls` calls; `finish` answers all calls, present and future */
   hold(calls = 1): { started: Promise<void>; finish: () => void } {
-    let finish = (): void => undefined;
-    const finished = new Promise<void>((resolve) => (finish = resolve));
+    const { open: finish, opened: finished } = gate();
     const started = new Promise<void>((resolve) => {
       this.respond = async () => {
         if (--calls === 0) resolve();

@@ -5,6 +5,7 @@ import { openConnection } from '@app/amqp/connection/open-connection';
 import { HEADER } from '@app/amqp/messages/headers';
 import { createTestBroker, type TestBroker } from '@app/testing/broker/broker';
 import { eventually } from '@app/testing/eventually';
+import { gate } from '@app/testing/gate';
 import { CollaborationClient } from './client';
 
 describe(CollaborationClient.name, () => {
@@ -59,10 +60,8 @@ describe(CollaborationClient.name, () => {
     const handlers = { 'user.added.v1': () => undefined };
     const { queue } = await channel.assertQueue('', { exclusive: true });
     await channel.bindQueue(queue, 'commands', 'documents.set.v1');
-    let begin: () => void = () => undefined;
-    const begun = new Promise<void>((resolve) => (begin = resolve));
-    let go: () => void = () => undefined;
-    const gone = new Promise<void>((resolve) => (go = resolve));
+    const { open: begin, opened: begun } = gate();
+    const { open: go, opened: gone } = gate();
     const handler = async () => {
       begin();
       await gone;
@@ -92,10 +91,8 @@ describe(CollaborationClient.name, () => {
   it('lets handlers publish while it closes that a closed listener has left at work', async () => {
     const { queue } = await channel.assertQueue('', { exclusive: true });
     await channel.bindQueue(queue, 'commands', 'documents.set.v1');
-    let go: () => void = () => undefined;
-    const gone = new Promise<void>((resolve) => (go = resolve));
-    let begin: () => void = () => undefined;
-    const begun = new Promise<void>((resolve) => (begin = resolve));
+    const { open: go, opened: gone } = gate();
+    const { open: begin, opened: begun } = gate();
     const handler = async () => {
       begin();
       await gone;

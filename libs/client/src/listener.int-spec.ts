@@ -3,6 +3,7 @@ import { IN_USE, leaveNode } from '@app/amqp/connection/leave-node';
 import { openConnection } from '@app/amqp/connection/open-connection';
 import { createTestBroker, type TestBroker } from '@app/testing/broker/broker';
 import { eventually } from '@app/testing/eventually';
+import { gate } from '@app/testing/gate';
 import { CollaborationClient, type ApiError, type CloudEvent, type Logger } from './client';
 
 const QUEUE = 'billing.events';
@@ -75,8 +76,7 @@ describe('a listener of another service', () => {
 
   it('does not handle an event twice that comes again while its handler runs', async () => {
     const handled: string[] = [];
-    let end: () => void = () => undefined;
-    const ended = new Promise<void>((resolve) => (end = resolve));
+    const { open: end, opened: ended } = gate();
     const lines: string[] = [];
     const logger = loggerOf((fields) => lines.push((fields as { msg: string }).msg));
     client = new CollaborationClient({ url: broker.url, name: 'twice', apiKey: 'key', logger });

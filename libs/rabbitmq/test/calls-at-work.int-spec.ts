@@ -3,9 +3,10 @@ import { AddUsers } from '@app/contracts/users.add';
 import { Exists } from '@app/contracts/users.exists';
 import { within } from '@app/runtime/within';
 import { eventually } from '@app/testing/eventually';
+import { gate } from '@app/testing/gate';
 import type { UsersHandlers } from '@app/testing/system/users-stub';
 import { RabbitClient } from '../src/client/rabbit.client';
-import { CallsBench, gate, OPTIONS } from './calls-bench';
+import { CallsBench, OPTIONS } from './calls-bench';
 import { BODY, failure } from './stubbed-users';
 
 describe('calls at work', () => {

@@ -9,13 +9,6 @@ import { unexpected } from './stubbed-users';
 
 export const OPTIONS: CallOptions = { apiKey: 'key', requestId: 'request-1', timeoutMs: 5000 };
 
-/** A promise that the test resolves, so that a handler runs for as long as the test wants. */
-export function gate() {
-  let open!: () => void;
-  const opened = new Promise<void>((resolve) => (open = resolve));
-  return { open, opened };
-}
-
 /** A client with few pending calls, and a users service that a test may start again with other settings. */
 export class CallsBench {
   server?: RabbitServer;

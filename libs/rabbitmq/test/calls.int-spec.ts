@@ -7,10 +7,11 @@ import { Caller } from '@app/amqp/calls/caller';
 import { Reply } from '@app/amqp/messages/reply';
 import type { TestBroker } from '@app/testing/broker/broker';
 import { eventually } from '@app/testing/eventually';
+import { gate } from '@app/testing/gate';
 import type { UsersHandlers } from '@app/testing/system/users-stub';
 import type { RabbitClient } from '../src/client/rabbit.client';
 import type { DeliveryContext } from '../src/delivery/delivery-context';
-import { CallsBench, gate, OPTIONS } from './calls-bench';
+import { CallsBench, OPTIONS } from './calls-bench';
 import { BODY, failure } from './stubbed-users';
 
 describe('calls', () => {

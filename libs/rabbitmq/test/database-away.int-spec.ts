@@ -1,6 +1,7 @@
 import { AddUsers } from '@app/contracts/users.add';
 import { Exists } from '@app/contracts/users.exists';
 import { eventually } from '@app/testing/eventually';
+import { gate } from '@app/testing/gate';
 import type { UsersHandlers } from '@app/testing/system/users-stub';
 import type { DeliveryContext } from '../src/delivery/delivery-context';
 import { BODY, CALL, DEAD, REFUSED, StubbedUsers } from './stubbed-users';
@@ -80,8 +81,7 @@ describe('without the database', () => {
     databaseIsBack = () => back;
     probes = 0;
     const runs: unknown[] = [];
-    let fail = (): void => undefined;
-    const failing = new Promise<void>((resolve) => (fail = resolve));
+    const { open: fail, opened: failing } = gate();
     handlers.add = async (_, { messageId }) => {
       if (runs.push(messageId) === PLACES) fail();
       if (back) return { stored: messageId };

@@ -4,6 +4,7 @@ import { ApiError } from '@app/contracts/error';
 import { AddUsers, type AddUsersRequest } from '@app/contracts/users.add';
 import { createDeclaredBroker, type DeclaredBroker } from '@app/testing/broker/broker';
 import { eventually } from '@app/testing/eventually';
+import { gate } from '@app/testing/gate';
 import { startUsersStub, type UsersHandlers } from '@app/testing/system/users-stub';
 import { RabbitClient } from '../src/client/rabbit.client';
 import type { RabbitServer } from '../src/server/rabbit.server';
@@ -52,8 +53,7 @@ describe('lanes', () => {
   it('do not wait for each other, and calls do not wait for lanes', async () => {
     let ended = 0;
     const endedBefore = new Map<string, number>();
-    let begin = (): void => undefined;
-    const begun = new Promise<void>((resolve) => (begin = resolve));
+    const { open: begin, opened: begun } = gate();
     handlers.add = async ({ organizationId }) => {
       // Otherwise the backlog could be over before the others are published.
       if (organizationId === 'backlog') await begun;

@@ -5,6 +5,7 @@ import { Authenticate } from '@app/contracts/users.authenticate';
 import { createTestBroker, type TestBroker } from '@app/testing/broker/broker';
 import { BrokerLinks } from '@app/testing/broker/broker-links';
 import { eventually } from '@app/testing/eventually';
+import { gate } from '@app/testing/gate';
 import { startUsersStub, type UsersHandlers } from '@app/testing/system/users-stub';
 import { RabbitClient } from '../src/client/rabbit.client';
 import type { RabbitServer } from '../src/server/rabbit.server';
@@ -89,8 +90,7 @@ describe('connections whose node has returned', () => {
   );
 
   it('say at once that the outcome of a command is unknown, and ask queries again, when the earlier node ends before their work', async () => {
-    let letGo!: () => void;
-    const gone = new Promise<void>((resolve) => (letGo = resolve));
+    const { open: letGo, opened: gone } = gate();
     let [asked, added, isGone] = [0, 0, false];
     handlers.authenticate = async () => {
       asked++;
@@ -159,8 +159,7 @@ describe('connections whose node has returned', () => {
 
   it('stay open at the earlier node for work that runs, which is executed once and answered', async () => {
     let runs = 0;
-    let finish!: () => void;
-    const finished = new Promise<void>((resolve) => (finish = resolve));
+    const { open: finish, opened: finished } = gate();
     handlers.add = async () => {
       runs++;
       await finished;

@@ -8,6 +8,7 @@ import { AddUsers } from '@app/contracts/users.add';
 import { Authenticate } from '@app/contracts/users.authenticate';
 import { Exists } from '@app/contracts/users.exists';
 import { eventually } from '@app/testing/eventually';
+import { gate } from '@app/testing/gate';
 import { PrivateServer } from '@app/testing/system/private-server';
 import { startUsersStub, type UsersHandlers } from '@app/testing/system/users-stub';
 import { RabbitClient } from '../src/client/rabbit.client';
@@ -69,11 +70,10 @@ describe('queries', () => {
   it('keep their places while the broker takes no answers, because these would fill the memory', async () => {
     const page = 'x'.repeat(4 * 1024 * 1024);
     let started = 0;
-    let letGo = (): void => undefined;
-    const gate = new Promise<void>((resolve) => (letGo = resolve));
+    const { open: letGo, opened } = gate();
     handlers.exists = async () => {
       started++;
-      await gate;
+      await opened;
       return { page };
     };
     const answers = Array.from({ length: 40 }, () => client.call(Exists, {}, { ...CALL, timeoutMs: 40_000 }));

@@ -1,6 +1,7 @@
 import { Registry } from 'prom-client';
 import { AddUsers } from '@app/contracts/users.add';
 import { eventually } from '@app/testing/eventually';
+import { gate } from '@app/testing/gate';
 import { PrivateServer } from '@app/testing/system/private-server';
 import { startUsersStub, type UsersHandlers } from '@app/testing/system/users-stub';
 import { RabbitClient } from '../src/client/rabbit.client';
@@ -57,8 +58,7 @@ export class RecoveryBench {
   /** Calls a command whose handler runs until `letGo` is called. */
   async running(timeoutMs = CALL.timeoutMs) {
     let runs = 0;
-    let letGo!: () => void;
-    const gone = new Promise<void>((resolve) => (letGo = resolve));
+    const { open: letGo, opened: gone } = gate();
     this.handlers.add = async (_, { redelivered }) => {
       runs++;
       await gone;

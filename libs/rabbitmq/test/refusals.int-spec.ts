@@ -4,6 +4,7 @@ import { LIGHT_COMMAND_BYTES } from '@app/amqp/messages/command-format';
 import { AddUsers } from '@app/contracts/users.add';
 import { createTestBroker, type TestBroker } from '@app/testing/broker/broker';
 import { eventually } from '@app/testing/eventually';
+import { gate } from '@app/testing/gate';
 import { startUsersStub, type UsersHandlers } from '@app/testing/system/users-stub';
 import { BASIC_ACK, FaultProxy, type Link } from '../../../test/faults/harness/fault-proxy';
 import { RabbitClient } from '../src/client/rabbit.client';
@@ -25,8 +26,7 @@ describe('refusals', () => {
   beforeAll(async () => {
     broker = await createTestBroker();
     await declareTopology(broker.url);
-    const { hostname: host, port } = new URL(broker.url);
-    proxy = await FaultProxy.start({ host, port: Number(port) });
+    proxy = await FaultProxy.to(broker.url);
     client = new RabbitClient({ connection: { url: broker.url, name: 'gateway' }, metrics: new Registry() });
     await client.connect();
     watch();
@@ -74,10 +74,8 @@ describe('refusals', () => {
   });
 
   it.each(STATUSES)('%s: when the delivery is lost before, the answer is that of the redelivery', async (status) => {
-    let finish!: () => void;
-    const finished = new Promise<void>((resolve) => (finish = resolve));
-    let again!: () => void;
-    const redelivery = new Promise<void>((resolve) => (again = resolve));
+    const { open: finish, opened: finished } = gate();
+    const { open: again, opened: redelivery } = gate();
     handlers.add = async ({ organizationId }, { redelivered }) => {
       if (organizationId === 'later') return {};
       if (redelivered) {
@@ -111,8 +109,7 @@ describe('refusals', () => {
   });
 
   it.each(STATUSES)('%s: a refusal does not wait for heavy commands of another tenant', async (status) => {
-    let finish!: () => void;
-    const finished = new Promise<void>((resolve) => (finish = resolve));
+    const { open: finish, opened: finished } = gate();
     handlers.add = async ({ organizationId }) => {
       if (organizationId === 'refused') throw new ApiError(status, 'Not now.');
       await finished;

@@ -3,6 +3,7 @@ import { openConnection } from '@app/amqp/connection/open-connection';
 import { AddUsers } from '@app/contracts/users.add';
 import { createTestBroker, type TestBroker } from '@app/testing/broker/broker';
 import { eventually } from '@app/testing/eventually';
+import { gate } from '@app/testing/gate';
 import { startUsersStub, type UsersHandlers } from '@app/testing/system/users-stub';
 import { BASIC_ACK, type FaultProxy, type Link } from '../../../test/faults/harness/fault-proxy';
 import type { RabbitClient } from '../src/client/rabbit.client';
@@ -103,8 +104,7 @@ describe('a confirmed reply to a command', () => {
     const answer = client.call(AddUsers, BODY, CALL);
     await reply;
     // The broker has everything that was sent before this command is delivered.
-    let isDelivered!: () => void;
-    const delivered = new Promise<void>((resolve) => (isDelivered = resolve));
+    const { open: isDelivered, opened: delivered } = gate();
     handlers.add = () => (isDelivered(), {});
     const later = client.call(AddUsers, BODY, CALL);
     await delivered;

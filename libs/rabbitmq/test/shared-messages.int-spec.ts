@@ -110,8 +110,7 @@ describe('commands that share a message', () => {
     await bench.publishShared(['a', 'b', 'c']);
     await bench.crash();
     await bench.crash();
-    const { hostname: host, port } = new URL(bench.broker.url);
-    const proxy = await FaultProxy.start({ host, port: Number(port) });
+    const proxy = await FaultProxy.to(bench.broker.url);
     let publishing: Link | undefined;
     proxy.inspector = (bytes, direction, link) => {
       if (direction === 'toServer' && bytes.includes('users publishing')) publishing = link;

@@ -28,8 +28,7 @@ describe('letters that the broker does not confirm', () => {
   beforeAll(async () => {
     broker = await createTestBroker();
     await declareTopology(broker.url);
-    const { hostname: host, port } = new URL(broker.url);
-    proxy = await FaultProxy.start({ host, port: Number(port) });
+    proxy = await FaultProxy.to(broker.url);
     let publishing: Link | undefined;
     proxy.inspector = (bytes, direction, link) => {
       if (direction === 'toServer' && bytes.includes('users publishing')) publishing = link;

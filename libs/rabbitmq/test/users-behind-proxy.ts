@@ -19,8 +19,7 @@ export class UsersBehindProxy {
   /** @param brokerUrl of an empty virtual host */
   static async start(brokerUrl: string, handlers: UsersHandlers, options: StubOptions): Promise<UsersBehindProxy> {
     await declareTopology(brokerUrl);
-    const { hostname: host, port } = new URL(brokerUrl);
-    const proxy = await FaultProxy.start({ host, port: Number(port) });
+    const proxy = await FaultProxy.to(brokerUrl);
     const client = new RabbitClient({ connection: { url: brokerUrl, name: 'gateway' }, metrics: new Registry() });
     await client.connect();
     const server = await startUsersStub({ ...options, connection: { url: proxy.through(brokerUrl), name: 'users' } }, handlers);

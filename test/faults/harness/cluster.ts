@@ -155,8 +155,8 @@ export class Cluster {
   }
 
   private async node(app: AppName, random: Random, env: Record<string, string> = {}): Promise<Node> {
-    const toBroker = await proxyTo(this.broker.url, random);
-    const toDatabase = app === 'gateway' ? undefined : await proxyTo(this.database.url, random);
+    const toBroker = await FaultProxy.to(this.broker.url, random.next);
+    const toDatabase = app === 'gateway' ? undefined : await FaultProxy.to(this.database.url, random.next);
     const process = new ServiceProcess(app, {
       AMQP_URL: toBroker.through(this.broker.url),
       ...(toDatabase && { DATABASE_URL: toDatabase.through(this.database.url) }),
@@ -199,9 +199,4 @@ export async function unsettledIn(brokerUrl: string): Promise<string[]> {
   } finally {
     await connection.close();
   }
-}
-
-async function proxyTo(url: string, random: Random): Promise<FaultProxy> {
-  const { hostname: host, port } = new URL(url);
-  return FaultProxy.start({ host, port: Number(port) }, random.next);
 }

@@ -44,6 +44,12 @@ export class FaultProxy {
     server.on('connection', (client) => this.accept(client));
   }
 
+  /** To the server of a URL with one host. */
+  static to(url: string, random?: () => number): Promise<FaultProxy> {
+    const { hostname: host, port } = new URL(url);
+    return FaultProxy.start({ host, port: Number(port) }, random);
+  }
+
   /** @param random returns a number between 0 and 1, for the jitter */
   static async start(target: { host: string; port: number }, random: () => number = Math.random): Promise<FaultProxy> {
     const server = createServer({ allowHalfOpen: true, noDelay: true });

@@ -41,8 +41,7 @@ export class ScalingSystem {
       PrivateServer.start('postgres', '--setting', `max_connections=${maxConnections}`),
       PrivateServer.start('prometheus'),
     ]);
-    const { hostname, port } = new URL(database.url);
-    const proxy = await FaultProxy.start({ host: hostname, port: Number(port) });
+    const proxy = await FaultProxy.to(database.url);
     proxy.change({ latencyMs: LATENCY_MS }, 'toServer');
     // The only notifications process that System starts is the reader.
     const env = { NOTIFICATIONS_QUEUES: 'queries,events' };

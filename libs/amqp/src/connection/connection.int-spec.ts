@@ -2,6 +2,7 @@ import type { Channel } from 'amqplib';
 import { createTestBroker, type TestBroker } from '@app/testing/broker/broker';
 import { BrokerLinks } from '@app/testing/broker/broker-links';
 import { eventually } from '@app/testing/eventually';
+import { gate } from '@app/testing/gate';
 import { RabbitChannel, type ChannelOptions } from './channel';
 import { RabbitConnection } from './connection';
 import { isClosed } from './open-connection';
@@ -228,8 +229,7 @@ describe('a connection to one of several nodes', () => {
   });
 
   it('keeps the earlier connection for work of one channel, although another has no more to wait for', async () => {
-    let letGo!: () => void;
-    const gone = new Promise<void>((resolve) => (letGo = resolve));
+    const { open: letGo, opened: gone } = gate();
     const { connection, channel, node } = await opened({ drain: () => gone }, 100);
     // As after a nack.
     const other = channelOf(connection, { drain: () => Promise.reject(new Error('message nacked')) });
@@ -247,8 +247,7 @@ describe('a connection to one of several nodes', () => {
   });
 
   it('closes at once while it connects again, also when an earlier connection is still needed', async () => {
-    let letGo!: () => void;
-    const gone = new Promise<void>((resolve) => (letGo = resolve));
+    const { open: letGo, opened: gone } = gate();
     const { connection, channel, node } = await opened({ drain: () => gone }, 100);
     const elsewhere = links.proxies.filter((proxy) => proxy !== node);
     links.kill(node);

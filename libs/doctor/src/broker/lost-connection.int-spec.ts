@@ -19,8 +19,7 @@ describe('the doctor and a connection that is lost', () => {
     const model = await openConnection({ url: broker.url, name: 'test' });
     await (await model.createChannel()).assertExchange('commands', 'topic');
     await model.close();
-    const { hostname: host, port } = new URL(broker.url);
-    proxy = await FaultProxy.start({ host, port: Number(port) });
+    proxy = await FaultProxy.to(broker.url);
   });
   afterAll(async () => {
     await proxy?.close();

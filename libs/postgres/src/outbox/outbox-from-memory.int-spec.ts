@@ -3,6 +3,7 @@ import { register } from 'prom-client';
 import type { DataSource } from 'typeorm';
 import { createEmptyDatabase, type TestDatabase } from '@app/testing/database/server-databases';
 import { eventually } from '@app/testing/eventually';
+import { gate } from '@app/testing/gate';
 import { createDataSource } from '../connections/data-source';
 import { EVENT_MEMORY_BYTES, EVENT_MEMORY_MS } from './event-memory';
 import { OutboxRelay } from './outbox';
@@ -181,8 +182,7 @@ describe('an outbox that publishes from memory', () => {
   });
 
   it('remembers no more than its bound while the broker is away, and reads the rest from the table later', async () => {
-    let brokerIsBack: () => void = () => undefined;
-    const back = new Promise<void>((resolve) => (brokerIsBack = resolve));
+    const { open: brokerIsBack, opened: back } = gate();
     const relay = relayTo((events) => back.then(() => toList(events)));
     const ids = numbered(60);
     // A character of two bytes in UTF-8.

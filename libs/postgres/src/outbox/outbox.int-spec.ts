@@ -2,6 +2,7 @@ import { Client } from 'pg';
 import type { DataSource } from 'typeorm';
 import { createEmptyDatabase, type TestDatabase } from '@app/testing/database/server-databases';
 import { eventually } from '@app/testing/eventually';
+import { gate } from '@app/testing/gate';
 import { createDataSource } from '../connections/data-source';
 import { OutboxFull, OutboxRelay } from './outbox';
 import type { OutboxEvent, OutboxOptions } from './outbox-event';
@@ -160,8 +161,7 @@ describe(OutboxRelay.name, () => {
   });
 
   it('leaves the events of a process whose connection ended to the other processes', async () => {
-    let inHand: () => void = () => undefined;
-    const taken = new Promise<void>((resolve) => (inHand = resolve));
+    const { open: inHand, opened: taken } = gate();
     const dying = relayTo(() => {
       inHand();
       return new Promise(() => undefined);
@@ -197,8 +197,7 @@ describe(OutboxRelay.name, () => {
   });
 
   it('refuses more when it is full, and takes them again once the broker has taken some', async () => {
-    let brokerIsBack: () => void = () => undefined;
-    const back = new Promise<void>((resolve) => (brokerIsBack = resolve));
+    const { open: brokerIsBack, opened: back } = gate();
     const relay = relayTo((events) => back.then(() => toList(events)), { maxEvents: 10 });
     await write(...numbered(10));
     relay.start();

@@ -15,8 +15,7 @@ describe('a connection that is lost while a channel closes', () => {
   beforeAll(async () => {
     broker = await createTestBroker();
     await declareTopology(broker.url);
-    const { hostname: host, port } = new URL(broker.url);
-    proxy = await FaultProxy.start({ host, port: Number(port) });
+    proxy = await FaultProxy.to(broker.url);
   });
   afterAll(async () => {
     await proxy?.close();

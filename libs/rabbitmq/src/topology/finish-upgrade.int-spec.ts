@@ -109,8 +109,7 @@ describe('an upgrade', () => {
 
   it('is not finished when the connection is lost while it looks for the last queue', async () => {
     await declareTopology(broker.url, { upgraded: true });
-    const { hostname: host, port } = new URL(broker.url);
-    const proxy = await FaultProxy.start({ host, port: Number(port) });
+    const proxy = await FaultProxy.to(broker.url);
     const last = EARLIER_QUEUES.at(-1)!.name;
     proxy.inspector = (bytes, direction) =>
       direction === 'toServer' && bytes.includes(DECLARE) && bytes.includes(last) ? 'cut' : 'pass';

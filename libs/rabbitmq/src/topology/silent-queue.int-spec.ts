@@ -22,8 +22,7 @@ describe('the end of an upgrade beside a queue whose leader does not answer', ()
   beforeAll(async () => {
     broker = await PrivateServer.start('rabbitmq');
     await declareTopology(broker.url);
-    const { hostname: host, port } = new URL(broker.url);
-    proxy = await FaultProxy.start({ host, port: Number(port) });
+    proxy = await FaultProxy.to(broker.url);
     model = await openConnection({ url: proxy.through(broker.url), name: 'test' });
     channel = await model.createConfirmChannel();
     await channel.assertQueue(EARLIER, { arguments: { 'x-queue-type': 'quorum' } });

@@ -9,8 +9,7 @@ export class BrokerLinks {
   ) {}
 
   static async to(target: string, count: number): Promise<BrokerLinks> {
-    const { hostname: host, port } = new URL(target);
-    const proxies = await Promise.all(Array.from({ length: count }, () => FaultProxy.start({ host, port: Number(port) })));
+    const proxies = await Promise.all(Array.from({ length: count }, () => FaultProxy.to(target)));
     const hosts = proxies.map((proxy) => new URL(proxy.through(target)).host);
     return new BrokerLinks(proxies, target.replace(`@${new URL(target).host}`, `@${hosts.join()}`));
   }

@@ -101,7 +101,7 @@ describe('events of two versions in the outboxes', () => {
   const isTold = (type: string, word: string) =>
     events.some((event) => event.type === type && JSON.stringify(event.data).includes(JSON.stringify(word)));
   /** An event leaves the outbox a moment before its listener has it. */
-  const told = (type: string, word: string) => eventually(() => isTold(type, word), 5000).catch(() => false);
+  const told = (type: string, word: string) => eventually(() => isTold(type, word), LIMIT_MS).catch(() => false);
   /** Each change is one that no earlier event has prepared: its event was published before. */
   const prepare = async (round: string) => {
     for (const name of ['removed', 'erased', 'reader']) await addUser(`${name} ${round}`);

@@ -6,8 +6,8 @@ import { eventually } from '@app/testing/eventually';
 import { gate } from '@app/testing/gate';
 import type { UsersHandlers } from '@app/testing/system/users-stub';
 import { RabbitClient } from '../src/client/rabbit.client';
-import { CallsBench, OPTIONS } from './calls-bench';
-import { BODY, failure } from './stubbed-users';
+import { CallsBench } from './calls-bench';
+import { BODY, CALL, failure } from './stubbed-users';
 
 describe('calls at work', () => {
   let bench: CallsBench;
@@ -33,11 +33,11 @@ describe('calls at work', () => {
       await opened;
       running--;
     };
-    const calls = Array.from({ length: 10 }, () => client.call(AddUsers, BODY, OPTIONS));
+    const calls = Array.from({ length: 10 }, () => client.call(AddUsers, BODY, CALL));
     await eventually(() => running === 3);
     // A query afterwards proves that the broker had the time to deliver more.
     handlers.exists = () => ({});
-    await client.call(Exists, {}, OPTIONS);
+    await client.call(Exists, {}, CALL);
     expect(running).toBe(3);
     open();
     await Promise.all(calls);
@@ -58,12 +58,12 @@ describe('calls at work', () => {
     };
     // So large that no two of them share a message.
     const users = Array.from({ length: 800 }, (_, n) => ({ userId: String(n), name: 'n'.repeat(200) }));
-    const heavy = Array.from({ length: 2 * PLACES }, () => client.call(AddUsers, { ...BODY, users }, OPTIONS));
+    const heavy = Array.from({ length: 2 * PLACES }, () => client.call(AddUsers, { ...BODY, users }, CALL));
     const inFlight = async () => (await metrics.getSingleMetric('rabbitmq_deliveries_in_flight')!.get()).values;
     await eventually(async () =>
       (await inFlight()).some(({ labels, value }) => labels.queue === 'users.calls' && value >= PLACES),
     );
-    const answer = await client.call(AddUsers, BODY, { ...OPTIONS, apiKey: 'another key' });
+    const answer = await client.call(AddUsers, BODY, { ...CALL, apiKey: 'another key' });
     expect(answer.parse()).toEqual({ light: true });
     expect(running).toBeGreaterThan(0);
     expect(running).toBeLessThan(PLACES);
@@ -84,13 +84,13 @@ describe('calls at work', () => {
       await bench.server?.close();
       const started = performance.now();
       const late = [
-        client.call(AddUsers, BODY, { ...OPTIONS, timeoutMs: 200, messageId: 'late' }),
-        client.call(Exists, {}, { ...OPTIONS, timeoutMs: 200 }),
+        client.call(AddUsers, BODY, { ...CALL, timeoutMs: 200, messageId: 'late' }),
+        client.call(Exists, {}, { ...CALL, timeoutMs: 200 }),
       ];
       for (const { status } of await Promise.all(late.map(failure))) statuses.add(status);
       tookMs.push(performance.now() - started);
       await bench.startServer();
-      await client.call(AddUsers, BODY, { ...OPTIONS, messageId: 'in time' });
+      await client.call(AddUsers, BODY, { ...CALL, messageId: 'in time' });
       return expired();
     });
     expect([...statuses]).toEqual(['DEADLINE_EXCEEDED']);
@@ -107,7 +107,7 @@ describe('calls at work', () => {
       await opened;
       return { done: true };
     };
-    const call = client.call(AddUsers, BODY, OPTIONS);
+    const call = client.call(AddUsers, BODY, CALL);
     await running.opened;
     const closed = bench.server?.close();
     // The only sign of waiting is that close() has not resolved.
@@ -118,7 +118,7 @@ describe('calls at work', () => {
 
     handlers.add = (_, { redelivered }) => ({ redelivered });
     await bench.startServer();
-    expect((await client.call(AddUsers, BODY, OPTIONS)).parse()).toEqual({ redelivered: false });
+    expect((await client.call(AddUsers, BODY, CALL)).parse()).toEqual({ redelivered: false });
   });
 
   it('lets pending calls finish when the client closes, and refuses new ones', async () => {
@@ -130,9 +130,9 @@ describe('calls at work', () => {
       await opened;
       return { done: true };
     };
-    const call = other.call(AddUsers, BODY, OPTIONS);
+    const call = other.call(AddUsers, BODY, CALL);
     const closed = other.close();
-    expect((await failure(other.call(AddUsers, BODY, OPTIONS))).status).toBe('UNAVAILABLE');
+    expect((await failure(other.call(AddUsers, BODY, CALL))).status).toBe('UNAVAILABLE');
     open();
     expect((await call).parse()).toEqual({ done: true });
     await closed;

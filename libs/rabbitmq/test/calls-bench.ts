@@ -2,12 +2,10 @@ import { Registry } from 'prom-client';
 import { createTestBroker, type TestBroker } from '@app/testing/broker/broker';
 import { eventually } from '@app/testing/eventually';
 import { startUsersStub, type UsersHandlers } from '@app/testing/system/users-stub';
-import { RabbitClient, type CallOptions } from '../src/client/rabbit.client';
+import { RabbitClient } from '../src/client/rabbit.client';
 import type { RabbitServer } from '../src/server/rabbit.server';
 import { declareTopology } from '../src/topology/declare-topology';
 import { unexpected } from './stubbed-users';
-
-export const OPTIONS: CallOptions = { apiKey: 'key', requestId: 'request-1', timeoutMs: 5000 };
 
 /** A client with few pending calls, and a users service that a test may start again with other settings. */
 export class CallsBench {

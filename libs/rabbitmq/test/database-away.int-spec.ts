@@ -57,22 +57,38 @@ describe('without the database', () => {
     return Math.min(...times);
   };
 
+  /** Again when a busy machine takes longer than a restart may. */
+  const unnoticed = (scene: (database: ReturnType<typeof restarting>) => Promise<unknown>) =>
+    eventually(async () => {
+      const database = restarting();
+      try {
+        await scene(database);
+        return true;
+      } finally {
+        database.comeBack();
+        await eventually(() => users.server.check() === undefined);
+      }
+    });
+
   it('a restart goes unnoticed', async () => {
-    const database = restarting();
-    const runs: string[] = [];
-    handlers.add = (_, { messageId, redelivered }) => {
-      runs.push(`${messageId} ${redelivered}`);
-      if (!database.back) throw new DatabaseAway();
-      return { stored: messageId };
-    };
-    users.publish(BODY, { messageId: 'background' });
-    await eventually(() => users.server.check() === 'the database is away');
-    const awaited = users.client.call(AddUsers, BODY, { ...CALL, messageId: 'awaited' });
-    await eventually(async () => (await inHand('users.calls')) === 1);
-    database.comeBack();
-    expect((await awaited).parse()).toEqual({ stored: 'awaited' });
-    await eventually(() => users.server.check() === undefined);
-    expect(runs.sort()).toEqual(['awaited false', 'background false', 'background false']);
+    await unnoticed(async (database) => {
+      const runs: string[] = [];
+      handlers.add = (_, { messageId, redelivered }) => {
+        runs.push(`${messageId} ${redelivered}`);
+        if (!database.back) throw new DatabaseAway();
+        return { stored: messageId };
+      };
+      users.publish(BODY, { messageId: 'background' });
+      await eventually(() => users.server.check() === 'the database is away');
+      const awaited = users.client.call(AddUsers, BODY, { ...CALL, messageId: 'awaited' });
+      let isRefused = false;
+      awaited.catch(() => (isRefused = true));
+      await eventually(async () => isRefused || (await inHand('users.calls')) === 1);
+      database.comeBack();
+      expect((await awaited).parse()).toEqual({ stored: 'awaited' });
+      await eventually(() => runs.length === 3);
+      expect(runs.sort()).toEqual(['awaited false', 'background false', 'background false']);
+    });
     expect(await users.channel.get(DEAD)).toBe(false);
   });
 
@@ -107,19 +123,20 @@ describe('without the database', () => {
   });
 
   it('a restart goes unnoticed by a query', async () => {
-    const database = restarting();
-    const runs: DeliveryContext[] = [];
-    handlers.exists = (_, context) => {
-      runs.push(context);
-      if (!database.back) throw new DatabaseAway();
-      return { fine: true };
-    };
-    const answer = users.client.call(Exists, {}, CALL);
-    await eventually(() => users.server.check() === 'the database is away');
-    database.comeBack();
-    expect((await answer).parse()).toEqual({ fine: true });
-    // On a busy machine the query may be asked again meanwhile, and that is another delivery.
-    await eventually(() => runs.filter((one) => one === runs[0]).length === 2);
+    await unnoticed(async (database) => {
+      const runs: DeliveryContext[] = [];
+      handlers.exists = (_, context) => {
+        runs.push(context);
+        if (!database.back) throw new DatabaseAway();
+        return { fine: true };
+      };
+      const answer = users.client.call(Exists, {}, CALL);
+      await eventually(() => users.server.check() === 'the database is away');
+      database.comeBack();
+      expect((await answer).parse()).toEqual({ fine: true });
+      // On a busy machine the query may be asked again meanwhile, and that is another delivery.
+      await eventually(() => runs.filter((one) => one === runs[0]).length === 2);
+    });
   });
 
   it('for longer: answers queries that nothing was executed, and goes on consuming them', async () => {

@@ -9,7 +9,8 @@ import type { RabbitServer } from '../src/server/rabbit.server';
 import { declareTopology } from '../src/topology/declare-topology';
 import { BODY } from './stubbed-users';
 
-export const CALL = { apiKey: 'key', requestId: 'r', timeoutMs: 8000 };
+/** Longer than a busy machine takes to end a connection and to open the next one. */
+export const CALL = { apiKey: 'key', requestId: 'r', timeoutMs: 20_000 };
 
 /** A client and a users service, on a broker that a test may break. */
 export class RecoveryBench {

@@ -15,8 +15,6 @@ import { declareTopology } from '../src/topology/declare-topology';
 import { CALL, RecoveryBench } from './recovery-bench';
 import { BODY, failure } from './stubbed-users';
 
-/** A client looks at its reply queue each second. The rest is for the next connection on a slow machine. */
-const NEXT_REPLY_QUEUE_MS = 5000;
 /** Far less than calls wait for the end of an alarm. */
 const AT_ONCE_MS = 1000;
 
@@ -135,8 +133,7 @@ describe('recovery', () => {
     await broker.order(`rabbitmqctl eval ${forget}`);
     letGo();
     expect((await failure(call)).status).toBe('DEADLINE_EXCEEDED');
-    // On a slow machine the deadline comes before the end of the connection.
-    await eventually(() => caller.replyQueue !== replyQueue, NEXT_REPLY_QUEUE_MS);
+    await eventually(() => caller.replyQueue !== replyQueue);
     await bench.expectCallsWork();
   });
 
@@ -159,16 +156,21 @@ describe('recovery', () => {
       wasBlocked = state === 'blocked';
       ask();
     });
-    // For as long as RabbitMQ needs to look at its memory again.
-    const alarm = broker.order(
-      'rabbitmqctl eval A={resource_limit,memory,node()},rabbit_alarm:set_alarm({A,[]}),timer:sleep(1000),rabbit_alarm:clear_alarm(A).',
-    );
-    // The broker blocks a connection when it publishes.
-    await eventually(() => {
-      ask();
+    // Again when a busy machine stands still for as long as the alarm lasts.
+    await eventually(async () => {
+      let isOver = false;
+      // For as long as RabbitMQ needs to look at its memory again.
+      const alarm = broker
+        .order(
+          'rabbitmqctl eval A={resource_limit,memory,node()},rabbit_alarm:set_alarm({A,[]}),timer:sleep(1000),rabbit_alarm:clear_alarm(A).',
+        )
+        .finally(() => (isOver = true));
+      // The broker blocks a connection when it publishes.
+      await eventually(() => (ask(), wasBlocked || isOver));
+      await alarm;
       return wasBlocked;
     });
-    await Promise.all([blocked, alarm]);
+    await blocked;
     await Promise.all(answers);
     expect(executed.sort()).toEqual(asked.sort());
   });
@@ -183,10 +185,15 @@ describe('recovery', () => {
     await eventually(() => client.state === 'blocked');
     const waited = await failure(client.call(AddUsers, BODY, { ...CALL, messageId: 'waited' }));
     expect(waited.status).toBe('UNAVAILABLE');
-    const started = performance.now();
-    const refused = await failure(client.call(AddUsers, BODY, { ...CALL, messageId: 'refused' }));
-    expect(refused.status).toBe('UNAVAILABLE');
-    expect(performance.now() - started).toBeLessThan(AT_ONCE_MS);
+    const tookMs: number[] = [];
+    for (let time = 0; time < 3; time++) {
+      const started = performance.now();
+      const refused = await failure(client.call(AddUsers, BODY, { ...CALL, messageId: 'refused' }));
+      expect(refused.status).toBe('UNAVAILABLE');
+      tookMs.push(performance.now() - started);
+    }
+    // A busy machine delays some of them.
+    expect(Math.min(...tookMs)).toBeLessThan(AT_ONCE_MS);
     expect(client.check()).toBe('the broker is short of memory or disk');
 
     await broker.order('memory alarm off');

@@ -200,11 +200,14 @@ describe('a confirmed reply to a command', () => {
       if (direction === 'toServer' && bytes.includes(MARK)) publishing = link;
       return link === publishing && direction === 'toClient' && bytes.includes(BASIC_ACK) ? 'hold' : 'pass';
     };
-    const before = await seconds();
-    for (let call = 0; call < 3; call++) {
+    const tookSeconds: number[] = [];
+    for (let call = 0; call < 5; call++) {
+      const before = await seconds();
       expect((await client.call(AddUsers, BODY, CALL)).parse()).toEqual({ MARK });
       await eventually(async () => (await inFlight()) === 0);
+      tookSeconds.push((await seconds()) - before);
     }
-    expect((await seconds()) - before).toBeLessThan(2);
+    // The first one is waited for, for a second. A busy machine may delay another one.
+    expect(tookSeconds.filter((took) => took > 0.9).length).toBeLessThan(3);
   });
 });

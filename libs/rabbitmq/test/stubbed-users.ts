@@ -9,7 +9,8 @@ import { RabbitClient } from '../src/client/rabbit.client';
 import type { RabbitServer } from '../src/server/rabbit.server';
 
 export const BODY: AddUsersRequest = { organizationId: 'o', users: [{ userId: 'u' }] };
-export const CALL = { apiKey: 'key', requestId: 'request-1', timeoutMs: 5000 };
+/** Longer than any busy machine stands still. */
+export const CALL = { apiKey: 'key', requestId: 'request-1', timeoutMs: 20_000 };
 export const DEAD = 'users.commands.dead';
 export const REFUSED = 'users.commands.refused';
 

@@ -11,6 +11,9 @@ import { RabbitClient } from '../src/client/rabbit.client';
 import { CALL, RecoveryBench } from './recovery-bench';
 import { BODY, failure } from './stubbed-users';
 
+/** Longer than a busy machine takes for a confirm. */
+const UNCONFIRMED_MS = 3000;
+
 describe('a queue that confirms nothing, as at a node in a minority with Khepri', () => {
   let bench: RecoveryBench;
   let broker: PrivateServer;
@@ -87,8 +90,7 @@ describe('a queue that confirms nothing, as at a node in a minority with Khepri'
   });
 
   it('the time of an alarm says nothing about it', async () => {
-    const unconfirmedMs = 1000;
-    const writer = new RabbitClient({ connection: { url: links.url, name: 'writer', unconfirmedMs }, metrics });
+    const writer = new RabbitClient({ connection: { url: links.url, name: 'writer', unconfirmedMs: UNCONFIRMED_MS }, metrics });
     const { connection } = writer as unknown as { connection: RabbitConnection };
     try {
       await writer.connect();
@@ -97,7 +99,7 @@ describe('a queue that confirms nothing, as at a node in a minority with Khepri'
       await suspend('users.calls');
       await broker.order('memory alarm on');
       // The queue has its command, and the broker blocks the connection. The alarm lasts longer than a queue may confirm nothing.
-      await failure(writer.call(AddUsers, BODY, { ...CALL, timeoutMs: 2 * unconfirmedMs }));
+      await failure(writer.call(AddUsers, BODY, { ...CALL, timeoutMs: 2 * UNCONFIRMED_MS }));
       expect(writer.state).toBe('blocked');
       const states: [string, number][] = [];
       connection.on('state', (state) => states.push([state, performance.now()]));
@@ -105,7 +107,7 @@ describe('a queue that confirms nothing, as at a node in a minority with Khepri'
       await eventually(() => addressesOf('writer calling').length > 1);
       const [[, endedAt], [state, leftAt]] = states;
       expect(state).toBe('down');
-      expect(leftAt - endedAt).toBeGreaterThanOrEqual(unconfirmedMs);
+      expect(leftAt - endedAt).toBeGreaterThanOrEqual(UNCONFIRMED_MS);
     } finally {
       await writer.close();
     }
@@ -139,7 +141,7 @@ describe('a queue that confirms nothing, as at a node in a minority with Khepri'
   it('all connections of an idle service go to another node', async () => {
     const other = await startUsersStub(
       // Without queries no connection is at another node on purpose.
-      { connection: { url: links.url, name: 'other', unconfirmedMs: 1000 }, metrics, queues: ['commands'] },
+      { connection: { url: links.url, name: 'other', unconfirmedMs: UNCONFIRMED_MS }, metrics, queues: ['commands'] },
       handlers,
     );
     const addresses = () => ['other consuming', 'other publishing'].map(addressesOf);

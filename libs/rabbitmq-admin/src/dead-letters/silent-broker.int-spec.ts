@@ -12,6 +12,8 @@ import { run } from './run';
 
 const DEAD = 'users.commands.dead';
 const WAIT_MS = 20_000;
+/** Longest wait for an answer that does not come. */
+const SHORT_MS = 500;
 /** The process that leads the queue of letters, by the name that the broker gives it. */
 const LEADER = `'%2F_${DEAD}'`;
 
@@ -41,40 +43,52 @@ describe('dead letters in a broker that does not answer', () => {
     await channel.waitForConfirms();
     await eventually(async () => (await channel.checkQueue(DEAD)).messageCount === 2);
   });
-  afterEach(() => tools.splice(0).forEach((tool) => destroySocket(tool)));
+  afterEach(() => endTools());
   afterAll(async () => {
     await model?.close();
     await broker?.remove();
   });
 
+  /** As the program does at its end: the letters that it has asked for go back. */
+  const endTools = () => tools.splice(0).forEach((tool) => destroySocket(tool));
+
   /** Runs the tool on a connection of its own. */
-  async function tool(line: string): Promise<{ done: boolean; noted: string[] }> {
+  async function tool(line: string, answerMs = WAIT_MS): Promise<boolean> {
     const own = await openConnection({ url: broker.url, name: 'dead letters' });
     tools.push(own);
     const account = parseBrokerUrl(broker.url).username;
-    const noted: string[] = [];
-    const done = await run(own, readCommandLine(line.split(' '))!, {
+    return run(own, readCommandLine(line.split(' '))!, {
       print: () => undefined,
-      note: (text) => void noted.push(text),
+      note: () => undefined,
       audit: (audit) => void audited.push(audit),
       accounts: { own: account, services: new Set([account]) },
       signal: new AbortController().signal,
-      bounds: { ...BOUNDS, answerMs: 500 },
+      bounds: { ...BOUNDS, answerMs },
     });
-    return { done, noted };
   }
+
+  /** Runs the tool until it ends for this reason: on a busy machine an answer that does come may be late, too. */
+  const endsFor = (line: string, reason: string) =>
+    eventually(async () => {
+      endTools();
+      audited = [];
+      const outcome = tool(line, SHORT_MS);
+      expect(await within(WAIT_MS, outcome)).toBe(true);
+      return outcome.then(
+        () => false,
+        (error: unknown) => (error as Error).message.includes(reason),
+      );
+    });
 
   it('ends a replay while the broker is short of memory, and says which letter may have been published', async () => {
     await broker.order('memory alarm on');
     try {
-      const outcome = tool('replay --all');
-      expect(await within(WAIT_MS, outcome)).toBe(true);
-      await expect(outcome).rejects.toThrow('The broker has not confirmed m-0 within 0.5 s: it may be short of memory or disk');
+      await endsFor('replay --all', 'The broker has not confirmed m-0 within 0.5 s: it may be short of memory or disk');
       expect(audited).toMatchObject([{ id: 'm-0', outcome: 'kept' }]);
       expect(audited[0]?.reason).toMatch(/^it is not known whether it was published/);
-      // As the program does at its end. The letters are free again while the alarm lasts, and can be dropped.
-      tools.splice(0).forEach((one) => destroySocket(one));
-      await eventually(async () => (await tool('drop --id m-1 --yes').catch(() => undefined))?.done, WAIT_MS);
+      // The letters are free again while the alarm lasts, and can be dropped.
+      endTools();
+      await eventually(() => tool('drop --id m-1 --yes'));
     } finally {
       await broker.order('memory alarm off');
     }
@@ -86,14 +100,13 @@ describe('dead letters in a broker that does not answer', () => {
     try {
       // The broker says so meanwhile.
       expect((await channel.checkQueue(DEAD)).messageCount).toBe(0);
-      await expect(tool('list')).rejects.toThrow(`${DEAD}: its leader in the broker did not answer for 0.5 s.`);
+      await endsFor('list', `${DEAD}: its leader in the broker did not answer for 0.5 s.`);
     } finally {
       await still('resume');
     }
-    // A letter that was asked for meanwhile goes back with the end of its connection.
-    tools.splice(0).forEach((one) => destroySocket(one));
+    endTools();
     await eventually(async () => (await channel.checkQueue(DEAD)).messageCount === 2);
-    expect((await tool('drop --all --yes')).done).toBe(true);
+    expect(await tool('drop --all --yes')).toBe(true);
     expect(audited.map(({ id }) => id)).toEqual(['m-0', 'm-1']);
   });
 });

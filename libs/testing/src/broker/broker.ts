@@ -3,6 +3,7 @@ import type { ChannelModel, ConfirmChannel } from 'amqplib';
 import { openConnection } from '@app/amqp/connection/open-connection';
 import { declareTopology } from '@app/rabbitmq/topology/declare-topology';
 import { Management } from './management';
+import { eventually } from '../eventually';
 import { requiredEnv } from '../required-env';
 
 export interface TestBroker {
@@ -38,4 +39,17 @@ export async function createDeclaredBroker(): Promise<DeclaredBroker> {
     await broker.drop();
   };
   return { ...broker, model, channel: await model.createConfirmChannel(), drop };
+}
+
+/** Fills a queue without consumers until it refuses messages. Its limit takes effect a moment after it is set. */
+export async function fillQueue({ url, management }: TestBroker, queue: string): Promise<void> {
+  await management.limitQueue(queue, 1);
+  const model = await openConnection({ url, name: 'test' });
+  const channel = await model.createConfirmChannel();
+  const isRefused = () =>
+    new Promise<boolean>((resolve) =>
+      channel.sendToQueue(queue, Buffer.from('{}'), { persistent: true }, (error) => resolve(Boolean(error))),
+    );
+  await eventually(isRefused);
+  await model.close();
 }

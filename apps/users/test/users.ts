@@ -15,6 +15,7 @@ import { OutboxRelay } from '@app/postgres/outbox/outbox';
 import type { OutboxEvent } from '@app/postgres/outbox/outbox-event';
 import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
 import { createTestDatabase } from '@app/testing/database/database';
+import { eventually } from '@app/testing/eventually';
 import type { TestDatabase } from '@app/testing/database/server-databases';
 import { AddUsersHandler } from '../src/commands/add-users/add-users.handler';
 import { DeleteUsersHandler } from '../src/commands/delete-users.handler';
@@ -201,7 +202,7 @@ export class Rival {
 
   /** Waits until `count` server sessions wait for this transaction, directly or indirectly. @returns their process ids */
   async waiting(count: number): Promise<number[]> {
-    for (;;) {
+    const found = async () => {
       // Within a transaction the view is a snapshot of its first read.
       await this.client.query('SELECT pg_stat_clear_snapshot()');
       const { rows } = await this.client.query<{ pid: number }>(
@@ -213,8 +214,9 @@ export class Rival {
          )
          SELECT pid FROM waiting WHERE pid <> pg_backend_pid()`,
       );
-      if (rows.length >= count) return rows.map(({ pid }) => pid);
-    }
+      return rows.length >= count && rows.map(({ pid }) => pid);
+    };
+    return (await eventually(found)) as number[];
   }
 }
 

@@ -129,7 +129,9 @@ describe(NotificationWriter.name, () => {
     await Promise.all(all.map((notification) => writer.add(notification)));
     const batches = insert.mock.calls.map(([batch]) => batch.map(({ id }) => id));
     insert.mockRestore();
-    expect(batches.sort()).toEqual([
+    // On a busy machine a hurried statement is cancelled and tried again.
+    const once = batches.filter((batch, index) => batches.findIndex((one) => one.join() === batch.join()) === index);
+    expect(once.sort()).toEqual([
       ['both 1', 'both 2'],
       ['heavy 1', 'heavy 2'],
       ['hurried 1', 'hurried 2'],

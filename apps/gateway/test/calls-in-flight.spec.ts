@@ -120,7 +120,8 @@ describe('calls in flight', () => {
 
   it('have large bodies without a turn: 429 beside others of their key, 503 when only other keys have the turns', async () => {
     await gateway.stop();
-    gateway = await RunningGateway.start({ config: { requestTimeoutMs: 1000 } });
+    // Time for the calls at work to begin on a busy machine.
+    gateway = await RunningGateway.start({ config: { requestTimeoutMs: 3000 } });
     gateway.rabbit.keys.add('third-key');
     const limited = async () => (await gateway.metric('gateway_rate_limited_total', { limit: 'arriving_share' })) ?? 0;
     const before = await limited();

@@ -46,11 +46,15 @@ describe('a call', () => {
     await eventually(() => performance.now() - from > 300);
     letGo();
     await first;
-    await gateway.post('/v1/users/add', { data: USERS }, { 'x-svc-api-key': 'late-key' });
-    const [late, known] = gateway.rabbit.calls.map(({ options }) => options.timeoutMs);
-    expect(late).toBeLessThanOrEqual(4121 + 1);
-    expect(known).toBeGreaterThan(late);
-    expect(known).toBeLessThanOrEqual(4321);
+    const lastTimeoutMs = () => gateway.rabbit.calls.at(-1)!.options.timeoutMs;
+    const late = lastTimeoutMs();
+    expect(late).toBeLessThanOrEqual(4321 - 300 + 1);
+    // Now they are known. A busy machine delays some of the calls.
+    await eventually(async () => {
+      await gateway.post('/v1/users/add', { data: USERS }, { 'x-svc-api-key': 'late-key' });
+      expect(lastTimeoutMs()).toBeLessThanOrEqual(4321);
+      return lastTimeoutMs() > late;
+    });
   });
 
   it('drops fields it does not know', async () => {

@@ -184,7 +184,7 @@ describe('connections', () => {
   });
 
   it('that are idle after an answer, or were never used, are closed', async () => {
-    const gateway = await RunningGateway.start({ limits: { keepAliveTimeoutMs: 500, headersTimeoutMs: 500, checkEveryMs: 20 } });
+    const gateway = await RunningGateway.start({ limits: { keepAliveTimeoutMs: 500, headersTimeoutMs: 2000, checkEveryMs: 20 } });
     const used = await gateway.connect();
     used.write(CALL);
     const [received] = responsesIn(await textOf(used));

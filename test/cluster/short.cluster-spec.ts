@@ -6,7 +6,7 @@ import { describeRows } from './harness/describe-rows';
  */
 describeRows(
   'a cluster, the short pass',
-  [{ name: 'SIGKILL of the broker with the leader, in short', fault: 'killLeaderOnly', pauseOfGetsMs: 5000 }],
+  [{ name: 'SIGKILL of the broker with the leader, in short', fault: 'killLeaderOnly', pauseOfGetsMs: 10_000 }],
   true,
   {
     gateways: 1,

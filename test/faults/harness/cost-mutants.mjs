@@ -16,12 +16,12 @@ export const COST_MUTANTS = [
   {
     name: 'reads that are heavy because of one question to users',
     edits: [[`${SERVER}/turns.ts`, 'costOf(rows - oneTimeRows)', 'costOf(rows)']],
-    test: [`${SERVER}/query-turns.spec.ts`, 'pass the heavy pages of others'],
+    test: [`${SERVER}/query-turns-rows.spec.ts`, 'pass the heavy pages of others'],
   },
   {
     name: 'light work that takes the place of what rests',
     edits: [[`${SERVER}/fair-schedule.ts`, 'const keepsPlace = restMs > 0', 'const keepsPlace = restMs < 0']],
-    test: [`${SERVER}/query-turns.spec.ts`, 'rest in half of the places'],
+    test: [`${SERVER}/query-turns-rows.spec.ts`, 'rest in half of the places'],
   },
   {
     name: 'light costs that are known for ever',

@@ -1,4 +1,3 @@
-import { ApiError } from '@app/contracts/error';
 import { PATIENCE_MS, setUpQueries } from '../../test/set-up-queries';
 import { Queries } from './queries';
 
@@ -144,85 +143,6 @@ describe(Queries.name, () => {
     expect(sent().slice(6)).toEqual(['first d']);
   });
 
-  it('fails when no copy is left', async () => {
-    const { ask, end, rejected } = setUpQueries();
-    ask('a');
-    await end('first a', 'returned');
-    expect(rejected).toEqual([]);
-    await end('standby a~', 'nacked');
-    expect(rejected).toEqual([['a', expect.any(ApiError)]]);
-    expect(rejected[0][1]).toMatchObject({ status: 'UNAVAILABLE' });
-  });
-
-  it('waits for the other copy when one fails', async () => {
-    const { queries, ask, end, rejected } = setUpQueries();
-    ask('a');
-    await end('first a', 'confirmed');
-    await jest.advanceTimersByTimeAsync(PATIENCE_MS);
-    await end('standby a~', 'nacked');
-    expect(rejected).toEqual([]);
-    expect(queries.answered('a')).toBe('a');
-  });
-
-  it('gives queries up when the standby queue confirms nothing either, and tries it with the next ones', async () => {
-    const { queries, ask, sent, end, rejected } = setUpQueries();
-    ask('a');
-    await end('first a', 'returned');
-    ask('b');
-    await jest.advanceTimersByTimeAsync(900);
-    expect(rejected).toEqual([]);
-    // For the iteration of the event loop that follows.
-    await jest.advanceTimersByTimeAsync(1);
-    const refused = expect.objectContaining({ status: 'UNAVAILABLE' });
-    expect(rejected).toEqual([
-      ['a', refused],
-      ['b', refused],
-    ]);
-    for (const id of ['c', 'd', 'e']) ask(id);
-    await jest.advanceTimersByTimeAsync(0);
-    expect(rejected.slice(2)).toEqual([['e', refused]]);
-    await end('standby a~', 'confirmed');
-    ask('f');
-    expect(sent().slice(1)).toEqual(['standby a~', 'standby b~', 'standby c~', 'standby d~', 'standby f~']);
-    expect(queries.has('f')).toBe(true);
-  });
-
-  it('waits for a slow answer of the first queue while that one answers others', async () => {
-    const { queries, ask, end, rejected } = setUpQueries();
-    ask('a');
-    await end('first a', 'confirmed');
-    await jest.advanceTimersByTimeAsync(PATIENCE_MS);
-    ask('b');
-    await end('first b', 'confirmed');
-    expect(queries.answered('b')).toBe('b');
-    await jest.advanceTimersByTimeAsync(3000);
-    expect(rejected).toEqual([]);
-    expect(queries.answered('a')).toBe('a');
-  });
-
-  it('gives queries up that the first queue confirms and nobody answers, while the standby queue confirms nothing', async () => {
-    const { ask, end, sent, rejected } = setUpQueries();
-    ask('a');
-    await end('first a', 'confirmed');
-    await jest.advanceTimersByTimeAsync(PATIENCE_MS + 901);
-    const refused = expect.objectContaining({ status: 'UNAVAILABLE' });
-    expect(rejected).toEqual([['a', refused]]);
-    for (const id of ['b', 'c', 'd', 'e']) ask(id);
-    await jest.advanceTimersByTimeAsync(0);
-    expect(sent().slice(1)).toEqual(['standby a~', 'standby b~', 'standby c~', 'standby d~']);
-    expect(rejected.slice(1)).toEqual([['e', refused]]);
-  });
-
-  it('gives up, while the standby queue confirms nothing, what the first queue does not confirm and may not be asked again', async () => {
-    const { ask, sent, rejected } = setUpQueries();
-    const ids = Array.from({ length: 12 }, (_, number) => `a${number}`);
-    for (const id of ids) ask(id);
-    await jest.advanceTimersByTimeAsync(PATIENCE_MS);
-    expect(sent().filter((copy) => copy.startsWith('standby'))).toHaveLength(10);
-    await jest.advanceTimersByTimeAsync(901);
-    expect(rejected.map(([id]) => id)).toEqual(ids);
-  });
-
   it('asks everything again on a new channel, with the time that is left', async () => {
     const { queries, ask, copies, sent, end, rejected } = setUpQueries();
     ask('a');
@@ -237,13 +157,6 @@ describe(Queries.name, () => {
     queries.giveUp(['a', 'a command'], 'no connection');
     expect(rejected).toEqual([['a', expect.objectContaining({ status: 'UNAVAILABLE' })]]);
     expect(queries.has('a')).toBe(false);
-  });
-
-  it('refuses what has less than a millisecond left', async () => {
-    const { ask, sent, rejected } = setUpQueries();
-    ask('a', { timeoutMs: 0.5 });
-    expect(sent()).toEqual([]);
-    expect(rejected).toEqual([['a', expect.objectContaining({ status: 'UNAVAILABLE' })]]);
   });
 
   it('asks only the queries of an ended channel again, and forgets their earlier copies', async () => {
@@ -273,17 +186,5 @@ describe(Queries.name, () => {
     queries.answered('a~');
     ask('b');
     expect(sent()).toEqual(['first a', 'standby a~', 'first a', 'first b']);
-  });
-
-  it('without a standby exchange fails what no queue took', async () => {
-    const { ask, sent, end, rejected } = setUpQueries('');
-    ask('a');
-    await end('first a', 'confirmed');
-    await jest.advanceTimersByTimeAsync(PATIENCE_MS);
-    ask('b');
-    await end('first b', 'returned');
-    ask('c');
-    expect(sent()).toEqual(['first a', 'first b', 'first c']);
-    expect(rejected).toEqual([['b', expect.objectContaining({ status: 'UNAVAILABLE' })]]);
   });
 });

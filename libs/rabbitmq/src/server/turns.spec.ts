@@ -1,4 +1,4 @@
-import { PLACES, rows, TurnsBench } from '../../test/turns-bench';
+import { PLACES, rows, small, TurnsBench } from '../../test/turns-bench';
 import type { Delivery } from '../delivery/delivery';
 
 const DELETE = 'notifications.delete.v1';
@@ -22,8 +22,7 @@ describe('flows', () => {
     bench.enter('expensive', pattern, 1);
     await bench.finish(1, (delivery) => {
       rows(100_000)(delivery);
-      delivery.answered();
-      delivery.encoded(2);
+      small(delivery);
     });
     bench.enter('expensive', pattern, 20);
     bench.enter('light', pattern, 1);

@@ -6,7 +6,6 @@ import type { TestDatabase } from '@app/testing/database/server-databases';
 import { connectTestDatabase } from '../../test/users';
 import { hashOf } from '@app/api-keys/credentials';
 import { ApiKeysRepository, type ListedKey } from '@app/api-keys/api-keys.repository';
-import { createDemoCredentials } from '../db/demo-credentials';
 import { readCommandLine } from './key-commands';
 import { AuthenticateHandler } from '../queries/authenticate.handler';
 
@@ -247,16 +246,5 @@ describe('keys', () => {
 
   it('refuses to revoke an unknown token', async () => {
     await expect(keys('revoke --token none')).rejects.toThrow('There is no token with the id "none".');
-  });
-});
-
-describe('demo credentials', () => {
-  it('are created once, and stay revoked', async () => {
-    await createDemoCredentials(dataSource);
-    await createDemoCredentials(dataSource);
-    expect(await verdict('demo-key', 'demo-token')).toBe('accepted');
-    await keys('revoke demo-key');
-    await createDemoCredentials(dataSource);
-    expect(await verdict('demo-key', 'demo-token')).toBe('refused');
   });
 });

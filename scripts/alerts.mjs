@@ -11,9 +11,9 @@ import { watchParent } from './processes/parent.mjs';
 import { prepare } from './checkout/prepare.mjs';
 import { report, reportFailure } from './checkout/progress.mjs';
 import { ROOT } from './checkout/project.mjs';
-import { prometheusRules } from './docs/prometheus-rule.mjs';
 import { needPrometheus } from './servers/prometheus.mjs';
 import { temporaryDirectory } from './processes/temporary-directory.mjs';
+import { ruleTests } from '../test/alerts/rule-tests.mjs';
 
 const FOLDER = join(ROOT, 'deploy/observability');
 
@@ -56,7 +56,8 @@ try {
   promtool('check', 'rules', '--lint=all', '--lint-fatal', join(FOLDER, 'rules.yml'));
   promtool('check', 'rules', '--lint=none', panelsAsRules());
   promtool('check', 'config', join(FOLDER, 'prometheus.yml'));
-  promtool('test', 'rules', ...tests, linkTest(), backOffTest(), unseenTest(), silentLeaderTest());
+  const made = Object.entries(ruleTests()).map(([name, rules]) => ruleTest(name, rules));
+  promtool('test', 'rules', ...tests, ...made);
   report('ok      the rules for Prometheus');
   if (panels) {
     await prepare();
@@ -86,97 +87,6 @@ function panelsAsRules() {
   const file = join(reports.path, 'panels.yml');
   writeFileSync(file, JSON.stringify({ groups: [{ name: 'panels', rules }] }));
   return file;
-}
-
-/** Whether an alert links to the runbooks at the address in the external label. @returns the file of the test */
-function linkTest() {
-  const runbooks = 'https://git.example.com/docs/runbooks';
-  const up = ['users', 'notifications'].map((job) => ({ series: `up{job="${job}"}`, values: '1x20' }));
-  const missing = prometheusRules().groups.flatMap(({ rules }) => rules.find(({ alert }) => alert === 'ServiceMissing') ?? [])[0];
-  const exp_annotations = {
-    ...missing.annotations,
-    summary: 'No process of gateway answers.',
-    runbook_url: `${runbooks}/ServiceMissing.md`,
-  };
-  const test = {
-    external_labels: { runbooks },
-    input_series: up,
-    alert_rule_test: [
-      {
-        eval_time: '3m',
-        alertname: 'ServiceMissing',
-        exp_alerts: [{ exp_labels: { job: 'gateway', ...missing.labels }, exp_annotations }],
-      },
-    ],
-  };
-  return ruleTest('link', [test]);
-}
-
-/**
- * Whether the alert stays while a process ends a minute after each start, and a platform waits longer and longer before the next one, at last five
- * minutes. @returns the file of the test
- */
-function backOffTest() {
-  const waits = [1, 1, 2, 3, 5, 10, ...Array(15).fill(20)];
-  const starts = waits.map((wait, start) => `${start}+0x3 _x${wait}`);
-  const test = {
-    input_series: [{ series: 'process_start_time_seconds{job="users",instance="users-1"}', values: starts.join(' ') }],
-    promql_expr_test: Array.from({ length: 80 }, (_, minute) => ({
-      expr: 'group by (alertname) (ALERTS{alertname="ProcessRestarting",alertstate="firing"})',
-      eval_time: `${minute + 10}m`,
-      exp_samples: [{ labels: '{alertname="ProcessRestarting"}', value: 1 }],
-    })),
-  };
-  return ruleTest('back-off', [test]);
-}
-
-/**
- * Whether the alert fires for one process of two that ends before its metrics are read, and not for one that has been replaced, is new, or has been
- * away for a moment. @returns the file of the test
- */
-function unseenTest() {
-  const up = (/** @type {string} */ instance, /** @type {string} */ values) => ({
-    series: `up{job="users",instance="${instance}"}`,
-    values,
-  });
-  const firing = (/** @type {number} */ minute, /** @type {boolean} */ isExpected) => ({
-    expr: 'group by (alertname) (ALERTS{alertname="ProcessRestarting",alertstate="firing"})',
-    eval_time: `${minute}m`,
-    exp_samples: isExpected ? [{ labels: '{alertname="ProcessRestarting"}', value: 1 }] : [],
-  });
-  const quiet = Array.from({ length: 60 }, (_, minute) => firing(minute, false));
-  return ruleTest('unseen', [
-    {
-      // A process that lives for a moment once in five minutes, and is mended after an hour.
-      input_series: [up('users-1', '1+0x320'), up('users-2', `${'0+0x15 1+0x0 0+0x2 '.repeat(12)} 1+0x80`)],
-      promql_expr_test: [
-        ...Array.from({ length: 45 }, (_, minute) => firing(minute + 12, true)),
-        ...[64, 70, 78].map((minute) => firing(minute, false)),
-      ],
-    },
-    {
-      input_series: [up('users-1', '1+0x240'), up('users-2', '1+0x60 0+0x1 _x180'), up('users-3', '_x60 0+0x3 1+0x180')],
-      promql_expr_test: quiet,
-    },
-    { input_series: [up('users-1', '1+0x240'), up('users-2', '1+0x60 0+0x16 1+0x180')], promql_expr_test: quiet },
-    // All of them: ServiceMissing.
-    { input_series: [up('users-1', '0+0x240'), up('users-2', '0+0x240')], promql_expr_test: quiet },
-  ]);
-}
-
-/** Whether the alert of letters stays while the broker says now and then that there are none. @returns the file of the test */
-function silentLeaderTest() {
-  const alert = { alertname: 'DeadLetters', alertstate: 'firing' };
-  const selector = Object.entries(alert).map(([label, value]) => `${label}="${value}"`);
-  const firing = (/** @type {number} */ minute, /** @type {number} */ value) => ({
-    expr: `group by (alertname) (ALERTS{${selector}})`,
-    eval_time: `${minute}m`,
-    exp_samples: value ? [{ labels: '{alertname="DeadLetters"}', value }] : [],
-  });
-  const series = 'queue_messages{job="users",instance="users-1",queue="users.commands.dead"}';
-  const input_series = [{ series, values: `0+0x20 ${'7 0 7 0 0 7 '.repeat(10)} 0+0x60` }];
-  const during = Array.from({ length: 14 }, (_, minute) => firing(minute + 6, 1));
-  return ruleTest('silent-leader', [{ input_series, promql_expr_test: [firing(4, 0), ...during, firing(27, 0)] }]);
 }
 
 /** @param {string} name @param {object[]} tests of promtool @returns the file */

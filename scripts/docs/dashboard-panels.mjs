@@ -7,9 +7,8 @@ import { prometheusRules } from './prometheus-rule.mjs';
 const SERVICES = 'job=~"gateway|users|notifications"';
 const PROCESSES = 'job=~"gateway|users|notifications|operator"';
 const OF_NOTIFICATIONS = '{job="notifications"}';
-const OWN_ALERTS = prometheusRules()
-  .groups.flatMap(({ rules }) => rules.flatMap(({ alert = [] }) => alert))
-  .join('|');
+const ALERTS = prometheusRules().groups.flatMap(({ rules }) => rules.flatMap(({ alert = [] }) => alert));
+const OWN_ALERTS = [...new Set(ALERTS)].join('|');
 
 /** @type {Panel[]} */
 const SYSTEM = [

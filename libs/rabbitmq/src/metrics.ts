@@ -25,7 +25,7 @@ export class TransportMetrics {
   });
   readonly connected = this.gauge({
     name: 'rabbitmq_connected',
-    help: '1 while the connection is open to this address of the list of the URL, 0 after it was. A host name is one address.',
+    help: '1 while the connection is open to this address of the list of the URL, 0 while it prefers this one and is elsewhere. A host name is one address.',
     labelNames: ['connection', 'address'],
   });
   readonly blocked = this.gauge({

@@ -9,7 +9,12 @@ export function observe(metrics: TransportMetrics): Observer {
   return {
     log: (level, fields) => logger[level === 'info' ? 'log' : level](fields),
     reconnecting: (connection) => metrics.reconnects.inc({ connection }),
-    connected: (connection, address, up) => metrics.connected.set({ connection, address }, up ? 1 : 0),
+    // Only the preferred address is missed, by an alert.
+    connected: (connection, address, up, preferred) => {
+      if (!up) metrics.connected.remove({ connection, address });
+      metrics.connected.set({ connection, address: preferred }, 0);
+      if (up) metrics.connected.set({ connection, address }, 1);
+    },
     blocked: (connection, blocked) => metrics.blocked.set({ connection }, blocked ? 1 : 0),
     returned: (exchange) => metrics.returned.inc({ exchange }),
     nacked: (exchange) => metrics.nacked.inc({ exchange }),

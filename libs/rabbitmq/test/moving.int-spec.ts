@@ -1,4 +1,5 @@
-import { Registry } from 'prom-client';
+import { isDeepStrictEqual } from 'node:util';
+import { Registry, type MetricObjectWithValues, type MetricValue } from 'prom-client';
 import type { RabbitConnection } from '@app/amqp/connection/connection';
 import { AddUsers, type AddUsersRequest } from '@app/contracts/users.add';
 import { Authenticate } from '@app/contracts/users.authenticate';
@@ -88,6 +89,30 @@ describe('connections whose node has returned', () => {
       expect(new Set(executed).size).toBe(calls);
     },
   );
+
+  it('show the address that each of them prefers and misses, until it is back there, and no other that it has left', async () => {
+    const connected = async () => {
+      const { values } = (await metrics.getSingleMetric('rabbitmq_connected')!.get()) as MetricObjectWithValues<
+        MetricValue<'connection' | 'address'>
+      >;
+      const nodes = links.proxies.map((proxy) => links.address(proxy));
+      return values.map(({ labels, value }) => `${labels.connection} ${nodes.indexOf(String(labels.address))}: ${value}`).sort();
+    };
+    const AT_HOME = [
+      ...['gateway calling 0: 1', 'users consuming 1: 1', 'users lanes 1: 1', 'users publishing 1: 1', 'users standby 2: 1'],
+    ];
+    const atHome = () => eventually(async () => isDeepStrictEqual(await connected(), AT_HOME));
+    await ready();
+    await atHome();
+    const [first, ...others] = links.proxies;
+    for (const proxy of others) links.kill(proxy);
+    await eventually(() => first.openLinks === 5);
+    await ready();
+    const elsewhere = AT_HOME.slice(1).flatMap((one) => [one.replace(': 1', ': 0'), one.replace(/\d: 1/, '0: 1')]);
+    expect(await connected()).toEqual([AT_HOME[0], ...elsewhere].sort());
+    links.heal();
+    await atHome();
+  });
 
   it('say at once that the outcome of a command is unknown, and ask queries again, when the earlier node ends before their work', async () => {
     const { open: letGo, opened: gone } = gate();

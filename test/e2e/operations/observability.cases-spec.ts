@@ -55,7 +55,8 @@ export const rulesAndDashboards = (running: () => System): void =>
 
     it('are at most 15 alerts, each with an action, a runbook and a recording of its fault', () => {
       const alerts = rules().filter(({ alert }) => alert);
-      expect(alerts.length).toBeLessThanOrEqual(15);
+      // Two rules of one name differ in their severity.
+      expect(new Set(alerts.map(({ alert }) => alert)).size).toBeLessThanOrEqual(15);
       const recordings = readdirSync(join(FOLDER, 'tests')).map((file) => read('tests', file));
       for (const { alert = '', annotations } of alerts) {
         expect(annotations?.action).toMatch(/\.$/);

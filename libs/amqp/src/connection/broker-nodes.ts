@@ -76,6 +76,13 @@ export class BrokerNodes {
     return this.inOrder(found)[0].at(0);
   }
 
+  /** The first address of the order, whatever its name stands for now. */
+  get preferredAddress(): string {
+    const { preference = PREFERENCE, backwards } = this.options;
+    const [order] = permuted(this.addresses, preference);
+    return addressText(order.at(backwards ? -1 : 0)!);
+  }
+
   /** The node could not be connected to, or its connection was lost. */
   failed({ label }: BrokerNode): void {
     this.failedAt.set(label, performance.now());

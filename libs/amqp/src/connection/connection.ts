@@ -167,7 +167,7 @@ export class RabbitConnection extends EventEmitter<{ up: [ChannelModel]; state: 
     for (const event of ['blocked', 'unblocked'] as const)
       model.on(event, () => this.model === model && this.setBlocked(event === 'blocked'));
     this.setBlocked(isBlocked(model));
-    this.observer.connected(name, node.address, true);
+    this.observer.connected(name, node.address, true, this.nodes.preferredAddress);
     this.observer.log('info', { msg: 'connected to the broker', connection: name, address: node.label });
   }
 
@@ -178,7 +178,7 @@ export class RabbitConnection extends EventEmitter<{ up: [ChannelModel]; state: 
     this.model = undefined;
     this.node = undefined;
     this.nodes.failed(node);
-    this.observer.connected(this.options.name, node.address, false);
+    this.observer.connected(this.options.name, node.address, false, this.nodes.preferredAddress);
     this.setBlocked(false);
     if (model) destroySocket(model);
     this.onLost();
@@ -226,7 +226,7 @@ export class RabbitConnection extends EventEmitter<{ up: [ChannelModel]; state: 
       this.log(`not moved to ${to.label}, which is back: its channels could not be set up`);
       return destroySocket(next);
     }
-    if (from) this.observer.connected(this.options.name, from.address, false);
+    if (from) this.observer.connected(this.options.name, from.address, false, this.nodes.preferredAddress);
     this.adopt(next, to);
     this.retired.add(model);
     void within(DRAIN_TIMEOUT_MS, Promise.allSettled(prepared.map((channel) => channel.takeOver()))).then(async () => {

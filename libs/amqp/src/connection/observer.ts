@@ -9,8 +9,12 @@ export interface Observer {
   log: (level: 'info' | 'warn' | 'error', fields: { msg: string; [field: string]: unknown }) => void;
   /** The connection is opened again, after a failed attempt or a loss. */
   reconnecting(connection: string): void;
-  /** The connection to one address of the broker's URL, `host:port`, has been opened (`up`) or has ended. */
-  connected(connection: string, address: string, up: boolean): void;
+  /**
+   * The connection to one address of the broker's URL, `host:port`, has been opened (`up`) or has ended.
+   *
+   * @param preferred the address at which the connection wants to be
+   */
+  connected(connection: string, address: string, up: boolean, preferred: string): void;
   /** Whether the broker is short of memory or disk and takes no messages. */
   blocked(connection: string, blocked: boolean): void;
   /** A message was returned: no queue is bound to its routing key. */

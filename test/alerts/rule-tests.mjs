@@ -1,0 +1,170 @@
+// Made-up series with which promtool tests the rules, beside the recordings in deploy/observability/tests.
+import { prometheusRules } from '../../scripts/docs/prometheus-rule.mjs';
+
+/** Tests of promtool, by name. @returns {Record<string, object[]>} */
+export const ruleTests = () => ({
+  link: linkTest(),
+  'back-off': backOffTest(),
+  unseen: unseenTest(),
+  'silent-leader': silentLeaderTest(),
+  'lost-broker': lostBrokerTest(),
+});
+
+/** Whether an alert links to the runbooks at the address in the external label. */
+function linkTest() {
+  const runbooks = 'https://git.example.com/docs/runbooks';
+  const up = ['users', 'notifications'].map((job) => ({ series: `up{job="${job}"}`, values: '1x20' }));
+  const missing = prometheusRules().groups.flatMap(({ rules }) => rules.find(({ alert }) => alert === 'ServiceMissing') ?? [])[0];
+  const exp_annotations = {
+    ...missing.annotations,
+    summary: 'No process of gateway answers.',
+    runbook_url: `${runbooks}/ServiceMissing.md`,
+  };
+  const test = {
+    external_labels: { runbooks },
+    input_series: up,
+    alert_rule_test: [
+      {
+        eval_time: '3m',
+        alertname: 'ServiceMissing',
+        exp_alerts: [{ exp_labels: { job: 'gateway', ...missing.labels }, exp_annotations }],
+      },
+    ],
+  };
+  return [test];
+}
+
+/**
+ * Whether the alert stays while a process ends a minute after each start, and a platform waits longer and longer before the next one, at last five
+ * minutes.
+ */
+function backOffTest() {
+  const waits = [1, 1, 2, 3, 5, 10, ...Array(15).fill(20)];
+  const starts = waits.map((wait, start) => `${start}+0x3 _x${wait}`);
+  const test = {
+    input_series: [{ series: 'process_start_time_seconds{job="users",instance="users-1"}', values: starts.join(' ') }],
+    promql_expr_test: Array.from({ length: 80 }, (_, minute) => ({
+      expr: 'group by (alertname) (ALERTS{alertname="ProcessRestarting",alertstate="firing"})',
+      eval_time: `${minute + 10}m`,
+      exp_samples: [{ labels: '{alertname="ProcessRestarting"}', value: 1 }],
+    })),
+  };
+  return [test];
+}
+
+/**
+ * Whether the alert fires for one process of two that ends before its metrics are read, and not for one that has been replaced, is new, or has been
+ * away for a moment.
+ */
+function unseenTest() {
+  const up = (/** @type {string} */ instance, /** @type {string} */ values) => ({
+    series: `up{job="users",instance="${instance}"}`,
+    values,
+  });
+  const firing = (/** @type {number} */ minute, /** @type {boolean} */ isExpected) => ({
+    expr: 'group by (alertname) (ALERTS{alertname="ProcessRestarting",alertstate="firing"})',
+    eval_time: `${minute}m`,
+    exp_samples: isExpected ? [{ labels: '{alertname="ProcessRestarting"}', value: 1 }] : [],
+  });
+  const quiet = Array.from({ length: 60 }, (_, minute) => firing(minute, false));
+  return [
+    {
+      // A process that lives for a moment once in five minutes, and is mended after an hour.
+      input_series: [up('users-1', '1+0x320'), up('users-2', `${'0+0x15 1+0x0 0+0x2 '.repeat(12)} 1+0x80`)],
+      promql_expr_test: [
+        ...Array.from({ length: 45 }, (_, minute) => firing(minute + 12, true)),
+        ...[64, 70, 78].map((minute) => firing(minute, false)),
+      ],
+    },
+    {
+      input_series: [up('users-1', '1+0x240'), up('users-2', '1+0x60 0+0x1 _x180'), up('users-3', '_x60 0+0x3 1+0x180')],
+      promql_expr_test: quiet,
+    },
+    { input_series: [up('users-1', '1+0x240'), up('users-2', '1+0x60 0+0x16 1+0x180')], promql_expr_test: quiet },
+    // All of them: ServiceMissing.
+    { input_series: [up('users-1', '0+0x240'), up('users-2', '0+0x240')], promql_expr_test: quiet },
+  ];
+}
+
+/**
+ * Whether the alerts of letters and of a full queue stay while the broker says now and then that there is nothing, and the latter not for a moment.
+ */
+function silentLeaderTest() {
+  const firing = (/** @type {string} */ alertname, /** @type {number} */ minute, /** @type {boolean} */ isExpected) => ({
+    expr: `group by (alertname) (ALERTS{alertname="${alertname}",alertstate="firing"})`,
+    eval_time: `${minute}m`,
+    exp_samples: isExpected ? [{ labels: `{alertname="${alertname}"}`, value: 1 }] : [],
+  });
+  /** @param {string} queue @param {string} values */
+  const series = (queue, values) => ({ series: `queue_messages{job="users",instance="users-1",queue="${queue}"}`, values });
+  const limit = { series: 'queue_messages_limit{job="users",instance="users-1",queue="users.commands"}', values: '10+0x240' };
+  const sometimes = `0+0x20 ${'7 0 7 0 0 7 '.repeat(10)} 0+0x60`;
+  /** @param {number} from */
+  const during = (from) => Array.from({ length: 20 - from }, (_, minute) => minute + from);
+  return [
+    {
+      input_series: [series('users.commands.dead', sometimes)],
+      promql_expr_test: [
+        firing('DeadLetters', 4, false),
+        ...during(6).map((minute) => firing('DeadLetters', minute, true)),
+        firing('DeadLetters', 27, false),
+      ],
+    },
+    {
+      // The last part is without an answer of the broker for a minute.
+      input_series: [series('users.commands', `${sometimes.replace(/0\+0x60$/, '7 stale _x3 7 7 7 0+0x60')}`), limit],
+      promql_expr_test: [
+        firing('QueueFilling', 4, false),
+        ...during(8).map((minute) => firing('QueueFilling', minute, true)),
+        firing('QueueFilling', 22, true),
+        firing('QueueFilling', 26, false),
+      ],
+    },
+    {
+      input_series: [series('users.commands', `0+0x20 ${'9 0+0x8 '.repeat(20)}`), limit],
+      promql_expr_test: Array.from({ length: 40 }, (_, minute) => firing('QueueFilling', minute, false)),
+    },
+  ];
+}
+
+/**
+ * Whether there is a warning for one of several brokers that nobody can connect to, and none for the only one, nor for a process that alone cannot.
+ */
+function lostBrokerTest() {
+  const connected = (/** @type {string} */ process, /** @type {number} */ broker, /** @type {string} */ values) => ({
+    series: `rabbitmq_connected{job="users",instance="${process}",connection="users consuming",address="broker-${broker}:5672"}`,
+    values,
+  });
+  const firing = (/** @type {number} */ minute, /** @type {boolean} */ isExpected) => ({
+    expr: 'group by (alertname, severity) (ALERTS{alertname="DependencyAway",alertstate="firing"})',
+    eval_time: `${minute}m`,
+    exp_samples: isExpected ? [{ labels: '{alertname="DependencyAway",severity="warning"}', value: 1 }] : [],
+  });
+  const quiet = Array.from({ length: 40 }, (_, minute) => firing(minute, false));
+  return [
+    {
+      // Away for 20 minutes, and then back. The second process begins meanwhile.
+      input_series: [
+        connected('users-1', 1, '1+0x40 0+0x79 1+0x80'),
+        connected('users-1', 2, '_x41 1+0x79'),
+        connected('users-2', 1, '_x60 0+0x59 1+0x80'),
+        connected('users-2', 2, '_x60 1+0x59'),
+      ],
+      promql_expr_test: [
+        ...[9, 12, 14].map((minute) => firing(minute, false)),
+        ...Array.from({ length: 13 }, (_, minute) => firing(minute + 17, true)),
+        ...[31, 35, 45].map((minute) => firing(minute, false)),
+      ],
+    },
+    // DependencyAway is critical by dependency_up then.
+    { input_series: [connected('users-1', 1, '1+0x40 0+0x120')], promql_expr_test: quiet },
+    {
+      input_series: [
+        connected('users-1', 1, '1+0x40 0+0x120'),
+        connected('users-1', 2, '_x41 1+0x120'),
+        connected('users-2', 1, '1+0x160'),
+      ],
+      promql_expr_test: quiet,
+    },
+  ];
+}

@@ -13,6 +13,7 @@ import { imageCommand, imageEnvironment } from './dockerfile.mjs';
  * @property {{ disable?: boolean }} [healthcheck]
  * @property {string} [container_name]
  * @property {string[]} [ports]
+ * @property {{ options?: Record<string, string> }} [logging]
  * @property {object} [depends_on]
  * @property {string[]} [networks]
  * @property {string[]} [volumes]
@@ -60,6 +61,7 @@ function operationProblems(service) {
     .filter((key) => /** @type {Record<string, unknown>} */ (service)[key] === undefined)
     .map((key) => `${key} is missing`);
   if (!once && service.healthcheck?.disable) problems.push('the health check is switched off');
+  if (!service.logging?.options?.['max-size']) problems.push('its log has no bound: logging needs the option max-size');
   if (service.container_name) problems.push('container_name does not let it have replicas');
   for (const port of service.ports ?? []) {
     if (!/^127\.0\.0\.1:\d+:\d+$/.test(port)) problems.push(`port ${port} must be published on 127.0.0.1 only`);

@@ -33,6 +33,7 @@ describe(databaseServers, () => {
     ['postgres://u:p@1,2,3,4,5,6,7,8,9/db', 'at most 8 servers'],
     ['postgres://one,two/db?target_session_attrs=standby', 'target_session_attrs'],
     ['postgres://one,two/db?host=three', 'host and port'],
+    [`postgres://u:${SECRET}@one/d%b`, 'written as %25'],
   ])('refuses %s', (url, problem) => {
     expect(() => databaseServers(url)).toThrow(problem === 'postgres URL' ? /must be a URL/ : problem);
   });

@@ -26,12 +26,23 @@ export function databaseServers(connectionString: string): string[] {
   if (servers.length > MAX_SERVERS) throw new Error(`must name at most ${MAX_SERVERS} servers`);
   if (new Set(urls.map((one) => `${new URL(one).hostname}:${new URL(one).port || 5432}`.toLowerCase())).size < urls.length)
     throw new Error('must name each server once');
-  const parameters = new URL(urls[0] ?? '').searchParams;
+  const { pathname, searchParams: parameters } = new URL(urls[0] ?? '');
+  // The driver would fail at each connection.
+  if (!isEncoded(pathname)) throw new Error('must have a % in the name of the database written as %25');
   if (!['read-write', 'primary'].includes(parameters.get('target_session_attrs') ?? 'primary'))
     throw new Error('must not have another target_session_attrs than read-write: only a server that accepts writes is used');
   if (servers.length > 1 && (parameters.has('host') || parameters.has('port')))
     throw new Error('must not have the parameters host and port beside several servers');
   return urls;
+}
+
+function isEncoded(text: string): boolean {
+  try {
+    decodeURI(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 const isServer = (server: string, one: string): boolean => /^(\[[^\]]+\]|[^:[\]\s]+)(:\d+)?$/.test(server) && URL.canParse(one);

@@ -130,6 +130,17 @@ describe('a service', () => {
     expect(wrong).toEqual([]);
   });
 
+  it('answers a call that may take longer than the drain with 504 when the gateway stops, and exits 0', async () => {
+    const { notifications } = system.services;
+    await notifications.stop();
+    const patient = await system.replica('gateway', { REQUEST_TIMEOUT_MS: '60000' }).start();
+    const answer = add('longer than the drain', patient.url);
+    await eventually(async () => /^gateway_calls_in_flight\{.*\} 1$/m.test(await patient.metrics()));
+    expect(await patient.stop()).toBe(0);
+    expect((await answer).status).toBe(504);
+    await notifications.start();
+  });
+
   it('passes the request id of the caller through HTTP and the logs', async () => {
     const id = 'trace-me-42';
     const answer = await system.call('notifications/get', { organizationId: 'o', userId: 'u' }, { 'x-request-id': id });

@@ -6,6 +6,7 @@ import { Authenticate } from '@app/contracts/users.authenticate';
 import { EventSubscriber } from '@app/rabbitmq/events/event.subscriber';
 import { RabbitClient } from '@app/rabbitmq/client/rabbit.client';
 import { addressToListenOn } from '@app/runtime/settings/listen-address';
+import { within } from '@app/runtime/within';
 import { runService } from '@app/runtime/run-service';
 import { brokerTlsFiles } from '@app/runtime/settings/tls-settings';
 import { Authenticator, MAX_FIRST_QUESTIONS } from './admission/authenticator';
@@ -14,6 +15,9 @@ import { probeUsers } from './admission/probe-users';
 import { GatewayConfig } from './config';
 import { createGateway } from './create-gateway';
 import { listen } from './server/listen';
+
+/** How long the drain waits for running calls, in milliseconds. The caller of a longer one gets 504 then, and not the end of its connection. */
+const RUNNING_CALLS_MS = 14_000;
 
 void runService('gateway', GatewayConfig, async (config, { logger, readiness, reports }) => {
   const connection = { url: config.amqpUrl, tlsFiles: brokerTlsFiles(config), name: 'gateway' };
@@ -24,6 +28,8 @@ void runService('gateway', GatewayConfig, async (config, { logger, readiness, re
     // Every call in flight with the renewal of its credentials, plus the first questions and the probe: the gateway's own limits are reached
     // first.
     maxPending: 2 * config.maxInFlight + MAX_FIRST_QUESTIONS + 1,
+    // Calls have had their time when it is closed.
+    drainTimeoutMs: 1000,
   });
   const authenticator = new Authenticator(rabbit, config.authStaleMaxMs);
   // Once it could serve it stays ready, because only this process can answer 503 and so promise that nothing was done. The load balancer would
@@ -48,7 +54,8 @@ void runService('gateway', GatewayConfig, async (config, { logger, readiness, re
   logger.log({ msg: 'listening', url: await app.getUrl() });
   return async () => {
     stopProbing();
-    await Promise.all([app.close(), stopListening()]);
-    await Promise.all([rabbit.close(), revocations.close()]);
+    const answered = Promise.all([app.close(), stopListening()]);
+    await within(RUNNING_CALLS_MS, answered);
+    await Promise.all([rabbit.close(), revocations.close(), answered]);
   };
 });

@@ -8,7 +8,7 @@ import type { DoctorConfig } from './config';
 import { lookAtServer } from './database/health';
 import { lookAs, lookAtRole, SCHEMAS } from './database/roles';
 import { Findings, type Finding } from './finding';
-import { brokerServersOf, databaseServersOf, lookAtServers, managementServersOf } from './servers';
+import { brokerServersOf, databaseServersOf, lookAtOwnCertificate, lookAtServers, managementServersOf } from './servers';
 
 /** Looks at everything that the configuration names. Changes nothing. @returns what it found, the broker first */
 export async function examine(config: DoctorConfig): Promise<Finding[]> {
@@ -27,6 +27,7 @@ async function examineBroker(config: DoctorConfig): Promise<Findings> {
     notifications: config.notificationsAmqpUrl,
     publisher: config.publisherAmqpUrl,
   };
+  lookAtOwnCertificate(findings, tlsFiles);
   const urls = { 'full-rights': config.amqpUrl, ...accounts };
   const { amqpUrl, managementUrl } = config;
   await lookAtServers(findings, [
@@ -49,6 +50,7 @@ async function examineBroker(config: DoctorConfig): Promise<Findings> {
 async function examineDatabase(config: DoctorConfig): Promise<Findings> {
   const findings = new Findings('database');
   const tlsFiles = databaseTlsFiles(config);
+  lookAtOwnCertificate(findings, tlsFiles);
   const urls = { users: config.usersDatabaseUrl, notifications: config.notificationsDatabaseUrl };
   await lookAtServers(
     findings,

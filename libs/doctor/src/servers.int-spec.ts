@@ -7,7 +7,14 @@ import { createServer } from 'node:tls';
 import { Authority, PemDirectory, type Identity } from '@app/testing/authority';
 import { PrivateServer } from '@app/testing/system/private-server';
 import { Findings } from './finding';
-import { brokerServersOf, databaseServersOf, lookAtServers, managementServersOf, type Server as Endpoint } from './servers';
+import {
+  brokerServersOf,
+  databaseServersOf,
+  lookAtOwnCertificate,
+  lookAtServers,
+  managementServersOf,
+  type Server as Endpoint,
+} from './servers';
 
 const DAY_MS = 86_400_000;
 const YEAR_MS = 365 * DAY_MS;
@@ -73,6 +80,23 @@ describe('the look at servers', () => {
       expect.stringMatching(/^warning .* ends in 3 days/),
       expect.stringMatching(/^problem .* ends in 1 days/),
     ]);
+  });
+
+  it('says the same of our own certificate, and that a file has none', async () => {
+    const own = new PemDirectory(join(root, 'own'));
+    const found = async (leftMs: number) => {
+      own.write({ ca: authority.pem, ...(await authority.issue('client', leftMs, YEAR_MS)) });
+      const findings = new Findings('broker');
+      lookAtOwnCertificate(findings, own.tlsFiles);
+      return findings.all.map(({ subject, state, found: text }) => `${state} ${subject}: ${text}`);
+    };
+    const { certFile, keyFile } = own.tlsFiles;
+    expect(await found(40 * DAY_MS + 60_000)).toEqual([`ok file ${certFile}: its certificate ends in 40 days`]);
+    expect(await found(6 * DAY_MS + 60_000)).toEqual([`problem file ${certFile}: its certificate ends in 6 days`]);
+    expect(await found(-60_000)).toEqual([`problem file ${certFile}: its certificate has ended`]);
+    const findings = new Findings('broker');
+    for (const file of [undefined, keyFile]) lookAtOwnCertificate(findings, { certFile: file });
+    expect(findings.all).toEqual([expect.objectContaining({ state: 'problem', subject: `file ${keyFile}` })]);
   });
 
   it('says why a certificate is refused', async () => {

@@ -1,4 +1,6 @@
+import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { lookup } from 'node:dns/promises';
 import { connect as connectTcp, isIP } from 'node:net';
 import { connect as connectTls } from 'node:tls';
@@ -70,15 +72,8 @@ async function lookAtOne(findings: Findings, subject: string, server: Server): P
   const named = addresses && `, and its name stands for ${addresses}`;
   try {
     const validity = await validityOf(server);
-    if (!validity) return findings.ok(subject, `takes connections without TLS${named}`);
-    const leftMs = validity.to - Date.now();
-    const days = Math.floor(leftMs / DAY_MS);
-    const isIn = (last: typeof SOON) => days < last.days && leftMs < last.part * (validity.to - validity.from);
-    const found = `its certificate ends in ${days} days`;
-    const action = 'replace it: see "Rotate certificates" in docs/operations.md';
-    if (isIn(AT_ONCE)) findings.problem(subject, found, action);
-    else if (isIn(SOON)) findings.warning(subject, found, action);
-    else findings.ok(subject, `${found}${named}`);
+    if (validity) judge(findings, subject, validity, named);
+    else findings.ok(subject, `takes connections without TLS${named}`);
   } catch (error) {
     const untrusted = tlsProblem(error);
     if (untrusted)
@@ -92,8 +87,37 @@ async function lookAtOne(findings: Findings, subject: string, server: Server): P
   }
 }
 
-/** @returns the times, in milliseconds, of the certificate that a client verifies; undefined without TLS */
-async function validityOf({ host, port, tls, tlsFiles }: Server): Promise<{ from: number; to: number } | undefined> {
+/** Looks at the certificate that our processes show: from its end on the servers refuse every new connection. */
+export function lookAtOwnCertificate(findings: Findings, { certFile }: TlsFiles): void {
+  if (!certFile) return;
+  try {
+    const { validFrom, validTo } = new X509Certificate(readFileSync(certFile));
+    judge(findings, `file ${certFile}`, { from: Date.parse(validFrom), to: Date.parse(validTo) });
+  } catch (error) {
+    findings.problem(`file ${certFile}`, `is no certificate (${(error as Error).message})`, 'correct the path or the file');
+  }
+}
+
+/** Times in milliseconds. */
+interface Validity {
+  from: number;
+  to: number;
+}
+
+/** @param more what else is known, when nothing is wrong */
+function judge(findings: Findings, subject: string, { from, to }: Validity, more = ''): void {
+  const leftMs = to - Date.now();
+  const days = Math.floor(leftMs / DAY_MS);
+  const isIn = (last: typeof SOON) => days < last.days && leftMs < last.part * (to - from);
+  const found = leftMs < 0 ? 'its certificate has ended' : `its certificate ends in ${days} days`;
+  const action = 'replace it: see "Rotate certificates" in docs/operations.md';
+  if (isIn(AT_ONCE)) findings.problem(subject, found, action);
+  else if (isIn(SOON)) findings.warning(subject, found, action);
+  else findings.ok(subject, `${found}${more}`);
+}
+
+/** @returns that of the certificate that a client verifies; undefined without TLS */
+async function validityOf({ host, port, tls, tlsFiles }: Server): Promise<Validity | undefined> {
   const socket = connectTcp({ host, port });
   socket.setTimeout(MOST_MS, () => socket.destroy(new Error(`no answer in ${MOST_MS / 1000} s`)));
   try {

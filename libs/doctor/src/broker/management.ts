@@ -58,7 +58,7 @@ export async function lookByManagement(
   await ask('queues', async () => {
     const queues = await lastingQueues<Queue>(api);
     lookAtQueues(findings, new Map(queues.map((queue) => [queue.name, queue])));
-    lookAtReplicas(findings, queues, nodes.filter(({ running }) => running).length);
+    lookAtReplicas(findings, queues, nodes);
   });
   await ask('connections', () => lookAtConnections(findings, api));
   await ask('exchange replies', () => lookAtBindings(findings, api));
@@ -139,7 +139,7 @@ async function lookAtBindings(findings: Findings, api: ManagementApi): Promise<v
   }
 }
 
-function lookAtReplicas(findings: Findings, queues: readonly Queue[], nodes: number): void {
+function lookAtReplicas(findings: Findings, queues: readonly Queue[], all: readonly Node[]): void {
   const quorum = queues.filter(({ arguments: { 'x-queue-type': type } }) => type === 'quorum');
   const offline = quorum.filter(({ members = [], online = [] }) => online.length < members.length);
   if (offline.length > 0)
@@ -148,12 +148,13 @@ function lookAtReplicas(findings: Findings, queues: readonly Queue[], nodes: num
       `${offline.length} queues have a replica that is away, ${offline[0]?.name} for one`,
       'start the node that is away',
     );
-  if (nodes === 1)
+  if (all.length === 1)
     return findings.warning(
       'replicas',
       'the broker is a single node: without it every call fails',
       'use a cluster of three nodes',
     );
+  const nodes = all.filter(({ running }) => running).length;
   const few = quorum.filter(({ members = [] }) => members.length < Math.min(REPLICAS, nodes));
   if (few.length > 0)
     findings.warning(

@@ -39,12 +39,14 @@ describe(OutboxListener.name, () => {
     const settings = { name: ROLE, url, schema: 'public', entities: [], migrations: [], poolSize: 2 };
     const limited = await createDataSource(settings).initialize();
     const listener = new OutboxListener(limited, 'channel', () => undefined);
-    expect((await listener.connection()) === limited).toBe(true);
-    // The pool finds out that there is no room for the second one, and opens no other for a while.
     const warned = jest.spyOn(Logger.prototype, 'warn').mockReturnValue();
-    await Promise.all([limited.query('SELECT 1 AS one'), limited.query('SELECT 1 AS one')]);
-    expect(warned).toHaveBeenCalledTimes(1);
     expect((await listener.connection()) === limited).toBe(true);
+    expect(warned.mock.calls).toEqual([[{ msg: expect.stringMatching(/^nothing listens .* one connection only$/) as string }]]);
+    // The pool finds out that there is no room for the second one, and opens no other for a while.
+    await Promise.all([limited.query('SELECT 1 AS one'), limited.query('SELECT 1 AS one')]);
+    expect(warned).toHaveBeenCalledTimes(2);
+    expect((await listener.connection()) === limited).toBe(true);
+    expect(warned).toHaveBeenCalledTimes(2);
     await limited.query('SELECT 1 AS one');
     await admin.query(`ALTER ROLE ${ROLE} CONNECTION LIMIT 2`);
     expect((await listener.connection()) === limited).toBe(false);

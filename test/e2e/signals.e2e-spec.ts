@@ -48,7 +48,9 @@ describe('SIGTERM', () => {
     const hook = join(__dirname, 'sigterm-while-loading.cjs');
     const { child, ended, output } = start(['--require', hook, program]);
     const timer = setTimeout(() => child.kill('SIGKILL'), LIMIT_MS);
-    expect([(await ended)[0], output()]).toEqual([143, '']);
+    const [code] = await ended;
+    // A step of setup may find out that there is no broker in the same moment.
+    expect([code, output().replace(/^RabbitMQ: waiting, .*\n/, '')]).toEqual([143, '']);
     clearTimeout(timer);
   });
 

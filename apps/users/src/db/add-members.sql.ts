@@ -9,8 +9,7 @@ const OPERATION = OPERATIONS.add;
 
 /**
  * Returns no row and changes nothing when `organization` is empty, or when the Idempotency-Key has its answer already. (If another transaction
- * is writing that answer, the statement waits and then fails.) Also fails when another call began the membership of a changed user while this one waited:
- * it is invisible here, and without its version a listener that knows an erasure of the user ignores the change. So the data of the event are null.
+ * is writing that answer, the statement waits and then fails.)
  *
  * Rows of `users` are locked first, in the order of their ids, also by the statements that remove members. The holder of a user's row is
  * the only one that changes memberships of the user. So two statements cannot deadlock, and versions are drawn in the order in which
@@ -56,7 +55,7 @@ const addMembers = (of: Level['of']): PreparedStatement => {
     WHERE coalesce(excluded.name <> u.name, excluded.name IS NOT NULL)
       OR coalesce(excluded.email <> u.email, excluded.email IS NOT NULL)
       OR NOT excluded.initial_generated AND (u.initial_generated OR excluded.initial <> u.initial)
-    RETURNING user_id, name, email, initial, version
+    RETURNING user_id, name, email, initial, version, left_version
   ), ${named}
   drawn AS MATERIALIZED (
     -- After all users are locked, so one number is enough for the call.
@@ -65,12 +64,22 @@ const addMembers = (of: Level['of']): PreparedStatement => {
     INSERT INTO ${table} AS m (organization, ${column} user_id, added)
     SELECT organization, ${value} user_id, version FROM sent, drawn
     ON CONFLICT (organization, ${column} user_id) DO UPDATE SET added = excluded.added
-    WHERE NOT (SELECT ${live()} FROM users u WHERE u.organization = m.organization AND u.user_id = m.user_id)
+    WHERE NOT coalesce((SELECT ${live()} FROM users u WHERE u.organization = m.organization AND u.user_id = m.user_id),
+      -- Another call stored the user while this one waited.
+      (SELECT ${live()} FROM stored u WHERE u.user_id = m.user_id))
     RETURNING user_id, added
-  ), outboxed AS MATERIALIZED (
+  ), changed AS MATERIALIZED (
     SELECT t.*, coalesce(a.added, (SELECT m.added FROM ${table} m
       WHERE m.organization = (SELECT id FROM organization) ${sameId} AND m.user_id = t.user_id)) AS membership
     FROM stored t LEFT JOIN added a USING (user_id)
+  ), begun AS (
+    -- A membership that another call began while this one waited is invisible here, and gets the version of this call: without any, listeners that know
+    -- an erasure of the user ignore the change.
+    INSERT INTO ${table} (organization, ${column} user_id, added)
+    SELECT o.id, ${value} c.user_id, d.version FROM changed c, organization o, drawn d WHERE c.membership IS NULL
+    ON CONFLICT (organization, ${column} user_id) DO UPDATE SET added = excluded.added
+  ), outboxed AS MATERIALIZED (
+    SELECT user_id, name, email, initial, version, coalesce(membership, (SELECT version FROM drawn)) AS membership FROM changed
     UNION ALL
     -- A user that another call stored while this one waited is invisible here, but has the values that were sent.
     SELECT s.user_id, coalesce(u.name, s.name), coalesce(u.email, s.email), coalesce(u.initial, s.initial), u.version, added.added
@@ -78,10 +87,9 @@ const addMembers = (of: Level['of']): PreparedStatement => {
     WHERE NOT EXISTS (SELECT FROM stored WHERE stored.user_id = s.user_id)
   ), user_added AS (
     INSERT INTO outbox (type, api_key, organization_id, data, trace)
-    SELECT '${EVENT_TYPES.userAdded}', $1::text, $2::text, CASE WHEN count(*) = count(membership) THEN json_strip_nulls(json_build_object(
-      'organizationId', $2::text, ${level}
+    SELECT '${EVENT_TYPES.userAdded}', $1::text, $2::text, json_strip_nulls(json_build_object('organizationId', $2::text, ${level}
       'users', json_agg(json_build_object('userId', user_id, 'name', name, 'email', email, 'initial', initial, 'version', version,
-        'membership', membership)))) END, $${trace}::text
+        'membership', membership)))), $${trace}::text
     FROM outboxed HAVING count(*) > 0
   ), ${expiredCte('$1', `'${OPERATION}'`, '$9')}, answered AS (
     INSERT INTO idempotency_keys (api_key, operation, key, fingerprint, answer)

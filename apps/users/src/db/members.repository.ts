@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { hasLostRace, sqlState, violatedConstraint } from '@app/postgres/errors';
+import { hasLostRace, violatedConstraint } from '@app/postgres/errors';
 import { queryPrepared } from '@app/postgres/connections/query-prepared';
 import { activeTrace } from '@app/tracing/tracing';
 import { ADD_MEMBERS } from './add-members.sql';
@@ -17,9 +17,6 @@ export interface NewUser {
   /** Whether the initial was not sent: then it is generated from the name. */
   initialGenerated: boolean;
 }
-
-/** SQLSTATE of a null where none may be: the event of an addition does not know a membership, see {@link ADD_MEMBERS}. */
-const NULL = '23502';
 
 /** A userId and the reason why it is not stored. */
 export type Refused = [userId: string, reason: string];
@@ -100,7 +97,7 @@ export class MembersRepository {
     } catch (error) {
       const constraint = violatedConstraint(error);
       if (constraint === 'organizations_api_key_fkey') return { outcome: 'unknownApiKey' };
-      if (constraint === 'idempotency_keys_pkey' || hasLostRace(error) || sqlState(error) === NULL) return { outcome: 'missed' };
+      if (constraint === 'idempotency_keys_pkey' || hasLostRace(error)) return { outcome: 'missed' };
       throw error;
     }
   }

@@ -54,7 +54,7 @@ describe('users/add: concurrency', () => {
   it('never deadlocks when calls name the same users in opposite orders', async () => {
     const forwards = numbered(300);
     const backwards = forwards.toReversed();
-    for (const level of [{}, { documentId: 'd' }]) await add({ organizationId: 'o', ...level, users: forwards });
+    await add({ organizationId: 'o', users: forwards });
     const call = (index: number) => {
       const given = (index % 2 ? forwards : backwards).map(({ userId }) => ({ userId, name: `${index}` }));
       return add({ organizationId: 'o', ...(index % 3 > 0 && { documentId: 'd' }), users: given });

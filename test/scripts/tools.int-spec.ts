@@ -91,6 +91,22 @@ it('takes --upgraded of the set-up for no step that has nothing of it', async ()
   expect([code, stderr]).toEqual([2, expect.stringMatching(/^--upgraded is for the step topology\. See /)]);
 });
 
+it('refuses one account for two services only where set-up makes the accounts', async () => {
+  const services = { USERS_AMQP_URL: 'amqp://app:secret@127.0.0.1', NOTIFICATIONS_AMQP_URL: 'amqp://app:secret@127.0.0.1' };
+  const env = { AMQP_URL: 'amqp://admin:secret@127.0.0.1', ...services };
+  const byHand = await run(['scripts/setup.mjs', 'accounts'], env);
+  expect(byHand).toEqual({
+    code: 0,
+    stdout: expect.stringMatching(/^RabbitMQ: accounts and their limits stay unchanged\./),
+    stderr: '',
+  });
+  const { code, stderr } = await run(['scripts/setup.mjs', 'accounts'], {
+    ...env,
+    RABBITMQ_MANAGEMENT_URL: 'http://127.0.0.1:1',
+  });
+  expect([code, stderr]).toEqual([1, expect.stringContaining('NOTIFICATIONS_AMQP_URL has the account of USERS_AMQP_URL')]);
+});
+
 it('names every problem of all steps of the set-up at once, and begins none', async () => {
   const { code, stdout, stderr } = await run(['scripts/setup.mjs'], { DEMO_CREDENTIALS: 'perhaps' });
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' });

@@ -13,15 +13,15 @@ const output = new ToolOutput();
 async function main() {
   const config = new AccountsConfig();
   const { amqpUrl, managementUrl } = config;
-  const accounts = ownAccounts(config);
-  if (Object.keys(accounts).length === 0)
-    output.progress('RabbitMQ: no service has an account of its own in this configuration, so none is created.');
   if (!managementUrl) {
     output.progress(
       'RabbitMQ: accounts and their limits stay unchanged. Set RABBITMQ_MANAGEMENT_URL to have them created and limited.',
     );
     return { accounts: [], limited: null };
   }
+  const accounts = ownAccounts(config);
+  if (Object.keys(accounts).length === 0)
+    output.progress('RabbitMQ: no service has an account of its own in this configuration, so none is created.');
   const tlsFiles = brokerTlsFiles(config);
   const onWait = (reason: string) => output.progress(`RabbitMQ: waiting, because ${reason}.`);
   const patientApi = () =>

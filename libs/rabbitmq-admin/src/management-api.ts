@@ -85,11 +85,16 @@ export class ManagementApi {
     }
   }
 
-  /** A list that is there on each broker, perhaps empty. @throws Error also when it does not exist: then the URL does not lead to the API */
-  async list<T>(path: string): Promise<T[]> {
-    const found = await this.get<T[]>(path);
-    if (!found) throw new Error(`the management API answered ${NOT_FOUND} to GET ${path}`);
+  /** What is there on each broker. @throws Error also when it does not exist: then the URL does not lead to the API */
+  async existing<T>(path: string): Promise<T> {
+    const found = await this.get<T>(path);
+    if (found === undefined) throw new Error(`the management API answered ${NOT_FOUND} to GET ${path}`);
     return found;
+  }
+
+  /** A list that is there on each broker, perhaps empty. */
+  list<T>(path: string): Promise<T[]> {
+    return this.existing<T[]>(path);
   }
 
   private async request(method: string, path: string, body?: unknown, expected?: number): Promise<Answer> {

@@ -34,4 +34,9 @@ describe('pages of queues', () => {
     expect(first.items.map(({ name }) => name)).toEqual(NAMES.slice(0, 3));
     expect((await queuePage<{ name: string }>(api, 2, 3)).items.map(({ name }) => name)).toEqual(NAMES.slice(3));
   });
+
+  it('are not taken for empty where there is no API', async () => {
+    const nowhere = new ManagementApi(`${requiredEnv('TEST_RABBITMQ_MANAGEMENT_URL')}/api`, broker.url);
+    await expect(queuePage(nowhere, 1, 3)).rejects.toThrow('the management API answered 404 to GET queues/');
+  });
 });

@@ -38,8 +38,8 @@ export async function lastingQueues<T>(api: ManagementApi): Promise<T[]> {
 export const queuesOfConnections = async (api: ManagementApi): Promise<number> =>
   (await pageOf(api, BY_THE_BROKER, 1, 1)).filtered_count;
 
-async function pageOf<T>(api: ManagementApi, names: string, page: number, size: number): Promise<QueuePage<T>> {
+function pageOf<T>(api: ManagementApi, names: string, page: number, size: number): Promise<QueuePage<T>> {
   // The last one is for a broker that collects no figures: its answer has no lengths otherwise.
   const asked = `page=${page}&page_size=${size}&name=${encodeURIComponent(names)}&use_regex=true&enable_queue_totals=true`;
-  return (await api.get<QueuePage<T>>(`queues/${api.vhost}?${asked}`)) ?? { items: [], filtered_count: 0, page_count: 0 };
+  return api.existing<QueuePage<T>>(`queues/${api.vhost}?${asked}`);
 }

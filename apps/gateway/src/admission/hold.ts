@@ -1,6 +1,6 @@
 import type { Answers } from './answers';
 import type { CallTurns, Turn } from './call-turns';
-import { isQuery, lightBytesOf, type Kind } from './kinds';
+import { heavyBytesOf, isQuery, type Kind } from './kinds';
 import { LARGE_BYTES, type LargeBodies } from './large-bodies';
 import type { Places } from './places';
 import type { Limit } from './too-many-requests';
@@ -59,7 +59,7 @@ export class Hold {
 
   /** A body of this size has arrived, with a declared size or without. */
   bodyArrived(bytes: number): void {
-    if (!isQuery(this.kind) && bytes >= lightBytesOf(this.operation)) this.heavyBytes = Math.max(this.heavyBytes, bytes);
+    if (!isQuery(this.kind)) this.heavyBytes = Math.max(this.heavyBytes, heavyBytesOf(this.operation, bytes));
   }
 
   /**

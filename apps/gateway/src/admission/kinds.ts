@@ -18,8 +18,11 @@ export const changesRows = (path = ''): boolean => CHANGING_ROWS.has(path);
 
 const LIGHT_BYTES = new Map<string, number | undefined>(HTTP_MESSAGES.map(({ http, lightBytes }) => [http.path, lightBytes]));
 
-/** Calls of a route with a smaller body are light commands. */
-export const lightBytesOf = (path: string): number => LIGHT_BYTES.get(path) ?? LIGHT_COMMAND_BYTES;
+/** Bytes that the body of a command counts for, as consumers count it: more where few bytes are much work. 0: the command is light. */
+export function heavyBytesOf(path: string, bytes: number): number {
+  const lightBytes = LIGHT_BYTES.get(path) ?? LIGHT_COMMAND_BYTES;
+  return bytes < lightBytes ? 0 : bytes * (LIGHT_COMMAND_BYTES / lightBytes);
+}
 
 export const isQuery = (kind: Kind): boolean => kind.endsWith('queries');
 

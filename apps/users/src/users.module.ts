@@ -3,6 +3,7 @@ import { DataSource } from 'typeorm';
 import { ErasureLoop } from '@app/postgres/retention/erasure-loop';
 import { OutboxRelay } from '@app/postgres/outbox/outbox';
 import { AddUsersHandler } from './commands/add-users/add-users.handler';
+import { MembersWriter } from './commands/add-users/members-writer';
 import { DeleteUsersHandler } from './commands/delete-users.handler';
 import { EraseUsersHandler } from './commands/erase-users.handler';
 import { SetDocumentHandler } from './commands/set-document.handler';
@@ -50,6 +51,7 @@ export class UsersModule {
         ErasuresRepository,
         IdempotencyKeysRepository,
         MembersRepository,
+        MembersWriter,
         OrganizationsRepository,
       ],
     };

@@ -10,6 +10,7 @@ import type { GetUsersRequest, GetUsersResult } from '@app/contracts/users.get';
 import type { DeleteUsersRequest, DeleteUsersResult } from '@app/contracts/users.delete';
 import type { EraseUsersRequest, EraseUsersResult } from '@app/contracts/users.erase';
 import { createDataSource } from '@app/postgres/connections/data-source';
+import { openPool } from '@app/postgres/connections/open-pool';
 import type { ErasureLoop } from '@app/postgres/retention/erasure-loop';
 import { OutboxRelay } from '@app/postgres/outbox/outbox';
 import type { OutboxEvent } from '@app/postgres/outbox/outbox-event';
@@ -18,6 +19,7 @@ import { createTestDatabase } from '@app/testing/database/database';
 import { eventually } from '@app/testing/eventually';
 import type { TestDatabase } from '@app/testing/database/server-databases';
 import { AddUsersHandler } from '../src/commands/add-users/add-users.handler';
+import { MembersWriter } from '../src/commands/add-users/members-writer';
 import { DeleteUsersHandler } from '../src/commands/delete-users.handler';
 import { EraseUsersHandler } from '../src/commands/erase-users.handler';
 import { SetDocumentHandler } from '../src/commands/set-document.handler';
@@ -40,6 +42,8 @@ export interface Call {
   deadline?: number;
   idempotencyKey?: string;
   messageId?: string;
+  /** Whether it is a call to another process. */
+  elsewhere?: boolean;
 }
 
 const contextOf = (pattern: string, apiKey: string, call: Call = {}) =>
@@ -55,6 +59,7 @@ export async function connectTestDatabase(poolSize: number): Promise<{ database:
 /** The handler of users/add on its own database, with the API keys `one` and `two`. */
 export class UsersOnDatabase {
   readonly members: MembersRepository;
+  private readonly writer: MembersWriter;
   /** Events in the order of publishing. */
   readonly events: OutboxEvent[] = [];
   /** Of the handlers, also of a test that makes its own. {@link published} replaces it. */
@@ -65,6 +70,7 @@ export class UsersOnDatabase {
     readonly dataSource: DataSource,
   ) {
     this.members = new MembersRepository(dataSource);
+    this.writer = new MembersWriter(this.members);
     this.outbox = this.relay();
   }
 
@@ -75,6 +81,8 @@ export class UsersOnDatabase {
 
   static async start(): Promise<UsersOnDatabase> {
     const { database, dataSource } = await connectTestDatabase(20);
+    // Opening a connection takes a statement, which would count for the call that needs it.
+    await openPool(dataSource, [], new AbortController().signal);
     await dataSource.query(`INSERT INTO api_keys (key, name) VALUES ('one', ''), ('two', '')`);
     return new UsersOnDatabase(database, dataSource);
   }
@@ -97,8 +105,9 @@ export class UsersOnDatabase {
     this.events.length = 0;
   }
 
-  add(request: AddUsersRequest, { apiKey = 'one', ...call }: Call = {}): Promise<AddUsersResult> {
-    const handler = new AddUsersHandler(this.members, new IdempotencyKeysRepository(this.dataSource), this.outbox);
+  add(request: AddUsersRequest, { apiKey = 'one', elsewhere, ...call }: Call = {}): Promise<AddUsersResult> {
+    const writer = elsewhere ? new MembersWriter(this.members) : this.writer;
+    const handler = new AddUsersHandler(writer, new IdempotencyKeysRepository(this.dataSource), this.outbox);
     return handler.addUsers(request, contextOf('users.add.v1', apiKey, call));
   }
 

@@ -168,7 +168,7 @@ export class ApiKeyRevokedData {
 
 export const UserAdded = event('users', EVENT_TYPES.userAdded, UserAddedData, {
   purpose:
-    'Users were added to an organization, a folder or a document, or their details have changed. There is one event for each such call.',
+    'Users were added to an organization, a folder or a document, or their details have changed. Calls for the same level at the same time may share an event.',
   example: {
     organizationId: 'acme',
     documentId: 'roadmap',

@@ -1,6 +1,8 @@
-// Mutants of what API keys share in the writer of notifications.
+// Mutants of what calls share in the writers of notifications and of users.
 const QUEUE = 'apps/notifications/src/writer/write-queue.ts';
 const TESTS = 'apps/notifications/src/writer/write-queue.spec.ts';
+const MEMBERS = 'apps/users/src/commands/add-users/members-writer.ts';
+const MEMBERS_TESTS = 'apps/users/src/commands/add-users/members-writer.int-spec.ts';
 
 /** @type {import('./mutants.mjs').Mutant[]} */
 export const WRITER_MUTANTS = [
@@ -13,5 +15,21 @@ export const WRITER_MUTANTS = [
     name: 'statements of light adds with thousands of recipients beside others',
     edits: [[QUEUE, 'MAX_RECIPIENTS_BESIDE = 500', 'MAX_RECIPIENTS_BESIDE = 10_000']],
     test: [TESTS, 'bounds the recipients of large ones beside small ones'],
+  },
+  {
+    name: 'calls for one user in several statements at once',
+    edits: [[MEMBERS, ' || userIds.some((userId) => queue.users.has(userId))', '']],
+    test: [MEMBERS_TESTS, 'when it comes while another one waits, and names other users'],
+  },
+  {
+    name: 'a user who is locked, in the way of the others of a statement',
+    edits: [
+      [
+        MEMBERS,
+        '    await this.writeEach(calls);\n  }',
+        "    for (const { resolve } of calls) resolve({ outcome: 'missed' });\n  }",
+      ],
+    ],
+    test: [MEMBERS_TESTS, 'when its statement waits for the user of another one'],
   },
 ];

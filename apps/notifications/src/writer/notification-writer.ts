@@ -2,9 +2,10 @@ import { Injectable, Logger } from '@nestjs/common';
 import type { Span } from '@opentelemetry/api';
 import { isDatabaseAway, isRejectedByValue, isTransient, sqlState, violatedConstraint } from '@app/postgres/errors';
 import { OutboxRelay } from '@app/postgres/outbox/outbox';
+import { startBatch } from '@app/tracing/batch-span';
 import { outside } from '@app/tracing/tracing';
 import { InsertNotificationsRepository, type NewNotification } from '../db/insert-notifications.repository';
-import { startBatch } from './batch-span';
+
 import { batchSeconds, batchSize, writerWaiting } from '../metrics';
 import { idempotencyKeyOf, WriteQueues, type Entry, type WriteQueue } from './write-queue';
 import { judge, type Written } from './written';
@@ -76,7 +77,7 @@ export class NotificationWriter {
       if (isWorthABatch(queue)) void this.writeNext(queue);
       const observe = batchSeconds.startTimer();
       batchSize.observe(size);
-      const span = startBatch([...leaders, ...followers]);
+      const span = startBatch('store notifications', [...leaders, ...followers]);
       const left = await this.insert(leaders, span);
       await this.resolveStored([...left, ...followers], span);
       span?.end();

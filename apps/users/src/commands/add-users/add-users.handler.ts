@@ -1,5 +1,6 @@
 import { Controller } from '@nestjs/common';
 import { Ctx, MessagePattern, Payload } from '@nestjs/microservices';
+import type { Span } from '@opentelemetry/api';
 import { ApiError } from '@app/contracts/error';
 import { fingerprintOf, usedBefore } from '@app/contracts/idempotency';
 import { AddUsers, AddUsersRequest, type AddUsersResult, type UserEntry } from '@app/contracts/users.add';
@@ -8,15 +9,16 @@ import { OutboxRelay } from '@app/postgres/outbox/outbox';
 import { DeliveryContext } from '@app/rabbitmq/delivery/delivery-context';
 import { IdempotencyKeysRepository, OPERATIONS } from '../../db/idempotency-keys.repository';
 import { levelOf } from '../../db/level';
-import { MembersRepository, type NewMembers, type NewUser, type Refused } from '../../db/members.repository';
+import type { NewMembers, NewUser, Refused } from '../../db/members.repository';
 import { answerOf, outcomeOf, placesOf, type AddUsersOutcome, type KeptOutcome } from './add-users.answer';
+import { MembersWriter } from './members-writer';
 import { sortEntries } from './user-entries';
 
 /** Adds users to an organization, a folder or a document. */
 @Controller()
 export class AddUsersHandler {
   constructor(
-    private readonly members: MembersRepository,
+    private readonly writer: MembersWriter,
     private readonly idempotencyKeys: IdempotencyKeysRepository,
     private readonly outbox: OutboxRelay,
   ) {}
@@ -35,7 +37,7 @@ export class AddUsersHandler {
       ...(idempotencyKey !== undefined && { idempotency: keptWith(idempotencyKey, request, accepted, refused) }),
     };
     const outcome = await attempt(deadline, 'The users could not be stored in time; nothing was changed.', () =>
-      this.tryOnce(members, request.users, refused),
+      this.tryOnce(members, request.users, refused, context.span),
     );
     this.outbox.wake();
     return answerOf(request.users, outcome);
@@ -45,9 +47,10 @@ export class AddUsersHandler {
     members: NewMembers,
     entries: readonly UserEntry[],
     refused: Refused[],
+    span?: Span,
   ): Promise<AddUsersOutcome | undefined> {
     const { apiKey, idempotency } = members;
-    const written = await this.members.add(members);
+    const written = await this.writer.add(members, span);
     if (written.outcome === 'stored') return { added: written.added, refused };
     if (written.outcome === 'unknownApiKey') throw new ApiError('UNAUTHENTICATED', 'The API key is unknown.');
     const earlier = idempotency && (await this.idempotencyKeys.find(apiKey, OPERATIONS.add, idempotency.key));

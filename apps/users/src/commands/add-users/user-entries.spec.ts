@@ -1,4 +1,5 @@
-import { entryProblem, sortEntries } from './user-entries';
+import type { UserEntry } from '@app/contracts/users.add';
+import { entryProblem, mergedUsers, sortEntries } from './user-entries';
 
 const FORM = 'email must have exactly one @ with text on both sides and no white space';
 
@@ -91,5 +92,21 @@ describe('sortEntries', () => {
   it('accepts property names such as __proto__ as userIds', () => {
     const names = ['__proto__', 'constructor', 'toString'];
     expect(sortEntries(names.map((userId) => ({ userId }))).accepted.map(({ userId }) => userId)).toEqual(names);
+  });
+});
+
+describe('mergedUsers', () => {
+  /** Each field is there or not. */
+  const entriesOf = (...[fullName, address, letter]: [string, string, string]): UserEntry[] =>
+    [undefined, fullName].flatMap((name) =>
+      [undefined, address].flatMap((email) => [undefined, letter].map((initial) => ({ userId: 'u', name, email, initial }))),
+    );
+  const calls = entriesOf('bob', 'bob@example.com', '').flatMap((before) =>
+    entriesOf('ada', 'ada@example.com', 'Q').map((later) => ({ before, later })),
+  );
+
+  it.each(calls)('makes of calls with $before and $later what one call with both makes', ({ before, later }) => {
+    const ofEach = [before, later].flatMap((entry) => sortEntries([entry]).accepted);
+    expect(mergedUsers(ofEach)).toEqual(sortEntries([before, later]).accepted);
   });
 });

@@ -38,6 +38,27 @@ function newUser({ userId, name, email, initial }: UserEntry): NewUser {
   return { userId, name, email, initial: initial ?? generated, initialGenerated: initial === undefined };
 }
 
+/** The users as if each was added after the one before it: of those with the same userId the later values win. */
+export function mergedUsers(users: readonly NewUser[]): NewUser[] {
+  const merged = new Map<string, NewUser>();
+  for (const user of users) {
+    const before = merged.get(user.userId);
+    merged.set(user.userId, before ? mergedUser(before, user) : user);
+  }
+  return [...merged.values()];
+}
+
+function mergedUser(before: NewUser, { userId, name, email, initial, initialGenerated }: NewUser): NewUser {
+  const keepsInitial = initialGenerated && (name === undefined || !before.initialGenerated);
+  return {
+    userId,
+    name: name ?? before.name,
+    email: email ?? before.email,
+    initial: keepsInitial ? before.initial : initial,
+    initialGenerated: initialGenerated && before.initialGenerated,
+  };
+}
+
 const emailForm: Check = (value) =>
   /^[^\s@]+@[^\s@]+$/u.test(value as string) ? undefined : ' must have exactly one @ with text on both sides and no white space';
 

@@ -77,7 +77,7 @@ export const ERROR_SCHEMA = {
     details: {
       type: 'array',
       maxItems: 20,
-      description: 'Every invalid field. Only with `INVALID_ARGUMENT`.',
+      description: 'The first 20 invalid fields. Only with `INVALID_ARGUMENT`.',
       items: { $ref: '#/components/schemas/FieldProblem' },
     },
   },

@@ -52,6 +52,11 @@ describe('openapi.json', () => {
     expect(named.post.operationId).toBe('usersDataDelete');
   });
 
+  it('describes every tag of an operation', () => {
+    const used = Object.values(document.paths).flatMap((item) => (item as { post: { tags: string[] } }).post.tags);
+    expect(document.tags.map(({ name }) => name)).toEqual([...new Set(used)]);
+  });
+
   it('has exactly the schemas that it refers to', () => {
     const text = JSON.stringify(document);
     const referred = new Set([...text.matchAll(/#\/components\/schemas\/(\w+)/g)].map(([, name]) => name));

@@ -6,13 +6,13 @@ import { ERROR_TABLE, FAILURE_SCHEMA } from './errors';
 import { pathItemOf } from './operations';
 import { schemasOf } from './schemas';
 
-const REPEATING = `After a lost connection or a 504 the outcome is unknown. A call with an \`Idempotency-Key\` may be repeated for 24 hours: it gets the first
-answer again. A notification with a \`notificationId\` may be repeated too.`;
+const REPEATING = `After a lost connection or a 504 the outcome is unknown. A call with an \`Idempotency-Key\`, where the operation
+takes one, may be repeated for 24 hours: it gets the first answer again. A notification with a \`notificationId\` may be repeated too.`;
 
 const LIMITS_TEXT = `- A body has at most 1 MiB of UTF-8, at most ${MAX_DEPTH} levels, at most ${MAX_VALUES} values (an empty object or list counts twice), no NUL characters and no key named \`__proto__\`, \`constructor\` or \`prototype\`.
 - An identifier has 1-${LIMITS.identifierBytes} bytes of UTF-8, is not blank and has no control characters.
-- A call has at most ${LIMITS.listLength} \`users\`, \`userIds\`, \`notifyUsers\` or \`notificationIds\`. users/data/delete has at most ${MOST_ERASED} \`userIds\`.
-- Names and e-mail addresses have at most ${LIMITS.nameLength} characters, templates and messages ${LIMITS.messageLength}; \`displayHeadlineMessageTemplateData\` and
+- A list of users, notifications or ids has at most ${LIMITS.listLength} entries, \`userIds\` of users/data/delete at most ${MOST_ERASED}.
+- Names and e-mail addresses have at most ${LIMITS.nameLength} characters, initials ${LIMITS.initialLength}, templates and messages ${LIMITS.messageLength}; \`displayHeadlineMessageTemplateData\` and
   \`notificationSourceData\` at most ${LIMITS.dataBytes / 1024} KiB each, as JSON.
 - A page has at most ${LIMITS.listLength} notifications, and ends at 4 MiB.
 - The operator limits the calls per second of an API key and the calls in flight (by default 1000 each in a gateway process): 429.`;
@@ -56,7 +56,8 @@ export function openApiDocument() {
     },
     servers: [{ url: '/', description: 'The gateway that serves this document.' }],
     tags: [
-      { name: 'Users', description: 'Users, their memberships and access to documents.' },
+      { name: 'Users', description: 'Users and their memberships.' },
+      { name: 'Documents', description: 'Folder and access type of documents.' },
       { name: 'Notifications', description: 'Notifications and their recipients.' },
     ],
     security: [{ ApiKey: [], AuthToken: [] }],

@@ -93,7 +93,7 @@ const AFTER: readonly DocumentedError[] = [
   {
     http: 504,
     status: 'DEADLINE_EXCEEDED',
-    when: 'No answer in time: the outcome is unknown. Safe to repeat with the same notificationId or `Idempotency-Key`.',
+    when: 'No answer in time: the outcome is unknown. Safe to repeat, with the same `notificationId` or `Idempotency-Key` where the operation takes one.',
     message: 'The outcome is unknown: no answer came in time. It is safe to repeat with the same identity.',
   },
   {
@@ -159,7 +159,7 @@ export const FAILURE_SCHEMA = {
         details: {
           type: 'array',
           maxItems: 20,
-          description: 'Every invalid field. Only with `INVALID_ARGUMENT`.',
+          description: 'The first 20 invalid fields. Only with `INVALID_ARGUMENT`.',
           items: {
             type: 'object',
             required: ['field', 'message'],

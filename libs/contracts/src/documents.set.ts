@@ -1,6 +1,7 @@
 import { ACCESS_TYPES, type AccessType } from './access';
 import { Described, Identifier, Nested, OneOf, Success } from './fields';
-import { command } from './message';
+import { command, type Naming, type Refusal } from './message';
+import { refuseMisspelt } from './misspelt';
 
 export class SetDocumentRequest {
   @Identifier('Organization of the document; created when it does not exist.')
@@ -20,6 +21,10 @@ export class SetDocumentRequest {
     },
   )
   access?: AccessType;
+
+  static refuse(_: SetDocumentRequest, sent: Readonly<Record<string, unknown>>, named: Naming): Refusal | undefined {
+    return refuseMisspelt(SetDocumentRequest, sent, named);
+  }
 }
 
 /** The document as it is now. */

@@ -2,7 +2,7 @@ import { distance } from 'fastest-levenshtein';
 import { fieldsOf } from './fields';
 import type { Naming, Refusal } from './message';
 
-/** Letters by which a misspelt name may differ from a field's. */
+/** Letters by which a misspelt name may differ from a field's, and letters that an abbreviation has at least. */
 const MISSPELT = 2;
 /** Unknown fields that are compared with a missing one. */
 const MAX_COMPARED = 100;
@@ -19,11 +19,25 @@ export function misspeltIn(type: new () => object, sent: Sent): (missing: string
     unknown ??= Object.keys(sent)
       .slice(0, MAX_COMPARED)
       .filter((key) => !known.includes(key));
-    return unknown.find((key) => key.length <= missing.length + MISSPELT && distance(key, missing) <= MISSPELT);
+    return unknown.find((key) => isNear(key.toLowerCase(), missing.toLowerCase()));
   };
 }
 
-/** The rule of a command that deletes: a field that says of what is optional, so a misspelt one would be ignored and too much be deleted. */
+/** Whether a name is a misspelling of a field's name, begins with it (`accessType`), or abbreviates it (`orgId`). */
+const isNear = (key: string, field: string): boolean =>
+  key.startsWith(field) ||
+  (key.length <= field.length + MISSPELT && (distance(key, field) <= MISSPELT || abbreviates(key, field)));
+
+function abbreviates(key: string, field: string): boolean {
+  let found = 0;
+  for (const letter of field) if (letter === key[found]) found++;
+  return key.length >= MISSPELT && found === key.length;
+}
+
+/**
+ * The rule of commands that do more when a field is absent: a misspelt filter of a deletion, or a misspelt access of a document, would be ignored in
+ * silence.
+ */
 export function refuseMisspelt(type: new () => object, sent: Sent, named: Naming): Refusal | undefined {
   const misspelt = misspeltIn(type, sent);
   for (const { name } of fieldsOf(type)) {

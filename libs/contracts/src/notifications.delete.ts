@@ -5,6 +5,8 @@ import { decodeMomentToken, PageToken } from './page-token';
 
 const FILTERS = ['documentId', 'locationId', 'notificationIds'] as const;
 
+const USERS = ['userId', 'userIds'];
+
 /** The supported sets of filters, each with organizationId. */
 export const DELETE_COMBINATIONS: readonly (readonly (typeof FILTERS)[number][])[] = [
   ['documentId'],
@@ -40,7 +42,7 @@ export class DeleteNotificationsRequest {
   })
   pageToken?: string;
 
-  /** A notification is deleted for all its users. So the filter of notifications/get by user is refused: ignored, it would delete too much. */
+  /** A notification is deleted for all its users. So a filter by user, as notifications/get has it, is refused: ignored, it would delete too much. */
   static refuse(
     request: DeleteNotificationsRequest,
     sent: Readonly<Record<string, unknown>>,
@@ -50,9 +52,9 @@ export class DeleteNotificationsRequest {
     const supported = DELETE_COMBINATIONS.some(
       (filters) => filters.length === given.length && filters.every((filter) => given.includes(filter)),
     );
-    const hasUser = Object.hasOwn(sent, 'userId');
-    if (!supported || hasUser) {
-      const [first = 'documentId', ...others] = [...given, ...(hasUser ? ['userId'] : [])];
+    const users = USERS.filter((name) => Object.hasOwn(sent, name));
+    if (!supported || users.length > 0) {
+      const [first = 'documentId', ...others] = [...given, ...users];
       const message = `This combination of filters is not supported. Supported, each with organizationId: ${SUPPORTED}.`;
       return { message, fields: [first, ...others] };
     }

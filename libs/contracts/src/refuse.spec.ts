@@ -1,12 +1,14 @@
+import { SetDocumentRequest } from './documents.set';
 import type { ApiError } from './error';
 import type { BodyClass } from './message';
-import { DeleteNotificationsRequest } from './notifications.delete';
+import { DELETE_COMBINATIONS, DeleteNotificationsRequest } from './notifications.delete';
 import { UpdateNotificationsRequest } from './notifications.update';
 import { DeleteUsersRequest } from './users.delete';
 import { EraseUsersRequest } from './users.erase';
 import { validateBody } from './validate';
 
 const EITHER = 'must have either notifications, or userId and readUpTo';
+const FILTERS = `This combination of filters is not supported. Supported, each with organizationId: ${DELETE_COMBINATIONS.map((filters) => filters.join(' + ')).join('; ')}.`;
 const each = (...notifications: object[]) => ({ notifications });
 
 /** Rule, fields beside organizationId, message over HTTP, message over AMQP, and the fields that `details` names over AMQP. */
@@ -61,12 +63,35 @@ const CASES: [BodyClass<object>, object, string, string, string[]][] = [
     'notificationId is not a field; did you mean notificationIds?',
     ['notificationId'],
   ],
+  [DeleteNotificationsRequest, { documentId: 'd', userId: 'u' }, FILTERS, FILTERS, ['documentId', 'userId']],
+  [DeleteNotificationsRequest, { documentId: 'd', userIds: ['u'] }, FILTERS, FILTERS, ['documentId', 'userIds']],
   [
     DeleteUsersRequest,
     { userIds: ['u'], document_id: 'd' },
     'data.document_id is not a field; did you mean documentId?',
     'document_id is not a field; did you mean documentId?',
     ['document_id'],
+  ],
+  [
+    DeleteUsersRequest,
+    { userIds: ['u'], docId: 'd' },
+    'data.docId is not a field; did you mean documentId?',
+    'docId is not a field; did you mean documentId?',
+    ['docId'],
+  ],
+  [
+    DeleteNotificationsRequest,
+    { documentId: 'd', NotifIds: ['a'] },
+    'data.NotifIds is not a field; did you mean notificationIds?',
+    'NotifIds is not a field; did you mean notificationIds?',
+    ['NotifIds'],
+  ],
+  [
+    SetDocumentRequest,
+    { documentId: 'd', accessType: 'restricted' },
+    'data.accessType is not a field; did you mean access?',
+    'accessType is not a field; did you mean access?',
+    ['accessType'],
   ],
   [
     EraseUsersRequest,

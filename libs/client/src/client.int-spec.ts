@@ -51,6 +51,11 @@ describe(CollaborationClient.name, () => {
     expect(bodies).toEqual(['first', 'second'].map((userId) => ({ organizationId: 'o', users: [{ userId }] })));
   });
 
+  it('publishes no query, of which nobody would get the result', async () => {
+    const query = client.publish('users.get.v1' as string as 'users.add.v1', { organizationId: 'o', users: [] });
+    await expect(query).rejects.toMatchObject({ status: 'INVALID_ARGUMENT', message: 'users.get.v1 is a query: call it.' });
+  });
+
   it('connects when it is asked whether it is ready', async () => {
     expect(client.check()).toMatch(/^not connected to the broker/);
     await eventually(() => client.check() === undefined);

@@ -5,7 +5,7 @@ import { Caller } from '@app/amqp/calls/caller';
 import { RabbitChannel } from '@app/amqp/connection/channel';
 import { checkExchanges } from '@app/amqp/connection/check-topology';
 import { RabbitConnection } from '@app/amqp/connection/connection';
-import { messageProperties } from '@app/amqp/messages/message-properties';
+import { messageProperties, type Operation } from '@app/amqp/messages/message-properties';
 import { silent, type Observer } from '@app/amqp/connection/observer';
 import { ConfirmedPublisher, NotWritten } from '@app/amqp/publishing/publisher';
 import { within } from '@app/runtime/within';
@@ -106,14 +106,16 @@ export class CollaborationClient {
    *
    * @returns its message id, which is the id of a notification without `notificationId`
    * @throws ApiError UNAVAILABLE: the broker does not have it. DEADLINE_EXCEEDED: the broker may have it. PERMISSION_DENIED: the account may not
-   *   publish this operation. INVALID_ARGUMENT: the body or an option cannot be sent
+   *   publish this operation. INVALID_ARGUMENT: the body or an option cannot be sent, or it is a query
    */
   async publish<Name extends keyof Commands>(
     name: Name,
     body: Commands[Name]['request'],
     options: SendOptions = {},
   ): Promise<{ messageId: string }> {
-    const operation = { kind: KINDS[name], pattern: name };
+    const operation: Operation = { kind: KINDS[name], pattern: name };
+    // JavaScript has no types: the broker would confirm it, and the service drop it.
+    if (operation.kind === 'query') throw new ApiError('INVALID_ARGUMENT', `${name} is a query: call it.`);
     const { timeoutMs, content, ...sent } = readOptions(operation, body, options, this.options);
     this.start(this.publishing);
     const sender = { appId: this.options.name, userId: this.publishing.username };

@@ -2,8 +2,10 @@ import { distance } from 'fastest-levenshtein';
 import { fieldsOf } from './fields';
 import type { Naming, Refusal } from './message';
 
-/** Letters by which a misspelt name may differ from a field's, and letters that an abbreviation has at least. */
+/** Letters by which a misspelt name may differ from a field's. */
 const MISSPELT = 2;
+/** Letters of an abbreviation: shorter names, such as `id`, are within any field's. */
+const LEAST_ABBREVIATION = 3;
 /** Unknown fields that are compared with a missing one. */
 const MAX_COMPARED = 100;
 
@@ -31,7 +33,7 @@ const isNear = (key: string, field: string): boolean =>
 function abbreviates(key: string, field: string): boolean {
   let found = 0;
   for (const letter of field) if (letter === key[found]) found++;
-  return key.length >= MISSPELT && found === key.length;
+  return key.length >= LEAST_ABBREVIATION && key[0] === field[0] && found === key.length;
 }
 
 /**

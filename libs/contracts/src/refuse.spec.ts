@@ -125,4 +125,10 @@ describe('a rule over several fields', () => {
       details: fields.map((field) => ({ field, message: overAmqp })),
     });
   });
+  it.each([
+    [DeleteUsersRequest, { userIds: ['u'], id: 'x', note: 'x', at: 1, unit: 'x' }],
+    [SetDocumentRequest, { documentId: 'd', id: 'x', name: 'x', cc: 'x', older: true }],
+  ])('of %p ignores other unknown fields', (type, value) => {
+    expect(problemOf(type, value)).toBeUndefined();
+  });
 });

@@ -155,6 +155,38 @@ describe('connections whose node has returned', () => {
     links.heal();
   });
 
+  it('ask a query again whose later copies went over the next connection, when that one ends and the earlier one stays', async () => {
+    const COPIES = 4;
+    let [asked, isAnswered] = [0, true];
+    const { open: letGo, opened } = gate();
+    handlers.authenticate = async () => {
+      asked++;
+      if (!isAnswered) await opened;
+      return { known: true };
+    };
+    const ask = () => client.call(Authenticate, { apiKey: 'key', tokenHash: 'a'.repeat(64) }, CALL);
+    const { connection } = client as unknown as { connection: RabbitConnection };
+    const [next] = links.proxies;
+    await ready();
+    await eventually(areSpread);
+    // From then on the service knows that all copies have room, and of these queries a tenth may be asked again.
+    await Promise.all(Array.from({ length: 10 * COPIES }, ask));
+    [asked, isAnswered] = [0, false];
+    links.kill(next);
+    await eventually(() => client.check() === undefined && links.nodeOf(connection) !== next);
+    const answer = ask();
+    await eventually(() => asked === 1);
+    links.heal();
+    await eventually(() => links.nodeOf(connection) === next);
+    // The last copies go over the next connection. Now nothing but its end lets the caller ask again.
+    await eventually(() => asked === COPIES);
+    isAnswered = true;
+    links.kill(next);
+    expect((await answer).parse()).toEqual({ known: true });
+    letGo();
+    links.heal();
+  });
+
   it('get the answers of the earlier node also when the next one ends before them', async () => {
     let runs = 0;
     let finish!: () => void;

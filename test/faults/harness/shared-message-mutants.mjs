@@ -54,7 +54,7 @@ export const SHARED_MESSAGE_MUTANTS = [
   },
   {
     name: 'unsent commands whose outcome is called unknown',
-    edits: [[CALLER, ' && !this.isUnsent(id));', ');']],
+    edits: [['libs/amqp/src/calls/pending-calls.ts', '?.channels.includes(channel)', '']],
     test: NEXT_CHANNEL,
   },
   {

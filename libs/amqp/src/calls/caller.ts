@@ -13,7 +13,6 @@ import { PendingCalls } from './pending-calls';
 import { ConfirmedPublisher, type PublishOutcome } from '../publishing/publisher';
 import { Queries } from './queries';
 import { decodeReply, repliesIn, type Answer, type ReceivedReply } from '../messages/reply-format';
-import { isChannelClosed } from '../connection/opened-channel';
 import { WaitingCalls } from './waiting-calls';
 import { within } from '@app/runtime/within';
 
@@ -43,8 +42,6 @@ export class Caller {
   private readonly queries: Queries;
   private readonly commands: Commands;
   private readonly waiting: WaitingCalls;
-  /** Calls over channels that others have replaced, and that are still open. */
-  private readonly earlier = new Set<readonly string[]>();
   private closed = false;
 
   constructor(
@@ -57,13 +54,16 @@ export class Caller {
     this.channel = new RabbitChannel(connection, {
       name: 'calls',
       open: (model) => model.createConfirmChannel(),
-      setup: (channel) => this.channels.setUp(channel, (reply) => this.onReply(reply)),
-      drain: (earlier) => this.drain(earlier),
+      setup: (channel) => {
+        // Deferred, so that calls that were certainly refused are rejected with that reason first.
+        channel.once('close', () => setImmediate(() => void this.recover(channel)));
+        return this.channels.setUp(channel, (reply) => this.onReply(reply));
+      },
+      // The answers come over the channel that the call was written to.
+      drain: (earlier) => this.calls.endOf(this.calls.writtenTo(earlier)),
     });
     this.channel.on('lost', () => {
       this.waiting.lost();
-      // Deferred, so that calls that were certainly refused are rejected with that reason first.
-      setImmediate(() => void this.recover(this.sent()));
       for (const command of this.commands.takeUnsent()) void this.waiting.add(command);
     });
     this.waiting = new WaitingCalls(
@@ -75,14 +75,7 @@ export class Caller {
     this.publisher = new ConfirmedPublisher(this.channel);
     this.queries = new Queries(
       {
-        publish: (exchange, { operation, body, options: query }, correlationId, timeoutMs) =>
-          this.publisher.publish({
-            exchange,
-            routingKey: operation.pattern,
-            toQuorumQueue: exchange === options.standbyExchange,
-            body,
-            properties: messageProperties(operation, query, this.sender, correlationId, { replyTo: this.replyQueue, timeoutMs }),
-          }),
+        publish: (...copy) => this.publishQuery(...copy),
         reject: (correlationId, error) => this.calls.reject(correlationId, error),
         repeated: (pattern, reason) => connection.observer.repeated(pattern, reason),
         isWaiting: () => this.waiting.isAlarm,
@@ -198,38 +191,34 @@ export class Caller {
     return isUnsent ? unavailable(whyUnsent) : outcomeUnknown(why);
   }
 
+  private publishQuery(exchange: string, query: Request, correlationId: string, timeoutMs: number): Promise<PublishOutcome> {
+    const { operation, body, options } = query;
+    const awaited = { replyTo: this.replyQueue, timeoutMs };
+    const properties = messageProperties(operation, options, this.sender, correlationId, awaited);
+    const toQuorumQueue = exchange === this.options.standbyExchange;
+    this.calls.written([query], this.channel.current);
+    return this.publisher.publish({ exchange, routingKey: operation.pattern, toQuorumQueue, body, properties });
+  }
+
   private publishCommands(commands: readonly Request[], correlationId: string): Promise<PublishOutcome> {
     const { pattern } = commands[0].operation;
     const message = commandMessage(commands, correlationId, this.sender, this.replyQueue);
+    this.calls.written(commands, this.channel.current);
     const outcome = this.publisher.publish({ exchange: this.exchange, routingKey: pattern, toQuorumQueue: true, ...message });
     this.connection.observer.sent(this.exchange, commands, outcome);
     return outcome;
   }
 
-  /** Calls that were written over the latest channel. What waits for the next one is sent by itself. */
-  private sent(): string[] {
-    const earlier = new Set([...this.earlier].flat());
-    return this.calls.ids.filter((id) => !earlier.has(id) && !this.isUnsent(id));
-  }
-
-  /** Waits for the answers over a channel that another one has replaced, or for its end. */
-  private async drain(earlier: Channel): Promise<void> {
-    const sent = this.sent();
-    this.earlier.add(sent);
-    const onEnd = () => setImmediate(() => void (this.earlier.delete(sent) && this.recover(sent)));
-    earlier.once('close', onEnd);
-    if (isChannelClosed(earlier)) onEnd();
-    await this.calls.endOf(sent);
-    earlier.off('close', onEnd);
-    this.earlier.delete(sent);
-  }
-
-  /** After the end of a channel: the outcome of its commands is unknown, and its queries are asked again. */
-  private async recover(sent: readonly string[]): Promise<void> {
-    for (const id of sent)
+  /**
+   * A channel has ended, the latest or one that was replaced: the outcome of its commands is unknown, and its queries are asked again. A query may have
+   * copies on another channel, too. Asking twice is harmless.
+   */
+  private async recover(ended: Channel): Promise<void> {
+    const written = this.calls.writtenTo(ended);
+    for (const id of written)
       if (!this.queries.has(id)) this.calls.reject(id, outcomeUnknown('the connection was lost before the answer came'));
-    if (await this.waiting.untilReady()) this.queries.askAgain(sent);
-    else this.queries.giveUp(sent, 'the connection was lost');
+    if (await this.waiting.untilReady()) this.queries.askAgain(written);
+    else this.queries.giveUp(written, 'the connection was lost');
   }
 
   private reportPending(): void {

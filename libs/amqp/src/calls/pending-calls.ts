@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Channel } from 'amqplib';
 import { InFlight } from '../publishing/in-flight';
 import type { ReceivedReply } from '../messages/reply-format';
 
@@ -8,7 +9,11 @@ interface PendingCall {
   resolve(reply: ReceivedReply): void;
   reject(error: Error): void;
   timer: NodeJS.Timeout;
+  /** The channels that it was written to. */
+  channels: readonly Channel[];
 }
+
+const NONE: readonly Channel[] = [];
 
 /** Calls waiting for their reply, by correlation id. */
 export class PendingCalls {
@@ -17,11 +22,6 @@ export class PendingCalls {
 
   get size(): number {
     return this.calls.size;
-  }
-
-  /** Correlation ids of all calls. */
-  get ids(): string[] {
-    return this.calls.keys();
   }
 
   /**
@@ -33,7 +33,7 @@ export class PendingCalls {
   wait(correlationId: string, timeoutMs: number, onTimeout: () => Error): Promise<ReceivedReply> {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => this.reject(correlationId, onTimeout()), timeoutMs);
-      this.calls.set(correlationId, { resolve, reject, timer });
+      this.calls.set(correlationId, { resolve, reject, timer, channels: NONE });
     });
   }
 
@@ -49,7 +49,21 @@ export class PendingCalls {
   }
 
   rejectAll(makeError: (correlationId: string) => Error): void {
-    for (const correlationId of this.ids) this.reject(correlationId, makeError(correlationId));
+    for (const correlationId of this.calls.keys()) this.reject(correlationId, makeError(correlationId));
+  }
+
+  /** Calls are about to be written to a channel. */
+  written(calls: readonly { correlationId: string }[], channel: Channel | undefined): void {
+    if (!channel) return;
+    for (const { correlationId } of calls) {
+      const call = this.calls.get(correlationId);
+      if (call && !call.channels.includes(channel)) call.channels = [...call.channels, channel];
+    }
+  }
+
+  /** Correlation ids of the calls that were written to this channel. */
+  writtenTo(channel: Channel): string[] {
+    return this.calls.keys().filter((correlationId) => this.calls.get(correlationId)?.channels.includes(channel));
   }
 
   /** Resolves when no call is pending. */

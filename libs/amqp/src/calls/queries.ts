@@ -134,7 +134,7 @@ export class Queries {
       const outcome = isStandby
         ? await this.publishStandby(query, timeoutMs)
         : await this.transport.publish(this.first, query, correlationId, timeoutMs);
-      // The loss of the channel is handled for all queries at once. Earlier copies do not count any more then.
+      // The loss of a channel is handled for all of its queries at once. Earlier copies do not count any more then.
       if (outcome === 'lost' || lostChannels !== query.lostChannels) return;
       if (outcome === 'confirmed') this.onConfirm(query, isStandby);
       error = notPublished(outcome);

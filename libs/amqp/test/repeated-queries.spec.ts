@@ -113,6 +113,24 @@ describe('queries without an answer', () => {
     expect(sent().slice(15)).toEqual(['standby other~', 'standby e~']);
   });
 
+  it('looks again three times at what it has asked again on a new channel', async () => {
+    const { queries, ask, sent, end } = setUpQueries();
+    ask('a', { timeoutMs: 60_000 });
+    const threeTimes = async () => {
+      const before = sent().length;
+      await end('first a', 'confirmed');
+      for (const waitMs of [401, 801, 1601]) {
+        await jest.advanceTimersByTimeAsync(waitMs);
+        await end(sent().at(-1)!, 'confirmed');
+      }
+      await jest.advanceTimersByTimeAsync(10_000);
+      return sent().slice(before);
+    };
+    expect(await threeTimes()).toEqual(['standby a~', 'standby a~~', 'standby a~~~']);
+    queries.askAgain(['a']);
+    expect(await threeTimes()).toEqual(['standby a~~~~', 'standby a~~~~~', 'standby a~~~~~~']);
+  });
+
   it('looks again at a query whose standby copy failed', async () => {
     const { ask, sent, end, rejected } = setUpQueries();
     ask('a', { timeoutMs: 60_000 });

@@ -14,7 +14,7 @@ export interface Query extends Request {
   standbyCopies: number;
   /** Copies up to this number say nothing about later ones: their channel has ended, or no queue took the last of them. */
   voidStandbyCopies: number;
-  /** How often it was looked at because no answer came. */
+  /** How often it was looked at because no answer came over this channel. */
   looks: number;
   /** Copies that were published because no answer came. */
   repetitions: number;
@@ -26,10 +26,10 @@ export interface Query extends Request {
 }
 
 /** A query of which no copy was published on the current channel. */
-export const UNSENT = { copies: 0, first: 'none', standby: 'none' } as const;
+export const UNSENT = { copies: 0, first: 'none', standby: 'none', looks: 0 } as const;
 
 /** A query that was never published. */
-export const NEW = { ...UNSENT, standbyCopies: 0, voidStandbyCopies: 0, looks: 0, repetitions: 0, lostChannels: 0 } as const;
+export const NEW = { ...UNSENT, standbyCopies: 0, voidStandbyCopies: 0, repetitions: 0, lostChannels: 0 } as const;
 
 export interface QueryTransport {
   /** Publishes one copy. @throws NotWritten */

@@ -32,4 +32,10 @@ describe.each(['command', 'query'] as const)('a %s that waits for a connection',
     await caller.close(0);
     await refused;
   });
+
+  it('leaves nothing when its body has no JSON', async () => {
+    const call = caller.call({ kind, pattern: 'users.add.v1' }, { count: 1n }, { requestId: 'r', timeoutMs: TIMEOUT_MS });
+    await expect(call).rejects.toThrow(TypeError);
+    expect(caller.pending).toBe(0);
+  });
 });

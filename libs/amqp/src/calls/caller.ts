@@ -152,6 +152,8 @@ export class Caller {
     if (this.closed) throw unavailable('shutting down');
     if (this.calls.size >= (this.options.maxPending ?? 1000)) throw unavailable('too many calls are pending');
     if (!(timeoutMs > 0)) throw unavailable('no time is left');
+    // First, because what has no JSON must leave no pending call.
+    const bytes = Buffer.isBuffer(body) ? body : Buffer.from(JSON.stringify(body));
 
     const reply = this.calls.wait(correlationId, timeoutMs, () =>
       this.unanswered(correlationId, 'the broker did not take it in time', 'no answer came in time'),
@@ -159,7 +161,7 @@ export class Caller {
     this.reportPending();
     const request: Request = {
       operation,
-      body: Buffer.isBuffer(body) ? body : Buffer.from(JSON.stringify(body)),
+      body: bytes,
       options: { ...options, messageId: options.messageId ?? newMessageId() },
       correlationId,
       deadline: performance.now() + timeoutMs,

@@ -32,14 +32,44 @@ describe(attempt.name, () => {
     expect(await outcomeOf(...statuses)).toBe(outcome);
   });
 
-  it('makes no attempt after the time, which would hide why the one before has failed', async () => {
-    const times: number[] = [];
-    const once = (timeoutMs: number) => {
-      times.push(timeoutMs);
-      return Promise.reject(new ApiError(timeoutMs > 1 ? 'UNAVAILABLE' : 'DEADLINE_EXCEEDED', 'no queue is bound'));
+  describe('of which the first has failed', () => {
+    const TIMEOUT_MS = 1000;
+    let now: number;
+    let times: number[];
+    beforeEach(() => {
+      [now, times] = [0, []];
+      jest.spyOn(performance, 'now').mockImplementation(() => now);
+    });
+    afterEach(() => void jest.restoreAllMocks());
+
+    /** @param tookMs of each attempt @param onFurther what happens while a further attempt waits for the broker */
+    const failing = async (tookMs: number, signal: AbortSignal, onFurther: (timeoutMs: number) => void) => {
+      const whenReady = (timeoutMs: number) => {
+        if (times.length > 0) onFurther(timeoutMs);
+        return Promise.resolve(true);
+      };
+      const once = (timeoutMs: number) => {
+        times.push(timeoutMs);
+        now += tookMs;
+        return Promise.reject(new ApiError('UNAVAILABLE', 'no queue is bound'));
+      };
+      const failed = attempt({ ...attempts, timeoutMs: TIMEOUT_MS, signal, whenReady }, once);
+      await expect(failed).rejects.toMatchObject({ message: 'no queue is bound' });
+      return times;
     };
-    await expect(attempt({ ...attempts, timeoutMs: 20 }, once)).rejects.toMatchObject({ status: 'UNAVAILABLE' });
-    expect(times.every((timeoutMs) => timeoutMs > 1)).toBe(true);
+
+    it('makes no attempt after the time, which would hide why the one before has failed', async () => {
+      expect(await failing(TIMEOUT_MS / 2 - 2, attempts.signal, () => undefined)).toEqual([1000, 502]);
+    });
+
+    it('makes no attempt when the broker is back in the last moment', async () => {
+      expect(await failing(0, attempts.signal, (timeoutMs) => (now += timeoutMs - 5))).toEqual([1000]);
+    });
+
+    it('makes no attempt when the client is closed meanwhile', async () => {
+      const closing = new AbortController();
+      expect(await failing(0, closing.signal, () => closing.abort())).toEqual([1000]);
+    });
   });
 
   it('leaves nothing at the signal of the client, which lives as long as the process', async () => {

@@ -26,11 +26,14 @@ export interface Attempts {
 export async function attempt<T>({ timeoutMs, signal, whenReady, whyNot }: Attempts, once: (timeoutMs: number) => Promise<T>) {
   const deadline = performance.now() + timeoutMs;
   const left = () => deadline - performance.now();
+  const isOver = () => left() < LEAST_MS || signal.aborted;
   const backoff = new Backoff(50, 1000);
   let unknown: ApiError | undefined;
+  let failure: ApiError | undefined;
   for (;;) {
-    let failure: ApiError;
     if (await whenReady(left())) {
+      // The broker may be back in the last moment.
+      if (failure && isOver()) throw unknown ?? failure;
       try {
         return await once(Math.max(1, left()));
       } catch (error) {
@@ -42,6 +45,6 @@ export async function attempt<T>({ timeoutMs, signal, whenReady, whyNot }: Attem
     } else failure = whyNot();
     // No AbortSignal.any(): on Node 20 the client's signal would keep a part of each for ever.
     await within(left(), backoff.wait(signal));
-    if (left() < LEAST_MS || signal.aborted) throw unknown ?? failure;
+    if (isOver()) throw unknown ?? failure;
   }
 }

@@ -1,4 +1,4 @@
-import { textProblem } from './fields';
+import { Field, fieldsOf, textProblem } from './fields';
 
 describe(textProblem, () => {
   const problem = textProblem(3);
@@ -17,5 +17,33 @@ describe(textProblem, () => {
     } finally {
       from.mockRestore();
     }
+  });
+});
+
+describe(fieldsOf, () => {
+  const Text = (problem?: string) => Field(() => problem, { type: 'string' });
+  class Parent {
+    @Text()
+    first: string;
+
+    @Text()
+    changed: string;
+  }
+  class Child extends Parent {
+    @Text('of the child')
+    override changed: string;
+
+    @Text()
+    last: string;
+  }
+  class Same extends Child {}
+
+  it('names the fields of the class that a class extends, too, and takes its own for those of the same name', () => {
+    const names = (type: new () => object) => fieldsOf(type).map(({ name }) => name);
+    expect(names(Parent)).toEqual(['first', 'changed']);
+    expect(names(Child)).toEqual(['first', 'changed', 'last']);
+    expect(names(Same)).toEqual(['first', 'changed', 'last']);
+    expect(fieldsOf(Child)[1].check('')).toBe('of the child');
+    expect(fieldsOf(Parent)[1].check('')).toBeUndefined();
   });
 });

@@ -87,16 +87,20 @@ export interface ContractField {
   readonly nested?: () => new () => object;
 }
 
-const FIELDS = new WeakMap<object, ContractField[]>();
+const FIELDS = new WeakMap<object, readonly ContractField[]>();
 const NO_FIELDS: readonly ContractField[] = [];
 
-/** The fields of a contract class, in the order in which it declares them. */
-export const fieldsOf = (type: new () => object): readonly ContractField[] => FIELDS.get(type.prototype as object) ?? NO_FIELDS;
+/** The fields of a contract class, in the order in which it declares them. Those of the class that it extends come first. */
+export const fieldsOf = (type: new () => object): readonly ContractField[] => fieldsAt(type.prototype as object);
+
+function fieldsAt(prototype: object | null): readonly ContractField[] {
+  if (prototype === null) return NO_FIELDS;
+  return FIELDS.get(prototype) ?? fieldsAt(Object.getPrototypeOf(prototype) as object | null);
+}
 
 function register(prototype: object, field: ContractField): void {
-  const fields = FIELDS.get(prototype);
-  if (fields) fields.push(field);
-  else FIELDS.set(prototype, [field]);
+  const others = fieldsAt(prototype).filter(({ name }) => name !== field.name);
+  FIELDS.set(prototype, [...others, field]);
 }
 
 /** Declares a field with its check and its JSON Schema. All decorators below use it. */

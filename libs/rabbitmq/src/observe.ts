@@ -20,7 +20,12 @@ export function observe(metrics: TransportMetrics): Observer {
     nacked: (exchange) => metrics.nacked.inc({ exchange }),
     repeated: (message, reason) => metrics.queriesRepeated.inc({ message, reason }),
     sent: (exchange, commands, outcome) => {
-      metrics.commandsPerMessage.observe({ message: commands[0].operation.pattern }, commands.length);
+      const { pattern } = commands[0].operation;
+      outcome.then(
+        () => metrics.commandsPerMessage.observe({ message: pattern }, commands.length),
+        // Nothing was written.
+        () => undefined,
+      );
       tracePublication(exchange, commands, outcome);
     },
     pending: (connection, calls) => metrics.callsPending.set({ connection }, calls),

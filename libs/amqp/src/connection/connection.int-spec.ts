@@ -1,6 +1,7 @@
 import type { BrokerLinks } from '@app/testing/broker/broker-links';
 import { eventually } from '@app/testing/eventually';
 import { ConnectionBench } from '../../test/connection-bench';
+import { SHORT_CONNECT_TIMEOUT_MS } from './open-connection';
 import { NotYet } from './opened-channel';
 
 /** A method frame, its size, and the two numbers of channel.open. */
@@ -33,10 +34,22 @@ describe('a connection to one of several nodes', () => {
   });
 
   it('spreads processes evenly, and keeps the connections of one at one node', async () => {
-    await Promise.all(Array.from({ length: 9 }, () => bench.opened()));
-    expect(links.proxies.map(({ openLinks }) => openLinks)).toEqual([3, 3, 3]);
-    await Promise.all(Array.from({ length: 3 }, () => bench.opened({}, undefined, 0)));
-    expect(links.proxies.map(({ openLinks }) => openLinks)).toEqual([6, 3, 3]);
+    const opened = async (processes: number, preference?: number) => {
+      await Promise.all(Array.from({ length: processes }, () => bench.opened({}, undefined, preference)));
+      return links.proxies.map(({ openLinks }) => openLinks);
+    };
+    let spread: number[][] = [];
+    // Again when the machine was so slow that a process has gone on to its next node.
+    await eventually(async () => {
+      await bench.reset();
+      const begunAt = performance.now();
+      spread = [await opened(9), await opened(3, 0)];
+      return performance.now() - begunAt < SHORT_CONNECT_TIMEOUT_MS;
+    });
+    expect(spread).toEqual([
+      [3, 3, 3],
+      [6, 3, 3],
+    ]);
   });
 
   it('has a usable channel at another node within 1 s of the end of its node', async () => {

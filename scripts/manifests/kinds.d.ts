@@ -82,7 +82,7 @@ export type Cluster = Kind<
     resources?: IResourceRequirements;
     topologySpreadConstraints?: ITopologySpreadConstraint[];
     affinity?: { enablePodAntiAffinity?: boolean; topologyKey?: string; podAntiAffinityType?: 'preferred' | 'required' };
-    bootstrap: { initdb: { database: string; owner: string } };
+    bootstrap: { initdb: { database: string; owner: string; postInitApplicationSQL?: string[] } };
     managed?: {
       roles: { name: string; ensure: 'present' | 'absent'; login?: boolean; passwordSecret?: Reference }[];
     };

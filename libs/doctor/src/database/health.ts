@@ -1,5 +1,6 @@
 import type { ClientBase } from 'pg';
 import type { Findings } from '../finding';
+import { lookAtArchive, lookAtSlots, lookAtStandbys, seesOthers } from './log';
 import { SCHEMAS, tryToLook } from './roles';
 
 const LEAST_VERSION = 14;
@@ -7,8 +8,6 @@ const MEBIBYTE = 1024 * 1024;
 const LEAST_BUFFERS = 256 * MEBIBYTE;
 const OLD_EVENT_S = 30;
 const LONG_S = 60;
-/** A piece of the log is archived within seconds. */
-const LONG_WAIT_S = 300;
 /** The limit of the alert ErasureStuck. */
 const LONG_ERASURE_S = 1800;
 
@@ -17,6 +16,7 @@ export async function lookAtServer(findings: Findings, client: ClientBase): Prom
   const ask = (subject: string, look: () => Promise<void>) => tryToLook(findings, subject, look);
   await ask('settings', () => lookAtSettings(findings, client));
   await ask('archive', () => lookAtArchive(findings, client));
+  await ask('standbys', () => lookAtStandbys(findings, client));
   await ask('replication slots', () => lookAtSlots(findings, client));
   await ask('sessions', () => lookAtSessions(findings, client));
   await ask('tables', () => lookAtTables(findings, client));
@@ -31,9 +31,7 @@ async function lookAtSettings(findings: Findings, client: ClientBase): Promise<v
       current_setting('fsync') AS fsync, current_setting('full_page_writes') AS pages,
       current_setting('synchronous_commit') AS commit, current_setting('autovacuum') AS autovacuum,
       current_setting('track_activities') AS activities,
-      pg_size_bytes(current_setting('shared_buffers'))::text AS buffers, current_setting('archive_mode') AS archive,
-      current_setting('synchronous_standby_names') AS standbys,
-      (SELECT count(*) FROM pg_stat_replication WHERE sync_state IN ('sync', 'quorum'))::text AS synchronous`);
+      pg_size_bytes(current_setting('shared_buffers'))::text AS buffers, current_setting('archive_mode') AS archive`);
   const [row = {}] = rows;
   const before = findings.all.length;
   const subject = 'settings';
@@ -62,65 +60,12 @@ async function lookAtSettings(findings: Findings, client: ClientBase): Promise<v
       'archive_mode is off: no restore to a point in time',
       'see "Back up and restore" in docs/operations.md',
     );
-  if (row.standbys && row.synchronous === '0')
-    findings.problem(
-      subject,
-      'no synchronous standby is connected, so commits wait',
-      'bring it back, or empty synchronous_standby_names',
-    );
   if (findings.all.length === before) findings.ok(subject, `PostgreSQL ${row.version} with settings that keep the promises`);
 }
 
-/** Whether the log is archived. While it is not, the server keeps it until its disk is full. Exported for its test. */
-export async function lookAtArchive(findings: Findings, client: ClientBase): Promise<void> {
-  const { rows } = await client.query<{ fails: boolean; unset: boolean; seconds: number | null }>(
-    `SELECT coalesce(last_failed_time > coalesce(last_archived_time, '-infinity'), false) AS fails,
-       current_setting('archive_command') = '' AND coalesce(current_setting('archive_library', true), '') = '' AS unset,
-       extract(epoch FROM clock_timestamp() - last_archived_time)::float8 AS seconds
-     FROM pg_stat_archiver WHERE current_setting('archive_mode') <> 'off'`,
-  );
-  const [archive] = rows;
-  if (!archive) return;
-  const { fails, unset, seconds } = archive;
-  const waits = await longestWait(client);
-  const last = seconds === null ? 'nothing was archived yet' : `the last piece was archived ${Math.round(seconds)} s ago`;
-  const harm = 'a restore lacks what is not archived, and the server keeps it until its disk is full';
-  const bad = (what: string, action: string) => findings.problem('archive', `${what}; ${last}`, `${action}: ${harm}`);
-  if (unset) bad('archive_mode is on, and nothing says how to archive', 'set archive_command');
-  else if (fails) bad('archive_command or the library for it fails', 'look at the log of PostgreSQL');
-  else if (waits > LONG_WAIT_S)
-    bad(`a piece of the log has waited for ${Math.round(waits)} s`, 'end an archive_command that hangs, or make it faster');
-  else findings.ok('archive', last);
-}
-
-/** Seconds that the oldest piece of the log has waited to be archived. 0 without one, and for an account that may not ask. */
-async function longestWait(client: ClientBase): Promise<number> {
-  const { rows: may } = await client.query<{ ask: boolean }>(
-    `SELECT has_function_privilege('pg_ls_archive_statusdir()', 'EXECUTE') AS ask`,
-  );
-  if (!may[0]?.ask) return 0;
-  const { rows } = await client.query<{ seconds: number }>(
-    `SELECT coalesce(extract(epoch FROM clock_timestamp() - min(modification)), 0)::float8 AS seconds
-     FROM pg_ls_archive_statusdir() WHERE name LIKE '%.ready'`,
-  );
-  return rows[0]?.seconds ?? 0;
-}
-
-/** Replication slots that nobody reads: the server keeps the log for them, without a limit by itself. Exported for its test. */
-export async function lookAtSlots(findings: Findings, client: ClientBase): Promise<void> {
-  const { rows } = await client.query<{ name: string; bytes: number }>(
-    `SELECT slot_name AS name, pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn)::float8 AS bytes
-     FROM pg_replication_slots WHERE NOT active AND restart_lsn IS NOT NULL ORDER BY bytes DESC`,
-  );
-  for (const { name, bytes } of rows)
-    findings.warning(
-      `replication slot ${name}`,
-      `nobody reads it, and the server keeps ${Math.round(bytes / MEBIBYTE)} MB of its log for it`,
-      `bring its standby back, or run SELECT pg_drop_replication_slot('${name}') before the disk is full`,
-    );
-}
-
-async function lookAtSessions(findings: Findings, client: ClientBase): Promise<void> {
+/** Exported for its test. */
+export async function lookAtSessions(findings: Findings, client: ClientBase): Promise<void> {
+  if (!(await seesOthers(findings, 'sessions', client))) return;
   const { rows } = await client.query<Record<'used' | 'most' | 'long' | 'blocked', number>>(
     `SELECT count(*)::int AS used, current_setting('max_connections')::int AS most,
        count(*) FILTER (WHERE now() - xact_start > make_interval(secs => $1))::int AS long,

@@ -6,7 +6,7 @@ import { Client } from 'pg';
 import { eventually } from '@app/testing/eventually';
 import { PrivateServer } from '@app/testing/system/private-server';
 import { Findings } from '../finding';
-import { lookAtArchive, lookAtSlots } from './health';
+import { lookAtArchive, lookAtSlots } from './log';
 
 describe('the look at the log of the database', () => {
   let directory: string;

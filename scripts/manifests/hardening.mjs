@@ -16,6 +16,7 @@ export function hardeningProblems(manifests, project) {
     if (spec) found.push(...podProblems(spec), ...(isOwn(manifest, project) ? ownProblems(manifest, manifests) : []));
     // CloudNativePG makes one for its servers.
     if (manifest.kind === 'RabbitmqCluster') found.push(...budgetProblems(manifest, manifests));
+    if (manifest.kind === 'Cluster') found.push(...logProblems(manifest));
     return found.map((problem) => `${nameOf(manifest)}: ${problem}`);
   });
   const denies = manifests.some(
@@ -23,6 +24,17 @@ export function hardeningProblems(manifests, project) {
       kind === 'NetworkPolicy' && !spec.podSelector.matchLabels && !spec.ingress && !spec.egress && spec.policyTypes.length === 2,
   );
   return denies ? problems : [...problems, 'no NetworkPolicy denies by default'];
+}
+
+/** @param {string} [size] */
+const gigabytes = (size) => Number(/^(\d+)G/.exec(size ?? '')?.[1]);
+
+/** CloudNativePG keeps the log for each standby, also for one that never comes back. @param {Manifest} manifest */
+function logProblems({ spec: { walStorage, postgresql } }) {
+  const { max_wal_size: between, max_slot_wal_keep_size: kept } = postgresql.parameters;
+  return gigabytes(kept) + gigabytes(between) < gigabytes(walStorage?.size)
+    ? []
+    : ['max_slot_wal_keep_size and max_wal_size together must be less than walStorage, which a lost standby fills otherwise'];
 }
 
 /** @param {{ [field: string]: any }} holder */

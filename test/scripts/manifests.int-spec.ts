@@ -127,6 +127,13 @@ const CASES: Case[] = [
     /maxReplicaCount must be 6/,
   ],
   [
+    'a log that a lost standby lets fill its volume',
+    'production',
+    '"max_slot_wal_keep_size":"10GB"',
+    '"max_slot_wal_keep_size":"-1"',
+    /Cluster postgres: max_slot_wal_keep_size/,
+  ],
+  [
     'a metric that no process has',
     'production',
     'command_age_seconds',

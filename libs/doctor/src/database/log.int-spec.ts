@@ -96,7 +96,16 @@ describe('the look at the log of the database', () => {
     expect(others).toEqual([]);
     expect(slot).toMatchObject({ subject: 'replication slot gone', state: 'warning' });
     expect(slot?.found).toMatch(/keeps \d+ MB of its log/);
-    await client.query(slot?.action?.match(/SELECT \S+/)?.[0] ?? '');
+    await client.query(`ALTER SYSTEM SET max_slot_wal_keep_size = '1MB'`);
+    await client.query('SELECT pg_reload_conf()');
+    await eventually(async () => {
+      await endPiece();
+      await client.query('CHECKPOINT');
+      const [lost] = await slots();
+      return lost?.found === 'the log that its standby needs is gone';
+    });
+    const [lost] = await slots();
+    await client.query(lost?.action?.match(/SELECT \S+'\)/)?.[0] ?? '');
     expect(await slots()).toEqual([]);
   });
 });

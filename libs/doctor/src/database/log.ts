@@ -79,14 +79,23 @@ export async function seesOthers(findings: Findings, subject: string, client: Cl
 
 /** Replication slots that nobody reads: the server keeps the log for them, without a limit by itself. */
 export async function lookAtSlots(findings: Findings, client: ClientBase): Promise<void> {
-  const { rows } = await client.query<{ name: string; bytes: number }>(
+  const { rows } = await client.query<{ name: string; bytes: number | null }>(
     `SELECT slot_name AS name, pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn)::float8 AS bytes
-     FROM pg_replication_slots WHERE NOT active AND restart_lsn IS NOT NULL ORDER BY bytes DESC`,
+     FROM pg_replication_slots WHERE NOT active AND (restart_lsn IS NOT NULL OR wal_status = 'lost') ORDER BY bytes DESC`,
   );
-  for (const { name, bytes } of rows)
-    findings.warning(
-      `replication slot ${name}`,
-      `nobody reads it, and the server keeps ${Math.round(bytes / MEBIBYTE)} MB of its log for it`,
-      `bring its standby back, or run SELECT pg_drop_replication_slot('${name}') before the disk is full`,
-    );
+  for (const { name, bytes } of rows) {
+    const drop = `run SELECT pg_drop_replication_slot('${name}')`;
+    if (bytes === null)
+      findings.warning(
+        `replication slot ${name}`,
+        'the log that its standby needs is gone',
+        `${drop}, and make the standby anew`,
+      );
+    else
+      findings.warning(
+        `replication slot ${name}`,
+        `nobody reads it, and the server keeps ${Math.round(bytes / MEBIBYTE)} MB of its log for it`,
+        `bring its standby back, or ${drop} before the disk is full`,
+      );
+  }
 }

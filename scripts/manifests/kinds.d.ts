@@ -77,6 +77,7 @@ export type Cluster = Kind<
   {
     instances: number;
     imageName: string;
+    primaryUpdateMethod?: 'restart' | 'switchover';
     storage: { size: string; storageClass?: string };
     walStorage?: { size: string; storageClass?: string };
     resources?: IResourceRequirements;

@@ -109,6 +109,13 @@ const CASES: Case[] = [
   ],
   ['a program that does not exist', 'try-out', 'dist/users.js', 'dist/apps/user/src/main.js', /does not exist/],
   ['a writable file system', 'try-out', '"readOnlyRootFilesystem":true', '"readOnlyRootFilesystem":false', /can be written/],
+  [
+    'pods that are spread beside earlier ones',
+    'try-out',
+    '"matchLabelKeys":["pod-template-hash"]',
+    '"matchLabelKeys":[]',
+    /earlier version/,
+  ],
   ['a token', 'production', '"automountServiceAccountToken":false', '"automountServiceAccountToken":true', /token .* is mounted/],
   ['a queue that writers do not consume', 'production', 'notifications[.]calls|', '', /queueName must be/],
   ['a single writer', 'production', '"minReplicaCount":2', '"minReplicaCount":1', /two writers at least/],

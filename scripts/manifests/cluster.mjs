@@ -72,7 +72,7 @@ function addDatabases({ namespace, services, secrets, pods }, name, { database, 
   for (const role of ['rw', 'ro', 'r']) services.set(`${name}-${role}`, [5432]);
   secrets.set(`${name}-app`, { uri: `postgresql://${owner}:secret@${name}-rw.${namespace}:5432/${database}` });
   secrets.set(`${name}-ca`, { 'ca.crt': 'certificate' });
-  pods.push({ owner: `Cluster ${name}`, labels: { 'cnpg.io/cluster': name }, ports: [5432, 8000] });
+  pods.push({ owner: `Cluster ${name}`, labels: { 'cnpg.io/cluster': name }, ports: [5432, 8000, 9187] });
 }
 
 /**

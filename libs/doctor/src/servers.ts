@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { lookup } from 'node:dns/promises';
 import { connect as connectTcp, isIP } from 'node:net';
-import { connect as connectTls } from 'node:tls';
+import { connect as connectTls, type DetailedPeerCertificate } from 'node:tls';
 import { parseManagementUrl } from '@app/rabbitmq/management-url';
 import { wantsTls } from '@app/postgres/connections/tls-client';
 import { addressText, parseBrokerUrl } from '@app/runtime/settings/broker-url';
@@ -100,23 +100,42 @@ export function lookAtOwnCertificate(findings: Findings, { certFile }: TlsFiles)
 
 /** Times in milliseconds. */
 interface Validity {
+  /** Absent: the certificate itself. */
+  authority?: string;
   from: number;
   to: number;
 }
 
+/** A verified chain. What has ended already was not needed to verify it, such as the signature of an older authority. */
+function endsFirst(certificate: DetailedPeerCertificate): Validity {
+  const validityIn = ({ valid_from: from, valid_to: to }: DetailedPeerCertificate) => ({
+    from: Date.parse(from),
+    to: Date.parse(to),
+  });
+  let first: Validity = validityIn(certificate);
+  // That of the last authority is itself.
+  for (let one = certificate; one.issuerCertificate && one.issuerCertificate !== one;) {
+    one = one.issuerCertificate;
+    const validity = validityIn(one);
+    if (validity.to > Date.now() && validity.to < first.to) first = { authority: one.subject.CN, ...validity };
+  }
+  return first;
+}
+
 /** @param more what else is known, when nothing is wrong */
-function judge(findings: Findings, subject: string, { from, to }: Validity, more = ''): void {
+function judge(findings: Findings, subject: string, { authority, from, to }: Validity, more = ''): void {
   const leftMs = to - Date.now();
   const days = Math.floor(leftMs / DAY_MS);
   const isIn = (last: typeof SOON) => days < last.days && leftMs < last.part * (to - from);
-  const found = leftMs < 0 ? 'its certificate has ended' : `its certificate ends in ${days} days`;
+  const what = authority === undefined ? 'its certificate' : `the authority ${authority} of its certificate`;
+  const found = leftMs < 0 ? `${what} has ended` : `${what} ends in ${days} days`;
   const action = 'replace it: see "Rotate certificates" in docs/operations.md';
   if (isIn(AT_ONCE)) findings.problem(subject, found, action);
   else if (isIn(SOON)) findings.warning(subject, found, action);
   else findings.ok(subject, `${found}${more}`);
 }
 
-/** @returns that of the certificate that a client verifies; undefined without TLS */
+/** @returns that of the certificate in the chain that ends first; undefined without TLS */
 async function validityOf({ host, port, tls, tlsFiles }: Server): Promise<Validity | undefined> {
   const socket = connectTcp({ host, port });
   socket.setTimeout(MOST_MS, () => socket.destroy(new Error(`no answer in ${MOST_MS / 1000} s`)));
@@ -131,8 +150,7 @@ async function validityOf({ host, port, tls, tlsFiles }: Server): Promise<Validi
     const secured = connectTls({ socket, host, servername: isIP(host) ? '' : host, ...tlsOptions(tlsFiles, () => undefined) });
     await once(secured, 'secureConnect');
     secured.on('error', () => undefined);
-    const { valid_from: from, valid_to: to } = secured.getPeerCertificate();
-    return { from: Date.parse(from), to: Date.parse(to) };
+    return endsFirst(secured.getPeerCertificate(true));
   } finally {
     socket.on('error', () => undefined);
     socket.destroy();

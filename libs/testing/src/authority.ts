@@ -16,6 +16,7 @@ import {
 
 const KEYS = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
 const HOUR_MS = 3_600_000;
+const YEAR_MS = 365 * 24 * HOUR_MS;
 
 const newKeys = () => webcrypto.subtle.generateKey(KEYS, true, ['sign', 'verify']);
 
@@ -32,15 +33,20 @@ export class Authority {
     private readonly keys: webcrypto.CryptoKeyPair,
   ) {}
 
-  static async create(name: string): Promise<Authority> {
-    const keys = await newKeys();
+  /**
+   * @param validMs how long it is valid from now on; negative: it has expired
+   * @param ageMs how long it has been valid
+   * @param of the authority with these keys; absent: new ones
+   */
+  static async create(name: string, validMs = YEAR_MS, ageMs = 2 * HOUR_MS, of?: Authority): Promise<Authority> {
+    const keys = of?.keys ?? (await newKeys());
     const certificate = await X509CertificateGenerator.createSelfSigned({
       serialNumber: randomBytes(8).toString('hex'),
       name: `CN=${name}`,
       keys,
       signingAlgorithm: KEYS,
-      notBefore: new Date(Date.now() - 2 * HOUR_MS),
-      notAfter: new Date(Date.now() + HOUR_MS),
+      notBefore: new Date(Date.now() - ageMs),
+      notAfter: new Date(Date.now() + validMs),
       extensions: [
         new BasicConstraintsExtension(true, undefined, true),
         new KeyUsagesExtension(KeyUsageFlags.keyCertSign | KeyUsageFlags.cRLSign, true),

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { Script, testDirectory } from './script';
 
 /** The shell command of docs/operations.md, which the tests of backups use as well. */
@@ -24,15 +24,26 @@ describe('the command that archives the log', () => {
   });
 
   /** Runs it as PostgreSQL does. @returns whether PostgreSQL takes the piece for archived */
-  const archive = (content: string): boolean => {
+  const archive = (content: string, name = 'piece', env = process.env): boolean => {
     writeFileSync(files.path('piece'), content);
-    const filled = command.replaceAll('%p', files.path('piece')).replaceAll('%f', 'piece');
-    return spawnSync('sh', ['-c', filled]).status === 0;
+    const filled = command.replaceAll('%p', files.path('piece')).replaceAll('%f', name);
+    return spawnSync('sh', ['-c', filled], { env }).status === 0;
   };
 
   it('is that of the documentation', () => {
     const [, documented = ''] = /^archive_command = '(.*)'$/m.exec(readFileSync('docs/operations.md', 'utf8')) ?? [];
     expect(command).toBe(documented.replaceAll('/archive/wal', files.path('wal')));
+  });
+
+  it('has a piece on disk before its name, and the name before PostgreSQL may remove the piece', () => {
+    const [programs, flushed] = [files.path('bin'), files.path('flushed')];
+    mkdirSync(programs);
+    writeFileSync(`${programs}/sync`, `#!/bin/sh\necho "$1 $(ls ${files.path('wal')})" >> ${flushed}\n`, { mode: 0o755 });
+    archive('flushed', 'first', { ...process.env, PATH: `${programs}:${process.env.PATH}` });
+    expect(readFileSync(flushed, 'utf8').trim().split('\n')).toEqual([
+      `${files.path('wal')}/first.new first.new`,
+      `${files.path('wal')} first`,
+    ]);
   });
 
   it('takes a piece again that PostgreSQL has archived before it crashed, and no other piece of that name', () => {

@@ -22,7 +22,7 @@ export function archiveSettings(archive, identity) {
   const log = logOf(archive);
   return [
     'archive_mode=on',
-    `archive_command=cmp -s %p ${log}/%f || { test ! -f ${log}/%f && cp %p ${log}/%f.new && mv ${log}/%f.new ${log}/%f; }`,
+    `archive_command={ cmp -s %p ${log}/%f || { test ! -f ${log}/%f && cp %p ${log}/%f.new && sync ${log}/%f.new && mv ${log}/%f.new ${log}/%f; }; } && sync ${log}`,
     `archive_timeout=${ARCHIVE_TIMEOUT_S}`,
   ];
 }

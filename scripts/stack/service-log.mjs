@@ -1,5 +1,6 @@
 import { closeSync, mkdirSync, openSync, renameSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { report } from '../checkout/progress.mjs';
 
 const LIMIT_BYTES = 10 * 1024 * 1024;
 /** @type {Record<number, string>} */
@@ -28,6 +29,7 @@ export class ServiceLog {
   #handle;
   #size = 0;
   #rest = '';
+  #isKept = true;
 
   /**
    * @param {string} name of the service
@@ -44,11 +46,23 @@ export class ServiceLog {
 
   /** @param {string} text a piece of output, cut anywhere */
   write(text) {
-    this.#size += writeSync(this.#handle, text);
-    if (this.#size > LIMIT_BYTES) this.#turnOver();
+    this.#keep(text);
     const lines = (this.#rest + text).split('\n');
     this.#rest = lines.pop() ?? '';
     for (const line of lines) this.#show(line);
+  }
+
+  /** @param {string} text */
+  #keep(text) {
+    try {
+      this.#size += writeSync(this.#handle, text);
+      if (this.#size > LIMIT_BYTES) this.#turnOver();
+      this.#isKept = true;
+    } catch (error) {
+      // On a full disk the system goes on, and what matters is on the terminal.
+      if (this.#isKept) report(`${this.#file} lacks lines: ${error.message}`);
+      this.#isKept = false;
+    }
   }
 
   #turnOver() {

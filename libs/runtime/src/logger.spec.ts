@@ -26,6 +26,14 @@ const PROGRAM = programOf(`
     process.once('message', () => exitAfterLogging(logger, 3));
   });`);
 
+const FAILED = programOf(`
+  import { createLogger, exitAfterLogging } from './logger';
+  const driverError = Object.assign(new Error('duplicate key'), { code: '23505', detail: 'Key (canary)' });
+  const error = Object.assign(new Error('duplicate key', { cause: new Error('why') }), { ...driverError, driverError, parameters: ['canary'] });
+  const logger = createLogger('test', 'info');
+  logger.fatal({ err: error }, 'an uncaught error');
+  exitAfterLogging(logger, 0);`);
+
 const children: ChildProcessByStdio<null, Readable, null>[] = [];
 
 function start() {
@@ -50,6 +58,15 @@ function start() {
 }
 
 describe('the log', () => {
+  it('has of an error what names it, and no values of its statement', async () => {
+    const { stdout } = spawn(process.execPath, ['-e', FAILED], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const line = await text(stdout);
+    const { err } = JSON.parse(line) as { err: Record<string, unknown> };
+    expect(Object.keys(err)).toEqual(['type', 'message', 'stack', 'code']);
+    expect(err).toMatchObject({ code: '23505', stack: expect.stringContaining('caused by: Error: why') as string });
+    expect(line).not.toContain('canary');
+  });
+
   afterEach(() => children.splice(0).forEach((child) => child.kill('SIGKILL')));
 
   it('does not block a process whose stdout is not read, and counts dropped lines', async () => {

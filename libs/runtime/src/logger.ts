@@ -7,6 +7,13 @@ import { linesDropped, logBufferLimit } from './metrics';
 /** Most buffered bytes while stdout is not read. */
 const MAX_WAITING = 16 * 1024 * 1024;
 
+/** What names an error. Its other properties may be values: those of a failed statement are its parameters. */
+function shownOf(error: unknown): unknown {
+  if (!(error instanceof Error)) return error;
+  const { type, message, stack, code } = pino.stdSerializers.err(error);
+  return { type, message, stack, ...(code !== undefined && { code: code as unknown }) };
+}
+
 /** JSON allows these characters unescaped, but many line readers (readline of Node 24, Python's splitlines) end a line at them. */
 const ENDS_OF_LINE = /[\u0085\u2028\u2029]/g;
 const escaped = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
@@ -25,6 +32,7 @@ export function createLogger(service: string, level: LogLevel): Logger {
       level,
       base: { service, pid: process.pid },
       timestamp: pino.stdTimeFunctions.isoTime,
+      serializers: { err: shownOf },
       hooks: { streamWrite: (line) => line.replace(ENDS_OF_LINE, escaped) },
     },
     stdout,

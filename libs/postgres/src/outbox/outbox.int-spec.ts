@@ -1,3 +1,4 @@
+import { Logger } from '@nestjs/common';
 import { Client } from 'pg';
 import type { DataSource } from 'typeorm';
 import { createEmptyDatabase, type TestDatabase } from '@app/testing/database/server-databases';
@@ -123,16 +124,20 @@ describe(OutboxRelay.name, () => {
     expect(published).toEqual(['committed']);
   });
 
-  it('keeps events that could not be published, and tries again', async () => {
+  it('keeps events that could not be published, says why, and tries again', async () => {
+    const warn = jest.spyOn(Logger.prototype, 'warn').mockReturnValue();
     let failuresLeft = 3;
     const relay = relayTo(async (events) => {
-      if (failuresLeft-- > 0) throw new Error('nacked');
+      // As for a host with two addresses.
+      if (failuresLeft-- > 0) throw Object.assign(new AggregateError([]), { code: 'ECONNREFUSED' });
       await toList(events);
     });
     await write('a', 'b');
     relay.wake();
     await eventually(async () => failuresLeft < 0 && (await left()).length === 0);
     expect(published).toEqual(['a', 'b']);
+    expect(warn.mock.calls).toEqual([[{ msg: 'events stay in the outbox for now', reason: 'ECONNREFUSED' }]]);
+    warn.mockRestore();
   });
 
   it('keeps events that must be published again, does not delay the others, and publishes them later', async () => {

@@ -3,6 +3,7 @@ import { Logger } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
 import { outside } from '@app/tracing/tracing';
 import { waitAfter } from '@app/runtime/wait-after';
+import { reasonOf } from '../errors';
 import { EVENT_MEMORY_MS, EventMemory } from './event-memory';
 import { LaterLook } from './later-look';
 import type { OutboxEvent, OutboxOptions } from './outbox-event';
@@ -18,6 +19,9 @@ const SWEEP_MS = 10_000;
 /** When rows that are too young now are old enough. The difference is for timers and clocks. */
 const LOOK_AGAIN_MS = EVENT_MEMORY_MS + 200;
 const MAX_EVENTS = 1_000_000;
+
+/** An error of the network has no message when the host has two addresses. */
+const whyOf = (error: Error): string => error.message || reasonOf(error);
 
 /** A command has to wait: it would write an event, and the outbox is full. */
 export class OutboxFull extends Error {
@@ -136,9 +140,9 @@ export class OutboxRelay {
     this.running = undefined;
   }
 
-  private async backOff({ message }: Error): Promise<void> {
+  private async backOff(error: Error): Promise<void> {
     failures.inc();
-    if (this.failed++ === 0) this.logger.warn({ msg: 'events stay in the outbox for now', reason: message });
+    if (this.failed++ === 0) this.logger.warn({ msg: 'events stay in the outbox for now', reason: whyOf(error) });
     const { signal } = this.closing;
     await sleep(waitAfter(this.failed), undefined, { signal }).catch(() => undefined);
   }
@@ -210,7 +214,7 @@ export class OutboxRelay {
       if (fromMemory) this.later.want(due ? 0 : oldestMs);
       if (due) this.wake();
     } catch (error) {
-      this.logger.warn({ msg: 'the outbox could not be looked at', reason: (error as Error).message });
+      this.logger.warn({ msg: 'the outbox could not be looked at', reason: whyOf(error as Error) });
     }
   }
 }

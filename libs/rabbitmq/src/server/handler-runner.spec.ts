@@ -39,6 +39,15 @@ describe(HandlerRunner.name, () => {
     ]);
   });
 
+  it('writes why the database is away, also when the error has no message, as for a host with two addresses', async () => {
+    const warn = jest.spyOn(Logger.prototype, 'warn').mockReturnValue();
+    const away = Object.assign(new AggregateError([]), { code: 'ECONNREFUSED' });
+    const handlers = new Map<string, MessageHandler>([[PATTERN, () => Promise.reject(away)]]);
+    const runner = new HandlerRunner(handlers, { isUnavailable: () => true });
+    await expect(runner.outcomeOf(aDelivery({ pattern: PATTERN }))).resolves.toEqual({ kind: 'databaseAway' });
+    expect(warn).toHaveBeenCalledWith(expect.objectContaining({ msg: 'the database is away', reason: 'ECONNREFUSED' }));
+  });
+
   it('writes nothing about a refusal that the database has not caused', async () => {
     const warn = jest.spyOn(Logger.prototype, 'warn').mockReturnValue();
     const refused = new ApiError('NOT_FOUND', 'There is no such document.', undefined, { cause: new Error('23503') });

@@ -1,6 +1,7 @@
 import { Logger } from '@nestjs/common';
 import type { MessageHandler } from '@nestjs/microservices';
 import { isObservable, lastValueFrom } from 'rxjs';
+import { reasonOf } from '@app/amqp/connection/failures';
 import { ALL_EVENTS } from '@app/contracts/all-events';
 import { ALL_MESSAGES } from '@app/contracts/all-messages';
 import { ApiError } from '@app/contracts/error';
@@ -99,17 +100,16 @@ export class HandlerRunner {
         : await this.answerOf(handler, body, context);
       return { kind: 'result', value };
     } catch (error) {
-      const { message: reason, stack = reason, cause } = (error ?? {}) as Partial<Error>;
+      const { message, stack = message, cause } = (error ?? {}) as Partial<Error>;
       if (isUnavailable?.(error)) {
-        this.logger.warn({ msg: 'the database is away', reason, ...about(delivery) });
+        this.logger.warn({ msg: 'the database is away', reason: reasonOf(error), ...about(delivery) });
         return { kind: 'databaseAway' };
       }
       if (isTimeout?.(error)) delivery.cancelledAfterMs = performance.now() - since;
       // The caller is told that nothing was done. Why is in this line only.
       const transient = [error, cause].find((one) => isTransient?.(one));
       if (transient) {
-        const { message } = transient as Error;
-        this.logger.warn({ msg: 'a transient error of the database', reason: message, ...about(delivery) });
+        this.logger.warn({ msg: 'a transient error of the database', reason: reasonOf(transient), ...about(delivery) });
       }
       if (isTransient?.(error)) {
         return { kind: 'failed', error: new ApiError('UNAVAILABLE', 'The service could not do it now. Nothing was executed.') };

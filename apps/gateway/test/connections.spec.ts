@@ -176,6 +176,11 @@ describe('connections', () => {
     const third = await gateway.connect();
     expect(await textOf(third)).toBe('');
     expect(await refused()).toBe(before + 1);
+    expect(await gateway.log.line({ msg: 'connections were refused' })).toMatchObject({
+      connections: 1,
+      open: 2,
+      address: '127.0.0.1',
+    });
     first.destroy();
     second.write(CALL.replace('host: x', 'host: x\r\nconnection: close'));
     expect(responsesIn(await text)[0].status).toBe(200);

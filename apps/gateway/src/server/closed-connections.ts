@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import type { NestLogger } from '@app/runtime/logger';
-import { connectionsClosed } from './metrics';
+import { connectionsClosed, connectionsRefused } from './metrics';
 
 const LOG_EVERY_MS = 1000;
 
@@ -11,18 +11,31 @@ const LOG_EVERY_MS = 1000;
  */
 export type CloseReason = 'unread' | 'pipelined' | 'pieces' | 'memory';
 
+const HINT = 'Every place for a connection is taken: docs/runbooks/CallsRefused.md.';
+
 const NONE: Readonly<Record<CloseReason, number>> = { unread: 0, pipelined: 0, pieces: 0, memory: 0 };
 // A rate misses the first event of a counter that appears with it.
 for (const reason of Object.keys(NONE)) connectionsClosed.inc({ reason }, 0);
 
-/** Counts the connections that this process closed before their clients had all answers. One line a second has their number and an example. */
+/** Counts the connections that this process refused, or closed before their clients had all answers. One line a second has their number and an example. */
 export class ClosedConnections {
   private closed = { ...NONE };
   /** Address of the first one, which is that of a load balancer where there is one. */
   private address?: string;
   private timer?: NodeJS.Timeout;
+  private refused = 0;
 
   constructor(private readonly logger: NestLogger) {}
+
+  /** Call it before the socket is destroyed. @param open connections that have taken the place */
+  refuse({ remoteAddress: address }: Socket, open: number): void {
+    connectionsRefused.inc();
+    if (this.refused++ > 0) return;
+    setTimeout(() => {
+      this.logger.warn({ msg: 'connections were refused', connections: this.refused, open, address, hint: HINT });
+      this.refused = 0;
+    }, LOG_EVERY_MS).unref();
+  }
 
   /** Call it before the socket is destroyed: then its address is unknown. */
   count({ remoteAddress }: Socket, reason: CloseReason): void {

@@ -5,7 +5,7 @@ import { dropRestAfter } from './body-pieces';
 import { ClosedConnections, type CloseReason } from './closed-connections';
 import type { Connection, Owed } from './connection';
 import { inNextIteration } from './in-next-iteration';
-import { connectionsOpen, connectionsRefused } from './metrics';
+import { connectionsOpen } from './metrics';
 import { Progress } from './progress';
 import { memoryOf, ReadingInIteration } from './request-memory';
 import { standBefore } from './stand-before';
@@ -104,7 +104,7 @@ export class Connections {
   private opened(socket: Socket): void {
     // The server's own limit counts the connections of one listening socket.
     if (this.open.size >= this.limits.maxConnections) {
-      connectionsRefused.inc();
+      this.closed.refuse(socket, this.open.size);
       socket.destroy();
       return;
     }

@@ -15,9 +15,15 @@ export const batchSeconds = new Histogram({
   buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5],
 });
 
+/** The writers of this process: one, except in tests. */
+export const writers = new Set<{ readonly waiting: number }>();
+
 export const writerWaiting = new Gauge({
   name: 'notification_writer_waiting',
   help: 'Notifications that wait for the next batch. The prefetch of commands limits them.',
+  collect() {
+    this.set([...writers].reduce((sum, { waiting }) => sum + waiting, 0));
+  },
 });
 
 export const copyLagSeconds = new Histogram({

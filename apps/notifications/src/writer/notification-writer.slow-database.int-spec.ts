@@ -3,6 +3,7 @@ import { eventually } from '@app/testing/eventually';
 import { aNotification } from '../../test/notifications';
 import { stored, TwoWriters, withKey } from '../../test/two-writers';
 import type { NewNotification } from '../db/insert-notifications.repository';
+import { writerWaiting } from '../metrics';
 import { NotificationWriter } from './notification-writer';
 
 describe(`${NotificationWriter.name} while the database is slow with one batch`, () => {
@@ -44,6 +45,16 @@ describe(`${NotificationWriter.name} while the database is slow with one batch`,
     await blocking.rollbackTransaction();
     await expect(heavy).resolves.toEqual(stored('heavy'));
     await hurried;
+  });
+
+  it('counts those that wait meanwhile', async () => {
+    const blocked = writer.add(aNotification({ id: 'blocked', organizationId: 'blocked' }));
+    await eventually(() => writers.isBlocked());
+    const waiting = [1, 2, 3].map((number) => writer.add(aNotification({ id: `n${number}`, organizationId: 'blocked' })));
+    expect((await writerWaiting.get()).values).toMatchObject([{ value: 3 }]);
+    await blocking.rollbackTransaction();
+    await Promise.all([blocked, ...waiting]);
+    expect((await writerWaiting.get()).values).toMatchObject([{ value: 0 }]);
   });
 
   it('gives the outbox the time before the statement, from which the age of its events counts', async () => {

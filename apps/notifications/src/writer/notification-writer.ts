@@ -5,8 +5,7 @@ import { OutboxRelay } from '@app/postgres/outbox/outbox';
 import { startBatch } from '@app/tracing/batch-span';
 import { outside } from '@app/tracing/tracing';
 import { InsertNotificationsRepository, type NewNotification } from '../db/insert-notifications.repository';
-
-import { batchSeconds, batchSize, writerWaiting } from '../metrics';
+import { batchSeconds, batchSize, writers } from '../metrics';
 import { idempotencyKeyOf, WriteQueues, type Entry, type WriteQueue } from './write-queue';
 import { judge, type Written } from './written';
 
@@ -39,7 +38,9 @@ export class NotificationWriter {
   constructor(
     private readonly repository: InsertNotificationsRepository,
     private readonly outbox: OutboxRelay,
-  ) {}
+  ) {
+    writers.add(this.queues);
+  }
 
   /**
    * @returns the outcome, once it is committed
@@ -70,7 +71,6 @@ export class NotificationWriter {
     await new Promise((resolve) => setImmediate(resolve));
     queue.collecting = false;
     const { leaders, followers } = queue.take(alone, this.keysBeingWritten);
-    writerWaiting.set(this.queues.waiting);
     const size = leaders.length + followers.length;
     // It is 0 when all waiting notifications have to wait for another batch.
     if (size > 0) {

@@ -15,6 +15,11 @@ http_request_seconds_count{route="/v1/users/add",status="503"} ${failed}
 http_request_seconds_count{route="/v1/users/get",status="400"} ${refused}
 http_request_seconds_bucket{le="0.1",route="/v1/users/add",status="200"} ${calls}
 http_request_seconds_bucket{le="+Inf",route="/v1/users/add",status="200"} ${calls}
+http_request_seconds_count{route="/v1/users/get",status="499"} ${refused}
+http_request_seconds_count{route="/health/ready",status="503"} ${calls}
+http_request_seconds_bucket{le="0.1",route="/health/ready",status="503"} 0
+http_request_seconds_bucket{le="+Inf",route="/health/ready",status="503"} ${calls}
+http_request_seconds_count{route="unknown",status="404"} ${calls}
 gateway_rate_limited_total{limit="rate"} ${refused}
 process_cpu_seconds_total ${calls / 100}
 `;
@@ -27,6 +32,7 @@ rabbitmq_command_age_seconds_bucket{le="2",queue="notifications.calls"} ${delive
 queue_messages{queue="notifications.calls"} 7
 queue_consumers{queue="notifications.calls"} 2
 queue_messages_limit{queue="notifications.calls"} 100
+rabbitmq_prefetch{queue="notifications.calls"} 32
 notification_writer_waiting 3
 notification_batch_size_sum ${deliveries}
 notification_batch_size_count ${deliveries / 10}
@@ -38,16 +44,16 @@ it('adds up the processes of a service, from the differences of their counters',
   const two = [watched('a', gateway(0, 0, 0), gateway(100, 10, 5)), watched('b', gateway(50, 0, 0), gateway(150, 0, 0))];
   const measures = measuresOf(two);
   expect(Object.fromEntries(measures)).toMatchObject({
-    'gateway rate': 21.5,
+    'gateway rate': 22,
     'gateway failed': 1,
     'gateway refused': 1,
     'gateway p99': 0.099,
-    'process a rate': 11.5,
+    'process a rate': 12,
     'process b cpu': 0.1,
   });
   expect(operationsOf(two, 'gateway').map(({ name, rate, failed }) => [name, rate, failed])).toEqual([
     ['/v1/users/add', 21, 1],
-    ['/v1/users/get', 0.5, 0],
+    ['/v1/users/get', 1, 0],
   ]);
 });
 
@@ -66,6 +72,11 @@ it('takes what all processes say of one queue and one table once', () => {
   const [queue] = queuesOf(two);
   expect(queue).toMatchObject({ name: 'notifications.calls', messages: 7, consumers: 2, limit: 100 });
   expect(queue?.age).toBeCloseTo(1.98);
+});
+
+it('takes no reader of notifications for a writer', () => {
+  expect(readingOf(writer(1, 0, 0), 0).writer).toMatchObject({ waiting: 3 });
+  expect(readingOf(writer(1, 0, 0).replace('.calls"} 32', '.calls.queries"} 256'), 0).writer).toBeUndefined();
 });
 
 it('has no rate from one reading, and the busiest 20 tenants of all gateways', () => {

@@ -1,3 +1,4 @@
+import { callQueue } from '@app/rabbitmq/topology/topology';
 import { Metrics, type Histogram, type Sample } from './metrics-text';
 
 /** The state of one process at one moment, as it reports it. Counters begin with the process. */
@@ -42,6 +43,7 @@ const WANTED: ReadonlySet<string> = new Set([
   'process_resident_memory_bytes',
   'gateway_rate_limited_total',
   'rabbitmq_deliveries_total',
+  'rabbitmq_prefetch',
   'queue_messages',
   'queue_consumers',
   'queue_messages_limit',
@@ -67,15 +69,14 @@ export function readingOf(text: string, at: number): Reading {
     startedAt: sum('process_start_time_seconds'),
     cpuSeconds: sum('process_cpu_seconds_total'),
     memoryBytes: sum('process_resident_memory_bytes'),
-    work: isGateway ? sum('http_request_seconds_count') : sum('rabbitmq_deliveries_total'),
+    work: isGateway ? sum('http_request_seconds_count', isCall) : sum('rabbitmq_deliveries_total'),
     failed: isGateway
-      ? sum('http_request_seconds_count', ({ status = '' }) => status.startsWith('5'))
+      ? sum('http_request_seconds_count', (labels) => isCall(labels) && labels.status?.startsWith('5') === true)
       : sum('rabbitmq_deliveries_total', isFailed),
     refused: isGateway
-      ? sum('gateway_rate_limited_total') +
-        sum('http_request_seconds_count', ({ status = '' }) => /^4/.test(status) && status !== '429')
+      ? sum('gateway_rate_limited_total') + sum('http_request_seconds_count', (labels) => isCall(labels) && isRefused(labels))
       : sum('rabbitmq_deliveries_total', ({ outcome = '' }) => outcome.startsWith('refused')),
-    latency: metrics.histogram(isGateway ? 'http_request_seconds' : 'rabbitmq_delivery_seconds'),
+    latency: isGateway ? metrics.histogram('http_request_seconds', isCall) : metrics.histogram('rabbitmq_delivery_seconds'),
     operations: isGateway ? routesOf(metrics) : patternsOf(metrics),
     queues: metrics.all('queue_messages').map(({ labels: { queue: name = '' }, value }) => {
       const ofQueue = ({ queue }: Readonly<Record<string, string>>) => queue === name;
@@ -92,7 +93,8 @@ export function readingOf(text: string, at: number): Reading {
         published: sum('outbox_published_total'),
       },
     }),
-    ...(metrics.sum('notification_writer_waiting') !== undefined && {
+    // Readers of notifications have the metrics of a writer, too.
+    ...(metrics.sum('rabbitmq_prefetch', ({ queue }) => queue === callQueue('notifications')) !== undefined && {
       writer: {
         waiting: sum('notification_writer_waiting'),
         seconds: metrics.histogram('notification_batch_seconds'),
@@ -110,7 +112,7 @@ export function readingOf(text: string, at: number): Reading {
 }
 
 function routesOf(metrics: Metrics): Reading['operations'] {
-  return byLabel(metrics.all('http_request_seconds_count'), 'route', (route) => ({
+  return byLabel(metrics.all('http_request_seconds_count', isCall), 'route', (route) => ({
     count: metrics.sum('http_request_seconds_count', (labels) => labels.route === route) ?? 0,
     failed: metrics.sum('http_request_seconds_count', (labels) => labels.route === route && /^5/.test(labels.status ?? '')) ?? 0,
     latency: metrics.histogram('http_request_seconds', (labels) => labels.route === route),
@@ -128,6 +130,11 @@ function patternsOf(metrics: Metrics): Reading['operations'] {
 function byLabel<T>(samples: readonly Sample[], label: string, read: (value: string) => T): Map<string, T> {
   return new Map([...new Set(samples.map(({ labels }) => labels[label] ?? ''))].map((value) => [value, read(value)]));
 }
+
+/** Not the probes of load balancers, nor the documentation: they would be most of what an idle gateway answers. */
+const isCall = ({ route = '' }: Sample['labels']): boolean => route.startsWith('/v1/');
+/** Limits count what they answer with 429. With 499 the client has left. */
+const isRefused = ({ status = '' }: Sample['labels']): boolean => /^4/.test(status) && status !== '429' && status !== '499';
 
 /** Outcomes and statuses of a delivery that failed by no fault of its publisher. */
 const FAILED = new Set(['dead', 'suspect', 'reply_lost', 'INTERNAL', 'UNAVAILABLE', 'DEADLINE_EXCEEDED']);

@@ -1,8 +1,9 @@
+import { createHash } from 'node:crypto';
 import type { ChannelModel } from 'amqplib';
 import { destroySocket, openConnection, type ConnectionOptions } from '@app/amqp/connection/open-connection';
 import { within } from '@app/runtime/within';
 import type { DeadLetter, LetterSummary } from '@app/rabbitmq-admin/dead-letters/dead-letter';
-import { eachLetter } from '@app/rabbitmq-admin/dead-letters/each-letter';
+import { eachLetter, type LetterVisitor } from '@app/rabbitmq-admin/dead-letters/each-letter';
 import { DeadLetterError } from '@app/rabbitmq-admin/dead-letters/errors';
 import { LETTER_QUEUES, type LetterQueue } from '@app/rabbitmq-admin/dead-letters/letter-queue';
 import { countLetters } from '@app/rabbitmq-admin/dead-letters/opened-queue';
@@ -15,6 +16,28 @@ import type { AuditedForm } from './audited';
 export const MOST_LETTERS = 100;
 const BOUNDS = { held: MOST_LETTERS, milliseconds: 20_000, answerMs: 10_000 };
 const CLOSE_TIMEOUT_MS = 2000;
+
+/** A letter without its body. */
+export interface ListedLetter extends LetterSummary {
+  /** Names it in forms and links. Its publisher chooses the id, and another letter may have the same one: equal marks are of equal letters. */
+  mark: string;
+}
+
+/** The first letters of a queue. */
+export interface LetterList {
+  letters: ListedLetter[];
+  /** Letters that the queue has. */
+  total: number;
+}
+
+/** The id of the letter with this mark. */
+export const idOf = (mark: string): string => mark.slice(mark.indexOf('.') + 1);
+
+/** Of what stays while a letter waits: headers of the broker count its deliveries. */
+function markOf({ id, operation, apiKey, account, status, reason, attempts, firstFailedAt, message }: DeadLetter): string {
+  const facts = JSON.stringify([id, operation, apiKey, account, status, reason, attempts, firstFailedAt]);
+  return `${createHash('sha256').update(facts).update(message.content).digest('base64url')}.${id}`;
+}
 
 /** Dead letters, by the functions of `npm run dead-letters`. Each use has a connection of its own, with the full-rights account. */
 export class Letters {
@@ -39,29 +62,32 @@ export class Letters {
     return LETTER_QUEUES.map((queue, index) => ({ queue, count: counts[index] ?? 0 }));
   }
 
-  /** The first letters of a queue, without their bodies. */
-  async list(queue: LetterQueue): Promise<LetterSummary[]> {
-    const letters: LetterSummary[] = [];
-    await this.visit(queue, async (_opened, { message: _message, ...summary }) => void letters.push(summary));
-    return letters;
+  async list(queue: LetterQueue): Promise<LetterList> {
+    const letters: ListedLetter[] = [];
+    const total = await this.visit(queue, async (_opened, letter) => {
+      const { message: _message, ...summary } = letter;
+      letters.push({ ...summary, mark: markOf(letter) });
+    });
+    return { letters, total };
   }
 
   /** @throws Refusal 404 */
-  async find(queue: LetterQueue, id: string): Promise<DeadLetter> {
+  async find(queue: LetterQueue, mark: string): Promise<DeadLetter> {
     let found: DeadLetter | undefined;
     await this.visit(queue, async (_opened, letter) => {
-      if (letter.id === id) found ??= letter;
+      if (markOf(letter) === mark) found ??= letter;
     });
-    if (!found) throw new Refusal(404, `There is no letter with this id among the first ${MOST_LETTERS} of ${queue.name}.`);
+    if (!found) throw new Refusal(404, `This letter is not among the first ${MOST_LETTERS} of ${queue.name}.`);
     return found;
   }
 
-  /** Replays or drops the letters with these ids, each with an audit line, also one that is not there any more. @throws Refusal 404 when none is */
-  async act(action: 'replay' | 'drop', queue: LetterQueue, ids: ReadonlySet<string>, form: AuditedForm): Promise<void> {
-    const left = new Set(ids);
+  /** Replays or drops the letters with these marks, each with an audit line, also one that is not there any more. @throws Refusal 404 when none is */
+  async act(action: 'replay' | 'drop', queue: LetterQueue, marks: ReadonlySet<string>, form: AuditedForm): Promise<void> {
+    const left = new Set(marks);
     await this.visit(queue, async (opened, letter) => {
-      if (!ids.has(letter.id)) return;
-      left.delete(letter.id);
+      const mark = markOf(letter);
+      if (!marks.has(mark)) return;
+      left.delete(mark);
       await form.run(`${queue.name} ${letter.id}`, describe(letter), async () => {
         const obstacle =
           action === 'replay' ? await replay(opened, letter, { own: this.own, services: this.services }) : undefined;
@@ -70,10 +96,10 @@ export class Letters {
         return { outcome: action === 'replay' ? 'replayed' : 'dropped', result: undefined };
       });
     });
-    if (left.size === ids.size)
+    if (left.size === marks.size)
       throw new Refusal(404, `None of these letters is among the first ${MOST_LETTERS} of ${queue.name} any more.`);
     const outcome = `not found among the first ${MOST_LETTERS}, or not reached in ${BOUNDS.milliseconds / 1000} s`;
-    for (const id of left) await form.run(`${queue.name} ${id}`, '', async () => ({ outcome, result: undefined }));
+    for (const mark of left) await form.run(`${queue.name} ${idOf(mark)}`, '', async () => ({ outcome, result: undefined }));
   }
 
   /** Ends a running search after its current letter. */
@@ -81,9 +107,13 @@ export class Letters {
     this.stopping.abort();
   }
 
-  private visit(queue: LetterQueue, visit: Parameters<typeof eachLetter>[2]['visit']): Promise<void> {
+  /** @returns the number of letters that the queue has */
+  private async visit(queue: LetterQueue, visit: LetterVisitor['visit']): Promise<number> {
     const search = { queues: [queue], filter: {}, limit: Infinity, services: this.services, bounds: BOUNDS };
-    return this.connected((model) => eachLetter(model, { ...search, signal: this.stopping.signal }, { visit }));
+    let total = 0;
+    const visitor: LetterVisitor = { visit, endOfQueue: (opened) => void (total = opened.total) };
+    await this.connected((model) => eachLetter(model, { ...search, signal: this.stopping.signal }, visitor));
+    return total;
   }
 
   private connected<T>(work: (model: ChannelModel) => Promise<T>): Promise<T> {

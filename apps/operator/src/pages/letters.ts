@@ -1,8 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import type { LetterSummary } from '@app/rabbitmq-admin/dead-letters/dead-letter';
 import { LETTER_QUEUES, type LetterQueue } from '@app/rabbitmq-admin/dead-letters/letter-queue';
 import { AuditedForm } from '../actions/audited';
-import { MOST_LETTERS, type Letters } from '../actions/letters';
+import { idOf, MOST_LETTERS, type LetterList, type Letters, type ListedLetter } from '../actions/letters';
 import { field, fields } from '../admission/admission';
 import { Refusal } from '../admission/refusal';
 import type { AuditRepository } from '../db/audit.repository';
@@ -34,13 +33,14 @@ export function lettersPages(app: FastifyInstance, letters: Letters, audit: Audi
     return sendPage(request, reply, queue.name, list(queue, await letters.list(queue), request.form()));
   });
 
-  app.get<{ Params: { queue: string }; Querystring: { id?: string } }>('/letters/:queue/letter', async (request, reply) => {
+  app.get<{ Params: { queue: string }; Querystring: { letter?: string } }>('/letters/:queue/letter', async (request, reply) => {
     const queue = queueOf(request.params.queue);
-    const letter = await letters.find(queue, String(request.query.id));
+    const mark = String(request.query.letter);
+    const letter = await letters.find(queue, mark);
     const body = [
       letterView(letter),
       html`<form method="post" action="/letters/${queue.name}/confirm">
-          ${request.form()}<input type="hidden" name="id" value="${letter.id}" />${buttons()}
+          ${request.form()}<input type="hidden" name="letter" value="${mark}" />${buttons()}
         </form>
         <p><a href="/letters/${queue.name}">All letters of ${queue.name}</a></p>`,
     ];
@@ -49,7 +49,7 @@ export function lettersPages(app: FastifyInstance, letters: Letters, audit: Audi
 
   app.post<{ Params: { queue: string } }>('/letters/:queue/confirm', async (request, reply) => {
     const queue = queueOf(request.params.queue);
-    const body = confirmation(queue, actionOf(request), idsOf(request), request.form());
+    const body = confirmation(queue, actionOf(request), marksOf(request), request.form());
     return sendPage(request, reply, 'Are you sure?', body);
   });
 
@@ -57,7 +57,7 @@ export function lettersPages(app: FastifyInstance, letters: Letters, audit: Audi
     const queue = queueOf(request.params.queue);
     const action = actionOf(request);
     const form = new AuditedForm(audit, request, `${action} letter`);
-    await letters.act(action, queue, new Set(idsOf(request)), form);
+    await letters.act(action, queue, new Set(marksOf(request)), form);
     return reply.redirect(`/audit/${form.batch}`, 303);
   });
 }
@@ -74,11 +74,11 @@ function actionOf(request: FastifyRequest): keyof typeof ACTIONS {
   throw new Refusal(400, 'Choose what to do with the letters.');
 }
 
-function idsOf(request: FastifyRequest): string[] {
-  const ids = [...new Set(fields(request).getAll('id'))];
-  if (ids.length === 0) throw new Refusal(400, 'Choose at least one letter.');
-  if (ids.length > MOST_LETTERS) throw new Refusal(400, `Choose at most ${MOST_LETTERS} letters.`);
-  return ids;
+function marksOf(request: FastifyRequest): string[] {
+  const marks = [...new Set(fields(request).getAll('letter'))];
+  if (marks.length === 0) throw new Refusal(400, 'Choose at least one letter.');
+  if (marks.length > MOST_LETTERS) throw new Refusal(400, `Choose at most ${MOST_LETTERS} letters.`);
+  return marks;
 }
 
 const queues = (counts: readonly { queue: LetterQueue; count: number }[]) =>
@@ -98,14 +98,14 @@ const buttons = () =>
     <button name="action" value="drop" class="danger">Drop…</button>
   </div>`;
 
-function list(queue: LetterQueue, letters: readonly LetterSummary[], form: Html): Html {
-  if (letters.length === 0) return html`<p class="fine">No letter waits here.</p>`;
+function list(queue: LetterQueue, { letters, total }: LetterList, form: Html): Html {
+  if (total === 0) return html`<p class="fine">No letter waits here.</p>`;
   return html`<form method="post" action="/letters/${queue.name}/confirm">
     ${form}
     <p>
       ${
-        letters.length === MOST_LETTERS
-          ? `The first ${MOST_LETTERS} letters. Use "npm run dead-letters" for conditions, and for the others.`
+        letters.length < total
+          ? `The first ${letters.length} of ${number(total)} letters. Use "npm run dead-letters" for conditions, and for the others.`
           : `${letters.length} letter${letters.length === 1 ? '' : 's'}.`
       }
       A question mark is behind what is not proved.
@@ -136,11 +136,11 @@ function list(queue: LetterQueue, letters: readonly LetterSummary[], form: Html)
   </form>`;
 }
 
-function row(queue: LetterQueue, letter: LetterSummary): Html {
-  const doubt = (claim: LetterSummary['unproved'][number]) => letter.unproved.includes(claim) && '?';
+function row(queue: LetterQueue, letter: ListedLetter): Html {
+  const doubt = (claim: ListedLetter['unproved'][number]) => letter.unproved.includes(claim) && '?';
   return html`<tr>
-    <td><input type="checkbox" name="id" value="${letter.id}" aria-label="Letter ${letter.id}" /></td>
-    <td class="wrap"><a href="/letters/${queue.name}/letter?id=${encodeURIComponent(letter.id)}">${letter.id}</a></td>
+    <td><input type="checkbox" name="letter" value="${letter.mark}" aria-label="Letter ${letter.id}" /></td>
+    <td class="wrap"><a href="/letters/${queue.name}/letter?letter=${encodeURIComponent(letter.mark)}">${letter.id}</a></td>
     <td>${letter.operation ?? '–'}${doubt('operation')}</td>
     <td>${letter.status}${doubt('status')}</td>
     <td class="wrap">${letter.reason}${doubt('reason')}</td>
@@ -153,15 +153,15 @@ function row(queue: LetterQueue, letter: LetterSummary): Html {
   </tr>`;
 }
 
-function confirmation(queue: LetterQueue, action: keyof typeof ACTIONS, ids: readonly string[], form: Html): Html {
+function confirmation(queue: LetterQueue, action: keyof typeof ACTIONS, marks: readonly string[], form: Html): Html {
   const { verb, effect } = ACTIONS[action];
   return html`<p class="notice">${effect}</p>
-    <p>${verb} ${ids.length === 1 ? 'this letter' : `these ${ids.length} letters`} of ${queue.name}:</p>
+    <p>${verb} ${marks.length === 1 ? 'this letter' : `these ${marks.length} letters`} of ${queue.name}:</p>
     <ul>
-      ${ids.map((id) => html`<li class="wrap">${id}</li>`)}
+      ${marks.map((mark) => html`<li class="wrap">${idOf(mark)}</li>`)}
     </ul>
     <form method="post" action="/letters/${queue.name}/act">
-      ${form}${ids.map((id) => html`<input type="hidden" name="id" value="${id}" />`)}
+      ${form}${marks.map((mark) => html`<input type="hidden" name="letter" value="${mark}" />`)}
       <div class="row">
         <button name="action" value="${action}" class="${action === 'drop' && 'danger'}">${verb}</button>
         <a class="button" href="/letters/${queue.name}">Back</a>

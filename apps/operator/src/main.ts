@@ -22,11 +22,11 @@ import { Watch } from './watch/watch';
 
 void runService('operator', OperatorConfig, async (config, { logger, readiness, stopping }) => {
   const tlsFiles = brokerTlsFiles(config);
-  const watch = new Watch(config.processes);
   const { managementUrl, amqpUrl } = config;
   const queues = new BrokerQueues(
     managementUrl === undefined ? undefined : new ManagementApi(managementUrl, amqpUrl, { tlsFiles }),
   );
+  const watch = new Watch(config.processes, queues);
   const databases = new Databases(config.databaseUrl, databaseTlsFiles(config));
   const audit = new AuditRepository(databases.own);
   const keys = new Keys(new ApiKeysRepository(databases.users));

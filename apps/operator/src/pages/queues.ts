@@ -1,15 +1,19 @@
 import type { FastifyInstance } from 'fastify';
+import { QUEUES, SERVICES } from '@app/rabbitmq/topology/topology';
 import { chart } from '../html/chart';
 import { number, perSecond, seconds } from '../html/format';
 import { html, type Html } from '../html/html';
 import { live } from '../html/layout';
 import { sendPage } from './send-page';
 import type { BrokerQueues } from '../watch/broker-queues';
-import { queuesOf } from '../watch/measures';
+import { TICK_MS } from '../watch/history';
+import { lengthOf, queuesOf } from '../watch/measures';
 import type { Watch } from '../watch/watch';
 
 /** Longest queues with a chart. */
 const DRAWN = 8;
+/** Queues whose lengths the processes tell. */
+export const OWN = QUEUES.filter(({ name }) => SERVICES.some((service) => name.startsWith(`${service}.`)));
 
 interface Row {
   name: string;
@@ -22,12 +26,16 @@ interface Row {
   age: number;
 }
 
-export function queuesPage(app: FastifyInstance, watch: Watch, broker: BrokerQueues): void {
+export function queuesPage(
+  app: FastifyInstance,
+  watch: Pick<Watch, 'history' | 'processes'>,
+  broker: Pick<BrokerQueues, 'queues' | 'ofConnections' | 'problem'>,
+): void {
   app.get('/queues', (request, reply) => {
     const rows = rowsOf(watch, broker);
     const body = [
       live('problem', broker.problem !== undefined && html`<p class="problem">${broker.problem}.</p>`),
-      live('charts', charts(watch, rows)),
+      live('charts', charts(watch)),
       table(rows),
       live(
         'connections',
@@ -43,7 +51,7 @@ export function queuesPage(app: FastifyInstance, watch: Watch, broker: BrokerQue
 }
 
 /** By the processes, which is newer, and by the broker, which knows more. */
-function rowsOf({ processes }: Watch, { queues }: BrokerQueues): Row[] {
+function rowsOf({ processes }: Pick<Watch, 'processes'>, { queues }: Pick<BrokerQueues, 'queues'>): Row[] {
   const rows = new Map<string, Row>();
   for (const { ready: messages, ...queue } of queues) rows.set(queue.name, { ...queue, messages, age: NaN });
   for (const queue of queuesOf(processes)) {
@@ -53,16 +61,24 @@ function rowsOf({ processes }: Watch, { queues }: BrokerQueues): Row[] {
   return [...rows.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-function charts({ history }: Watch, rows: readonly Row[]): Html {
-  const points = (name: string) => history.points(`queue ${name} messages`);
-  const longest = rows
-    .map(({ name }) => ({ name, most: Math.max(0, ...points(name).filter(Number.isFinite)) }))
+function charts({ history }: Pick<Watch, 'history'>): Html {
+  const lengths = history.names.flatMap((series) => /^queue (.+) messages$/.exec(series)?.[1] ?? []);
+  const points = (name: string) => history.points(lengthOf(name));
+  const longest = lengths
+    .map((name) => ({ name, most: Math.max(0, ...points(name).filter(Number.isFinite)) }))
     .filter(({ most }) => most > 0)
     .sort((a, b) => b.most - a.most)
     .slice(0, DRAWN);
-  if (longest.length === 0) return html`<p class="fine">No message waited in any queue for ten minutes.</p>`;
-  return html`<h2>Longest queues of ten minutes</h2>
-    <div class="charts">${longest.map(({ name }) => chart({ title: name, points: points(name), format: number }))}</div>`;
+  const unknown = OWN.filter(({ name }) => !Number.isFinite(history.last(lengthOf(name)))).length;
+  const looks = Math.max(0, ...lengths.map((name) => points(name).filter(Number.isFinite).length));
+  return html`${unknown > 0 && html`<p class="problem">The length of ${unknown} of ${OWN.length} queues is not known now.</p>`}
+  ${
+    longest.length > 0
+      ? html`<h2>Longest queues of ten minutes</h2>
+          <div class="charts">${longest.map(({ name }) => chart({ title: name, points: points(name), format: number }))}</div>`
+      : unknown === 0 &&
+        html`<p class="fine">In the last ${seconds((looks * TICK_MS) / 1000)} no message was seen waiting in any queue.</p>`
+  }`;
 }
 
 function table(rows: readonly Row[]): Html {

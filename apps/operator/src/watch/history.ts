@@ -28,6 +28,11 @@ export class History {
     }
   }
 
+  /** Names of the series that have had a value in ten minutes. */
+  get names(): string[] {
+    return [...this.series.keys()];
+  }
+
   /** Points of a series, oldest first, with NaN for gaps. */
   points(name: string): number[] {
     const points = this.series.get(name)?.points;

@@ -1,3 +1,4 @@
+import type { BrokerQueue } from './broker-queues';
 import { merged, quantile, since, type Histogram } from './metrics-text';
 import type { WatchedProcess } from './process';
 import type { Reading } from './reading';
@@ -11,16 +12,22 @@ interface Pair {
   seconds: number;
 }
 
-/** One point of every series, from what the processes said last. */
-export function measuresOf(processes: readonly WatchedProcess[]): Map<string, number> {
-  const measures = new Map<string, number>();
+/** Name of the series with the length of a queue. */
+export const lengthOf = (queue: string): string => `queue ${queue} messages`;
+
+/** One point of every series, from what the processes said last. @param ofBroker queues as the broker knows them, which is older */
+export function measuresOf(
+  processes: readonly WatchedProcess[],
+  ofBroker: readonly Pick<BrokerQueue, 'name' | 'ready'>[] = [],
+): Map<string, number> {
+  const measures = new Map(ofBroker.map(({ name, ready }) => [lengthOf(name), ready]));
   for (const service of new Set(processes.map((one) => one.service))) {
     const pairs = processes.filter((one) => one.service === service).flatMap(pairOf);
     ofService(measures, service, pairs);
   }
   for (const one of processes) ofProcess(measures, one);
   for (const { name, messages, age } of queuesOf(processes)) {
-    measures.set(`queue ${name} messages`, messages);
+    measures.set(lengthOf(name), messages);
     measures.set(`queue ${name} age`, age);
   }
   return measures;

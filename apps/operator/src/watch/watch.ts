@@ -1,4 +1,5 @@
 import { Addresses } from './addresses';
+import type { BrokerQueues } from './broker-queues';
 import { History, TICK_MS } from './history';
 import { measuresOf, tenantsOf } from './measures';
 import { WatchedProcess } from './process';
@@ -18,8 +19,14 @@ export class Watch {
   private readonly names: Addresses;
   private lookingUp = false;
 
-  /** @param entries `host:port` of operations ports */
-  constructor(entries: readonly string[]) {
+  /**
+   * @param entries `host:port` of operations ports
+   * @param broker knows the lengths of queues whose service does not answer, too
+   */
+  constructor(
+    entries: readonly string[],
+    private readonly broker: Pick<BrokerQueues, 'queues'>,
+  ) {
     this.names = new Addresses(entries);
   }
 
@@ -55,7 +62,7 @@ export class Watch {
 
   private tick(): void {
     const processes = this.processes;
-    this.history.add(measuresOf(processes));
+    this.history.add(measuresOf(processes, this.broker.queues));
     this.tenants.add(tenantsOf(processes));
     for (const one of processes) one.ask();
   }

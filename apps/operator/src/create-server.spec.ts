@@ -99,6 +99,19 @@ it('executes a form of the session once, and no other', async () => {
   expect((await act({ authorization: `Bearer ${TOKEN}`, 'x-operator': 'script' })).statusCode).toBe(200);
 });
 
+it('takes the password of a proxy in front for no token, and its requests for no program', async () => {
+  const authorization = `Basic ${Buffer.from('ada:password').toString('base64')}`;
+  const { cookie } = await signedIn();
+  for (let request = 0; request < 6; request++)
+    expect((await app.inject({ url: '/page', headers: { cookie, authorization } })).statusCode).toBe(200);
+  expect((await app.inject({ url: '/page', headers: { authorization } })).headers.location).toBe('/sign-in');
+  expect((await act({ cookie, authorization })).statusCode).toBe(403);
+  expect((await act({ cookie, authorization, origin: 'http://evil.example' }, { form: await formOf(cookie) })).statusCode).toBe(
+    403,
+  );
+  expect((await act({ cookie, authorization }, { form: await formOf(cookie) })).statusCode).toBe(200);
+});
+
 it('ends a session for every copy of its cookie', async () => {
   const { cookie } = await signedIn();
   const headers = { ...ORIGIN, cookie };

@@ -27,8 +27,8 @@ export function admitOperators(app: FastifyInstance, token: OperatorToken, sessi
 
   app.addHook('onRequest', async (request, reply) => {
     refuseForeignOrigin(request);
-    const { authorization } = request.headers;
-    if (authorization !== undefined) request.session = await sessionOfHeader(request, token);
+    const given = bearerOf(request);
+    if (given !== undefined) request.session = await sessionOfHeader(request, token, given);
     else {
       const session = sessions.find(request.headers.cookie);
       if (!session && !request.routeOptions.config.public) return signIn(request, reply);
@@ -39,7 +39,7 @@ export function admitOperators(app: FastifyInstance, token: OperatorToken, sessi
 
   app.addHook('preHandler', async (request) => {
     // A header is no ambient credential: no other site can make a browser send it.
-    if (isReading(request) || request.routeOptions.config.public || request.headers.authorization !== undefined) return;
+    if (isReading(request) || request.routeOptions.config.public || bearerOf(request) !== undefined) return;
     const taken = sessions.takeForm(request.session, field(request, 'form'));
     if (taken === 'foreign') throw new Refusal(403, 'This form does not belong to your session. Open the page again.');
     if (taken === 'sent already')
@@ -64,9 +64,11 @@ export function operatorName(given: string): string {
   return name;
 }
 
-async function sessionOfHeader({ headers }: FastifyRequest, token: OperatorToken): Promise<Session> {
-  const [, given] = /^Bearer (.+)$/i.exec(headers.authorization ?? '') ?? [];
-  await requireToken(token, given ?? '');
+/** Not the password of a proxy in front, which a browser sends by itself in the same header. */
+const bearerOf = ({ headers }: FastifyRequest): string | undefined => /^Bearer (.+)$/i.exec(headers.authorization ?? '')?.[1];
+
+async function sessionOfHeader({ headers }: FastifyRequest, token: OperatorToken, given: string): Promise<Session> {
+  await requireToken(token, given);
   const name = headers['x-operator'];
   return { operator: operatorName(typeof name === 'string' ? name : 'header'), id: 'header' };
 }
@@ -86,7 +88,7 @@ const isReading = ({ method }: FastifyRequest): boolean => method === 'GET' || m
 /** A browser names the page that sends a form. */
 function refuseForeignOrigin(request: FastifyRequest): void {
   const { headers } = request;
-  if (isReading(request) || headers.authorization !== undefined) return;
+  if (isReading(request) || bearerOf(request) !== undefined) return;
   const { origin, host, 'sec-fetch-site': site } = headers;
   const isOwn = origin !== undefined && host !== undefined && URL.canParse(origin) && new URL(origin).host === host;
   if (!isOwn || (site !== undefined && site !== 'same-origin'))

@@ -34,7 +34,8 @@ export function createServer(token: string, logger: NestLogger): FastifyInstance
   const app = fastify({
     bodyLimit: FORM_BYTES,
     requestTimeout: 10_000,
-    connectionTimeout: 30_000,
+    // A search for letters may take a minute, and another one goes first.
+    connectionTimeout: 180_000,
     forceCloseConnections: 'idle',
   });
   const sessions = new Sessions(token);

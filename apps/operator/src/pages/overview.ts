@@ -18,7 +18,8 @@ export function overviewPage(app: FastifyInstance, watch: Watch): void {
 function problems({ problems: found, history, processes }: Watch): Html {
   const all = [...found, ...(history.refused > 0 ? [`${history.refused} series have no room and are not shown`] : [])];
   const bad = processes.filter(({ state }) => state !== 'ready').length;
-  return html`<p class="${bad > 0 ? 'problem' : 'fine'}">
+  const isWhole = bad === 0 && found.length === 0 && processes.length > 0;
+  return html`<p class="${isWhole ? 'fine' : 'problem'}">
       ${processes.length - bad} of ${processes.length} processes are ready with all that they depend on.
     </p>
     ${all.map((one) => html`<p class="problem">${one}.</p>`)}`;

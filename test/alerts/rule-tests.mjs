@@ -8,6 +8,9 @@ export const ruleTests = () => ({
   unseen: unseenTest(),
   'silent-leader': silentLeaderTest(),
   'lost-broker': lostBrokerTest(),
+  'slow-calls': slowCallsTest(),
+  'refused-connections': refusedConnectionsTest(),
+  retention: retentionTest(),
 });
 
 /** Whether an alert links to the runbooks at the address in the external label. */
@@ -90,11 +93,6 @@ function unseenTest() {
  * Whether the alerts of letters and of a full queue stay while the broker says now and then that there is nothing, and the latter not for a moment.
  */
 function silentLeaderTest() {
-  const firing = (/** @type {string} */ alertname, /** @type {number} */ minute, /** @type {boolean} */ isExpected) => ({
-    expr: `group by (alertname) (ALERTS{alertname="${alertname}",alertstate="firing"})`,
-    eval_time: `${minute}m`,
-    exp_samples: isExpected ? [{ labels: `{alertname="${alertname}"}`, value: 1 }] : [],
-  });
   /** @param {string} queue @param {string} values */
   const series = (queue, values) => ({ series: `queue_messages{job="users",instance="users-1",queue="${queue}"}`, values });
   const limit = { series: 'queue_messages_limit{job="users",instance="users-1",queue="users.commands"}', values: '10+0x240' };
@@ -165,6 +163,76 @@ function lostBrokerTest() {
         connected('users-2', 1, '1+0x160'),
       ],
       promql_expr_test: quiet,
+    },
+  ];
+}
+
+/** Whether an alert of this name fires at a minute. @param {string} alertname @param {number} minute @param {boolean} isExpected */
+const firing = (alertname, minute, isExpected) => ({
+  expr: `group by (alertname) (ALERTS{alertname="${alertname}",alertstate="firing"})`,
+  eval_time: `${minute}m`,
+  exp_samples: isExpected ? [{ labels: `{alertname="${alertname}"}`, value: 1 }] : [],
+});
+
+/** Whether slow calls fire, and not one that is nearly alone, as at night. */
+function slowCallsTest() {
+  const calls = (/** @type {string} */ slow, /** @type {string} */ all) =>
+    [
+      ['bucket{le="0.5",', '0+0x240'],
+      ['bucket{le="1",', slow],
+      ['bucket{le="+Inf",', slow],
+      ['count{', all],
+    ].map(([name, values]) => ({
+      series: `http_request_seconds_${name}job="gateway",route="/v1/users/get",status="200"}`,
+      values,
+    }));
+  const quiet = Array.from({ length: 40 }, (_, minute) => firing('CallsSlow', minute, false));
+  return [
+    { input_series: calls('0+0x40 1+0x160', '0+0x40 1+0x160'), promql_expr_test: quiet },
+    {
+      input_series: calls('0+0x40 1+1x40 40+0x80', '0+0x40 1+1x40 40+0x80'),
+      promql_expr_test: [firing('CallsSlow', 9, false), firing('CallsSlow', 16, true), firing('CallsSlow', 30, false)],
+    },
+  ];
+}
+
+/** Whether a gateway without a place for another connection fires, and none that has refused a few. */
+function refusedConnectionsTest() {
+  const refused = (/** @type {string} */ values) => [
+    { series: 'gateway_connections_refused_total{job="gateway",instance="gateway-1"}', values },
+  ];
+  return [
+    {
+      input_series: refused('0+0x40 5+0x80'),
+      promql_expr_test: [10, 12, 14].map((minute) => firing('CallsRefused', minute, false)),
+    },
+    {
+      input_series: refused('0+0x40 5+5x40 200+0x80'),
+      promql_expr_test: [firing('CallsRefused', 9, false), firing('CallsRefused', 16, true), firing('CallsRefused', 30, false)],
+    },
+  ];
+}
+
+/** Whether a retention that fails at each attempt fires, and none that has failed for an hour. */
+function retentionTest() {
+  const failures = (/** @type {string} */ values) => [
+    { series: 'retention_failures_total{job="notifications",instance="notifications-1"}', values },
+  ];
+  // Attempts every ten minutes: 40 samples.
+  const failing = (/** @type {number} */ attempts) =>
+    Array.from({ length: attempts }, (_, attempt) => `${attempt + 1}+0x39`).join(' ');
+  return [
+    {
+      input_series: failures(`0+0x40 ${failing(6)} 6+0x800`),
+      promql_expr_test: Array.from({ length: 24 }, (_, part) => firing('ErasureStuck', 10 * (part + 1), false)),
+    },
+    {
+      input_series: failures(`0+0x40 ${failing(18)} 18+0x400`),
+      promql_expr_test: [
+        firing('ErasureStuck', 120, false),
+        firing('ErasureStuck', 150, true),
+        firing('ErasureStuck', 250, false),
+      ],
     },
   ];
 }

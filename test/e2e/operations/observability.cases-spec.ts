@@ -55,7 +55,7 @@ export const rulesAndDashboards = (running: () => System): void =>
 
     it('are at most 15 alerts, each with an action, a runbook and a recording of its fault', () => {
       const alerts = rules().filter(({ alert }) => alert);
-      // Two rules of one name differ in their severity.
+      // A name may have two rules, with one page.
       expect(new Set(alerts.map(({ alert }) => alert)).size).toBeLessThanOrEqual(15);
       const recordings = readdirSync(join(FOLDER, 'tests')).map((file) => read('tests', file));
       for (const { alert = '', annotations } of alerts) {

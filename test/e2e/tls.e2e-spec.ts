@@ -219,7 +219,6 @@ describe('a system over TLS', () => {
         url: urlOf(database),
         tlsFiles,
         schema: 'users',
-        entities: [],
         migrations: [],
         poolSize: 1,
       });

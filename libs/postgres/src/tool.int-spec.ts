@@ -23,7 +23,6 @@ describe('a tool on the database', () => {
     name: 'tool-test',
     config: { databaseUrl: database.url, databaseCaFile: undefined, databaseCertFile: undefined, databaseKeyFile: undefined },
     schema: 'public',
-    entities: [],
     migrations: [],
   });
   const problemOf = (...statements: string[]) =>

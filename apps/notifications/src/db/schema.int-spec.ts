@@ -4,6 +4,22 @@ import { migrate } from '@app/postgres/migrations/migrate';
 import { testMigrations } from '@app/testing/database/schema';
 import { DATABASE } from './schema';
 import { connectTestDatabase } from '../../test/notifications';
+import { CompleteMemberEntity } from './entities/complete-member.entity';
+import { DeletionEntity } from './entities/deletion.entity';
+import { DepartureEntity } from './entities/departure.entity';
+import { DocumentAccessEntity } from './entities/document-access.entity';
+import { DocumentEntity } from './entities/document.entity';
+import { ErasedUserEntity } from './entities/erased-user.entity';
+import { ErasureEntity } from './entities/erasure.entity';
+import { IdempotencyKeyEntity } from './entities/idempotency-key.entity';
+import { MemberEntity } from './entities/member.entity';
+import { NotificationEntity } from './entities/notification.entity';
+import { OrganizationEntity } from './entities/organization.entity';
+import { OutboxEntity } from './entities/outbox.entity';
+import { ReadMarkEntity } from './entities/read-mark.entity';
+import { ReadingEntity } from './entities/reading.entity';
+import { RecipientEntity } from './entities/recipient.entity';
+import { VersionTimeEntity } from './entities/version-time.entity';
 
 describe('schema notifications', () => {
   let database: Awaited<ReturnType<typeof connectTestDatabase>>;
@@ -32,5 +48,25 @@ describe('schema notifications', () => {
     }
   });
 
-  testMigrations(() => dataSource);
+  testMigrations(
+    () => dataSource,
+    [
+      OrganizationEntity,
+      DocumentEntity,
+      NotificationEntity,
+      RecipientEntity,
+      IdempotencyKeyEntity,
+      OutboxEntity,
+      DeletionEntity,
+      MemberEntity,
+      CompleteMemberEntity,
+      DepartureEntity,
+      DocumentAccessEntity,
+      ReadMarkEntity,
+      ReadingEntity,
+      ErasureEntity,
+      ErasedUserEntity,
+      VersionTimeEntity,
+    ],
+  );
 });

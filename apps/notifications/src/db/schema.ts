@@ -1,12 +1,3 @@
-import { CompleteMemberEntity } from './entities/complete-member.entity';
-import { DeletionEntity } from './entities/deletion.entity';
-import { DepartureEntity } from './entities/departure.entity';
-import { DocumentAccessEntity } from './entities/document-access.entity';
-import { DocumentEntity } from './entities/document.entity';
-import { ErasedUserEntity } from './entities/erased-user.entity';
-import { ErasureEntity } from './entities/erasure.entity';
-import { IdempotencyKeyEntity } from './entities/idempotency-key.entity';
-import { MemberEntity } from './entities/member.entity';
 import { Covering1795651200000 } from './migrations/1795651200000-covering';
 import { Members1795478400000 } from './migrations/1795478400000-members';
 import { Notifications1795132800000 } from './migrations/1795132800000-notifications';
@@ -23,35 +14,10 @@ import { EndedMembers1796688000000 } from './migrations/1796688000000-ended-memb
 import { OpenErasures1796774400000 } from './migrations/1796774400000-open-erasures';
 import { Removals1795910400000 } from './migrations/1795910400000-removals';
 import { LiveMembers1795996800000 } from './migrations/1795996800000-live-members';
-import { NotificationEntity } from './entities/notification.entity';
-import { OrganizationEntity } from './entities/organization.entity';
-import { OutboxEntity } from './entities/outbox.entity';
-import { ReadMarkEntity } from './entities/read-mark.entity';
-import { ReadingEntity } from './entities/reading.entity';
-import { RecipientEntity } from './entities/recipient.entity';
-import { VersionTimeEntity } from './entities/version-time.entity';
 
 /** Database settings that all programs of this service share. */
 export const DATABASE = {
   schema: 'notifications',
-  entities: [
-    OrganizationEntity,
-    DocumentEntity,
-    NotificationEntity,
-    RecipientEntity,
-    IdempotencyKeyEntity,
-    OutboxEntity,
-    DeletionEntity,
-    MemberEntity,
-    CompleteMemberEntity,
-    DepartureEntity,
-    DocumentAccessEntity,
-    ReadMarkEntity,
-    ReadingEntity,
-    ErasureEntity,
-    ErasedUserEntity,
-    VersionTimeEntity,
-  ],
   migrations: [
     Notifications1795132800000,
     Outbox1795305600000,

@@ -23,7 +23,7 @@ export class Databases {
   ) {
     const shared = { url, tlsFiles, poolSize: POOL_SIZE };
     this.own = createDataSource({ name: 'operator', ...shared, ...DATABASE });
-    this.users = createDataSource({ name: 'operator keys', ...shared, schema: 'users', entities: [], migrations: [] });
+    this.users = createDataSource({ name: 'operator keys', ...shared, schema: 'users', migrations: [] });
   }
 
   /** Connects, and tries again until it can: the page is there to look at a system whose database is away. Never rejects. */

@@ -1,4 +1,4 @@
 import { Audit1796601600000 } from './migrations/1796601600000-audit';
 
 /** Database settings of the operator's page. Nothing else uses the schema. */
-export const DATABASE = { schema: 'operator', entities: [], migrations: [Audit1796601600000] };
+export const DATABASE = { schema: 'operator', migrations: [Audit1796601600000] };

@@ -2,6 +2,20 @@ import type { DataSource } from 'typeorm';
 import { testMigrations } from '@app/testing/database/schema';
 import type { TestDatabase } from '@app/testing/database/server-databases';
 import { connectTestDatabase } from '../../test/users';
+import { ApiKeyEntity } from './entities/api-key.entity';
+import { DocumentMemberEntity } from './entities/document-member.entity';
+import { DocumentEntity } from './entities/document.entity';
+import { ErasureEntity } from './entities/erasure.entity';
+import { FolderMemberEntity } from './entities/folder-member.entity';
+import { FolderEntity } from './entities/folder.entity';
+import { IdempotencyKeyEntity } from './entities/idempotency-key.entity';
+import { OrganizationMemberEntity } from './entities/organization-member.entity';
+import { OrganizationEntity } from './entities/organization.entity';
+import { OutboxEntity } from './entities/outbox.entity';
+import { PublisherGrantEntity } from './entities/publisher-grant.entity';
+import { TokenEntity } from './entities/token.entity';
+import { UserEntity } from './entities/user.entity';
+import { VersionTimeEntity } from './entities/version-time.entity';
 
 let database: TestDatabase;
 let dataSource: DataSource;
@@ -25,5 +39,23 @@ describe('schema', () => {
     expect(columns.map(({ name }) => name).sort()).toEqual(['api_keys.name', 'users.email', 'users.initial', 'users.name']);
   });
 
-  testMigrations(() => dataSource);
+  testMigrations(
+    () => dataSource,
+    [
+      ApiKeyEntity,
+      TokenEntity,
+      PublisherGrantEntity,
+      OrganizationEntity,
+      FolderEntity,
+      DocumentEntity,
+      UserEntity,
+      OrganizationMemberEntity,
+      FolderMemberEntity,
+      DocumentMemberEntity,
+      IdempotencyKeyEntity,
+      OutboxEntity,
+      ErasureEntity,
+      VersionTimeEntity,
+    ],
+  );
 });

@@ -1,19 +1,9 @@
-import { ApiKeyEntity } from './entities/api-key.entity';
-import { DocumentEntity } from './entities/document.entity';
-import { DocumentMemberEntity } from './entities/document-member.entity';
-import { ErasureEntity } from './entities/erasure.entity';
-import { FolderEntity } from './entities/folder.entity';
-import { FolderMemberEntity } from './entities/folder-member.entity';
-import { IdempotencyKeyEntity } from './entities/idempotency-key.entity';
 import { Users1795132800000 } from './migrations/1795132800000-users';
 import { PublisherGrants1795219200000 } from './migrations/1795219200000-publisher-grants';
 import { Access1795392000000 } from './migrations/1795392000000-access';
 import { Memberships1795478400000 } from './migrations/1795478400000-memberships';
 import { Outbox1795305600000 } from './migrations/1795305600000-outbox';
-import { OrganizationEntity } from './entities/organization.entity';
 import { OutboxTrace1795824000000 } from './migrations/1795824000000-outbox-trace';
-import { OrganizationMemberEntity } from './entities/organization-member.entity';
-import { OutboxEntity } from './entities/outbox.entity';
 import { Removals1795910400000 } from './migrations/1795910400000-removals';
 import { Departures1795996800000 } from './migrations/1795996800000-departures';
 import { Erasures1796428800000 } from './migrations/1796428800000-erasures';
@@ -26,30 +16,10 @@ import { UsersKey1796947200000 } from './migrations/1796947200000-users-key';
 import { ReversedKey1797033600000 } from './migrations/1797033600000-reversed-key';
 import { OneUsersKey1797120000000 } from './migrations/1797120000000-one-users-key';
 import { ErasureWalks1797206400000 } from './migrations/1797206400000-erasure-walks';
-import { PublisherGrantEntity } from './entities/publisher-grant.entity';
-import { TokenEntity } from './entities/token.entity';
-import { UserEntity } from './entities/user.entity';
-import { VersionTimeEntity } from './entities/version-time.entity';
 
 /** Database settings that all programs of this service share. */
 export const DATABASE = {
   schema: 'users',
-  entities: [
-    ApiKeyEntity,
-    TokenEntity,
-    PublisherGrantEntity,
-    OrganizationEntity,
-    FolderEntity,
-    DocumentEntity,
-    UserEntity,
-    OrganizationMemberEntity,
-    FolderMemberEntity,
-    DocumentMemberEntity,
-    IdempotencyKeyEntity,
-    OutboxEntity,
-    ErasureEntity,
-    VersionTimeEntity,
-  ],
   migrations: [
     Users1795132800000,
     PublisherGrants1795219200000,

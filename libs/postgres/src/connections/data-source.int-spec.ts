@@ -13,7 +13,6 @@ const settings = () => ({
   name: 'data source test',
   url: database.url,
   schema: 'public',
-  entities: [],
   migrations: [],
   poolSize: 1,
 });

@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
 import pg from 'pg';
-import { DataSource, type EntityTarget, type MigrationInterface, type ObjectLiteral } from 'typeorm';
+import { DataSource, type MigrationInterface } from 'typeorm';
 import type { TlsFiles } from '@app/runtime/settings/tls-files';
 import { DatabaseServers } from './database-servers';
 import { FailoverPool } from './failover-pool';
@@ -15,7 +15,6 @@ export interface DataSourceSettings {
   tlsFiles?: TlsFiles;
   /** The schema that this service owns. */
   schema: string;
-  entities: (EntityTarget<ObjectLiteral> & { new (): unknown })[];
   migrations: (new () => MigrationInterface)[];
   poolSize: number;
   /**
@@ -62,7 +61,6 @@ export function createDataSource(settings: DataSourceSettings): DataSource {
     driver: { ...pg, Pool: FailoverPool },
     url: servers.current,
     schema: settings.schema,
-    entities: settings.entities,
     migrations: settings.migrations,
     migrationsTableName: 'migrations',
     poolSize: settings.poolSize,

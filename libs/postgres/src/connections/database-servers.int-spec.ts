@@ -32,7 +32,7 @@ describe('a pool with two servers', () => {
 
   const newDataSource = () => {
     const url = first.url.replace(/:\d+\//, (port) => `${port.slice(0, -1)},127.0.0.1:${portOf(second)}/`);
-    return createDataSource({ name: 'servers test', url, schema: 'public', entities: [], migrations: [], poolSize: POOL_SIZE });
+    return createDataSource({ name: 'servers test', url, schema: 'public', migrations: [], poolSize: POOL_SIZE });
   };
   /** @returns the port of the server that has stored a row */
   const write = async (): Promise<string | undefined> => {

@@ -39,7 +39,7 @@ describe(FailoverPool.name, () => {
     url.password = '';
     // The timers of the pool are faked, and those of sockets are not.
     jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask', 'performance', 'Date'] });
-    const settings = { name: ROLE, url: url.href, schema: 'public', entities: [], migrations: [], poolSize: POOL_SIZE };
+    const settings = { name: ROLE, url: url.href, schema: 'public', migrations: [], poolSize: POOL_SIZE };
     dataSource = await createDataSource(settings).initialize();
   });
   afterEach(async () => {

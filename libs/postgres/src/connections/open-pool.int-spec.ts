@@ -13,8 +13,7 @@ describe(openPool.name, () => {
   let database: TestDatabase;
   let dataSource: DataSource;
   const never = new AbortController().signal;
-  const sourceOf = (url: string) =>
-    createDataSource({ name: ROLE, url, schema: 'public', entities: [], migrations: [], poolSize: POOL_SIZE });
+  const sourceOf = (url: string) => createDataSource({ name: ROLE, url, schema: 'public', migrations: [], poolSize: POOL_SIZE });
 
   const asAdministrator = async <T>(sql: string): Promise<T[]> => {
     const client = new Client({ connectionString: database.url });

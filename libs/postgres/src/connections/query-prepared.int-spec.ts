@@ -10,7 +10,7 @@ let dataSource: DataSource;
 
 beforeAll(async () => {
   database = await createEmptyDatabase();
-  const settings = { name: 'query prepared test', url: database.url, schema: 'public', entities: [], migrations: [] };
+  const settings = { name: 'query prepared test', url: database.url, schema: 'public', migrations: [] };
   dataSource = await createDataSource({ ...settings, poolSize: 1 }).initialize();
 });
 

@@ -23,7 +23,7 @@ describe('a connection pooler', () => {
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const url = new URL(requiredEnv('TEST_DATABASE_URL'));
     url.port = String((server.address() as AddressInfo).port);
-    const settings = { name: 'pooler test', url: url.href, schema: 'public', entities: [], migrations: [], poolSize: 1 };
+    const settings = { name: 'pooler test', url: url.href, schema: 'public', migrations: [], poolSize: 1 };
     return () => connectWhenReady(createDataSource(settings), new AbortController().signal);
   };
 

@@ -72,7 +72,7 @@ describe(migrate.name, () => {
     return { adminUrl: database.url, serviceUrl: service.href, schema, migrations };
   };
   const dataSource = (url: string, migrations: (new () => MigrationInterface)[]) =>
-    createDataSource({ name: 'test', url, schema: 'one', entities: [], migrations, poolSize: 1 });
+    createDataSource({ name: 'test', url, schema: 'one', migrations, poolSize: 1 });
 
   it('runs every migration once, when several set-ups start together and when it is repeated', async () => {
     const ran = await Promise.all(Array.from({ length: 4 }, () => migrate(settings('one'))));

@@ -27,7 +27,7 @@ describe('an outbox that publishes from memory', () => {
       seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, id text NOT NULL, data text NOT NULL,
       occurred_at timestamptz NOT NULL DEFAULT clock_timestamp())`);
     await sql.query(`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no deletion'; END $$`);
-    const settings = { name: 'test', url: database.url, schema: 'public', entities: [], migrations: [] };
+    const settings = { name: 'test', url: database.url, schema: 'public', migrations: [] };
     dataSource = await createDataSource({ ...settings, poolSize: 10 }).initialize();
   });
   afterAll(async () => {

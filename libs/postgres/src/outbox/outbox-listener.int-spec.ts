@@ -13,7 +13,7 @@ describe(OutboxListener.name, () => {
 
   beforeAll(async () => {
     database = await createEmptyDatabase();
-    const settings = { name: 'test', url: database.url, schema: 'public', entities: [], migrations: [], poolSize: 2 };
+    const settings = { name: 'test', url: database.url, schema: 'public', migrations: [], poolSize: 2 };
     dataSource = await createDataSource(settings).initialize();
   });
   afterEach(() => jest.restoreAllMocks());
@@ -36,7 +36,7 @@ describe(OutboxListener.name, () => {
     await admin.connect();
     await admin.query(`DROP ROLE IF EXISTS ${ROLE}; CREATE ROLE ${ROLE} LOGIN CONNECTION LIMIT 1`);
     const url = Object.assign(new URL(database.url), { username: ROLE, password: '' }).href;
-    const settings = { name: ROLE, url, schema: 'public', entities: [], migrations: [], poolSize: 2 };
+    const settings = { name: ROLE, url, schema: 'public', migrations: [], poolSize: 2 };
     const limited = await createDataSource(settings).initialize();
     const listener = new OutboxListener(limited, 'channel', () => undefined);
     const warned = jest.spyOn(Logger.prototype, 'warn').mockReturnValue();

@@ -26,7 +26,6 @@ describe(OutboxRelay.name, () => {
       name: 'test',
       url: database.url,
       schema: 'public',
-      entities: [],
       migrations: [],
       poolSize: 10,
     }).initialize();

@@ -1,14 +1,18 @@
-import type { DataSource } from 'typeorm';
+import { DataSource } from 'typeorm';
 
 /**
  * Tests that the migrations of a service make the schema of its entities, and can be reverted, interrupted and repeated. Call it last, because
  * no migration is recorded then.
+ *
+ * @param entities a class for each table. Services do not load them: each of their statements is SQL
  */
-export function testMigrations(use: () => DataSource): void {
+export function testMigrations(use: () => DataSource, entities: (new () => unknown)[]): void {
   // It compares columns (type, collation, nullability, default, identity, key), constraints and indexes by name, and the table that a
   // foreign key refers to. It does not see a table without an entity, nor other columns or conditions under the same name.
   it('matches the entities', async () => {
-    const { upQueries } = await use().driver.createSchemaBuilder().log();
+    const described = await new DataSource({ ...use().options, entities }).initialize();
+    const { upQueries } = await described.driver.createSchemaBuilder().log();
+    await described.destroy();
     expect(upQueries.map(({ query }) => query)).toEqual([]);
   });
 

@@ -4,6 +4,7 @@ import type { DataSource, EntityManager } from 'typeorm';
 import { EVENT_TYPES } from '@app/contracts/event-types';
 import { jsonTexts } from '@app/postgres/json-texts';
 import type { ErasureSteps, StepOutcome } from '@app/postgres/retention/erasure-loop';
+import { StepSizes } from '@app/postgres/retention/step-sizes';
 import type { OutboxEvent } from '@app/postgres/outbox/outbox-event';
 import { changesOf, type Hit } from './erased-content';
 import * as sql from './erasure.sql';
@@ -13,16 +14,14 @@ import { SETTLED } from './readings.sql';
 /** Organizations of one step, and pairs of an organization and a user. */
 const MOST_ORGANIZATIONS = 50;
 const MOST_PAIRS = 2000;
-/** Least and most notifications that one step looks through. */
-const [LEAST, MOST] = [64, 20_000];
+/** First, least and most notifications that one step looks through. */
+const [FIRST, LEAST, MOST] = [256, 64, 20_000];
 /**
  * Most bytes of them, and bytes for each of their number: all may name the users, and are then in memory several times and rewritten by one
  * statement.
  */
 const MOST_BYTES = 8 * 1024 * 1024;
 const BYTES_OF_EACH = 16 * 1024;
-/** Target time of a step, in milliseconds. A longer one halves the number for the next step, a shorter one doubles it. */
-const GOOD_MS = 250;
 
 /**
  * Time from the last changed notification to the end, in milliseconds: a relay may be publishing what it has read before that. An answer of the users
@@ -63,7 +62,7 @@ interface Found {
  */
 export class NotificationsErasureSteps implements ErasureSteps {
   private readonly logger = new Logger('Erasure');
-  private batch = 256;
+  private readonly sizes = new StepSizes(FIRST, LEAST, MOST);
   /** API key of the last step: API keys take turns. */
   private lastKey = '';
 
@@ -79,11 +78,10 @@ export class NotificationsErasureSteps implements ErasureSteps {
     try {
       const { outcome, event } = await this.dataSource.transaction((manager) => this.stepOf(manager));
       if (event) this.publish(event, since);
-      const tookMs = performance.now() - since;
-      this.batch = Math.max(LEAST, Math.min(MOST, tookMs > GOOD_MS ? this.batch >> 1 : this.batch << 1));
+      if (outcome === 'done') this.sizes.took(this.lastKey, performance.now() - since);
       return outcome;
     } catch (error) {
-      this.batch = Math.max(LEAST, this.batch >> 1);
+      this.sizes.took(this.lastKey, Infinity);
       throw error;
     }
   }
@@ -120,7 +118,8 @@ export class NotificationsErasureSteps implements ErasureSteps {
 
   private async lookThrough(manager: EntityManager, erasure: Erasure): Promise<void> {
     const isOpen = erasure.at_notification !== null;
-    let left = { rows: this.batch, bytes: Math.min(MOST_BYTES, this.batch * BYTES_OF_EACH) };
+    const most = this.sizes.of(erasure.api_key);
+    let left = { rows: most, bytes: Math.min(MOST_BYTES, most * BYTES_OF_EACH) };
     let position: [organization: string, notification: string | null] | undefined;
     for (const { name, id } of await nextOrganizations(manager, erasure, MOST_ORGANIZATIONS, isOpen)) {
       const after = isOpen && name === erasure.at_organization ? erasure.at_notification : '';

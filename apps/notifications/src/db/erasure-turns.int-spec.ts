@@ -1,5 +1,6 @@
 import type { DataSource } from 'typeorm';
 import { CANARY, Erasures, naming } from '../../test/erasures';
+import { aNotification } from '../../test/notifications';
 
 let on: Erasures;
 beforeAll(async () => {
@@ -49,6 +50,38 @@ it('lets the erasures of API keys take turns', async () => {
   const keys = on.published.map(({ apiKey }) => apiKey);
   expect(keys).toContain('other');
   expect(keys.filter((key) => key === 'busy').length).toBeLessThan(3);
+});
+
+it('takes large steps for an API key beside one whose steps fail', async () => {
+  await on.store(naming());
+  for (let batch = 0; batch < 20; batch++)
+    await on.store(...Array.from({ length: 100 }, (_, n) => aNotification({ id: `${batch} ${n}`, apiKey: 'other' })));
+  await on.dataSource.query(`
+    CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE query_canceled; END $$;
+    CREATE TRIGGER slow BEFORE UPDATE ON notifications FOR EACH ROW EXECUTE FUNCTION refuse()`);
+  try {
+    const steps = on.stepsOf();
+    // No step is slow, on the slowest machine.
+    jest.spyOn(performance, 'now').mockReturnValue(0);
+    await on.order();
+    for (let taken = 0; taken < 20; taken++) await steps.step().catch(() => 'failed');
+    await on.order({ id: 'other', apiKey: 'other' });
+    const looked: unknown[] = [];
+    for (let taken = 0; taken < 100 && on.published.length === 0; taken++) {
+      const outcome = await steps.step().catch(() => 'failed');
+      await on.publishAll();
+      const [position] = await on.dataSource.query<{ at: string | null }[]>(
+        `SELECT at_notification AS at FROM erasures WHERE id = 'other' AND stage = 'notifications'`,
+      );
+      if (position && outcome === 'done') looked.push(position.at);
+    }
+    expect(on.published.map(({ apiKey }) => apiKey)).toEqual(['other']);
+    // With the least number of notifications there are thirty.
+    expect(looked.length).toBeLessThan(8);
+  } finally {
+    jest.restoreAllMocks();
+    await on.dataSource.query('DROP FUNCTION refuse CASCADE');
+  }
 });
 
 it('does not let an erasure that waits hold up others, of the same API key or of another', async () => {

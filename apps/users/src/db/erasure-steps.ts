@@ -2,6 +2,7 @@ import { Logger } from '@nestjs/common';
 import type { DataSource, EntityManager } from 'typeorm';
 import { EVENT_TYPES } from '@app/contracts/event-types';
 import type { ErasureSteps, StepOutcome } from '@app/postgres/retention/erasure-loop';
+import { StepSizes } from '@app/postgres/retention/step-sizes';
 import { MEMBER_TABLES } from './level';
 import { RENEW } from './renew-members.sql';
 
@@ -9,8 +10,6 @@ import { RENEW } from './renew-members.sql';
 const MOST_USERS = 100;
 const MOST_ROWS = 5000;
 const MOST_MEMBERSHIPS = 5000;
-/** Target time of a step, in milliseconds. A longer one halves the number of users for the next step, a shorter one with all of them doubles it. */
-const GOOD_MS = 250;
 
 interface Erasure {
   id: string;
@@ -138,8 +137,8 @@ export class UsersErasureSteps implements ErasureSteps {
   private readonly logger = new Logger('Erasure');
   /** API key of the last step: API keys take turns. */
   private lastKey = '';
-  /** Most users of the next step, which reads all their memberships: each may have any number. */
-  private most = MOST_USERS;
+  /** Users of a step, which reads all their memberships: each may have any number. */
+  private readonly sizes = new StepSizes(MOST_USERS, 1, MOST_USERS);
 
   /** @param written called after an event was committed to the outbox */
   constructor(
@@ -148,10 +147,13 @@ export class UsersErasureSteps implements ErasureSteps {
   ) {}
 
   async step(): Promise<StepOutcome> {
+    const since = performance.now();
     try {
-      return await this.stepOf();
+      const outcome = await this.stepOf();
+      if (outcome === 'done') this.sizes.took(this.lastKey, performance.now() - since);
+      return outcome;
     } catch (error) {
-      this.most = Math.max(1, this.most >> 1);
+      this.sizes.took(this.lastKey, Infinity);
       throw error;
     }
   }
@@ -200,16 +202,13 @@ export class UsersErasureSteps implements ErasureSteps {
       ...position,
       erasure.requested_at,
     ]);
-    const some = users.slice(0, this.most);
+    const some = users.slice(0, this.sizes.of(apiKey));
     const last = (users.length < MOST_USERS && some.length === users.length && lookedTo) || some.at(-1);
     if (!last) {
       await manager.query(erasure.walked_at ? AWAIT_OUTBOX : END_WALK, [id]);
       return false;
     }
-    const since = performance.now();
     const { isUnfinished, written } = await eraseOrRenew(manager, some, version);
-    if (performance.now() - since > GOOD_MS) this.most = Math.max(1, this.most >> 1);
-    else if (some.length === this.most) this.most = Math.min(MOST_USERS, this.most << 1);
     if (!isUnfinished)
       await manager.query('UPDATE erasures SET at_user_id = $2, at_organization = $3 WHERE id = $1', [
         id,

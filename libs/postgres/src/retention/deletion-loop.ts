@@ -4,13 +4,12 @@ import type { Counter } from 'prom-client';
 import type { DataSource } from 'typeorm';
 import { isDatabaseAway, reasonOf } from '../errors';
 import { retentionFailures } from '../metrics';
+import { nextSize } from './step-sizes';
 
 const EVERY_MS = 10 * 60 * 1000;
 /** Least and most rows deleted by one statement. Each may have a thousand others with it, and a statement has two seconds. */
 const [LEAST, MOST] = [1, 1000];
 const FIRST = 64;
-/** Target time of a statement, in milliseconds. A longer one halves the number for the next statement, a shorter one doubles it. */
-const GOOD_MS = 250;
 
 export interface Deleted {
   deleted: number;
@@ -98,7 +97,7 @@ export class DeletionLoop {
         if (most === LEAST || away) break;
       }
       const tookMs = performance.now() - from;
-      most = Math.max(LEAST, Math.min(MOST, tookMs > GOOD_MS ? most >> 1 : most << 1));
+      most = nextSize(most, tookMs, LEAST, MOST);
       // Use at most half of the time of one connection.
       await sleep(tookMs, undefined, { signal }).catch(() => undefined);
     }

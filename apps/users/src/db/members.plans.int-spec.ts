@@ -46,18 +46,12 @@ afterEach(async () => {
 });
 
 it.each(DISTRIBUTIONS)('members %s: reads and changes touch the rows that they name', async (...given) => {
-  await store(...given);
-  await runner.query('VACUUM (ANALYZE)');
-  expect(await problemsOf(await prepared(await statements()))).toEqual([]);
-});
-
-it.each(DISTRIBUTIONS)('members %s: so do plans from when the tables were empty', async (...given) => {
   const planned = await prepared(await statements());
   for (const { execute } of planned) await runner.query(`EXPLAIN ${execute}`);
   await store(...given);
   expect(await problemsOf(planned)).toEqual([]);
-  // The plans are made anew.
-  await runner.query('ANALYZE');
+  // The plans are made anew: until now they are those of the empty tables.
+  await runner.query('VACUUM (ANALYZE)');
   expect(await problemsOf(planned)).toEqual([]);
 });
 

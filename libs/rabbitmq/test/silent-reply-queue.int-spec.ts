@@ -17,11 +17,6 @@ describe('a reply queue that confirms nothing', () => {
   let users: UsersBehindProxy;
   let onAdd: (redelivered: boolean) => void = () => undefined;
 
-  const still = (what: 'suspend' | 'resume') =>
-    broker.order(
-      `rabbitmqctl eval sys:${what}(amqqueue:get_pid(element(2,rabbit_amqqueue:lookup(rabbit_misc:r(<<"/">>,queue,<<"${SILENT}">>))))).`,
-    );
-
   beforeAll(async () => {
     broker = await PrivateServer.start('rabbitmq');
     publisher = await openConnection({ url: broker.url, name: 'publisher' });
@@ -41,7 +36,7 @@ describe('a reply queue that confirms nothing', () => {
     const channel = await publisher.createConfirmChannel();
     await channel.assertQueue(SILENT, { durable: false, arguments: { 'x-queue-type': 'classic' } });
     await channel.bindQueue(SILENT, 'replies', SILENT);
-    await still('suspend');
+    await broker.queues('suspend', SILENT);
     const isClosing = new Promise<void>((resolve) => {
       let closing: Link | undefined;
       users.proxy.inspector = (bytes, direction, link) => {
@@ -61,7 +56,7 @@ describe('a reply queue that confirms nothing', () => {
     users.proxy.heal();
     expect((await answer).parse()).toEqual({});
     expect(redelivered).toBe(false);
-    await still('resume');
+    await broker.queues('resume', SILENT);
     await eventually(async () => (await channel.checkQueue(SILENT)).messageCount === 1);
   });
 });

@@ -25,19 +25,11 @@ describe('a queue that confirms nothing, as at a node in a minority with Khepri'
   let log: jest.SpyInstance;
 
   const suspended: string[] = [];
-  const evaluate = (expression: string) => broker.order(`rabbitmqctl eval ${expression}.`);
-  /** The process of a queue: the leader of a quorum queue has a name. */
-  const processOf = (name: string) =>
-    name.endsWith('queries')
-      ? `amqqueue:get_pid(element(2,rabbit_amqqueue:lookup(rabbit_misc:r(<<"/">>,queue,<<"${name}">>))))`
-      : `{list_to_atom("%2F_${name}"),node()}`;
   const suspend = async (name: string) => {
     suspended.push(name);
-    await evaluate(`sys:suspend(${processOf(name)})`);
+    await broker.queues('suspend', name);
   };
-  const resumeAll = async () => {
-    for (const name of suspended.splice(0)) await evaluate(`sys:resume(${processOf(name)})`);
-  };
+  const resumeAll = async () => suspended.length > 0 && broker.queues('resume', ...suspended.splice(0));
   const addressesOf = (name: string) => connected.filter(([connection]) => connection === name).map(([, address]) => address);
 
   beforeAll(async () => {

@@ -14,8 +14,6 @@ const DEAD = 'users.commands.dead';
 const WAIT_MS = 20_000;
 /** Longest wait for an answer that does not come. */
 const SHORT_MS = 500;
-/** The process that leads the queue of letters, by the name that the broker gives it. */
-const LEADER = `'%2F_${DEAD}'`;
 
 describe('dead letters in a broker that does not answer', () => {
   let broker: PrivateServer;
@@ -95,14 +93,13 @@ describe('dead letters in a broker that does not answer', () => {
   });
 
   it('does not take a queue for empty whose leader does not answer', async () => {
-    const still = (doing: 'suspend' | 'resume') => broker.order(`rabbitmqctl eval sys:${doing}(whereis(${LEADER})).`);
-    await still('suspend');
+    await broker.queues('suspend', DEAD);
     try {
       // The broker says so meanwhile.
       expect((await channel.checkQueue(DEAD)).messageCount).toBe(0);
       await endsFor('list', `${DEAD}: its leader in the broker did not answer for 0.5 s.`);
     } finally {
-      await still('resume');
+      await broker.queues('resume', DEAD);
     }
     endTools();
     await eventually(async () => (await channel.checkQueue(DEAD)).messageCount === 2);

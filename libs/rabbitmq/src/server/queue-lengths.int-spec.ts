@@ -25,13 +25,6 @@ describe('the lengths of queues, while the queues on one node give no answer', (
   let metrics: TransportMetrics;
   let messages: number;
 
-  /** As on RabbitMQ 4.0 while their node is away. In one command: each starts an Erlang. */
-  const order = (what: 'suspend' | 'resume') => {
-    const names = ON_ONE_NODE.map((name) => `<<"${name}">>`).join();
-    const found = 'rabbit_amqqueue:lookup(rabbit_misc:r(<<"/">>,queue,Name))';
-    return broker.order(`rabbitmqctl eval [sys:${what}(amqqueue:get_pid(element(2,${found})))||Name<-[${names}]].`);
-  };
-
   beforeAll(async () => {
     broker = await PrivateServer.start('rabbitmq');
     await declareTopology(broker.url);
@@ -45,7 +38,7 @@ describe('the lengths of queues, while the queues on one node give no answer', (
     metrics = TransportMetrics.of(new Registry());
     ({ messageCount: messages } = await channel.checkQueue(REFUSED));
   });
-  afterEach(() => order('resume'));
+  afterEach(() => broker.queues('resume', ...ON_ONE_NODE));
   afterAll(async () => {
     await connection?.close();
     await model?.close();
@@ -64,7 +57,8 @@ describe('the lengths of queues, while the queues on one node give no answer', (
       await lengths.look();
       return Object.keys(await figures()).length === OWN.length;
     });
-    await order('suspend');
+    // As on RabbitMQ 4.0 while their node is away.
+    await broker.queues('suspend', ...ON_ONE_NODE);
     channel.sendToQueue(REFUSED, Buffer.from('{}'));
     await eventually(async () => (await channel.checkQueue(REFUSED)).messageCount === messages + 1);
     return lengths;
@@ -92,7 +86,7 @@ describe('the lengths of queues, while the queues on one node give no answer', (
     const lengths = await changed(60_000);
     await lengths.look();
     destroySocket(connection.current!);
-    await order('resume');
+    await broker.queues('resume', ...ON_ONE_NODE);
     await eventually(async () => {
       await lengths.look();
       return Object.keys(await figures()).length === OWN.length;

@@ -7,8 +7,6 @@ import { finishUpgrade } from './finish-upgrade';
 import { FaultProxy } from '../../../../test/faults/harness/fault-proxy';
 
 const EARLIER = 'users.commands.retry.5m';
-/** The process that leads it, by the name that the broker gives it. */
-const LEADER = `'%2F_${EARLIER}'`;
 /** Method frames: the numbers of class and method. */
 const GET = Buffer.from([0, 60, 0, 70]);
 const DELETE = Buffer.from([0, 50, 0, 40]);
@@ -36,8 +34,7 @@ describe('the end of an upgrade beside a queue whose leader does not answer', ()
   });
 
   it('does not delete it with its commands', async () => {
-    const still = (doing: 'suspend' | 'resume') => broker.order(`rabbitmqctl eval sys:${doing}(whereis(${LEADER})).`);
-    await still('suspend');
+    await broker.queues('suspend', EARLIER);
     // The broker says so meanwhile.
     expect((await channel.checkQueue(EARLIER)).messageCount).toBe(0);
     let decides = false;
@@ -47,7 +44,7 @@ describe('the end of an upgrade beside a queue whose leader does not answer', ()
     };
     const finished = finishUpgrade(model);
     await eventually(() => decides);
-    await still('resume');
+    await broker.queues('resume', EARLIER);
     expect(await finished).toEqual([EARLIER]);
     await eventually(async () => (await channel.checkQueue(EARLIER)).messageCount === 1);
   });

@@ -123,7 +123,7 @@ describe('calls in flight', () => {
     // Time for the calls at work to begin on a busy machine.
     gateway = await RunningGateway.start({ config: { requestTimeoutMs: 3000 } });
     gateway.rabbit.keys.add('third-key');
-    const limited = async () => (await gateway.metric('gateway_rate_limited_total', { limit: 'arriving_share' })) ?? 0;
+    const limited = () => gateway.metric('gateway_rate_limited_total', { limit: 'arriving_share' });
     const before = await limited();
     const { started: all, finish } = gateway.rabbit.hold(16);
     const body = BODY.padEnd(MEBIBYTE);

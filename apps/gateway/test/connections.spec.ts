@@ -57,8 +57,7 @@ describe('bytes that do not become a request', () => {
   });
 
   it('are counted as errors without a route, but not the end of a connection that was never used', async () => {
-    const counted = async () =>
-      (await gateway.metric('gateway_errors_total', { route: 'unknown', error: 'INVALID_ARGUMENT' })) ?? 0;
+    const counted = () => gateway.metric('gateway_errors_total', { route: 'unknown', error: 'INVALID_ARGUMENT' });
     const before = await counted();
     await expectRefused(400, 'BREW /coffee HTTP/1.1\r\n\r\n');
     await expectRefused(408, 'POST /v1/users/add HTTP/1.1\r\nhost: x\r\n');
@@ -71,7 +70,7 @@ describe('bytes that do not become a request', () => {
     ['are counted as no error when their client has gone', 'resetAndDestroy', 0],
     ['are counted as one error when their client may still read the answer', 'destroy', 1],
   ] as const)('%s', async (_, end, errors) => {
-    const before = (await gateway.metric('gateway_errors_total')) ?? 0;
+    const before = await gateway.metric('gateway_errors_total');
     const socket = await gateway.connect();
     socket.write(head(BODY.length, `x-request-id: ${end}\r\nexpect: 100-continue\r\n`));
     await once(socket, 'data');

@@ -7,6 +7,7 @@ import { pino } from 'pino';
 import { register } from 'prom-client';
 import { NestLogger } from '@app/runtime/logger';
 import { Readiness } from '@app/runtime/readiness';
+import { metricValue } from '@app/testing/metric-value';
 import { Authenticator } from '../src/admission/authenticator';
 import { createGateway, type GatewayParts } from '../src/create-gateway';
 import { listen } from '../src/server/listen';
@@ -125,13 +126,9 @@ export class RunningGateway {
     return responsesIn(await textOf(socket));
   }
 
-  /** The value of a metric, summed over all labels that are not given. All gateways of a process share it. */
-  async metric(name: string, labels: Record<string, string> = {}): Promise<number | undefined> {
-    const metric = await register.getSingleMetric(name)?.get();
-    const wanted = Object.entries(labels);
-    return metric?.values
-      .filter((value) => wanted.every(([label, text]) => value.labels[label] === text))
-      .reduce((sum, { value }) => sum + value, 0);
+  /** All gateways of a process share it, see {@link metricValue}. */
+  metric(name: string, labels?: Record<string, string>): Promise<number> {
+    return metricValue(register, name, labels);
   }
 
   async stop(): Promise<void> {

@@ -34,9 +34,9 @@ describe('answers that are not read', () => {
       limits: { unreadTimeoutMs: 3000, checkEveryMs: 20, maxBytesWaiting: 1024 * MEBIBYTE },
     });
     gateway.rabbit.respond = () => LARGE_PAGE;
-    const before = (await closed('unread')) ?? 0;
+    const before = await closed('unread');
     const socket = await unread(Array.from({ length: 100 }, (_, id) => get(id)).join(''));
-    await eventually(async () => ((await gateway.metric('gateway_waiting_bytes')) ?? 0) > 8 * LARGE);
+    await eventually(async () => (await gateway.metric('gateway_waiting_bytes')) > 8 * LARGE);
     expect(gateway.rabbit.calls).toHaveLength(8);
     expect(await gateway.metric('gateway_calls_in_flight')).toBe(0);
     gateway.rabbit.respond = () => page(1);
@@ -54,7 +54,7 @@ describe('answers that are not read', () => {
 
   it('end a connection without credentials as well', async () => {
     gateway = await RunningGateway.start({ limits: { unreadTimeoutMs: 100, checkEveryMs: 20 } });
-    const before = (await closed('unread')) ?? 0;
+    const before = await closed('unread');
     const script = 'GET /docs/swagger-ui-bundle.js HTTP/1.1\r\nhost: x\r\n\r\n';
     const socket = await unread(script.repeat(100));
     await eventually(async () => (await closed('unread')) === before + 1);
@@ -67,7 +67,7 @@ describe('answers that are not read', () => {
     // Earlier answers would fill the buffers as well, but for a few bytes.
     const server: Server = gateway.app.getHttpServer();
     server.prependListener('connect', (request: IncomingMessage) => request.socket.write(Buffer.alloc(LARGE)));
-    const before = (await closed('unread')) ?? 0;
+    const before = await closed('unread');
     const socket = await unread('CONNECT x:1 HTTP/1.1\r\nhost: x\r\n\r\n');
     await eventually(async () => (await closed('unread')) === before + 1);
     socket.destroy();
@@ -153,7 +153,7 @@ describe('requests that are sent without waiting', () => {
   it('are not read while many responses are owed, and end the connection when all connections have sent too many', async () => {
     gateway = await RunningGateway.start({ limits: { maxQueued: 50 } });
     const closed = () => gateway.metric('gateway_connections_closed_total', { reason: 'pipelined' });
-    const before = (await closed()) ?? 0;
+    const before = await closed();
     const { started, finish } = gateway.rabbit.hold(8);
     const socket = await gateway.connect();
     const text = textOf(socket);

@@ -1,3 +1,4 @@
+import { gate } from '@app/testing/gate';
 import { RunningWork } from './running-work';
 
 const MEBIBYTE = 1024 * 1024;
@@ -6,8 +7,7 @@ describe(RunningWork.name, () => {
   it('is bounded by its bytes: more is refused at once, and begins when there is room again', async () => {
     const running = new RunningWork();
     const begun: number[] = [];
-    let end!: () => void;
-    const ended = new Promise<void>((resolve) => (end = resolve));
+    const { open: end, opened: ended } = gate();
     const add = (mebibytes: number) =>
       running.add(Buffer.alloc(mebibytes * MEBIBYTE), () => {
         begun.push(mebibytes);

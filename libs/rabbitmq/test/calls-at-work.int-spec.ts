@@ -4,6 +4,7 @@ import { Exists } from '@app/contracts/users.exists';
 import { within } from '@app/runtime/within';
 import { eventually } from '@app/testing/eventually';
 import { gate } from '@app/testing/gate';
+import { metricValue } from '@app/testing/metric-value';
 import type { UsersHandlers } from '@app/testing/system/users-stub';
 import { RabbitClient } from '../src/client/rabbit.client';
 import { CallsBench } from './calls-bench';
@@ -59,10 +60,8 @@ describe('calls at work', () => {
     // So large that no two of them share a message.
     const users = Array.from({ length: 800 }, (_, n) => ({ userId: String(n), name: 'n'.repeat(200) }));
     const heavy = Array.from({ length: 2 * PLACES }, () => client.call(AddUsers, { ...BODY, users }, CALL));
-    const inFlight = async () => (await metrics.getSingleMetric('rabbitmq_deliveries_in_flight')!.get()).values;
-    await eventually(async () =>
-      (await inFlight()).some(({ labels, value }) => labels.queue === 'users.calls' && value >= PLACES),
-    );
+    const inFlight = () => metricValue(metrics, 'rabbitmq_deliveries_in_flight', { queue: 'users.calls' });
+    await eventually(async () => (await inFlight()) >= PLACES);
     const answer = await client.call(AddUsers, BODY, { ...CALL, apiKey: 'another key' });
     expect(answer.parse()).toEqual({ light: true });
     expect(running).toBeGreaterThan(0);
@@ -72,10 +71,7 @@ describe('calls at work', () => {
   });
 
   it('answers 504 at the deadline, and executes nothing after it', async () => {
-    const expired = async () => {
-      const { values } = await metrics.getSingleMetric('rabbitmq_deliveries_total')!.get();
-      return values.find(({ labels }) => labels.pattern === AddUsers.pattern && labels.outcome === 'expired')?.value;
-    };
+    const expired = () => metricValue(metrics, 'rabbitmq_deliveries_total', { pattern: AddUsers.pattern, outcome: 'expired' });
     const [executed, statuses, tookMs] = [new Set<string>(), new Set<string>(), [] as number[]];
     handlers.add = (_, { messageId }) => executed.add(messageId ?? '');
     handlers.exists = () => executed.add('query');

@@ -2,6 +2,7 @@ import { AddUsers } from '@app/contracts/users.add';
 import { Exists } from '@app/contracts/users.exists';
 import { eventually } from '@app/testing/eventually';
 import { gate } from '@app/testing/gate';
+import { metricValue } from '@app/testing/metric-value';
 import type { UsersHandlers } from '@app/testing/system/users-stub';
 import type { DeliveryContext } from '../src/delivery/delivery-context';
 import { BODY, CALL, DEAD, REFUSED, StubbedUsers } from './stubbed-users';
@@ -35,10 +36,7 @@ describe('without the database', () => {
     for (const queue of [DEAD, REFUSED]) await users.channel.purgeQueue(queue);
   });
 
-  const inHand = async (queue: string): Promise<number> => {
-    const { values } = await users.metrics.getSingleMetric('rabbitmq_deliveries_in_flight')!.get();
-    return values.find(({ labels }) => labels.queue === queue)?.value ?? 0;
-  };
+  const inHand = (queue: string) => metricValue(users.metrics, 'rabbitmq_deliveries_in_flight', { queue });
   /** It comes back during a probe: the pause, which may take a second, has no part of a wait between two probes. */
   const restarting = () => {
     const database = { back: false, comeBack: (): void => undefined };

@@ -1,6 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { ApiError } from '@app/contracts/error';
 import { eventually } from '@app/testing/eventually';
+import { metricValue } from '@app/testing/metric-value';
 import type { UsersHandlers } from '@app/testing/system/users-stub';
 import type { DeliveryContext } from '../src/delivery/delivery-context';
 import { HeldDeliveries } from '../src/settle/held-deliveries';
@@ -167,10 +168,7 @@ describe('a failing command without a caller that waits', () => {
     await users.channel.unbindQueue(REFUSED, 'dead', REFUSED);
     try {
       users.publish(BODY, { messageId: 'kept' });
-      await eventually(async () => {
-        const returned = await users.metrics.getSingleMetric('rabbitmq_returned_total')!.get();
-        return returned.values.some(({ value, labels }) => labels.exchange === 'dead' && value > 0);
-      });
+      await eventually(async () => (await metricValue(users.metrics, 'rabbitmq_returned_total', { exchange: 'dead' })) > 0);
       handlers.add = () => ({});
       await users.expectEverythingWorks();
     } finally {

@@ -1,5 +1,6 @@
 import { ApiError } from '@app/contracts/error';
 import { eventually } from '@app/testing/eventually';
+import { metricValue } from '@app/testing/metric-value';
 import type { UsersHandlers } from '@app/testing/system/users-stub';
 import { BODY, REFUSED, StubbedUsers } from './stubbed-users';
 
@@ -30,10 +31,6 @@ describe('held deliveries', () => {
       persistent: true,
       headers: { 'x-api-key': 'key' },
     });
-  const metric = async (name: string) => {
-    const { values } = await users.metrics.getSingleMetric(name)!.get();
-    return values.find(({ labels }) => labels.queue === undefined || labels.queue === LANE)?.value ?? 0;
-  };
   /** By the management API: a passive declaration also counts a cancelled consumer whose deliveries are not settled. */
   const consumers = async () => {
     const vhost = new URL(users.broker.url).pathname.slice(1);
@@ -42,9 +39,9 @@ describe('held deliveries', () => {
   };
 
   it('end the consumption of their queue when there are too many, and of no other queue, until their letters are taken', async () => {
-    const most = await metric('rabbitmq_letters_held_limit');
+    const most = await metricValue(users.metrics, 'rabbitmq_letters_held_limit');
     for (let number = 1; number < most; number++) publish('refused');
-    await eventually(async () => (await metric('rabbitmq_letters_held')) === most - 1);
+    await eventually(async () => (await metricValue(users.metrics, 'rabbitmq_letters_held', { queue: LANE })) === most - 1);
     publish('while there are few');
     await eventually(() => done.includes('while there are few'));
     // The management API is seconds behind.

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { GetMessage, Options } from 'amqplib';
 import { eventually } from '@app/testing/eventually';
+import { metricValue } from '@app/testing/metric-value';
 import type { UsersHandlers } from '@app/testing/system/users-stub';
 import { MARK, publishInvalidUtf8, publishNestedHeader } from './raw-frames';
 import { BODY, DEAD, REFUSED, StubbedUsers } from './stubbed-users';
@@ -15,10 +16,7 @@ describe('hostile and malformed messages', () => {
   afterAll(() => users?.close());
 
   const nextRefused = () => users.next(REFUSED);
-  const returned = async () => {
-    const { values } = await users.metrics.getSingleMetric('rabbitmq_returned_total')!.get();
-    return values.find(({ labels }) => labels.exchange === 'replies')?.value ?? 0;
-  };
+  const returned = () => metricValue(users.metrics, 'rabbitmq_returned_total', { exchange: 'replies' });
 
   const headers = { 'x-api-key': 'key' };
   const cases: [string, unknown, Options.Publish, string?][] = [
@@ -136,10 +134,7 @@ describe('hostile and malformed messages', () => {
     let ran = false;
     handlers.exists = () => (ran = true);
     users.publish({}, {}, 'users.exists.v1');
-    await eventually(async () => {
-      const { values } = await users.metrics.getSingleMetric('rabbitmq_deliveries_total')!.get();
-      return values.some(({ labels }) => labels.outcome === 'dropped');
-    });
+    await eventually(() => metricValue(users.metrics, 'rabbitmq_deliveries_total', { outcome: 'dropped' }));
     expect(ran).toBe(false);
   });
 
@@ -149,10 +144,7 @@ describe('hostile and malformed messages', () => {
       users.channel.publish('replies', replyQueue, Buffer.from('{'), { correlationId, headers: { 'x-status': 'OK' } });
     }
     users.channel.publish('replies', replyQueue, Buffer.alloc(0));
-    await eventually(async () => {
-      const { values } = await users.metrics.getSingleMetric('rabbitmq_unknown_replies_total')!.get();
-      return values[0].value >= 4;
-    });
+    await eventually(async () => (await metricValue(users.metrics, 'rabbitmq_unknown_replies_total')) >= 4);
     await users.expectEverythingWorks();
   });
 });

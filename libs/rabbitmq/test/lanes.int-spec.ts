@@ -5,6 +5,7 @@ import { AddUsers, type AddUsersRequest } from '@app/contracts/users.add';
 import { createDeclaredBroker, type DeclaredBroker } from '@app/testing/broker/broker';
 import { eventually } from '@app/testing/eventually';
 import { gate } from '@app/testing/gate';
+import { metricValue } from '@app/testing/metric-value';
 import { startUsersStub, type UsersHandlers } from '@app/testing/system/users-stub';
 import { RabbitClient } from '../src/client/rabbit.client';
 import type { RabbitServer } from '../src/server/rabbit.server';
@@ -49,6 +50,7 @@ describe('lanes', () => {
       headers: { 'x-api-key': 'key' },
       ...options,
     });
+  const deliveries = (outcome: string) => metricValue(metrics, 'rabbitmq_deliveries_total', { outcome });
 
   it('do not wait for each other, and calls do not wait for lanes', async () => {
     let ended = 0;
@@ -132,10 +134,7 @@ describe('lanes', () => {
     publish('commands.3', 'org', { timestamp: now - 120 });
     publish('commands.2', 'org', { timestamp: now + 3600 });
     publish('commands.1', 'org');
-    const settled = metrics.getSingleMetric('rabbitmq_deliveries_total');
-    await eventually(async () =>
-      (await settled?.get())?.values.find(({ labels, value }) => labels.outcome === 'acked' && value === 3),
-    );
+    await eventually(async () => (await deliveries('acked')) === 3);
     const ages = (await metrics.getSingleMetric('rabbitmq_command_age_seconds')?.get())?.values ?? [];
     const sums = ages.filter((one) => 'metricName' in one && String(one.metricName).endsWith('_sum'));
     expect(sums.map(({ labels, value }) => [labels.queue, Math.round(value)]).toSorted()).toEqual([
@@ -175,12 +174,11 @@ describe('lanes', () => {
     handlers.add = () => {
       throw new ApiError('NOT_FOUND', 'Never.');
     };
-    const outcomes = async () => {
-      const { values } = await metrics.getSingleMetric('rabbitmq_deliveries_total')!.get();
-      const of = (wanted: string) => values.reduce((sum, { labels, value }) => sum + (labels.outcome === wanted ? value : 0), 0);
-      const [letters] = (await metrics.getSingleMetric('rabbitmq_letters_dropped_total')!.get()).values;
-      return { refused: of('refused'), dropped: of('refused_dropped'), letters: letters.value };
-    };
+    const outcomes = async () => ({
+      refused: await deliveries('refused'),
+      dropped: await deliveries('refused_dropped'),
+      letters: await metricValue(metrics, 'rabbitmq_letters_dropped_total'),
+    });
     // An alert sees the first one only when the series was there before it.
     expect((await outcomes()).letters).toBe(0);
     for (let number = 0; number < 30; number++)

@@ -1,7 +1,10 @@
-import type { Channel, ConfirmChannel, ConsumeMessage } from 'amqplib';
+import type { Channel, ConfirmChannel, Message } from 'amqplib';
 import { Registry } from 'prom-client';
+import { openReplyQueue } from '@app/amqp/calls/reply-queue';
 import { createDeclaredBroker, type DeclaredBroker } from '@app/testing/broker/broker';
 import { eventually } from '@app/testing/eventually';
+import { gate } from '@app/testing/gate';
+import { metricValue } from '@app/testing/metric-value';
 import { patternsOf } from '../src/server/handler-check';
 import { RabbitServer } from '../src/server/rabbit.server';
 import type { ConsumedQueue } from '../src/topology/consumed-queues';
@@ -23,7 +26,7 @@ describe('a long outage of the database', () => {
   let handled: number;
   let begun: number;
   /** Handlers wait for it. */
-  let gate: Promise<void>;
+  let handlersMayGoOn: Promise<void>;
 
   beforeAll(async () => {
     broker = await createDeclaredBroker();
@@ -36,7 +39,7 @@ describe('a long outage of the database', () => {
   });
 
   async function start(crashPauseMs = 0) {
-    [isAway, handled, begun, gate, metrics] = [true, 0, 0, Promise.resolve(), new Registry()];
+    [isAway, handled, begun, handlersMayGoOn, metrics] = [true, 0, 0, Promise.resolve(), new Registry()];
     const answer = async () => {
       if (isAway) throw new Error('away');
     };
@@ -54,7 +57,7 @@ describe('a long outage of the database', () => {
     for (const pattern of patternsOf('notifications'))
       server.addHandler(pattern, async () => {
         begun++;
-        await gate;
+        await handlersMayGoOn;
         await answer();
         handled++;
       });
@@ -73,12 +76,8 @@ describe('a long outage of the database', () => {
   };
   /** An unknown delivery tag makes the broker close the channel. */
   const endChannel = (queue: string) => consumerOf(queue).consuming.acks.channel.ack({ fields: { deliveryTag: 999 } } as never);
-  const valueOf = async (metric: string, queue: string) => {
-    const { values } = await metrics.getSingleMetric(metric)!.get();
-    return values.find(({ labels }) => labels.queue === queue)?.value;
-  };
-  const inFlight = (queue: string) => valueOf('rabbitmq_deliveries_in_flight', queue);
-  const redeliveries = (queue: string) => valueOf('rabbitmq_redeliveries_total', queue);
+  const inFlight = (queue: string) => metricValue(metrics, 'rabbitmq_deliveries_in_flight', { queue });
+  const redeliveries = (queue: string) => metricValue(metrics, 'rabbitmq_redeliveries_total', { queue });
   const publishSuspect = () => publish('retry', suspectQueue('notifications'), { 'x-routing-key': 'notifications.add.v1' });
 
   it.each([
@@ -87,8 +86,8 @@ describe('a long outage of the database', () => {
       'waits for another command',
       2,
       async () => {
-        let open: () => void = () => undefined;
-        gate = new Promise((resolve) => (open = resolve));
+        const { open, opened } = gate();
+        handlersMayGoOn = opened;
         await publish('commands', 'notifications.add.v1');
         await eventually(() => begun === 1);
         await publishSuspect();
@@ -97,10 +96,8 @@ describe('a long outage of the database', () => {
       },
     ],
   ])('others are answered when it begins while a suspect %s', async (_, commands, begin) => {
-    const { queue: replyTo } = await channel.assertQueue('', { exclusive: true });
-    await channel.bindQueue(replyTo, 'replies', replyTo);
-    const replies: ConsumeMessage[] = [];
-    await channel.consume(replyTo, (message) => void (message && replies.push(message)), { noAck: true });
+    const replies: Message[] = [];
+    const replyTo = await openReplyQueue(channel, (reply) => replies.push(reply));
     await begin();
     await eventually(() => server.check() === 'the database is away');
     await publish('calls', 'notifications.add.v1', { 'x-deadline': Date.now() + 60_000 }, replyTo);

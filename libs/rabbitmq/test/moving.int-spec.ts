@@ -189,8 +189,7 @@ describe('connections whose node has returned', () => {
 
   it('get the answers of the earlier node also when the next one ends before them', async () => {
     let runs = 0;
-    let finish!: () => void;
-    const finished = new Promise<void>((resolve) => (finish = resolve));
+    const { open: finish, opened: finished } = gate();
     handlers.add = async () => {
       runs++;
       await finished;

@@ -2,6 +2,7 @@ import type { ConfirmChannel } from 'amqplib';
 import { Registry } from 'prom-client';
 import { createDeclaredBroker, type DeclaredBroker } from '@app/testing/broker/broker';
 import { eventually } from '@app/testing/eventually';
+import { gate } from '@app/testing/gate';
 import { patternsOf } from '../src/server/handler-check';
 import { RabbitServer } from '../src/server/rabbit.server';
 
@@ -18,13 +19,13 @@ describe('events of a tenant that causes many large ones', () => {
   /** Deliveries that have begun, by pattern. */
   let begun: Map<string, number>;
   /** Handlers of additions wait for it. */
-  let open: () => void;
+  let additions: ReturnType<typeof gate>;
 
   beforeEach(async () => {
     broker = await createDeclaredBroker();
     ({ channel } = broker);
     begun = new Map();
-    const gate = new Promise<void>((resolve) => (open = resolve));
+    additions = gate();
     server = new RabbitServer({
       service: 'notifications',
       connection: { url: broker.url, name: 'notifications' },
@@ -35,13 +36,13 @@ describe('events of a tenant that causes many large ones', () => {
     for (const pattern of patternsOf('notifications'))
       server.addHandler(pattern, async () => {
         begun.set(pattern, countOf(pattern) + 1);
-        if (pattern === ADDED) await gate;
+        if (pattern === ADDED) await additions.opened;
       });
     server.listen(() => undefined);
     await eventually(() => server.check() === undefined);
   });
   afterEach(async () => {
-    open();
+    additions.open();
     await server.close();
     await broker.drop();
   });

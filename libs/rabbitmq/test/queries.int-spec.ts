@@ -9,6 +9,7 @@ import { Authenticate } from '@app/contracts/users.authenticate';
 import { Exists } from '@app/contracts/users.exists';
 import { eventually } from '@app/testing/eventually';
 import { gate } from '@app/testing/gate';
+import { metricValue } from '@app/testing/metric-value';
 import { PrivateServer } from '@app/testing/system/private-server';
 import { startUsersStub, type UsersHandlers } from '@app/testing/system/users-stub';
 import { RabbitClient } from '../src/client/rabbit.client';
@@ -33,10 +34,7 @@ describe('queries', () => {
   const metrics = new Registry();
 
   const exists = () => client.call(Exists, {}, CALL).then((answer) => answer.parse());
-  const repetitions = async (reason: string) => {
-    const counter = await metrics.getSingleMetric('rabbitmq_queries_repeated_total')!.get();
-    return counter.values.find(({ labels }) => labels.reason === reason)?.value ?? 0;
-  };
+  const repetitions = (reason: string) => metricValue(metrics, 'rabbitmq_queries_repeated_total', { reason });
   const waiting = async (queue: string) => (await channel.checkQueue(queue)).messageCount;
 
   beforeAll(async () => {
@@ -157,10 +155,7 @@ describe('queries', () => {
       arguments: { 'x-max-length': 0, 'x-overflow': 'reject-publish' },
     });
     await channel.bindQueue(queue, 'calls', AddUsers.pattern);
-    const expired = async () => {
-      const counter = await metrics.getSingleMetric('rabbitmq_deliveries_total')!.get();
-      return counter.values.find(({ labels }) => labels.pattern === AddUsers.pattern && labels.outcome === 'expired')?.value;
-    };
+    const expired = () => metricValue(metrics, 'rabbitmq_deliveries_total', { pattern: AddUsers.pattern, outcome: 'expired' });
     const calls = { as: 'gateway', messages: [AddUsers, Authenticate] } as const;
     const other = new RabbitClient({ connection: { url: broker.url, name: 'other' }, calls, metrics });
     try {

@@ -6,6 +6,7 @@ import { Authenticate } from '@app/contracts/users.authenticate';
 import type { RabbitConnection } from '@app/amqp/connection/connection';
 import { openConnection } from '@app/amqp/connection/open-connection';
 import { eventually } from '@app/testing/eventually';
+import { metricValue } from '@app/testing/metric-value';
 import type { PrivateServer } from '@app/testing/system/private-server';
 import type { UsersHandlers } from '@app/testing/system/users-stub';
 import { RabbitClient } from '../src/client/rabbit.client';
@@ -48,10 +49,7 @@ describe('recovery', () => {
   it('a killed connection of the client: a query that comes in that moment is not asked twice', async () => {
     handlers.authenticate = () => ({ known: true });
     const { channel } = (client as unknown as { caller: { channel: EventEmitter } }).caller;
-    const askedAgain = async () => {
-      const { values } = await metrics.getSingleMetric('rabbitmq_queries_repeated_total')!.get();
-      return values.find(({ labels }) => labels.reason === 'lost')?.value ?? 0;
-    };
+    const askedAgain = () => metricValue(metrics, 'rabbitmq_queries_repeated_total', { reason: 'lost' });
     const before = await askedAgain();
     // On a slow machine there may be no other connection in time.
     await eventually(async () => {

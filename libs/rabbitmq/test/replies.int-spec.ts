@@ -4,6 +4,7 @@ import { AddUsers } from '@app/contracts/users.add';
 import { createTestBroker, type TestBroker } from '@app/testing/broker/broker';
 import { eventually } from '@app/testing/eventually';
 import { gate } from '@app/testing/gate';
+import { metricValue } from '@app/testing/metric-value';
 import { startUsersStub, type UsersHandlers } from '@app/testing/system/users-stub';
 import { BASIC_ACK, type FaultProxy, type Link } from '../../../test/faults/harness/fault-proxy';
 import type { RabbitClient } from '../src/client/rabbit.client';
@@ -38,10 +39,7 @@ describe('a confirmed reply to a command', () => {
     await broker?.drop();
   });
 
-  const counted = async (metric: string) => {
-    const { values } = await metrics.getSingleMetric(metric)!.get();
-    return values.reduce((sum, { value }) => sum + value, 0);
-  };
+  const counted = (metric: string) => metricValue(metrics, metric);
   const inFlight = () => counted('rabbitmq_deliveries_in_flight');
 
   /** Sum of the time that deliveries took. */

@@ -1,8 +1,10 @@
 import type { ConfirmChannel, Message, Options } from 'amqplib';
 import { Registry } from 'prom-client';
+import { openReplyQueue } from '@app/amqp/calls/reply-queue';
 import type { AddUsersRequest } from '@app/contracts/users.add';
 import { createDeclaredBroker, type DeclaredBroker } from '@app/testing/broker/broker';
 import { eventually } from '@app/testing/eventually';
+import { metricValue } from '@app/testing/metric-value';
 import { startUsersStub, type UsersHandlers } from '@app/testing/system/users-stub';
 import type { DeliveryContext } from '../src/delivery/delivery-context';
 import type { RabbitServer } from '../src/server/rabbit.server';
@@ -26,9 +28,7 @@ describe('suspects', () => {
     broker = await createDeclaredBroker();
     ({ channel } = broker);
   });
-  afterAll(async () => {
-    await broker.drop();
-  });
+  afterAll(() => broker.drop());
   beforeEach(() => {
     metrics = new Registry();
     handlers = { add: () => ({}), authenticate: () => ({}), exists: () => ({}) };
@@ -64,10 +64,7 @@ describe('suspects', () => {
     }
   };
   const dead = async () => (await channel.checkQueue(CRASHED)).messageCount;
-  const outcomes = async (outcome: string) => {
-    const text = await metrics.metrics();
-    return Number(new RegExp(`^rabbitmq_deliveries_total\\{.*outcome="${outcome}".*\\} (\\d+)$`, 'm').exec(text)?.[1] ?? 0);
-  };
+  const suspects = () => metricValue(metrics, 'rabbitmq_deliveries_total', { outcome: 'suspect' });
 
   it('are commands that were delivered twice before; one delivery is not enough', async () => {
     await publish('twice');
@@ -79,7 +76,7 @@ describe('suspects', () => {
     await startServer();
     await eventually(() => handled.length === 2);
     expect(handled.toSorted()).toEqual(['once', 'twice']);
-    expect(await outcomes('suspect')).toBe(1);
+    expect(await suspects()).toBe(1);
   });
 
   it('are not commands whose publisher sets x-delivery-count', async () => {
@@ -88,7 +85,7 @@ describe('suspects', () => {
     handlers.add = () => void handled++;
     await startServer();
     await eventually(() => handled === 1);
-    expect(await outcomes('suspect')).toBe(0);
+    expect(await suspects()).toBe(0);
   });
 
   /** Publishes a command to the queue of the suspects, as a service does. */
@@ -108,7 +105,11 @@ describe('suspects', () => {
       events.push(`end ${organizationId}`);
       return {};
     };
-    return { events, gates };
+    const end = async (organizationId: string) => {
+      await eventually(() => gates.has(organizationId));
+      gates.get(organizationId)?.();
+    };
+    return { events, gates, end };
   };
 
   it('wait after a crash, and hold up no other command meanwhile', async () => {
@@ -136,13 +137,9 @@ describe('suspects', () => {
   });
 
   it('are not handled again after a crash, when their caller would be gone after the wait', async () => {
-    const { queue } = await channel.assertQueue('', { exclusive: true });
-    await channel.bindQueue(queue, 'replies', queue);
     const replies: Message[] = [];
-    await channel.consume(queue, (message) => void (message && replies.push(message)), { noAck: true });
-    const headers = { 'x-api-key': 'key', 'x-deadline': Date.now() + 30_000, 'x-routing-key': 'users.add.v1' };
-    channel.publish('retry', SUSPECTS, Buffer.from('{}'), { persistent: true, headers, replyTo: queue });
-    await channel.waitForConfirms();
+    const replyTo = await openReplyQueue(channel, (reply) => replies.push(reply));
+    await publishSuspect('suspect', { headers: { 'x-deadline': Date.now() + 30_000 }, replyTo });
     await crash(SUSPECTS, 1);
     let handled = 0;
     handlers.add = () => void handled++;
@@ -153,14 +150,12 @@ describe('suspects', () => {
   });
 
   it('are handled and answered like the original command', async () => {
-    const { queue } = await channel.assertQueue('', { exclusive: true });
-    await channel.bindQueue(queue, 'replies', queue);
     const replies: Message[] = [];
-    await channel.consume(queue, (message) => void (message && replies.push(message)), { noAck: true });
+    const replyTo = await openReplyQueue(channel, (reply) => replies.push(reply));
     const deadline = Date.now() + 30_000;
     const headers = { 'x-api-key': 'key', 'x-deadline': deadline, 'x-idempotency-key': 'i', 'x-request-id': 'r', 'x-mine': 1 };
-    await publish('org', { headers, replyTo: queue, correlationId: 'the caller', messageId: 'm', appId: 'importer' });
-    await publish('org', { headers, replyTo: queue });
+    await publish('org', { headers, replyTo, correlationId: 'the caller', messageId: 'm', appId: 'importer' });
+    await publish('org', { headers, replyTo });
     await crash('users.commands.0', 2);
     const seen: DeliveryContext[] = [];
     handlers.add = (_, context) => {
@@ -188,11 +183,7 @@ describe('suspects', () => {
     await publish('suspect 1');
     await publish('suspect 2');
     await crash('users.commands.0', 2);
-    const { events, gates } = gated();
-    const end = async (organizationId: string) => {
-      await eventually(() => gates.has(organizationId));
-      gates.get(organizationId)?.();
-    };
+    const { events, gates, end } = gated();
     // The server starts first, so that it runs when they arrive.
     await startServer();
     await eventually(() => events.length === 1);
@@ -207,7 +198,7 @@ describe('suspects', () => {
   });
 
   it('are handled alone also when a command has waited for the process that has ended', async () => {
-    const { events, gates } = gated();
+    const { events, gates, end } = gated();
     await publish('waiting');
     await crash('users.commands.0', 1);
     await startServer(PAUSE_MS);
@@ -215,24 +206,22 @@ describe('suspects', () => {
     await eventually(() => gates.has('suspect'));
     // Its wait is over within this time.
     await expect(eventually(() => gates.has('waiting'), 2 * PAUSE_MS + 500)).rejects.toThrow();
-    gates.get('suspect')?.();
-    await eventually(() => gates.has('waiting'));
-    gates.get('waiting')?.();
+    await end('suspect');
+    await end('waiting');
     await eventually(() => events.length === 4);
     expect(events).toEqual(['begin suspect', 'end suspect', 'begin waiting', 'end waiting']);
   });
 
   it('wait for the commands that are running', async () => {
-    const { events, gates } = gated();
+    const { events, gates, end } = gated();
     await startServer();
     await publish('running');
     await eventually(() => events.length === 1);
     await publishSuspect('suspect');
     await eventually(async () => (await channel.checkQueue(SUSPECTS)).messageCount === 0);
     await expect(eventually(() => gates.has('suspect'), 200)).rejects.toThrow();
-    gates.get('running')?.();
-    await eventually(() => gates.has('suspect'));
-    gates.get('suspect')?.();
+    await end('running');
+    await end('suspect');
     await eventually(() => events.length === 4);
     expect(events).toEqual(['begin running', 'end running', 'begin suspect', 'end suspect']);
   });
@@ -242,7 +231,7 @@ describe('suspects', () => {
     await crash('users.commands.0', 2);
     handlers.add = () => new Promise(() => undefined);
     await startServer();
-    await eventually(async () => (await outcomes('suspect')) === 1);
+    await eventually(async () => (await suspects()) === 1);
     await server?.close();
     server = undefined;
     await eventually(async () => (await channel.checkQueue(SUSPECTS)).messageCount === 1);

@@ -5,6 +5,7 @@ import { Logger } from '@nestjs/common';
 import type { Options } from 'amqplib';
 import { AddUsers } from '@app/contracts/users.add';
 import { eventually } from '@app/testing/eventually';
+import { metricValue } from '@app/testing/metric-value';
 import type { UsersHandlers } from '@app/testing/system/users-stub';
 import { BODY, REFUSED, StubbedUsers } from './stubbed-users';
 
@@ -42,16 +43,9 @@ describe('bodies that are too large', () => {
     await users.channel.purgeQueue(REFUSED);
   });
 
-  const values = async (name: string) => (await users.metrics.getSingleMetric(name)!.get()).values;
-  const running = async (kind: string) =>
-    (await values('rabbitmq_deliveries_running')).find(({ labels }) => labels.kind === kind)?.value;
-  const inFlight = async (queue: string) =>
-    (await values('rabbitmq_deliveries_in_flight')).find(({ labels }) => labels.queue === queue)?.value ?? 0;
-  const settled = async (outcome: string) =>
-    (await values('rabbitmq_deliveries_total')).reduce(
-      (sum, { labels, value }) => sum + (labels.outcome === outcome ? value : 0),
-      0,
-    );
+  const running = (kind: string) => metricValue(users.metrics, 'rabbitmq_deliveries_running', { kind });
+  const inFlight = (queue: string) => metricValue(users.metrics, 'rabbitmq_deliveries_in_flight', { queue });
+  const settled = (outcome: string) => metricValue(users.metrics, 'rabbitmq_deliveries_total', { outcome });
   /** In another lane than the commands that have the turns. */
   const publish = (body: Buffer, options: Options.Publish = {}) =>
     users.channel.publish('commands.1', 'users.add.v1', body, { headers, messageId: 'large', timestamp: 1, ...options });
@@ -79,8 +73,7 @@ describe('bodies that are too large', () => {
     await eventually(async () => (await settled('refused')) === before + 1);
     // The one that came first waits for its turn.
     expect(await inFlight('users.commands.1')).toBe(1);
-    const ages = (await values('rabbitmq_command_age_seconds')).filter(({ labels }) => labels.queue === 'users.commands.1');
-    expect(ages.length).toBeGreaterThan(0);
+    expect(await metricValue(users.metrics, 'rabbitmq_command_age_seconds', { queue: 'users.commands.1' })).toBeGreaterThan(0);
   });
 
   it('are refused with a reply when a caller waits, commands and queries', async () => {

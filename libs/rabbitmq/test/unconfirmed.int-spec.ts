@@ -3,6 +3,7 @@ import { ApiError } from '@app/contracts/error';
 import { openConnection } from '@app/amqp/connection/open-connection';
 import { createTestBroker, type TestBroker } from '@app/testing/broker/broker';
 import { eventually } from '@app/testing/eventually';
+import { metricValue } from '@app/testing/metric-value';
 import { startUsersStub, type UsersHandlers } from '@app/testing/system/users-stub';
 import { BASIC_ACK, FaultProxy, type Link } from '../../../test/faults/harness/fault-proxy';
 import type { RabbitServer } from '../src/server/rabbit.server';
@@ -44,10 +45,7 @@ describe('letters that the broker does not confirm', () => {
     await broker?.drop();
   });
 
-  const held = async () => {
-    const { values } = await metrics.getSingleMetric('rabbitmq_letters_held')!.get();
-    return values.find(({ labels }) => labels.queue === 'users.commands.0')?.value;
-  };
+  const held = () => metricValue(metrics, 'rabbitmq_letters_held', { queue: 'users.commands.0' });
 
   it('are counted as held and stop their queue, and are published once', async () => {
     const model = await openConnection({ url: broker.url, name: 'test' });

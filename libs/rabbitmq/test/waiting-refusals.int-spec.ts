@@ -4,6 +4,7 @@ import { openConnection } from '@app/amqp/connection/open-connection';
 import { ApiError } from '@app/contracts/error';
 import { AddUsers } from '@app/contracts/users.add';
 import { eventually } from '@app/testing/eventually';
+import { metricValue } from '@app/testing/metric-value';
 import { PrivateServer } from '@app/testing/system/private-server';
 import { startUsersStub } from '@app/testing/system/users-stub';
 import type { RabbitServer } from '../src/server/rabbit.server';
@@ -37,10 +38,6 @@ describe('refusals while the broker takes no replies', () => {
     await broker?.remove();
   });
 
-  const sum = async (metric: string) => {
-    const { values } = await metrics.getSingleMetric(metric)!.get();
-    return values.reduce((total, { value }) => total + value, 0);
-  };
   const lengthOf = async (queue: string) => (await channel.checkQueue(queue)).messageCount;
 
   it('keep their places, and do not fill the memory of the service', async () => {
@@ -62,13 +59,13 @@ describe('refusals while the broker takes no replies', () => {
     };
     const options = { connection: { url: broker.url, name: 'users' }, prefetch: { commands: PLACES, queries: PLACES }, metrics };
     server = await startUsersStub(options, { add, authenticate: unexpected, exists: unexpected });
-    await eventually(async () => (await sum('rabbitmq_blocked')) > 0);
+    await eventually(async () => (await metricValue(metrics, 'rabbitmq_blocked')) > 0);
     let waiting = COMMANDS;
     const standsStill = async () => waiting === (waiting = await lengthOf(LANE));
     await eventually(standsStill, undefined, LOOK_EVERY_MS);
     expect(waiting).toBeGreaterThan(0);
     // Some were acknowledged before the service knew of the alarm.
-    expect(await sum('rabbitmq_deliveries_in_flight')).toBeLessThanOrEqual(2 * PLACES);
+    expect(await metricValue(metrics, 'rabbitmq_deliveries_in_flight')).toBeLessThanOrEqual(2 * PLACES);
 
     await broker.order('memory alarm off');
     await eventually(async () => (await lengthOf(ANSWERS)) === COMMANDS);

@@ -3,6 +3,7 @@ import { Client } from 'pg';
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { createEmptyDatabase, type TestDatabase } from '@app/testing/database/server-databases';
 import { eventually } from '@app/testing/eventually';
+import { gate } from '@app/testing/gate';
 import { connectWhenReady, migrationObstacle } from '../connect';
 import { createDataSource } from '../connections/data-source';
 import { migrate, MigrationFailed, TableHeld, type MigrationSettings } from './migrate';
@@ -81,8 +82,7 @@ describe(migrate.name, () => {
   });
 
   it('says once that it waits for another set-up', async () => {
-    let waited: () => void = () => undefined;
-    const waiting = new Promise<void>((resolve) => (waited = resolve));
+    const { open: waited, opened: waiting } = gate();
     const onWait = jest.fn((_: string) => waited());
     await onDatabase(database.url, async (other) => {
       await other.query(`SELECT pg_advisory_lock(hashtext('migrate:one'))`);

@@ -4,6 +4,7 @@ import type { DataSource } from 'typeorm';
 import { createEmptyDatabase, type TestDatabase } from '@app/testing/database/server-databases';
 import { eventually } from '@app/testing/eventually';
 import { gate } from '@app/testing/gate';
+import { metricValue } from '@app/testing/metric-value';
 import { createDataSource } from '../connections/data-source';
 import { EVENT_MEMORY_BYTES, EVENT_MEMORY_MS } from './event-memory';
 import { OutboxRelay } from './outbox';
@@ -79,7 +80,7 @@ describe('an outbox that publishes from memory', () => {
     const since = performance.now();
     relay.add(await store(ids, data), since);
   };
-  const valueOf = async (metric: string) => (await register.getSingleMetric(metric)?.get())?.values[0]?.value;
+  const valueOf = (metric: string) => metricValue(register, metric);
   const left = async () => (await sql.query<{ id: string }>('SELECT id FROM outbox ORDER BY seq')).rows.map(({ id }) => id);
   const grownOld = () => sql.query(`UPDATE outbox SET occurred_at = occurred_at - interval '1 min'`);
   const numbered = (count: number) => Array.from({ length: count }, (_, index) => `e${index}`);
@@ -126,7 +127,7 @@ describe('an outbox that publishes from memory', () => {
     relayTo(toList).start();
     await eventually(() => published.includes('left'), EVENT_MEMORY_MS + 5000);
     // It has waited for at least as long as the relay has seen it.
-    await eventually(async () => Number(await valueOf('outbox_oldest_seconds')) > 5, 15_000, 100);
+    await eventually(async () => (await valueOf('outbox_oldest_seconds')) > 5, 15_000, 100);
   });
 
   it('publishes again, with the same id, what could not be deleted', async () => {

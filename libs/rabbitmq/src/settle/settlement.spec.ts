@@ -4,6 +4,7 @@ import type { Channel } from 'amqplib';
 import { Registry } from 'prom-client';
 import { RabbitConnection } from '@app/amqp/connection/connection';
 import { eventually } from '@app/testing/eventually';
+import { metricValue } from '@app/testing/metric-value';
 import { aDelivery } from '../../test/a-delivery';
 import { TransportMetrics } from '../metrics';
 import { observe } from '../observe';
@@ -25,7 +26,7 @@ describe(Settlement.name, () => {
   let lines: { msg: string; publisher?: string; outcome?: string }[];
   let passedMs: number;
 
-  const value = async (name: string) => (await registry.getSingleMetric(name)!.get()).values[0]?.value;
+  const value = (name: string) => metricValue(registry, name);
   const settle = (decision: Exclude<Decision, { do: 'hold' }>) => {
     const acks = { channel: new EventEmitter() as Channel, ack: () => void acked++ };
     const from = { appId: 'a name of its own', userId: 'importer' };

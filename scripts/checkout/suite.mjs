@@ -16,25 +16,27 @@ import { report, reportFailure } from './progress.mjs';
  * @param {(directory: string) => NodeJS.ProcessEnv} [suite.env] of the tests, given a folder that goes with this process
  * @param {(directory: string, counts: { passed: number, failed: number, seconds: number }) => void} [suite.after] also after failed tests
  * @param {(directory: string) => void} [suite.interrupted] before a signal ends this process
+ * @param {() => Promise<void>} [suite.end] removes what `before` has made, before this process ends
  */
-export async function runSuite({ project, args = [], before, env, after, interrupted }) {
+export async function runSuite({ project, args = [], before, env, after, interrupted, end }) {
   const directory = temporaryDirectory(project);
   let leaving = false;
   /** @param {number} code */
-  const leave = (code) => {
+  const leave = async (code) => {
     if (leaving) return;
     leaving = true;
     endCommands();
+    await end?.().catch(reportFailure);
     directory.remove();
     process.exit(code);
   };
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
     process.on(name, () => {
       if (!leaving) interrupted?.(directory.path);
-      leave(130);
+      void leave(130);
     });
   }
-  watchParent(() => leave(1));
+  watchParent(() => void leave(1));
   try {
     checkMachine();
     await prepare();
@@ -47,9 +49,9 @@ export async function runSuite({ project, args = [], before, env, after, interru
     );
     after?.(directory.path, { passed, failed, seconds: (Date.now() - since) / 1000 });
     report(`${passed} passed, ${failed} failed`);
-    leave(failed > 0 || passed === 0 ? 1 : 0);
+    await leave(failed > 0 || passed === 0 ? 1 : 0);
   } catch (error) {
     if (!leaving) reportFailure(error);
-    leave(1);
+    await leave(1);
   }
 }

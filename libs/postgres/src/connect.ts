@@ -54,7 +54,7 @@ export async function migrationObstacle(dataSource: DataSource): Promise<string 
     const missing = known.filter((name) => !done.has(name));
     return missing.length > 0 ? `${missing.length} migrations have not run: run "npm run setup"` : undefined;
   } catch (error) {
-    const state = (error as { code?: string }).code;
+    const state = sqlState(error);
     if (state === '42P01' || state === '3F000') return 'the schema does not exist yet: run "npm run setup"';
     if (state === '42501') return 'this role may not read its schema: run "npm run setup"';
     return `the database is unreachable (${reasonOf(error)})`;

@@ -1,3 +1,5 @@
+import { within } from './within';
+
 /** Checks one dependency. Returns undefined when it is usable, else the reason without secrets. */
 export type ReadinessCheck = () => string | undefined | Promise<string | undefined>;
 
@@ -44,15 +46,10 @@ export class Readiness {
 }
 
 async function answerOf(check: ReadinessCheck): Promise<string | undefined> {
-  let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<string>((resolve) => {
-    timer = setTimeout(() => resolve('does not answer'), CHECK_TIMEOUT_MS);
-  });
   try {
-    return await Promise.race([check(), timeout]);
+    const answer = Promise.resolve(check());
+    return (await within(CHECK_TIMEOUT_MS, answer)) ? await answer : 'does not answer';
   } catch {
     return 'is unreachable';
-  } finally {
-    clearTimeout(timer);
   }
 }

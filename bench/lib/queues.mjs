@@ -11,7 +11,7 @@ export async function messagesLeft(url) {
 }
 
 /**
- * What a failed run has left must not be done during the next.
+ * Messages that a failed run has left must not be handled during the next.
  * @param {string} url
  */
 export const purge = (url) => onQueues(url, (channel, queue) => channel.purgeQueue(queue));

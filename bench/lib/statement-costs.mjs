@@ -50,7 +50,7 @@ export async function measureStatements(system, stored) {
   const markUpTo = (userId, readUpTo) => readings.updateUpTo({ ...TENANT, userId, readUpTo });
   /** @param {string[]} ids @param {boolean} read */
   const markEach = (ids, read) => readings.updateEach({ ...TENANT, ids, pairs: ids.map((id) => ({ id, userId: 'busy', read })) });
-  /** Those that name the busy user, the newest first. @param {number} from @param {number} count */
+  /** Notifications that name the busy user, the newest first. @param {number} from @param {number} count */
   const newest = (from, count) =>
     Array.from({ length: count }, (_, index) => `n${stored - 10 * (((from + index) % (stored / 10)) + 1)}`);
   const aReader = (/** @type {number} */ number) => `user${number % usersOf(stored)}`;

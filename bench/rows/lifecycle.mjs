@@ -47,7 +47,7 @@ export async function run(laboratory, mode) {
  * @param {number} stored
  * @param {import('../lib/modes.mjs').Mode} mode
  */
-export async function measureAll(laboratory, system, stored, mode) {
+async function measureAll(laboratory, system, stored, mode) {
   const { rounds, seconds } = mode;
   for (let first = 0; first < rounds * CALLS; first += AT_ONCE) {
     const users = Array.from({ length: AT_ONCE }, (_, index) => ({ userId: leaver(first + index) }));

@@ -7,7 +7,7 @@ export const STEP_S = 15;
 export const MINUTES = { quiet: 10, fault: 10, after: 25 } as const;
 
 export type Phase = keyof typeof MINUTES;
-export const PHASES = Object.keys(MINUTES) as Phase[];
+const PHASES = Object.keys(MINUTES) as Phase[];
 
 /** A process whose metrics are read. */
 export interface Target {

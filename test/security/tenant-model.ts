@@ -22,7 +22,7 @@ type Outcomes = Record<string, { success: boolean; message: string }>;
 export class TenantModel {
   /** In order of storing. */
   notifications: ModelNotification[] = [];
-  /** What was added, also what is deleted: an id stays taken. By `<organization>/<notificationId>`. */
+  /** All that was added, also when it is deleted: an id stays taken. By `<organization>/<notificationId>`. */
   readonly taken = new Map<string, AddNotificationData>();
   /** Organizations, folders, documents and live memberships, each as `<table>/<organization>/…`. */
   readonly rows = new Set<string>();

@@ -1,6 +1,9 @@
 export type Data = Record<string, unknown>;
 
-/** A request of notifications/update, made of all its fields. One of the two forms: single notifications, each once, with no user in both lists; or everything of a user. */
+/**
+ * A request of notifications/update, made of all its fields. One of the two forms: single notifications, each once, with no user in both lists; or
+ * everything of a user.
+ */
 export function updateOf({ notifications, readUpTo, userId: _, ...others }: Data, userId: string, upTo: boolean): Data {
   if (upTo || !notifications) return { organizationId: others.organizationId, userId, readUpTo: readUpTo ?? 0 };
   const items = notifications as { id: string; readByUserIds?: string[]; unreadByUserIds?: string[] }[];

@@ -39,7 +39,7 @@ describe('an idle connection', () => {
     expect(answer).toContain(`HTTP/1.1 ${status} `);
     socket.write(rest);
     await closed;
-    // What ends a request holds it, and is there for some iterations.
+    // The end of a request holds it for some iterations.
     for (let time = 0; time < 100 && request?.deref(); time++) {
       await new Promise((resolve) => setImmediate(resolve));
       collect();

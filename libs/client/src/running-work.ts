@@ -2,7 +2,7 @@ import { ApiError } from '@app/contracts/error';
 
 /** Bytes of the bodies, which may wait for minutes while the broker is away. */
 const MOST_BYTES = 128 * 1024 * 1024;
-/** What the work itself takes. */
+/** Memory that the work itself takes. */
 const WORK_BYTES = 1024;
 
 /** Publications and calls that have not ended. */

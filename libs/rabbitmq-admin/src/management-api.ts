@@ -85,7 +85,7 @@ export class ManagementApi {
     }
   }
 
-  /** What is there on each broker. @throws Error also when it does not exist: then the URL does not lead to the API */
+  /** Gets a path that exists on each broker. @throws Error also when it does not exist: then the URL does not lead to the API */
   async existing<T>(path: string): Promise<T> {
     const found = await this.get<T>(path);
     if (found === undefined) throw new Error(`the management API answered ${NOT_FOUND} to GET ${path}`);

@@ -1,6 +1,6 @@
 import { UsageError } from './command-line';
 
-/** What a command answers: lines for people, data for scripts (`--json`). */
+/** The answer of a command: lines for people, data for scripts (`--json`). */
 export interface Output {
   lines: string[];
   data: Record<string, unknown>;

@@ -15,7 +15,7 @@ function random(bytes: number): string {
   return pool.toString('hex', at, (at += bytes));
 }
 
-export const newSpanId = (): string => random(SPAN_BYTES);
+const newSpanId = (): string => random(SPAN_BYTES);
 export const newTraceId = (): string => random(TRACE_BYTES);
 
 let chosen: string | undefined;

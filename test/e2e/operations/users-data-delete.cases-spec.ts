@@ -3,7 +3,7 @@ import type { System } from '@app/testing/system/system';
 const ANSWER = { status: 'success', message: 'Data deletion process has been initiated.', data: {} };
 const ids = (count: number) => Array.from({ length: count }, (_, n) => `erased ${n}`);
 
-/** What follows in the background is the subject of events.e2e-spec.ts. */
+/** The work in the background is the subject of events.e2e-spec.ts. */
 export const usersDataDelete = (running: () => System): void =>
   describe('users/data/delete', () => {
     let system: System;

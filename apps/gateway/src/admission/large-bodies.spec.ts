@@ -8,7 +8,7 @@ describe(LargeBodies.name, () => {
 
   const begin = (name: string, bytes = MEBIBYTE, apiKey = name[0]) => bodies.begin(apiKey, bytes, () => begun.push(name));
   const end = (apiKey: string, ms = 0, bytes = MEBIBYTE) => bodies.end(apiKey, bytes, ms);
-  /** What has begun since the last look, after a time in milliseconds. */
+  /** All that has begun since the last look, after a time in milliseconds. */
   const after = (ms: number) => {
     jest.advanceTimersByTime(ms);
     return begun.splice(0);

@@ -12,7 +12,8 @@ import { Pace } from './pace';
 
 /**
  * Limits that a call can reach: the rate of its key; the calls in flight, the bytes of bodies and the bytes of answers, each in total or as
- * the share of its key; the new credentials that are being checked; the requests of unknown callers that wait for their turn, or the answers to them that are not read.
+ * the share of its key; the new credentials that are being checked; the requests of unknown callers that wait for their turn,
+ * or the answers to them that are not read.
  */
 export type Limit =
   | 'rate'
@@ -76,8 +77,8 @@ interface Unlogged {
 }
 
 /**
- * Answers 429, or 503 to unchecked credentials, as cheaply as possible, because refusing one caller must not take time from others: without an exception, without Fastify's reply,
- * and without a log line for each request. One line a second for each key counts the refused calls and names the first ones.
+ * Answers 429, or 503 to unchecked credentials, as cheaply as possible, because refusing one caller must not take time from others: without an
+ * exception, without Fastify's reply, and without a log line for each request. One line a second for each key counts the refused calls and names the first ones.
  */
 export class TooManyRequests {
   private readonly unlogged = new Map<string, Unlogged>();

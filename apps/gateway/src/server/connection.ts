@@ -11,7 +11,7 @@ export interface Owed {
   begin?: () => void;
 }
 
-/** What is known of an open connection. */
+/** State of an open connection. */
 export interface Connection {
   /** Responses in the order of their requests. */
   owed: Owed[];

@@ -83,7 +83,7 @@ export class UpdateNotificationsHandler {
   }
 }
 
-/** What a question has looked at counts like documents, also when the command fails: other marks of the tenant are expected to cost as much. */
+/** Rows that a question has looked at count like documents, also when the command fails: other marks of the tenant are expected to cost as much. */
 function countLikeDocuments(context: DeliveryContext): void {
   for (const field of ['rows', 'oneTimeRows'] as const) {
     const rows = context[field];

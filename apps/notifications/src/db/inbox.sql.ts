@@ -57,7 +57,7 @@ const IN_DOCUMENT: Range = { ...TO_ALL, conditions: 'AND t.notify_all AND t.docu
 // Only where it is used: the index of a user's notifications does not have it.
 const ITS_DOCUMENT = ', t.document_id';
 
-/** What a count looks through, one after the other. */
+/** The parts that a count looks through, one after the other. */
 const PARTS = ['named', 'to_all', 'in_documents', 'marked'];
 
 const ABOVE_MARK = `AND t."timestamp" > ${MARK}`;

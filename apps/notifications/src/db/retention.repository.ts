@@ -46,7 +46,10 @@ export const FORGET_ERASURES = deleteOldest(
   'id',
 );
 
-/** Moments of the first run of commands, kept longer than the promised 24 hours, as Idempotency-Keys are. A redelivery after that is a command of its own. */
+/**
+ * Moments of the first run of commands, kept longer than the promised 24 hours, as Idempotency-Keys are. A redelivery after that is a command of its
+ * own.
+ */
 export const FORGET_FIRST_RUNS = deleteOldest(
   'deletions',
   `created_at < now() - interval '${KEEP_KEYS_HOURS} hours'`,

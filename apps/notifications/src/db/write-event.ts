@@ -8,7 +8,7 @@ import { activeTrace } from '@app/tracing/tracing';
 
 type NewEvent = Omit<OutboxEvent, 'seq' | 'occurredAt' | 'data'>;
 
-/** What a statement returns of the event that it has written; `seq` is null when it has written none. */
+/** The row that a statement returns of the event that it has written; `seq` is null when it has written none. */
 export interface EventRow {
   seq: string | null;
   occurred_at: Date;

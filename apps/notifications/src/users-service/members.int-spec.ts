@@ -122,7 +122,7 @@ describe(Members, () => {
     const reads = contexts.map((context, user) => read(`one of many ${user}`, context));
     await Promise.all(reads.map((one) => expect(one).rejects.toMatchObject({ status: 'UNAVAILABLE' })));
     expect(users.asked).toHaveLength(MOST_PARTS.ofKey);
-    // Those for which there was no room have held places, too.
+    // Reads for which there was no room have held places, too.
     for (const { rows } of contexts) expect(rows).toBe(ROWS_OF_QUESTION);
     users.answered = Infinity;
     users.memberships = documents(1);

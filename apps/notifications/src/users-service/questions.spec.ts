@@ -7,7 +7,7 @@ const AWAY = new Error('away');
 
 describe(Questions.name, () => {
   let questions: Questions;
-  /** Those at work, in the order of their beginning. */
+  /** Questions at work, in the order of their beginning. */
   let atWork: { apiKey: string; end: (error?: Error) => Promise<void> }[];
   let outcomes: string[];
 

@@ -27,7 +27,7 @@ const MAX_BATCH_RECIPIENTS = 10_000;
 const MAX_HURRIED_RECIPIENTS = 2000;
 
 /**
- * The same beside usual notifications of other API keys. Those share a statement with notifications of nearly a hundred recipients, or wait for one
+ * The same beside usual notifications of other API keys. These share a statement with notifications of nearly a hundred recipients, or wait for one
  * with more because it stores the same id, organization or document. The consumer takes such notifications for light when their bodies are small.
  */
 const MAX_RECIPIENTS_BESIDE = 500;

@@ -21,7 +21,7 @@ interface Heard {
   republished?: boolean;
 }
 
-/** What a listener knows of the user in the end that follows the rules of docs/messages.md. */
+/** All that a listener who follows the rules of docs/messages.md knows of the user in the end. */
 function known(events: readonly OutboxEvent[]): { documents: string[]; name?: string; version: number } {
   let erased = -1;
   let left = 0;
@@ -54,7 +54,7 @@ function known(events: readonly OutboxEvent[]): { documents: string[]; name?: st
   };
 }
 
-/** What the service and listeners know in the end, whatever the order of the events. */
+/** Compares all that the service and listeners know in the end, in every order of the events. */
 async function expectEverywhere(expected: { documents: string[]; name?: string }): Promise<void> {
   await on.erased();
   const { memberships } = await on.listMemberships('amy');

@@ -15,7 +15,7 @@ describe('the look at a database', () => {
   afterAll(() => server?.remove());
 
   it('ends when the database answers nothing more', async () => {
-    // Those of sockets are not faked.
+    // The timers of sockets are not faked.
     jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask', 'performance', 'Date'] });
     const findings = new Findings('database');
     let [paused, ended] = [false, false];

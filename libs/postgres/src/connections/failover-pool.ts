@@ -56,7 +56,11 @@ export class FailoverPool extends Pool {
     return [...this.opened].every((client) => client.listenerCount('notification') > 0);
   }
 
-  /** Waits for one of the open connections, as long as for any connection. @throws the error unless it is the want of room; that of a full pool when none comes */
+  /**
+   * Waits for one of the open connections, as long as for any connection.
+   *
+   * @throws the error unless it is the want of room; that of a full pool when none comes
+   */
   private async openOne(error: unknown): Promise<PoolClient> {
     if (!hasNoRoom(error) || this.isNoneForStatements) throw error;
     const { size: open } = this.opened;

@@ -40,7 +40,7 @@ describe('a connection that is lost while a channel closes', () => {
     const outcome = list(model);
     expect(await within(WAIT_MS, outcome)).toBe(true);
     expect(closed).toBe(last);
-    // What is left after the last one is nothing but the end of the connection.
+    // Nothing is left after the last one but the end of the connection.
     if (last < 3) await expect(outcome).rejects.toThrow();
     else expect(await outcome).toBe(true);
   });

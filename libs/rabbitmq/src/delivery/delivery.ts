@@ -41,8 +41,8 @@ export interface Acks {
 }
 
 /**
- * One delivery of a command, query or event. It must be settled on its own channel: on another channel the delivery tag means another message. When its channel
- * is lost the broker delivers the message again, and this delivery is forgotten.
+ * One delivery of a command, query or event. It must be settled on its own channel: on another channel the delivery tag means another message.
+ * When its channel is lost, the broker delivers the message again, and this delivery is forgotten.
  */
 export class Delivery {
   /** Whether a handler may have run for this message before. */

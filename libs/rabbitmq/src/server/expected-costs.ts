@@ -47,7 +47,7 @@ export class ExpectedCosts {
     return costs && !isForgotten(costs, now) ? Math.max(costs.recent, largestOf(costs, now)) : undefined;
   }
 
-  /** Whether work of unknown cost may begin as light. What begins beside it would say nothing more. */
+  /** Whether work of unknown cost may begin as light. Work that begins beside it would say nothing more. */
   mayTry(name: string): boolean {
     if (this.tried.has(name)) return false;
     return this.tried.size < MOST_TRIED || performance.now() - this.surprisedAt > SURPRISED_MS;

@@ -32,7 +32,8 @@ export interface RabbitServerOptions {
   withoutScope?: readonly string[];
   /**
    * Whether the ack of a command waits until the broker has confirmed its reply. Then the end of a process loses no reply that the broker
-   * would have confirmed within a second, but more often a command is delivered again that was answered. Only for a service whose commands take effect once, however often they are delivered. Default false.
+   * would have confirmed within a second, but more often a command is delivered again that was answered. Only for a service whose commands take
+   * effect once, however often they are delivered. Default false.
    */
   confirmReplies?: boolean;
   /** Attempts of a command without a caller that waits, before it becomes a dead letter. Default 8, over 20 minutes. */

@@ -80,7 +80,8 @@ export interface FairScheduleOptions {
   preference?: Preference;
   /**
    * Heavy work beside light work that is protected from it has half of the budget, and a flow half of the places. Heavy work keeps its room after
-   * its end, for the time that it has run, times this: in the budget, and among the places of its flow if it started as light work. So does work that leaves room for the preferred share. Default: it does not, and has everything.
+   * its end, for the time that it has run, times this: in the budget, and among the places of its flow if it started as light work. So does work
+   * that leaves room for the preferred share. Default: it does not, and has everything.
    */
   rest?: number;
   /** Called after a rest: waiting work may have started, although none came or ended. */

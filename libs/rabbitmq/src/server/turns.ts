@@ -14,7 +14,7 @@ const WEIGHTS = { calls: 12 };
 
 /** As many recipients cost 1 when they are added, too. */
 const CHANGED_ROWS = 8;
-/** What states rows has a statement and a commit of its own: 16 at a time use all connections of a process to the database. */
+/** A command that states rows has a statement and a commit of its own: 16 at a time use all connections of a process to the database. */
 const OWN_STATEMENT = 16;
 export const COMMAND_BUDGET = 256;
 
@@ -24,7 +24,7 @@ const ANSWER_PIECE_BYTES = 64 * 1024;
 const ROWS_LOOKED_AT = 250;
 const QUERY_BUDGET = 128;
 
-/** What the database has cancelled has looked at an unknown number of rows. A heavy page takes this time for each 1 of its cost. */
+/** Work that the database has cancelled has looked at an unknown number of rows. A heavy page takes this time for each 1 of its cost. */
 const CANCELLED_MS = 2;
 
 /** For this time after a call, the lanes together run a few deliveries, and one that is heavy. */

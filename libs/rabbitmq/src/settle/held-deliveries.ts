@@ -4,7 +4,7 @@ import type { TransportMetrics } from '../metrics';
 import type { QueueConsumer } from '../delivery/queue-consumer';
 
 /** With as many held deliveries the queue is not consumed any more. */
-export const MOST_HELD = 16;
+const MOST_HELD = 16;
 
 /** Users has 8 deliveries of a queue in a process: with as many held ones the broker sends no more. A suspect is held by itself. */
 const mostOf = ({ prefetch, alone }: ConsumedQueue): number => (alone ? MOST_HELD : Math.min(MOST_HELD, prefetch));

@@ -71,7 +71,7 @@ export class ReplyBatcher {
         this.returned.add(message);
       }),
     );
-    // What was not confirmed over the connection before says little about its queue.
+    // A missing confirm over the connection before says little about its queue.
     connection.on('up', () => {
       this.silent.clear();
       this.late.clear();
@@ -195,7 +195,7 @@ export class ReplyBatcher {
     };
   }
 
-  /** What waits for the socket, when it is so much that nothing more is written. */
+  /** The bytes that wait for the socket, when they are so many that nothing more is written. */
   private fullNow() {
     const { current } = this.channel;
     const untaken = current && this.untaken.get(current);

@@ -144,7 +144,7 @@ export class System {
     return (await run('scripts/tool.mjs', words, { ...this.env, ...env })).stdout;
   }
 
-  /** What such a tool writes to stderr beside its result. */
+  /** The text that such a tool writes to stderr beside its result. */
   async notesOf(words: string[]): Promise<string> {
     return (await run('scripts/tool.mjs', words, this.env)).stderr;
   }

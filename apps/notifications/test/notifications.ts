@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { DataSource, QueryRunner } from 'typeorm';
 import { createDataSource } from '@app/postgres/connections/data-source';
 import { createTestDatabase } from '@app/testing/database/database';
-import { keepStatistics } from '@app/testing/database/plan';
+import { prepareForPlans } from '@app/testing/database/plan';
 import type { NewNotification } from '../src/db/insert-notifications.repository';
 import type { PageFilter } from '../src/db/pages.repository';
 import { DATABASE } from '../src/db/schema';
@@ -40,9 +40,7 @@ export async function connectTestDatabase(
   };
 }
 
-/**
- * Gives each test of a file one connection to a migrated database. For tests of plans, not of times: filling tables may take long on a slow machine.
- */
+/** Gives each test of a file one connection to a migrated database, for tests of plans. */
 export function connectForPlans(use: (runner: QueryRunner) => void): void {
   let close: (() => Promise<void>) | undefined;
   beforeEach(async () => {
@@ -52,8 +50,7 @@ export function connectForPlans(use: (runner: QueryRunner) => void): void {
       await runner.release();
       await database.close();
     };
-    await runner.query('SET statement_timeout = 0');
-    await keepStatistics(runner);
+    await prepareForPlans(runner);
     use(runner);
   });
   afterEach(() => close?.());

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { DataSource, QueryRunner } from 'typeorm';
-import { keepStatistics, planOf, touchedBy } from '@app/testing/database/plan';
+import { planOf, prepareForPlans, touchedBy } from '@app/testing/database/plan';
 import type { TestDatabase } from '@app/testing/database/server-databases';
 import { AccessRepository } from './access.repository';
 import { eraseEverywhere } from './erase-users.sql';
@@ -34,9 +34,7 @@ let runner: QueryRunner;
 beforeEach(async () => {
   ({ database, dataSource } = await connectTestDatabase(2));
   runner = dataSource.createQueryRunner();
-  // This tests plans, not times: filling the tables may take long on a slow machine.
-  await runner.query('SET statement_timeout = 0');
-  await keepStatistics(runner);
+  await prepareForPlans(runner);
   await runner.query(`INSERT INTO api_keys (key, name) VALUES ('one', '')`);
 });
 afterEach(async () => {

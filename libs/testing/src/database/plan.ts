@@ -1,4 +1,6 @@
+import type { Client } from 'pg';
 import type { EntityManager, QueryRunner } from 'typeorm';
+import { internalsOf } from '@app/postgres/connections/pg-internals';
 
 interface PlanNode {
   'Node Type': string;
@@ -22,9 +24,14 @@ export async function planOf(connection: QueryRunner | EntityManager, statement:
   return flatten(Plan);
 }
 
-/** Keeps PostgreSQL from an ANALYZE of its own: it would make the plan of a prepared statement anew, while a test fills the tables. */
-export async function keepStatistics(connection: QueryRunner | EntityManager): Promise<void> {
-  await connection.query(`DO $$
+/**
+ * Prepares a connection for a test of plans, not of times. Filling the tables may take long on a slow machine, also for the client. An ANALYZE of
+ * PostgreSQL's own would make the plan of a prepared statement anew meanwhile.
+ */
+export async function prepareForPlans(runner: QueryRunner): Promise<void> {
+  internalsOf((await runner.connect()) as Client).connection.stream.setTimeout(0);
+  await runner.query('SET statement_timeout = 0');
+  await runner.query(`DO $$
     DECLARE name text;
     BEGIN
       FOR name IN SELECT oid::regclass::text FROM pg_class WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace LOOP

@@ -1,5 +1,8 @@
 import { connect, type ChannelModel, type ConfirmChannel, type Options } from 'amqplib';
+import { readCommandLine } from '@app/rabbitmq-admin/accounts/command-line';
 import { ACCOUNTS } from '@app/rabbitmq-admin/accounts/rights';
+import { run } from '@app/rabbitmq-admin/accounts/run';
+import { ManagementApi } from '@app/rabbitmq-admin/management-api';
 import { createTestBroker, type TestBroker } from '@app/testing/broker/broker';
 import { eventually } from '@app/testing/eventually';
 import { requiredEnv } from '@app/testing/required-env';
@@ -58,12 +61,12 @@ describe('a system with least permissions', () => {
     return (body.result?.data as { id: string }[]).map(({ id }) => id);
   };
   /** The next dead letter with this id. Dead letters of an earlier attempt may arrive late, and are skipped. */
-  const deadLetter = async (notificationId: string) => {
+  const deadLetter = async (id: string, queue = 'notifications.commands.refused') => {
     const looking = await admin.createChannel();
     try {
       return await eventually(async () => {
-        const letter = await looking.get('notifications.commands.refused', { noAck: true });
-        return letter && letter.content.includes(`"${notificationId}"`) && letter;
+        const letter = await looking.get(queue, { noAck: true });
+        return letter && letter.content.includes(`"${id}"`) && letter;
       });
     } finally {
       await looking.close();
@@ -132,5 +135,27 @@ describe('a system with least permissions', () => {
     const dead = await deadLetter('forged');
     expect(dead && dead.properties.headers).toMatchObject({ 'x-dead-status': 'PERMISSION_DENIED' });
     expect(dead && dead.properties.headers).not.toHaveProperty('x-origin-user');
+  });
+
+  it('executes no operation that an account may not publish, on the way of the exchange of its dead letters', async () => {
+    const api = new ManagementApi(requiredEnv('TEST_RABBITMQ_MANAGEMENT_URL'), broker.url);
+    const name = `both-${names.publisher}`;
+    const accounts = (...args: string[]) => run(api, broker.url, readCommandLine(args)!);
+    const purpose = ['--operations', 'notifications.add.v1', '--lane', '1', '--events', 'user.added.v1'];
+    const { url } = (await accounts('create', name, ...purpose)).data;
+    const apiKey = tenant['x-svc-api-key'];
+    await system.keys('grant', apiKey, '--publisher', name);
+    const model = await connect(url as string);
+    const own = await model.createConfirmChannel();
+    await own.bindExchange('commands.1', `${name}.events.dead`, '');
+    const body = Buffer.from(JSON.stringify({ organizationId: 'org', users: [{ userId: 'intruder' }] }));
+    const headers = { 'x-api-key': apiKey };
+    own.publish(`${name}.events.dead`, 'users.add.v1', body, { userId: name, messageId: 'detour', headers });
+    await own.waitForConfirms();
+    const dead = await deadLetter('intruder', 'users.commands.refused');
+    expect(dead && dead.properties.headers).toMatchObject({ 'x-dead-status': 'INVALID_ARGUMENT', 'x-origin-user': name });
+    const { body: answer } = await system.call('users/get', { organizationId: 'org' }, tenant);
+    expect(JSON.stringify(answer)).not.toContain('intruder');
+    await accounts('delete', name, '--queues');
   });
 });

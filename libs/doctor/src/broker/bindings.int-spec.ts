@@ -29,20 +29,33 @@ describe('the look at bindings', () => {
   const look = async () => {
     const findings = new Findings('broker');
     await lookByManagement(findings, api, {});
-    return findings.all.filter(({ subject }) => subject === 'exchange replies');
+    return findings.all.filter(({ subject }) => subject.startsWith('exchange '));
   };
 
   it('warns of those that an account has made between exchanges, and of no others', async () => {
-    const request = ['create', account, '--operations', 'access.check.v1', '--replies', '--lane', '2'];
+    const request = [
+      'create',
+      account,
+      '--operations',
+      'access.check.v1',
+      '--replies',
+      '--lane',
+      '2',
+      '--events',
+      'user.added.v1',
+    ];
     const { url } = (await run(api, broker.url, readCommandLine(request)!)).data;
     model = await openConnection({ url: url as string, name: 'test' });
     const channel = await model.createChannel();
     const { queue } = await channel.assertQueue('', { exclusive: true });
     await channel.bindQueue(queue, 'replies', queue);
     expect(await look()).toEqual([]);
+    const warning = (found: string) => [
+      { state: 'warning', subject: 'exchange commands.2', found: expect.stringContaining(found) as string },
+    ];
+    await channel.bindExchange('commands.2', `${account}.events.dead`, '');
+    expect(await look()).toMatchObject(warning(`is bound 1 times to other exchanges, ${account}.events.dead for one`));
     for (const key of ['a', 'b']) await channel.bindExchange('commands.2', 'replies', key);
-    expect(await look()).toMatchObject([
-      { state: 'warning', found: expect.stringContaining('is bound 2 times to other exchanges, commands.2 for one') as string },
-    ]);
+    expect(await look()).toMatchObject(warning('is bound 3 times to other exchanges'));
   });
 });

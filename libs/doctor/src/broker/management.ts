@@ -1,7 +1,7 @@
 import { RIGHTS, topicRights, type Account, type TopicRights } from '@app/rabbitmq-admin/accounts/rights';
 import { TooLong, type ManagementApi } from '@app/rabbitmq-admin/management-api';
 import { lastingQueues } from '@app/rabbitmq-admin/queue-pages';
-import { QUEUES, SERVICES, letterQueues } from '@app/rabbitmq/topology/topology';
+import { LANES, QUEUES, SERVICES, letterQueues } from '@app/rabbitmq/topology/topology';
 import { parseBrokerUrl } from '@app/runtime/settings/broker-url';
 import type { Findings } from '../finding';
 import { lookAtConnections } from './connections';
@@ -61,7 +61,7 @@ export async function lookByManagement(
     lookAtReplicas(findings, queues, nodes);
   });
   await ask('connections', () => lookAtConnections(findings, api));
-  await ask('exchange replies', () => lookAtBindings(findings, api));
+  for (const lane of LANES) await ask(`exchange ${lane}`, () => lookAtBindings(findings, api, lane));
   for (const [account, url] of Object.entries(accounts) as [Account, string | undefined][])
     if (url) await ask(`rights of ${account}`, () => lookAtRights(findings, api, account, parseBrokerUrl(url).username));
 }
@@ -123,19 +123,18 @@ function lookAtQueues(findings: Findings, found: ReadonlyMap<string, Queue>): vo
     findings.ok('queues', `all ${QUEUES.length} exist with their arguments, none is half full, and no letter waits`);
 }
 
-/** An account that waits for replies may make any number of these, and nobody else makes any. */
-async function lookAtBindings(findings: Findings, api: ManagementApi): Promise<void> {
-  const path = `exchanges/${api.vhost}/replies/bindings/source?columns=destination,destination_type`;
-  const action = 'find the account in that lane, and delete the bindings: docs/security.md';
+/** Accounts can bind what they may read to their lane: `replies`, and the exchanges of their dead letters. Nobody else binds anything to it. */
+async function lookAtBindings(findings: Findings, api: ManagementApi, lane: string): Promise<void> {
+  const warn = (found: string) =>
+    findings.warning(`exchange ${lane}`, found, 'find the account in this lane, and delete the bindings: docs/security.md');
   try {
-    const bindings = (await api.get<{ destination: string; destination_type: string }[]>(path)) ?? [];
-    const foreign = bindings.filter(({ destination_type: type }) => type === 'exchange').map(({ destination }) => destination);
-    if (foreign.length === 0) return;
-    const found = `is bound ${foreign.length} times to other exchanges, ${foreign[0]} for one, and this system never does that`;
-    findings.warning('exchange replies', found, action);
+    const sources =
+      (await api.get<{ source: string }[]>(`exchanges/${api.vhost}/${lane}/bindings/destination?columns=source`)) ?? [];
+    if (sources.length > 0)
+      warn(`is bound ${sources.length} times to other exchanges, ${sources[0]?.source} for one, and this system never does that`);
   } catch (error) {
     if (!(error instanceof TooLong)) throw error;
-    findings.warning('exchange replies', 'has more bindings than can be read: callers have one for each reply queue', action);
+    warn('is bound to other exchanges more often than can be read, and this system never does that');
   }
 }
 

@@ -47,6 +47,15 @@ describe('readEnvelope', () => {
     expect(read({ headers: { 'x-api-key': 'key', CC: ['users.add.v1'] } }).problem?.message).toContain('CC and BCC');
   });
 
+  it('takes what was published to an exchange of this system or to a queue, and refuses what came from another one by a binding', () => {
+    for (const exchange of ['', 'calls', 'commands.3', 'retry', 'events.own'])
+      expect(read({}, { exchange }).problem).toBeUndefined();
+    for (const exchange of ['billing.events.dead', 'replies'])
+      expect(read({}, { exchange }).problem?.message).toBe(
+        'The message was published to an exchange that leads to no operation.',
+      );
+  });
+
   it('keeps a deadline only when a caller waits', () => {
     const headers = { 'x-api-key': 'key', 'x-deadline': 123 };
     expect(read({ headers }).context.deadline).toBeUndefined();

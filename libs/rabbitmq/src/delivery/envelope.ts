@@ -6,7 +6,7 @@ import { identifierProblem } from '@app/contracts/fields';
 import { IDEMPOTENCY_KEY, REQUEST_ID } from '@app/contracts/headers';
 import { DeliveryContext } from './delivery-context';
 import { HEADER } from '@app/amqp/messages/headers';
-import { LANES } from '../topology/topology';
+import { EXCHANGES, LANES } from '../topology/topology';
 
 /** The address of a reply. */
 export interface ReplyAddress {
@@ -30,6 +30,11 @@ export interface Envelope {
 /** Most bytes in a string property and in a routing key: amqplib throws for longer ones when the message is published again. */
 const MAX_PROPERTY_BYTES = 255;
 const QUEUE_NAME = /^[A-Za-z0-9._-]{1,255}$/;
+/** The exchanges that lead to operations, and the default one, to which only the full-rights account may publish. */
+const PUBLISHED_TO: ReadonlySet<string> = new Set([
+  '',
+  ...EXCHANGES.map(({ name }) => name).filter((name) => name !== 'replies'),
+]);
 
 /**
  * Reads the envelope of a delivery. Nothing in it is trusted: for example, invalid UTF-8 grows when it is decoded, beyond the size limit of a
@@ -84,6 +89,9 @@ export function readEnvelope({ fields, properties }: ConsumeMessage): Envelope {
   if (idempotencyKey !== undefined && !validIdempotencyKey) {
     problems.push(`The header ${HEADER.idempotencyKey} must be 1-255 printable ASCII characters.`);
   }
+
+  // A listener can bind the exchange of its dead letters to its lane, and publish there past the permission for a routing key.
+  if (!PUBLISHED_TO.has(fields.exchange)) problems.push('The message was published to an exchange that leads to no operation.');
 
   // CC and BCC route copies: past the permission for a routing key, and into the queues of other services.
   if (!retried && ('CC' in headers || 'BCC' in headers)) problems.push('The headers CC and BCC are not allowed.');

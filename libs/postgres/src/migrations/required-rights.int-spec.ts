@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { Client } from 'pg';
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { eventually } from '@app/testing/eventually';
@@ -122,6 +124,14 @@ describe('set-up with an owner without CREATEROLE', () => {
     expect((await changes()).commands).toEqual([]);
   });
 
+  it('lets no password into the log of the server, which has each statement that fails', async () => {
+    await refusal(setUp('owner', 'in no log'));
+    await setUp('postgres', 'in no log');
+    const log = readFileSync(join(server.directory, 'postgres.log'), 'utf8');
+    expect(log).toMatch(/STATEMENT: {2}ALTER ROLE "service"/);
+    expect(log).not.toContain('in no log');
+  });
+
   it('says how a % in the URL of the service has to be written', () => {
     const role = (password: string) =>
       serviceRoleOf(`postgres://service:${password}@localhost/managed`, url('owner', 'owner'), {});
@@ -139,8 +149,10 @@ describe('set-up with an owner without CREATEROLE', () => {
   it('creates the role and changes its password with an account that may', async () => {
     await admin.query('DROP ROLE service');
     await setUp('postgres');
-    await setUp('postgres', 'another one');
-    await (await connected(url('service', encodeURIComponent('another one')))).end();
+    for (const password of ['another one', 'Åbo ½']) {
+      await setUp('postgres', password);
+      await (await connected(url('service', encodeURIComponent(password)))).end();
+    }
   });
 });
 

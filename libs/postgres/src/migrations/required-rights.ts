@@ -4,6 +4,7 @@ import { DatabaseServers } from '../connections/database-servers';
 import { errorsOf, sqlState } from '../errors';
 import type { TlsClientConfig } from '../connections/tls-client';
 import { WritableClient } from '../connections/writable-client';
+import { scramVerifier } from './scram-verifier';
 
 /** One difference between the database and what a service needs, with the statement that removes it. */
 interface Difference {
@@ -91,7 +92,7 @@ export async function missingRoleAndSchema(client: ClientBase, schema: string, r
   const { rows } = await client.query<{ login: boolean }>('SELECT rolcanlogin AS login FROM pg_roles WHERE rolname = $1', [
     role.name,
   ]);
-  const password = role.password && ` PASSWORD ${client.escapeLiteral(role.password)}`;
+  const password = role.password && ` PASSWORD '${scramVerifier(role.password)}'`;
   const placeholder = role.password && ` PASSWORD '<the password in the URL of the service>'`;
   if (!rows[0]) add(`CREATE ROLE ${name} LOGIN${password}`, `CREATE ROLE ${name} LOGIN${placeholder}`);
   else if (!rows[0].login) add(`ALTER ROLE ${name} LOGIN${password}`, `ALTER ROLE ${name} LOGIN${placeholder}`);

@@ -66,7 +66,7 @@ export function commandLine(table, interpret) {
  * @param {string} text
  * @param {boolean} json
  */
-export const aside = (kind, text, json) => process.stderr.write(`${json ? JSON.stringify({ [kind]: text }) : text}\n`);
+export const aside = (kind, text, json) => console.error(json ? JSON.stringify({ [kind]: text }) : text);
 
 /** @param {CommandLine<any>} table @param {string[]} args */
 function asksForHelp({ passedOn }, args) {

@@ -4,6 +4,7 @@ import { cpSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 
 const WRONG = 'https://user:secret@127.0.0.1/';
 
@@ -105,6 +106,17 @@ it('refuses one account for two services only where set-up makes the accounts', 
     RABBITMQ_MANAGEMENT_URL: 'http://127.0.0.1:1',
   });
   expect([code, stderr]).toEqual([1, expect.stringContaining('NOTIFICATIONS_AMQP_URL has the account of USERS_AMQP_URL')]);
+});
+
+it('goes on with its work when nobody reads its output any more', async () => {
+  const output = "new (require('./dist/libs/runtime/src/tool-output').ToolOutput)()";
+  const work = `const output = ${output}; const line = 'x'.repeat(1e6);
+    output.progress(line); output.progress(line); setTimeout(() => process.exit(7), 100);`;
+  const tool = spawn(process.execPath, ['-e', work], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const stderr = text(tool.stderr);
+  tool.stdout.once('data', () => tool.stdout.destroy());
+  const [code] = (await once(tool, 'exit')) as [number];
+  expect([code, await stderr]).toEqual([7, '']);
 });
 
 it('names every problem of all steps of the set-up at once, and begins none', async () => {

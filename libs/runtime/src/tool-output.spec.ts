@@ -3,10 +3,12 @@ import { ToolOutput } from './tool-output';
 
 function written(args: string[], say: (output: ToolOutput) => void) {
   const said = { stdout: '', stderr: '' };
-  for (const stream of ['stdout', 'stderr'] as const)
-    jest.spyOn(process[stream], 'write').mockImplementation((text) => {
-      said[stream] += String(text);
-      return true;
+  for (const [method, stream] of [
+    ['log', 'stdout'],
+    ['error', 'stderr'],
+  ] as const)
+    jest.spyOn(console, method).mockImplementation((...texts: unknown[]) => {
+      said[stream] += `${texts.join(' ')}\n`;
     });
   try {
     say(new ToolOutput(args));

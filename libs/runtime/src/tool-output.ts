@@ -42,10 +42,11 @@ export class ToolOutput {
   }
 
   private aside(kind: 'note' | 'error', text: string): void {
-    process.stderr.write(`${this.json ? JSON.stringify({ [kind]: text }) : text}\n`);
+    console.error(this.json ? JSON.stringify({ [kind]: text }) : text);
   }
 
+  /** The console bears a pipe whose reader has gone, as behind `| head`. A write to stdout would end the tool in the middle of its work. */
   private print(text: string): void {
-    process.stdout.write(`${text}\n`);
+    console.log(text);
   }
 }

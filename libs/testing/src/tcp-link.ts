@@ -3,6 +3,7 @@ import { connect, createServer, type AddressInfo, type Server, type Socket } fro
 /** A TCP proxy in front of a server, whose open connections a test can silence or cut while new ones work. */
 export class TcpLink {
   private readonly sockets = new Set<Socket>();
+  private frozen = false;
 
   private constructor(
     private readonly server: Server,
@@ -26,14 +27,19 @@ export class TcpLink {
     for (const socket of this.sockets) socket.unpipe().pause();
   }
 
+  /** The same, also for connections that are opened from now on, as if the server stood still. */
+  freeze(): void {
+    this.silence();
+    this.frozen = true;
+  }
+
   async close(): Promise<void> {
     for (const socket of this.sockets) socket.destroy();
     await new Promise((resolve) => this.server.close(resolve));
   }
 
   private join(near: Socket, far: Socket): void {
-    near.pipe(far);
-    far.pipe(near);
+    if (!this.frozen) near.pipe(far).pipe(near);
     for (const [socket, other] of [
       [near, far],
       [far, near],

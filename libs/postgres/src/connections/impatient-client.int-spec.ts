@@ -6,6 +6,7 @@ import { isDatabaseAway } from '../errors';
 import { ImpatientClient } from './impatient-client';
 import { internalsOf } from './pg-internals';
 import { STATEMENT_TIMEOUT_MS } from './statement-timeout';
+import { UnlimitedClient } from './unlimited-client';
 
 describe('ImpatientClient', () => {
   let link: TcpLink;
@@ -15,8 +16,8 @@ describe('ImpatientClient', () => {
     client = new ImpatientClient({ servers: new DatabaseServers(link.url) }, silenceMs);
     await client.connect();
   };
-  const giveUp = async () => {
-    link.silence();
+  const giveUp = async (how: 'silence' | 'freeze' = 'silence') => {
+    link[how]();
     const error: unknown = await client.query('SELECT 1').catch((reason: unknown) => reason);
     expect(isDatabaseAway(error)).toBe(true);
   };
@@ -41,5 +42,12 @@ describe('ImpatientClient', () => {
       expect((await client.query('SELECT 1 AS one')).rows).toEqual([{ one: 1 }]);
     }
     await giveUp();
+  });
+
+  it('waits without a limit while the server works, and gives up when it has stopped', async () => {
+    client = new UnlimitedClient({ servers: new DatabaseServers(link.url) }, 400);
+    await client.connect();
+    expect((await client.query('SELECT 1 AS one FROM pg_sleep(1.5)')).rows).toEqual([{ one: 1 }]);
+    await giveUp('freeze');
   });
 });

@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sqlState } from '../errors';
 import { internalsOf } from './pg-internals';
@@ -15,20 +16,26 @@ const PROBE_SHARE = 0.25;
  * dropped, nothing else would end a statement: TCP retries for a quarter of an hour.
  */
 export class ImpatientClient extends WritableClient {
+  /** Whether a statement without an answer is waited for as long as the server works. */
+  protected readonly waits: boolean = false;
   private readonly probeMs: number;
 
   constructor(
     private readonly settings: WritableClientConfig,
-    silenceMs = SILENCE_MS,
+    private readonly silenceMs = SILENCE_MS,
   ) {
     super(settings);
     this.probeMs = silenceMs * PROBE_SHARE;
     this.once('connect', () => {
       const { stream } = internalsOf(this).connection;
-      stream.setTimeout(silenceMs - this.probeMs);
+      this.watch(stream);
       // on(), because a callback passed to setTimeout() runs only once, and that may be while no statement runs.
       stream.on('timeout', () => void this.onSilence());
     });
+  }
+
+  private watch(stream: Socket): void {
+    stream.setTimeout(this.silenceMs - this.probeMs);
   }
 
   private async onSilence(): Promise<void> {
@@ -37,6 +44,8 @@ export class ImpatientClient extends WritableClient {
     const { bytesRead } = stream;
     const [answers] = await Promise.all([this.servers.answers(this.server, () => this.probe()), sleep(this.probeMs)]);
     if (this.idle || stream.destroyed || stream.bytesRead !== bytesRead) return;
+    // A timeout of a socket comes once for each silence.
+    if (answers && this.waits) return this.watch(stream);
     const reason = answers ? 'a statement has no answer' : 'the server is silent';
     this.cutOff(new Error(`Connection terminated: ${reason}`));
     // Running statements may succeed nevertheless.

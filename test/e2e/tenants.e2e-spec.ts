@@ -1,3 +1,4 @@
+import { connect } from 'amqplib';
 import { Client } from 'pg';
 import { eventually } from '@app/testing/eventually';
 import { System, type Operation } from '@app/testing/system/system';
@@ -166,7 +167,7 @@ describe('a tenant', () => {
   });
 
   it('is neither copied nor removed while somebody may write for it', async () => {
-    expect(await refusal('copy', 'nobody')).toBe('1: There is no API key nobody. npm run keys -- list shows all.');
+    expect(await refusal('copy', 'nobody')).toBe('1: There is no API key nobody. See npm run keys -- list.');
     expect(await refusal('copy', apiKey)).toMatch(/^1: API key key_\w+ is enabled\. /);
     expect(await refusal('remove', apiKey, '--yes')).toMatch(/^1: API key key_\w+ is enabled\. /);
     expect(await refusal('remove', apiKey)).toMatch(/^2: remove deletes permanently: give --yes\./);
@@ -234,8 +235,31 @@ describe('a tenant', () => {
     expect((await from.call('users/get', ORGANIZATION, own)).status).toBe(401);
     const { rows } = await sql.from.query(`SELECT indexname FROM pg_indexes WHERE indexname LIKE 'users\\_of\\_%'`);
     expect(rows).toEqual([]);
+    expect(await refusal('remove', apiKey, '--yes')).toMatch(/^1: There is no API key /);
     // PostgreSQL tells of the reads of a connection after its end, with those of its deletions.
     await eventually(async () => (await usersTouched()).deleted > touched.deleted);
     expect((await usersTouched()).scanned - touched.scanned).toBeLessThan(SCANS * STRANGERS);
+  });
+
+  it('is removed again when an event of it was on its way', async () => {
+    const publisher = await connect(from.amqpUrl);
+    const channel = await publisher.createConfirmChannel();
+    const data = { ...ORGANIZATION, users: [{ userId: 'late', membership: 6_000_000 }] };
+    const event = {
+      specversion: '1.0',
+      id: 'late',
+      source: 'users',
+      type: 'user.added.v1',
+      time: new Date().toISOString(),
+      data,
+    };
+    const userId = decodeURIComponent(new URL(from.amqpUrl).username);
+    const properties = { type: 'user.added.v1', messageId: 'late', userId, headers: { 'x-api-key': apiKey } };
+    channel.publish('events.own', 'user.added.v1', Buffer.from(JSON.stringify(event)), properties);
+    await channel.waitForConfirms();
+    await publisher.close();
+    await eventually(async () => (await rowsOf(sql.from, apiKey))['notifications.members'] === 1);
+    await tenants('remove', apiKey, '--yes');
+    expect(await rowsOf(sql.from, apiKey)).toEqual({});
   });
 });

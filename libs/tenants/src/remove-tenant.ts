@@ -8,7 +8,8 @@ import { requireQuiet } from './tenant-database';
 const ROWS_AT_ONCE = 5000;
 
 /**
- * Deletes a tenant with everything of it. The API key goes last, so that a removal that was interrupted can be started again.
+ * Deletes a tenant with everything of it. The API key goes last, so that a removal that was interrupted can be started again. What was on its way to
+ * notifications comes later, and another removal takes it.
  *
  * No other work looks for the users of an organization, so that an index for this exists during the removal only. Without it PostgreSQL would
  * read all users for each organization that is deleted, because of the foreign key. Each removal has its own, so that several can run at once.
@@ -17,7 +18,7 @@ const ROWS_AT_ONCE = 5000;
  * @throws TenantObstacle when the key is enabled, or something is unfinished
  */
 export async function removeTenant(client: ClientBase, apiKey: string, progress: (line: string) => void): Promise<Rows> {
-  await requireQuiet(client, apiKey);
+  await requireQuiet(client, apiKey, true);
   const index = `users_of_${createHash('sha256').update(apiKey).digest('hex').slice(0, 16)}`;
   // An interrupted removal leaves it, perhaps not valid.
   const dropIndex = () => client.query(`DROP INDEX CONCURRENTLY IF EXISTS users.${index}`);
@@ -26,7 +27,7 @@ export async function removeTenant(client: ClientBase, apiKey: string, progress:
   try {
     await client.query(`CREATE INDEX CONCURRENTLY ${index} ON users.users (organization)`);
     // The index has waited for transactions that may take hours, and the tenant may be in use again.
-    await requireQuiet(client, apiKey);
+    await requireQuiet(client, apiKey, true);
     return await emptyTables(client, apiKey, progress);
   } finally {
     await dropIndex();

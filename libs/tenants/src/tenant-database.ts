@@ -34,13 +34,18 @@ export async function onServer<T>(
   }
 }
 
-/** @throws TenantObstacle unless nobody writes for the tenant any more */
-export async function requireQuiet(client: ClientBase, apiKey: string): Promise<void> {
+/**
+ * @param removed whether the key may have been removed already, and something of it has come to notifications since then
+ * @throws TenantObstacle unless nobody writes for the tenant any more
+ */
+export async function requireQuiet(client: ClientBase, apiKey: string, removed = false): Promise<void> {
   const { rows } = await client.query<{ disabled: boolean }>(
-    'SELECT disabled_at IS NOT NULL AS disabled FROM users.api_keys WHERE key = $1',
+    `SELECT disabled_at IS NOT NULL AS disabled FROM users.api_keys WHERE key = $1
+     ${removed ? 'UNION ALL SELECT true FROM notifications.organizations WHERE api_key = $1' : ''}
+     ORDER BY disabled LIMIT 1`,
     [apiKey],
   );
-  if (!rows[0]) throw new TenantObstacle(`There is no API key ${apiKey}. npm run keys -- list shows all.`);
+  if (!rows[0]) throw new TenantObstacle(`There is no API key ${apiKey}. See npm run keys -- list.`);
   if (!rows[0].disabled)
     throw new TenantObstacle(`API key ${apiKey} is enabled. Stop its publishers, and run npm run keys -- disable ${apiKey}`);
   const { rows: left } = await client.query<{ what: string }>(UNFINISHED, [apiKey]);

@@ -13,7 +13,7 @@ const HELP = `Copies a tenant to another installation, or removes it from one. A
 Usage: npm run tenants -- <command> KEY [options]
 
   copy KEY           to the installation of TARGET_DATABASE_URL, in one transaction. The key arrives disabled, with its tokens
-  remove KEY --yes   deletes everything of the tenant, and the key last
+  remove KEY --yes   deletes everything of the tenant, and the key last. Repeat it later: an event may have been on its way
 
   --json             the result as one JSON object: { rows: { "<schema>.<table>": <number> } }
   --help             this text
@@ -40,7 +40,10 @@ async function main(args: string[]): Promise<void> {
   const progress = (line: string) => output.progress(line);
   if (command === 'remove') {
     const rows = await onServer('DATABASE_URL', source, (client) => removeTenant(client, apiKey, progress));
-    return output.result({ data: { rows }, lines: [`${sum(rows)} rows of ${apiKey} were removed.`] });
+    return output.result({
+      data: { rows },
+      lines: [`${sum(rows)} rows of ${apiKey} were removed. Repeat it later, for what was on its way.`],
+    });
   }
   const { targetUrl } = config;
   if (!targetUrl) throw new UsageError('copy needs TARGET_DATABASE_URL in the environment.');

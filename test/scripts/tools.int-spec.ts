@@ -101,11 +101,17 @@ it('refuses one account for two services only where set-up makes the accounts', 
     stdout: expect.stringMatching(/^RabbitMQ: accounts and their limits stay unchanged\./),
     stderr: '',
   });
-  const { code, stderr } = await run(['scripts/setup.mjs', 'accounts'], {
+  // Before the migrations, which would wait for the database.
+  const { code, stdout, stderr } = await run(['scripts/setup.mjs'], {
     ...env,
     RABBITMQ_MANAGEMENT_URL: 'http://127.0.0.1:1',
+    DATABASE_URL: 'postgres://admin:secret@127.0.0.1:1/name',
   });
-  expect([code, stderr]).toEqual([1, expect.stringContaining('NOTIFICATIONS_AMQP_URL has the account of USERS_AMQP_URL')]);
+  expect([code, stdout, stderr]).toEqual([
+    1,
+    '',
+    expect.stringContaining('NOTIFICATIONS_AMQP_URL has the account of USERS_AMQP_URL'),
+  ]);
 });
 
 it('goes on with its work when nobody reads its output any more', async () => {

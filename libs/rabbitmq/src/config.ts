@@ -1,7 +1,7 @@
 import { parseBrokerUrl } from '@app/runtime/settings/broker-url';
 import { accountSetting, publisherSettings } from '@app/runtime/settings/common-settings';
 import { parseManagementUrl } from './management-url';
-import { list, optionalUrl, Settings } from '@app/runtime/settings/settings';
+import { ConfigError, list, optionalUrl, Settings } from '@app/runtime/settings/settings';
 import { brokerTlsSettings, brokerUrl } from '@app/runtime/settings/tls-settings';
 
 const adminBroker = {
@@ -22,10 +22,7 @@ const managementUrl = optionalUrl(
 /** Configuration of the command line tool for the broker accounts of other services. */
 export class OtherAccountsConfig extends Settings({ ...adminBroker, managementUrl }) {}
 
-/** Configuration of the one-shot creation of broker accounts. */
-export class AccountsConfig extends Settings({
-  ...adminBroker,
-  managementUrl,
+const accounts = {
   gateway: accountSetting('gateway'),
   users: accountSetting('users'),
   notifications: accountSetting('notifications'),
@@ -35,7 +32,33 @@ export class AccountsConfig extends Settings({
     'RabbitMQ as a service that publishes notifications without waiting for replies. Setup creates this account too.',
     parseBrokerUrl,
   ),
-}) {}
+};
+
+/** Configuration of the one-shot creation of broker accounts. */
+export class AccountsConfig extends Settings({ ...adminBroker, managementUrl, ...accounts }) {
+  /** URLs of the accounts that are made: those that differ from the full-rights account. Without the management API none is. */
+  readonly made: Partial<Record<keyof typeof accounts, string>>;
+
+  /** @throws ConfigError also when two of them are one, which would have the rights of the last, or when everybody knows the password of one */
+  constructor(env?: NodeJS.ProcessEnv) {
+    super(env);
+    const { amqpUrl, gateway, users, notifications, publisher } = this;
+    const nameIn = (url: string) => parseBrokerUrl(url).username;
+    const urls = Object.entries({ gateway, users, notifications, publisher }).flatMap(([account, url]) =>
+      this.managementUrl !== undefined && url !== undefined && nameIn(url) !== nameIn(amqpUrl) ? [[account, url] as const] : [],
+    );
+    const problems = urls.flatMap(([account, url], index) => {
+      const variable = `${account.toUpperCase()}_AMQP_URL`;
+      const [earlier] = urls.slice(0, index).find(([, other]) => nameIn(other) === nameIn(url)) ?? [];
+      return [
+        ...(earlier ? [`${variable} has the account of ${earlier.toUpperCase()}_AMQP_URL, and each needs one of its own`] : []),
+        ...(parseBrokerUrl(url).password === 'guest' ? [`${variable} must have a password, and another one than guest`] : []),
+      ];
+    });
+    if (problems.length > 0) throw new ConfigError(problems);
+    this.made = Object.fromEntries(urls);
+  }
+}
 
 /** Configuration of the command line tool for dead letters. */
 export class DeadLettersConfig extends Settings({

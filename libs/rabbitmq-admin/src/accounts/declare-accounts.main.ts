@@ -4,7 +4,7 @@ import { brokerTlsFiles } from '@app/runtime/settings/tls-settings';
 import { ToolOutput } from '@app/runtime/tool-output';
 import { boundEverybody } from './limits';
 import { AccountsConfig } from '@app/rabbitmq/config';
-import { declareAccounts, ownAccounts } from './declare-accounts';
+import { declareAccounts } from './declare-accounts';
 import { ManagementApi } from '../management-api';
 
 const WAIT_MS = 60_000;
@@ -12,21 +12,20 @@ const output = new ToolOutput();
 
 async function main() {
   const config = new AccountsConfig();
-  const { amqpUrl, managementUrl } = config;
+  const { amqpUrl, managementUrl, made } = config;
   if (!managementUrl) {
     output.progress(
       'RabbitMQ: accounts and their limits stay unchanged. Set RABBITMQ_MANAGEMENT_URL to have them created and limited.',
     );
     return { accounts: [], limited: null };
   }
-  const accounts = ownAccounts(config);
-  if (Object.keys(accounts).length === 0)
+  if (Object.keys(made).length === 0)
     output.progress('RabbitMQ: no service has an account of its own in this configuration, so none is created.');
   const tlsFiles = brokerTlsFiles(config);
   const onWait = (reason: string) => output.progress(`RabbitMQ: waiting, because ${reason}.`);
   const patientApi = () =>
     new ManagementApi(managementUrl, amqpUrl, { tlsFiles, waitUntil: performance.now() + WAIT_MS, onWait });
-  const declared = await declareAccounts(patientApi(), accounts);
+  const declared = await declareAccounts(patientApi(), made);
   if (declared.length > 0)
     output.progress(`RabbitMQ has the accounts ${declared.join(', ')}, each with the rights that it needs.`);
   const others = await boundEverybody(patientApi());

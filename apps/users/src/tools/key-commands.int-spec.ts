@@ -199,7 +199,12 @@ describe('keys', () => {
     const one = await issued('create --name one');
     await keys(`grant ${one.key} --publisher billing`);
     const two = await issued('create --expires-in 1d');
-    await keys(`revoke ${one.key}`);
+    expect((await keys(`revoke ${one.key}`)).lines).toEqual([
+      `Revoked 1 token(s) of ${one.key}.`,
+      `Broker accounts still publish for it: billing. npm run keys -- disable ${one.key} ends that, too.`,
+    ]);
+    expect((await keys(`revoke ${two.key}`)).lines).toEqual([`Revoked 1 token(s) of ${two.key}.`]);
+    const { tokenId } = await issued(`issue-token ${two.key} --expires-in 1d`);
     await keys(`disable ${two.key}`);
     const { data, lines } = await keys('list');
     expect(data.keys as ListedKey[]).toEqual([
@@ -209,24 +214,30 @@ describe('keys', () => {
         name: '',
         disabled: true,
         createdAt: expect.any(Date),
-        tokens: [{ id: two.tokenId, createdAt: expect.any(Date), expiresAt: expect.any(Date) }],
+        tokens: [{ id: tokenId, createdAt: expect.any(Date), expiresAt: expect.any(Date) }],
         publishers: [],
       },
     ]);
     expect(lines[1]).toBe('  no live token');
     expect(lines[2]).toBe('  publisher billing');
     expect(lines[3]).toContain('disabled');
+    const some = await keys('list --limit 1');
+    expect([some.data, some.lines.at(-1)]).toEqual([
+      { keys: [expect.objectContaining({ key: one.key })], more: true },
+      'These are the first 1: give a TEXT, or a greater --limit.',
+    ]);
+    expect((await keys('list ONE --limit 1')).data).toMatchObject({ keys: [{ key: one.key }], more: false });
   });
 
   it('says that there are no API keys', async () => {
-    expect((await keys('list')).lines).toEqual(['There are no API keys.']);
+    expect((await keys('list')).lines).toEqual(['There are no such API keys.']);
   });
 
   it.each(['issue-token', 'rotate', 'disable', 'enable', 'revoke', 'grant --publisher x'])(
     '%s refuses an unknown key',
     async (command) => {
       await expect(keys(`${command} key_none`)).rejects.toThrow('There is no API key "key_none".');
-      expect((await keys('list')).data).toEqual({ keys: [] });
+      expect((await keys('list')).data).toEqual({ keys: [], more: false });
     },
   );
 

@@ -1,5 +1,5 @@
 import { identifierProblem, LIMITS, textProblem } from '@app/contracts/fields';
-import { readArguments, UsageError, type ValuesOf } from '@app/runtime/command-line';
+import { readArguments, UsageError, wholeNumber, type ValuesOf } from '@app/runtime/command-line';
 import { milliseconds } from '@app/runtime/settings/duration';
 import type { Output } from '@app/runtime/tool-output';
 import { newApiKey, newToken } from '@app/api-keys/credentials';
@@ -13,13 +13,14 @@ export const HELP = `Manages API keys and their tokens.
 Usage: npm run keys -- <command> [options]
 
   create [--name NAME] [--expires-in TIME]   a new API key with its first token
-  list                                       all keys, their state and their live tokens
+  list [TEXT] [--limit N]                    keys with TEXT in the key or the name, oldest first, with their state and their live
+                                             tokens; at most N (default 1000)
   issue-token KEY [--expires-in TIME]        one more token
   rotate KEY [--grace TIME] [--expires-in TIME]
                                              a new token; earlier tokens expire after the grace (default 24h)
   disable KEY                                calls with the key are answered with 403
   enable KEY                                 enables a disabled key
-  revoke KEY | --token ID                    revokes all tokens of a key, or one
+  revoke KEY | --token ID                    revokes all tokens of a key, or one; broker accounts go on with the key
   grant KEY --publisher ACCOUNT              lets a broker account publish for the key, without HTTP
   withdraw KEY --publisher ACCOUNT           withdraws such a grant
 
@@ -29,7 +30,7 @@ Options:
 
 ACCOUNT is the broker account, which the publisher puts into user_id. '*' stands for every account that may connect to the broker. TIME is a
 number with s, m, h or d: 90d. A token is shown once and stored only as a hash. Every change takes effect in all gateways within 5 seconds, a
-revocation at once. The database is the one of USERS_DATABASE_URL or DATABASE_URL, else that of a running "npm start".
+revocation at once, or after AUTH_STALE_MAX while the users service is away. The database is the one of USERS_DATABASE_URL or DATABASE_URL, else that of a running "npm start".
 Exit codes: 0 done, 1 it cannot be done, 2 wrong usage.
 
 Examples:
@@ -48,6 +49,7 @@ const OPTIONS = {
   grace: 'value',
   token: 'value',
   publisher: 'value',
+  limit: 'value',
   json: 'switch',
 } as const;
 
@@ -77,11 +79,17 @@ const COMMANDS: Record<string, Command> = {
     },
   },
   list: {
-    options: [],
-    async run(keys, positionals) {
-      if (positionals.length > 0) throw new UsageError('list takes no argument.');
-      const listed = await keys.list();
-      return { lines: listed.length > 0 ? listed.flatMap(listLines) : ['There are no API keys.'], data: { keys: listed } };
+    options: ['limit'],
+    async run(keys, [text, ...stray], values) {
+      if (stray.length > 0) throw new UsageError('list takes one TEXT.');
+      const most = values.limit === undefined ? MOST_LISTED : wholeNumber('--limit', values.limit, 1_000_000);
+      const found = await keys.list(text, most + 1);
+      const [listed, more] = [found.slice(0, most), found.length > most];
+      const lines = listed.length > 0 ? listed.flatMap(listLines) : ['There are no such API keys.'];
+      return {
+        lines: [...lines, ...(more ? [`These are the first ${most}: give a TEXT, or a greater --limit.`] : [])],
+        data: { keys: listed, more },
+      };
     },
   },
   'issue-token': {
@@ -120,7 +128,12 @@ const COMMANDS: Record<string, Command> = {
       const key = onlyKey('revoke', positionals);
       const revoked = await keys.revokeAll(key);
       if (!revoked) throw unknownKey(key);
-      return { lines: [`Revoked ${revoked.length} token(s) of ${key}.`], data: { key, revoked } };
+      const [{ publishers } = { publishers: [] }] = await keys.list(key, 1);
+      const left = `Broker accounts still publish for it: ${publishers.join(', ')}. npm run keys -- disable ${key} ends that, too.`;
+      return {
+        lines: [`Revoked ${revoked.length} token(s) of ${key}.`, ...(publishers.length > 0 ? [left] : [])],
+        data: { key, revoked },
+      };
     },
   },
   grant: {
@@ -179,6 +192,9 @@ function account(command: string, { publisher }: Values): string {
 }
 
 const unknownKey = (key: string) => new KeyError(`There is no API key "${key}".`);
+
+/** More lines than anybody reads. */
+const MOST_LISTED = 1000;
 
 const LONGEST_SECONDS = 100 * 365 * 86_400;
 

@@ -37,6 +37,21 @@ describe(ManagementApi.name, () => {
     await broker.drop();
   });
 
+  it('says of a node that stands still that it does not answer, before its answer and within it', async () => {
+    const silent = createServer().listen(0, '127.0.0.1');
+    const halting = createServer((_, response) => response.write('[')).listen(0, '127.0.0.1');
+    await Promise.all([silent, halting].map((server) => once(server, 'listening')));
+    const hosts = [silent, halting].map((server) => `127.0.0.1:${(server.address() as AddressInfo).port}`);
+    const api = new ManagementApi(`http://${hosts.join()}`, 'amqp://user:secret@127.0.0.1', { answerMs: 100 });
+    await expect(api.list('users')).rejects.toThrow(
+      `the management API cannot be reached: ${hosts.map((host) => `${host}: no answer in 0.1 s`).join('; ')}`,
+    );
+    for (const server of [silent, halting]) {
+      server.closeAllConnections();
+      server.close();
+    }
+  });
+
   it('says that a server answers something else', async () => {
     const server = createServer((_, response) => response.end('<html>')).listen(0, '127.0.0.1');
     await once(server, 'listening');

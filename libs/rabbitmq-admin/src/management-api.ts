@@ -5,7 +5,7 @@ import { parseBrokerUrl } from '@app/runtime/settings/broker-url';
 import { parseManagementUrl } from '@app/rabbitmq/management-url';
 import { tlsOptions, tlsProblem, type TlsFiles } from '@app/runtime/settings/tls-files';
 
-const REQUEST_TIMEOUT_MS = 10_000;
+const ANSWER_MS = 10_000;
 const IDLE_TIMEOUT_MS = 5000;
 const NOT_FOUND = 404;
 /** Longest answer: other services may make any number of some objects, and an answer is in memory as a whole. */
@@ -26,6 +26,8 @@ export interface ManagementOptions {
   waitUntil?: number;
   /** Called once when it begins to wait. */
   onWait?: (reason: string) => void;
+  /** Longest wait for a whole answer, in milliseconds. Default 10,000. */
+  answerMs?: number;
 }
 
 /** The broker's management API, with the full-rights account. */
@@ -124,7 +126,7 @@ export class ManagementApi {
       const reason = `the management API cannot be reached: ${failures.join('; ')}`;
       if (untrusted || performance.now() > (this.options.waitUntil ?? 0)) throw new Error(reason);
       if (attempt === 0) this.options.onWait?.(reason);
-      await this.backoff.wait(AbortSignal.timeout(REQUEST_TIMEOUT_MS));
+      await this.backoff.wait(AbortSignal.timeout(ANSWER_MS));
     }
   }
 
@@ -135,15 +137,21 @@ export class ManagementApi {
       'content-type': 'application/json',
       'content-length': Buffer.byteLength(body),
     };
-    const options = { method, headers, signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS) };
-    const tls = () => ({ agent: this.agent, ...tlsOptions(this.options.tlsFiles ?? {}, () => undefined) });
-    const response = await new Promise<IncomingMessage>((resolve, reject) => {
-      const request = base.startsWith('https:')
-        ? httpsRequest(base + path, { ...options, ...tls() }, resolve)
-        : httpRequest(base + path, options, resolve);
-      request.on('error', reject).end(body);
-    });
-    return { status: response.statusCode ?? 0, body: await textOf(response, `${method} ${path}`) };
+    const { tlsFiles = {}, answerMs = ANSWER_MS } = this.options;
+    const signal = AbortSignal.timeout(answerMs);
+    const options = { method, headers, signal };
+    const tls = () => ({ agent: this.agent, ...tlsOptions(tlsFiles, () => undefined) });
+    try {
+      const response = await new Promise<IncomingMessage>((resolve, reject) => {
+        const request = base.startsWith('https:')
+          ? httpsRequest(base + path, { ...options, ...tls() }, resolve)
+          : httpRequest(base + path, options, resolve);
+        request.on('error', reject).end(body);
+      });
+      return { status: response.statusCode ?? 0, body: await textOf(response, `${method} ${path}`) };
+    } catch (error) {
+      throw signal.aborted ? new Error(`no answer in ${answerMs / 1000} s`, { cause: error }) : error;
+    }
   }
 }
 

@@ -24,11 +24,16 @@ export interface QueuePage<T> {
 export const queuePage = <T>(api: ManagementApi, page: number, size: number): Promise<QueuePage<T>> =>
   pageOf<T>(api, BY_US, page, size);
 
-/** Every such queue. @throws Error of the management API */
-export async function lastingQueues<T>(api: ManagementApi): Promise<T[]> {
+/**
+ * Every such queue.
+ *
+ * @param names a regular expression, for some of them
+ * @throws Error of the management API
+ */
+export async function lastingQueues<T>(api: ManagementApi, names = BY_US): Promise<T[]> {
   const all: T[] = [];
   for (let page = 1; ; page++) {
-    const { items, page_count: pages } = await queuePage<T>(api, page, MOST_OF_PAGE);
+    const { items, page_count: pages } = await pageOf<T>(api, names, page, MOST_OF_PAGE);
     all.push(...items);
     if (page >= pages) return all;
   }

@@ -163,7 +163,8 @@ describe('accounts of other services', () => {
       ...{ events: [], queues: [`${name}.events`] },
     });
 
-    const { data: rotated } = await tool('rotate', name);
+    const { data: rotated, lines: said } = await tool('rotate', name);
+    expect(said.at(-1)).toContain(`rabbitmqctl close_all_user_connections ${name} rotated`);
     await expect(connectAs(created.url)).rejects.toThrow('ACCESS_REFUSED');
     const model = await connectAs(rotated.url);
     const closed = new Promise((resolve) => model.once('close', resolve));

@@ -1,4 +1,5 @@
 import type { ManagementApi } from '../management-api';
+import { lastingQueues } from '../queue-pages';
 
 const EVENTS = 'events';
 /** Default suffix of a queue name, after its account's name and a dot. */
@@ -28,11 +29,9 @@ export async function listenerQueues(api: ManagementApi, account: string): Promi
   return (await ownQueues(api, account)).filter(({ name }) => !name.endsWith('.dead'));
 }
 
-/** Every queue that is named after the account. */
-export async function ownQueues(api: ManagementApi, account: string): Promise<ListenerQueue[]> {
-  const all = await api.list<ListenerQueue>(`queues/${api.vhost}?columns=name,arguments`);
-  return all.filter(({ name }) => name.startsWith(`${account}.`));
-}
+/** Every queue that is named after the account. The broker looks for them: there may be any number of others. */
+export const ownQueues = (api: ManagementApi, account: string): Promise<ListenerQueue[]> =>
+  lastingQueues<ListenerQueue>(api, `^${account}\\.`);
 
 /** Declares a missing queue with its dead-letter queue. One that is there stays: an earlier version may have declared it with other arguments. */
 export async function declareListenerQueue(api: ManagementApi, queue: string): Promise<void> {

@@ -127,7 +127,14 @@ async function settleQueues(api: ManagementApi, name: string, { events, queues }
 async function rotate(api: ManagementApi, amqpUrl: string, name: string): Promise<Output> {
   const tags = tagsOf(await requireOurs(api, name));
   const url = await setPassword(api, amqpUrl, name, tags);
-  return { lines: [`Account ${name} has a new password. Its URL, shown this once:`, url], data: { name, url } };
+  return {
+    lines: [
+      `Account ${name} has a new password. Its URL, shown this once:`,
+      url,
+      `Connections with the old one stay open: rabbitmqctl close_all_user_connections ${name} rotated`,
+    ],
+    data: { name, url },
+  };
 }
 
 async function list(api: ManagementApi): Promise<Output> {

@@ -1,4 +1,4 @@
-import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { commandLine } from './processes.mjs';
@@ -30,12 +30,28 @@ export function takeLock(file) {
       }
       const holder = holderOf(file);
       if (holder) return { holder };
-      rmSync(file, { force: true });
+      removeStale(file, `${mine}.stale`);
     }
   } finally {
     rmSync(mine, { force: true });
   }
   throw new Error(`${file} cannot be locked; delete it`);
+}
+
+/**
+ * Removes a lock without a holder. Somebody else may have done so since, and have it now: then it is put back.
+ * @param {string} file
+ * @param {string} aside
+ */
+function removeStale(file, aside) {
+  try {
+    renameSync(file, aside);
+  } catch (error) {
+    if (error.code === 'ENOENT') return;
+    throw error;
+  }
+  if (holderOf(aside)) renameSync(aside, file);
+  else rmSync(aside);
 }
 
 /**

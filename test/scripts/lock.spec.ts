@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { Script, testDirectory } from './script';
 
 /** Prints who has the lock, keeps it until it is spoken to, and says when it has let go. */
@@ -19,6 +19,26 @@ const WAITER = `
   const release = await waitForLock(process.argv[1], (holder) => console.log(holder));
   console.log('"mine"');
   release();
+`;
+
+/** Another process takes the stale lock over after this one has read it. */
+const LATE = `
+  import fs from 'node:fs';
+  import { syncBuiltinESMExports } from 'node:module';
+  import { takeLock } from './scripts/processes/lock.mjs';
+  const [file, other] = process.argv.slice(1);
+  const { readFileSync } = fs;
+  let isRead = false;
+  fs.readFileSync = (path, ...rest) => {
+    const content = readFileSync(path, ...rest);
+    if (path === file && !isRead) {
+      isRead = true;
+      fs.writeFileSync(file, other);
+    }
+    return content;
+  };
+  syncBuiltinESMExports();
+  console.log(JSON.stringify(takeLock(file).holder ?? 'mine'));
 `;
 
 const directory = testDirectory();
@@ -61,6 +81,15 @@ describe('the lock of a checkout', () => {
     writeFileSync(file, String(stranger.pid));
     expect(await new Script(HOLDER, [file]).next()).toBe('mine');
     stranger.kill('SIGKILL');
+  });
+
+  it('stays with the first one that takes it over', async () => {
+    const other = new Script(HOLDER, [directory.path('other.lock')]);
+    await other.next();
+    writeFileSync(file, '1');
+    expect(await new Script(LATE, [file, String(other.pid)]).next()).toBe(other.pid);
+    expect(readFileSync(file, 'utf8')).toBe(String(other.pid));
+    rmSync(file);
   });
 
   it('is waited for, and its holder named', async () => {

@@ -26,7 +26,7 @@ afterAll(async () => {
 afterEach(() => dataSource.query('TRUNCATE api_keys, outbox CASCADE'));
 
 async function keys(line: string): Promise<Output> {
-  const { run } = readCommandLine(line.split(' '));
+  const run = readCommandLine(line.split(' '));
   if (!run) throw new Error('that only helps');
   return run(new ApiKeysRepository(dataSource));
 }

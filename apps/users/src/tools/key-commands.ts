@@ -55,128 +55,142 @@ const OPTIONS = {
 
 type Values = ValuesOf<typeof OPTIONS>;
 
+/** Executes a valid command. */
+type Run = (keys: ApiKeysRepository) => Promise<Output>;
+
 interface Command {
   /** Options in addition to --json. */
   options: readonly (keyof Values)[];
-  run(keys: ApiKeysRepository, positionals: string[], values: Values): Promise<Output>;
+  /** @throws UsageError */
+  read(positionals: string[], values: Values): Run;
 }
 
 const COMMANDS: Record<string, Command> = {
   create: {
     options: ['name', 'expires-in'],
-    async run(keys, positionals, values) {
+    read(positionals, { name = '', ...values }) {
       if (positionals.length > 0) throw new UsageError('create takes no KEY: keys are random. Name it with --name.');
       const key = newApiKey();
-      const name = values.name ?? '';
       const problem = nameProblem(name);
       if (problem) throw new UsageError(`--name${problem}.`);
       const { secret, token } = newToken(expiry(values));
-      await keys.create(key, name, token);
-      return {
-        lines: [`API key  ${key}`, ...secretLines(secret, token.expiresAt)],
-        data: { key, name, ...secretData(secret, token) },
+      return async (keys) => {
+        await keys.create(key, name, token);
+        return {
+          lines: [`API key  ${key}`, ...secretLines(secret, token.expiresAt)],
+          data: { key, name, ...secretData(secret, token) },
+        };
       };
     },
   },
   list: {
     options: ['limit'],
-    async run(keys, [text, ...stray], values) {
+    read([text, ...stray], { limit }) {
       if (stray.length > 0) throw new UsageError('list takes one TEXT.');
-      const most = values.limit === undefined ? MOST_LISTED : wholeNumber('--limit', values.limit, 1_000_000);
-      const found = await keys.list(text, most + 1);
-      const [listed, more] = [found.slice(0, most), found.length > most];
-      const lines = listed.length > 0 ? listed.flatMap(listLines) : ['There are no such API keys.'];
-      return {
-        lines: [...lines, ...(more ? [`These are the first ${most}: give a TEXT, or a greater --limit.`] : [])],
-        data: { keys: listed, more },
+      const most = limit === undefined ? MOST_LISTED : wholeNumber('--limit', limit, 1_000_000);
+      return async (keys) => {
+        const found = await keys.list(text, most + 1);
+        const [listed, more] = [found.slice(0, most), found.length > most];
+        const lines = listed.length > 0 ? listed.flatMap(listLines) : ['There are no such API keys.'];
+        if (more) lines.push(`These are the first ${most}: give a TEXT, or a greater --limit.`);
+        return { lines, data: { keys: listed, more } };
       };
     },
   },
   'issue-token': {
     options: ['expires-in'],
-    async run(keys, positionals, values) {
+    read(positionals, values) {
       const key = onlyKey('issue-token', positionals);
       const { secret, token } = newToken(expiry(values));
-      if (!(await keys.issueToken(key, token))) throw unknownKey(key);
-      return { lines: secretLines(secret, token.expiresAt), data: { key, ...secretData(secret, token) } };
+      return async (keys) => {
+        if (!(await keys.issueToken(key, token))) throw unknownKey(key);
+        return { lines: secretLines(secret, token.expiresAt), data: { key, ...secretData(secret, token) } };
+      };
     },
   },
   rotate: {
     options: ['grace', 'expires-in'],
-    async run(keys, positionals, values) {
+    read(positionals, { grace = '24h', ...values }) {
       const key = onlyKey('rotate', positionals);
-      const grace = values.grace ?? '24h';
       const graceSeconds = seconds('--grace', grace, 0);
       const { secret, token } = newToken(expiry(values));
-      if (!(await keys.rotate(key, token, graceSeconds))) throw unknownKey(key);
-      return {
-        lines: [...secretLines(secret, token.expiresAt), `Earlier tokens expire in ${grace}.`],
-        data: { key, ...secretData(secret, token), graceSeconds },
+      return async (keys) => {
+        if (!(await keys.rotate(key, token, graceSeconds))) throw unknownKey(key);
+        return {
+          lines: [...secretLines(secret, token.expiresAt), `Earlier tokens expire in ${grace}.`],
+          data: { key, ...secretData(secret, token), graceSeconds },
+        };
       };
     },
   },
-  disable: { options: [], run: (keys, positionals) => setDisabled(keys, onlyKey('disable', positionals), true) },
-  enable: { options: [], run: (keys, positionals) => setDisabled(keys, onlyKey('enable', positionals), false) },
+  disable: { options: [], read: (positionals) => setDisabled(onlyKey('disable', positionals), true) },
+  enable: { options: [], read: (positionals) => setDisabled(onlyKey('enable', positionals), false) },
   revoke: {
     options: ['token'],
-    async run(keys, positionals, { token: id }) {
+    read(positionals, { token: id }) {
       if ((id === undefined) === (positionals.length === 0)) throw new UsageError('revoke takes a KEY or --token ID.');
-      if (id !== undefined) {
+      if (id === undefined) return revokeAll(onlyKey('revoke', positionals));
+      return async (keys) => {
         if (!(await keys.revokeToken(id))) throw new KeyError(`There is no token with the id "${id}".`);
         return { lines: [`Token ${id} is revoked.`], data: { revoked: [id] } };
-      }
-      const key = onlyKey('revoke', positionals);
-      const revoked = await keys.revokeAll(key);
-      if (!revoked) throw unknownKey(key);
-      const [{ publishers } = { publishers: [] }] = await keys.list(key, 1);
-      const left = `Broker accounts still publish for it: ${publishers.join(', ')}. npm run keys -- disable ${key} ends that, too.`;
-      return {
-        lines: [`Revoked ${revoked.length} token(s) of ${key}.`, ...(publishers.length > 0 ? [left] : [])],
-        data: { key, revoked },
       };
     },
   },
   grant: {
     options: ['publisher'],
-    async run(keys, positionals, values) {
-      const key = onlyKey('grant', positionals);
-      const publisher = account('grant', values);
-      if (!(await keys.grant(key, publisher))) throw unknownKey(key);
+    read(positionals, values) {
+      const [key, publisher] = [onlyKey('grant', positionals), account('grant', values)];
       const who = publisher === ANYBODY ? 'Every publisher that the broker accepts' : `The broker account "${publisher}"`;
-      return { lines: [`${who} may publish for ${key}, within 5 s.`], data: { key, publisher } };
+      return async (keys) => {
+        if (!(await keys.grant(key, publisher))) throw unknownKey(key);
+        return { lines: [`${who} may publish for ${key}, within 5 s.`], data: { key, publisher } };
+      };
     },
   },
   withdraw: {
     options: ['publisher'],
-    async run(keys, positionals, values) {
-      const key = onlyKey('withdraw', positionals);
-      const publisher = account('withdraw', values);
-      if (!(await keys.withdraw(key, publisher))) throw new KeyError(`"${publisher}" has no grant for the API key "${key}".`);
-      return { lines: [`"${publisher}" may no longer publish for ${key}.`], data: { key, publisher } };
+    read(positionals, values) {
+      const [key, publisher] = [onlyKey('withdraw', positionals), account('withdraw', values)];
+      return async (keys) => {
+        if (!(await keys.withdraw(key, publisher))) throw new KeyError(`"${publisher}" has no grant for the API key "${key}".`);
+        return { lines: [`"${publisher}" may no longer publish for ${key}.`], data: { key, publisher } };
+      };
     },
   },
 };
 
-async function setDisabled(keys: ApiKeysRepository, key: string, disabled: boolean): Promise<Output> {
-  if (!(await keys.setDisabled(key, disabled))) throw unknownKey(key);
-  return { lines: [`${key} is ${disabled ? 'disabled' : 'enabled'}.`], data: { key, disabled } };
-}
+const setDisabled =
+  (key: string, disabled: boolean): Run =>
+  async (keys) => {
+    if (!(await keys.setDisabled(key, disabled))) throw unknownKey(key);
+    return { lines: [`${key} is ${disabled ? 'disabled' : 'enabled'}.`], data: { key, disabled } };
+  };
 
-/** A valid command line. */
-export interface Invocation {
-  /** Absent when --help is given. */
-  run?: (keys: ApiKeysRepository) => Promise<Output>;
-}
+const revokeAll =
+  (key: string): Run =>
+  async (keys) => {
+    const revoked = await keys.revokeAll(key);
+    if (!revoked) throw unknownKey(key);
+    const [{ publishers } = { publishers: [] }] = await keys.list(key, 1);
+    const left = `Broker accounts still publish for it: ${publishers.join(', ')}. npm run keys -- disable ${key} ends that, too.`;
+    return {
+      lines: [`Revoked ${revoked.length} token(s) of ${key}.`, ...(publishers.length > 0 ? [left] : [])],
+      data: { key, revoked },
+    };
+  };
 
-/** @throws UsageError */
-export function readCommandLine(args: string[]): Invocation {
+/**
+ * @returns undefined when --help is given
+ * @throws UsageError
+ */
+export function readCommandLine(args: string[]): Run | undefined {
   const commands = Object.fromEntries(
     Object.entries(COMMANDS).map(([name, { options }]) => [name, [...options, 'json'] as const]),
   );
   const understood = readArguments({ options: OPTIONS, commands }, args);
-  if (!understood) return {};
+  if (!understood) return undefined;
   const { command, words, values } = understood;
-  return { run: (keys) => COMMANDS[command].run(keys, words, values) };
+  return COMMANDS[command].read(words, values);
 }
 
 function onlyKey(command: string, [key, ...more]: string[]): string {

@@ -10,7 +10,7 @@ import { HELP, KeyError, readCommandLine } from './key-commands';
 const output = new ToolOutput();
 
 async function main(args: string[]): Promise<void> {
-  const { run } = readCommandLine(args);
+  const run = readCommandLine(args);
   if (!run) return console.log(HELP.trimEnd());
   const settings = { name: 'users keys', config: new KeysConfig(), ...DATABASE };
   output.result(await onDatabase(settings, (dataSource) => run(new ApiKeysRepository(dataSource))));

@@ -1,5 +1,6 @@
-import type { IncomingMessage } from 'node:http';
-import { Socket } from 'node:net';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { connect, Socket, type AddressInfo } from 'node:net';
 import { requestsInPieces } from './body-pieces';
 
 const KIBIBYTE = 1024;
@@ -53,5 +54,18 @@ describe(requestsInPieces.name, () => {
   it('ends without a body', async () => {
     await push();
     expect(read).toEqual([]);
+  });
+
+  it('keeps no trailers', async () => {
+    const server = createServer({ IncomingMessage: Request }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const client = connect((server.address() as AddressInfo).port, '127.0.0.1');
+    client.write('POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n0\r\nx-trailer: y\r\n\r\n');
+    const [received, response] = (await once(server, 'request')) as [IncomingMessage, ServerResponse];
+    await once(received.resume(), 'end');
+    expect([received.rawTrailers, received.trailers]).toEqual([[], {}]);
+    await once(response.end(), 'close');
+    client.destroy();
+    await once(server.close(), 'close');
   });
 });

@@ -26,6 +26,8 @@ export function requestsInPieces(arrived: (request: IncomingMessage, bytes: numb
     override push(piece: Buffer | null): boolean {
       if (piece === null) {
         this.passOn();
+        // Nobody reads them, and the request may wait with 16 KiB of them.
+        if (this.rawTrailers.length > 0) [this.rawTrailers, this.trailers] = [[], {}];
         return super.push(null);
       }
       if (this.hasBegun) arrived(this, piece.length);

@@ -194,6 +194,16 @@ describe(Hold.name, () => {
       jest.advanceTimersByTime(20);
       expect(last.work).toHaveBeenCalledWith();
     });
+
+    it('is no small call when its client has left', () => {
+      const { hold, work } = large();
+      jest.advanceTimersByTime(10);
+      expect(work).toHaveBeenCalledWith();
+      const smallCall = jest.spyOn(capacity.largeBodies, 'smallCall');
+      hold.close();
+      hold.begin();
+      expect(smallCall).not.toHaveBeenCalled();
+    });
   });
 
   it('gives an exception at the start of a waiting call to this call, not to the one that ends', () => {

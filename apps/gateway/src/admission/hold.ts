@@ -84,7 +84,7 @@ export class Hold {
   /** The body has arrived. @returns the limit that was reached; then the call holds nothing any more */
   begin(): Limit | undefined {
     const { places, answers, largeBodies } = this.capacity;
-    if (!this.large) largeBodies.smallCall(this.apiKey);
+    if (!this.large && !this.closed) largeBodies.smallCall(this.apiKey);
     const met = places.take(this.kind, this.apiKey);
     if (met) return this.refused(limitOf('in_flight', met));
     const bytes = answers.expect(this.kind, this.operation, this.apiKey);

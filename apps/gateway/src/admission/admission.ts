@@ -17,6 +17,7 @@ import { changesRows, isHealth, kindOf } from './kinds';
 import { LARGE_BYTES, LargeBodies } from './large-bodies';
 import { bytesArriving, bytesArrivingLimit } from '../server/metrics';
 import { notServed } from '../server/methods';
+import { networkOf } from '../server/network-of';
 import { ambiguityOf } from './oddities';
 import type { UnreadRefusal } from './refuse-unread';
 import { Places } from './places';
@@ -92,10 +93,11 @@ export class Admission {
     const { places, answers } = this.capacity;
     if (!kind) return answers.isFullForNobody && !isHealth(request) ? { limit: 'strangers' } : undefined;
     if (places.isFull(kind)) return { limit: 'in_flight' };
-    if (!places.isUneven(kind) && !this.authenticator.isFull) return undefined;
+    const network = networkOf(request.socket);
+    if (!places.isUneven(kind) && !this.authenticator.isFull(network)) return undefined;
     const credentials = credentialsOf(request);
     if (!credentials) return undefined;
-    if (this.authenticator.isRefused(credentials)) return { limit: 'credentials' };
+    if (this.authenticator.isRefused(credentials, network)) return { limit: 'credentials' };
     if (!this.authenticator.isAccepted(credentials)) return undefined;
     const met = places.problem(kind, credentials.apiKey);
     return met && { limit: limitOf('in_flight', met), apiKey: credentials.apiKey };
@@ -215,7 +217,11 @@ export class Admission {
   private async authenticate(request: FastifyRequest): Promise<{ apiKey: string; isDisabled: boolean }> {
     const credentials = credentialsOf(request.raw);
     const verdict = credentials
-      ? await this.authenticator.verdictOf(credentials, { requestId: request.id, span: request.span })
+      ? await this.authenticator.verdictOf(credentials, {
+          requestId: request.id,
+          span: request.span,
+          network: networkOf(request.raw.socket),
+        })
       : 'refused';
     if (!credentials || verdict === 'refused') {
       throw new ApiError('UNAUTHENTICATED', 'A valid x-svc-api-key and x-svc-auth-token are required.');

@@ -31,7 +31,10 @@ const PROBE: Credentials = { apiKey: 'probe', tokenHash: '0'.repeat(64), cacheKe
 export const NOT_CHECKED = 'The credentials cannot be checked at the moment. Nothing was done.';
 
 /** The request whose credentials are checked. */
-type Asker = Pick<CallOptions, 'requestId' | 'span'>;
+interface Asker extends Pick<CallOptions, 'requestId' | 'span'> {
+  /** Of the client: first questions of different ones take turns. */
+  network?: string;
+}
 
 /** Checks credentials: asks the users service, and caches its verdicts. */
 export class Authenticator {
@@ -82,8 +85,8 @@ export class Authenticator {
   }
 
   /** Whether a call with these credentials is refused because too many new ones are being checked. Asks no question. */
-  isRefused({ cacheKey }: Credentials): boolean {
-    if (!this.semaphore.isFull || this.questions.has(cacheKey) || this.cache.get(cacheKey)) return false;
+  isRefused({ cacheKey }: Credentials, network: string): boolean {
+    if (!this.semaphore.isFull(network) || this.questions.has(cacheKey) || this.cache.get(cacheKey)) return false;
     authentications.inc({ source: 'unavailable' });
     return true;
   }
@@ -106,8 +109,8 @@ export class Authenticator {
   }
 
   /** Whether {@link isRefused} can be true. */
-  get isFull(): boolean {
-    return this.semaphore.isFull;
+  isFull(network: string): boolean {
+    return this.semaphore.isFull(network);
   }
 
   /**
@@ -129,13 +132,13 @@ export class Authenticator {
 
   private async first(credentials: Credentials, asker: Asker): Promise<Verdict> {
     const running = this.questions.get(credentials.cacheKey);
-    if (!running && (this.isWaitingToRetry() || this.semaphore.isFull)) throw unavailable();
+    if (!running && (this.isWaitingToRetry() || this.semaphore.isFull(networkIn(asker)))) throw unavailable();
     authentications.inc({ source: 'miss' });
     return (running ?? this.question(credentials, () => this.askInTurn(credentials, asker))).catch(throwUnavailable);
   }
 
   private async askInTurn(credentials: Credentials, asker: Asker): Promise<Verdict> {
-    const turn = this.semaphore.take();
+    const turn = this.semaphore.take(networkIn(asker));
     if (turn !== true && !(await turn)) throw new Error('Too many new credentials are being checked.');
     try {
       if (turn !== true && this.away) throw new Error('The users service does not answer.');
@@ -152,7 +155,7 @@ export class Authenticator {
     if (this.isWaitingToRetry()) return undefined;
     // The renewal of a refused verdict may wait: meanwhile the credentials stay refused.
     const isWrong = known.verdict === 'refused';
-    if (isWrong && this.semaphore.isFull) return undefined;
+    if (isWrong && this.semaphore.isFull(networkIn(asker))) return undefined;
     authentications.inc({ source: 'renewal' });
     const question = isWrong
       ? this.question(credentials, () => this.askInTurn(credentials, asker))
@@ -180,10 +183,14 @@ export class Authenticator {
     return question;
   }
 
-  private async answerOf({ apiKey, tokenHash, cacheKey }: Credentials, asker: Asker): Promise<Verdict> {
+  private async answerOf({ apiKey, tokenHash, cacheKey }: Credentials, { requestId, span }: Asker): Promise<Verdict> {
     const askedAt = this.now();
     try {
-      const answer = await this.rabbit.call(Authenticate, { apiKey, tokenHash }, { timeoutMs: QUESTION_TIMEOUT_MS, ...asker });
+      const answer = await this.rabbit.call(
+        Authenticate,
+        { apiKey, tokenHash },
+        { timeoutMs: QUESTION_TIMEOUT_MS, requestId, span },
+      );
       const { verdict } = answer.parse();
       if (!VERDICTS.includes(verdict)) throw new Error('The users service gave an unknown verdict.');
       this.answeredAt = this.now();
@@ -206,6 +213,7 @@ export class Authenticator {
   }
 }
 
+const networkIn = ({ network = '' }: Asker) => network;
 const isSilence = (error: unknown) => error instanceof ApiError && error.status === 'DEADLINE_EXCEEDED';
 
 function used(source: 'hit' | 'stale', { verdict }: KnownVerdict): Verdict {

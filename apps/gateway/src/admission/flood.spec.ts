@@ -5,11 +5,15 @@ import { eventually } from '@app/testing/eventually';
 import { StubUsers, who } from '../../test/stub-users';
 import { Authenticator, MAX_FIRST_QUESTIONS, MAX_WAITING_QUESTIONS } from './authenticator';
 
+/** First questions of one network that wait when others have none. */
+const MOST_WAITING = Math.ceil(0.8 * MAX_WAITING_QUESTIONS);
+
 describe('a flood of new credentials', () => {
   let users: StubUsers;
   let now: number;
   let authenticator: Authenticator;
-  const verdictOf = (credentials = who('ada')) => authenticator.verdictOf(credentials, { requestId: 'request-1' });
+  const verdictOf = (credentials = who('ada'), network = 'flood') =>
+    authenticator.verdictOf(credentials, { requestId: 'request-1', network });
 
   beforeAll(() => Logger.overrideLogger(false));
   const LOST = new ApiError('DEADLINE_EXCEEDED', 'no answer');
@@ -20,7 +24,7 @@ describe('a flood of new credentials', () => {
     authenticator = new Authenticator(users, 600_000, () => now);
     await verdictOf();
     users.at = 'hand';
-    const strangers = MAX_FIRST_QUESTIONS + MAX_WAITING_QUESTIONS;
+    const strangers = MAX_FIRST_QUESTIONS + MOST_WAITING;
     flood = Array.from({ length: strangers }, (_, index) => verdictOf(who(`stranger ${index}`)));
     flood.forEach((one) => void one.catch(() => undefined));
   });
@@ -39,11 +43,23 @@ describe('a flood of new credentials', () => {
     await expect(grace).resolves.toBe('accepted');
   });
 
+  it('asks for those of another network in turn', async () => {
+    const other = verdictOf(who('grace'), 'other');
+    users.asked[1].settle('refused');
+    users.asked[2].settle('refused');
+    await eventually(() => users.asked.some(({ apiKey }) => apiKey === 'grace'));
+    users.at = 'once';
+    users.verdict = 'accepted';
+    users.asked.forEach(({ settle }) => settle('accepted'));
+    await expect(other).resolves.toBe('accepted');
+    await Promise.all(flood);
+  });
+
   it('refuses a call that waited longer than the timeout of a question', async () => {
     now += 1001;
     users.asked.forEach(({ settle }) => settle('refused'));
     const outcomes = await Promise.allSettled(flood);
-    expect(outcomes.filter(({ status }) => status === 'rejected')).toHaveLength(MAX_WAITING_QUESTIONS);
+    expect(outcomes.filter(({ status }) => status === 'rejected')).toHaveLength(MOST_WAITING);
     expect(users.asked).toHaveLength(1 + MAX_FIRST_QUESTIONS);
   });
 

@@ -23,11 +23,6 @@ export class Pace {
     return this.begun < this.most && this.queued === 0;
   }
 
-  /** Pieces that wait for a later iteration. */
-  get waiting(): number {
-    return this.queued;
-  }
-
   /** Begins now, if {@link isFree}, else later. */
   begin(work: () => void): void {
     if (!this.isFree) return void this.later(work);

@@ -2,6 +2,9 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { MOST_STRANGERS_WAITING, refuseUnread } from './refuse-unread';
 import type { TooManyRequests } from './too-many-requests';
 
+/** That one address may have alone. */
+const MOST_OF_ADDRESS = 0.8 * MOST_STRANGERS_WAITING;
+
 /** No connection is closed. */
 const open = { onClosed: () => undefined, owedBy: () => [] };
 
@@ -46,18 +49,24 @@ describe(refuseUnread.name, () => {
     expect(begun).toContain('balancer');
   });
 
-  it('refuses a further request, but no health check, when calls and other requests together are as many as may wait', () => {
+  it('refuses a further request, but no health check, when calls and other requests of an address together have its share of the room', () => {
     const refused: string[] = [];
     const server = createServer();
     const tooMany = { refuse: (_: unknown, __: unknown, limit: string) => refused.push(limit) } as unknown as TooManyRequests;
     refuseUnread(server, { refusalUnread: () => undefined, isKnown: () => false }, tooMany, open);
     // Four calls and one other request begin.
-    const ask = (url: string) =>
-      server.emit('request', { url, headers: {}, socket: { destroyed: false } } as IncomingMessage, {} as ServerResponse);
-    for (let request = 0; request < MOST_STRANGERS_WAITING + 8; request++)
+    const ask = (url: string, remoteAddress = '192.0.2.1') =>
+      server.emit(
+        'request',
+        { url, headers: {}, socket: { destroyed: false, remoteAddress } } as IncomingMessage,
+        {} as ServerResponse,
+      );
+    for (let request = 0; request < MOST_OF_ADDRESS + 8; request++)
       ask(request % 2 ? '/v1/users/add' : '/docs/swagger-ui-bundle.js');
     for (let check = 0; check < 10; check++) ask('/health/ready');
     expect(refused).toEqual(['strangers', 'strangers', 'strangers']);
+    ask('/v1/users/add', '192.0.2.2');
+    expect(refused).toHaveLength(3);
   });
 
   it('lets no request of a closed connection wait', () => {
@@ -76,7 +85,7 @@ describe(refuseUnread.name, () => {
         );
     };
     // One begins.
-    ask(1 + MOST_STRANGERS_WAITING);
+    ask(1 + MOST_OF_ADDRESS);
     for (const leave of left.splice(0, 10)) leave();
     ask(10);
     expect(refused).toEqual([]);

@@ -3,10 +3,12 @@ import type { Limit, TooManyRequests } from './too-many-requests';
 import { isHealth, kindOf } from './kinds';
 import { ambiguityOf } from './oddities';
 import type { Connections } from '../server/connections';
+import { networkOf } from '../server/network-of';
 import { requestIdOf } from '../server/request-id';
 import { standBefore } from '../server/stand-before';
 import { strangersWaiting, strangersWaitingLimit } from '../server/metrics';
 import { Pace } from './pace';
+import { Shares } from './shares';
 
 /**
  * Most calls of unknown callers that begin in one iteration of the event loop. Such a call may take a millisecond: a question about credentials.
@@ -35,7 +37,7 @@ export interface UnreadChecks {
 
 /**
  * Refuses requests before Fastify handles them, because Fastify would take time that the calls in flight need. Lets only a few requests of unknown
- * callers begin in each iteration of the event loop, those of different addresses in turn.
+ * callers begin in each iteration of the event loop. Addresses take turns, and have shares of the room for those that wait.
  *
  * @param server its current request listeners run after this one
  */
@@ -48,13 +50,8 @@ export function refuseUnread(
   const strangers = new Pace(MOST_STRANGERS);
   const visitors = new Pace(MOST_VISITORS);
   const health = new Pace(MOST_CHECKS);
-  const waiting = () => strangers.waiting + visitors.waiting;
+  const waiting = new Shares(MOST_STRANGERS_WAITING, (held) => strangersWaiting.set(held));
   strangersWaitingLimit.set(MOST_STRANGERS_WAITING);
-  const begin = (request: IncomingMessage, next: () => void) => {
-    strangersWaiting.set(waiting());
-    // The client may have left meanwhile.
-    if (!request.socket.destroyed) next();
-  };
   standBefore(server, (request, response, next) => {
     // The answer to that one ends the connection.
     if (isBehindAmbiguous(response, connections.owedBy(request.socket))) return;
@@ -62,15 +59,24 @@ export function refuseUnread(
     if (limit) return tooMany.refuse(response, requestIdOf(request), limit, { apiKey });
     const pace = kindOf(request.url) ? strangers : isHealth(request) ? health : visitors;
     if (pace.isFree) return pace.begin(next);
-    if (pace !== health) {
+    const network = networkOf(request.socket);
+    let isCounted = pace !== health;
+    if (isCounted) {
       if (checks.isKnown(request)) return next();
-      if (waiting() >= MOST_STRANGERS_WAITING) return tooMany.refuse(response, requestIdOf(request), 'strangers');
+      if (waiting.take(network, 1)) return tooMany.refuse(response, requestIdOf(request), 'strangers');
     }
-    const leave = pace.later(() => begin(request, next), request.socket.remoteAddress);
-    strangersWaiting.set(waiting());
+    const giveRoom = () => {
+      if (isCounted) waiting.give(network, 1);
+      isCounted = false;
+    };
+    const leave = pace.later(() => {
+      giveRoom();
+      // The client may have left meanwhile.
+      if (!request.socket.destroyed) next();
+    }, network);
     connections.onClosed(response, () => {
       leave();
-      strangersWaiting.set(waiting());
+      giveRoom();
     });
   });
 }

@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import { FairQueue } from '@app/amqp/calls/fair-queue';
 import { inNextIteration } from './in-next-iteration';
+import { networkOf } from './network-of';
 import { stopReading } from './stop-reading';
 
 /** Requests of such connections that are parsed in one iteration before the other ones wait. Each takes some 8 µs, and beside neighbours 20. */
@@ -52,7 +53,7 @@ export class UnprovedConnections {
       if (state !== 'read' || socket === current || socket.isPaused()) continue;
       this.states.set(socket, 'waiting');
       stopReading(socket);
-      this.queue.add(socket.remoteAddress ?? '', socket);
+      this.queue.add(networkOf(socket), socket);
     }
   }
 

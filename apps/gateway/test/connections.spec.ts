@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import type { Server } from 'node:http';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
+import { eventually } from '@app/testing/eventually';
 import { SERVER_LIMITS } from '../src/server/server-limits';
 import { UnprovedConnections } from '../src/server/unproved-connections';
 import { RunningGateway, textOf, responsesIn } from './running-gateway';
@@ -164,26 +165,61 @@ describe('connections', () => {
     await gateway.stop();
   });
 
-  it('above the limit are closed unread, and there is room again when one has ended', async () => {
-    const gateway = await RunningGateway.start({ limits: { maxConnections: 2 } });
-    const refused = () => gateway.metric('gateway_connections_refused_total');
-    const before = (await refused()) ?? 0;
-    const [first, second] = [await gateway.connect(), await gateway.connect()];
-    const text = textOf(second);
-    first.write(CALL);
-    await once(first, 'data');
-    const third = await gateway.connect();
-    expect(await textOf(third)).toBe('');
-    expect(await refused()).toBe(before + 1);
+  it('above the limit take the place of an idle one, first of one without a proved key, and are closed unread when all owe answers', async () => {
+    const gateway = await RunningGateway.start({ limits: { maxConnections: 3 } });
+    const counts = async () => [
+      await gateway.metric('gateway_connections_closed_total', { reason: 'idle' }),
+      await gateway.metric('gateway_connections_refused_total'),
+    ];
+    const [closed = 0, refused = 0] = await counts();
+    const proved = await gateway.connect();
+    proved.write(CALL);
+    await once(proved, 'data');
+    const unproved = await openOne(gateway);
+    const ends = [unproved, proved].map(textOf);
+    const { finish } = gateway.rabbit.hold();
+    const atWork: Promise<string>[] = [];
+    const call = async (socket: Socket) => {
+      const { calls } = gateway.rabbit;
+      const before = calls.length;
+      atWork.push(textOf(socket));
+      socket.write(LAST_CALL);
+      await eventually(() => calls.length > before);
+    };
+    await call(await gateway.connect());
+    await call(await gateway.connect());
+    expect([await ends[0], ...(await counts())]).toEqual(['', closed + 1, refused]);
+    await call(await gateway.connect());
+    expect([await ends[1], ...(await counts())]).toEqual(['', closed + 2, refused]);
+    expect(await textOf(await gateway.connect())).toBe('');
+    expect(await counts()).toEqual([closed + 2, refused + 1]);
+    expect(await gateway.log.line({ unread: 0 })).toMatchObject({ address: '127.0.0.1' });
     expect(await gateway.log.line({ msg: 'connections were refused' })).toMatchObject({
       connections: 1,
-      open: 2,
+      open: 3,
       address: '127.0.0.1',
     });
-    first.destroy();
-    second.write(CALL.replace('host: x', 'host: x\r\nconnection: close'));
-    expect(responsesIn(await text)[0].status).toBe(200);
+    finish();
+    for (const text of await Promise.all(atWork)) expect(responsesIn(text)[0].status).toBe(200);
     expect((await gateway.post('/v1/users/add', BODY)).status).toBe(200);
+    await gateway.stop();
+  });
+
+  it('without a proved key are fewer: a further one takes the place of the longest idle one, whose headers may have begun', async () => {
+    const gateway = await RunningGateway.start({ limits: { maxUnproved: 2 } });
+    const begun = await openOne(gateway);
+    begun.write('POST /v1/users/add HTTP/1.1\r\n');
+    const idle = await openOne(gateway);
+    const [begunEnds, idleEnds] = [textOf(begun), textOf(idle)];
+    const proved = await gateway.connect();
+    expect(await begunEnds).toBe('');
+    proved.write(CALL);
+    await once(proved, 'data');
+    const fourth = await openOne(gateway);
+    fourth.write(CALL);
+    await once(fourth, 'data');
+    idle.write(LAST_CALL);
+    expect(responsesIn(await idleEnds)[0].status).toBe(200);
     await gateway.stop();
   });
 
@@ -197,6 +233,16 @@ describe('connections', () => {
     await gateway.stop();
   });
 });
+
+const LAST_CALL = CALL.replace('host: x', 'host: x\r\nconnection: close');
+
+/** A connection that the gateway has accepted. */
+async function openOne(gateway: RunningGateway): Promise<Socket> {
+  const before = (await gateway.metric('gateway_connections')) ?? 0;
+  const socket = await gateway.connect();
+  await eventually(async () => (await gateway.metric('gateway_connections')) === before + 1);
+  return socket;
+}
 
 describe('the port', () => {
   it('has several connections accepted in an iteration of the event loop, where the system can', async () => {

@@ -4,6 +4,7 @@ import type { NestLogger } from '@app/runtime/logger';
 import { dropRestAfter } from './body-pieces';
 import { ClosedConnections, type CloseReason } from './closed-connections';
 import type { Connection, Owed } from './connection';
+import { IdleConnections } from './idle-connections';
 import { inNextIteration } from './in-next-iteration';
 import { connectionsOpen } from './metrics';
 import { Progress } from './progress';
@@ -25,6 +26,7 @@ const KEPT_PART = 7 / 8;
  */
 export class Connections {
   private readonly open = new Map<Socket, Connection>();
+  private readonly idle = new IdleConnections();
   private readonly closed: ClosedConnections;
   private queued = 0;
   private bytes = 0;
@@ -103,15 +105,16 @@ export class Connections {
 
   private opened(socket: Socket): void {
     // The server's own limit counts the connections of one listening socket.
-    if (this.open.size >= this.limits.maxConnections) {
+    if (this.open.size >= this.limits.maxConnections && !this.giveUp(this.idle.first)) {
       this.closed.refuse(socket, this.open.size);
-      socket.destroy();
-      return;
+      return void socket.destroy();
     }
     const connection: Connection = { owed: [], queued: 0, isEnding: false, bytes: 0, progress: new Progress(socket) };
     this.open.set(socket, connection);
     connectionsOpen.inc();
     this.unproved.opened(socket);
+    if (this.unproved.size > this.limits.maxUnproved) this.giveUp(this.idle.firstUnproved);
+    this.idle.add(socket, true);
     // Node resumes reading for the body of a started request, and after a write is flushed: pause again.
     socket.on('resume', () => (connection.queued > 0 || this.reading.isStopped(socket)) && stopReading(socket));
     // Node makes an error for each request that it aborts then. Nobody reads their stacks, and thousands of them take most of a second.
@@ -120,6 +123,7 @@ export class Connections {
     socket.once('close', () => {
       Error.stackTraceLimit = stackTraceLimit;
       this.open.delete(socket);
+      this.idle.delete(socket);
       this.unproved.left(socket);
       connectionsOpen.dec();
       this.release(connection);
@@ -139,7 +143,7 @@ export class Connections {
     if (connection.isEnding || this.isClosing) return this.wait(socket, connection);
     connection.latest = request;
     const owed: Owed = { response, callbacks: [], bytes };
-    connection.owed.push(owed);
+    if (connection.owed.push(owed) === 1) this.idle.delete(socket);
     connection.bytes += bytes;
     this.bytes += bytes;
     if (this.bytes > this.limits.maxOwedBytes) this.closeLargest(socket);
@@ -163,6 +167,7 @@ export class Connections {
     const place = connection.owed.indexOf(owed);
     if (place < 0 || !this.open.has(socket)) return;
     connection.owed.splice(place, 1);
+    if (connection.owed.length === 0) this.idle.add(socket, this.unproved.has(socket));
     const { req } = owed.response;
     if (req.complete) this.forget(connection, req, owed.bytes);
     else req.once('close', () => this.forget(connection, req, owed.bytes));
@@ -190,9 +195,7 @@ export class Connections {
     let longest = latest;
     let most = this.open.get(latest)?.queued ?? 0;
     for (const [socket, { queued }] of this.open) {
-      if (queued <= most) continue;
-      longest = socket;
-      most = queued;
+      if (queued > most) [longest, most] = [socket, queued];
     }
     return longest;
   }
@@ -222,12 +225,20 @@ export class Connections {
     for (const [socket, { progress }] of this.open) if (!progress.isEnough(now, this.limits)) this.close(socket, 'unread');
   }
 
+  /** Closes an idle connection, so that a new one has its place. @returns false when there is none */
+  private giveUp(idle?: Socket): boolean {
+    if (idle) this.close(idle, 'idle');
+    return idle !== undefined;
+  }
+
   close(socket: Socket, reason: CloseReason): void {
     this.closed.count(socket, reason);
+    this.idle.delete(socket);
     const connection = this.open.get(socket);
-    // At once: further requests may arrive before its end is reported.
+    // At once: further requests and connections may arrive before its end is reported.
     if (connection) this.release(connection);
     socket.destroy();
+    this.unproved.left(socket);
   }
 
   private release(connection: Connection): void {

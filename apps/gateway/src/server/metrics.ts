@@ -89,16 +89,16 @@ export const connectionsOpen = new Gauge({ name: 'gateway_connections', help: 'O
 
 export const connectionsLimit = new Gauge({
   name: 'gateway_connections_limit',
-  help: 'With as many open connections, further ones are closed unread.',
+  help: 'With as many open connections, the next one takes the place of an idle one, or is closed unread when none is idle.',
 });
 
 export const connectionsRefused = new Counter({
   name: 'gateway_connections_refused_total',
-  help: 'Connections closed unread, because too many were open.',
+  help: 'Connections closed unread, because too many were open and none was idle.',
 });
 
 export const connectionsClosed = new Counter({
   name: 'gateway_connections_closed_total',
-  help: 'Connections closed while they owed answers: the client did not read them (unread), sent too many requests without waiting (pipelined), or sent a body in many small pieces without a proved API key, beside too many others (pieces). Or its requests took most memory when those of all together took too much (memory).',
+  help: 'Connections closed because of a limit: the client did not read its answers (unread), sent too many requests without waiting (pipelined), or sent a body in many small pieces without a proved API key, beside too many others (pieces). Its requests took most memory when those of all together took too much (memory). Or it was idle for longest when there were too many connections (idle).',
   labelNames: ['reason'],
 });

@@ -12,8 +12,16 @@ export interface ServerLimits {
   keepAliveTimeoutMs: number;
   /** Size of the headers with the request line. Limits the number of headers too. */
   maxHeaderBytes: number;
-  /** Open connections; a further one is closed unread. Far above the calls in flight, because most connections of load balancers are idle. */
+  /**
+   * Open connections; a further one takes the place of an idle one, or is closed unread. Far above the calls in flight, because most connections of load
+   * balancers are idle.
+   */
   maxConnections: number;
+  /**
+   * Those among them without a proved key; with one more the one that is idle for longest is closed. It bounds the memory of headers that have begun and
+   * do not end, because Node does not show these.
+   */
+  maxUnproved: number;
   /**
    * Connections that the kernel holds for each listening socket until the process accepts them. A client beyond them waits a second, then two. Node's
    * default is 511, and the kernel's `net.core.somaxconn` is an upper bound.
@@ -52,6 +60,7 @@ export const SERVER_LIMITS: ServerLimits = {
   keepAliveTimeoutMs: 65_000,
   maxHeaderBytes: 16 * 1024,
   maxConnections: 10_000,
+  maxUnproved: 4000,
   backlog: 4096,
   unreadTimeoutMs: 30_000,
   leastBytesPerSecond: 64 * 1024,

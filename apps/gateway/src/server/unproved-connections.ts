@@ -27,6 +27,14 @@ export class UnprovedConnections {
   private atOnce = 1;
   private readonly schedule = inNextIteration(() => this.nextIteration());
 
+  get size(): number {
+    return this.states.size;
+  }
+
+  has(socket: Socket): boolean {
+    return this.states.has(socket);
+  }
+
   opened(socket: Socket): void {
     this.states.set(socket, 'read');
     // Node resumes reading when a body is wanted, and after a write is flushed.

@@ -163,12 +163,17 @@ export const GATEWAY_MUTANTS = [
   },
   {
     name: 'waiting requests of closed connections',
-    edits: [[`${ADMISSION}/refuse-unread.ts`, '      leave();\n', '']],
+    edits: [[`${ADMISSION}/refuse-unread.ts`, '      leave();\n      giveRoom();\n', '']],
     test: [`${ADMISSION}/refuse-unread.spec.ts`, 'lets no request of a closed connection wait'],
   },
   {
+    name: 'any number of connections without a proved key',
+    edits: [[`${SERVER}/connections.ts`, 'this.unproved.size > this.limits.maxUnproved', 'this.unproved.size > Infinity']],
+    test: ['apps/gateway/test/connections.spec.ts', 'without a proved key are fewer'],
+  },
+  {
     name: 'refusals for closed connections',
-    edits: [[`${ADMISSION}/pace.ts`, 'return () => this.remove(work);', 'return () => undefined;']],
+    edits: [[`${SERVER}/pace.ts`, 'return () => this.remove(work);', 'return () => undefined;']],
     test: [`${ADMISSION}/too-many-requests.spec.ts`, 'gives no time to connections that have closed'],
   },
 ];

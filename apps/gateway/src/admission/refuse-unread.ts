@@ -7,7 +7,7 @@ import { networkOf } from '../server/network-of';
 import { requestIdOf } from '../server/request-id';
 import { standBefore } from '../server/stand-before';
 import { strangersWaiting, strangersWaitingLimit } from '../server/metrics';
-import { Pace } from './pace';
+import { Pace } from '../server/pace';
 import { Shares } from './shares';
 
 /**

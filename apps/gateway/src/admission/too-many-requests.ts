@@ -8,7 +8,7 @@ import type { Connections } from '../server/connections';
 import { countError, rateLimited } from '../server/metrics';
 import { NOT_CHECKED } from './authenticator';
 import { ambiguityOf } from './oddities';
-import { Pace } from './pace';
+import { Pace } from '../server/pace';
 
 /**
  * Limits that a call can reach: the rate of its key; the calls in flight, the bytes of bodies and the bytes of answers, each in total or as

@@ -1,5 +1,5 @@
 import { FairQueue } from '@app/amqp/calls/fair-queue';
-import { inNextIteration } from '../server/in-next-iteration';
+import { inNextIteration } from './in-next-iteration';
 
 /** `begin` is absent when it has begun, or is not wanted any more. */
 interface Work {

@@ -1,0 +1,31 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { connect, type AddressInfo, type Socket } from 'node:net';
+import { pino } from 'pino';
+import { eventually } from '@app/testing/eventually';
+import { NestLogger } from '@app/runtime/logger';
+import { answerClientErrors, MOST_TOO_SLOW } from './client-errors';
+import { Connections } from './connections';
+import { SERVER_LIMITS } from './server-limits';
+import { StrangerLines } from './stranger-lines';
+
+it('answers few of the requests in an iteration that came too slowly, and all in the end', async () => {
+  const logger = new NestLogger(pino({ enabled: false }));
+  const server = createServer();
+  const connections = new Connections(SERVER_LIMITS, logger);
+  connections.watch(server);
+  server.on('clientError', answerClientErrors(connections, new StrangerLines(logger)));
+  const accepted: Socket[] = [];
+  server.on('connection', (socket) => accepted.push(socket));
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const count = 3 * MOST_TOO_SLOW;
+  const { port } = server.address() as AddressInfo;
+  const clients = Array.from({ length: count }, () => connect(port, '127.0.0.1').resume());
+  await eventually(() => accepted.length === count);
+  const closed = clients.map((client) => once(client, 'close'));
+  const late = Object.assign(new Error('too slow'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' });
+  for (const socket of accepted) server.emit('clientError', late, socket);
+  expect(accepted.filter(({ writableEnded }) => writableEnded)).toHaveLength(MOST_TOO_SLOW);
+  await Promise.all(closed);
+  await once(server.close(), 'close');
+});

@@ -205,24 +205,6 @@ describe('connections', () => {
     await gateway.stop();
   });
 
-  it('without a proved key are fewer: a further one takes the place of the longest idle one, whose headers may have begun', async () => {
-    const gateway = await RunningGateway.start({ limits: { maxUnproved: 2 } });
-    const begun = await openOne(gateway);
-    begun.write('POST /v1/users/add HTTP/1.1\r\n');
-    const idle = await openOne(gateway);
-    const [begunEnds, idleEnds] = [textOf(begun), textOf(idle)];
-    const proved = await gateway.connect();
-    expect(await begunEnds).toBe('');
-    proved.write(CALL);
-    await once(proved, 'data');
-    const fourth = await openOne(gateway);
-    fourth.write(CALL);
-    await once(fourth, 'data');
-    idle.write(LAST_CALL);
-    expect(responsesIn(await idleEnds)[0].status).toBe(200);
-    await gateway.stop();
-  });
-
   it('that are idle after an answer, or were never used, are closed', async () => {
     const gateway = await RunningGateway.start({ limits: { keepAliveTimeoutMs: 500, headersTimeoutMs: 2000, checkEveryMs: 20 } });
     const used = await gateway.connect();

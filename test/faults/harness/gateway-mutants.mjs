@@ -167,11 +167,6 @@ export const GATEWAY_MUTANTS = [
     test: [`${ADMISSION}/refuse-unread.spec.ts`, 'lets no request of a closed connection wait'],
   },
   {
-    name: 'any number of connections without a proved key',
-    edits: [[`${SERVER}/connections.ts`, 'this.unproved.size > this.limits.maxUnproved', 'this.unproved.size > Infinity']],
-    test: ['apps/gateway/test/connections.spec.ts', 'without a proved key are fewer'],
-  },
-  {
     name: 'refusals for closed connections',
     edits: [[`${SERVER}/pace.ts`, 'return () => this.remove(work);', 'return () => undefined;']],
     test: [`${ADMISSION}/too-many-requests.spec.ts`, 'gives no time to connections that have closed'],

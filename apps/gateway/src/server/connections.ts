@@ -105,7 +105,7 @@ export class Connections {
 
   private opened(socket: Socket): void {
     // The server's own limit counts the connections of one listening socket.
-    if (this.open.size >= this.limits.maxConnections && !this.giveUp(this.idle.first)) {
+    if (this.open.size >= this.limits.maxConnections && !this.giveUpIdle()) {
       this.closed.refuse(socket, this.open.size);
       return void socket.destroy();
     }
@@ -113,7 +113,6 @@ export class Connections {
     this.open.set(socket, connection);
     connectionsOpen.inc();
     this.unproved.opened(socket);
-    if (this.unproved.size > this.limits.maxUnproved) this.giveUp(this.idle.firstUnproved);
     this.idle.add(socket, true);
     // Node resumes reading for the body of a started request, and after a write is flushed: pause again.
     socket.on('resume', () => (connection.queued > 0 || this.reading.isStopped(socket)) && stopReading(socket));
@@ -226,9 +225,10 @@ export class Connections {
   }
 
   /** Closes an idle connection, so that a new one has its place. @returns false when there is none */
-  private giveUp(idle?: Socket): boolean {
-    if (idle) this.close(idle, 'idle');
-    return idle !== undefined;
+  private giveUpIdle(): boolean {
+    const { first } = this.idle;
+    if (first) this.close(first, 'idle');
+    return first !== undefined;
   }
 
   close(socket: Socket, reason: CloseReason): void {

@@ -16,10 +16,6 @@ export class IdleConnections {
 
   /** The one that has been idle for longest, of those without a proved key if there are any. */
   get first(): Socket | undefined {
-    return this.firstUnproved ?? this.proved.values().next().value;
-  }
-
-  get firstUnproved(): Socket | undefined {
-    return this.unproved.values().next().value;
+    return this.unproved.values().next().value ?? this.proved.values().next().value;
   }
 }

@@ -18,11 +18,6 @@ export interface ServerLimits {
    */
   maxConnections: number;
   /**
-   * Those among them without a proved key; with one more the one that is idle for longest is closed. It bounds the memory of headers that have begun and
-   * do not end, because Node does not show these.
-   */
-  maxUnproved: number;
-  /**
    * Connections that the kernel holds for each listening socket until the process accepts them. A client beyond them waits a second, then two. Node's
    * default is 511, and the kernel's `net.core.somaxconn` is an upper bound.
    */
@@ -60,7 +55,6 @@ export const SERVER_LIMITS: ServerLimits = {
   keepAliveTimeoutMs: 65_000,
   maxHeaderBytes: 16 * 1024,
   maxConnections: 10_000,
-  maxUnproved: 4000,
   backlog: 4096,
   unreadTimeoutMs: 30_000,
   leastBytesPerSecond: 64 * 1024,

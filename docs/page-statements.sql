@@ -345,7 +345,19 @@
     WHERE a.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND a.access = 'public'
       AND NOT (SELECT member FROM of_organization)
-  ), page AS MATERIALIZED ((
+  ), share AS MATERIALIZED (
+      SELECT ($1::bigint + greatest(count(*), 1) - 1) / greatest(count(*), 1) AS size FROM visible
+    ), shares AS MATERIALIZED (
+      SELECT k."timestamp", k.id, v.document_id, k.number = (SELECT size FROM share) AS is_full FROM visible v CROSS JOIN LATERAL (
+        SELECT *, row_number() OVER () AS number FROM (
+    SELECT t."timestamp", t.id AS id FROM notifications t
+    WHERE t.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND t.notify_all AND t.document_id = v.document_id
+    ORDER BY t."timestamp" DESC, t.id DESC LIMIT (SELECT size FROM share)) t
+      ) k
+    ), share_limit AS MATERIALIZED (
+      SELECT "timestamp", id FROM shares ORDER BY 1 DESC, 2 DESC OFFSET $1 - 1 LIMIT 1
+    ), page AS MATERIALIZED ((
     SELECT t."timestamp", t.notification_id AS id FROM recipients t
     WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.user_id = $4
@@ -356,12 +368,15 @@
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.notify_all AND (SELECT member FROM of_organization) AND coalesce((SELECT a.access FROM document_access a
       WHERE a.organization = t.organization AND a.document_id = t.document_id), '') <> 'restricted'
     ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1)
-      UNION (SELECT k.* FROM visible v CROSS JOIN LATERAL (
+      UNION (SELECT "timestamp", id FROM shares
+      UNION ALL SELECT k.* FROM shares v CROSS JOIN LATERAL (
     SELECT t."timestamp", t.id AS id FROM notifications t
     WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.notify_all AND t.document_id = v.document_id
+      AND (t."timestamp", t.id) < (v."timestamp", v.id) AND (t."timestamp", t.id) >= (coalesce((SELECT "timestamp" FROM share_limit), -1), coalesce((SELECT id FROM share_limit), ''))
     ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1) k
-        ORDER BY 1 DESC, 2 DESC LIMIT $1)
+        WHERE v.is_full AND (v."timestamp", v.id) > (coalesce((SELECT "timestamp" FROM share_limit), -1), coalesce((SELECT id FROM share_limit), ''))
+      ORDER BY 1 DESC, 2 DESC LIMIT $1)
       ORDER BY 1 DESC, 2 DESC LIMIT $1)
     SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
@@ -397,7 +412,20 @@
     WHERE a.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND a.access = 'public'
       AND NOT (SELECT member FROM of_organization)
-  ), page AS MATERIALIZED ((
+  ), share AS MATERIALIZED (
+      SELECT ($1::bigint + greatest(count(*), 1) - 1) / greatest(count(*), 1) AS size FROM visible
+    ), shares AS MATERIALIZED (
+      SELECT k."timestamp", k.id, v.document_id, k.number = (SELECT size FROM share) AS is_full FROM visible v CROSS JOIN LATERAL (
+        SELECT *, row_number() OVER () AS number FROM (
+    SELECT t."timestamp", t.id AS id FROM notifications t
+    WHERE t.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND t.notify_all AND t.document_id = v.document_id
+      AND (t."timestamp", t.id) < ($5, $6)
+    ORDER BY t."timestamp" DESC, t.id DESC LIMIT (SELECT size FROM share)) t
+      ) k
+    ), share_limit AS MATERIALIZED (
+      SELECT "timestamp", id FROM shares ORDER BY 1 DESC, 2 DESC OFFSET $1 - 1 LIMIT 1
+    ), page AS MATERIALIZED ((
     SELECT t."timestamp", t.notification_id AS id FROM recipients t
     WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.user_id = $4
@@ -410,13 +438,15 @@
       WHERE a.organization = t.organization AND a.document_id = t.document_id), '') <> 'restricted'
       AND (t."timestamp", t.id) < ($5, $6)
     ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1)
-      UNION (SELECT k.* FROM visible v CROSS JOIN LATERAL (
+      UNION (SELECT "timestamp", id FROM shares
+      UNION ALL SELECT k.* FROM shares v CROSS JOIN LATERAL (
     SELECT t."timestamp", t.id AS id FROM notifications t
     WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.notify_all AND t.document_id = v.document_id
-      AND (t."timestamp", t.id) < ($5, $6)
+      AND (t."timestamp", t.id) < (v."timestamp", v.id) AND (t."timestamp", t.id) >= (coalesce((SELECT "timestamp" FROM share_limit), -1), coalesce((SELECT id FROM share_limit), ''))
     ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1) k
-        ORDER BY 1 DESC, 2 DESC LIMIT $1)
+        WHERE v.is_full AND (v."timestamp", v.id) > (coalesce((SELECT "timestamp" FROM share_limit), -1), coalesce((SELECT id FROM share_limit), ''))
+      ORDER BY 1 DESC, 2 DESC LIMIT $1)
       ORDER BY 1 DESC, 2 DESC LIMIT $1)
     SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
@@ -452,7 +482,19 @@
     WHERE a.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND a.access = 'public'
       AND NOT (SELECT member FROM of_organization)
-  ), page AS MATERIALIZED ((
+  ), share AS MATERIALIZED (
+      SELECT ($1::bigint + greatest(count(*), 1) - 1) / greatest(count(*), 1) AS size FROM visible
+    ), shares AS MATERIALIZED (
+      SELECT k."timestamp", k.id, v.document_id, k.number = (SELECT size FROM share) AS is_full FROM visible v CROSS JOIN LATERAL (
+        SELECT *, row_number() OVER () AS number FROM (
+    SELECT t."timestamp", t.id AS id FROM notifications t
+    WHERE t.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND t.notify_all AND t.document_id = v.document_id
+    ORDER BY t."timestamp" ASC, t.id ASC LIMIT (SELECT size FROM share)) t
+      ) k
+    ), share_limit AS MATERIALIZED (
+      SELECT "timestamp", id FROM shares ORDER BY 1 ASC, 2 ASC OFFSET $1 - 1 LIMIT 1
+    ), page AS MATERIALIZED ((
     SELECT t."timestamp", t.notification_id AS id FROM recipients t
     WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.user_id = $4
@@ -463,12 +505,15 @@
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.notify_all AND (SELECT member FROM of_organization) AND coalesce((SELECT a.access FROM document_access a
       WHERE a.organization = t.organization AND a.document_id = t.document_id), '') <> 'restricted'
     ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1)
-      UNION (SELECT k.* FROM visible v CROSS JOIN LATERAL (
+      UNION (SELECT "timestamp", id FROM shares
+      UNION ALL SELECT k.* FROM shares v CROSS JOIN LATERAL (
     SELECT t."timestamp", t.id AS id FROM notifications t
     WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.notify_all AND t.document_id = v.document_id
+      AND (t."timestamp", t.id) > (v."timestamp", v.id) AND (t."timestamp", t.id) <= (coalesce((SELECT "timestamp" FROM share_limit), 9223372036854775807), coalesce((SELECT id FROM share_limit), ''))
     ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1) k
-        ORDER BY 1 ASC, 2 ASC LIMIT $1)
+        WHERE v.is_full AND (v."timestamp", v.id) < (coalesce((SELECT "timestamp" FROM share_limit), 9223372036854775807), coalesce((SELECT id FROM share_limit), ''))
+      ORDER BY 1 ASC, 2 ASC LIMIT $1)
       ORDER BY 1 ASC, 2 ASC LIMIT $1)
     SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
@@ -504,7 +549,20 @@
     WHERE a.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND a.access = 'public'
       AND NOT (SELECT member FROM of_organization)
-  ), page AS MATERIALIZED ((
+  ), share AS MATERIALIZED (
+      SELECT ($1::bigint + greatest(count(*), 1) - 1) / greatest(count(*), 1) AS size FROM visible
+    ), shares AS MATERIALIZED (
+      SELECT k."timestamp", k.id, v.document_id, k.number = (SELECT size FROM share) AS is_full FROM visible v CROSS JOIN LATERAL (
+        SELECT *, row_number() OVER () AS number FROM (
+    SELECT t."timestamp", t.id AS id FROM notifications t
+    WHERE t.organization = (SELECT o.id FROM organizations o
+    WHERE o.api_key = $2 AND o.organization_id = $3) AND t.notify_all AND t.document_id = v.document_id
+      AND (t."timestamp", t.id) > ($5, $6)
+    ORDER BY t."timestamp" ASC, t.id ASC LIMIT (SELECT size FROM share)) t
+      ) k
+    ), share_limit AS MATERIALIZED (
+      SELECT "timestamp", id FROM shares ORDER BY 1 ASC, 2 ASC OFFSET $1 - 1 LIMIT 1
+    ), page AS MATERIALIZED ((
     SELECT t."timestamp", t.notification_id AS id FROM recipients t
     WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.user_id = $4
@@ -517,13 +575,15 @@
       WHERE a.organization = t.organization AND a.document_id = t.document_id), '') <> 'restricted'
       AND (t."timestamp", t.id) > ($5, $6)
     ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1)
-      UNION (SELECT k.* FROM visible v CROSS JOIN LATERAL (
+      UNION (SELECT "timestamp", id FROM shares
+      UNION ALL SELECT k.* FROM shares v CROSS JOIN LATERAL (
     SELECT t."timestamp", t.id AS id FROM notifications t
     WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.notify_all AND t.document_id = v.document_id
-      AND (t."timestamp", t.id) > ($5, $6)
+      AND (t."timestamp", t.id) > (v."timestamp", v.id) AND (t."timestamp", t.id) <= (coalesce((SELECT "timestamp" FROM share_limit), 9223372036854775807), coalesce((SELECT id FROM share_limit), ''))
     ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1) k
-        ORDER BY 1 ASC, 2 ASC LIMIT $1)
+        WHERE v.is_full AND (v."timestamp", v.id) < (coalesce((SELECT "timestamp" FROM share_limit), 9223372036854775807), coalesce((SELECT id FROM share_limit), ''))
+      ORDER BY 1 ASC, 2 ASC LIMIT $1)
       ORDER BY 1 ASC, 2 ASC LIMIT $1)
     SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
@@ -751,8 +811,7 @@
     WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.notify_all AND t.document_id = v.document_id
       AND t.document_id = $4
-    ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1) k
-        ORDER BY 1 DESC, 2 DESC LIMIT $1)
+    ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1) k ORDER BY 1 DESC, 2 DESC LIMIT $1)
       ORDER BY 1 DESC, 2 DESC LIMIT $1)
     SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
@@ -809,8 +868,7 @@
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.notify_all AND t.document_id = v.document_id
       AND t.document_id = $4
       AND (t."timestamp", t.id) < ($6, $7)
-    ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1) k
-        ORDER BY 1 DESC, 2 DESC LIMIT $1)
+    ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1) k ORDER BY 1 DESC, 2 DESC LIMIT $1)
       ORDER BY 1 DESC, 2 DESC LIMIT $1)
     SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
@@ -864,8 +922,7 @@
     WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.notify_all AND t.document_id = v.document_id
       AND t.document_id = $4
-    ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1) k
-        ORDER BY 1 ASC, 2 ASC LIMIT $1)
+    ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1) k ORDER BY 1 ASC, 2 ASC LIMIT $1)
       ORDER BY 1 ASC, 2 ASC LIMIT $1)
     SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
@@ -922,8 +979,7 @@
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.notify_all AND t.document_id = v.document_id
       AND t.document_id = $4
       AND (t."timestamp", t.id) > ($6, $7)
-    ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1) k
-        ORDER BY 1 ASC, 2 ASC LIMIT $1)
+    ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1) k ORDER BY 1 ASC, 2 ASC LIMIT $1)
       ORDER BY 1 ASC, 2 ASC LIMIT $1)
     SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
@@ -977,8 +1033,7 @@
     WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.notify_all AND t.document_id = v.document_id
       AND t.location_id = $4
-    ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1) k
-        ORDER BY 1 DESC, 2 DESC LIMIT $1)
+    ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1) k ORDER BY 1 DESC, 2 DESC LIMIT $1)
       ORDER BY 1 DESC, 2 DESC LIMIT $1)
     SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
@@ -1035,8 +1090,7 @@
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.notify_all AND t.document_id = v.document_id
       AND t.location_id = $4
       AND (t."timestamp", t.id) < ($6, $7)
-    ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1) k
-        ORDER BY 1 DESC, 2 DESC LIMIT $1)
+    ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1) k ORDER BY 1 DESC, 2 DESC LIMIT $1)
       ORDER BY 1 DESC, 2 DESC LIMIT $1)
     SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
@@ -1090,8 +1144,7 @@
     WHERE t.organization = (SELECT o.id FROM organizations o
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.notify_all AND t.document_id = v.document_id
       AND t.location_id = $4
-    ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1) k
-        ORDER BY 1 ASC, 2 ASC LIMIT $1)
+    ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1) k ORDER BY 1 ASC, 2 ASC LIMIT $1)
       ORDER BY 1 ASC, 2 ASC LIMIT $1)
     SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
@@ -1148,8 +1201,7 @@
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.notify_all AND t.document_id = v.document_id
       AND t.location_id = $4
       AND (t."timestamp", t.id) > ($6, $7)
-    ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1) k
-        ORDER BY 1 ASC, 2 ASC LIMIT $1)
+    ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1) k ORDER BY 1 ASC, 2 ASC LIMIT $1)
       ORDER BY 1 ASC, 2 ASC LIMIT $1)
     SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
@@ -1206,8 +1258,7 @@
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.notify_all AND t.document_id = v.document_id
       AND t.document_id = $4
       AND t.location_id = $5
-    ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1) k
-        ORDER BY 1 DESC, 2 DESC LIMIT $1)
+    ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1) k ORDER BY 1 DESC, 2 DESC LIMIT $1)
       ORDER BY 1 DESC, 2 DESC LIMIT $1)
     SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
@@ -1267,8 +1318,7 @@
       AND t.document_id = $4
       AND t.location_id = $5
       AND (t."timestamp", t.id) < ($7, $8)
-    ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1) k
-        ORDER BY 1 DESC, 2 DESC LIMIT $1)
+    ORDER BY t."timestamp" DESC, t.id DESC LIMIT $1) k ORDER BY 1 DESC, 2 DESC LIMIT $1)
       ORDER BY 1 DESC, 2 DESC LIMIT $1)
     SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
@@ -1325,8 +1375,7 @@
     WHERE o.api_key = $2 AND o.organization_id = $3) AND t.notify_all AND t.document_id = v.document_id
       AND t.document_id = $4
       AND t.location_id = $5
-    ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1) k
-        ORDER BY 1 ASC, 2 ASC LIMIT $1)
+    ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1) k ORDER BY 1 ASC, 2 ASC LIMIT $1)
       ORDER BY 1 ASC, 2 ASC LIMIT $1)
     SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
@@ -1386,8 +1435,7 @@
       AND t.document_id = $4
       AND t.location_id = $5
       AND (t."timestamp", t.id) > ($7, $8)
-    ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1) k
-        ORDER BY 1 ASC, 2 ASC LIMIT $1)
+    ORDER BY t."timestamp" ASC, t.id ASC LIMIT $1) k ORDER BY 1 ASC, 2 ASC LIMIT $1)
       ORDER BY 1 ASC, 2 ASC LIMIT $1)
     SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,

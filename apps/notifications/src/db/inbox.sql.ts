@@ -1,7 +1,7 @@
 import type { PreparedStatement } from '@app/postgres/connections/query-prepared';
 import { PAGE_BYTES, type PageWindow } from './pages.repository';
 import { isRead, MARK, ORGANIZATION, USER, WHO } from './read-state.sql';
-import { isNamed, isOpen, isShown, MEMBER, visibleTo } from './visibility.sql';
+import { isNamed, isOpen, isShown, MEMBER, ofEachDocument, visibleTo } from './visibility.sql';
 
 export interface InboxFilter {
   apiKey: string;
@@ -147,20 +147,23 @@ export function inboxQuery(
   const below = (of: Range) => (position ? `AND (t."timestamp", t.${of.id}) < ${position}` : '');
   const aboveMark = (of: Range) => (position && of.table === 'notifications' ? ABOVE_MARK_BELOW_POSITION : ABOVE_MARK);
   const wanted = (of: Range) => `${below(of)} ${unread ? aboveMark(of) : ''}`;
+  const isFiltered = document !== undefined || location !== undefined;
+  const inDocuments = ofEachDocument(`(${most} + 1)`, 'DESC', unread ? MARK : '-1', isFiltered, (some, part) =>
+    range(IN_DOCUMENT, some, part ?? wanted(IN_DOCUMENT)),
+  );
   const keys = (arm: string) => `SELECT "timestamp", id FROM (${arm}) t`;
   const arms = [
     keys(range(OF_USER, `${most} + 1`, wanted(OF_USER))),
     // Rows of a page of unread ones are filtered afterwards, so that each range is bounded by what it reads.
     keys(range(TO_ALL, `${most} + 1`, `${unread ? '' : `AND ${isOpen('t', ORGANIZATION)}`} ${wanted(TO_ALL)}`)),
-    `(SELECT k."timestamp", k.id FROM visible v CROSS JOIN LATERAL (${range(IN_DOCUMENT, `${most} + 1`, wanted(IN_DOCUMENT))}) k
-      ${NEWEST_FIRST} LIMIT ${most} + 1)`,
+    `(${inDocuments.rows})`,
     ...(unread ? [keys(marked(`${most} + 1`, position ? `AND (r."timestamp", r.notification_id) < ${position}` : ''))] : []),
   ];
   const shown = unread
     ? `WHERE n."timestamp" = t."timestamp" AND ${isShown('n', ORGANIZATION, USER)} AND NOT ${isRead('t')} ${filtered('n')}`
     : '';
   const text = `
-    ${beginning}, looked AS MATERIALIZED (
+    ${beginning}, ${inDocuments.ctes} looked AS MATERIALIZED (
       ${arms.join(' UNION ')} ${NEWEST_FIRST} LIMIT ${most} + 1
     ), chosen AS MATERIALIZED (
       SELECT n.*, ${isRead('n')} AS read

@@ -135,6 +135,34 @@ describe(PagesRepository.name, () => {
     },
   );
 
+  it('reads on in documents that have more than their share of a page', async () => {
+    const [{ id }] = await dataSource.query<[{ id: string }]>(
+      `INSERT INTO organizations (api_key, organization_id) VALUES ('tenant', 'many documents') RETURNING id`,
+    );
+    // A few documents have most, some have one, and some none. Most timestamps occur several times.
+    await dataSource.query(
+      `INSERT INTO notifications (organization, id, "timestamp", document_id, notify_all, size, fingerprint, content)
+       SELECT $1, 'n' || n * 7919 % 1000, n / 3 + n * 37 % 50, 'd' || floor(40 * power((n * 613 % 1000) / 1000.0, 6)), n % 4 > 0, 2, '\\x00', '{}'
+       FROM generate_series(1, 600) n`,
+      [id],
+    );
+    await dataSource.query(
+      `INSERT INTO members SELECT $1, 'reader', 'document', 'd' || n, 2 FROM generate_series(0, 60) n WHERE n <> 1`,
+      [id],
+    );
+    const seen = await dataSource.query<{ id: string }[]>(
+      `SELECT id FROM notifications WHERE organization = $1 AND notify_all AND document_id <> 'd1' ORDER BY "timestamp" DESC, id DESC`,
+      [id],
+    );
+    expect(seen.length).toBeGreaterThan(300);
+    const filter = { apiKey: 'tenant', organizationId: 'many documents', userId: 'reader' };
+    for (const size of [1, 2, 7, 59, 60, 61, 150, 400]) {
+      const newestFirst = await readAll(filter, { newestFirst: true, size });
+      expect(newestFirst).toEqual(seen.map((one) => one.id));
+      expect((await readAll(filter, { newestFirst: false, size })).reverse()).toEqual(newestFirst);
+    }
+  });
+
   it('finds notifications in every combination', () => {
     const one = all.find(
       ({ apiKey, locationId, content }) => apiKey === 'tenant' && locationId && content.notifyUsers.length > 0,

@@ -1,8 +1,11 @@
 import type { QueryRunner } from 'typeorm';
 import { planOf, touchedBy } from '@app/testing/database/plan';
+import { inboxQuery } from './inbox.sql';
 import { pageQuery, type PageFilter } from './pages.repository';
 import { DISTRIBUTIONS, MANY, store } from '../../test/distributions';
 import { COMBINATIONS, connectForPlans } from '../../test/notifications';
+
+const BY_DOCUMENT = 'notifications_to_all_by_document';
 
 /** Indexes that a page of each combination must read. Afterwards each notification is looked up by its key. */
 const INDEXES: Record<string, string[]> = {
@@ -10,19 +13,11 @@ const INDEXES: Record<string, string[]> = {
   'documentId + ids': ['notifications_pkey'],
   'documentId + locationId': ['notifications_by_location'],
   'documentId + locationId + ids': ['notifications_pkey'],
-  userId: ['recipients_pkey', 'notifications_to_all', 'notifications_to_all_by_document'],
+  userId: [BY_DOCUMENT, 'recipients_pkey', 'notifications_to_all', BY_DOCUMENT],
   'userId + ids': ['notifications_pkey', 'recipients_pkey or recipients_by_document'],
-  'documentId + userId': ['recipients_by_document', 'notifications_to_all_by_document', 'notifications_to_all_by_document'],
-  'locationId + userId': [
-    'recipients_by_location',
-    'notifications_to_all_by_location',
-    'notifications_to_all_by_document_location',
-  ],
-  'documentId + locationId + userId': [
-    'recipients_by_document_location',
-    'notifications_to_all_by_document_location',
-    'notifications_to_all_by_document_location',
-  ],
+  'documentId + userId': ['recipients_by_document', BY_DOCUMENT, BY_DOCUMENT],
+  'locationId + userId': ['recipients_by_location', 'notifications_to_all_by_location', `${BY_DOCUMENT}_location`],
+  'documentId + locationId + userId': ['recipients_by_document_location', `${BY_DOCUMENT}_location`, `${BY_DOCUMENT}_location`],
 };
 const PAGES = COMBINATIONS.flatMap((combination) => [
   { title: combination.join(' + '), combination, after: undefined },
@@ -63,6 +58,58 @@ it.each([0, 1])('plans made for nearly empty tables read as little: %d notificat
   const problems = [];
   for (const [page, execute] of planned) problems.push(...(await problemsOf(page, execute)));
   expect(problems).toEqual([]);
+});
+
+describe('pages of a user of many documents', () => {
+  const [documents, ofEach] = [200, 100];
+  const reader = { apiKey: 'tenant', organizationId: 'org', userId: 'reader' };
+  const newest = { newestFirst: true, size: 50 };
+  const after = { timestamp: 10_000, notificationId: '' };
+  const statements = [
+    pageQuery(reader, newest),
+    pageQuery(reader, { ...newest, after }),
+    pageQuery(reader, { newestFirst: false, size: 50 }),
+    pageQuery(reader, { newestFirst: false, size: 50, after }),
+    inboxQuery(reader, newest),
+    inboxQuery(reader, { ...newest, after }),
+    inboxQuery({ ...reader, unread: true }, newest, undefined, 200),
+    inboxQuery({ ...reader, unread: true }, { ...newest, after }, undefined, 200),
+  ];
+
+  /** The last document has all of the newest and of the oldest ones. */
+  async function fill(): Promise<void> {
+    const [{ id }] = (await runner.query(
+      `INSERT INTO organizations (api_key, organization_id) VALUES ('tenant', 'org') RETURNING id`,
+    )) as [{ id: string }];
+    await runner.query(
+      `INSERT INTO notifications (organization, id, "timestamp", document_id, notify_all, size, fingerprint, content)
+       SELECT $1, 'm' || n, n, 'd' || CASE WHEN n % 10000 < 300 THEN 0 ELSE n % ${documents} END, true, 2, '\\x00', '{"notifyUsers":[]}'
+       FROM generate_series(1, ${documents * ofEach}) n`,
+      [id],
+    );
+    await runner.query(
+      `INSERT INTO members SELECT $1, 'reader', 'document', 'd' || n, 2 FROM generate_series(0, ${documents - 1}) n`,
+      [id],
+    );
+  }
+
+  it.each(['of empty tables', 'new'])('read little of each, with plans %s', async (plans) => {
+    const executes: string[] = [];
+    for (const [number, { text, values }] of statements.entries()) {
+      await runner.query(`PREPARE s${number} AS ${text}`);
+      executes.push(`EXECUTE s${number} (${values.map((value) => `'${String(value)}'`).join()})`);
+      if (plans === 'of empty tables') await runner.query(`EXPLAIN ${executes[number]}`);
+    }
+    await fill();
+    if (plans === 'new') await runner.query('VACUUM (ANALYZE)');
+    const read = [];
+    for (const execute of executes) {
+      const scans = (await planOf(runner, execute)).filter((node) => node['Index Name']?.startsWith('notifications_to_all'));
+      read.push(scans.reduce((sum, node) => sum + touchedBy(node), 0));
+    }
+    // Those of each document would be 10,200, or 40,200 for unread ones.
+    expect(read.filter((rows) => rows > 1000)).toEqual([]);
+  });
 });
 
 /** Prepares the query of a page. @returns the EXECUTE statement; the query is not planned yet */

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { queryPrepared, type PreparedStatement } from '@app/postgres/connections/query-prepared';
-import { isOpen, isShown, MEMBER, visibleTo } from './visibility.sql';
+import { isOpen, isShown, MEMBER, ofEachDocument, visibleTo } from './visibility.sql';
 
 /** Most bytes of content in a page, which has at least one notification. Limits both the read and the reply. */
 export const PAGE_BYTES = 4 * 1024 * 1024;
@@ -73,13 +73,19 @@ export function pageQuery(filter: PageFilter, window: PageWindow): PreparedState
   const user = filter.userId === undefined ? undefined : use(filter.userId);
   const position = window.after && `(${use(window.after.timestamp)}, ${use(window.after.notificationId)})`;
 
-  const keys = (table: string, id: string, conditions: string) => `
+  const behind = (id: string) => (position ? `AND (t."timestamp", t.${id}) ${window.newestFirst ? '<' : '>'} ${position}` : '');
+  const keys = (table: string, id: string, conditions: string, most = limit, part = behind(id)) => `
     SELECT t."timestamp", t.${id} AS id FROM ${table} t
     WHERE t.organization = ${organization} ${conditions}
       ${document ? `AND t.document_id = ${document}` : ''}
       ${location ? `AND t.location_id = ${location}` : ''}
-      ${position ? `AND (t."timestamp", t.${id}) ${window.newestFirst ? '<' : '>'} ${position}` : ''}
-    ORDER BY t."timestamp" ${direction}, t.${id} ${direction} LIMIT ${limit}`;
+      ${part}
+    ORDER BY t."timestamp" ${direction}, t.${id} ${direction} LIMIT ${most}`;
+  const end = window.newestFirst ? '-1' : '9223372036854775807';
+  const isFiltered = document !== undefined || location !== undefined;
+  const inDocuments = ofEachDocument(limit, direction, end, isFiltered, (most, part) =>
+    keys('notifications', 'id', 'AND t.notify_all AND t.document_id = v.document_id', most, part),
+  );
 
   let page: string;
   if (filter.ids) {
@@ -92,14 +98,13 @@ export function pageQuery(filter: PageFilter, window: PageWindow): PreparedState
     // Each part is one index range; the last part is one range for each document. UNION removes notifications found in two ways.
     page = `(${keys('recipients', 'notification_id', `AND t.user_id = ${user}`)})
       UNION (${keys('notifications', 'id', `AND t.notify_all AND ${MEMBER} AND ${isOpen('t', 't.organization')}`)})
-      UNION (SELECT k.* FROM visible v CROSS JOIN LATERAL (${keys('notifications', 'id', 'AND t.notify_all AND t.document_id = v.document_id')}) k
-        ORDER BY 1 ${direction}, 2 ${direction} LIMIT ${limit})
+      UNION (${inDocuments.rows})
       ORDER BY 1 ${direction}, 2 ${direction} LIMIT ${limit}`;
   }
 
   // The inner LIMIT 1 keeps the planner from joining the page with all notifications of the organization at once.
   const text = `
-    WITH ${user ? `${visibleTo(user, organization, document)},` : ''} page AS MATERIALIZED (${page})
+    WITH ${user ? `${visibleTo(user, organization, document)},` : ''} ${user && !filter.ids ? inDocuments.ctes : ''} page AS MATERIALIZED (${page})
     SELECT id, "timestamp", document_id, location_id, content::text, found FROM (
       SELECT n.*, (SELECT count(*)::int FROM page) AS found,
              sum(n.size) OVER (ORDER BY n."timestamp" ${direction}, n.id ${direction}) - n.size AS bytes_before

@@ -47,3 +47,43 @@ export const isNamed = (of: string, organization: string, user: string): string 
 /** Whether the notification of an alias is shown to the user. */
 export const isShown = (of: string, organization: string, user: string): string =>
   `((${of}.notify_all AND (${MEMBER} AND ${isOpen(of, organization)} OR ${of}.document_id IN (SELECT document_id FROM visible))) OR ${isNamed(of, organization, user)})`;
+
+/**
+ * The first `most` of the rows that all documents in `visible` have. To read so many of each document would cost documents times rows. So each document
+ * gives a share first. The row that is then the last of the first ones is a limit: only a document whose share ends before it can have more of them.
+ *
+ * @param most SQL
+ * @param direction of the order by "timestamp" and id
+ * @param end SQL: a timestamp behind the last row
+ * @param isFiltered whether only one document counts, or one location: then each gives all, because an index without the document might be read otherwise
+ * @param rows selects "timestamp" and id of a document `v` in this order: at most so many, in a part of the page instead of all of it
+ */
+export const ofEachDocument = (
+  most: string,
+  direction: 'ASC' | 'DESC',
+  end: string,
+  isFiltered: boolean,
+  rows: (most: string, part?: string) => string,
+): { ctes: string; rows: string } => {
+  const [before, behind] = direction === 'DESC' ? ['>', '<'] : ['<', '>'];
+  const limit = `(coalesce((SELECT "timestamp" FROM share_limit), ${end}), coalesce((SELECT id FROM share_limit), ''))`;
+  const order = `ORDER BY 1 ${direction}, 2 ${direction}`;
+  if (isFiltered)
+    return { ctes: '', rows: `SELECT k.* FROM visible v CROSS JOIN LATERAL (${rows(most)}) k ${order} LIMIT ${most}` };
+  const rest = `AND (t."timestamp", t.id) ${behind} (v."timestamp", v.id) AND (t."timestamp", t.id) ${before}= ${limit}`;
+  return {
+    ctes: `share AS MATERIALIZED (
+      SELECT (${most}::bigint + greatest(count(*), 1) - 1) / greatest(count(*), 1) AS size FROM visible
+    ), shares AS MATERIALIZED (
+      SELECT k."timestamp", k.id, v.document_id, k.number = (SELECT size FROM share) AS is_full FROM visible v CROSS JOIN LATERAL (
+        SELECT *, row_number() OVER () AS number FROM (${rows('(SELECT size FROM share)')}) t
+      ) k
+    ), share_limit AS MATERIALIZED (
+      SELECT "timestamp", id FROM shares ${order} OFFSET ${most} - 1 LIMIT 1
+    ),`,
+    rows: `SELECT "timestamp", id FROM shares
+      UNION ALL SELECT k.* FROM shares v CROSS JOIN LATERAL (${rows(most, rest)}) k
+        WHERE v.is_full AND (v."timestamp", v.id) ${before} ${limit}
+      ${order} LIMIT ${most}`,
+  };
+};

@@ -125,7 +125,7 @@ describe('heavy commands of one key', () => {
     const left = await gateway.connect();
     left.write(head(LARGE.length) + LARGE);
     await eventually(async () => (await waiting()) === 1);
-    expect(await holdings()).toEqual({ places: atWork.length + 1, bodies: LARGE.length, answers: held0.answers! + 1024 });
+    expect(await holdings()).toEqual({ places: atWork.length + 1, bodies: LARGE.length, answers: held0.answers + 1024 });
     // A client that only ends its side still waits for the answer.
     left.resetAndDestroy();
     await eventually(async () => (await waiting()) === 0);

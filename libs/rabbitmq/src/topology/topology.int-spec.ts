@@ -161,9 +161,8 @@ describe('the program', () => {
     said = { log: [], error: [] };
     // Jest has a --json of its own.
     process.argv = argv.slice(0, 2);
-    const into = (lines: string[]) => (text: string | Uint8Array) => lines.push(String(text).trimEnd()) > 0;
-    jest.spyOn(process.stdout, 'write').mockImplementation(into(said.log));
-    jest.spyOn(process.stderr, 'write').mockImplementation(into(said.error));
+    jest.spyOn(console, 'log').mockImplementation((text: string) => void said.log.push(text));
+    jest.spyOn(console, 'error').mockImplementation((text: string) => void said.error.push(text));
   });
 
   afterEach(() => {

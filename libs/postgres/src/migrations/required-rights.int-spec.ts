@@ -149,7 +149,7 @@ describe('set-up with an owner without CREATEROLE', () => {
   it('creates the role and changes its password with an account that may', async () => {
     await admin.query('DROP ROLE service');
     await setUp('postgres');
-    for (const password of ['another one', 'Åbo ½']) {
+    for (const password of ['another one', 'Åbo ½', 'soft\u00ADhyphen', '\u1680❤\uFE0F']) {
       await setUp('postgres', password);
       await (await connected(url('service', encodeURIComponent(password)))).end();
     }

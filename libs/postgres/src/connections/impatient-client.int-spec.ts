@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { Client } from 'pg';
 import { requiredEnv } from '@app/testing/required-env';
 import { TcpLink } from '@app/testing/tcp-link';
 import { DatabaseServers } from './database-servers';
@@ -45,9 +46,27 @@ describe('ImpatientClient', () => {
   });
 
   it('waits without a limit while the server works, and gives up when it has stopped', async () => {
-    client = new UnlimitedClient({ servers: new DatabaseServers(link.url) }, 400);
+    client = new UnlimitedClient({ servers: new DatabaseServers(link.url) }, 2000);
     await client.connect();
-    expect((await client.query('SELECT 1 AS one FROM pg_sleep(1.5)')).rows).toEqual([{ one: 1 }]);
+    // Two silences.
+    expect((await client.query('SELECT 1 AS one FROM pg_sleep(4.5)')).rows).toEqual([{ one: 1 }]);
     await giveUp('freeze');
+  });
+
+  it('waits for a server that accepts its login no more, as after a change of the password', async () => {
+    const admin = new Client(link.url);
+    await admin.connect();
+    await admin.query(`CREATE ROLE leaver LOGIN PASSWORD 'secret'`);
+    try {
+      const url = Object.assign(new URL(link.url), { username: 'leaver', password: 'secret' }).href;
+      client = new UnlimitedClient({ servers: new DatabaseServers(url) }, 2000);
+      await client.connect();
+      await admin.query('ALTER ROLE leaver NOLOGIN');
+      expect((await client.query('SELECT 1 AS one FROM pg_sleep(2.5)')).rows).toEqual([{ one: 1 }]);
+      await client.end();
+    } finally {
+      await admin.query('DROP ROLE leaver');
+      await admin.end();
+    }
   });
 });

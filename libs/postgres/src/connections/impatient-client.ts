@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { DatabaseError } from 'pg';
 import { sqlState } from '../errors';
 import { internalsOf } from './pg-internals';
 import { STATEMENT_TIMEOUT_MS } from './statement-timeout';
@@ -60,8 +61,8 @@ export class ImpatientClient extends WritableClient {
       await client.connect();
       return true;
     } catch (error) {
-      // It lacks connections, and says so.
-      return sqlState(error).startsWith('53');
+      // It lacks connections, and says so. A refused login, as with a password that was changed meanwhile, is no reason to end long work.
+      return this.waits ? error instanceof DatabaseError : sqlState(error).startsWith('53');
     } finally {
       client.end().catch(() => undefined);
     }

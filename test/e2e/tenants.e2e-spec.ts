@@ -261,5 +261,9 @@ describe('a tenant', () => {
     await eventually(async () => (await rowsOf(sql.from, apiKey))['notifications.members'] === 1);
     await tenants('remove', apiKey, '--yes');
     expect(await rowsOf(sql.from, apiKey)).toEqual({});
+    // That of an erasure stores no organization.
+    await sql.from.query(`INSERT INTO notifications.erasures (id, api_key, version, up_to) VALUES ('late', $1, 1, 0)`, [apiKey]);
+    await tenants('remove', apiKey, '--yes');
+    expect(await rowsOf(sql.from, apiKey)).toEqual({});
   });
 });

@@ -41,7 +41,7 @@ export async function onServer<T>(
 export async function requireQuiet(client: ClientBase, apiKey: string, removed = false): Promise<void> {
   const { rows } = await client.query<{ disabled: boolean }>(
     `SELECT disabled_at IS NOT NULL AS disabled FROM users.api_keys WHERE key = $1
-     ${removed ? 'UNION ALL SELECT true FROM notifications.organizations WHERE api_key = $1' : ''}
+     ${removed ? LATE : ''}
      ORDER BY disabled LIMIT 1`,
     [apiKey],
   );
@@ -54,6 +54,11 @@ export async function requireQuiet(client: ClientBase, apiKey: string, removed =
       `Not everything is done for this API key: ${left.map(({ what }) => what).join(', ')}. Try again later.`,
     );
 }
+
+/** Rows of events that came after the removal of the key. */
+const LATE = `
+  UNION ALL SELECT true FROM notifications.organizations WHERE api_key = $1
+  UNION ALL SELECT true FROM notifications.erasures WHERE api_key = $1`;
 
 const UNFINISHED = `
   SELECT count(*) || ' events of users are not published' AS what FROM users.outbox WHERE api_key = $1 HAVING count(*) > 0

@@ -66,9 +66,11 @@ export class ServiceLog {
   }
 
   #turnOver() {
-    closeSync(this.#handle);
     renameSync(this.#file, `${this.#file}.1`);
-    this.#handle = openSync(this.#file, 'w', 0o600);
+    const next = openSync(this.#file, 'w', 0o600);
+    // Not before: without a next one the lines go on here.
+    closeSync(this.#handle);
+    this.#handle = next;
     this.#size = 0;
   }
 

@@ -1,7 +1,12 @@
-import { Script } from './script';
+import { mkdirSync, readFileSync } from 'node:fs';
+import { Script, testDirectory } from './script';
 
 describe('the log of a service', () => {
-  afterAll(() => Script.endAll());
+  const directory = testDirectory();
+  afterAll(async () => {
+    await Script.endAll();
+    directory.remove();
+  });
 
   it('is on the terminal when its disk is full, which it says once', async () => {
     const program = new Script(`
@@ -15,5 +20,18 @@ describe('the log of a service', () => {
       '[users] ERROR one',
       '[users] ERROR two',
     ]);
+  });
+
+  it('goes on in its file while no next one can be begun', async () => {
+    const file = directory.path('users.log');
+    mkdirSync(`${file}.1`);
+    const program = new Script(
+      `import { ServiceLog } from './scripts/stack/service-log.mjs';
+      const log = new ServiceLog('users', process.argv[1], () => '');
+      for (const text of ['x'.repeat(11 * 1024 * 1024), 'next']) log.write(text + '\\n');`,
+      [file],
+    );
+    expect((await program.outcome()).code).toBe(0);
+    expect(readFileSync(file, 'utf8').slice(-6)).toBe('\nnext\n');
   });
 });

@@ -85,19 +85,23 @@ export class DeletionLoop {
     let away = false;
     while (!signal.aborted) {
       const from = performance.now();
+      let failed = false;
       try {
         const { deleted, more } = await deleteSome(most);
         counter?.inc(deleted);
         total += deleted;
         if (!more) break;
       } catch (error) {
-        retentionFailures.inc();
+        failed = true;
         this.logger.warn({ msg: 'old rows could not be deleted', of: name, reason: reasonOf(error), rows: most });
         away = isDatabaseAway(error);
-        if (most === LEAST || away) break;
+        if (most === LEAST || away) {
+          retentionFailures.inc();
+          break;
+        }
       }
       const tookMs = performance.now() - from;
-      most = nextSize(most, tookMs, LEAST, MOST);
+      most = nextSize(most, failed ? Infinity : tookMs, LEAST, MOST);
       // Use at most half of the time of one connection.
       await sleep(tookMs, undefined, { signal }).catch(() => undefined);
     }
